@@ -1,0 +1,83 @@
+// The slow paths that inlined user code may enter. Everything here lives in the library.
+//
+// Not an interface for users. Each function says whether it may migrate the calling thread: after one
+// that may, no address of thread-local data or of worker state from before the call is valid.
+// Implemented in src/runtime/entry.cpp on top of src/sched.
+#pragma once
+
+#include <godwit/detail/hot.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::detail {
+
+/// Location of an object in some worker's shared memory: worker number << 40 | byte offset.
+/// Objects are 64-byte aligned, so a ref is never 0 or 1 and its low bits are free.
+using ref = std::uint64_t;
+
+/// A place in user code, for messages. (place needs consteval, which clang 14 lacks.)
+struct place {
+  const char* file = nullptr;
+  const char* function = nullptr;
+  unsigned line = 0;
+  static constexpr place here(const char* file = __builtin_FILE(), const char* function = __builtin_FUNCTION(),
+                              unsigned line = __builtin_LINE()) noexcept {
+    return {file, function, line};
+  }
+};
+
+/// What a completed record holds.
+enum class outcome : std::uint32_t { value, error };
+
+/// The payload of a completed record as the calling worker sees it; valid until release().
+struct payload {
+  const std::byte* data;
+  std::size_t size;
+  outcome kind;
+};
+
+/// poll was set: publish queued continuations, serve requests of other workers, wake sleepers.
+/// Forced-steal mode suspends threads here. May migrate.
+[[gnu::cold]] void spawn_point() noexcept;
+
+/// The slot that the child wants to pop is (or was) public. 0: popped, the parent is still here.
+/// Otherwise the record to complete: the parent has left. Does not migrate. See docs/protocols/deque.md.
+[[gnu::cold]] ref pop_public(spawn_slot* slot) noexcept;
+
+/// Put a result into a record whose parent has left. Local where it fits inline.
+[[gnu::cold]] void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept;
+
+/// The calling thread is done; give the record to the joiner and run something else.
+[[noreturn, gnu::cold]] void complete(ref record) noexcept;
+
+/// First thing in a continuation that was resumed elsewhere. Returns the record's location.
+[[gnu::cold]] std::uintptr_t resumed(std::uintptr_t status) noexcept;
+
+/// A new record, already completed with these bytes. Local.
+[[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes);
+
+/// Wait until the record is complete. May migrate. @p where is shown in deadlock reports.
+[[gnu::cold]] payload wait(ref record, place where) noexcept;
+
+/// True when the record is complete: one load, possibly of another worker's memory.
+[[gnu::cold]] bool is_complete(ref record) noexcept;
+
+/// Give up one reference; the last one frees the record (local, or one store to the owner).
+[[gnu::cold]] void release(ref record) noexcept;
+/// One more reference (shared futures).
+[[gnu::cold]] void retain(ref record) noexcept;
+/// The only consumer loses interest in a thread that may still run.
+[[gnu::cold]] void detach(ref record) noexcept;
+
+/// Encode the exception being handled into a completed record (kind error). Call inside a handler.
+[[gnu::cold]] ref capture_exception() noexcept;
+/// Hand an exception record's contents to the record of a parent that has left; frees @p error.
+[[gnu::cold]] void publish_error(ref record, ref error) noexcept;
+/// Decode the payload, release the record and throw. See error.hpp for what arrives.
+[[noreturn, gnu::cold]] void rethrow(ref record, payload p);
+
+/// Suspend the calling thread to the end of the ready queue. May migrate.
+void yield_thread() noexcept;
+
+}  // namespace godwit::detail

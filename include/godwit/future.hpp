@@ -1,0 +1,322 @@
+// future<T> and shared_future<T>: the results of threads.
+//
+// A future is two words (plus room for T) in the parent's frame. As long as the parent was not stolen
+// the value simply lies in it. If the parent's continuation left, it holds the location of the join
+// record that the child will complete (greedy join: whoever comes second runs the continuation).
+// Sources: "Distributed continuation stealing is more scalable than you might think", III-A and V-D.
+// Protocol: docs/protocols/join.md. Tests: tests/api/future_test.cpp.
+#pragma once
+
+#include <godwit/codec.hpp>
+#include <godwit/detail/slow_path.hpp>
+
+#include <concepts>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace godwit {
+
+template <class T>
+class future;
+template <class T>
+class shared_future;
+
+namespace detail {
+
+/// Link of a value that lives in a frame but is not plain bytes. Before a frame may leave, the runtime
+/// encodes what is linked and lies in it; the list is the owner's alone.
+struct pending_value {
+  pending_value* next = nullptr;
+  pending_value** from = nullptr;               // who points at us; null: not linked
+  void (*encode)(pending_value*) = nullptr;     // turns the value into a completed record, unlinks
+
+  void link() noexcept {
+    pending_value*& head = godwit_hot_.pending;
+    next = head;
+    from = &head;
+    if (next != nullptr) next->from = &next;
+    head = this;
+  }
+  void unlink() noexcept {
+    *from = next;
+    if (next != nullptr) next->from = from;
+    from = nullptr;
+  }
+};
+
+// state_ of a future: a record's location, or one of these.
+inline constexpr ref no_state = 0;
+inline constexpr ref in_frame = 1;
+
+struct future_access;
+
+/// Where the value lies while it is still in the frame.
+template <class T>
+union value_room {
+  T value;
+  value_room() noexcept {}
+  ~value_room() {}
+};
+template <>
+union value_room<void> {};
+
+struct empty_base {};
+
+template <class T>
+constexpr bool is_plain_result = std::is_void_v<T> || plain<T>;
+
+template <class T>
+T decode(const payload& p) {
+  reader r(p.data, p.size);
+  return r.get<T>();
+}
+
+}  // namespace detail
+
+/// The result of one thread, for one consumer. Move-only; join() once.
+/// Destroying a future that was not joined detaches the thread: it runs on, its result is dropped, and run()
+/// still waits for it.
+template <class T>
+class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<T>, detail::empty_base,
+                                                        detail::pending_value> {
+ public:
+  using value_type = T;
+
+  /// No thread; valid() is false.
+  future() noexcept : state_(detail::no_state) {}
+
+  [[gnu::always_inline]] future(future&& other) noexcept : state_(detail::no_state) { take(other); }
+  [[gnu::always_inline]] future& operator=(future&& other) noexcept {
+    if (this != &other) {
+      drop();
+      take(other);
+    }
+    return *this;
+  }
+  [[gnu::always_inline]] ~future() { drop(); }
+
+  /// There is a result to join.
+  bool valid() const noexcept { return state_ != detail::no_state; }
+
+  /// join() would not wait. Cost: local, or one load of another worker's memory.
+  bool ready() const noexcept {
+    return state_ == detail::in_frame || (state_ != detail::no_state && detail::is_complete(state_));
+  }
+
+  /// Wait for the thread, give back its result, or throw what it threw. Once: afterwards valid() is false.
+  /// Unstolen: one test. Otherwise the calling thread may be suspended and go on at another worker
+  /// (greedy join). Calling it on a future without a thread is a bug that ends the program.
+  [[gnu::always_inline]] T join(detail::place where = detail::place::here()) {
+    if (state_ == detail::in_frame) [[likely]] {
+      state_ = detail::no_state;
+      if constexpr (!std::is_void_v<T>) {
+        if constexpr (!detail::is_plain_result<T>) this->unlink();
+        struct destroy {
+          T& v;
+          ~destroy() { v.~T(); }
+        } guard{room_.value};
+        return std::move(guard.v);
+      } else {
+        return;
+      }
+    }
+    return join_record(where);
+  }
+
+  /// Make the result readable any number of times, by any thread. This future becomes invalid.
+  shared_future<T> share() && { return shared_future<T>(std::move(*this)); }
+  shared_future<T> share() & { return shared_future<T>(std::move(*this)); }
+
+ private:
+  friend struct detail::future_access;
+  friend class shared_future<T>;
+
+  struct uninitialised {};
+  [[gnu::always_inline]] explicit future(uninitialised) noexcept {}
+
+  [[gnu::noinline, gnu::cold]] T join_record(detail::place where) {
+    const detail::ref record = std::exchange(state_, detail::no_state);
+    const detail::payload p = detail::wait(record, where);
+    if (p.kind == detail::outcome::error) detail::rethrow(record, p);
+    struct free_record {
+      detail::ref r;
+      ~free_record() { detail::release(r); }
+    } guard{record};
+    if constexpr (!std::is_void_v<T>) return detail::decode<T>(p);
+  }
+
+  [[gnu::always_inline]] void drop() noexcept {
+    if (state_ == detail::no_state) return;
+    if (state_ == detail::in_frame) {
+      if constexpr (!detail::is_plain_result<T>) {
+        this->unlink();
+        room_.value.~T();
+      }
+    } else {
+      detail::detach(state_);
+    }
+    state_ = detail::no_state;
+  }
+
+  [[gnu::always_inline]] void take(future& other) noexcept {
+    state_ = std::exchange(other.state_, detail::no_state);
+    if constexpr (!std::is_void_v<T>) {
+      if (state_ == detail::in_frame) {
+        new (&room_.value) T(std::move(other.room_.value));
+        if constexpr (!detail::is_plain_result<T>) {
+          other.room_.value.~T();
+          other.unlink();
+          link_here();
+        }
+      }
+    }
+  }
+
+  void link_here() noexcept
+    requires(!detail::is_plain_result<T>)
+  {
+    this->encode = [](detail::pending_value* v) { static_cast<future*>(v)->to_record(); };
+    this->link();
+  }
+
+  /// From "value in the frame" to "completed record".
+  void to_record() {
+    if constexpr (std::is_void_v<T>) {
+      state_ = detail::make_completed(detail::outcome::value, nullptr, 0);
+    } else {
+      detail::ref record;
+      if constexpr (plain<T>) {
+        record = detail::make_completed(detail::outcome::value, &room_.value, sizeof(T));
+      } else {
+        writer w;
+        w.put(room_.value);
+        record = detail::make_completed(detail::outcome::value, w.data(), w.size());
+        this->unlink();
+        room_.value.~T();
+      }
+      state_ = record;
+    }
+  }
+
+  detail::ref state_;
+  [[no_unique_address]] detail::value_room<T> room_;
+};
+
+namespace detail {
+/// What spawn() and the handles' codecs may do with a future.
+struct future_access {
+  template <class T>
+  [[gnu::always_inline]] static future<T> make() noexcept {
+    return future<T>(typename future<T>::uninitialised{});
+  }
+  template <class T>
+  static ref& state(future<T>& f) noexcept {
+    return f.state_;
+  }
+  template <class T>
+  static void* room(future<T>& f) noexcept {
+    return &f.room_;
+  }
+  template <class T>
+  static void link(future<T>& f) noexcept {
+    f.link_here();
+  }
+  template <class T>
+  static void to_record(future<T>& f) {
+    if (f.state_ == in_frame) f.to_record();
+  }
+  /// Wait, but leave the outcome in the future. May migrate unless it is in the frame.
+  template <class T>
+  [[gnu::always_inline]] static void settle(future<T>& f, detail::place where) {
+    if (f.state_ != in_frame) [[unlikely]] static_cast<void>(wait(f.state_, where));
+  }
+  template <class T>
+  static ref& record(shared_future<T>& f) noexcept {
+    return f.record_;
+  }
+};
+}  // namespace detail
+
+/// The result of one thread for any number of consumers, in any threads of the run. Copyable: copies refer to the
+/// same result, the last one frees it. Cost of a copy: one atomic, possibly on another worker's memory.
+template <class T>
+class shared_future {
+ public:
+  using value_type = T;
+
+  shared_future() noexcept = default;
+  /// From a future, in particular from spawn(). Local; allocates a record if the value lies in the frame.
+  shared_future(future<T>&& f) : record_(0) {  // NOLINT: implicit on purpose, like std::shared_future
+    detail::future_access::to_record(f);
+    record_ = std::exchange(f.state_, detail::no_state);
+  }
+  // Two copy operations: were there one taking const&, closures that capture a shared_future by value would
+  // count as ordinary copyable types, and spawn() could not tell them from closures that capture a vector.
+  shared_future(shared_future& other) noexcept : record_(other.record_) { keep(); }
+  template <std::same_as<shared_future> Self>
+  shared_future(const Self& other) noexcept : record_(other.record_) {
+    keep();
+  }
+  shared_future(shared_future&& other) noexcept : record_(std::exchange(other.record_, 0)) {}
+  shared_future& operator=(shared_future other) noexcept {
+    std::swap(record_, other.record_);
+    return *this;
+  }
+  ~shared_future() {
+    if (record_ != 0) detail::release(record_);
+  }
+
+  bool valid() const noexcept { return record_ != 0; }
+  bool ready() const noexcept { return record_ != 0 && detail::is_complete(record_); }
+
+  /// Wait for the thread and give back a copy of its result, or throw what it threw. Any number of times.
+  /// May suspend and migrate the calling thread. When the thread ends, one waiter runs at once, the others queue.
+  T get(detail::place where = detail::place::here()) const {
+    const detail::ref record = record_;
+    const detail::payload p = detail::wait(record, where);
+    if (p.kind == detail::outcome::error) {
+      detail::retain(record);  // rethrow gives one reference back
+      detail::rethrow(record, p);
+    }
+    if constexpr (!std::is_void_v<T>) return detail::decode<T>(p);
+  }
+
+ private:
+  friend struct detail::future_access;
+  void keep() const noexcept {
+    if (record_ != 0) detail::retain(record_);
+  }
+  detail::ref record_ = 0;
+};
+
+/// A future as a result or argument: its record travels.
+template <class T>
+struct codec<future<T>> {
+  static void write(writer& w, future<T>& f) {
+    detail::future_access::to_record(f);
+    w.put(std::exchange(detail::future_access::state(f), detail::no_state));
+  }
+  static future<T> read(reader& r) {
+    future<T> f;
+    detail::future_access::state(f) = r.get<detail::ref>();
+    return f;
+  }
+};
+
+/// A shared future as a result or argument: the reference travels with it.
+template <class T>
+struct codec<shared_future<T>> {
+  static void write(writer& w, shared_future<T>& f) {
+    w.put(std::exchange(detail::future_access::record(f), 0));
+  }
+  static shared_future<T> read(reader& r) {
+    shared_future<T> f;
+    detail::future_access::record(f) = r.get<detail::ref>();
+    return f;
+  }
+};
+
+}  // namespace godwit

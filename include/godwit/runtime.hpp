@@ -1,0 +1,158 @@
+// run: start the workers, execute the root thread, stop the workers. And who am I: worker_id, worker_count.
+//
+// run forks one worker per usable CPU from the calling process, which itself only supervises: it waits, passes on
+// what happened, and ends the run when a worker dies. What the program made before run is there in every worker (as a
+// copy of its own); what threads change in globals or heap stays in the worker that did it. Threads give back
+// values through join, the root thread through run.
+// Source: Uni-address threads, 5.1 (a process per worker). See docs/architecture.md. Tests: tests/api/run_test.cpp.
+#pragma once
+
+#include <godwit/error.hpp>
+#include <godwit/options.hpp>
+#include <godwit/task.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace godwit {
+
+/// Counters of one worker over one run. Times are sums over the worker's life.
+struct worker_stats {
+  std::uint64_t steals = 0;            ///< continuations taken from other workers
+  std::uint64_t steals_failed = 0;     ///< looks at a victim that gave nothing
+  std::uint64_t resumes = 0;           ///< suspended threads run again here
+  std::uint64_t suspends = 0;          ///< outstanding joins and yields: threads copied out here
+  std::uint64_t stolen_bytes = 0;      ///< stack bytes copied in by steals
+  std::uint64_t exposures = 0;         ///< times queued continuations were made public
+  std::uint64_t signals = 0;           ///< exposures asked for by signal
+  std::uint64_t sleeps = 0;            ///< times the worker went to sleep
+  std::uint64_t stack_high_bytes = 0;  ///< uni-address region touched, whole pages
+  std::uint64_t heap_high_bytes = 0;   ///< shared heap in use at most
+};
+
+/// Counters of the last run that ended in this process, one entry per worker.
+const std::vector<worker_stats>& last_run_stats() noexcept;
+
+/// Number of the worker that executes the caller, 0 ... worker_count()-1. May differ after any spawn, join or
+/// yield. Local, one load.
+inline std::uint32_t worker_id() noexcept { return godwit_hot_.worker; }
+/// Number of workers of this run; 0 outside run. Local, one load.
+inline std::uint32_t worker_count() noexcept { return godwit_hot_.workers; }
+
+namespace detail {
+
+/// The root thread, type-erased. The object lives in the calling process and is inherited by the workers.
+struct root_task {
+  virtual ~root_task() = default;
+  /// Runs in the root thread. The value goes into @p out.
+  virtual void operator()(writer& out) = 0;
+};
+
+/// What became of a run.
+struct run_result {
+  int status = 0;                 ///< 0, or 128 + signal, 70, 2 (bad options)
+  bool threw = false;             ///< bytes hold an exception
+  std::string message;            ///< what went wrong with the run itself
+  std::vector<std::byte> bytes;   ///< the encoded value or exception
+};
+
+run_result run_workers(const options& opts, root_task& root);
+run_result run_workers(int argc, char** argv, const options& base, root_task& root);
+/// Print and turn into an exit status.
+int report(const run_result& result);
+[[noreturn]] void throw_failure(const run_result& result);
+
+template <class F>
+struct root_of final : root_task {
+  using R = std::invoke_result_t<F&>;
+  static_assert(std::is_void_v<R> || migratable<R>,
+                "godwit: the result of the root thread must be migratable: trivially copyable or with a godwit::codec");
+  F f;
+  explicit root_of(F&& fn) : f(std::move(fn)) {}
+  explicit root_of(const F& fn) : f(fn) {}
+  void operator()(writer& out) override {
+    if constexpr (plain<F> && std::is_copy_constructible_v<F>) {
+      F own(f);  // on the root thread's stack: it migrates with the thread
+      call(own, out);
+    } else {
+      call(f, out);
+    }
+  }
+  static void call(F& fn, writer& out) {
+    if constexpr (std::is_void_v<R>) {
+      fn();
+    } else {
+      R value = fn();
+      out.put(value);
+    }
+  }
+};
+
+struct broadcast_task {
+  void (*call)(const void* closure);
+  const void* closure;
+  std::size_t bytes;
+};
+void run_on_each_worker(const broadcast_task& task, detail::place where);
+
+}  // namespace detail
+
+/// Start the workers, execute `root()` as the first thread, wait until it and every thread it created are done.
+/// Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root (its what() is
+/// printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run (130 for SIGINT);
+/// 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in one line.
+/// --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
+/// Can be called any number of times, not from inside a run. Cost: forks, some milliseconds.
+template <class F>
+int run(int argc, char** argv, F&& root, const options& base = {}) {
+  detail::root_of<std::decay_t<F>> task(std::forward<F>(root));
+  using R = typename decltype(task)::R;
+  static_assert(std::is_void_v<R> || std::is_integral_v<R>,
+                "godwit: with run(argc, argv, root) the root returns void or an exit status; for other results use "
+                "run<T>(argc, argv, root)");
+  const detail::run_result result = detail::run_workers(argc, argv, base, task);
+  if (const int status = detail::report(result); status != 0) return status;
+  if constexpr (std::is_void_v<R>)
+    return 0;
+  else
+    return static_cast<int>(reader(result.bytes.data(), result.bytes.size()).get<R>());
+}
+
+/// The same, but gives back root's value, which must be migratable. Throws what root threw (see error.hpp),
+/// std::invalid_argument for bad options, run_error when the run itself failed.
+template <class T, class F>
+T run(int argc, char** argv, F&& root, const options& base = {}) {
+  detail::root_of<std::decay_t<F>> task(std::forward<F>(root));
+  using R = typename decltype(task)::R;
+  static_assert(std::same_as<T, R>, "godwit: run<T>: root must return exactly T");
+  const detail::run_result result = detail::run_workers(argc, argv, base, task);
+  if (result.threw || result.status != 0) detail::throw_failure(result);
+  if constexpr (!std::is_void_v<T>) return reader(result.bytes.data(), result.bytes.size()).get<T>();
+}
+
+/// The same without a command line: environment and @p base only.
+template <class T, class F>
+  requires std::invocable<F&>
+T run(F&& root, const options& base = {}) {
+  return run<T>(0, nullptr, std::forward<F>(root), base);
+}
+
+/// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f must be plain
+/// bytes and must not throw; it runs inside whatever thread the worker is executing. Collective in cost: one
+/// message per worker. Meant for per-worker set-up and for reading per-worker state.
+template <class F>
+void on_each_worker(const F& f, detail::place where = detail::place::here()) {
+  static_assert(plain<F>, "godwit::on_each_worker: the callable must be plain bytes: it is copied to every worker");
+  detail::run_on_each_worker({[](const void* c) { (*static_cast<const F*>(c))(); }, &f, sizeof(F)}, where);
+}
+
+/// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It runs outside
+/// the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f ends it.
+void on_tick(std::chrono::milliseconds interval, std::function<void()> f);
+
+}  // namespace godwit

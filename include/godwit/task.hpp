@@ -1,0 +1,285 @@
+// spawn and invoke: create threads whose continuations can be stolen.
+//
+// spawn runs the child at once, on the same stack just below the caller (child-first); what waits to be
+// stolen is the *caller's continuation*. Unstolen, a spawn is a call with a few stores: no allocation, no
+// lock, no fence. Sources: "Uni-address threads" 5.2, figure 4; THE protocol with a split deque.
+// Protocol: docs/protocols/deque.md. Tests: tests/api/spawn_test.cpp, tests/compile_fail/.
+#pragma once
+
+#include <godwit/detail/fork_call.hpp>
+#include <godwit/future.hpp>
+
+#include <exception>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace godwit {
+
+namespace detail {
+
+/// May this callable be a thread? Bytes-only closures: yes. Move-only ones (they hold futures, unique_ptr...):
+/// yes, the thread owns what they hold. Copyable closures with non-trivial captures (a string or vector by
+/// value): no -- their copies would be destroyed twice, at two workers. Callables with a codec: yes.
+template <class F>
+concept thread_closure = plain<F> || coded<F> || (!std::copy_constructible<F> && std::move_constructible<F>);
+
+template <class F, class... Args>
+using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+
+template <class T>
+using slot_type = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class T>
+union manual {
+  T value;
+  manual() noexcept {}
+  ~manual() {}
+};
+
+// A closure of at most two words rides in registers.
+template <class F>
+constexpr bool in_registers = std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(std::uintptr_t);
+
+/// The thread around one callable. Runs on the parent's stack, just below it.
+template <class F, class R>
+struct child {
+  // A result that is not plain is put where the parent's future wants it, together with its list link.
+  static constexpr bool by_word = plain<R> && sizeof(slot_type<R>) <= sizeof(std::uintptr_t);
+
+  // The work on both sides of the user's callable costs what the whole library is measured by. noexcept is
+  // what makes an exception in flight stop here in both search phases.
+  [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
+                                                                    spawn_slot* slot, void* out) noexcept {
+    manual<F> f;
+    adopt(f, a0, a1);                  // before the entry counts: the closure is ours, not the parent's
+    godwit_hot_.bottom = slot + 1;     // the entry counts from here; call and slot are complete
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      spawn_point();
+
+    manual<std::conditional_t<std::is_void_v<R>, char, R>> result;
+    ref error = 0;
+    try {
+      if constexpr (std::is_void_v<R>)
+        std::move(f.value)();
+      else
+        new (&result.value) R(std::move(f.value)());
+    } catch (...) {
+      error = capture_exception();
+    }
+    f.value.~F();
+
+    spawn_slot* mine = godwit_hot_.bottom - 1;
+    godwit_hot_.bottom = mine;  // D1: before the split is read; the expose signal runs on this very CPU
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (mine < godwit_hot_.split) [[unlikely]] {
+      const ref record = pop_public(mine);
+      if (record != 0) parent_left(record, error, result);
+    }
+    if (error != 0) [[unlikely]] return {static_cast<std::uintptr_t>(error), 0};
+    if constexpr (by_word) {
+      std::uintptr_t word = 0;
+      std::memcpy(&word, &result.value, sizeof(R));
+      return {0, word};
+    } else if constexpr (!std::is_void_v<R>) {
+      new (out) R(std::move(result.value));
+      result.value.~R();
+    }
+    return {0, 0};
+  }
+
+ private:
+  [[gnu::always_inline]] static void adopt(manual<F>& f, std::uintptr_t a0, std::uintptr_t a1) noexcept {
+    if constexpr (in_registers<F>) {
+      const std::uintptr_t words[2] = {a0, a1};
+      std::memcpy(static_cast<void*>(&f), words, sizeof(F));
+    } else {
+      new (&f.value) F(std::move(*reinterpret_cast<F*>(a0)));
+    }
+  }
+
+  template <class Result>
+  [[noreturn, gnu::noinline, gnu::cold]] static void parent_left(ref record, ref error, Result& result) {
+    if (error == 0) {
+      if constexpr (std::is_void_v<R>) {
+        publish(record, outcome::value, nullptr, 0);
+      } else if constexpr (plain<R>) {
+        publish(record, outcome::value, &result.value, sizeof(R));
+      } else {
+        try {
+          writer w;
+          w.put(result.value);
+          publish(record, outcome::value, w.data(), w.size());
+        } catch (...) {
+          error = capture_exception();
+        }
+        result.value.~R();
+      }
+    }
+    if (error != 0) publish_error(record, error);
+    complete(record);
+  }
+};
+
+template <class F>
+[[gnu::always_inline]] inline auto spawn_closure(F& f) {
+  using R = std::invoke_result_t<F>;
+  static_assert(!std::is_reference_v<R>,
+                "godwit: a thread must not return a reference: what it refers to stays behind when threads migrate. "
+                "Return a value");
+  static_assert(std::is_void_v<R> || migratable<R>,
+                "godwit: the result type of this thread cannot migrate: make it trivially copyable or specialise "
+                "godwit::codec<T> for it");
+  static_assert(std::is_nothrow_move_constructible_v<F> || plain<F>,
+                "godwit: the callable of a thread must be nothrow move constructible");
+
+  future<R> result = future_access::make<R>();
+  std::uintptr_t words[2] = {0, 0};
+  if constexpr (in_registers<F>)
+    std::memcpy(words, static_cast<const void*>(&f), sizeof(F));
+  else
+    words[0] = reinterpret_cast<std::uintptr_t>(std::addressof(f));
+  // Results that ride in a register need no address: then the future itself can live in registers.
+  void* out = nullptr;
+  if constexpr (!std::is_void_v<R> && !child<F, R>::by_word)
+    out = future_access::room(result);
+  word_pair w = fork_call<&child<F, R>::run>(words[0], words[1], godwit_hot_.bottom, out);
+  if (w.status != 0) [[unlikely]] {
+    future_access::state(result) = resumed(w.status);
+    return result;
+  }
+  future_access::state(result) = in_frame;
+  if constexpr (child<F, R>::by_word)
+    std::memcpy(future_access::room(result), &w.value, sizeof(R));
+  else if constexpr (!is_plain_result<R>)
+    future_access::link(result);
+  return result;
+}
+
+}  // namespace detail
+
+/// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
+/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or exception).
+/// fn must be a closure of plain captures, or move-only, or have a codec; args and result must be migratable.
+/// Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads, 5.2.
+template <class F, class... Args>
+[[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args)
+    -> future<detail::result_of<F, Args...>> {
+  static_assert(detail::thread_closure<std::decay_t<F>>,
+                "godwit: this callable cannot migrate: it captures something by value that is not plain bytes "
+                "(std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
+                "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
+  static_assert(((migratable<std::decay_t<Args>>) && ...),
+                "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable or "
+                "specialise godwit::codec<T> for it");
+  if constexpr (sizeof...(Args) == 0) {
+    if constexpr (std::is_lvalue_reference_v<F> || std::is_function_v<std::remove_reference_t<F>>) {
+      std::decay_t<F> own(fn);
+      return detail::spawn_closure(own);
+    } else {
+      return detail::spawn_closure(fn);
+    }
+  } else {
+    auto bound = [fn = std::decay_t<F>(std::forward<F>(fn)),
+                  ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
+      return std::invoke(std::move(fn), std::move(as)...);
+    };
+    return detail::spawn_closure(bound);
+  }
+}
+
+/// Free form of future::join.
+template <class T>
+[[gnu::always_inline]] inline T join(future<T>& f,
+                                     detail::place where = detail::place::here()) {
+  return f.join(where);
+}
+template <class T>
+[[gnu::always_inline]] inline T join(future<T>&& f,
+                                     detail::place where = detail::place::here()) {
+  return f.join(where);
+}
+
+/// Let other threads run: the calling thread goes to the end of its worker's ready queue, from where any worker may
+/// take it. Returns at once when nothing else is ready. May migrate the calling thread. Local.
+inline void yield() noexcept { detail::yield_thread(); }
+
+namespace detail {
+
+/// Run a callable in the calling thread, but keep its outcome the way a thread's would be kept: what is
+/// not plain bytes can be encoded when the caller has to leave, and no exception stays alive meanwhile.
+template <class F>
+[[gnu::always_inline]] inline auto run_here(F&& f) {
+  using R = std::invoke_result_t<F>;
+  static_assert(is_plain_result<R> || migratable<R>,
+                "godwit: the result type of this callable cannot migrate: make it trivially copyable or specialise "
+                "godwit::codec<T> for it");
+  future<R> result = future_access::make<R>();
+  ref state = in_frame;
+  try {
+    if constexpr (std::is_void_v<R>)
+      std::forward<F>(f)();
+    else
+      new (future_access::room(result)) R(std::forward<F>(f)());
+  } catch (...) {
+    state = capture_exception();
+  }
+  future_access::state(result) = state;
+  if constexpr (!is_plain_result<R>) {
+    if (state == in_frame) future_access::link(result);
+  }
+  return result;
+}
+
+template <bool Here, class F>
+[[gnu::always_inline]] inline auto start(F&& f) {
+  if constexpr (Here)
+    return run_here(std::forward<F>(f));
+  else
+    return godwit::spawn(std::forward<F>(f));
+}
+
+template <class T>
+[[gnu::always_inline]] inline slot_type<T> take_value(future<T>& f, detail::place where) {
+  if constexpr (std::is_void_v<T>) {
+    f.join(where);
+    return {};
+  } else {
+    return f.join(where);
+  }
+}
+
+// First wait for all, then take the values: a value in hand could not follow its thread to another worker.
+template <std::size_t... I, class... F>
+[[gnu::always_inline]] inline auto invoke_all(std::index_sequence<I...>, detail::place where,
+                                              F&&... callables) {
+  std::tuple<future<std::invoke_result_t<std::decay_t<F>>>...> futures{
+      start<I + 1 == sizeof...(F)>(std::forward<F>(callables))...};
+  (future_access::settle(std::get<I>(futures), where), ...);
+  return std::tuple<slot_type<std::invoke_result_t<std::decay_t<F>>>...>{
+      take_value(std::get<I>(futures), where)...};
+}
+
+template <class... F>
+constexpr bool all_void = (std::is_void_v<std::invoke_result_t<std::decay_t<F>>> && ...);
+
+}  // namespace detail
+
+/// Run all callables, the last one in the calling thread, the others as threads; wait for all of them.
+/// Gives back a std::tuple of the results in order (std::monostate for void), or nothing if all are void.
+/// If some throw, the others still finish, then the exception of the leftmost failing one is thrown -- the
+/// same on every schedule. All results must be migratable.
+template <class... F>
+[[gnu::always_inline]] inline auto invoke(F&&... callables) {
+  static_assert(sizeof...(F) > 0, "godwit::invoke needs at least one callable");
+  static constexpr detail::place where{"godwit::invoke", "invoke", 0};
+  if constexpr (detail::all_void<F...>)
+    static_cast<void>(detail::invoke_all(std::index_sequence_for<F...>{}, where, std::forward<F>(callables)...));
+  else
+    return detail::invoke_all(std::index_sequence_for<F...>{}, where, std::forward<F>(callables)...);
+}
+
+}  // namespace godwit
