@@ -61,7 +61,6 @@ struct run_result {
   std::vector<std::byte> bytes;   ///< the encoded value or exception
 };
 
-run_result run_workers(const options& opts, root_task& root);
 run_result run_workers(int argc, char** argv, const options& base, root_task& root);
 /// Print and turn into an exit status.
 int report(const run_result& result);
@@ -110,12 +109,14 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 /// Can be called any number of times, not from inside a run. Cost: forks, some milliseconds.
 template <class F>
 int run(int argc, char** argv, F&& root, const options& base = {}) {
-  detail::root_of<std::decay_t<F>> task(std::forward<F>(root));
-  using R = typename decltype(task)::R;
+  using task_type = detail::root_of<std::decay_t<F>>;
+  using R = typename task_type::R;
   static_assert(std::is_void_v<R> || std::is_integral_v<R>,
                 "godwit: with run(argc, argv, root) the root returns void or an exit status; for other results use "
                 "run<T>(argc, argv, root)");
-  const detail::run_result result = detail::run_workers(argc, argv, base, task);
+  // On the heap: the workers may write to their copies of it, not to this function's frame.
+  const auto task = std::make_unique<task_type>(std::forward<F>(root));
+  const detail::run_result result = detail::run_workers(argc, argv, base, *task);
   if (const int status = detail::report(result); status != 0) return status;
   if constexpr (std::is_void_v<R>)
     return 0;
@@ -127,10 +128,12 @@ int run(int argc, char** argv, F&& root, const options& base = {}) {
 /// std::invalid_argument for bad options, run_error when the run itself failed.
 template <class T, class F>
 T run(int argc, char** argv, F&& root, const options& base = {}) {
-  detail::root_of<std::decay_t<F>> task(std::forward<F>(root));
-  using R = typename decltype(task)::R;
+  using task_type = detail::root_of<std::decay_t<F>>;
+  using R = typename task_type::R;
   static_assert(std::same_as<T, R>, "godwit: run<T>: root must return exactly T");
-  const detail::run_result result = detail::run_workers(argc, argv, base, task);
+  // On the heap: the workers may write to their copies of it, not to this function's frame.
+  const auto task = std::make_unique<task_type>(std::forward<F>(root));
+  const detail::run_result result = detail::run_workers(argc, argv, base, *task);
   if (result.threw || result.status != 0) detail::throw_failure(result);
   if constexpr (!std::is_void_v<T>) return reader(result.bytes.data(), result.bytes.size()).get<T>();
 }

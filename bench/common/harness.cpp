@@ -1,0 +1,288 @@
+// The harness: flags, interleaved repetitions, tables, JSON. See harness.hpp.
+
+#include "harness.hpp"
+
+#include "godwit_run.hpp"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace bench {
+
+bool common_options::wants_peer(const std::string& name) const {
+  return std::find(peers.begin(), peers.end(), name) != peers.end();
+}
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const auto high = std::min(low + 1, values.size() - 1);
+  return values[low] + (at - static_cast<double>(low)) * (values[high] - values[low]);
+}
+
+double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
+std::string grouped(std::uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+void usage_error(const std::string& line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::exit(2);
+}
+
+const series* find(const std::vector<series>& all, const std::string& name, unsigned workers) {
+  for (const auto& s : all)
+    if (s.name == name && s.workers == workers && !s.samples.empty()) return &s;
+  return nullptr;
+}
+
+double paired_ratio(const series* a, const series* b) {
+  if (a == nullptr || b == nullptr) return 0;
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(a->samples.size(), b->samples.size()); ++i)
+    ratios.push_back(a->samples[i].seconds / b->samples[i].seconds);
+  return median(ratios);
+}
+
+void on_big_stack(const std::function<void()>& f) {
+  constexpr std::size_t bytes = std::size_t{1} << 30;  // virtual until touched
+  pthread_attr_t attr;
+  pthread_attr_init(&attr);
+  pthread_attr_setstacksize(&attr, bytes);
+  pthread_t thread;
+  const int rc = pthread_create(
+      &thread, &attr,
+      [](void* p) -> void* {
+        (*static_cast<const std::function<void()>*>(p))();
+        return nullptr;
+      },
+      const_cast<std::function<void()>*>(&f));
+  pthread_attr_destroy(&attr);
+  if (rc != 0) throw std::system_error(rc, std::generic_category(), "a thread with a stack of 1 GiB");
+  pthread_join(thread, nullptr);
+}
+
+void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
+              const std::function<bool(unsigned)>& compute) {
+  if (!p.options().wants_peer(name)) return;
+  if (!installed) {
+    to.push_back({name, 0, {}, true});
+    return;
+  }
+  std::vector<unsigned> counts = {1};
+  if (p.most_workers() > 1) counts.push_back(p.most_workers());
+  for (const unsigned w : counts)
+    to.push_back({name, w, [=] {
+                    const auto [ok, timing] = run_plain([&] { return compute(w); });
+                    sample s = timing;
+                    s.correct = ok;
+                    // Pools of idle threads spin for a moment; the next variant shall not feel it.
+                    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                    return s;
+                  }, true});
+}
+
+namespace {
+
+// libgomp reads the stack size of its threads before main; deep trees need more than the default.
+void make_room_for_openmp(char** argv) {
+#if BENCH_HAS_OPENMP
+  if (std::getenv("OMP_STACKSIZE") != nullptr) return;
+  setenv("OMP_STACKSIZE", "256M", 1);
+  execv("/proc/self/exe", argv);  // if it fails, the default has to do
+#else
+  static_cast<void>(argv);
+#endif
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+}  // namespace
+
+program::program(std::string name, std::string description, int argc, char** argv)
+    : name_(std::move(name)), argc_(argc), argv_(argv), app_(std::move(description), name_) {
+  make_room_for_openmp(argv);
+  command_ = name_;
+  bool path = false;  // the value of --json is where somebody keeps files
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    command_ += ' ' + (path ? base_name(arg) : arg.starts_with("--json=") ? "--json=" + base_name(arg) : arg);
+    path = arg == "--json";
+  }
+  godwit::take_options(argc_, argv_);
+  app_.set_help_flag("-h,--help", "Show this and exit");
+  app_.add_option("--reps", options_.reps, "Repetitions of every variant")
+      ->check(CLI::Range(1, 10000))->capture_default_str();
+  app_.add_option("--workers", options_.workers, "Worker counts, such as 1,2 (default: 1 and all usable CPUs)")
+      ->delimiter(',')->check(CLI::Range(1, 4096));
+  app_.add_flag("--quick", options_.quick, "A smaller problem and fewer repetitions");
+  app_.add_option("--json", options_.json, "Write the results to this file (- is standard output)");
+  app_.add_option("--peers", options_.peers, "Other runtimes to run: tbb,openmp or none")
+      ->delimiter(',')->check(CLI::IsMember({"tbb", "openmp", "none"}))->capture_default_str();
+  app_.add_option("--peer-reps", options_.peer_reps, "Peers take part in this many rounds (they can be slow)")
+      ->check(CLI::Range(1, 10000))->capture_default_str();
+  app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
+}
+
+void program::parse() {
+  try {
+    app_.parse(argc_, argv_);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app_.help().c_str(), stdout);
+    std::exit(0);
+  } catch (const CLI::ParseError& e) {
+    usage_error(name_ + ": " + e.what() + " (see " + name_ + " --help)");
+  }
+  if (options_.quick) {
+    if (app_.count("--reps") == 0) options_.reps = 3;
+    if (app_.count("--peer-reps") == 0) options_.peer_reps = 1;
+  }
+  try {
+    godwit::options o;
+    o.workers = 1;
+    if (godwit::resolve_options(o).workers != 1)
+      usage_error(name_ + ": this benchmark sets the number of workers itself: use --workers instead of "
+                          "--godwit-workers or GODWIT_WORKERS");
+    workers_ = options_.workers;
+    if (workers_.empty()) {
+      const unsigned usable = godwit::run<unsigned>([] { return godwit::worker_count(); });
+      workers_ = {1};
+      if (usable > 1) workers_.push_back(usable);
+    }
+  } catch (const std::exception& e) {
+    usage_error(name_ + ": " + e.what());
+  }
+  json_["benchmark"] = name_;
+  json_["command"] = command_;
+  json_["machine"] = machine();
+  json_["repetitions"] = options_.reps;
+  json_["definitions"] = {
+      {"interleaved", "round i runs every variant once; rounds follow one another"},
+      {"median_s", "median over the rounds of the computation's time; in a godwit run from root's start to its end"},
+      {"total_median_s", "the same with starting and stopping the workers"},
+      {"over_reference", "median over the rounds of (time / time of the reference in the same round)"},
+      {"counts", "medians over the rounds of sums over the workers; stack_high_bytes: the most of any worker"}};
+}
+
+unsigned program::most_workers() const { return *std::max_element(workers_.begin(), workers_.end()); }
+
+std::FILE* program::out() const { return options_.json == "-" ? stderr : stdout; }
+
+std::vector<series> program::measure(const std::vector<variant>& variants) {
+  std::vector<series> all;
+  for (const auto& v : variants) all.push_back({v.name, v.workers, static_cast<bool>(v.run), {}, 0, 0, 0, 0, {}});
+  for (int round = 0; round < options_.reps; ++round) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (!variants[i].run || (variants[i].peer && round >= options_.peer_reps)) continue;
+      if (isatty(STDERR_FILENO))
+        std::fprintf(stderr, "\r\033[Kround %d of %d: %s, %u workers", round + 1, options_.reps,
+                     variants[i].name.c_str(), variants[i].workers);
+      all[i].samples.push_back(variants[i].run());
+      if (!all[i].samples.back().correct)
+        wrong("wrong result: " + variants[i].name + " on " + std::to_string(variants[i].workers) + " workers");
+    }
+  }
+  if (isatty(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+
+  for (auto& s : all) {
+    if (s.samples.empty()) continue;
+    const auto of = [&](auto field) {
+      std::vector<double> v;
+      for (const auto& one : s.samples) v.push_back(static_cast<double>(field(one)));
+      return v;
+    };
+    s.median_s = median(of([](const sample& x) { return x.seconds; }));
+    s.min_s = quantile(of([](const sample& x) { return x.seconds; }), 0);
+    s.total_median_s = median(of([](const sample& x) { return x.total_seconds; }));
+    s.over_reference = paired_ratio(&s, &all.front());
+    const auto count = [&](auto scheduler_counts::*member, double q) {
+      return static_cast<std::uint64_t>(std::llround(quantile(of([=](const sample& x) { return x.counts.*member; }), q)));
+    };
+    s.counts.steals = count(&scheduler_counts::steals, 0.5);
+    s.counts.suspends = count(&scheduler_counts::suspends, 0.5);
+    s.counts.stolen_bytes = count(&scheduler_counts::stolen_bytes, 0.5);
+    s.counts.stack_high_bytes = count(&scheduler_counts::stack_high_bytes, 1);
+  }
+  return all;
+}
+
+void program::show(const std::string& title, const ordered_json& parameters, const std::vector<series>& all) {
+  std::FILE* const to = out();
+  std::fprintf(to, "%s\n", title.c_str());
+  std::fprintf(to, "  %-18s %7s %10s %10s %10s %10s %9s %8s %8s %9s\n", "variant", "workers", "median s", "min s",
+               "total s", "/reference", "speed-up", "steals", "suspends", "stack");
+  ordered_json rows = ordered_json::array();
+  for (const auto& s : all) {
+    ordered_json row;
+    row["name"] = s.name;
+    row["workers"] = s.workers;
+    if (s.samples.empty()) {
+      std::fprintf(to, "  %-18s %7s %10s\n", s.name.c_str(), "-", "not installed");
+      row["status"] = "not installed";
+      rows.push_back(row);
+      continue;
+    }
+    const std::string workers = s.workers == 0 ? "-" : std::to_string(s.workers);
+    std::fprintf(to, "  %-18s %7s %10.4f %10.4f %10.4f %10.3f %9.3f", s.name.c_str(), workers.c_str(), s.median_s,
+                 s.min_s, s.total_median_s, s.over_reference, 1 / s.over_reference);
+    row["median_s"] = s.median_s;
+    row["min_s"] = s.min_s;
+    row["total_median_s"] = s.total_median_s;
+    row["over_reference"] = s.over_reference;
+    row["speed_up"] = 1 / s.over_reference;
+    if (s.samples.front().scheduled) {
+      std::fprintf(to, " %8llu %8llu %6llu KB", static_cast<unsigned long long>(s.counts.steals),
+                   static_cast<unsigned long long>(s.counts.suspends),
+                   static_cast<unsigned long long>(s.counts.stack_high_bytes / 1024));
+      row["counts"] = {{"steals", s.counts.steals}, {"suspends", s.counts.suspends},
+                       {"stolen_bytes", s.counts.stolen_bytes}, {"stack_high_bytes", s.counts.stack_high_bytes}};
+    }
+    std::fputc('\n', to);
+    for (const auto& one : s.samples) row["seconds"].push_back(one.seconds);
+    rows.push_back(row);
+  }
+  std::fprintf(to, "  %d rounds, interleaved; /reference: median over the rounds of time / time of %s in the same round\n",
+               options_.reps, all.front().name.c_str());
+  json_["measurements"].push_back(
+      {{"title", title}, {"reference", all.front().name}, {"parameters", parameters}, {"variants", rows}});
+}
+
+void program::figure(const std::string& key, const std::string& what, double value, const char* unit,
+                     const std::string& definition) {
+  std::fprintf(out(), "  %s: %.3g%s%s  (%s)\n", what.c_str(), value, *unit == '\0' ? "" : " ", unit,
+               definition.c_str());
+  json_["figures"][key] = {{"what", what}, {"value", value}, {"unit", unit}, {"definition", definition}};
+}
+
+void program::wrong(const std::string& line) {
+  std::fprintf(stderr, "%s: %s\n", name_.c_str(), line.c_str());
+  status_ = 1;
+}
+
+int program::finish() {
+  json_["correct"] = status_ == 0;
+  if (options_.json == "-") {
+    std::printf("%s\n", json_.dump(2).c_str());
+  } else if (!options_.json.empty()) {
+    std::ofstream file(options_.json);
+    file << json_.dump(2) << '\n';
+    if (!file.flush()) usage_error(name_ + ": cannot write " + options_.json);
+  }
+  return status_;
+}
+
+}  // namespace bench

@@ -1,0 +1,140 @@
+// The harness: what the benchmarks have in common.
+//
+// A benchmark is a list of variants (serial, ours on w workers, TBB, OpenMP) of one computation. The
+// harness runs them interleaved -- round 1: every variant once, round 2: every variant once, ... -- because
+// the speed of a shared machine drifts, and computes every ratio inside a round before it takes medians.
+// Output: a table, and JSON for bench/run_all.py.
+// Not here: how a godwit run is timed (godwit_run.hpp).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+using nlohmann::ordered_json;
+
+/// Flags of every benchmark.
+struct common_options {
+  int reps = 5;
+  std::vector<unsigned> workers;  ///< empty: 1 and all usable
+  bool quick = false;
+  std::string json;               ///< file, "-" for standard output, empty: none
+  std::vector<std::string> peers = {"tbb", "openmp"};
+  int peer_reps = 2;              ///< peers take part in the first rounds only: some are very slow here
+
+  bool wants_peer(const std::string& name) const;
+};
+
+/// What the scheduler did in one repetition; sums over the workers unless said otherwise.
+struct scheduler_counts {
+  std::uint64_t steals = 0;
+  std::uint64_t suspends = 0;
+  std::uint64_t stolen_bytes = 0;
+  std::uint64_t stack_high_bytes = 0;  ///< maximum over the workers
+};
+
+/// One repetition of one variant.
+struct sample {
+  double seconds = 0;        ///< the computation: in a godwit run, from root's start to its end
+  double total_seconds = 0;  ///< with starting and stopping the workers
+  bool correct = true;
+  bool scheduled = false;    ///< counts are there
+  scheduler_counts counts;
+};
+
+/// One way to do the computation.
+struct variant {
+  std::string name;       ///< "serial", "godwit", "tbb", ...
+  unsigned workers = 0;   ///< 0: a plain program
+  std::function<sample()> run;  ///< empty: not installed
+  bool peer = false;      ///< somebody else's runtime
+};
+
+/// All repetitions of one variant, and what follows from them.
+struct series {
+  std::string name;
+  unsigned workers = 0;
+  bool available = true;
+  std::vector<sample> samples;
+  double median_s = 0, min_s = 0, total_median_s = 0;
+  double over_reference = 0;  ///< median over the rounds of time / reference's time in the same round
+  scheduler_counts counts;    ///< medians; stack_high_bytes: maximum
+};
+
+double median(std::vector<double> values);
+double quantile(std::vector<double> values, double q);
+
+/// "102,181,082"
+std::string grouped(std::uint64_t n);
+
+/// The CPU model, kernel, compiler, number of CPUs; neither host names nor paths.
+ordered_json machine();
+
+/// One benchmark program: options in, table and JSON out.
+class program {
+ public:
+  /// @p name as users call it. Takes --godwit-* out of argv.
+  program(std::string name, std::string description, int argc, char** argv);
+
+  CLI::App& app() { return app_; }
+  const common_options& options() const { return options_; }
+  ordered_json& json() { return json_; }
+
+  /// Parse. Exits with 0 after --help, with 2 and one line after wrong input.
+  void parse();
+
+  /// Worker counts to run with.
+  const std::vector<unsigned>& workers() const { return workers_; }
+  unsigned most_workers() const;
+
+  /// Run all variants, interleaved. The first one is what ratios refer to.
+  std::vector<series> measure(const std::vector<variant>& variants);
+  /// Print the table of a measurement under @p title and add it to the JSON under "measurements".
+  void show(const std::string& title, const ordered_json& parameters, const std::vector<series>& all);
+
+  /// A figure derived from the measurement: printed as "what: value unit  (definition)", kept in the JSON.
+  void figure(const std::string& key, const std::string& what, double value, const char* unit,
+              const std::string& definition);
+  /// Remember a wrong result; the exit status becomes 1.
+  void wrong(const std::string& line);
+
+  /// Write the JSON; gives back the exit status.
+  int finish();
+
+  /// Text goes here: standard output, or standard error when the JSON takes standard output.
+  std::FILE* out() const;
+
+ private:
+  std::string name_;
+  int argc_;
+  char** argv_;
+  std::string command_;
+  CLI::App app_;
+  common_options options_;
+  std::vector<unsigned> workers_;
+  ordered_json json_;
+  int status_ = 0;
+};
+
+/// The variants of an installed peer, for 1 and @p most workers; one "not installed" variant otherwise.
+/// compute(workers) runs the computation and gives back whether the result was right.
+void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
+              const std::function<bool(unsigned workers)>& compute);
+
+/// One line on standard error, then exit with status 2.
+[[noreturn]] void usage_error(const std::string& line);
+
+const series* find(const std::vector<series>& all, const std::string& name, unsigned workers);
+/// Median over the rounds of a's time / b's time of the same round; 0 if one is missing.
+double paired_ratio(const series* a, const series* b);
+
+/// Run @p f on a thread with a stack that deep recursions fit into, and wait for it.
+void on_big_stack(const std::function<void()>& f);
+
+}  // namespace bench

@@ -1,0 +1,61 @@
+// nqueens: all solutions of the n queens problem, a task per safe place.
+
+#include "nqueens.hpp"
+
+#include "../common/godwit_run.hpp"
+
+#include <cstdio>
+
+namespace {
+
+void compare(bench::program& program, int n) {
+  const std::uint64_t expected = nqueens::solutions[static_cast<std::size_t>(n)];
+  std::vector<bench::variant> variants;
+  variants.push_back({"serial", 0, [=] {
+                        auto [got, one] = bench::run_plain([=] { return nqueens::calls(n); });
+                        one.correct = got == expected;
+                        return one;
+                      }});
+  for (const unsigned w : program.workers())
+    variants.push_back({"godwit", w, [=] {
+                          auto [got, one] = bench::run_godwit(w, [=] { return nqueens::spawn_join(n); });
+                          one.correct = got == expected;
+                          return one;
+                        }});
+  bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB,
+                  [=](unsigned w) { return nqueens::tbb(n, w) == expected; });
+  bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
+                  [=](unsigned w) { return nqueens::openmp(n, w) == expected; });
+  const auto all = program.measure(variants);
+  program.show("nqueens(" + std::to_string(n) + "): " + bench::grouped(expected) + " solutions",
+               {{"n", n}, {"solutions", expected}}, all);
+  const std::string key = "n" + std::to_string(n);
+  if (const auto* one = bench::find(all, "godwit", 1))
+    program.figure(key + ".t1_over_serial", "1 worker / serial", one->over_reference, "", "median over the rounds");
+  const unsigned most = program.most_workers();
+  if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
+    program.figure(key + ".speed_up", std::to_string(most) + " workers", 1 / many->over_reference, "x serial",
+                   "inverse of the median over the rounds of godwit's time / serial time");
+    program.figure(key + ".stack_high_bytes", "stack region touched",
+                   static_cast<double>(many->counts.stack_high_bytes), "bytes",
+                   "whole pages, the most of any worker in any round");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::program program("nqueens", "All solutions of the n queens problem, a task per safe place.", argc, argv);
+  std::vector<int> sizes;
+  program.app().add_option("-n", sizes, "Board sizes (default 12,13; with --quick 11)")->delimiter(',')
+      ->check(CLI::Range(1, nqueens::most));
+  program.parse();
+  if (sizes.empty()) sizes = program.options().quick ? std::vector<int>{11} : std::vector<int>{12, 13};
+  try {
+    for (const int n : sizes) compare(program, n);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "nqueens: %s\n", e.what());
+    return 1;
+  }
+  return program.finish();
+}

@@ -1,0 +1,44 @@
+// N queens in the style of the Barcelona OpenMP Tasks Suite: count all ways to place n queens; every safe
+// place in the next row is a task with its own copy of the board.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace nqueens {
+
+inline constexpr int most = 18;  ///< larger boards take months
+
+/// Column of the queen of every row so far. Copied into every child.
+struct board {
+  std::int8_t column[most];
+};
+
+/// Is a queen at (row, c) safe from those above? The same check for all variants.
+[[gnu::always_inline]] inline bool safe(const board& b, int row, int c) {
+  for (int above = 0; above < row; ++above) {
+    const int other = b.column[above];
+    const int distance = row - above;
+    if (other == c || other == c - distance || other == c + distance) return false;
+  }
+  return true;
+}
+
+/// A copy of @p b with a queen at (row, c): what a task gets.
+[[gnu::always_inline]] inline board placed(const board& b, int row, int c) {
+  board next = b;
+  next.column[row] = static_cast<std::int8_t>(c);
+  return next;
+}
+
+std::uint64_t calls(int n);
+std::uint64_t spawn_join(int n);
+std::uint64_t tbb(int n, unsigned workers);
+std::uint64_t openmp(int n, unsigned workers);
+
+/// Known numbers of solutions.
+inline constexpr std::array<std::uint64_t, most + 1> solutions = {
+    1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512, 95815104, 666090624};
+
+}  // namespace nqueens

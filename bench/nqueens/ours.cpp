@@ -1,0 +1,34 @@
+// N queens in godwit: every safe place is a thread. The futures of a row's threads are chained through the
+// recursion over its columns, so a row with two children holds two futures and not n.
+
+#include "nqueens.hpp"
+
+#include <godwit/godwit.hpp>
+
+namespace nqueens {
+
+namespace {
+
+std::uint64_t from_column(const board& b, int row, int n, int c);
+
+std::uint64_t count(const board& b, int row, int n) { return row == n ? 1 : from_column(b, row, n, 0); }
+
+std::uint64_t from_column(const board& b, int row, int n, int c) {
+  for (; c < n; ++c) {
+    if (!safe(b, row, c)) continue;
+    const board next = placed(b, row, c);
+    auto here = godwit::spawn([next, row, n] { return count(next, row + 1, n); });
+    const std::uint64_t right = from_column(b, row, n, c + 1);
+    return here.join() + right;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t spawn_join(int n) {
+  const board empty{};
+  return count(empty, 0, n);
+}
+
+}  // namespace nqueens

@@ -1,0 +1,263 @@
+// uts: Unbalanced Tree Search. Compares serial, godwit, TBB and OpenMP; with --main, one search with a live
+// display: the job that scripts/run runs.
+
+#include "searches.hpp"
+
+#include "../common/godwit_run.hpp"
+#include "../common/shared_page.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace {
+
+using namespace uts;
+
+struct settings {
+  std::vector<std::string> names;
+  parameters p;
+  bool own_tree = false;
+  bool main_job = false;
+  std::string sha = "portable";
+  std::string threads = "every";
+
+  bool ni() const { return sha == "ni"; }
+  uts::threads which() const { return threads == "inner" ? uts::threads::inner : uts::threads::every; }
+};
+
+std::string known_names() {
+  std::string all;
+  for (const auto& t : named_trees()) all += (all.empty() ? "" : " ") + std::string(t.name);
+  return all;
+}
+
+void add_flags(bench::program& program, settings& s) {
+  auto& app = program.app();
+  app.add_option("--tree", s.names, "Published trees to search, such as T1,T3L: " + known_names())->delimiter(',');
+  app.add_flag("--main", s.main_job, "One search with a live display (T1L; with --quick T1) on all usable CPUs");
+  app.add_option("--sha", s.sha, "SHA-1 code: portable, or ni (SHA instructions of x86-64)")
+      ->check(CLI::IsMember({"portable", "ni"}))->capture_default_str();
+  app.add_option("--threads", s.threads, "Which children become threads: every, or inner (those with children)")
+      ->check(CLI::IsMember({"every", "inner"}))->capture_default_str();
+  auto* own = app.add_option_group("A tree of your own");
+  own->add_option("-t", s.p.type, "Type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced (default 1)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, tree_type>{
+          {"BIN", tree_type::binomial}, {"GEO", tree_type::geometric}, {"HYBRID", tree_type::hybrid},
+          {"BALANCED", tree_type::balanced}}, CLI::ignore_case));
+  own->add_option("-a", s.p.shape, "Shape function: 0 linear, 1 expdec, 2 cyclic, 3 fixed (default 0)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, shape_function>{
+          {"LINEAR", shape_function::linear}, {"EXPDEC", shape_function::expdec},
+          {"CYCLIC", shape_function::cyclic}, {"FIXED", shape_function::fixed}}, CLI::ignore_case));
+  own->add_option("-b", s.p.branching, "Branching factor of the root")->check(CLI::Range(1e-3, 1e6))
+      ->capture_default_str();
+  own->add_option("-d", s.p.depth, "Depth (gen_mx) of the shape functions")->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  own->add_option("-r", s.p.seed, "Random number seed of the root")->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  own->add_option("-q", s.p.nonleaf_probability, "Binomial: probability of having children")
+      ->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  own->add_option("-m", s.p.nonleaf_children, "Binomial: number of children then")
+      ->check(CLI::Range(0, max_children))->capture_default_str();
+  own->add_option("-f", s.p.shift, "Hybrid: geometric above this fraction of the depth")
+      ->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  own->add_option("-g", s.p.granularity, "Digests computed per child")->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+}
+
+/// What to search: the named trees, or the one that the flags describe.
+std::vector<named_tree> chosen_trees(const bench::program& program, const settings& s) {
+  std::vector<named_tree> trees;
+  for (const auto& name : s.names) {
+    const named_tree* t = find_named(name);
+    if (t == nullptr) bench::usage_error("uts: no tree is called " + name + "; there are " + known_names());
+    trees.push_back(*t);
+  }
+  if (s.own_tree) {
+    const named_tree* known = find_named(s.p);
+    trees.push_back({known != nullptr ? known->name : "own", s.p, known != nullptr ? known->published : totals{}});
+  }
+  if (trees.empty()) {
+    if (program.options().quick)
+      trees = {*find_named("T1")};
+    else if (s.main_job)
+      trees = {*find_named("T1L")};
+    else
+      trees = {*find_named("T1"), *find_named("T1L"), *find_named("T3L")};
+  }
+  for (auto& t : trees) t.p.granularity = s.p.granularity;
+  return trees;
+}
+
+std::string title_of(const named_tree& t) {
+  return "UTS " + std::string(t.name) + " (" + t.p.describe() + ": " + t.p.flags() + ")";
+}
+
+std::string verdict(const named_tree& t, const totals& got) {
+  if (t.published.nodes == 0) return "no published values to compare with";
+  if (matches(t, got)) return "matches the published values";
+  return "DIFFERS from the published " + bench::grouped(t.published.nodes) + " nodes, depth " +
+         std::to_string(t.published.depth) + ", " + bench::grouped(t.published.leaves) + " leaves";
+}
+
+std::string in_words(const totals& t) {
+  return bench::grouped(t.nodes) + " nodes, depth " + std::to_string(t.depth) + ", " + bench::grouped(t.leaves) +
+         " leaves";
+}
+
+totals serial_on_big_stack(const settings& s, bench::sample& timing) {
+  totals got;
+  bench::on_big_stack([&] {
+    const auto [value, one] = bench::run_plain([&] { return search_plain(s.which(), s.ni()); });
+    got = value;
+    timing = one;
+  });
+  return got;
+}
+
+void compare(bench::program& program, const settings& s, const named_tree& t) {
+  the_tree = tree(t.p);
+  totals expected = t.published;
+  totals first;
+  const auto check = [&](const totals& got) {
+    if (first.nodes == 0) first = got;
+    return got == first && (expected.nodes == 0 || matches(t, got));
+  };
+  std::vector<bench::variant> variants;
+  variants.push_back({"serial", 0, [&] {
+                        bench::sample one;
+                        const totals got = serial_on_big_stack(s, one);
+                        one.correct = check(got);
+                        return one;
+                      }});
+  for (const unsigned w : program.workers())
+    variants.push_back({"godwit", w, [&, w] {
+                          const uts::threads which = s.which();
+                          const bool ni = s.ni();
+                          auto [got, one] =
+                              bench::run_godwit(w, [=] { return search_godwit(which, ni, false); });
+                          one.correct = check(got);
+                          return one;
+                        }});
+  // Every task of a peer is a task for every child: the other form does not apply.
+  bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB, [&](unsigned w) {
+    totals got;
+    bench::on_big_stack([&] { got = search_tbb(w, s.ni()); });
+    return check(got);
+  });
+  bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP, [&](unsigned w) {
+    totals got;
+    bench::on_big_stack([&] { got = search_openmp(w, s.ni()); });
+    return check(got);
+  });
+  const auto all = program.measure(variants);
+  program.show(title_of(t), {{"tree", t.name}, {"flags", t.p.flags()}, {"threads", s.threads}, {"sha", s.sha}}, all);
+  std::fprintf(program.out(), "  %s: %s\n", in_words(first).c_str(), verdict(t, first).c_str());
+
+  const std::string key = t.name;
+  const auto nodes = static_cast<double>(first.nodes);
+  program.figure(key + ".serial_mnodes_s", "serial", nodes / all.front().median_s * 1e-6, "Mnodes/s",
+                 "nodes / median time");
+  if (const auto* one = bench::find(all, "godwit", 1))
+    program.figure(key + ".t1_over_serial", "1 worker / serial", one->over_reference, "",
+                   "median over the rounds of godwit's time on 1 worker / serial time");
+  const unsigned most = program.most_workers();
+  if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
+    program.figure(key + ".speed_up", std::to_string(most) + " workers", 1 / many->over_reference, "x serial",
+                   "inverse of the median over the rounds of godwit's time / serial time");
+    program.figure(key + ".stack_high_bytes", "stack region touched",
+                   static_cast<double>(many->counts.stack_high_bytes), "bytes",
+                   "whole pages, the most of any worker in any round");
+  }
+}
+
+/// One line that rewrites itself while the run is on; nothing where standard error is no terminal.
+void start_live_display(std::uint64_t expected_nodes) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  const std::uint64_t start = bench::now_ns();
+  godwit::on_tick(std::chrono::milliseconds(100), [=] {
+    std::uint64_t nodes = 0;
+    for (const auto& c : live->of_worker) nodes += c.nodes.load(std::memory_order_relaxed);
+    const double seconds = static_cast<double>(bench::now_ns() - start) * 1e-9;
+    std::string done;
+    if (expected_nodes != 0) {
+      const double part = std::min(1.0, static_cast<double>(nodes) / static_cast<double>(expected_nodes));
+      const int filled = static_cast<int>(part * 30);
+      done = "[" + std::string(static_cast<std::size_t>(filled), '#') +
+             std::string(static_cast<std::size_t>(30 - filled), '.') + "] ";
+    }
+    std::fprintf(stderr, "\r\033[K  %s%s nodes, %.1f Mnodes/s", done.c_str(), bench::grouped(nodes).c_str(),
+                 static_cast<double>(nodes) / seconds * 1e-6);
+  });
+}
+
+void main_job(bench::program& program, const settings& s, const named_tree& t) {
+  the_tree = tree(t.p);
+  std::FILE* const to = program.out();
+  const unsigned workers = program.most_workers();
+  std::fprintf(to, "%s\n", title_of(t).c_str());
+  if (isatty(STDERR_FILENO) != 0) std::fputs("  serial code first ...", stderr);
+  bench::sample serial;
+  const totals reference = serial_on_big_stack(s, serial);
+  if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
+
+  bench::shared_page<live_page> page;
+  live = page.get();
+  start_live_display(reference.nodes);
+  const uts::threads which = s.which();
+  const bool ni = s.ni();
+  const auto [got, one] = bench::run_godwit(workers, [=] { return search_godwit(which, ni, true); });
+  godwit::on_tick(std::chrono::milliseconds(0), {});
+  live = nullptr;
+  if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
+
+  const bool right = got == reference && (t.published.nodes == 0 || matches(t, got));
+  const auto mnodes = [&](const bench::sample& x) { return static_cast<double>(got.nodes) / x.seconds * 1e-6; };
+  std::fprintf(to, "  %s: %s\n", in_words(got).c_str(), verdict(t, got).c_str());
+  std::fprintf(to, "  serial        %8.3f s  %7.2f Mnodes/s\n", serial.seconds, mnodes(serial));
+  std::fprintf(to, "  %u worker%s     %8.3f s  %7.2f Mnodes/s  speed-up %.2f\n", workers, workers == 1 ? " " : "s",
+               one.seconds, mnodes(one), serial.seconds / one.seconds);
+  std::fprintf(to, "  %s steals of %.0f bytes on average, %s suspended joins, %llu KB of stack touched per worker\n",
+               bench::grouped(one.counts.steals).c_str(),
+               one.counts.steals == 0 ? 0.0
+                                      : static_cast<double>(one.counts.stolen_bytes) /
+                                            static_cast<double>(one.counts.steals),
+               bench::grouped(one.counts.suspends).c_str(),
+               static_cast<unsigned long long>(one.counts.stack_high_bytes / 1024));
+  program.json()["main"] = {
+      {"tree", t.name}, {"flags", t.p.flags()}, {"workers", workers}, {"nodes", got.nodes}, {"depth", got.depth},
+      {"leaves", got.leaves}, {"matches_published", t.published.nodes != 0 && right}, {"seconds", one.seconds},
+      {"total_seconds", one.total_seconds}, {"serial_seconds", serial.seconds},
+      {"speed_up", serial.seconds / one.seconds}, {"mnodes_per_second", mnodes(one)},
+      {"steals", one.counts.steals}, {"suspends", one.counts.suspends},
+      {"stack_high_bytes", one.counts.stack_high_bytes}};
+  if (!right) program.wrong("wrong result: " + in_words(got) + " (serial code: " + in_words(reference) + ")");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  settings s;
+  bench::program program("uts", "Unbalanced Tree Search: work that nobody can divide in advance.", argc, argv);
+  add_flags(program, s);
+  program.parse();
+  for (const char* flag : {"-t", "-a", "-b", "-d", "-r", "-q", "-m", "-f"})
+    if (program.app().count(flag) != 0) s.own_tree = true;
+#if BENCH_HAS_SHA_NI
+  if (s.ni() && !sha1_ni::available()) bench::usage_error("uts: this CPU has no SHA instructions: use --sha portable");
+#else
+  if (s.ni()) bench::usage_error("uts: --sha ni is for x86-64: use --sha portable");
+#endif
+  const double expected = s.p.nonleaf_probability * s.p.nonleaf_children;
+  if (s.own_tree && expected >= 1 && (s.p.type == tree_type::binomial || s.p.type == tree_type::hybrid))
+    bench::usage_error("uts: -q times -m is " + std::to_string(expected) +
+                       ": such a tree is infinite; choose less than 1");
+  try {
+    for (const auto& t : chosen_trees(program, s)) s.main_job ? main_job(program, s, t) : compare(program, s, t);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "uts: %s\n", e.what());
+    return 1;
+  }
+  return program.finish();
+}

@@ -1,0 +1,36 @@
+// The parallel searches of the tree, one function per runtime.
+#pragma once
+
+#include "tree.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace uts {
+
+/// Which children get a thread of their own.
+enum class threads : int {
+  every,  ///< every child, leaves too: as the public benchmark's task versions do
+  inner,  ///< children that have children; leaves are counted by their parent
+};
+
+/// Counters for the live display, written by the workers, read by their supervisor.
+struct live_page {
+  static constexpr unsigned most_workers = 1024;
+  struct alignas(64) cell {
+    std::atomic<std::uint64_t> nodes;  ///< W its worker, R supervisor
+  };
+  cell of_worker[most_workers];
+};
+/// Where the live searches count; set before the run.
+extern live_page* live;
+
+/// The search as a godwit root thread would call it. @p ni: SHA instructions; @p with_live: keep live counters.
+totals search_godwit(threads which, bool ni, bool with_live);
+/// The same by plain recursion.
+totals search_plain(threads which, bool ni);
+/// Empty totals where the runtime is not installed.
+totals search_tbb(unsigned workers, bool ni);
+totals search_openmp(unsigned workers, bool ni);
+
+}  // namespace uts

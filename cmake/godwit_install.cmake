@@ -1,0 +1,37 @@
+# Install rules: library, headers, CMake package (find_package(godwit)), pkg-config file.
+# Included by the top CMakeLists.txt. Tested from outside by tests/install.
+include(CMakePackageConfigHelpers)
+
+set(godwit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/godwit)
+install(TARGETS godwit EXPORT godwit-targets)
+install(DIRECTORY include/godwit TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT godwit-targets NAMESPACE godwit:: DESTINATION ${godwit_package_dir})
+configure_package_config_file(cmake/godwit-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
+                              INSTALL_DESTINATION ${godwit_package_dir})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/godwit-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/godwit-config-version.cmake
+              cmake/FindHwloc.cmake
+        DESTINATION ${godwit_package_dir})
+
+# pkg-config: a static library brings its own needs along, so they are not "private".
+set(godwit_pc_requires "")
+set(godwit_pc_libs "-pthread")
+if(godwit_has_hwloc)
+  get_target_property(type godwit TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    if(Hwloc_PKG_CONFIG)
+      set(godwit_pc_requires "hwloc")
+    else()
+      string(PREPEND godwit_pc_libs "${Hwloc_LIBRARY} ")
+    endif()
+  endif()
+endif()
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
+           OUTPUT_VARIABLE includedir)
+cmake_path(APPEND pc_to_prefix ${libdir} pkgconfig)
+string(REGEX REPLACE "[^/]+" ".." pc_to_prefix ${pc_to_prefix})
+configure_file(cmake/godwit.pc.in ${CMAKE_CURRENT_BINARY_DIR}/godwit.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,211 @@
+// Affinity mask, cgroup quota and the order of CPUs. See cpus.hpp.
+#include "base/cpus.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#if defined(GODWIT_HAS_HWLOC)
+#include <hwloc.h>
+#endif
+
+namespace godwit::base {
+namespace {
+
+/// Ascending. The kernel says EINVAL as long as the set is smaller than its own.
+std::vector<int> affinity_mask() {
+  std::vector<int> cpus;
+  for (int size = 1024; size <= 1 << 20; size *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(size), [](cpu_set_t* s) { CPU_FREE(s); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(size);
+    CPU_ZERO_S(bytes, set.get());
+    if (sched_getaffinity(0, bytes, set.get()) != 0) continue;
+    for (int cpu = 0; cpu < size; ++cpu)
+      if (CPU_ISSET_S(cpu, bytes, set.get())) cpus.push_back(cpu);
+    break;
+  }
+  if (cpus.empty()) cpus.push_back(0);
+  return cpus;
+}
+
+#if defined(GODWIT_HAS_HWLOC)
+/// (hardware thread within its core, place in the machine) of every CPU, by its number.
+std::vector<std::pair<unsigned, unsigned>> hwloc_places() {
+  std::vector<std::pair<unsigned, unsigned>> places;
+  hwloc_topology_t topology;
+  if (hwloc_topology_init(&topology) != 0) return places;
+  // Only what gives the order: discovery of caches and devices would cost most of the time.
+  hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  if (hwloc_topology_load(topology) == 0) {
+    hwloc_obj_t cpu = nullptr;
+    while ((cpu = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, cpu)) != nullptr) {
+      if (places.size() <= cpu->os_index) places.resize(cpu->os_index + 1, {~0u, ~0u});
+      const bool in_core = cpu->parent != nullptr && cpu->parent->type == HWLOC_OBJ_CORE;
+      places[cpu->os_index] = {in_core ? cpu->sibling_rank : 0, cpu->logical_index};
+    }
+  }
+  hwloc_topology_destroy(topology);
+  return places;
+}
+#endif
+
+std::optional<std::int64_t> to_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
+}
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+bool list_has(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const auto end = std::min(list.find(','), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+/// mountinfo writes space, tab, newline and backslash as \ooo.
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+/// A mounted cgroup hierarchy that can hold a CPU quota.
+struct hierarchy {
+  bool v2;
+  std::string inner;  ///< the cgroup that is mounted ...
+  std::string at;     ///< ... at this directory
+};
+
+std::vector<hierarchy> hierarchies(const std::string& root) {
+  std::vector<hierarchy> found;
+  for (const auto& line : lines_of(root + "/proc/self/mountinfo")) {
+    // 36 35 0:31 INNER AT rw,nosuid shared:9 - TYPE SOURCE OPTIONS
+    const auto dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    std::istringstream before(line.substr(0, dash));
+    std::istringstream after(line.substr(dash + 3));
+    std::string skip, inner, at, type, source, opts;
+    before >> skip >> skip >> skip >> inner >> at;
+    after >> type >> source >> opts;
+    if (type == "cgroup2" || (type == "cgroup" && list_has(opts, "cpu")))
+      found.push_back({type == "cgroup2", unescape(inner), unescape(at)});
+  }
+  return found;
+}
+
+/// This process's cgroup in the v2 hierarchy, or in the v1 hierarchy of the cpu controller.
+std::optional<std::string> own_cgroup(const std::string& root, bool v2) {
+  for (const auto& line : lines_of(root + "/proc/self/cgroup")) {
+    // 0::/path   or   4:cpu,cpuacct:/path
+    const auto first = line.find(':');
+    const auto second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (v2 ? line.substr(0, first) == "0" && controllers.empty() : list_has(controllers, "cpu"))
+      return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+/// CPUs granted by the files of one cgroup, rounded up; 0: no quota.
+std::uint64_t quota_at(const std::string& directory, bool v2) {
+  std::optional<std::int64_t> quota, period;
+  if (v2) {
+    const std::string line = first_line(directory + "/cpu.max");  // "max 100000" or "150000 100000"
+    const auto space = line.find(' ');
+    if (space == std::string::npos) return 0;
+    quota = to_number(line);
+    period = to_number(std::string_view(line).substr(space + 1));
+  } else {
+    quota = to_number(first_line(directory + "/cpu.cfs_quota_us"));  // -1: none
+    period = to_number(first_line(directory + "/cpu.cfs_period_us"));
+  }
+  if (!quota || !period || *quota <= 0 || *period <= 0) return 0;
+  return (static_cast<std::uint64_t>(*quota) + static_cast<std::uint64_t>(*period) - 1) /
+         static_cast<std::uint64_t>(*period);
+}
+
+/// What of @p cgroup lies below the mounted one. A cgroup outside of it ("/../x", or a container that sees its host's
+/// paths) cannot be reached: then only the mounted one is looked at.
+std::string below_mount(const std::string& cgroup, const std::string& inner) {
+  if (cgroup.find("/..") != std::string::npos) return {};
+  if (inner == "/") return cgroup == "/" ? std::string{} : cgroup;
+  if (cgroup.starts_with(inner) && (cgroup.size() == inner.size() || cgroup[inner.size()] == '/'))
+    return cgroup.substr(inner.size());
+  return {};
+}
+
+}  // namespace
+
+std::vector<int> usable_cpus() {
+  std::vector<int> cpus = affinity_mask();
+#if defined(GODWIT_HAS_HWLOC)
+  const auto places = hwloc_places();
+  const auto key = [&](int cpu) {
+    const auto i = static_cast<std::size_t>(cpu);
+    const auto place = i < places.size() ? places[i] : std::pair{~0u, ~0u};
+    return std::tuple{place.first, place.second, cpu};
+  };
+  std::sort(cpus.begin(), cpus.end(), [&](int a, int b) { return key(a) < key(b); });
+#endif
+  return cpus;
+}
+
+unsigned cgroup_cpu_quota(const std::string& root) {
+  std::uint64_t least = 0;
+  for (const auto& h : hierarchies(root)) {
+    const auto cgroup = own_cgroup(root, h.v2);
+    if (!cgroup) continue;
+    std::string path = below_mount(*cgroup, h.inner);
+    while (true) {
+      const std::uint64_t quota = quota_at(root + h.at + path, h.v2);
+      if (quota != 0 && (least == 0 || quota < least)) least = quota;
+      if (path.empty()) break;
+      path.erase(path.rfind('/'));
+    }
+  }
+  return static_cast<unsigned>(std::min<std::uint64_t>(least, ~0u));
+}
+
+unsigned usable_cpu_count() {
+  const auto cpus = static_cast<unsigned>(affinity_mask().size());
+  const unsigned quota = cgroup_cpu_quota();
+  return quota == 0 ? cpus : std::min(cpus, quota);
+}
+
+}  // namespace godwit::base

@@ -1,0 +1,339 @@
+// The options table and its readers: environment, flags, help. See options.hpp.
+//
+// The home of getenv (here: of environ, because unknown GODWIT_* variables are errors, too).
+#include "base/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace godwit::base {
+namespace {
+
+constexpr std::uint64_t KiB = 1ull << 10;
+constexpr std::uint64_t MiB = 1ull << 20;
+constexpr std::uint64_t TiB = 1ull << 40;
+
+// clang-format off
+constexpr option_info table[] = {
+    {.name = "workers", .field = &options::workers, .what = "a number of workers",
+     .help = "workers to start",
+     .low = 1, .high = 4096, .zero = "one per usable CPU"},
+    {.name = "stack_bytes", .field = &options::stack_bytes, .what = "a size",
+     .help = "size of the stack region of each worker, shared by all threads it runs (virtual until touched)",
+     .unit = option_unit::bytes, .low = 64 * KiB, .high = TiB},
+    {.name = "heap_bytes", .field = &options::heap_bytes, .what = "a size",
+     .help = "per worker: room for suspended stacks, join records and results (virtual until touched)",
+     .unit = option_unit::bytes, .low = MiB, .high = 16 * TiB},
+    {.name = "bind", .field = &options::bind, .what = "a way to bind workers",
+     .help = "cores: worker i stays on the i-th usable CPU",
+     .choices = "none|cores"},
+    {.name = "spin_us", .field = &options::spin_us, .what = "a time in microseconds",
+     .help = "how long an idle worker looks for work before it sleeps",
+     .unit = option_unit::microseconds, .low = 0, .high = 10'000'000},
+    {.name = "expose_signal", .field = &options::expose_signal, .what = "a switch",
+     .help = "starving workers may interrupt one that computes without spawning"},
+    {.name = "force_steal", .field = &options::force_steal, .what = "a kind of forced steal",
+     .help = "testing: who is made to leave at every spawn (1 = random, 0 = none)",
+     .choices = "none|parents|children|random", .zero_one = "none|random"},
+    {.name = "delay_us", .field = &options::delay_us, .what = "a time in microseconds",
+     .help = "testing: random delays of up to this long inside the protocols",
+     .unit = option_unit::microseconds, .low = 0, .high = 1'000'000},
+    {.name = "seed", .field = &options::seed, .what = "a seed",
+     .help = "of victim selection, forced steals and delays",
+     .low = 1, .zero = "drawn anew"},
+    {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
+     .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
+    {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
+     .help = "notice children that write into their parent's frames after it left"},
+    {.name = "stats", .field = &options::stats, .what = "a switch",
+     .help = "print one line of scheduler counters per worker at the end"},
+};
+// clang-format on
+
+// Does not compile when options gets a field: give that field a row above, then count it here.
+[[maybe_unused]] constexpr std::size_t field_count(const options& o) {
+  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12] = o;
+  (void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9, (void)f10, (void)f11;
+  (void)f12;
+  return 12;
+}
+static_assert(std::size(table) == 12, "every field of godwit::options has exactly one row");
+
+constexpr std::string_view flag_prefix = "--godwit-";
+constexpr std::string_view env_prefix = "GODWIT_";
+
+/// Flags that take_options removed from a command line. Written before run, by one thread.
+std::vector<std::string>& taken_flags() {
+  static std::vector<std::string> flags;
+  return flags;
+}
+
+[[noreturn]] void bad(const std::string& text) { throw std::invalid_argument("godwit: " + text); }
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> parts;
+  while (!list.empty()) {
+    const auto end = std::min(list.find('|'), list.size());
+    parts.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string mapped(std::string_view prefix, std::string_view name, auto convert) {
+  std::string out(prefix);
+  std::transform(name.begin(), name.end(), std::back_inserter(out), convert);
+  return out;
+}
+
+std::string show_number(std::uint64_t v, option_unit unit) {
+  if (unit == option_unit::bytes && v != 0)
+    for (const char suffix : {'T', 'G', 'M', 'K'}) {
+      const std::uint64_t one = suffix == 'T' ? TiB : suffix == 'G' ? 1ull << 30 : suffix == 'M' ? MiB : KiB;
+      if (v % one == 0) return std::to_string(v / one) + suffix;
+    }
+  return std::to_string(v);
+}
+
+std::optional<std::uint64_t> read_number(std::string_view text, option_unit unit) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (rest.empty()) return value;
+  if (unit != option_unit::bytes) return std::nullopt;
+  const auto power = std::string_view("KMGT").find(upper(rest.front()));
+  if (power == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(1);
+  if (!rest.empty() && rest != "B" && rest != "iB") return std::nullopt;
+  const std::uint64_t factor = KiB << (10 * power);
+  if (value > ~0ull / factor) return std::nullopt;
+  return value * factor;
+}
+
+std::optional<bool> read_switch(std::string_view text) {
+  const std::string t = mapped("", text, lower);
+  if (t == "1" || t == "on" || t == "true" || t == "yes") return true;
+  if (t == "0" || t == "off" || t == "false" || t == "no") return false;
+  return std::nullopt;
+}
+
+bool in_range(const option_info& info, std::uint64_t v) {
+  return (v >= info.low && v <= info.high) || (v == 0 && !info.zero.empty());
+}
+
+std::string expected(const option_info& info) {
+  return std::string(info.what) + ' ' + option_range(info);
+}
+
+/// Put @p text into its field of @p o. False: the text is no value of this option.
+bool assign(const option_info& info, std::string_view text, options& o) {
+  return std::visit(
+      [&]<class T>(T options::* field) {
+        if constexpr (std::is_same_v<T, bool>) {
+          const auto v = read_switch(text);
+          if (v) o.*field = *v;
+          return v.has_value();
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          const auto stand_ins = split(info.zero_one);
+          if (!stand_ins.empty() && (text == "0" || text == "1")) text = stand_ins[text == "1"];
+          const auto words = split(info.choices);
+          if (std::find(words.begin(), words.end(), text) == words.end()) return false;
+          o.*field = std::string(text);
+          return true;
+        } else {
+          const auto v = read_number(text, info.unit);
+          if (!v || !in_range(info, *v)) return false;
+          o.*field = static_cast<T>(*v);
+          return true;
+        }
+      },
+      info.field);
+}
+
+/// Number of single-character edits between two names.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j)
+      diagonal = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, diagonal + (a[i] != b[j])}));
+  }
+  return row.back();
+}
+
+/// " -- did you mean X?" or where to find the list.
+std::string suggestion(std::string_view given, auto spell) {
+  const option_info* best = nullptr;
+  std::size_t best_distance = ~std::size_t{0};
+  for (const auto& info : table)
+    if (const auto d = distance(given, spell(info)); d < best_distance) best = &info, best_distance = d;
+  if (best_distance <= 4) return ": did you mean " + spell(*best) + "?";
+  return ": --godwit-help lists all";
+}
+
+const option_info* find_by(std::string_view given, auto spell) {
+  for (const auto& info : table)
+    if (given == spell(info)) return &info;
+  return nullptr;
+}
+
+void check_struct(const options& base) {
+  for (const auto& info : table) {
+    options scratch;
+    const std::string value = option_value(info, base);
+    if (!assign(info, value, scratch))
+      bad("options::" + std::string(info.name) + " = " + value + ": not " + expected(info));
+  }
+}
+
+void read_environment(options& o) {
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+    const std::string_view entry = *e;
+    if (!entry.starts_with(env_prefix)) continue;
+    const auto equals = std::min(entry.find('='), entry.size());
+    const std::string_view name = entry.substr(0, equals);
+    const option_info* info = find_by(name, option_env_name);
+    if (info == nullptr)
+      bad(std::string(name) + ": no such environment variable" + suggestion(name, option_env_name));
+    const std::string_view value = entry.substr(std::min(equals + 1, entry.size()));
+    if (!assign(*info, value, o)) bad(std::string(entry) + ": not " + expected(*info));
+  }
+}
+
+void read_flag(std::string_view flag, options& o) {
+  const auto equals = flag.find('=');
+  const std::string_view name = flag.substr(0, equals);
+  if (name == "--godwit-help") throw help_requested{options_help()};
+  const option_info* info = find_by(name, option_flag_name);
+  if (info == nullptr) bad(std::string(flag) + ": no such flag" + suggestion(name, option_flag_name));
+  if (equals == std::string_view::npos) {
+    if (!std::holds_alternative<bool options::*>(info->field))
+      bad(std::string(flag) + ": needs a value: " + std::string(name) + '=' + option_syntax(*info));
+    assign(*info, "1", o);
+  } else if (!assign(*info, flag.substr(equals + 1), o)) {
+    bad(std::string(flag) + ": not " + expected(*info));
+  }
+}
+
+bool is_ours(std::string_view argument) { return argument.starts_with(flag_prefix); }
+
+/// Call @p f on each of our flags in argv; argv ends at a null pointer or at "--".
+void for_each_flag(int argc, char** argv, auto f) {
+  for (int i = 1; argv != nullptr && i < argc && argv[i] != nullptr && std::string_view(argv[i]) != "--"; ++i)
+    if (is_ours(argv[i])) f(argv[i]);
+}
+
+}  // namespace
+
+std::span<const option_info> option_table() noexcept { return table; }
+
+std::string option_env_name(const option_info& info) { return mapped(env_prefix, info.name, upper); }
+
+std::string option_flag_name(const option_info& info) {
+  return mapped(flag_prefix, info.name, [](char c) { return c == '_' ? '-' : c; });
+}
+
+std::string option_syntax(const option_info& info) {
+  if (std::holds_alternative<bool options::*>(info.field)) return "0|1";
+  if (!info.choices.empty()) return std::string(info.choices);
+  if (info.unit == option_unit::microseconds) return "US";
+  return info.unit == option_unit::bytes ? "BYTES" : "N";
+}
+
+std::string option_range(const option_info& info) {
+  if (std::holds_alternative<bool options::*>(info.field)) return "(0 or 1, off or on)";
+  if (!info.choices.empty()) {
+    const auto words = split(info.choices);
+    std::string out = "(" + std::string(words.front());
+    for (std::size_t i = 1; i < words.size(); ++i)
+      out += (i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
+    return out + ")";
+  }
+  std::string out = "between " + show_number(info.low, info.unit) + " and ";
+  out += info.high == ~0ull ? "2^64-1" : show_number(info.high, info.unit);
+  if (!info.zero.empty()) out += " (0 = " + std::string(info.zero) + ")";
+  return out;
+}
+
+std::string option_value(const option_info& info, const options& from) {
+  return std::visit(
+      [&]<class T>(T options::* field) -> std::string {
+        if constexpr (std::is_same_v<T, std::string>)
+          return from.*field;
+        else if constexpr (std::is_same_v<T, bool>)
+          return from.*field ? "1" : "0";
+        else
+          return show_number(from.*field, info.unit);
+      },
+      info.field);
+}
+
+std::string options_help(const options& defaults) {
+  std::string out =
+      "Options of the godwit runtime. A flag wins over its environment variable, and that over what the program set.\n"
+      "Sizes may end in K, M, G or T.\n\n";
+  for (const auto& info : table) {
+    out += "  " + option_flag_name(info) + '=' + option_syntax(info) + "   (" + option_env_name(info) + ")\n";
+    out += "      " + std::string(info.help) + '\n';
+    out += "      default " + option_value(info, defaults);
+    const bool obvious = std::holds_alternative<bool options::*>(info.field) || !info.choices.empty();
+    out += obvious ? "\n" : ", " + option_range(info) + '\n';
+  }
+  return out + "  --godwit-help\n      print this and exit\n";
+}
+
+options parse_options(int argc, char** argv, const options& base) {
+  for_each_flag(argc, argv, [](std::string_view flag) {  // help wins over mistakes elsewhere
+    if (flag == "--godwit-help") throw help_requested{options_help()};
+  });
+  check_struct(base);
+  options o = base;
+  read_environment(o);
+  for (const auto& flag : taken_flags()) read_flag(flag, o);
+  for_each_flag(argc, argv, [&](std::string_view flag) { read_flag(flag, o); });
+  return o;
+}
+
+}  // namespace godwit::base
+
+namespace godwit {
+
+void take_options(int& argc, char** argv) {
+  if (argv == nullptr) return;
+  try {
+    static_cast<void>(base::parse_options(argc, argv, {}));
+  } catch (const base::help_requested& help) {
+    std::fputs(help.text.c_str(), stdout);
+    std::exit(0);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    std::exit(2);
+  }
+  base::for_each_flag(argc, argv, [](const char* flag) { base::taken_flags().emplace_back(flag); });
+  int kept = std::min(argc, 1);
+  bool ours = true;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] == nullptr || std::string_view(argv[i]) == "--") ours = false;
+    if (!ours || !base::is_ours(argv[i])) argv[kept++] = argv[i];
+  }
+  if (kept < argc) argv[kept] = nullptr;  // argv[argc] is there already when nothing was taken
+  argc = kept;
+}
+
+options resolve_options(const options& base) { return base::parse_options(0, nullptr, base); }
+
+}  // namespace godwit

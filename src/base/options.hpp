@@ -1,0 +1,59 @@
+// The options table: what a run can be told, and where it can be said.
+//
+// One row per field of godwit::options gives the GODWIT_* variable, the --godwit-* flag, the range check, the line of
+// --godwit-help and the row of docs/options.md. A new option is a new field and a new row, nothing else.
+// Public side: include/godwit/options.hpp. Called by src/runtime (launch) and tools/options_doc.cpp.
+// Tests: tests/base/options_test.cpp, tests/tools (docs/options.md is up to date).
+#pragma once
+
+#include <godwit/options.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace godwit::base {
+
+/// How the text of a number is read and shown: plain, or with K, M, G, T (powers of 1024).
+enum class option_unit : std::uint8_t { count, microseconds, bytes };
+
+/// One row of the table. Unused columns stay empty.
+struct option_info {
+  using member = std::variant<std::uint32_t options::*, std::uint64_t options::*, bool options::*,
+                              std::string options::*>;
+  std::string_view name;          ///< the field's name: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
+  member field;
+  std::string_view what;          ///< "a number of workers", for messages
+  std::string_view help;          ///< one line for --godwit-help and the manual
+  option_unit unit = option_unit::count;
+  std::uint64_t low = 0;          ///< numbers: range, both ends included
+  std::uint64_t high = ~0ull;
+  std::string_view zero = {};     ///< numbers: what 0 means, if it lies outside [low, high] or is special
+  std::string_view choices = {};  ///< words: separated by |
+  std::string_view zero_one = {}; ///< words: "a|b" where 0 stands for a and 1 for b
+};
+
+std::span<const option_info> option_table() noexcept;
+
+std::string option_env_name(const option_info& info);   ///< GODWIT_STACK_BYTES
+std::string option_flag_name(const option_info& info);  ///< --godwit-stack-bytes
+std::string option_syntax(const option_info& info);     ///< "N", "BYTES", "0|1", "none|cores"
+std::string option_range(const option_info& info);      ///< "between 1 and 4096 (0 = one per usable CPU)"
+std::string option_value(const option_info& info, const options& from);  ///< as a user would write it
+
+/// The text of --godwit-help, defaults as in @p defaults.
+std::string options_help(const options& defaults = {});
+
+/// Thrown when --godwit-help is met. Not an error: print text, exit with 0.
+struct help_requested {
+  std::string text;
+};
+
+/// @p base, then environment, then flags taken by take_options, then the --godwit-* flags of argv, the later ones
+/// winning. Leaves argv alone; flags after "--" are the program's. argv may be null. Throws std::invalid_argument
+/// whose what() is the whole line to print ("godwit: ..."), or help_requested. Local.
+options parse_options(int argc, char** argv, const options& base);
+
+}  // namespace godwit::base

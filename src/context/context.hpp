@@ -1,0 +1,48 @@
+// The context switch: one contract, one assembly file per architecture (switch_ARCH.S).
+//
+// Two kinds of saved continuation:
+//   fork       saved by fork_call (include/godwit/detail/fork_call.hpp): three words in a deque slot; resuming it
+//              makes fork_call return with a status. Lowest live byte: sp - fork_bytes_below.
+//   suspended  saved by godwit_ctx_suspend: callee-saved registers pushed on the thread's own stack; one word (sp).
+// Either way all the rest is in the stack bytes [sp, top), which are valid at the same address in any worker.
+// Code that jumps always runs on another stack than the one it resumes. docs/protocols/context.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+/// Continue after a fork_call with this (non-zero) status. Does not return. Not marked so: sanitizers would
+/// otherwise clear the shadow of the wrong stack.
+void godwit_ctx_resume_fork(std::uintptr_t sp, std::uintptr_t fp, std::uintptr_t extra, std::uintptr_t status);
+
+/// Save the calling thread on its stack, switch to @p stack_top and call fn(arg, sp); fn must not return.
+/// Comes back, with @p value, when somebody resumes sp.
+std::uintptr_t godwit_ctx_suspend(void* stack_top, void (*fn)(void* arg, std::uintptr_t sp), void* arg);
+
+/// Continue a thread that godwit_ctx_suspend saved; its call returns @p value. Does not return.
+void godwit_ctx_resume_suspended(std::uintptr_t sp, std::uintptr_t value);
+
+/// Leave the current stack for good and call fn(arg) on another. Does not return.
+void godwit_ctx_start(void* stack_top, void (*fn)(void* arg), void* arg);
+
+/// The bottom of every thread: as a return address it ends backtraces. Returning to it is a bug of ours.
+void godwit_ctx_thread_end();
+}
+
+namespace godwit::context {
+
+#if defined(__x86_64__)
+/// The return address of fork_call's call lies just below the saved stack pointer.
+inline constexpr std::size_t fork_bytes_below = 8;
+#else
+inline constexpr std::size_t fork_bytes_below = 0;
+#endif
+
+// Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
+/// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
+void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept;
+/// From here on the current stack is [low, high).
+void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept;
+
+}  // namespace godwit::context

@@ -1,0 +1,87 @@
+// The functions of slow_path.hpp, for the processes substrate: thin calls into this process's worker.
+#include "sched/worker.hpp"
+
+#include <godwit/detail/slow_path.hpp>
+#include <godwit/runtime.hpp>
+
+#include "base/check.hpp"
+
+namespace godwit::detail {
+
+using sched::this_worker;
+
+namespace {
+void need_run(const char* what) noexcept {
+  if (godwit_hot_.workers == 0) [[unlikely]]
+    base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
+}
+}  // namespace
+
+void spawn_point() noexcept {
+  need_run("spawn or invoke");
+  this_worker.spawn_point();
+}
+ref pop_public(spawn_slot* slot) noexcept { return this_worker.pop_public(slot); }
+void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
+  this_worker.publish(record, kind, data, bytes);
+}
+void publish_error(ref record, ref error) noexcept {
+  const payload p = this_worker.payload_of(error);
+  this_worker.publish(record, outcome::error, p.data, p.size);
+  this_worker.release(error);
+}
+void complete(ref record) noexcept {
+  this_worker.complete(record);
+  __builtin_unreachable();
+}
+std::uintptr_t resumed(std::uintptr_t status) noexcept { return status; }
+ref make_completed(outcome kind, const void* data, std::size_t bytes) {
+  need_run("a future's record");
+  return this_worker.make_completed(kind, data, bytes);
+}
+payload wait(ref record, place where) noexcept {
+  need_run("join");
+  return this_worker.wait(record, where);
+}
+bool is_complete(ref record) noexcept { return this_worker.is_complete(record); }
+void release(ref record) noexcept {
+  if (godwit_hot_.workers != 0) this_worker.release(record);  // a handle that outlived its run: the memory is gone
+}
+void retain(ref record) noexcept {
+  if (godwit_hot_.workers != 0) this_worker.retain(record);
+}
+void detach(ref record) noexcept {
+  if (godwit_hot_.workers != 0) this_worker.detach(record);
+}
+void yield_thread() noexcept { this_worker.yield_thread(); }
+
+void run_on_each_worker(const broadcast_task& task, place where) {
+  need_run("on_each_worker");
+  // The closure is copied into the messages before anything can migrate; the records are waited for after.
+  // A chain of records through `next` would need memory; instead one record per worker, in batches on the stack.
+  constexpr std::uint32_t batch = 64;
+  const std::uint32_t workers = worker_count();
+  const std::uint32_t start = worker_id();
+  task.call(task.closure);
+  for (std::uint32_t first = 1; first < workers; first += batch) {
+    ref done[batch];
+    const std::uint32_t n = workers - first < batch ? workers - first : batch;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const auto to = static_cast<transport::worker_no>((start + first + i) % workers);
+      done[i] = this_worker.make_pending();
+      // Batches after the first may run elsewhere: then the worker that we are on now is served directly as well.
+      if (to == this_worker.me()) {
+        task.call(task.closure);
+        this_worker.finish(done[i]);
+      } else {
+        this_worker.send(to, done[i], task.call, task.closure, task.bytes);
+      }
+    }
+    for (std::uint32_t i = 0; i < n; ++i) {
+      static_cast<void>(this_worker.wait(done[i], where));
+      this_worker.release(done[i]);
+    }
+  }
+}
+
+}  // namespace godwit::detail

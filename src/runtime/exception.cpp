@@ -1,0 +1,165 @@
+// Exceptions as bytes: a table of types, each with a writer and a thrower. See include/godwit/error.hpp.
+//
+// The table is filled before run and inherited by the workers; index and type name travel. Everything that
+// is not in the table arrives as remote_error.
+#include <godwit/detail/slow_path.hpp>
+#include <godwit/error.hpp>
+#include <godwit/runtime.hpp>
+
+#include <cstdlib>
+#include <cxxabi.h>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <ios>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <typeindex>
+#include <variant>
+#include <vector>
+
+#include "runtime/exception.hpp"
+
+namespace godwit::detail {
+
+namespace {
+
+template <class E>
+exception_type from_what() {
+  return {&typeid(E), [](writer& w, const void* o) { w.put(std::string(static_cast<const E*>(o)->what())); },
+          [](reader& r) { throw E(r.get<std::string>()); }};
+}
+template <class E>
+exception_type from_nothing() {
+  return {&typeid(E), [](writer&, const void*) {}, [](reader&) { throw E(); }};
+}
+template <class T>
+exception_type from_value() {
+  return {&typeid(T), [](writer& w, const void* o) { w.put(*static_cast<const T*>(o)); },
+          [](reader& r) { throw r.get<T>(); }};
+}
+
+exception_type for_system_error() {
+  return {&typeid(std::system_error),
+          [](writer& w, const void* o) {
+            const auto& e = *static_cast<const std::system_error*>(o);
+            w.put(e.code().value());
+            w.put(&e.code().category());  // categories are globals: the same address in all siblings
+            std::string what = e.what();
+            const std::string tail = ": " + e.code().message();
+            if (what.size() >= tail.size() && what.compare(what.size() - tail.size(), tail.size(), tail) == 0)
+              what.resize(what.size() - tail.size());
+            w.put(what);
+          },
+          [](reader& r) {
+            const int value = r.get<int>();
+            const auto* category = r.get<const std::error_category*>();
+            throw std::system_error(value, *category, r.get<std::string>());
+          }};
+}
+
+exception_type for_remote_error() {
+  return {&typeid(remote_error),
+          [](writer& w, const void* o) {
+            const auto& e = *static_cast<const remote_error*>(o);
+            w.put(e.type_name());
+            const std::string what = e.what();
+            w.put(what.size() > e.type_name().size() ? what.substr(e.type_name().size() + 2) : std::string());
+          },
+          [](reader& r) {
+            auto type = r.get<std::string>();
+            throw remote_error(std::move(type), r.get<std::string>());
+          }};
+}
+
+std::vector<exception_type>& table() {
+  static std::vector<exception_type> t = {
+      from_nothing<std::bad_alloc>(), from_nothing<std::bad_cast>(), from_nothing<std::bad_typeid>(),
+      from_nothing<std::bad_exception>(), from_nothing<std::bad_optional_access>(),
+      from_nothing<std::bad_variant_access>(), from_nothing<std::bad_function_call>(), from_nothing<std::bad_weak_ptr>(),
+      from_nothing<std::bad_array_new_length>(), from_nothing<std::exception>(),
+      from_what<std::logic_error>(), from_what<std::domain_error>(), from_what<std::invalid_argument>(),
+      from_what<std::length_error>(), from_what<std::out_of_range>(), from_what<std::runtime_error>(),
+      from_what<std::range_error>(), from_what<std::overflow_error>(), from_what<std::underflow_error>(),
+      from_value<int>(), from_value<unsigned>(), from_value<long>(), from_value<unsigned long>(), from_value<double>(),
+      from_value<bool>(), from_value<char>(), from_value<const char*>(), from_value<std::string>(),
+      from_value<std::error_code>(), for_system_error(), for_remote_error()};
+  return t;
+}
+
+std::string readable(const std::type_info* type) {
+  if (type == nullptr) return "unknown exception";
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
+  return status == 0 && name ? name.get() : type->name();
+}
+
+constexpr std::uint32_t unknown_type = ~0u;
+
+}  // namespace
+
+void add_exception_type(const exception_type& entry) { table().push_back(entry); }
+
+void encode_current_exception(writer& w) {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  // The object's address: rethrow into a handler by pointer is not portable, but the current exception_ptr holds exactly it.
+  const std::exception_ptr held = std::current_exception();
+  const void* object = nullptr;
+  static_assert(sizeof held == sizeof object);
+  std::memcpy(&object, static_cast<const void*>(&held), sizeof object);
+  const auto& types = table();
+  for (std::size_t i = types.size(); i-- > 0;) {
+    if (type == nullptr || *types[i].type != *type) continue;
+    w.put(static_cast<std::uint32_t>(i));
+    types[i].write(w, object);
+    return;
+  }
+  w.put(unknown_type);
+  w.put(readable(type));
+  std::string what;
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+  }
+  w.put(what);
+}
+
+void throw_encoded(reader& r) {
+  const auto i = r.get<std::uint32_t>();
+  if (i < table().size()) {
+    table()[i].read_and_throw(r);
+    std::abort();  // a thrower throws
+  }
+  auto type = r.get<std::string>();
+  throw remote_error(std::move(type), r.get<std::string>());
+}
+
+ref capture_exception() noexcept {
+  try {
+    writer w;
+    encode_current_exception(w);
+    return make_completed(outcome::error, w.data(), w.size());
+  } catch (...) {  // the writer of a user's exception type threw
+    writer w;
+    w.put(unknown_type);
+    w.put(readable(abi::__cxa_current_exception_type()));
+    w.put(std::string("thrown while an exception was encoded"));
+    return make_completed(outcome::error, w.data(), w.size());
+  }
+}
+
+void rethrow(ref record, payload p) {
+  // Copy first: what is thrown must not depend on memory that the release gives back.
+  const std::vector<std::byte> bytes(p.data, p.data + p.size);
+  release(record);
+  reader r(bytes.data(), bytes.size());
+  throw_encoded(r);
+}
+
+}  // namespace godwit::detail

@@ -1,0 +1,96 @@
+// See faults.hpp.
+#include "runtime/faults.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+fault_map map_;
+
+bool is_write(const void* context) noexcept {
+#if defined(__x86_64__)
+  return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#else
+  static_cast<void>(context);
+  return true;
+#endif
+}
+
+/// Returns if the fault has no special meaning.
+void explain(std::uintptr_t address, bool write) noexcept {
+  const sched::worker& w = sched::this_worker;
+  const unsigned me = transport::index(w.me());
+  constexpr std::uintptr_t guard = 1 << 20;
+  if (address < w.region_low() && address >= w.region_low() - guard)
+    base::fatal(
+        "worker %u: stack overflow: the %zu MiB uni-address region is used up by nested spawns and calls: raise "
+        "--godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
+        me, (w.region_high() - w.region_low()) >> 20, ((w.region_high() - w.region_low()) >> 29) + 1);
+  if (write && map_.main_stack.holds(address))
+    base::fatal(
+        "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its callers). "
+        "Workers are processes of their own, the write would be lost. Give the value back instead: "
+        "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
+        me, static_cast<std::size_t>(address));
+  if (map_.heap_windows.holds(address))
+    base::fatal(
+        "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local variable owned or "
+        "pointed to heap memory (std::string, std::vector, new...): heap does not migrate. Keep such values away from "
+        "spawn and join, or pass them as results",
+        me, static_cast<std::size_t>(address), static_cast<std::size_t>((address - map_.heap_windows.low) / map_.window_bytes));
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  if (signal == SIGSEGV || signal == SIGBUS) explain(address, is_write(context));
+  // A fault of the program's own: die of it, so that the status and a core file tell the truth.
+  struct sigaction dfl{};
+  dfl.sa_handler = SIG_DFL;
+  sigaction(signal, &dfl, nullptr);
+  // Returning re-executes the faulting instruction.
+}
+
+void on_expose(int) {
+  const int saved = errno;
+  sched::this_worker.on_expose_signal();
+  errno = saved;
+}
+
+}  // namespace
+
+void install_handlers(const fault_map& map) noexcept {
+  map_ = map;
+  std::byte* low = nullptr;
+  stack::map_private(stack::signal_stack_bytes, &low);
+  stack_t alternate{};
+  alternate.ss_sp = low;
+  alternate.ss_size = stack::signal_stack_bytes;
+  sigaltstack(&alternate, nullptr);
+
+  struct sigaction fault{};
+  fault.sa_sigaction = on_fault;
+  fault.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&fault.sa_mask);
+  for (const int s : {SIGSEGV, SIGBUS}) sigaction(s, &fault, nullptr);
+
+  struct sigaction expose{};
+  expose.sa_handler = on_expose;
+  expose.sa_flags = SA_ONSTACK | SA_RESTART;
+  sigemptyset(&expose.sa_mask);
+  sigaction(SIGURG, &expose, nullptr);
+
+  // The supervisor decides what an interrupt from the terminal means.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGPIPE, SIG_DFL);
+}
+
+}  // namespace godwit::runtime

@@ -1,0 +1,34 @@
+// A worker's life in its own process: from the fork to _exit. See worker_process.cpp.
+#pragma once
+
+#include "sched/worker.hpp"
+#include "stack/stack.hpp"
+#include "transport/shm/segment.hpp"
+
+#include <godwit/runtime.hpp>
+
+#include <sys/types.h>
+#include <vector>
+
+namespace godwit::runtime {
+
+/// What the supervisor decided before the fork; inherited by every worker.
+struct launch {
+  options opts;
+  std::uint32_t workers = 0;
+  std::uint32_t cpus = 0;
+  std::uint64_t seed = 0;
+  detail::root_task* root = nullptr;
+  pid_t supervisor = 0;
+  stack::range main_stack;
+  std::vector<int> bind_to;
+  transport::shm::segment memory;
+};
+
+/// Never returns. @p what is the inherited copy.
+[[noreturn]] void worker_main(launch& what, transport::worker_no me);
+
+/// Flush C and C++ standard output and error, and all other C streams.
+void flush_output() noexcept;
+
+}  // namespace godwit::runtime

@@ -1,0 +1,196 @@
+// The split deque of parent continuations.
+//
+//   slots:  0 sentinel | 1 ... stolen ... | top ... public ... | split ... private ... | bottom
+//
+// Words: split W owner R thieves; top W thieves and owner under lock R all; lock W all; bottom and the owner's
+// copy of split are the owner's. A slot's contents: W owner before it is public, R thieves under lock.
+// Invariants:  top <= split <= bottom          (seen by the owner with the lock held)
+//              hot.split == split              (outside pop_public)
+//              slot[i].record != 0             for every public slot
+//              slot[0] describes the thread at the bottom of the region: where its stack ends, what it completes
+// The owner pushes and pops private slots without any synchronisation (task.hpp). Orderings:
+//   D1  pop: bottom is stored before split is read -- against the expose signal on the same CPU only
+//   D2  expose: slots and records before split (release);       thief: split (acquire) before the slot
+//   D3  reclaim: split, fence, top (owner);                      top, fence, split (thief)     -- THE
+//   D4  thief: stack copied before unlock (release);             owner: lock (acquire) before the region is reused
+// Long form, alternatives and the model: docs/protocols/deque.md, models/deque.pml. Test: tests/sched/deque_test.cpp.
+// Sources: Frigo et al. (THE), Uni-address threads 5.3, Lace (the split).
+#pragma once
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+#include "sched/words.hpp"
+
+#include <godwit/detail/hot.hpp>
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+using detail::hot_words;
+using detail::spawn_slot;
+
+inline std::uint64_t as_word(const spawn_slot* s) noexcept { return reinterpret_cast<std::uint64_t>(s); }
+inline spawn_slot* as_slot(std::uint64_t w) noexcept { return reinterpret_cast<spawn_slot*>(w); }
+
+/// Spin on a lock word of the own segment. Never held for longer than the copy of one stack.
+inline void lock_own(word& lock, void (*yield_cpu)() noexcept) noexcept {
+  for (unsigned spins = 0; lock.exchange(1, std::memory_order_acquire) != 0;)
+    if (++spins % 256 == 0)
+      yield_cpu();  // the holder may have been descheduled
+    else
+      base::spin_pause();
+}
+
+/// The owner's side. Test hook: @p delay is called between the steps that race.
+class deque_owner {
+ public:
+  void init(hot_words* hot, public_words* words, spawn_slot* slots, void (*yield_cpu)() noexcept,
+            void (*delay)() noexcept) noexcept {
+    hot_ = hot;
+    words_ = words;
+    slots_ = slots;
+    yield_cpu_ = yield_cpu;
+    delay_ = delay;
+    hot_->bottom = hot_->split = slots_ + 1;
+    words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
+    words_->split.store(as_word(slots_ + 1), std::memory_order_release);
+  }
+
+  /// The slot that describes the thread at the bottom of the region.
+  spawn_slot& sentinel() noexcept { return slots_[0]; }
+  bool empty() const noexcept { return hot_->bottom == slots_ + 1; }
+  bool has_private() const noexcept { return hot_->bottom > hot_->split; }
+
+  /// First slot that expose() would leave private; equal to the present split if there is nothing to expose.
+  spawn_slot* next_split() const noexcept {
+    const auto n = hot_->bottom - hot_->split;
+    return hot_->split + (n + 1) / 2;
+  }
+
+  /// Make the slots below @p end public. @p prepare(slot) must leave slot->record set. Local, no lock.
+  template <class Prepare>
+  void expose(spawn_slot* end, Prepare&& prepare) noexcept {
+    for (spawn_slot* s = hot_->split; s < end; ++s) prepare(*s);
+    hot_->split = end;
+    words_->split.store(as_word(end), std::memory_order_release);  // D2
+  }
+
+  /// What pop_public found.
+  struct popped {
+    bool parent_here;
+    ref record;         ///< if not: what the ending or leaving thread must complete
+    std::uint64_t top;  ///< if not: end of that thread's stack
+  };
+
+  /// Pop slot @p b, which was public when the caller looked; bottom is already b. @p left(slot) is called for a
+  /// parent that is gone, before the region may be reused.
+  template <class Left>
+  popped pop_public(spawn_slot* b, Left&& left) noexcept {
+    if (b == slots_) {  // the thread at the bottom: its parent left before it came here
+      hot_->bottom = slots_ + 1;
+      return {false, b->record, b->sp};
+    }
+    spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
+    if (t <= b) {
+      spawn_slot* middle = t + (b - t) / 2;  // leave the older half to thieves
+      words_->split.store(as_word(middle), std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // D3
+      delay_();
+      t = as_slot(words_->top.load(std::memory_order_relaxed));
+      if (t <= middle) {
+        hot_->split = middle;
+        return {true, 0, 0};
+      }
+    }
+    lock_own(words_->lock, yield_cpu_);  // D4: no thief is copying any more
+    t = as_slot(words_->top.load(std::memory_order_relaxed));
+    if (t <= b) {
+      hot_->split = b;
+      words_->split.store(as_word(b), std::memory_order_relaxed);
+      words_->lock.store(0, std::memory_order_release);
+      return {true, 0, 0};
+    }
+    GODWIT_ASSERT(t == b + 1, "top beyond the popped slot");
+    left(*b);
+    const popped result{false, b->record, b->sp};
+    for (spawn_slot* s = slots_ + 1; s <= b; ++s) s->record = 0;  // they went with the stolen continuations
+    reset();
+    words_->lock.store(0, std::memory_order_release);
+    return result;
+  }
+
+  /// Forced steals: the owner takes the oldest public continuation itself. Null: none.
+  template <class Take>
+  bool take_own(Take&& take) noexcept {
+    lock_own(words_->lock, yield_cpu_);
+    spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
+    const bool found = t < hot_->split;
+    if (found) {
+      take(*t, t[-1]);
+      words_->top.store(as_word(t + 1), std::memory_order_relaxed);
+    }
+    words_->lock.store(0, std::memory_order_release);
+    return found;
+  }
+
+  void check_invariants() noexcept {
+    lock_own(words_->lock, yield_cpu_);
+    const std::uint64_t t = words_->top.load(std::memory_order_relaxed);
+    const std::uint64_t s = words_->split.load(std::memory_order_relaxed);
+    const bool ordered = as_word(slots_ + 1) <= t && t <= s && s <= as_word(hot_->bottom);
+    const bool same = s == as_word(hot_->split);
+    bool records = true;
+    for (const spawn_slot* i = as_slot(t); i < as_slot(s); ++i) records = records && i->record != 0;
+    words_->lock.store(0, std::memory_order_release);
+    GODWIT_CHECK(ordered, "top <= split <= bottom");
+    GODWIT_CHECK(same, "both copies of split agree");
+    GODWIT_CHECK(records, "public slots have records");
+  }
+
+ private:
+  void reset() noexcept {
+    hot_->bottom = hot_->split = slots_ + 1;
+    words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
+    words_->split.store(as_word(slots_ + 1), std::memory_order_relaxed);
+  }
+
+  hot_words* hot_ = nullptr;
+  public_words* words_ = nullptr;
+  spawn_slot* slots_ = nullptr;
+  void (*yield_cpu_)() noexcept = nullptr;
+  void (*delay_)() noexcept = nullptr;
+};
+
+enum class steal_outcome { taken, empty, busy };
+
+/// The thief's side. One-sided: look (1 read), lock (1 swap), bounds (read), claim (1 write), recheck (read), two slots
+/// (1 read), then @p take(slot, neighbour) copies the stack, unlock (1 write). Uni-address threads, figure 6.
+template <transport::one_sided Transport, class Take>
+[[nodiscard]] steal_outcome steal(const Transport& net, worker_no victim, const public_words* words,
+                                  bool empty_check, void (*delay)() noexcept, Take&& take) {
+  if (empty_check) {
+    const std::uint64_t t = net.remote_load(victim, &words->top, std::memory_order_relaxed);
+    if (t >= net.remote_load(victim, &words->split, std::memory_order_relaxed)) return steal_outcome::empty;
+  }
+  if (net.remote_exchange(victim, &words->lock, 1) != 0) return steal_outcome::busy;
+  steal_outcome outcome = steal_outcome::empty;
+  const std::uint64_t t = net.remote_load(victim, &words->top, std::memory_order_relaxed);
+  if (t < net.remote_load(victim, &words->split, std::memory_order_acquire)) {
+    net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
+    net.remote_fence();  // D3
+    delay();
+    if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire)) {  // D2
+      spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
+      net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
+      take(two[1], two[0]);
+      outcome = steal_outcome::taken;
+    } else {
+      net.remote_store(victim, &words->top, t, std::memory_order_relaxed);
+    }
+  }
+  net.remote_store(victim, &words->lock, 0, std::memory_order_release);  // D4
+  return outcome;
+}
+
+}  // namespace godwit::sched

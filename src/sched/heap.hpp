@@ -1,0 +1,71 @@
+// Remote objects: join records, suspended threads, result bytes, messages. Local allocation, free from anywhere.
+//
+// Local collection (Distributed continuation stealing, III-B): all live objects of a worker are in a list of its
+// own; a free by the owner takes effect at once, a free by anybody else is one store to the object's `freed`
+// word; when the live bytes pass a limit, the owner walks the list and takes back what is marked.
+// Invariant: used_bytes == sum of the sizes of the objects in the live list (check_invariants).
+// Not for user data and not a general allocator: only the owner allocates. Test: tests/sched/heap_test.cpp.
+#pragma once
+
+#include "sched/words.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::sched {
+
+enum class object_kind : std::uint32_t { record, image, bytes, message };
+
+/// Head of every object. Home: the owner's heap.
+struct object {
+  std::uint32_t size_class;  ///< W owner
+  object_kind kind;          ///< W owner
+  word freed;                ///< W whoever frees it remotely, R owner
+  std::uint64_t next;        ///< offset in the heap's segment; live list or free list. W/R owner
+  std::uint64_t prev;        ///< W/R owner
+};
+static_assert(sizeof(object) == 32);
+
+class heap {
+ public:
+  static constexpr std::size_t grain = 64;
+
+  /// @p segment_base common address of the own segment, [begin, begin + bytes) the range to manage.
+  void init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head) noexcept;
+
+  /// An object of at least @p bytes (head included), 64-byte aligned, contents undefined but for the head.
+  /// Collects when the limit is passed; ends the run with a message when the heap is full. Local.
+  object* allocate(object_kind kind, std::size_t bytes) noexcept;
+  /// By the owner only. Local.
+  void free(object* o) noexcept;
+  /// Take back everything that others have marked as freed. Cost: one pass over the live objects.
+  void collect() noexcept;
+
+  std::size_t used_bytes() const noexcept { return used_; }
+  std::size_t high_bytes() const noexcept { return high_; }
+  /// Walks all lists; ends the run if they disagree with the counters.
+  void check_invariants() const noexcept;
+
+ private:
+  static constexpr std::size_t classes = 176;
+  static std::uint32_t class_of(std::size_t bytes) noexcept;
+  static std::size_t bytes_of(std::uint32_t size_class) noexcept;
+  object* at(std::uint64_t offset) const noexcept { return reinterpret_cast<object*>(base_ + offset); }
+  std::uint64_t offset(const object* o) const noexcept {
+    return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(o) - base_);
+  }
+
+  static constexpr std::size_t first_limit = 256 << 10;
+
+  std::byte* base_ = nullptr;
+  std::byte* fresh_ = nullptr;  // never used yet: [fresh_, end_)
+  std::byte* end_ = nullptr;
+  word* live_head_ = nullptr;
+  std::uint64_t live_ = 0;
+  std::uint64_t free_[classes] = {};
+  std::size_t used_ = 0;
+  std::size_t high_ = 0;
+  std::size_t limit_ = first_limit;
+};
+
+}  // namespace godwit::sched

@@ -1,0 +1,314 @@
+// Join records, suspension, ready queues: docs/protocols/join.md, models/join.pml. See worker.hpp.
+//
+// The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
+// consumer that loses interest. Orderings:
+//   J1  child: result bytes before state = done (acq_rel swap)    consumer: state (acquire) before the bytes
+//   J2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the image
+//   J3  a published image belongs to whoever completes the record: its former owner touches it no more
+#include "sched/worker.hpp"
+
+#include <cstring>
+#include <sched.h>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+
+namespace godwit::sched {
+
+using detail::outcome;
+using transport::ref_offset;
+using transport::ref_worker;
+
+ref worker::new_record() noexcept {
+  auto* r = static_cast<record*>(heap_.allocate(object_kind::record, sizeof(record)));
+  r->state.store(state_none, std::memory_order_relaxed);
+  r->result = 0;
+  r->result_bytes = 0;
+  r->kind = outcome::value;
+  r->float_control = base::float_control();
+  r->references.store(1, std::memory_order_relaxed);
+  r->frame_hash.store(0, std::memory_order_relaxed);
+  return ref_of(r);
+}
+
+void worker::free_object(ref r) noexcept {
+  if (ref_worker(r) == me_) {
+    heap_.free(reinterpret_cast<object*>(seg_->common() + ref_offset(r)));
+  } else {
+    const auto* o = reinterpret_cast<const object*>(seg_->common() + ref_offset(r));
+    seg_->remote_store(ref_worker(r), &o->freed, 1, std::memory_order_release);  // H1
+  }
+}
+
+void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
+  const section inside;
+  record* r = at<record>(to);
+  r->kind = kind;
+  r->result_bytes = bytes;
+  if (bytes <= sizeof r->small) {
+    r->result = 0;
+    if (bytes != 0) std::memcpy(r->small, data, bytes);
+  } else {
+    object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
+    std::memcpy(static_cast<void*>(o + 1), data, bytes);
+    r->result = ref_of(o);
+  }
+}
+
+ref worker::make_completed(outcome kind, const void* data, std::size_t bytes) noexcept {
+  const section inside;
+  const ref r = new_record();
+  publish(r, kind, data, bytes);
+  at<record>(r)->state.store(state_done, std::memory_order_release);
+  return r;
+}
+
+detail::payload worker::payload_of(ref r) const noexcept {
+  record* rec = at<record>(r);
+  const std::byte* data = rec->result == 0 ? rec->small : reinterpret_cast<const std::byte*>(at<object>(rec->result) + 1);
+  return {data, rec->result_bytes, rec->kind};
+}
+
+bool worker::is_complete(ref r) const noexcept {
+  return at<record>(r)->state.load(std::memory_order_acquire) == state_done;  // J1
+}
+
+void worker::retain(ref r) noexcept { at<record>(r)->references.fetch_add(1, std::memory_order_relaxed); }
+
+void worker::release(ref r) noexcept {
+  record* rec = at<record>(r);
+  // The only consumer needs no atomic; the others order their reads before the last one's free.
+  if (rec->references.load(std::memory_order_acquire) != 1 && rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  detach(r);
+}
+
+void worker::detach(ref r) noexcept {
+  record* rec = at<record>(r);
+  std::uint64_t state = state_none;
+  if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel, std::memory_order_acquire))
+    return;  // the child frees it
+  GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
+  const section inside;
+  if (rec->result != 0) free_object(rec->result);
+  free_object(r);
+}
+
+ref worker::make_pending() noexcept {
+  const section inside;
+  return new_record();
+}
+
+void worker::finish(ref r) noexcept {
+  const section inside;
+  finish_record(r);
+}
+
+namespace {
+struct suspension {
+  worker* self;
+  ref waiting_for;
+  detail::place where;
+};
+}  // namespace
+
+detail::payload worker::wait(ref r, detail::place where) noexcept {
+  if (r == 0) base::fatal("worker %u: join on a future that has no thread (joined before, moved from, or default "
+                          "constructed) at %s:%u", transport::index(me_), where.file, where.line);
+  if (!is_complete(r)) {
+    // This thread's frames may leave: [here, where its parent's begin).
+    if (godwit_hot_.pending != nullptr) encode_pending(region_low_, godwit_hot_.bottom[-1].sp);
+    godwit_hot_.in_runtime = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    suspension s{this, r, where};
+    context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+    godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+    // From here on possibly another worker. `this` is the same address everywhere.
+  }
+  return payload_of(r);
+}
+
+void worker::yield_thread() noexcept {
+  if (workers_ == 0) return;
+  if (force_mode_ == 0 && godwit_hot_.bottom - 1 == &deque_.sentinel() &&
+      words_->ready_count.load(std::memory_order_relaxed) == 0) {
+    serve_mailbox();
+    return;
+  }
+  if (godwit_hot_.pending != nullptr) encode_pending(region_low_, godwit_hot_.bottom[-1].sp);
+  godwit_hot_.in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  suspension s{this, 0, {}};
+  context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+  godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+}
+
+void worker::suspended_entry(void* arg, std::uintptr_t sp) {
+  const suspension s = *static_cast<suspension*>(arg);  // its home is about to be copied away
+  s.self->suspend(sp, s.waiting_for, s.where);
+}
+
+/// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
+void worker::suspend(std::uintptr_t sp, ref waiting_for, detail::place where) noexcept {
+  // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
+  spawn_slot* b = godwit_hot_.bottom - 1;
+  godwit_hot_.bottom = b;
+  bool parent_here = true;
+  std::uint64_t top = b->sp;
+  ref own = 0;
+  if (b < godwit_hot_.split) {
+    const auto popped = deque_.pop_public(b, [](const spawn_slot&) {});
+    parent_here = popped.parent_here;
+    if (!parent_here) {
+      own = popped.record;
+      top = popped.top;
+    }
+  }
+  if (parent_here) {
+    if (b->record == 0) b->record = new_record();
+    own = b->record;
+  }
+
+  // 2. Copy out.
+  auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + (top - sp)));
+  im->sp = sp;
+  im->low = sp;
+  im->top = top;
+  im->own_record = own;
+  im->waiting_for = waiting_for;
+  im->float_control = base::float_control();
+  im->fork = false;
+  im->where = where;
+  context::sanitizer_forget(sp, top);
+  std::memcpy(im->bytes(), reinterpret_cast<const void*>(sp), top - sp);
+  const ref me = ref_of(im);
+
+  // 3. Publish -- or find that there is nothing to wait for any more.
+  delay();
+  if (waiting_for == 0) {
+    push_ready(me);
+  } else {
+    const ref target = waiting_for;
+    const record* rec = reinterpret_cast<const record*>(seg_->common() + ref_offset(target));
+    const worker_no home = ref_worker(target);
+    std::uint64_t state = seg_->remote_load(home, &rec->state, std::memory_order_acquire);
+    for (;;) {
+      if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
+        heap_.free(im);
+        if (parent_here) {
+          godwit_hot_.bottom = b + 1;
+        } else {
+          deque_.sentinel().sp = top;
+          deque_.sentinel().record = own;
+        }
+        context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+        godwit_hot_.in_runtime = 0;
+        godwit_ctx_resume_suspended(sp, 0);
+        __builtin_unreachable();
+      }
+      im->next = state;
+      if (seg_->remote_compare_exchange(home, &rec->state, state, me)) break;  // J2, J3
+    }
+  }
+  ++words_->stats.suspends;
+
+  // 4. Go on with the parent, which lies just above, or look for something else.
+  if (parent_here) {
+    const spawn_slot parent = *b;
+    b->record = 0;  // it went with the thread that left
+    context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+    godwit_hot_.in_runtime = 0;
+    godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
+    __builtin_unreachable();
+  }
+  loop();
+}
+
+/// Complete a record; its waiters become ready. The calling context goes on.
+void worker::finish_record(ref r) noexcept {
+  const record* rec = reinterpret_cast<const record*>(seg_->common() + ref_offset(r));
+  std::uint64_t waiting = seg_->remote_exchange(ref_worker(r), &rec->state, state_done);  // J1
+  if (waiting == state_detached) {
+    if (rec->result != 0) free_object(at<record>(r)->result);
+    free_object(r);
+    return;
+  }
+  while (waiting != state_none) {
+    const ref next = at<image>(waiting)->next;
+    push_ready(waiting);
+    waiting = next;
+  }
+}
+
+void worker::complete(ref r) noexcept {
+  godwit_hot_.in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+  godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
+  __builtin_unreachable();
+}
+
+void worker::completed_entry(void* arg) {
+  worker& w = this_worker;
+  const auto r = reinterpret_cast<ref>(arg);
+  w.delay();
+  if (r == w.run_->root_record.load(std::memory_order_acquire)) {
+    w.at<record>(r)->state.store(state_done, std::memory_order_release);
+    w.run_->root_done.store(1, std::memory_order_release);
+    w.loop();
+  }
+  const record* rec = reinterpret_cast<const record*>(w.seg_->common() + ref_offset(r));
+  std::uint64_t waiting = w.seg_->remote_exchange(ref_worker(r), &rec->state, state_done);  // J1
+  if (waiting == state_none) w.loop();
+  if (waiting == state_detached) {
+    record* mine = w.at<record>(r);
+    if (mine->result != 0) w.free_object(mine->result);
+    w.free_object(r);
+    w.loop();
+  }
+  // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
+  ref next = w.at<image>(waiting)->next;
+  while (next > state_detached) {
+    const ref after = w.at<image>(next)->next;
+    w.push_ready(next);
+    next = after;
+  }
+  w.resume_image(waiting);
+}
+
+void worker::push_ready(ref image_ref) noexcept {
+  at<image>(image_ref)->next = 0;
+  at<image>(image_ref)->waiting_for = 0;
+  lock_own(words_->ready_lock, []() noexcept { sched_yield(); });
+  if (words_->ready_count.load(std::memory_order_relaxed) == 0)
+    words_->ready_head.store(image_ref, std::memory_order_relaxed);
+  else
+    at<image>(words_->ready_tail.load(std::memory_order_relaxed))->next = image_ref;
+  words_->ready_tail.store(image_ref, std::memory_order_relaxed);
+  words_->ready_count.fetch_add(1, std::memory_order_relaxed);
+  words_->ready_lock.store(0, std::memory_order_release);
+  wake_one();
+}
+
+/// Take the oldest ready thread of a worker, or 0. Thieves do not wait for the lock.
+ref worker::pop_ready(worker_no from) noexcept {
+  public_words* p = seg_->at(from, words_);
+  if (p->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  ref r = 0;
+  if (p->ready_count.load(std::memory_order_relaxed) != 0) {
+    r = p->ready_head.load(std::memory_order_relaxed);
+    p->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
+    p->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  p->ready_lock.store(0, std::memory_order_release);
+  return r;
+}
+
+void worker::end_of_root_thread() noexcept {
+  spawn_slot* mine = godwit_hot_.bottom - 1;
+  godwit_hot_.bottom = mine;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  complete(pop_public(mine));
+}
+
+}  // namespace godwit::sched

@@ -1,0 +1,337 @@
+// The scheduler loop, stealing, resuming and exposing. See worker.hpp.
+#include "sched/worker.hpp"
+
+#include <csignal>
+#include <cstring>
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+#include "stack/stack.hpp"
+
+#include <godwit/future.hpp>
+
+namespace godwit::sched {
+
+worker this_worker;
+
+using transport::index;
+using transport::ref_worker;
+
+namespace {
+
+void yield_cpu() noexcept { sched_yield(); }
+
+// Deques call this between racing steps; set when options ask for delays.
+std::uint32_t delay_limit_us_ = 0;
+base::small_random delay_random_;
+void delay_step() noexcept {
+  if (delay_limit_us_ == 0) return;
+  const std::uint64_t until = base::now_ns() + delay_random_.below(delay_limit_us_ * 1000);
+  while (base::now_ns() < until) base::spin_pause();
+}
+
+}  // namespace
+
+void worker::init(transport::shm::segment& seg, worker_no me, std::uint32_t workers, std::uint32_t cpus,
+                  const options& opts, std::uint64_t seed, const worker_hooks& hooks) noexcept {
+  seg_ = &seg;
+  me_ = me;
+  workers_ = workers;
+  crowded_ = workers > cpus;
+  opts_ = opts;
+  hooks_ = hooks;
+  random_ = base::small_random(seed + index(me) * 7919 + 1);
+  delay_limit_us_ = opts.delay_us;
+  delay_random_ = base::small_random(seed + index(me) * 104729 + 17);
+  force_mode_ = opts.force_steal == "parents"    ? 1
+                : opts.force_steal == "children" ? 2
+                : opts.force_steal == "random"   ? 3
+                                                 : 0;
+  const auto& l = seg.where();
+  std::byte* base = seg.common();
+  auto* words = reinterpret_cast<segment_words*>(base + l.words);
+  words_ = &words->worker;
+  run_ = &seg.at(worker_no{0}, words)->run;
+  words_->pid.store(static_cast<std::uint64_t>(getpid()), std::memory_order_relaxed);
+  region_low_ = reinterpret_cast<std::uintptr_t>(base + l.stack);
+  region_high_ = region_low_ + l.stack_bytes;
+  scheduler_stack_ = stack::map_private(stack::scheduler_stack_bytes, &scheduler_stack_low_);
+
+  godwit_hot_.worker = index(me);
+  godwit_hot_.workers = workers;
+  godwit_hot_.pending = nullptr;
+  godwit_hot_.in_runtime = 1;
+  godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
+  heap_.init(base, base + l.heap, l.heap_bytes, &words_->live);
+  deque_.init(&godwit_hot_, words_, reinterpret_cast<spawn_slot*>(base + l.slots), yield_cpu, delay_step);
+}
+
+void worker::delay() noexcept { delay_step(); }
+
+void worker::start(void (*root)(void*), void* arg) noexcept {
+  if (root != nullptr) {
+    const ref r = new_record();
+    run_->root_record.store(r, std::memory_order_release);
+    enter_thread(region_high_, r);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+    godwit_hot_.in_runtime = 0;
+    godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
+  }
+  context::sanitizer_on_stack(scheduler_stack_low_, stack::scheduler_stack_bytes);
+  godwit_ctx_start(scheduler_stack_, [](void* w) { static_cast<worker*>(w)->loop(); }, this);
+  __builtin_unreachable();
+}
+
+void worker::loop() noexcept {
+  for (;;) {
+    // The region and the deque are empty here.
+    serve_mailbox();
+    if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
+      if (const ref r = pop_ready(me_)) resume_image(r);
+    }
+    if (workers_ > 1 && (!is_idle_ || sees_work())) {
+      if (!become_running()) continue;
+      const std::uint32_t first = random_.below(workers_);
+      for (std::uint32_t i = 0; i < workers_; ++i) {
+        const std::uint32_t v = first + i < workers_ ? first + i : first + i - workers_;
+        if (v == index(me_)) continue;
+        try_steal(worker_no{v});
+        if (seg_->at(worker_no{v}, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
+          if (const ref r = pop_ready(worker_no{v})) resume_image(r);
+        }
+      }
+    }
+    look_for_work_or_sleep();
+  }
+}
+
+/// The region is empty and a thread is about to be put there.
+void worker::enter_thread(std::uint64_t top, ref own_record) noexcept {
+  deque_.sentinel().sp = top;
+  deque_.sentinel().record = own_record;
+  failed_rounds_ = 0;
+  idle_since_ns_ = 0;
+  sleep_ms_ = 1;
+}
+
+bool worker::try_steal(worker_no victim) noexcept {
+  spawn_slot entry;
+  std::uint32_t control = 0;
+  std::uint64_t bytes = 0;
+  const auto outcome = steal(*seg_, victim, words_, true, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
+    entry = own;
+    const std::uint64_t low = own.sp - context::fork_bytes_below;
+    bytes = above.sp - low;
+    context::sanitizer_forget(low, above.sp);
+    seg_->remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
+    enter_thread(above.sp, above.record);
+    record* r = at<record>(own.record);
+    control = r->float_control;
+    if (opts_.check_frames) r->frame_hash.store(hash_frame(own.sp, above.sp), std::memory_order_relaxed);
+  });
+  if (outcome != steal_outcome::taken) {
+    ++words_->stats.steals_failed;
+    // Ask for more, also when there was nothing: it answers at its next spawn.
+    auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
+    auto& poll = seg_->at(victim, hot)->poll;
+    if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+    return false;
+  }
+  ++words_->stats.steals;
+  words_->stats.stolen_bytes += bytes;
+#if defined(__x86_64__)
+  // The thread's own return address leads into a parent that is not here: end backtraces instead.
+  reinterpret_cast<std::uintptr_t*>(deque_.sentinel().sp)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
+#endif
+  wake_one();  // where there was one, there may be more
+  base::set_float_control(control);
+  context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+  godwit_hot_.in_runtime = 0;
+  godwit_ctx_resume_fork(entry.sp, entry.fp, entry.extra, entry.record);
+  __builtin_unreachable();
+}
+
+void worker::resume_image(ref r) noexcept {
+  if (is_idle_ && !become_running()) {
+    // a sender made us running meanwhile: nothing else to do
+  }
+  image* im = at<image>(r);
+  ++words_->stats.resumes;
+  context::sanitizer_forget(im->low, im->top);
+  seg_->remote_get(ref_worker(r), reinterpret_cast<void*>(im->low), reinterpret_cast<std::byte*>(seg_->common()) + transport::ref_offset(r) + sizeof(image),
+                   im->top - im->low);
+  enter_thread(im->top, im->own_record);
+  const image head{{}, im->sp, im->fp, im->extra, im->low, im->top, im->own_record, im->status, 0, 0, im->float_control, im->fork, {}};
+  free_object(r);
+  base::set_float_control(head.float_control);
+  context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+  godwit_hot_.in_runtime = 0;
+  if (head.fork)
+    godwit_ctx_resume_fork(head.sp, head.fp, head.extra, head.status);
+  else
+    godwit_ctx_resume_suspended(head.sp, 0);
+  __builtin_unreachable();
+}
+
+void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
+  for (detail::pending_value* v = godwit_hot_.pending; v != nullptr;) {
+    detail::pending_value* next = v->next;
+    const auto address = reinterpret_cast<std::uintptr_t>(v);
+    const bool on_stack = address >= region_low_ && address < region_high_;
+    if (!on_stack || (address >= low && address < high)) v->encode(v);
+    v = next;
+  }
+}
+
+void worker::expose(spawn_slot* end) noexcept {
+  const std::uint32_t control = base::float_control();
+  deque_.expose(end, [&](spawn_slot& s) {
+    if (s.record == 0) s.record = new_record();
+    at<record>(s.record)->float_control = control;
+  });
+  ++words_->stats.exposures;
+}
+
+void worker::spawn_point() noexcept {
+  if (workers_ == 0)
+    base::fatal("spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
+  godwit_hot_.poll.store(0, std::memory_order_relaxed);
+  serve_mailbox();
+  delay();
+  if (force_mode_ != 0) {
+    godwit_hot_.poll.store(1, std::memory_order_relaxed);
+    force(force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0));
+    return;
+  }
+  spawn_slot* end = deque_.next_split();
+  if (end == godwit_hot_.split) return;
+  if (godwit_hot_.pending != nullptr) encode_pending(end[-1].sp, region_high_);
+  const section inside;
+  end = deque_.next_split();
+  if (end == godwit_hot_.split) return;  // the signal was faster
+  expose(end);
+  wake_one();
+}
+
+void worker::on_expose_signal() noexcept {
+  if (godwit_hot_.in_runtime != 0 || godwit_hot_.pending != nullptr || force_mode_ != 0) {
+    godwit_hot_.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
+    return;
+  }
+  godwit_hot_.in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (spawn_slot* end = deque_.next_split(); end != godwit_hot_.split) {
+    expose(end);
+    ++words_->stats.signals;
+    wake_one();
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  godwit_hot_.in_runtime = 0;
+}
+
+/// Forced-steal mode, called at the start of a child.
+/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does, and its
+/// parent goes on at once, so that every join is outstanding.
+void worker::force(bool children) noexcept {
+  if (children) {
+    yield_thread();
+    return;
+  }
+  encode_pending(deque_.sentinel().sp == 0 ? 0 : region_low_, region_high_);
+  const section inside;
+  if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom);
+  for (;;) {
+    ref r = 0;
+    const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
+      const std::uint64_t low = own.sp - context::fork_bytes_below;
+      auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + (above.sp - low)));
+      im->sp = own.sp;
+      im->fp = own.fp;
+      im->extra = own.extra;
+      im->low = low;
+      im->top = above.sp;
+      im->own_record = above.record;
+      im->status = own.record;
+      im->waiting_for = 0;
+      im->float_control = base::float_control();
+      im->fork = true;
+      im->where = {};
+      context::sanitizer_forget(low, above.sp);
+      std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), above.sp - low);
+      if (opts_.check_frames)
+        at<record>(own.record)->frame_hash.store(hash_frame(own.sp, above.sp), std::memory_order_relaxed);
+      r = ref_of(im);
+    });
+    if (!found) break;
+    push_ready(r);
+    ++words_->stats.suspends;
+  }
+}
+
+std::uint64_t worker::hash_frame(std::uint64_t low, std::uint64_t high) const noexcept {
+  std::uint64_t h = 0x243F6A8885A308D3ull;
+  for (const auto* p = reinterpret_cast<const std::uint64_t*>(low); p < reinterpret_cast<const std::uint64_t*>(high) - 1; ++p)
+    h = (h ^ *p) * 0x9E3779B97F4A7C15ull;
+  return h | 1;
+}
+
+ref worker::pop_public(spawn_slot* b) noexcept {
+  const section inside;
+  const auto popped = deque_.pop_public(b, [&](const spawn_slot& s) {
+    if (!opts_.check_frames) return;
+    const std::uint64_t hash = at<record>(s.record)->frame_hash.load(std::memory_order_relaxed);
+    if (hash != 0 && hash != hash_frame(s.sp, (&s)[-1].sp))
+      base::fatal(
+          "worker %u: a thread wrote into its parent's stack frame after the parent had moved to another worker: the "
+          "write is lost. Capture by value and give back results through join", index(me_));
+  });
+  return popped.parent_here ? 0 : popped.record;
+}
+
+void worker::serve_mailbox() noexcept {
+  if (words_->mailbox.load(std::memory_order_relaxed) == 0) return;
+  for (ref m = words_->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
+    message* letter = at<message>(m);
+    letter->call(letter->closure());
+    const ref next = letter->next;
+    const ref done = letter->done;
+    const section inside;
+    free_object(m);
+    finish_record(done);
+    m = next;
+  }
+}
+
+void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure, std::size_t bytes) noexcept {
+  const section inside;
+  auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
+  m->done = done;
+  m->call = call;
+  std::memcpy(static_cast<void*>(m + 1), closure, bytes);
+  public_words* theirs = seg_->at(to, words_);
+  // I2: make the receiver count as running before it has mail, or the run could end with the mail unread.
+  std::uint64_t idle = static_cast<std::uint64_t>(worker_status::idle);
+  if (theirs->status.compare_exchange_strong(idle, static_cast<std::uint64_t>(worker_status::running)))
+    run_->idle.fetch_sub(1);
+  std::uint64_t head = theirs->mailbox.load(std::memory_order_relaxed);
+  do m->next = head;
+  while (!seg_->remote_compare_exchange(to, &words_->mailbox, head, ref_of(m)));
+  auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
+  seg_->at(to, hot)->poll.store(1, std::memory_order_relaxed);
+  wake_all();  // sleepers cannot be woken one by one; mail is rare
+}
+
+void worker::finish_stats() noexcept {
+  words_->stats.stack_high_bytes = transport::shm::segment::touched_from_top(
+      reinterpret_cast<std::byte*>(region_low_), reinterpret_cast<std::byte*>(region_high_));
+  words_->stats.heap_high_bytes = heap_.high_bytes();
+}
+
+void worker::check_invariants() noexcept {
+  deque_.check_invariants();
+  heap_.check_invariants();
+}
+
+}  // namespace godwit::sched

@@ -1,0 +1,155 @@
+// One worker: runs threads, suspends them, steals, idles.
+//
+// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending thread
+// whose parent left, an outstanding join, a yield) switches to the scheduler stack and from there either resumes
+// the parent in place, or resumes a suspended thread, or enters the scheduler loop. The scheduler stack starts
+// afresh each time: nothing on it outlives a decision.
+// Documents: docs/architecture.md, docs/protocols/{deque,join,idle}.md. Called by: src/runtime.
+// Files: worker.cpp (loop, steal, resume), join.cpp (records, suspension), idle.cpp (sleep, termination).
+#pragma once
+
+#include "base/pause.hpp"
+#include "sched/deque.hpp"
+#include "sched/record.hpp"
+#include "transport/shm/segment.hpp"
+
+#include <godwit/options.hpp>
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+/// What src/runtime supplies.
+struct worker_hooks {
+  void (*exit_worker)() noexcept;  ///< everything is done: flush, report, _exit
+};
+
+class worker {
+ public:
+  void init(transport::shm::segment& seg, worker_no me, std::uint32_t workers, std::uint32_t cpus,
+            const options& opts, std::uint64_t seed, const worker_hooks& hooks) noexcept;
+
+  /// Leave the calling stack for good. Worker 0 starts @p root first.
+  void start(void (*root)(void*), void* arg) noexcept;
+
+  // Entry points of slow_path.hpp; see there.
+  void spawn_point() noexcept;
+  ref pop_public(spawn_slot* b) noexcept;
+  void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  void complete(ref r) noexcept;
+  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  detail::payload wait(ref r, detail::place where) noexcept;
+  detail::payload payload_of(ref r) const noexcept;
+  bool is_complete(ref r) const noexcept;
+  void retain(ref r) noexcept;
+  void release(ref r) noexcept;
+  void detach(ref r) noexcept;
+  void yield_thread() noexcept;
+  ref new_record() noexcept;
+  /// A record that finish() will complete, with an empty value.
+  ref make_pending() noexcept;
+  void finish(ref r) noexcept;
+
+  /// Put a call into another worker's mailbox; @p done is completed afterwards.
+  void send(worker_no to, ref done, void (*call)(const void*), const void* closure, std::size_t bytes) noexcept;
+
+  /// From the expose signal's handler.
+  void on_expose_signal() noexcept;
+
+  /// The thread that just ended: pop its entry and complete what is to complete.
+  void end_of_root_thread() noexcept;
+
+  worker_no me() const noexcept { return me_; }
+  public_words& words() noexcept { return *words_; }
+  run_words& run() noexcept { return *run_; }
+  const public_words* words_of_all() const noexcept { return words_; }  // same address in every worker
+  transport::shm::segment& memory() noexcept { return *seg_; }
+  std::uintptr_t region_low() const noexcept { return region_low_; }
+  std::uintptr_t region_high() const noexcept { return region_high_; }
+  void finish_stats() noexcept;
+  void check_invariants() noexcept;
+
+ private:
+  /// Inside one, the expose signal keeps its hands off: it may interrupt user code anywhere, but not the
+  /// runtime's own bookkeeping. Nests.
+  class section {
+   public:
+    section() noexcept : before_(godwit_hot_.in_runtime) {
+      godwit_hot_.in_runtime = 1;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~section() {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      godwit_hot_.in_runtime = before_;
+    }
+    section(const section&) = delete;
+    section& operator=(const section&) = delete;
+
+   private:
+    std::uint32_t before_;
+  };
+
+  // worker.cpp
+  [[noreturn]] void loop() noexcept;
+  bool try_steal(worker_no victim) noexcept;  // does not come back if it got something
+  void resume_image(ref r) noexcept;          // does not come back
+  void enter_thread(std::uint64_t top, ref own_record) noexcept;
+  void expose(spawn_slot* end) noexcept;
+  void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
+  void force(bool children) noexcept;
+  void serve_mailbox() noexcept;
+  void delay() noexcept;
+  std::uint64_t hash_frame(std::uint64_t low, std::uint64_t high) const noexcept;
+
+  // join.cpp
+  static void suspended_entry(void* arg, std::uintptr_t sp);
+  static void completed_entry(void* arg);
+  void suspend(std::uintptr_t sp, ref waiting_for, detail::place where) noexcept;
+  void finish_record(ref r) noexcept;
+  void push_ready(ref image_ref) noexcept;
+  ref pop_ready(worker_no from) noexcept;
+  void free_object(ref r) noexcept;
+  template <class T>
+  T* at(ref r) const noexcept {
+    return seg_->at<T>(r);
+  }
+  ref ref_of(const object* o) const noexcept { return transport::make_ref(me_, seg_->offset_of(o)); }
+
+  // idle.cpp
+  void look_for_work_or_sleep() noexcept;
+  void become_idle() noexcept;
+  bool become_running() noexcept;
+  bool sees_work() noexcept;
+  void signal_hoarders() noexcept;
+  void wake_one() noexcept;
+  void wake_all() noexcept;
+  [[noreturn]] void report_deadlock() noexcept;
+  word* idle_word() noexcept { return &run_->idle; }
+
+  transport::shm::segment* seg_ = nullptr;
+  worker_no me_{};
+  std::uint32_t workers_ = 0;
+  bool crowded_ = false;  // more workers than CPUs: give the CPU away while spinning
+  options opts_;
+  int force_mode_ = 0;  // 0 none, 1 parents, 2 children, 3 random
+  worker_hooks hooks_{};
+  public_words* words_ = nullptr;  // common address: own words; with a worker number: anybody's
+  run_words* run_ = nullptr;       // alias of worker 0's
+  std::byte* scheduler_stack_low_ = nullptr;
+  std::byte* scheduler_stack_ = nullptr;
+  std::uintptr_t region_low_ = 0;
+  std::uintptr_t region_high_ = 0;
+  deque_owner deque_;
+  heap heap_;
+  base::small_random random_;
+  std::uint64_t idle_since_ns_ = 0;
+  std::uint64_t last_signal_ns_ = 0;
+  std::uint32_t failed_rounds_ = 0;
+  std::uint32_t sleep_ms_ = 1;
+  bool is_idle_ = false;
+};
+
+/// The worker that this process is. (With workers as threads this becomes thread-local.)
+extern worker this_worker;
+
+}  // namespace godwit::sched

@@ -1,0 +1,46 @@
+// See stack.hpp.
+#include "stack/stack.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+
+namespace godwit::stack {
+
+std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* p = mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) base::fatal("cannot map a stack of %zu bytes: %s", bytes, std::strerror(errno));
+  mprotect(p, page, PROT_NONE);
+  if (low != nullptr) *low = static_cast<std::byte*>(p) + page;
+  return static_cast<std::byte*>(p) + page + bytes;
+}
+
+range system_stack() noexcept {
+  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return {};
+  pthread_attr_t a;
+  if (pthread_getattr_np(pthread_self(), &a) != 0) return {};
+  void* address = nullptr;
+  std::size_t size = 0;
+  const bool ok = pthread_attr_getstack(&a, &address, &size) == 0;
+  pthread_attr_destroy(&a);
+  if (!ok) return {};
+  const auto low = reinterpret_cast<std::uintptr_t>(address);
+  // The system's end is where the stack may grow to; only what is mapped can be protected: from a little below here.
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / page * page;
+  return {here > low ? here : low, low + size};
+}
+
+void protect(const range& r) noexcept {
+  if (r.high > r.low) mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_READ);
+}
+
+range own_heap_window(std::uint32_t, std::uint32_t) noexcept { return {}; }
+
+}  // namespace godwit::stack

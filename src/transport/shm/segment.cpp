@@ -1,0 +1,158 @@
+// See segment.hpp. The only place that maps shared memory.
+#include "transport/shm/segment.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <stdexcept>
+#include <string>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace godwit::transport::shm {
+
+namespace {
+
+constexpr std::uint64_t guard_bytes = 1 << 20;  // a frame that skips a page must still hit it
+
+// Tried in order; all were found free in plain and sanitized programs (docs/decisions/addresses.md).
+constexpr std::uintptr_t candidates[] = {0x5500'0000'0000, 0x5100'0000'0000, 0x4000'0000'0000, 0x2000'0000'0000,
+                                         0x10'0000'0000,   0x7000'0000'0000};
+
+std::uint64_t pages(std::uint64_t bytes) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("godwit: " + what); }
+
+}  // namespace
+
+layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
+            std::uint64_t heap_bytes) noexcept {
+  layout l;
+  std::uint64_t at = 0;
+  l.hot = at;
+  at += pages(hot_bytes);
+  l.words = at;
+  at += pages(words_bytes);
+  l.slots = at;
+  // One 32-byte slot per nested spawn. A frame with a spawn saves at least four callee-saved registers and a
+  // return address, so the stack is full before the slots are.
+  l.slots_bytes = pages(stack_bytes / 40 * 32 + 4096);
+  at += l.slots_bytes + guard_bytes;
+  l.heap = at;
+  l.heap_bytes = pages(heap_bytes);
+  at += l.heap_bytes + guard_bytes;
+  l.stack = at;
+  l.stack_bytes = pages(stack_bytes);
+  at += l.stack_bytes + guard_bytes;
+  constexpr std::uint64_t grain = 2 << 20;
+  l.span = (at + grain - 1) / grain * grain;
+  return l;
+}
+
+void segment::create(std::uint32_t workers, const layout& l) {
+  layout_ = l;
+  workers_ = workers;
+  if (l.span >= std::uint64_t{1} << ref_offset_bits)
+    fail("stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or --godwit-heap-bytes");
+  const std::uint64_t file_bytes = l.span * workers;
+  const std::uint64_t total = file_bytes + l.span;
+
+  fd_ = memfd_create("godwit", MFD_CLOEXEC);
+  if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < file_bytes) {
+    close(fd_);
+    fail("the file size limit (ulimit -f) is below the size of the shared memory: raise it, or lower "
+         "--godwit-stack-bytes and --godwit-heap-bytes");
+  }
+  if (ftruncate(fd_, static_cast<off_t>(file_bytes)) != 0) {
+    const int error = errno;
+    close(fd_);
+    fail("cannot size shared memory to " + std::to_string(file_bytes >> 20) + " MiB (virtual): " + std::strerror(error) +
+         ": lower --godwit-stack-bytes or --godwit-heap-bytes");
+  }
+  for (const std::uintptr_t candidate : candidates) {
+    void* p = mmap(reinterpret_cast<void*>(candidate), total, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    if (p != reinterpret_cast<void*>(candidate)) {  // a kernel before 4.17 takes it as a hint
+      munmap(p, total);
+      continue;
+    }
+    base_ = static_cast<std::byte*>(p);
+    break;
+  }
+  if (base_ == nullptr) {
+    close(fd_);
+    fail("no free range of " + std::to_string(total >> 20) + " MiB of address space: lower --godwit-stack-bytes or "
+         "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
+  }
+  if (mmap(base_ + l.span, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) ==
+      MAP_FAILED) {
+    const int error = errno;
+    destroy();
+    fail(std::string("cannot map shared memory: ") + std::strerror(error));
+  }
+}
+
+void segment::adopt(worker_no me, void* hot_page) {
+  const std::uint64_t file = layout_.span * index(me);
+  auto map = [&](void* where, std::uint64_t offset, std::uint64_t bytes) {
+    if (mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
+             static_cast<off_t>(file + offset)) == MAP_FAILED)
+      base::fatal("cannot map a worker's memory: %s (limit on mappings: /proc/sys/vm/max_map_count)",
+                  std::strerror(errno));
+  };
+  // The guards between these ranges keep the PROT_NONE of the reservation.
+  map(base_ + layout_.hot, layout_.hot, layout_.slots + layout_.slots_bytes - layout_.hot);
+  map(base_ + layout_.heap, layout_.heap, layout_.heap_bytes);
+  map(base_ + layout_.stack, layout_.stack, layout_.stack_bytes);
+  map(hot_page, layout_.hot, layout_.words - layout_.hot);
+  close(fd_);
+  fd_ = -1;
+}
+
+void segment::destroy() noexcept {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+  if (base_ != nullptr) munmap(base_, layout_.span * (workers_ + 1));
+  base_ = nullptr;
+}
+
+void segment::discard(void* address, std::size_t bytes) noexcept {
+  static_cast<void>(madvise(address, bytes, MADV_REMOVE));
+}
+
+std::size_t segment::touched_from_top(const std::byte* low, const std::byte* high) noexcept {
+  // Stacks are touched from the top without large gaps: look at 1 MiB at a time until one is untouched.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident[256];
+  const std::byte* lowest = high;
+  for (const std::byte* end = high; end > low;) {
+    std::size_t n = static_cast<std::size_t>(end - low) / page;
+    if (n > sizeof resident) n = sizeof resident;
+    const std::byte* start = end - n * page;
+    if (mincore(const_cast<std::byte*>(start), n * page, resident) != 0) break;
+    std::size_t first = n;
+    for (std::size_t i = 0; i < n; ++i)
+      if ((resident[i] & 1) != 0) {
+        first = i;
+        break;
+      }
+    if (first == n) break;
+    lowest = start + first * page;
+    end = start;
+  }
+  return static_cast<std::size_t>(high - lowest);
+}
+
+}  // namespace godwit::transport::shm

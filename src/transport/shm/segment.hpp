@@ -1,0 +1,103 @@
+// The shared memory of a run on one machine.
+//
+// One memfd holds all workers' segments one after the other. It is mapped once, read-write, at the *alias*
+// addresses (everybody reaches everybody there), and each worker maps its own part a second time at the
+// *common* address, which is the same in all workers:
+//
+//   common ->  | own segment |  alias 0 | alias 1 | ... | alias n-1 |
+//
+//   a segment: | hot page | public words | deque slots | guard | heap | guard | uni-address region | guard |
+//
+// Pages cost memory only when touched. The memfd has no name, so nothing can be left behind.
+// Who calls: src/runtime (create before the fork, adopt after it), src/sched (addresses). U4, U5 in the papers.
+#pragma once
+
+#include "transport/transport.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace godwit::transport::shm {
+
+/// Offsets within one segment, bytes, whole pages.
+struct layout {
+  std::uint64_t hot = 0;
+  std::uint64_t words = 0;
+  std::uint64_t slots = 0;
+  std::uint64_t slots_bytes = 0;
+  std::uint64_t heap = 0;
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t stack = 0;
+  std::uint64_t stack_bytes = 0;
+  std::uint64_t span = 0;  ///< size of one segment
+};
+
+/// Lay out a segment. words_bytes and hot_bytes are what sched and the headers need.
+layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
+            std::uint64_t heap_bytes) noexcept;
+
+/// The mapping. Plain data: forked workers inherit it as it is.
+class segment {
+ public:
+  /// Create for @p workers workers. Throws std::runtime_error with cause and remedy. Call before the fork.
+  void create(std::uint32_t workers, const layout& l);
+  /// In a worker, after the fork: map the own part at the common address and over @p hot_page.
+  void adopt(worker_no me, void* hot_page);
+  /// Unmap everything (the supervising process, after the run).
+  void destroy() noexcept;
+  /// Give the pages of [address, address + bytes) of the own segment back to the system.
+  static void discard(void* address, std::size_t bytes) noexcept;
+  /// How much of the own region [low, high), counted from high downwards, has ever been touched, in bytes.
+  static std::size_t touched_from_top(const std::byte* low, const std::byte* high) noexcept;
+
+  const layout& where() const noexcept { return layout_; }
+  std::byte* common() const noexcept { return base_; }
+  /// Where worker @p w 's byte at common address @p p is mapped in this process.
+  template <class P>
+  P* at(worker_no w, P* p) const noexcept {
+    return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + layout_.span * (index(w) + 1));
+  }
+  /// The object a ref names.
+  template <class P>
+  P* at(ref r) const noexcept {
+    return reinterpret_cast<P*>(base_ + layout_.span * (index(ref_worker(r)) + 1) + ref_offset(r));
+  }
+  std::uint64_t offset_of(const void* p) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
+  }
+
+  // one_sided
+  std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const noexcept {
+    return at(w, p)->load(o);
+  }
+  void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const noexcept {
+    const_cast<word*>(at(w, p))->store(v, o);
+  }
+  std::uint64_t remote_exchange(worker_no w, const word* p, std::uint64_t v) const noexcept {
+    return const_cast<word*>(at(w, p))->exchange(v, std::memory_order_acq_rel);
+  }
+  bool remote_compare_exchange(worker_no w, const word* p, std::uint64_t& e, std::uint64_t v) const noexcept {
+    return const_cast<word*>(at(w, p))->compare_exchange_strong(e, v, std::memory_order_acq_rel,
+                                                                std::memory_order_acquire);
+  }
+  std::uint64_t remote_fetch_add(worker_no w, const word* p, std::uint64_t v) const noexcept {
+    return const_cast<word*>(at(w, p))->fetch_add(v, std::memory_order_acq_rel);
+  }
+  void remote_get(worker_no w, void* to, const void* from, std::size_t n) const noexcept {
+    std::memcpy(to, at(w, static_cast<const std::byte*>(from)), n);
+  }
+  void remote_put(worker_no w, void* to, const void* from, std::size_t n) const noexcept {
+    std::memcpy(at(w, static_cast<std::byte*>(to)), from, n);
+  }
+  void remote_fence() const noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+ private:
+  layout layout_{};
+  std::byte* base_ = nullptr;
+  std::uint32_t workers_ = 0;
+  int fd_ = -1;
+};
+static_assert(one_sided<segment>);
+
+}  // namespace godwit::transport::shm

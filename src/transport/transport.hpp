@@ -1,0 +1,46 @@
+// What the scheduler's protocols need of a transport: one-sided access to other workers' shared memory.
+//
+// A ref names an object: worker number << 40 | byte offset in that worker's segment. Implementations:
+// shm/ (workers of one machine, everything is a load, a store or an atomic) and, in tests, plain
+// memory shared by the threads of one process (tests/sched/). The concept is what a network transport will
+// have to offer; nothing here assumes that a word can be reached by a CPU load.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::transport {
+
+/// Number of a worker in this run.
+enum class worker_no : std::uint32_t {};
+constexpr std::uint32_t index(worker_no w) noexcept { return static_cast<std::uint32_t>(w); }
+
+/// Location of a 64-byte aligned object in some worker's segment; 0 is no location.
+using ref = std::uint64_t;
+inline constexpr unsigned ref_offset_bits = 40;
+constexpr ref make_ref(worker_no w, std::uint64_t offset) noexcept {
+  return static_cast<ref>(index(w)) << ref_offset_bits | offset;
+}
+constexpr worker_no ref_worker(ref r) noexcept { return worker_no{static_cast<std::uint32_t>(r >> ref_offset_bits)}; }
+constexpr std::uint64_t ref_offset(ref r) noexcept { return r & ((ref{1} << ref_offset_bits) - 1); }
+
+using word = std::atomic<std::uint64_t>;
+
+// Words are addressed by a pointer into the *home* worker's own mapping, which is the same address in every
+// worker (that is what the segment's common address is for); the worker number says whose word is meant.
+template <class T>
+concept one_sided = requires(const T& t, worker_no w, const word* at, std::uint64_t v, std::uint64_t& e, void* to,
+                             const void* from, std::size_t n) {
+  { t.remote_load(w, at, std::memory_order_acquire) } -> std::same_as<std::uint64_t>;
+  t.remote_store(w, at, v, std::memory_order_release);
+  { t.remote_exchange(w, at, v) } -> std::same_as<std::uint64_t>;
+  { t.remote_compare_exchange(w, at, e, v) } -> std::same_as<bool>;
+  { t.remote_fetch_add(w, at, v) } -> std::same_as<std::uint64_t>;
+  t.remote_get(w, to, from, n);
+  t.remote_put(w, to, from, n);
+  t.remote_fence();
+};
+
+}  // namespace godwit::transport

@@ -1,0 +1,155 @@
+// Tests of src/base/cpus: cgroup quotas read from made-up /proc and /sys trees; affinity masks of this process.
+// test: timeout=60
+#include "base/cpus.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using godwit::base::cgroup_cpu_quota;
+using godwit::base::usable_cpu_count;
+using godwit::base::usable_cpus;
+
+constexpr const char* v2_mount = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+class cgroup : public ::testing::Test {
+ protected:
+  cgroup() : root_(fs::temp_directory_path() / ("godwit_cpus_" + std::to_string(::getpid()))) {
+    fs::remove_all(root_);
+  }
+  ~cgroup() override { fs::remove_all(root_); }
+  void file(const std::string& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  unsigned quota() const { return cgroup_cpu_quota(root_.string()); }
+
+ private:
+  fs::path root_;
+};
+
+TEST_F(cgroup, none_without_proc) { EXPECT_EQ(quota(), 0u); }
+
+TEST_F(cgroup, v2_max_is_no_quota) {
+  file("proc/self/mountinfo", v2_mount);
+  file("proc/self/cgroup", "0::/user.slice/job\n");
+  file("sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota(), 0u);
+}
+
+TEST_F(cgroup, v2_rounds_up) {
+  file("proc/self/mountinfo", v2_mount);
+  file("proc/self/cgroup", "0::/job\n");
+  file("sys/fs/cgroup/job/cpu.max", "250000 100000\n");
+  EXPECT_EQ(quota(), 3u);
+  file("sys/fs/cgroup/job/cpu.max", "200000 100000\n");
+  EXPECT_EQ(quota(), 2u);
+  file("sys/fs/cgroup/job/cpu.max", "1000 100000\n");
+  EXPECT_EQ(quota(), 1u);
+}
+
+TEST_F(cgroup, v2_least_of_the_path_counts) {
+  file("proc/self/mountinfo", v2_mount);
+  file("proc/self/cgroup", "0::/a/b/c\n");
+  file("sys/fs/cgroup/a/b/c/cpu.max", "800000 100000\n");
+  file("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  file("sys/fs/cgroup/a/cpu.max", "400000 100000\n");
+  EXPECT_EQ(quota(), 4u);
+  file("sys/fs/cgroup/cpu.max", "100000 50000\n");  // a container's own root
+  EXPECT_EQ(quota(), 2u);
+}
+
+TEST_F(cgroup, v2_process_outside_the_namespace) {
+  file("proc/self/mountinfo", v2_mount);
+  file("proc/self/cgroup", "0::/../other\n");
+  file("sys/fs/cgroup/cpu.max", "300000 100000\n");
+  EXPECT_EQ(quota(), 3u);
+}
+
+TEST_F(cgroup, v1_quota) {
+  file("proc/self/mountinfo",
+       "30 24 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+       "31 24 0:27 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
+  file("proc/self/cgroup", "5:memory:/job\n4:cpu,cpuacct:/job/step\n1:name=systemd:/\n");
+  file("sys/fs/cgroup/cpu,cpuacct/job/step/cpu.cfs_quota_us", "-1\n");
+  file("sys/fs/cgroup/cpu,cpuacct/job/step/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 0u);
+  file("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "150000\n");
+  file("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 2u);
+}
+
+TEST_F(cgroup, v1_container_that_sees_host_paths) {
+  file("proc/self/mountinfo", "31 24 0:27 /docker/4f1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n");
+  file("proc/self/cgroup", "4:cpu:/docker/4f1/inner\n");
+  file("sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", "600000\n");
+  file("sys/fs/cgroup/cpu/inner/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 6u);
+  file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "500000\n");
+  file("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(quota(), 5u);
+  file("proc/self/cgroup", "4:cpu:/docker/other\n");
+  EXPECT_EQ(quota(), 5u);
+}
+
+TEST_F(cgroup, v1_and_v2_mounted_together) {
+  file("proc/self/mountinfo",
+       "31 24 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+       "32 24 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  file("proc/self/cgroup", "4:cpu:/a\n0::/b\n");
+  file("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "700000\n");
+  file("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+  file("sys/fs/cgroup/unified/b/cpu.max", "900000 100000\n");
+  EXPECT_EQ(quota(), 7u);
+}
+
+TEST_F(cgroup, mount_point_with_a_space) {
+  file("proc/self/mountinfo", "35 24 0:30 / /sys/fs/my\\040cgroup rw - cgroup2 cgroup2 rw\n");
+  file("proc/self/cgroup", "0::/\n");
+  file("sys/fs/my cgroup/cpu.max", "200000 100000\n");
+  EXPECT_EQ(quota(), 2u);
+}
+
+TEST_F(cgroup, garbage_is_no_quota) {
+  file("proc/self/mountinfo", std::string("nonsense\n- - -\n") + v2_mount);
+  file("proc/self/cgroup", "::\n0::/job\nrubbish\n");
+  for (const char* text : {"", "\n", "x y\n", "100000\n", "100000 0\n", "-5 100000\n"}) {
+    file("sys/fs/cgroup/job/cpu.max", text);
+    EXPECT_EQ(quota(), 0u) << text;
+  }
+}
+
+TEST(cpus, are_those_of_the_mask) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  auto cpus = usable_cpus();
+  EXPECT_EQ(static_cast<int>(cpus.size()), CPU_COUNT(&before));
+  for (int cpu : cpus) EXPECT_TRUE(CPU_ISSET(cpu, &before)) << cpu;
+  std::sort(cpus.begin(), cpus.end());
+  EXPECT_EQ(std::adjacent_find(cpus.begin(), cpus.end()), cpus.end());
+  EXPECT_GE(usable_cpu_count(), 1u);
+  EXPECT_LE(usable_cpu_count(), cpus.size());
+}
+
+TEST(cpus, follow_a_narrower_mask) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const int last = usable_cpus().back();
+  CPU_ZERO(&one);
+  CPU_SET(last, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(usable_cpus(), std::vector<int>{last});
+  EXPECT_EQ(usable_cpu_count(), 1u);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+}  // namespace

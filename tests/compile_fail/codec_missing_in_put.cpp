@@ -1,0 +1,7 @@
+// expect: this type cannot migrate
+// The writer refuses what has no codec.
+#include <godwit/godwit.hpp>
+
+#include <fstream>
+
+void use(godwit::writer& w, std::ofstream& f) { w.put(f); }

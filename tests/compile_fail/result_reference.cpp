@@ -1,0 +1,9 @@
+// expect: a thread must not return a reference
+// What a reference refers to stays behind.
+#include <godwit/godwit.hpp>
+
+int global = 0;
+
+void use() {
+  godwit::spawn([]() -> int& { return global; }).join();
+}

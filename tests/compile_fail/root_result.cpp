@@ -1,0 +1,9 @@
+// expect: the result of the root thread must be migratable
+// What the root returns goes to the supervising process.
+#include <godwit/godwit.hpp>
+
+#include <fstream>
+
+int main() {
+  godwit::run<std::ofstream>([] { return std::ofstream("out"); });
+}

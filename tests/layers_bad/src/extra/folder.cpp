@@ -1,0 +1,1 @@
+// Violation: a folder that is no layer.

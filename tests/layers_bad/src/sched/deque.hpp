@@ -1,0 +1,2 @@
+// Legal: what the violations beside it include.
+#pragma once

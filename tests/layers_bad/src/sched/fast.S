@@ -1,0 +1,1 @@
+# Violation: assembly outside context.

@@ -1,0 +1,3 @@
+// Violations: getenv outside base; a path that climbs into another layer.
+#include "../sched/deque.hpp"
+const char* home() { return getenv("HOME"); }
