@@ -123,7 +123,7 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
         return;
       }
     }
-    return join_record(where);
+    return join_record(where.file, where.function, where.line);
   }
 
   /// Make the result readable any number of times, by any thread. This future becomes invalid.
@@ -137,9 +137,9 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
   struct uninitialised {};
   [[gnu::always_inline]] explicit future(uninitialised) noexcept {}
 
-  [[gnu::noinline, gnu::cold]] T join_record(detail::place where) {
+  [[gnu::noinline, gnu::cold]] T join_record(const char* file, const char* function, unsigned line) {
     const detail::ref record = std::exchange(state_, detail::no_state);
-    const detail::payload p = detail::wait(record, where);
+    const detail::payload p = detail::wait(record, file, function, line);
     if (p.kind == detail::outcome::error) detail::rethrow(record, p);
     struct free_record {
       detail::ref r;
@@ -230,8 +230,8 @@ struct future_access {
   }
   /// Wait, but leave the outcome in the future. May migrate unless it is in the frame.
   template <class T>
-  [[gnu::always_inline]] static void settle(future<T>& f, detail::place where) {
-    if (f.state_ != in_frame) [[unlikely]] static_cast<void>(wait(f.state_, where));
+  [[gnu::always_inline]] static void settle(future<T>& f, const place& where) {
+    if (f.state_ != in_frame) [[unlikely]] static_cast<void>(wait(f.state_, where.file, where.function, where.line));
   }
   template <class T>
   static ref& record(shared_future<T>& f) noexcept {
@@ -276,7 +276,7 @@ class shared_future {
   /// May suspend and migrate the calling thread. When the thread ends, one waiter runs at once, the others queue.
   T get(detail::place where = detail::place::here()) const {
     const detail::ref record = record_;
-    const detail::payload p = detail::wait(record, where);
+    const detail::payload p = detail::wait(record, where.file, where.function, where.line);
     if (p.kind == detail::outcome::error) {
       detail::retain(record);  // rethrow gives one reference back
       detail::rethrow(record, p);

@@ -60,35 +60,31 @@ struct child {
     if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
       spawn_point();
 
-    manual<std::conditional_t<std::is_void_v<R>, char, R>> result;
+    // A result of one word stays in a register; a larger one in this frame, until it is known where to.
+    std::uintptr_t word = 0;
+    manual<std::conditional_t<std::is_void_v<R> || by_word, char, R>> room;
     ref error = 0;
     try {
-      if constexpr (std::is_void_v<R>)
+      if constexpr (std::is_void_v<R>) {
         std::move(f.value)();
-      else
-        new (&result.value) R(std::move(f.value)());
+      } else if constexpr (by_word) {
+        const R value = std::move(f.value)();
+        std::memcpy(&word, std::addressof(value), sizeof(R));
+      } else {
+        new (&room.value) R(std::move(f.value)());
+      }
     } catch (...) {
       error = capture_exception();
     }
+    if (error != 0) [[unlikely]] return failed(f, error);
     f.value.~F();
-
-    spawn_slot* mine = godwit_hot_.bottom - 1;
-    godwit_hot_.bottom = mine;  // D1: before the split is read; the expose signal runs on this very CPU
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (mine < godwit_hot_.split) [[unlikely]] {
-      const ref record = pop_public(mine);
-      if (record != 0) parent_left(record, error, result);
+    if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
+    if (const ref record = pop(); record != 0) [[unlikely]] parent_left(record, 0, word);
+    if constexpr (!std::is_void_v<R> && !by_word) {
+      new (out) R(std::move(room.value));
+      room.value.~R();
     }
-    if (error != 0) [[unlikely]] return {static_cast<std::uintptr_t>(error), 0};
-    if constexpr (by_word) {
-      std::uintptr_t word = 0;
-      std::memcpy(&word, &result.value, sizeof(R));
-      return {0, word};
-    } else if constexpr (!std::is_void_v<R>) {
-      new (out) R(std::move(result.value));
-      result.value.~R();
-    }
-    return {0, 0};
+    return {0, word};
   }
 
  private:
@@ -101,22 +97,40 @@ struct child {
     }
   }
 
-  template <class Result>
-  [[noreturn, gnu::noinline, gnu::cold]] static void parent_left(ref record, ref error, Result& result) {
+  /// Take the own entry off the deque. 0: the parent is still here; else the record to complete.
+  [[gnu::always_inline]] static ref pop() noexcept {
+    spawn_slot* mine = godwit_hot_.bottom - 1;
+    godwit_hot_.bottom = mine;  // D1: before the split is read; the expose signal runs on this very CPU
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (mine < godwit_hot_.split) [[unlikely]] return pop_public(mine);
+    return 0;
+  }
+
+  [[gnu::noinline, gnu::cold]] static word_pair failed(manual<F>& f, ref error) noexcept {
+    f.value.~F();
+    if (const ref record = pop(); record != 0) parent_left(record, error, 0);
+    return {static_cast<std::uintptr_t>(error), 0};
+  }
+
+  /// @p word is the result itself, or the address of a larger one.
+  [[noreturn, gnu::noinline, gnu::cold]] static void parent_left(ref record, ref error, std::uintptr_t word) {
     if (error == 0) {
       if constexpr (std::is_void_v<R>) {
         publish(record, outcome::value, nullptr, 0);
+      } else if constexpr (by_word) {
+        publish(record, outcome::value, &word, sizeof(R));
       } else if constexpr (plain<R>) {
-        publish(record, outcome::value, &result.value, sizeof(R));
+        publish(record, outcome::value, reinterpret_cast<const void*>(word), sizeof(R));
       } else {
+        R& value = *reinterpret_cast<R*>(word);
         try {
           writer w;
-          w.put(result.value);
+          w.put(value);
           publish(record, outcome::value, w.data(), w.size());
         } catch (...) {
           error = capture_exception();
         }
-        result.value.~R();
+        value.~R();
       }
     }
     if (error != 0) publish_error(record, error);
@@ -243,7 +257,7 @@ template <bool Here, class F>
 }
 
 template <class T>
-[[gnu::always_inline]] inline slot_type<T> take_value(future<T>& f, detail::place where) {
+[[gnu::always_inline]] inline slot_type<T> take_value(future<T>& f, const place& where) {
   if constexpr (std::is_void_v<T>) {
     f.join(where);
     return {};
@@ -254,13 +268,33 @@ template <class T>
 
 // First wait for all, then take the values: a value in hand could not follow its thread to another worker.
 template <std::size_t... I, class... F>
-[[gnu::always_inline]] inline auto invoke_all(std::index_sequence<I...>, detail::place where,
+[[gnu::always_inline]] inline auto invoke_all(std::index_sequence<I...>, const place& where,
                                               F&&... callables) {
   std::tuple<future<std::invoke_result_t<std::decay_t<F>>>...> futures{
       start<I + 1 == sizeof...(F)>(std::forward<F>(callables))...};
   (future_access::settle(std::get<I>(futures), where), ...);
   return std::tuple<slot_type<std::invoke_result_t<std::decay_t<F>>>...>{
       take_value(std::get<I>(futures), where)...};
+}
+
+// The common case by hand: compilers keep two futures in registers, a tuple of futures in memory.
+template <class F, class G>
+[[gnu::always_inline]] inline auto invoke_both(const place& where, F&& first, G&& second) {
+  using R = std::invoke_result_t<std::decay_t<F>>;
+  using S = std::invoke_result_t<std::decay_t<G>>;
+  auto f = start<false>(std::forward<F>(first));
+  auto g = start<true>(std::forward<G>(second));
+  future_access::settle(f, where);
+  future_access::settle(g, where);
+  return std::tuple<slot_type<R>, slot_type<S>>{take_value(f, where), take_value(g, where)};
+}
+
+template <class... F>
+[[gnu::always_inline]] inline auto invoke_any(const place& where, F&&... callables) {
+  if constexpr (sizeof...(F) == 2)
+    return invoke_both(where, std::forward<F>(callables)...);
+  else
+    return invoke_all(std::index_sequence_for<F...>{}, where, std::forward<F>(callables)...);
 }
 
 template <class... F>
@@ -277,9 +311,9 @@ template <class... F>
   static_assert(sizeof...(F) > 0, "godwit::invoke needs at least one callable");
   static constexpr detail::place where{"godwit::invoke", "invoke", 0};
   if constexpr (detail::all_void<F...>)
-    static_cast<void>(detail::invoke_all(std::index_sequence_for<F...>{}, where, std::forward<F>(callables)...));
+    static_cast<void>(detail::invoke_any(where, std::forward<F>(callables)...));
   else
-    return detail::invoke_all(std::index_sequence_for<F...>{}, where, std::forward<F>(callables)...);
+    return detail::invoke_any(where, std::forward<F>(callables)...);
 }
 
 }  // namespace godwit

@@ -39,9 +39,9 @@ ref make_completed(outcome kind, const void* data, std::size_t bytes) {
   need_run("a future's record");
   return this_worker.make_completed(kind, data, bytes);
 }
-payload wait(ref record, place where) noexcept {
+payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
-  return this_worker.wait(record, where);
+  return this_worker.wait(record, {file, function, line});
 }
 bool is_complete(ref record) noexcept { return this_worker.is_complete(record); }
 void release(ref record) noexcept {
