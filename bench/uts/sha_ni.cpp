@@ -45,9 +45,8 @@ bool sha1_ni::available() {
 
   e = _mm_sha1nexte_epu32(before, start_e);
   abcd = _mm_add_epi32(abcd, start_abcd);
-  to = {{static_cast<std::uint32_t>(_mm_extract_epi32(abcd, 3)), static_cast<std::uint32_t>(_mm_extract_epi32(abcd, 2)),
-         static_cast<std::uint32_t>(_mm_extract_epi32(abcd, 1)), static_cast<std::uint32_t>(_mm_extract_epi32(abcd, 0)),
-         static_cast<std::uint32_t>(_mm_extract_epi32(e, 3))}};
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to.w), _mm_shuffle_epi32(abcd, 0x1b));
+  to.w[4] = static_cast<std::uint32_t>(_mm_extract_epi32(e, 3));
 }
 
 }  // namespace uts

@@ -76,8 +76,8 @@ struct child {
     } catch (...) {
       error = capture_exception();
     }
-    if (error != 0) [[unlikely]] return failed(f, error);
     f.value.~F();
+    if (error != 0) [[unlikely]] return failed(error);
     if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
     if (const ref record = pop(); record != 0) [[unlikely]] parent_left(record, 0, word);
     if constexpr (!std::is_void_v<R> && !by_word) {
@@ -106,8 +106,7 @@ struct child {
     return 0;
   }
 
-  [[gnu::noinline, gnu::cold]] static word_pair failed(manual<F>& f, ref error) noexcept {
-    f.value.~F();
+  [[gnu::noinline, gnu::cold]] static word_pair failed(ref error) noexcept {
     if (const ref record = pop(); record != 0) parent_left(record, error, 0);
     return {static_cast<std::uintptr_t>(error), 0};
   }

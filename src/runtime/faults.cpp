@@ -24,6 +24,14 @@ bool is_write(const void* context) noexcept {
 #endif
 }
 
+std::uintptr_t program_counter(const void* context) noexcept {
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#else
+  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
+#endif
+}
+
 /// Returns if the fault has no special meaning.
 void explain(std::uintptr_t address, bool write) noexcept {
   const sched::worker& w = sched::this_worker;
@@ -40,7 +48,7 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "Workers are processes of their own, the write would be lost. Give the value back instead: "
         "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
         me, static_cast<std::size_t>(address));
-  if (map_.heap_windows.holds(address))
+  if (map_.heap_windows.holds(address) && !map_.own_window.holds(address))
     base::fatal(
         "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local variable owned or "
         "pointed to heap memory (std::string, std::vector, new...): heap does not migrate. Keep such values away from "
@@ -52,6 +60,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (signal == SIGSEGV || signal == SIGBUS) explain(address, is_write(context));
   // A fault of the program's own: die of it, so that the status and a core file tell the truth.
+  sched::run_words& run = sched::this_worker.run();
+  run.fault_address.store(address, std::memory_order_relaxed);
+  run.fault_code.store(program_counter(context), std::memory_order_release);
   struct sigaction dfl{};
   dfl.sa_handler = SIG_DFL;
   sigaction(signal, &dfl, nullptr);

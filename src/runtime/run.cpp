@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdexcept>
@@ -149,11 +150,29 @@ class family {
   std::size_t alive_ = 0;
 };
 
-std::string describe_death(const family::end& e) {
+/// "at address 0x8 in function+0x1c (program+0x11f3)": the workers have the supervisor's own addresses.
+std::string describe_fault(const sched::run_words& run) {
+  const std::uint64_t code = run.fault_code.load(std::memory_order_acquire);
+  if (code == 0) return "";
+  char text[512];
+  std::snprintf(text, sizeof text, " at address 0x%llx", static_cast<unsigned long long>(run.fault_address.load()));
+  std::string result = text;
+  Dl_info where{};
+  if (dladdr(reinterpret_cast<void*>(code), &where) != 0 && where.dli_fname != nullptr) {
+    const char* file = std::strrchr(where.dli_fname, '/');
+    std::snprintf(text, sizeof text, ", in %s (%s+0x%llx)", where.dli_sname != nullptr ? where.dli_sname : "code",
+                  file != nullptr ? file + 1 : where.dli_fname,
+                  static_cast<unsigned long long>(code - reinterpret_cast<std::uintptr_t>(where.dli_fbase)));
+    result += text;
+  }
+  return result;
+}
+
+std::string describe_death(const family::end& e, const sched::run_words& run) {
   const std::string who = "worker " + std::to_string(e.worker) + " (process " + std::to_string(e.pid) + ")";
   if (WIFSIGNALED(e.status))
     return "godwit: " + who + " was killed by signal " + std::to_string(WTERMSIG(e.status)) + " (" +
-           strsignal(WTERMSIG(e.status)) + "); the run is over";
+           strsignal(WTERMSIG(e.status)) + ")" + describe_fault(run) + "; the run is over";
   return "godwit: " + who + " left the run by exit(" + std::to_string(WEXITSTATUS(e.status)) +
          "): end the run by returning from the root thread instead";
 }
@@ -186,7 +205,7 @@ void supervise(family& workers, interrupt_guard& stop, const sched::run_words& r
         result.message = std::string("godwit: ") + run.message;
       } else {
         result.status = WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed;
-        result.message = describe_death(e);
+        result.message = describe_death(e, run);
       }
       workers.kill_all();
       return;

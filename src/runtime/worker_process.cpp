@@ -86,6 +86,7 @@ void on_own_stack(void*) {
   if (what.opts.private_heap) {
     const stack::range mine = stack::own_heap_window(transport::index(me_), what.workers);
     if (mine.high != 0) {
+      map.own_window = mine;
       map.window_bytes = mine.high - mine.low;
       map.heap_windows.low = mine.low - map.window_bytes * transport::index(me_);
       map.heap_windows.high = map.heap_windows.low + map.window_bytes * what.workers;

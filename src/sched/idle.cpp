@@ -23,7 +23,6 @@ namespace godwit::sched {
 
 namespace {
 
-constexpr std::uint32_t rounds_before_idle = 16;
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
@@ -61,15 +60,15 @@ bool worker::sees_work() noexcept {
   return false;
 }
 
-bool worker::become_running() noexcept {
-  if (!is_idle_) return true;
+void worker::become_running() noexcept {
   is_idle_ = false;
   std::uint64_t expected = idle;
   if (words_->status.compare_exchange_strong(expected, running)) run_->idle.fetch_sub(1);
-  return true;
 }
 
 void worker::become_idle() noexcept {
+  // A thief may be holding the lock of our ready queue just now: then there is still work here.
+  if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
   is_idle_ = true;
   words_->status.store(idle);  // I1
   if (run_->idle.fetch_add(1) + 1 != workers_) return;
@@ -95,13 +94,8 @@ void worker::signal_hoarders() noexcept {
   }
 }
 
-void worker::look_for_work_or_sleep() noexcept {
-  if (!is_idle_) {
-    if (++failed_rounds_ >= rounds_before_idle) become_idle();
-    if (crowded_) sched_yield();
-    return;
-  }
-  if (sees_work()) return;
+/// An idle worker without visible work: ask for some, spin, in the end sleep.
+void worker::wait_for_work() noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
   for (std::uint32_t v = 0; v < workers_; ++v) {
     auto& poll = seg_->at(worker_no{v}, hot)->poll;

@@ -50,6 +50,8 @@ struct run_words {
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails
+  word fault_address;       ///< of a segmentation fault in user code. W the worker that dies, R supervisor
+  word fault_code;          ///< the instruction that did it
   char message[2048];       ///< why the run ended. W the first that fails, R supervisor
 };
 

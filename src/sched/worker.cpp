@@ -21,6 +21,8 @@ using transport::ref_worker;
 
 namespace {
 
+constexpr std::uint32_t rounds_before_idle = 16;
+
 void yield_cpu() noexcept { sched_yield(); }
 
 // Deques call this between racing steps; set when options ask for delays.
@@ -86,24 +88,30 @@ void worker::start(void (*root)(void*), void* arg) noexcept {
 
 void worker::loop() noexcept {
   for (;;) {
-    // The region and the deque are empty here.
+    // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
+    // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
+    if (is_idle_) {
+      if (!sees_work()) {
+        wait_for_work();
+        continue;
+      }
+      become_running();
+    }
     serve_mailbox();
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
       if (const ref r = pop_ready(me_)) resume_image(r);
     }
-    if (workers_ > 1 && (!is_idle_ || sees_work())) {
-      if (!become_running()) continue;
-      const std::uint32_t first = random_.below(workers_);
-      for (std::uint32_t i = 0; i < workers_; ++i) {
-        const std::uint32_t v = first + i < workers_ ? first + i : first + i - workers_;
-        if (v == index(me_)) continue;
-        try_steal(worker_no{v});
-        if (seg_->at(worker_no{v}, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
-          if (const ref r = pop_ready(worker_no{v})) resume_image(r);
-        }
+    const std::uint32_t first = random_.below(workers_);
+    for (std::uint32_t i = 0; i < workers_; ++i) {
+      const std::uint32_t v = first + i < workers_ ? first + i : first + i - workers_;
+      if (v == index(me_)) continue;
+      try_steal(worker_no{v});
+      if (seg_->at(worker_no{v}, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
+        if (const ref r = pop_ready(worker_no{v})) resume_image(r);
       }
     }
-    look_for_work_or_sleep();
+    if (crowded_) sched_yield();
+    if (++failed_rounds_ >= rounds_before_idle) become_idle();
   }
 }
 
@@ -154,9 +162,6 @@ bool worker::try_steal(worker_no victim) noexcept {
 }
 
 void worker::resume_image(ref r) noexcept {
-  if (is_idle_ && !become_running()) {
-    // a sender made us running meanwhile: nothing else to do
-  }
   image* im = at<image>(r);
   ++words_->stats.resumes;
   context::sanitizer_forget(im->low, im->top);

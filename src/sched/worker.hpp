@@ -116,9 +116,9 @@ class worker {
   ref ref_of(const object* o) const noexcept { return transport::make_ref(me_, seg_->offset_of(o)); }
 
   // idle.cpp
-  void look_for_work_or_sleep() noexcept;
+  void wait_for_work() noexcept;
   void become_idle() noexcept;
-  bool become_running() noexcept;
+  void become_running() noexcept;
   bool sees_work() noexcept;
   void signal_hoarders() noexcept;
   void wake_one() noexcept;

@@ -41,6 +41,5 @@ void protect(const range& r) noexcept {
   if (r.high > r.low) mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_READ);
 }
 
-range own_heap_window(std::uint32_t, std::uint32_t) noexcept { return {}; }
 
 }  // namespace godwit::stack

@@ -1,0 +1,106 @@
+// own_heap_window: forked siblings would hand out the same heap addresses for different data; here each gets its own.
+//
+// The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the window with inaccessible
+// reservations (address space only), stop the program break from growing, and use up what the C library still has
+// free in the inherited heap. From then on whatever is allocated lies in the window, and a pointer that came with a
+// migrated stack points to nothing. A diagnostic, not a wall: what is larger than a window spills into the next.
+// Uses malloc's public behaviour only; another malloc that maps its memory works as well. Test: fault_test.cpp.
+#include "stack/stack.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+extern "C" {
+[[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
+[[gnu::weak]] void __tsan_acquire(void* address);
+}
+
+namespace godwit::stack {
+
+namespace {
+
+constexpr std::uintptr_t windows_low = 0x6000'0000'0000;
+constexpr std::uintptr_t windows_bytes = 0x800'0000'0000;  // 8 TiB for all workers together
+constexpr std::uintptr_t largest_window = 64ull << 30;
+
+bool reserve(std::uintptr_t low, std::uintptr_t high) noexcept {
+  return mmap(reinterpret_cast<void*>(low), high - low, PROT_NONE,
+              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED;
+}
+
+/// Fill every gap between mappings above @p from. Reads the list of mappings without allocating.
+bool fill_gaps_above(std::uintptr_t from) noexcept {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  static char text[256 << 10];  // static: the heap must not be touched yet
+  std::size_t used = 0;
+  for (;;) {
+    const ssize_t n = read(fd, text + used, sizeof text - 1 - used);
+    if (n <= 0) break;
+    used += static_cast<std::size_t>(n);
+  }
+  close(fd);
+  if (used == sizeof text - 1) return false;  // thousands of mappings: leave it
+  text[used] = '\0';
+  std::uintptr_t end_of_last = from;
+  for (const char* line = text; *line != '\0';) {
+    char* next = nullptr;
+    const std::uintptr_t low = std::strtoull(line, &next, 16);
+    const std::uintptr_t high = *next == '-' ? std::strtoull(next + 1, &next, 16) : 0;
+    if (high == 0) return false;
+    if (low >= windows_low + windows_bytes && high >> 47 != 0) break;  // vsyscall
+    if (low < from && high > from) return false;  // something lies where the windows should be
+    if (low > end_of_last && low > from && !reserve(end_of_last, low)) return false;
+    if (high > end_of_last) end_of_last = high;
+    while (*next != '\0' && *next != '\n') ++next;
+    line = *next == '\n' ? next + 1 : next;
+  }
+  return true;
+}
+
+/// Allocate and keep what is free below @p end, so that nobody gets it.
+void use_up_old_heap(std::uintptr_t end) noexcept {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);  // probes of any size must see the old heap first
+#endif
+  constexpr unsigned most_blocks = 20'000;
+  unsigned blocks = 0;
+  for (std::size_t size = 1 << 20; size >= 16 && blocks < most_blocks; size = size > 1040 ? size / 2 : size - 16) {
+    for (; blocks < most_blocks; ++blocks) {
+      void* p = std::malloc(size);
+      if (p == nullptr) break;
+      if (reinterpret_cast<std::uintptr_t>(p) >= end) {
+        std::free(p);
+        break;
+      }
+    }
+  }
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
+
+}  // namespace
+
+range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept {
+  if (__asan_unpoison_memory_region != nullptr || __tsan_acquire != nullptr) return {};  // they place heaps themselves
+  std::uintptr_t size = windows_bytes / count / (2 << 20) * (2 << 20);
+  if (size > largest_window) size = largest_window;
+  const range mine{windows_low + number * size, windows_low + (number + 1) * size};
+  if (!fill_gaps_above(mine.high)) return {};
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto top = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + page - 1) / page * page;
+  if (!reserve(top, top + page)) return {};
+  use_up_old_heap(top);
+  return mine;
+}
+
+}  // namespace godwit::stack

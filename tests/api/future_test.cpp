@@ -1,0 +1,367 @@
+// Tests of future and shared_future: moves, drops, coded results in frames that leave, many consumers, handles that
+// travel as arguments, captures and results -- under every schedule.
+// test: timeout=180
+#include "support/schedule.hpp"
+#include "support/shared.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace gw = godwit;
+using support::for_each_schedule;
+
+[[gnu::noinline]] long fib(int n) {
+  if (n < 2) return n;
+  auto x = gw::spawn([n] { return fib(n - 1); });
+  const long y = fib(n - 2);
+  return x.join() + y;
+}
+
+std::string text(int n) { return std::string(static_cast<std::size_t>(n), static_cast<char>('a' + n % 26)); }
+
+TEST(future, moves_keep_the_result) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<std::string>(
+                  [] {
+                    auto a = gw::spawn(text, 40);
+                    gw::future<std::string> b(std::move(a));
+                    auto c = gw::spawn(text, 3);
+                    gw::future<std::string> d;
+                    d = std::move(b);
+                    auto e = gw::spawn(text, 2);
+                    std::swap(c, e);
+                    const bool odd = a.valid() || b.valid() || !c.valid() || !d.valid();
+                    std::string s = d.join();
+                    s += c.join() + e.join();
+                    return s + (odd ? "?" : "");
+                  },
+                  o),
+              text(40) + text(2) + text(3));
+  });
+}
+
+TEST(future, move_assignment_drops_the_old_thread) {
+  for_each_schedule([](const gw::options& o) {
+    support::shared<std::atomic<int>> ran;
+    EXPECT_EQ(gw::run<int>(
+                  [r = ran.get()] {
+                    auto f = gw::spawn([r] { return r->fetch_add(1), 1; });
+                    f = gw::spawn([r] { return r->fetch_add(1), 2; });
+                    f = gw::spawn([r] { return r->fetch_add(1), 3; });
+                    auto& self = f;
+                    f = std::move(self);
+                    return f.join();
+                  },
+                  o),
+              3);
+    EXPECT_EQ(ran->load(), 3);
+  });
+}
+
+TEST(future, dropped_ones_free_their_results) {
+  for_each_schedule([](const gw::options& o) {
+    support::shared<std::atomic<int>> ran;
+    gw::run<int>(
+        [r = ran.get()] {
+          for (int i = 0; i < 30; ++i) {
+            auto a = gw::spawn([r] { return r->fetch_add(1), text(1000); });
+            auto b = gw::spawn([r] { return r->fetch_add(1), 1L; });
+            auto c = gw::spawn([r] {
+              auto inner = gw::spawn([r] { r->fetch_add(1); });
+              inner.join();
+              return text(5);
+            });
+          }
+          return 0;
+        },
+        o);
+    EXPECT_EQ(ran->load(), 90);
+  });
+}
+
+// Results with a codec lie in the frame until they are joined; later spawns make that frame leave.
+TEST(future, coded_results_are_held_across_spawns) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    auto a = gw::spawn([] { return std::vector<std::string>{text(100), text(1)}; });
+                    auto n = gw::spawn([] { return fib(5); });
+                    auto b = gw::spawn([] { return std::vector<int>(500, 7); });
+                    auto c = gw::spawn([] { return std::optional<std::string>(text(77)); });
+                    long extra = fib(6);
+                    auto d = gw::spawn([] { return std::vector<bool>{true, false, true}; });
+                    extra += n.join();
+                    int bad = extra != 13;
+                    {
+                      const auto v = a.join();
+                      bad += v != std::vector<std::string>{text(100), text(1)};
+                    }
+                    {
+                      const auto v = c.join();
+                      bad += v != text(77);
+                    }
+                    {
+                      const auto v = b.join();
+                      bad += v != std::vector<int>(500, 7);
+                    }
+                    const auto v = d.join();
+                    return bad + (v != std::vector<bool>{true, false, true});
+                  },
+                  o),
+              0);
+  });
+}
+
+[[gnu::noinline]] std::size_t nested_texts(int depth) {
+  auto mine = gw::spawn(text, depth * 10);
+  std::size_t below = 0;
+  if (depth > 0) {
+    auto deeper = gw::spawn([depth] { return nested_texts(depth - 1); });
+    below = deeper.join();
+  }
+  return below + mine.join().size();
+}
+
+TEST(future, coded_results_in_many_frames) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<std::size_t>([] { return nested_texts(12); }, o), 780u);
+  });
+}
+
+TEST(future, travels_as_argument_capture_and_result) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<std::string>(
+                  [] {
+                    auto a = gw::spawn(text, 10);
+                    auto b = gw::spawn([](gw::future<std::string> f) { return f.join() + "|"; }, std::move(a));
+                    auto c = gw::spawn([f = std::move(b)]() mutable { return f.join() + "!"; });
+                    // a thread whose result is a thread
+                    auto d = gw::spawn([] { return gw::spawn(text, 20); });
+                    auto inner = d.join();
+                    auto e = gw::spawn([] { return std::pair<int, gw::future<int>>(1, gw::spawn([] { return 2; })); });
+                    auto both = e.join();
+                    const int n = both.first * 10 + both.second.join();
+                    std::string s = c.join();
+                    s += inner.join();
+                    return s + std::to_string(n);
+                  },
+                  o),
+              text(10) + "|!" + text(20) + "12");
+  });
+}
+
+TEST(shared_future, every_consumer_gets_the_value) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    gw::shared_future<long> s = gw::spawn([] { return fib(8); });
+                    std::array<gw::future<long>, 12> f;
+                    for (std::size_t i = 0; i < f.size(); ++i)
+                      f[i] = i % 2 != 0 ? gw::spawn([s]() mutable { return s.get() + s.get(); })
+                                        : gw::spawn([](gw::shared_future<long> t) { return t.get(); }, s);
+                    long sum = s.get();
+                    for (auto& x : f) sum += x.join();
+                    return sum + s.get();
+                  },
+                  o),
+              21 * (2 + 6 + 12));
+  });
+}
+
+// The producer cannot finish before all consumers wait: all of them are in the waiters' list.
+TEST(shared_future, consumers_that_come_before_completion) {
+  for_each_schedule([](const gw::options& o) {
+    constexpr int consumers = 10;
+    struct words {
+      std::atomic<int> waiting{0};
+      std::atomic<int> woken{0};
+    };
+    support::shared<words> shared;
+    EXPECT_EQ(gw::run<std::string>(
+                  [w = shared.get()] {
+                    gw::shared_future<std::string> s = gw::spawn([w] {
+                      while (w->waiting.load() < consumers) gw::yield();
+                      for (int i = 0; i < 20; ++i) gw::yield();
+                      return text(90);
+                    });
+                    std::array<gw::future<bool>, consumers> f;
+                    for (auto& x : f)
+                      x = gw::spawn([w, s]() mutable {
+                        w->waiting.fetch_add(1);
+                        const bool good = s.get() == text(90);
+                        w->woken.fetch_add(1);
+                        return good;
+                      });
+                    int good = 0;
+                    for (auto& x : f) good += x.join();
+                    return s.get() + std::to_string(good);
+                  },
+                  o),
+              text(90) + "10");
+    EXPECT_EQ(shared->woken.load(), consumers);
+  });
+}
+
+TEST(shared_future, every_consumer_gets_the_exception) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    gw::shared_future<int> s = gw::spawn([]() -> int {
+                      fib(4);
+                      throw std::out_of_range("the reason");
+                    });
+                    std::array<gw::future<int>, 6> f;
+                    for (auto& x : f)
+                      x = gw::spawn([s]() mutable {
+                        try {
+                          return s.get();
+                        } catch (const std::out_of_range& e) {
+                          return e.what() == std::string("the reason") ? 1 : 1000;
+                        }
+                      });
+                    int sum = 0;
+                    for (auto& x : f) sum += x.join();
+                    return sum;
+                  },
+                  o),
+              6);
+  });
+}
+
+TEST(shared_future, copies_moves_and_assignments) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    gw::shared_future<int> none;
+                    gw::shared_future<int> a = gw::spawn([] { return 4; }).share();
+                    gw::shared_future<int> b = a;
+                    const gw::shared_future<int>& constant = b;
+                    gw::shared_future<int> c(constant);
+                    gw::shared_future<int> d(std::move(a));
+                    b = gw::spawn([] { return 30; });
+                    c = b;
+                    b = d;
+                    c = std::move(c);
+                    const int bad = none.valid() + a.valid() + none.ready();
+                    auto f = gw::spawn([d = std::move(d), b, c]() mutable { return d.get() + b.get() + c.get(); });
+                    return f.join() + bad * 1000;
+                  },
+                  o),
+              38);
+  });
+}
+
+TEST(shared_future, travels_inside_results) {
+  using handle = gw::shared_future<std::string>;
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<std::string>(
+                  [] {
+                    auto f = gw::spawn([] {
+                      handle h = gw::spawn(text, 30);
+                      std::array<handle, 2> two{h, h};
+                      return two;
+                    });
+                    auto two = f.join();
+                    auto g = gw::spawn([](handle x, handle y) { return x.get() + y.get(); }, two[0], two[1]);
+                    std::string s = g.join();
+                    return s + two[1].get();
+                  },
+                  o),
+              text(30) + text(30) + text(30));
+  });
+}
+
+TEST(shared_future, dropped_before_completion) {
+  for_each_schedule([](const gw::options& o) {
+    support::shared<std::atomic<int>> ran;
+    gw::run<int>(
+        [r = ran.get()] {
+          for (int i = 0; i < 20; ++i) {
+            gw::shared_future<std::string> s = gw::spawn([r] {
+              gw::yield();
+              r->fetch_add(1);
+              return text(200);
+            });
+            auto t = s;
+            static_cast<void>(gw::spawn([u = t]() mutable { return u.get().size(); }));
+          }
+          return 0;
+        },
+        o);
+    EXPECT_EQ(ran->load(), 20);
+  });
+}
+
+TEST(shared_future, void_results) {
+  for_each_schedule([](const gw::options& o) {
+    support::shared<std::atomic<int>> ran;
+    EXPECT_EQ(gw::run<int>(
+                  [r = ran.get()] {
+                    gw::shared_future<void> s = gw::spawn([r] {
+                      fib(3);
+                      r->store(1);
+                    });
+                    auto f = gw::spawn([s, r]() mutable {
+                      s.get();
+                      return r->load();
+                    });
+                    s.get();
+                    return f.join();
+                  },
+                  o),
+              1);
+  });
+}
+
+// Every cell has two or three consumers.
+TEST(shared_future, wavefront) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    constexpr int n = 8;
+                    std::array<gw::shared_future<long>, n + 1> row;
+                    for (auto& c : row) c = gw::spawn([] { return 1L; });
+                    for (int i = 1; i <= n; ++i)
+                      for (int j = 1; j <= n; ++j)
+                        row[j] = gw::spawn(
+                            [](gw::shared_future<long> up, gw::shared_future<long> left) { return up.get() + left.get(); },
+                            row[j], row[j - 1]);
+                    return row[n].get();
+                  },
+                  o),
+              12870);
+  });
+}
+
+// Records are taken back: many more results than the heap could hold at once.
+TEST(shared_future, records_are_collected) {
+  for (const char* force : {"none", "parents", "children", "random"}) {
+    gw::options o = support::schedule(2, force);
+    o.heap_bytes = 4 << 20;
+    SCOPED_TRACE(support::describe(o));
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    long sum = 0;
+                    for (int i = 0; i < 3000; ++i) {
+                      gw::shared_future<std::string> s = gw::spawn([] { return text(10000); });
+                      auto f = gw::spawn([s]() mutable { return s.get().size(); });
+                      sum += static_cast<long>(f.join());
+                    }
+                    return sum;
+                  },
+                  o),
+              30'000'000);
+  }
+}
+
+}  // namespace

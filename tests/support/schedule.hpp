@@ -1,0 +1,67 @@
+// The schedules under which every program of the suites must give the same result.
+//
+// A table: workers x forced steals x delays inside the protocols. for_each_schedule runs a body once per row, with the
+// row's name in the trace of every failure. STRESS_SEED=n fixes the seed (0 or unset: drawn); it is in the trace too, and
+// so a failure can be run again. STRESS_REPEAT=n goes through the table n times, with another seed each time.
+// Not for what a single schedule is about: pass options by hand there.
+#pragma once
+
+#include <godwit/options.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+namespace support {
+
+inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 0);
+}
+
+/// The seed of this process, drawn once.
+inline std::uint64_t base_seed() {
+  static const std::uint64_t seed = [] {
+    if (const std::uint64_t given = number_from_environment("STRESS_SEED", 0); given != 0) return given;
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_nsec) * 1'000'003u + static_cast<std::uint64_t>(now.tv_sec) + 1u;
+  }();
+  return seed;
+}
+
+inline godwit::options schedule(std::uint32_t workers, const char* force = "none", std::uint32_t delay_us = 0,
+                                std::uint64_t seed = 0) {
+  godwit::options o;
+  o.workers = workers;
+  o.force_steal = force;
+  o.delay_us = delay_us;
+  o.seed = seed != 0 ? seed : base_seed();
+  return o;
+}
+
+inline std::string describe(const godwit::options& o) {
+  return "workers=" + std::to_string(o.workers) + " force_steal=" + o.force_steal +
+         " delay_us=" + std::to_string(o.delay_us) + " seed=" + std::to_string(o.seed);
+}
+
+/// body(const godwit::options&) under all schedules; stops at the first that fails.
+template <class Body>
+void for_each_schedule(Body&& body) {
+  const std::uint64_t repeat = number_from_environment("STRESS_REPEAT", 1);
+  std::uint64_t row = 0;
+  for (std::uint64_t round = 0; round < repeat; ++round)
+    for (const char* force : {"none", "parents", "children", "random"})
+      for (const std::uint32_t workers : {1u, 2u, 3u, 4u, 8u})
+        for (const std::uint32_t delay_us : {0u, 5u}) {
+          const godwit::options o = schedule(workers, force, delay_us, base_seed() + row++);
+          SCOPED_TRACE(describe(o));
+          body(o);
+          if (testing::Test::HasFailure()) return;
+        }
+}
+
+}  // namespace support
