@@ -134,7 +134,7 @@ inline pop_public() {
      :: t <= b ->
         atomic { ns = t + (b - t) / 2; sb0 ! SPLIT, ns };
 #ifndef NO_FENCE_OWNER
-        EMPTY(sb0);                        /* D3 fence: split before top */
+        EMPTY(sb0);                        /* D3 fence: split, then top */
 #endif
         t = word[TOP];
         atomic { if :: t <= ns -> split_private = ns; popped = 1 :: else fi; ns = 0 }
@@ -149,7 +149,7 @@ inline pop_public() {
      if
      :: popped -> popped = 0
      :: else ->
-        atomic { EMPTY(sb0) && word[LOCK] == 0 -> word[LOCK] = 1 };   /* D5 acquire: no copy is under way */
+        atomic { EMPTY(sb0) && word[LOCK] == 0 -> word[LOCK] = 1 };   /* D4 acquire: no copy is under way */
         t = word[TOP];
         if
         :: t <= b ->
@@ -158,7 +158,7 @@ inline pop_public() {
            do :: ns > t -> ns-- :: break od;
 #endif
            atomic { sb0 ! SPLIT, ns; split_private = ns; ns = 0 };
-           sb0 ! LOCK, 0                   /* D6 release */
+           sb0 ! LOCK, 0                   /* D4 release */
         :: else ->
            assert(t == b + 1);
            atomic {
@@ -169,7 +169,7 @@ inline pop_public() {
              s0 = sp[b]; split_private = 1; bottom = 1
            };
            sb0 ! TOP, 1; sb0 ! SPLIT, 1;
-           sb0 ! LOCK, 0                   /* D6 release */
+           sb0 ! LOCK, 0                   /* D4 release */
         fi
      fi;
      t = 0
@@ -256,7 +256,7 @@ proctype thief(chan sb) {
      fi;
      atomic { sb ! TOP, at + 1; s = 0 };
 #ifndef NO_FENCE_THIEF
-     EMPTY(sb);                            /* D4 fence: top before split */
+     EMPTY(sb);                            /* D3 fence: top, then split */
 #endif
 #ifdef SLOT_BEFORE_SPLIT
      atomic { c = id[at]; cr = rec[at]; held[c]++ };   /* a weak CPU, were the load of split not an acquire */
@@ -302,7 +302,7 @@ proctype thief(chan sb) {
      goto again;
 #endif
 unlock:
-     atomic { sb ! LOCK, 0; s = 0 };       /* D5 release: the copy's loads before it */
+     atomic { sb ! LOCK, 0; s = 0 };       /* D4 release: the copy's loads before it */
 #ifdef UNLOCK_BEFORE_COPY
 again:
 #endif

@@ -38,8 +38,7 @@ inline free_record() {
 }
 
 inline resume(n) {                              /* copy the stack back, free the image, run */
-  atomic { USE_IM(n); assert(im_copied[n]) };
-  atomic { USE_IM(n); assert(im_own[n] == n + 10); if :: im_freed[n] = 1 :: im_alive[n] = 0; im_next[n] = POISON fi };
+  atomic { USE_IM(n); assert(im_copied[n] && im_own[n] == n + 10); if :: im_freed[n] = 1 :: im_alive[n] = 0; im_next[n] = POISON fi };
   resumed[n]++
 }
 
@@ -120,13 +119,13 @@ inline release() {
 proctype consumer(byte me) {
   byte r, old, own, v;
   bit here;
-  if :: parent_here[me] = 1 :: parent_ran[me] = 1 fi;         /* in our deque, or left long ago */
+  atomic { if :: parent_here[me] = 1 :: parent_ran[me] = 1 fi };         /* in our deque, or left long ago */
   if
-  :: atomic { USE; references++ }; release()     /* a copy comes and goes */
+  :: goto drop                                  /* nobody asks for the result */
   :: true
   fi;
   if
-  :: goto drop                                  /* nobody asks for the result */
+  :: me == 1 -> atomic { USE; references++ }; release()       /* a copy comes and goes */
   :: true
   fi;
 #ifdef VALUE_BEFORE_DONE
@@ -138,12 +137,13 @@ proctype consumer(byte me) {
   :: else
   fi;
   /* 1. part from the parent; 10 + me is our own record's name */
-  atomic { here = parent_here[me]; parent_here[me] = 0; own = me + 10 };
+  atomic { here = parent_here[me]; parent_here[me] = 0; own = me + 10;
   /* 2. copy out */
-  atomic { im_alive[me] = 1; im_own[me] = own };
+    im_alive[me] = 1; im_own[me] = own;
 #ifndef COPY_AFTER_PUBLISH
-  im_copied[me] = 1;
+    im_copied[me] = 1
 #endif
+  };
   /* 3. publish */
 #ifdef PUBLISH_ONCE
   atomic { USE; im_next[me] = old; state = me }
@@ -190,7 +190,7 @@ take:
 #ifdef VALUE_AFTER_FREE
   release(); v = result; assert(v == 1); goto end_of_thread;
 #endif
-  assert(v == 1);
+  atomic { assert(v == 1); v = 0; own = 0; old = 0; r = 0 };
 drop:
   release();
 #ifdef VALUE_AFTER_FREE

@@ -2,7 +2,7 @@
 //
 // Frame of a suspended thread, 160 bytes from sp:   x29 x30 x19..x28 d8..d15
 // Saved continuation of a fork_call:                sp, x29 and the resume address in the slot
-// Resuming uses `ret xN`, which needs no bti landing pad. x18 is the platform's and is left alone.
+// Resuming uses `ret xN`, which needs no bti landing pad.
 #if defined(__aarch64__)
 
         .text

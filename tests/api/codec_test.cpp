@@ -201,7 +201,8 @@ TEST(codec, of_a_user) {
           });
           auto g = gw::spawn([] { return std::vector<positive>(3, positive(7)); });
           auto h = gw::spawn([] { return std::array<positive, 2>{positive(1), positive(2)}; });
-          const int sum = static_cast<int>(g.join().size()) + h.join()[1].value;
+          int sum = static_cast<int>(g.join().size());
+          sum += h.join()[1].value;
           shape back = f.join();
           back.points.emplace_back(sum, 0);
           return back;
