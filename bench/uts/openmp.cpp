@@ -10,18 +10,28 @@ namespace uts {
 namespace {
 
 template <class Sha>
+totals search(const node& n);
+
+template <class Sha>
+totals search_child(const node& n, int i) {
+  node c;
+  the_tree.child<Sha>(n, i, c);
+  return search<Sha>(c);
+}
+
+template <class Sha>
 totals search(const node& n) {
   const int children = the_tree.children(n);
-  totals t{1, children == 0, static_cast<std::uint64_t>(n.depth)};
+  totals t = just(n, children);
   if (children == 0) return t;
   std::vector<totals> parts(static_cast<std::size_t>(children));
   totals* const to = parts.data();
   const node* const parent = &n;
   for (int i = 0; i + 1 < children; ++i) {
 #pragma omp task firstprivate(i, to, parent)
-    to[i] = search<Sha>(the_tree.child<Sha>(*parent, i));
+    to[i] = search_child<Sha>(*parent, i);
   }
-  parts.back() = search<Sha>(the_tree.child<Sha>(n, children - 1));
+  parts.back() = search_child<Sha>(n, children - 1);
 #pragma omp taskwait
   for (const auto& part : parts) t += part;
   return t;

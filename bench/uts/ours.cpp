@@ -1,9 +1,9 @@
 // The search in godwit: subtrees are threads.
 //
-// A node's children are split in halves; the left half becomes a thread, the right half goes on in the calling
-// one. So a frame holds one future, however many children there are (2,000 at a binomial root), and the
-// continuations that thieves find oldest are the largest. Threads get their node by value: what a closure
-// refers to in its parent's frame stays behind when the thread migrates.
+// A thread is a `subtree`: 24 bytes, made where spawn takes it from, moved into the thread by value (what a closure
+// refers to in its parent's frame would stay behind when the thread migrates). The siblings of a node follow one
+// another by recursion, so a frame holds one or two futures, however many children there are (2,000 at a binomial
+// root). Measured against splitting the children in halves: 1.07 instead of 1.17 times the serial code on T1.
 
 #include "serial.hpp"
 
@@ -25,66 +25,86 @@ template <bool Live>
   }
 }
 
+// Every child is a thread.
 template <class Sha, bool Live>
-totals every(const node& n);
+struct subtree {
+  node n;
+  totals operator()() const;
+};
 
+// Children i..last of parent: two per frame, because that costs less than one.
 template <class Sha, bool Live>
-totals every_of(const node& parent, int first, int last) {
-  if (last - first == 1) return every<Sha, Live>(the_tree.child<Sha>(parent, first));
-  const int middle = first + (last - first) / 2;
-  auto left = godwit::spawn([=] { return every_of<Sha, Live>(parent, first, middle); });
-  totals t = every_of<Sha, Live>(parent, middle, last);
-  t += left.join();
+totals siblings(const node& parent, int i, int last) {
+  subtree<Sha, Live> one;
+  the_tree.child<Sha>(parent, i, one.n);
+  if (i + 1 == last) return one();
+  auto first = godwit::spawn(std::move(one));
+  subtree<Sha, Live> two;
+  the_tree.child<Sha>(parent, i + 1, two.n);
+  if (i + 2 == last) {
+    totals t = two();
+    t += first.join();
+    return t;
+  }
+  auto second = godwit::spawn(std::move(two));
+  totals t = siblings<Sha, Live>(parent, i + 2, last);
+  t += second.join();
+  t += first.join();
   return t;
 }
 
 template <class Sha, bool Live>
-totals every(const node& n) {
+totals subtree<Sha, Live>::operator()() const {
   const int children = the_tree.children(n);
-  totals t{1, children == 0, static_cast<std::uint64_t>(n.depth)};
+  totals t = just(n, children);
   if (children != 0) {
     count_live<Live>(children);
-    t += every_of<Sha, Live>(n, 0, children);
+    t += siblings<Sha, Live>(n, 0, children);
   }
   return t;
 }
 
+// Every child that has children is a thread.
 template <class Sha, bool Live>
-totals inner(const node& n, int children);
+struct inner_subtree {
+  node n;
+  totals operator()() const;
+};
 
-// Children first..last of parent, after `waiting`, a child that has `its` children: it becomes a thread as
-// soon as there is something to do beside it.
+// Children i..last of parent, and before them `waiting`, which becomes a thread as soon as there is something to do
+// beside it.
 template <class Sha, bool Live>
-totals inner_of(const node& parent, int first, int last, const node& waiting, int its) {
+totals inner_siblings(const node& parent, int i, int last, const node& waiting) {
   totals t;
-  for (int i = first; i < last; ++i) {
-    const node c = the_tree.child<Sha>(parent, i);
-    const int of_c = the_tree.children(c);
-    if (of_c == 0) {
-      t += {1, 1, static_cast<std::uint64_t>(c.depth)};
-    } else {
-      auto before = godwit::spawn([waiting, its] { return inner<Sha, Live>(waiting, its); });
-      t += inner_of<Sha, Live>(parent, i + 1, last, c, of_c);
-      t += before.join();
-      return t;
+  for (; i < last; ++i) {
+    node c;
+    the_tree.child<Sha>(parent, i, c);
+    if (the_tree.children(c) == 0) {
+      t += just(c, 0);
+      continue;
     }
+    auto before = godwit::spawn(inner_subtree<Sha, Live>{waiting});
+    t += inner_siblings<Sha, Live>(parent, i + 1, last, c);
+    t += before.join();
+    return t;
   }
-  t += inner<Sha, Live>(waiting, its);
+  t += inner_subtree<Sha, Live>{waiting}();
   return t;
 }
 
 template <class Sha, bool Live>
-totals inner(const node& n, int children) {
-  totals t{1, children == 0, static_cast<std::uint64_t>(n.depth)};
+totals inner_subtree<Sha, Live>::operator()() const {
+  const int children = the_tree.children(n);
+  totals t = just(n, children);
   count_live<Live>(children);
   for (int i = 0; i < children; ++i) {
-    const node c = the_tree.child<Sha>(n, i);
-    const int its = the_tree.children(c);
-    if (its != 0) {
-      t += inner_of<Sha, Live>(n, i + 1, children, c, its);
+    node c;
+    the_tree.child<Sha>(n, i, c);
+    if (the_tree.children(c) != 0) {
+      t += inner_siblings<Sha, Live>(n, i + 1, children, c);
       break;
     }
-    t += {1, 1, static_cast<std::uint64_t>(c.depth)};
+    t += just(c, 0);
   }
   return t;
 }
@@ -92,7 +112,7 @@ totals inner(const node& n, int children) {
 template <class Sha, bool Live>
 totals search(threads which) {
   const node root = the_tree.root();
-  return which == threads::every ? every<Sha, Live>(root) : inner<Sha, Live>(root, the_tree.children(root));
+  return which == threads::every ? subtree<Sha, Live>{root}() : inner_subtree<Sha, Live>{root}();
 }
 
 }  // namespace

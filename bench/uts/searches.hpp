@@ -10,7 +10,7 @@ namespace uts {
 
 /// Which children get a thread of their own.
 enum class threads : int {
-  every,  ///< every child, leaves too: as the public benchmark's task versions do
+  every,  ///< every child, leaves too: as the task versions of other runtimes do
   inner,  ///< children that have children; leaves are counted by their parent
 };
 

@@ -1,7 +1,7 @@
 // SHA-1 of messages that fit into one block, as the tree's random number generator needs it.
 //
-// A node's state is a digest kept as five words, so digest -> next message needs no byte swapping. Two
-// implementations of the same function: portable C++, and the CPU's SHA instructions (--sha ni).
+// A node's state is kept as five words, so going from one digest to the next message needs no byte swapping.
+// Two implementations of the same function: portable C++, and the CPU's SHA instructions (--sha ni).
 // Not a general SHA-1: no lengths, no buffering.
 #pragma once
 
@@ -16,17 +16,25 @@
 
 namespace uts {
 
-/// Digest, and state of one node. Word i holds bytes 4i..4i+3, the first byte uppermost.
-struct digest {
-  std::uint32_t w[5];
+/// A node of the tree: its state, which is a digest, and its depth.
+///
+/// Nodes are copied right after they were made, into threads. The CPU forwards a store to a load only if the load
+/// lies inside the store, so a node is written in the pieces in which compilers copy it, 16 + 8 bytes: word by
+/// word, every copy would wait some 5 ns for the words to reach the cache.
+struct node {
+  std::uint32_t head[4];  ///< words 0..3 of the digest; word i holds bytes 4i..4i+3, the first one uppermost
+  std::uint64_t tail;     ///< word 4 below, depth above
 
-  /// Write the first four words in one piece. A node is copied right after it was made, and the CPU forwards a
-  /// store to a load only if the load lies inside it: word stores would cost each such copy some 5 ns.
+  [[gnu::always_inline]] std::uint32_t word4() const { return static_cast<std::uint32_t>(tail); }
+  [[gnu::always_inline]] std::uint32_t depth() const { return static_cast<std::uint32_t>(tail >> 32); }
+  /// The node's random number, 31 bits.
+  [[gnu::always_inline]] std::uint32_t random() const { return word4() & 0x7fffffffu; }
+
   [[gnu::always_inline]] void set(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d,
-                                  std::uint32_t e) {
+                                  std::uint32_t e, std::uint32_t depth) {
     typedef std::uint32_t four [[gnu::vector_size(16), gnu::aligned(4), gnu::may_alias]];
-    *reinterpret_cast<four*>(w) = four{a, b, c, d};
-    w[4] = e;
+    *reinterpret_cast<four*>(head) = four{a, b, c, d};
+    tail = std::uint64_t{depth} << 32 | e;
   }
 };
 
@@ -70,23 +78,23 @@ struct sha1_rounds {
 
 /// Portable. Not inlined: its scratch space must not become part of the recursion's frames.
 struct sha1_portable {
-  /// Digest of the 20 bytes of @p from followed by the 4 bytes of @p last.
-  [[gnu::noinline]] static void hash24(const digest& from, std::uint32_t last, digest& to) {
-    block({{from.w[0], from.w[1], from.w[2], from.w[3], from.w[4], last, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 24 * 8},
-           0, 0, 0, 0, 0}, to);
+  /// Child @p i: digest of the parent's 20 bytes followed by the 4 bytes of i.
+  [[gnu::noinline]] static void child(const node& parent, std::uint32_t i, node& to) {
+    const std::uint32_t* w = parent.head;
+    block({{w[0], w[1], w[2], w[3], parent.word4(), i, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 24 * 8}, 0, 0, 0, 0, 0},
+          parent.depth() + 1, to);
   }
-  /// Digest of 16 zero bytes followed by the 4 bytes of @p last.
-  [[gnu::noinline]] static void hash20(std::uint32_t last, digest& to) {
-    block({{0, 0, 0, 0, last, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20 * 8}, 0, 0, 0, 0, 0}, to);
+  /// Root: digest of 16 zero bytes followed by the 4 bytes of the seed.
+  [[gnu::noinline]] static void root(std::uint32_t seed, node& to) {
+    block({{0, 0, 0, 0, seed, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20 * 8}, 0, 0, 0, 0, 0}, 0, to);
   }
 
  private:
-  [[gnu::always_inline]] static void block(detail::sha1_rounds s, digest& to) {
-    using detail::sha1_start;
-    s.a = sha1_start[0], s.b = sha1_start[1], s.c = sha1_start[2], s.d = sha1_start[3], s.e = sha1_start[4];
+  [[gnu::always_inline]] static void block(detail::sha1_rounds s, std::uint32_t depth, node& to) {
+    const std::uint32_t* const start = detail::sha1_start;
+    s.a = start[0], s.b = start[1], s.c = start[2], s.d = start[3], s.e = start[4];
     s.all(std::make_index_sequence<80>{});
-    to.set(s.a + sha1_start[0], s.b + sha1_start[1], s.c + sha1_start[2], s.d + sha1_start[3],
-           s.e + sha1_start[4]);
+    to.set(s.a + start[0], s.b + start[1], s.c + start[2], s.d + start[3], s.e + start[4], depth);
   }
 };
 
@@ -94,7 +102,7 @@ struct sha1_portable {
 /// The SHA extensions of x86-64 (sha_ni.cpp).
 struct sha1_ni {
   static bool available();
-  static void hash24(const digest& from, std::uint32_t last, digest& to);
+  static void child(const node& parent, std::uint32_t i, node& to);
 };
 #endif
 

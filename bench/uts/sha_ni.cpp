@@ -13,12 +13,12 @@ bool sha1_ni::available() {
   return (b >> 29 & 1) != 0 && __builtin_cpu_supports("sse4.1");
 }
 
-[[gnu::target("sha,sse4.1")]] void sha1_ni::hash24(const digest& from, std::uint32_t last, digest& to) {
+[[gnu::target("sha,sse4.1")]] void sha1_ni::child(const node& parent, std::uint32_t i, node& to) {
   // Vectors hold four words with the first one uppermost.
   const auto word = [](std::uint32_t x) { return static_cast<int>(x); };
-  __m128i m[4] = {_mm_set_epi32(word(from.w[0]), word(from.w[1]), word(from.w[2]), word(from.w[3])),
-                  _mm_set_epi32(word(from.w[4]), word(last), word(0x80000000u), 0), _mm_setzero_si128(),
-                  _mm_set_epi32(0, 0, 0, 24 * 8)};
+  const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(parent.head));
+  __m128i m[4] = {_mm_shuffle_epi32(first, 0x1b), _mm_set_epi32(word(parent.word4()), word(i), word(0x80000000u), 0),
+                  _mm_setzero_si128(), _mm_set_epi32(0, 0, 0, 24 * 8)};
   const __m128i start_abcd = _mm_set_epi32(word(detail::sha1_start[0]), word(detail::sha1_start[1]),
                                            word(detail::sha1_start[2]), word(detail::sha1_start[3]));
   const __m128i start_e = _mm_set_epi32(word(detail::sha1_start[4]), 0, 0, 0);
@@ -45,8 +45,8 @@ bool sha1_ni::available() {
 
   e = _mm_sha1nexte_epu32(before, start_e);
   abcd = _mm_add_epi32(abcd, start_abcd);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to.w), _mm_shuffle_epi32(abcd, 0x1b));
-  to.w[4] = static_cast<std::uint32_t>(_mm_extract_epi32(e, 3));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to.head), _mm_shuffle_epi32(abcd, 0x1b));
+  to.tail = std::uint64_t{parent.depth() + 1} << 32 | static_cast<std::uint32_t>(_mm_extract_epi32(e, 3));
 }
 
 }  // namespace uts

@@ -14,15 +14,25 @@ namespace uts {
 namespace {
 
 template <class Sha>
+totals search(const node& n);
+
+template <class Sha>
+totals search_child(const node& n, int i) {
+  node c;
+  the_tree.child<Sha>(n, i, c);
+  return search<Sha>(c);
+}
+
+template <class Sha>
 totals search(const node& n) {
   const int children = the_tree.children(n);
-  totals t{1, children == 0, static_cast<std::uint64_t>(n.depth)};
+  totals t = just(n, children);
   if (children == 0) return t;
   std::vector<totals> parts(static_cast<std::size_t>(children));
   tbb::task_group group;
   for (int i = 0; i + 1 < children; ++i)
-    group.run([&n, &parts, i] { parts[static_cast<std::size_t>(i)] = search<Sha>(the_tree.child<Sha>(n, i)); });
-  parts.back() = search<Sha>(the_tree.child<Sha>(n, children - 1));
+    group.run([&n, &parts, i] { parts[static_cast<std::size_t>(i)] = search_child<Sha>(n, i); });
+  parts.back() = search_child<Sha>(n, children - 1);
   group.wait();
   for (const auto& part : parts) t += part;
   return t;

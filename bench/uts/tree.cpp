@@ -113,8 +113,7 @@ tree::tree(const parameters& p) : parameters_(p) {
 
 node tree::root() const {
   node n;
-  sha1_portable::hash20(static_cast<std::uint32_t>(parameters_.seed), n.state);
-  n.depth = 0;
+  sha1_portable::root(static_cast<std::uint32_t>(parameters_.seed), n);
   return n;
 }
 

@@ -42,11 +42,6 @@ struct parameters {
 /// A count of children by the book: two logarithms per node. @p value is the node's random number.
 int children_by_formula(const parameters& p, int depth, std::uint32_t value);
 
-struct node {
-  digest state;
-  std::int32_t depth;
-};
-
 /// Size of a (sub)tree.
 struct totals {
   std::uint64_t nodes = 0, leaves = 0, depth = 0;
@@ -59,6 +54,11 @@ struct totals {
   }
   friend bool operator==(const totals&, const totals&) = default;
 };
+
+/// The totals of one node alone.
+[[gnu::always_inline]] inline totals just(const node& n, int children) noexcept {
+  return {1, children == 0, n.depth()};
+}
 
 /// The tree being searched. Made before the run, read by everybody afterwards.
 class tree {
@@ -73,9 +73,8 @@ class tree {
 
   /// Number of children, the same as children_by_formula() gives.
   [[gnu::always_inline]] int children(const node& n) const {
-    const std::uint32_t value = n.state.w[4] & 0x7fffffffu;
-    const auto at = static_cast<std::size_t>(n.depth);
-    const level& l = levels_[std::min(at, last_)];
+    const std::uint32_t value = n.random();
+    const level& l = levels_[std::min<std::size_t>(n.depth(), last_)];
     switch (l.how) {
       case rule::chance:
         return value < l.limit ? l.count : 0;
@@ -87,18 +86,15 @@ class tree {
       case rule::always:
         return l.count;
       default:
-        return children_by_formula(parameters_, n.depth, value);
+        return children_by_formula(parameters_, static_cast<int>(n.depth()), value);
     }
   }
 
-  /// Child @p i of @p n.
+  /// Child @p i of @p n, made in place: what is made where a thread finds it is copied once less.
   template <class Sha>
-  [[gnu::always_inline]] node child(const node& n, int i) const {
-    node c;
-    c.depth = n.depth + 1;
+  [[gnu::always_inline]] void child(const node& n, int i, node& to) const {
     for (int again = parameters_.granularity; again > 0; --again)
-      Sha::hash24(n.state, static_cast<std::uint32_t>(i), c.state);
-    return c;
+      Sha::child(n, static_cast<std::uint32_t>(i), to);
   }
 
  private:

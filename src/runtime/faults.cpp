@@ -101,7 +101,6 @@ void install_handlers(const fault_map& map) noexcept {
   // The supervisor decides what an interrupt from the terminal means.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGPIPE, SIG_DFL);
 }
 
 }  // namespace godwit::runtime

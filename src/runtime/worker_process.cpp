@@ -44,6 +44,18 @@ void exit_worker() noexcept {
   _exit(0);
 }
 
+void unseen_error(const detail::payload& error) noexcept {
+  try {
+    reader r(error.data, error.size);
+    detail::throw_encoded(r);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", e.what());
+    return;
+  } catch (...) {
+  }
+  std::fprintf(stderr, "godwit: an exception left a thread that nobody joins (not a std::exception)\n");
+}
+
 /// The root thread.
 void root_entry(void*) {
   const detail::ref record = sched::this_worker.run().root_record.load(std::memory_order_relaxed);
@@ -95,7 +107,7 @@ void on_own_stack(void*) {
   move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_));
-  sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed, {exit_worker});
+  sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed, {exit_worker, unseen_error});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);

@@ -80,17 +80,28 @@ void worker::release(ref r) noexcept {
   // The only consumer needs no atomic; the others order their reads before the last one's free.
   if (rec->references.load(std::memory_order_acquire) != 1 && rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  detach(r);
+  if (!abandon(r)) free_record(r);
 }
 
 void worker::detach(ref r) noexcept {
-  record* rec = at<record>(r);
+  if (abandon(r)) return;
+  if (at<record>(r)->kind == outcome::error) hooks_.unseen_error(payload_of(r));
+  free_record(r);
+}
+
+/// The last consumer goes. True: the child is not done yet and will free the record.
+bool worker::abandon(ref r) noexcept {
   std::uint64_t state = state_none;
-  if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel, std::memory_order_acquire))
-    return;  // the child frees it
+  if (at<record>(r)->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
+                                                   std::memory_order_acquire))
+    return true;
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
+  return false;
+}
+
+void worker::free_record(ref r) noexcept {
   const section inside;
-  if (rec->result != 0) free_object(rec->result);
+  if (const ref result = at<record>(r)->result; result != 0) free_object(result);
   free_object(r);
 }
 
@@ -121,7 +132,7 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
     godwit_hot_.in_runtime = 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     suspension s{this, r, where};
-    context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+    announce_scheduler_stack(0);
     godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
     // From here on possibly another worker. `this` is the same address everywhere.
   }
@@ -139,7 +150,7 @@ void worker::yield_thread() noexcept {
   godwit_hot_.in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   suspension s{this, 0, {}};
-  context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+  announce_scheduler_stack(0);
   godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
 }
 
@@ -201,7 +212,7 @@ void worker::suspend(std::uintptr_t sp, ref waiting_for, detail::place where) no
           deque_.sentinel().sp = top;
           deque_.sentinel().record = own;
         }
-        context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+        announce_region();
         godwit_hot_.in_runtime = 0;
         godwit_ctx_resume_suspended(sp, 0);
         __builtin_unreachable();
@@ -216,7 +227,7 @@ void worker::suspend(std::uintptr_t sp, ref waiting_for, detail::place where) no
   if (parent_here) {
     const spawn_slot parent = *b;
     b->record = 0;  // it went with the thread that left
-    context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+    announce_region();
     godwit_hot_.in_runtime = 0;
     godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
     __builtin_unreachable();
@@ -229,8 +240,7 @@ void worker::finish_record(ref r) noexcept {
   const record* rec = reinterpret_cast<const record*>(seg_->common() + ref_offset(r));
   std::uint64_t waiting = seg_->remote_exchange(ref_worker(r), &rec->state, state_done);  // J1
   if (waiting == state_detached) {
-    if (rec->result != 0) free_object(at<record>(r)->result);
-    free_object(r);
+    free_record(r);
     return;
   }
   while (waiting != state_none) {
@@ -243,7 +253,7 @@ void worker::finish_record(ref r) noexcept {
 void worker::complete(ref r) noexcept {
   godwit_hot_.in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+  announce_scheduler_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
   __builtin_unreachable();
 }
@@ -261,9 +271,8 @@ void worker::completed_entry(void* arg) {
   std::uint64_t waiting = w.seg_->remote_exchange(ref_worker(r), &rec->state, state_done);  // J1
   if (waiting == state_none) w.loop();
   if (waiting == state_detached) {
-    record* mine = w.at<record>(r);
-    if (mine->result != 0) w.free_object(mine->result);
-    w.free_object(r);
+    if (w.at<record>(r)->kind == outcome::error) w.hooks_.unseen_error(w.payload_of(r));
+    w.free_record(r);
     w.loop();
   }
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.

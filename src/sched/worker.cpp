@@ -72,16 +72,28 @@ void worker::init(transport::shm::segment& seg, worker_no me, std::uint32_t work
 
 void worker::delay() noexcept { delay_step(); }
 
+/// Address sanitizer: the scheduler stack starts afresh, and the frames above @p left_sp are gone (0: they are kept).
+void worker::announce_scheduler_stack(std::uintptr_t left_sp) noexcept {
+  if (left_sp != 0) context::sanitizer_forget(left_sp / 64 * 64, region_high_);
+  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(scheduler_stack_low_),
+                            reinterpret_cast<std::uintptr_t>(scheduler_stack_));
+  context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+}
+
+void worker::announce_region() noexcept {
+  context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+}
+
 void worker::start(void (*root)(void*), void* arg) noexcept {
   if (root != nullptr) {
     const ref r = new_record();
     run_->root_record.store(r, std::memory_order_release);
     enter_thread(region_high_, r);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+    announce_region();
     godwit_hot_.in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
   }
-  context::sanitizer_on_stack(scheduler_stack_low_, stack::scheduler_stack_bytes);
+  announce_scheduler_stack(0);
   godwit_ctx_start(scheduler_stack_, [](void* w) { static_cast<worker*>(w)->loop(); }, this);
   __builtin_unreachable();
 }
@@ -155,7 +167,7 @@ bool worker::try_steal(worker_no victim) noexcept {
 #endif
   wake_one();  // where there was one, there may be more
   base::set_float_control(control);
-  context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+  announce_region();
   godwit_hot_.in_runtime = 0;
   godwit_ctx_resume_fork(entry.sp, entry.fp, entry.extra, entry.record);
   __builtin_unreachable();
@@ -171,7 +183,7 @@ void worker::resume_image(ref r) noexcept {
   const image head{{}, im->sp, im->fp, im->extra, im->low, im->top, im->own_record, im->status, 0, 0, im->float_control, im->fork, {}};
   free_object(r);
   base::set_float_control(head.float_control);
-  context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
+  announce_region();
   godwit_hot_.in_runtime = 0;
   if (head.fork)
     godwit_ctx_resume_fork(head.sp, head.fp, head.extra, head.status);

@@ -22,6 +22,8 @@ namespace godwit::sched {
 /// What src/runtime supplies.
 struct worker_hooks {
   void (*exit_worker)() noexcept;  ///< everything is done: flush, report, _exit
+  /// An exception left a thread whose future was dropped: nobody will see it otherwise.
+  void (*unseen_error)(const detail::payload& error) noexcept;
 };
 
 class worker {
@@ -98,6 +100,8 @@ class worker {
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
   void force(bool children) noexcept;
   void serve_mailbox() noexcept;
+  void announce_scheduler_stack(std::uintptr_t left_sp) noexcept;
+  void announce_region() noexcept;
   void delay() noexcept;
   std::uint64_t hash_frame(std::uint64_t low, std::uint64_t high) const noexcept;
 
@@ -109,6 +113,8 @@ class worker {
   void push_ready(ref image_ref) noexcept;
   ref pop_ready(worker_no from) noexcept;
   void free_object(ref r) noexcept;
+  void free_record(ref r) noexcept;
+  bool abandon(ref r) noexcept;
   template <class T>
   T* at(ref r) const noexcept {
     return seg_->at<T>(r);

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about a minute of CPU time.
+#   models/check.sh          what ctest runs (label model)
+#   models/check.sh --full   also the large configurations: some more minutes
+#   models/check.sh deque    only the runs whose line contains this text
+# Counterexamples: cd models; spin -a -DMUTANT x.pml; gcc -DSAFETY -DREACH -o pan pan.c; ./pan -i; spin -p -k x.pml.trail x.pml
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+command -v spin >/dev/null && command -v gcc >/dev/null || { echo "models: spin or gcc is not installed: skipped"; exit 77; }
+
+if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of gcc | flags of pan
+  IFS='|' read -r expect model flags cc run <<<"$2"
+  dir=$(mktemp -d "$GODWIT_MODEL_DIR/XXXXXX") && cd "$dir" || exit 1
+  name="$model $flags"
+  # shellcheck disable=SC2086
+  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! gcc -w -O2 -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
+    printf 'WRONG  %-60s does not build\n' "$name"; cat out; exit 1
+  fi
+  ./pan $run >out 2>&1
+  why=$(grep -m1 -oE 'assertion violated.*|invalid end state|acceptance cycle' <(grep '^pan:1:' out) | cut -c1-70)
+  states=$(grep -oE '[0-9.e+]+ states, stored' out | cut -d' ' -f1)
+  if [ -n "$why" ]; then found=fail
+  elif grep -q 'errors: 0' out && ! grep -qE 'too small|out of memory|interrupted|reached -DMEMLIM' out; then found=pass
+  else found=unfinished; fi
+  rm -f pan
+  [ "$found" = "$expect" ] && verdict=ok || verdict=WRONG
+  printf '%-6s %-60s %s (%s states)%s\n' "$verdict" "$name" "$found" "${states:-?}" "${why:+: $why}"
+  [ "$verdict" = ok ]
+  exit
+fi
+
+small="-DSAFETY -DCOLLAPSE" live="-DCOLLAPSE -DNFAIR=4"
+runs() {
+  # The long ones first.
+  if [ "$full" = 1 ]; then
+    echo "pass|deque|-DDEPTH=3 -DTHIEVES=2 -DLEVELS=4|-DSAFETY -DHC4|-m6000000 -w26"
+    echo "pass|deque|-DDEPTH=3 -DTHIEVES=1|$small|-m4000000 -w24"
+    echo "pass|idle|-DN=3 -DSPAWNS=1 -DLIVE|$live|-a -f -m2000000"
+  fi
+  echo "pass|join|-DCONSUMERS=3|$small|-m100000 -w24"
+  echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
+  echo "pass|idle|-DN=3 -DSPAWNS=1|$small|-m1000000 -w24"
+  echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
+  echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
+  echo "pass|join|-DCONSUMERS=1|$small|-m100000"
+  echo "pass|join|-DCONSUMERS=2|$small|-m100000"
+  echo "pass|idle|-DN=2|$small|-m1000000"
+  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
+  echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"
+  for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
+    SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
+    SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
+    echo "fail|deque|-DDEPTH=2 -DTHIEVES=1 -D$m|$small|-m1000000"
+  done
+  for m in RESULT_AFTER_DONE VALUE_BEFORE_DONE COPY_AFTER_PUBLISH NEXT_AFTER_PUBLISH TOUCH_AFTER_PUBLISH \
+    PUBLISH_ONCE NEXT_AFTER_PUSH CHILD_LOOKS_AGAIN RELEASE_IN_TWO_STEPS FREE_WHILE_RUNNING DETACH_WITHOUT_CAS \
+    VALUE_AFTER_FREE CANCEL_KEEPS_IMAGE CANCEL_LOSES_PARENT; do
+    echo "fail|join|-DCONSUMERS=2 -D$m|$small|-m100000"
+  done
+  for m in MAIL_NOT_COUNTED TAKE_FIRST IDLE_WITH_READY "NO_TIMEOUT -DNO_MAIL_WAKE" \
+    "NO_TIMEOUT -DSHUTDOWN_WAKES_NONE" STATUS "STATUS -DLOOK_AGAIN" "STATUS -DLOOK_AGAIN -DPUT_FIRST" \
+    "STATUS -DLOOK_AGAIN -DONE_STEP -DTAKE_FIRST"; do
+    echo "fail|idle|-DN=2 -D$m|$small|-m1000000"
+  done
+  echo "fail|idle|-DN=3 -DSPAWNS=0 -DMAILS=2 -DSTATUS -DLOOK_AGAIN -DONE_STEP|$small|-m1000000 -w24"
+}
+
+full=0
+[ "${1:-}" = --full ] && { full=1; shift; }
+GODWIT_MODEL_DIR=$(mktemp -d) || exit 1
+export GODWIT_MODEL_DIR
+trap 'rm -rf "$GODWIT_MODEL_DIR"' EXIT
+runs | grep -F -- "${1:-}" | tr '\n' '\0' | xargs -0 -n 1 -P 2 bash "$here/check.sh" --run
+status=$?
+[ $status = 0 ] && echo "models: all as expected" || { echo "models: NOT as expected"; exit 1; }

@@ -1,0 +1,20 @@
+// See environment.hpp. The strings stay where they are: they are only ever read.
+#include "base/environment.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+extern "C" char** environ;  // POSIX declares it nowhere
+
+namespace godwit::base {
+
+void move_environment() {
+  std::size_t n = 0;
+  while (environ != nullptr && environ[n] != nullptr) ++n;
+  auto** copy = new char*[n + 1];  // never freed: it is the environment from now on
+  std::copy_n(environ, n, copy);
+  copy[n] = nullptr;
+  environ = copy;
+}
+
+}  // namespace godwit::base

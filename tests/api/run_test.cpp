@@ -1,0 +1,373 @@
+// Tests of run: values, exit statuses, several runs in one process, what workers see of main, output, options, interrupts.
+// test: timeout=120
+#include "support/child.hpp"
+#include "support/schedule.hpp"
+#include "support/shared.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace gw = godwit;
+using support::for_each_schedule;
+using support::run_child;
+using support::show;
+
+[[gnu::noinline]] long fib(int n) {
+  if (n < 2) return n;
+  auto x = gw::spawn([n] { return fib(n - 1); });
+  const long y = fib(n - 2);
+  return x.join() + y;
+}
+
+/// run with a command line of these words.
+template <class F>
+int run_words(std::vector<std::string> words, F&& root, const gw::options& o = {}) {
+  words.insert(words.begin(), "program");
+  std::vector<char*> argv;
+  for (auto& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  return gw::run(static_cast<int>(words.size()), argv.data(), root, o);
+}
+
+TEST(run, gives_back_values) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>([] { return 7; }, o), 7);
+    EXPECT_EQ(gw::run<std::string>([] { return std::string(100000, 'r'); }, o).size(), 100000u);
+    gw::run<void>([] { fib(3); }, o);
+    const auto m = gw::run<std::map<std::string, long>>(
+        [] {
+          const long f = fib(7);
+          return std::map<std::string, long>{{"fib", f}};
+        },
+        o);
+    EXPECT_EQ(m.at("fib"), 13);
+  });
+}
+
+TEST(run, gives_back_exit_statuses) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(run_words({}, [] { fib(4); }, o), 0);
+    EXPECT_EQ(run_words({}, [] { return static_cast<int>(fib(4)); }, o), 3);
+    EXPECT_EQ(run_words({}, [] { return fib(5) == 5; }, o), 1);
+  });
+}
+
+TEST(run, exception_becomes_status_1_and_a_line) {
+  for_each_schedule([](const gw::options& o) {
+    testing::internal::CaptureStderr();
+    const int status = run_words({}, [] { gw::spawn([] { throw std::range_error("too far"); }).join(); }, o);
+    std::string text = testing::internal::GetCapturedStderr();
+    if (text.rfind("godwit: seed", 0) == 0) text.erase(0, text.find('\n') + 1);
+    EXPECT_EQ(status, 1);
+    EXPECT_EQ(text, "godwit: the root thread ended with an exception: too far\n");
+  });
+}
+
+TEST(run, rethrows_from_the_value_form) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_THROW(gw::run<int>([]() -> int { throw std::range_error("x"); }, o), std::range_error);
+    EXPECT_THROW(gw::run<void>([] { gw::spawn([] { throw 3; }).join(); }, o), int);
+  });
+}
+
+TEST(run, many_times_with_changing_workers) {
+  for (int round = 0; round < 5; ++round)
+    for (std::uint32_t workers = 1; workers <= 5; ++workers) {
+      const auto seen = gw::run<std::uint32_t>([] { return fib(6) == 8 ? gw::worker_count() : 0; }, support::schedule(workers));
+      EXPECT_EQ(seen, workers);
+      EXPECT_EQ(gw::last_run_stats().size(), workers);
+    }
+  EXPECT_EQ(support::own_shared_memory(), 0);
+  EXPECT_EQ(gw::worker_count(), 0u);
+}
+
+TEST(run, after_a_run_that_failed) {
+  EXPECT_THROW(gw::run<int>([]() -> int { std::abort(); }, support::schedule(2)), gw::run_error);
+  EXPECT_EQ(gw::run<long>([] { return fib(6); }, support::schedule(2)), 8);
+  EXPECT_EQ(support::own_shared_memory(), 0);
+}
+
+int global_number = 0;
+std::vector<std::string> global_words;
+
+TEST(run, what_main_made_can_be_read_everywhere) {
+  global_number = 41;
+  global_words = {"one", std::string(100, 'w')};
+  std::vector<int> local(1000);
+  for (int i = 0; i < 1000; ++i) local[i] = i;
+  std::map<std::string, int> map{{"a", 1}, {"b", 2}};
+  const std::string text(200, 't');
+  int on_stack = 5;
+  for_each_schedule([&](const gw::options& o) {
+    EXPECT_EQ(gw::run<long>(
+                  [&] {
+                    std::array<gw::future<long>, 10> f;
+                    for (int k = 0; k < 10; ++k)
+                      f[k] = gw::spawn([&, k] {
+                        fib(3);
+                        long sum = global_number + on_stack + map.at("b") + static_cast<long>(text.size());
+                        sum += static_cast<long>(global_words[1].size());
+                        for (int i = k * 100; i < k * 100 + 100; ++i) sum += local[i];
+                        return sum;
+                      });
+                    long sum = 0;
+                    for (auto& x : f) sum += x.join();
+                    return sum;
+                  },
+                  o),
+              10 * (41 + 5 + 2 + 200 + 100) + 499500);
+  });
+}
+
+// Each thread prints one line without flushing; all arrive, whole.
+TEST(run, output_of_all_workers_is_flushed) {
+  for_each_schedule([](const gw::options& o) {
+    const auto child = run_child([&] {
+      std::printf("before without newline;");
+      std::cout << "also before;";
+      return run_words({}, [] {
+        std::array<gw::future<void>, 30> f;
+        for (int i = 0; i < 30; ++i)
+          f[i] = gw::spawn([i] {
+            fib(3);
+            if (i % 2 != 0)
+              std::printf("<p%d>", i);
+            else
+              std::cout << "<c" << i << '>';
+          });
+        for (auto& x : f) x.join();
+        gw::on_each_worker([] { std::printf("[w%u]", gw::worker_id()); });
+        std::cout << "the end without newline";
+      }, o);
+    });
+    EXPECT_EQ(child.status, 0) << show(child);
+    const auto count = [&](const std::string& s) {
+      int n = 0;
+      for (std::size_t at = child.out.find(s); at != std::string::npos; at = child.out.find(s, at + 1)) ++n;
+      return n;
+    };
+    EXPECT_EQ(count("before without newline;"), 1) << show(child);
+    EXPECT_EQ(count("also before;"), 1);
+    EXPECT_EQ(count("the end without newline"), 1) << show(child);
+    for (int i = 0; i < 30; ++i) EXPECT_EQ(count((i % 2 != 0 ? "<p" : "<c") + std::to_string(i) + ">"), 1) << i;
+    for (std::uint32_t w = 0; w < o.workers; ++w) EXPECT_EQ(count("[w" + std::to_string(w) + "]"), 1) << show(child);
+  });
+}
+
+TEST(run, from_a_thread_that_is_not_main) {
+  for_each_schedule([](const gw::options& o) {
+    long result = 0;
+    std::thread([&] { result = gw::run<long>([] { return fib(8); }, o); }).join();
+    EXPECT_EQ(result, 21);
+  });
+}
+
+TEST(run, every_worker_has_its_own_id) {
+  for_each_schedule([](const gw::options& o) {
+    support::shared<std::array<std::atomic<int>, 16>> called;
+    EXPECT_EQ(gw::run<std::uint32_t>(
+                  [c = called.get()] {
+                    gw::on_each_worker([c] { (*c)[gw::worker_id()].fetch_add(1); });
+                    fib(4);
+                    gw::on_each_worker([c] { (*c)[gw::worker_id()].fetch_add(1); });
+                    return gw::worker_count();
+                  },
+                  o),
+              o.workers);
+    for (std::uint32_t w = 0; w < 16; ++w) EXPECT_EQ((*called)[w].load(), w < o.workers ? 2 : 0) << w;
+  });
+}
+
+TEST(run, on_each_worker_from_several_threads_at_once) {
+  for_each_schedule([](const gw::options& o) {
+    support::shared<std::atomic<int>> called;
+    gw::run<int>(
+        [c = called.get()] {
+          std::array<gw::future<void>, 4> f;
+          for (auto& x : f) x = gw::spawn([c] { gw::on_each_worker([c] { c->fetch_add(1); }); });
+          for (auto& x : f) x.join();
+          return 0;
+        },
+        o);
+    EXPECT_EQ(called->load(), 4 * static_cast<int>(o.workers));
+  });
+}
+
+TEST(run, on_tick_is_called_and_sees_shared_memory) {
+  support::shared<std::atomic<int>> shared;
+  int last = -1, calls = 0;
+  gw::on_tick(std::chrono::milliseconds(1), [&] {
+    ++calls;
+    last = shared->load();
+  });
+  gw::run<int>(
+      [s = shared.get()] {
+        for (int i = 0; i < 20; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          s->fetch_add(1);
+          fib(3);
+        }
+        return 0;
+      },
+      support::schedule(2));
+  gw::on_tick({}, {});
+  EXPECT_GE(calls, 2);
+  EXPECT_EQ(last, 20) << "the last call comes after the run";
+  const int before = calls;
+  gw::run<int>([] { return 0; }, support::schedule(2));
+  EXPECT_EQ(calls, before) << "an empty function ends it";
+}
+
+TEST(run, stats_count_what_happened) {
+  gw::run<long>([] { return fib(10); }, support::schedule(2, "parents"));
+  const auto& stats = gw::last_run_stats();
+  ASSERT_EQ(stats.size(), 2u);
+  std::uint64_t suspends = 0, resumes = 0, exposures = 0;
+  for (const auto& s : stats) {
+    suspends += s.suspends;
+    resumes += s.resumes;
+    exposures += s.exposures;
+  }
+  EXPECT_GT(suspends, 100u);
+  EXPECT_EQ(suspends, resumes) << "everything that was suspended ran again";
+  EXPECT_GT(exposures, 0u);
+  EXPECT_GT(stats[0].stack_high_bytes, 0u);
+  EXPECT_GT(stats[0].heap_high_bytes, 0u);
+  const auto child = run_child([] { return run_words({"--godwit-stats", "--godwit-workers=3"}, [] { fib(5); }); });
+  EXPECT_EQ(child.status, 0);
+  EXPECT_EQ(child.err_lines(), 4) << show(child);
+}
+
+TEST(run, spawns_outside_of_the_workers_are_impossible_but_handles_are_harmless) {
+  gw::future<int> empty;
+  gw::shared_future<int> none;
+  EXPECT_FALSE(empty.valid());
+  EXPECT_FALSE(none.valid());
+  EXPECT_EQ(gw::worker_id(), 0u);
+}
+
+// What a user types wrong: one line, status 2, nothing started.
+struct bad_option {
+  const char* flag;
+  const char* variable;
+  const char* value;
+  const char* words;
+};
+class bad_options : public testing::TestWithParam<bad_option> {};
+TEST_P(bad_options, give_status_2_and_one_line) {
+  const bad_option& bad = GetParam();
+  support::shared<std::atomic<int>> started;
+  const auto child = run_child([&] {
+    std::vector<std::string> words;
+    if (bad.flag != nullptr) words.push_back(std::string(bad.flag) + (bad.value[0] != '\0' ? "=" : "") + bad.value);
+    if (bad.variable != nullptr) setenv(bad.variable, bad.value, 1);
+    return run_words(words, [s = started.get()] { s->store(1); });
+  });
+  EXPECT_EQ(child.status, 2) << show(child);
+  EXPECT_EQ(child.err_lines(), 1) << show(child);
+  EXPECT_TRUE(child.err_has(bad.words)) << show(child);
+  EXPECT_EQ(child.err.rfind("godwit: ", 0), 0u) << show(child);
+  EXPECT_EQ(started->load(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(
+    run, bad_options,
+    testing::Values(bad_option{"--godwit-workers", nullptr, "-3", "workers"}, bad_option{nullptr, "GODWIT_WORKERS", "abc", "GODWIT_WORKERS"},
+                    bad_option{nullptr, "GODWIT_WORKRS", "2", "GODWIT_WORKRS"}, bad_option{"--godwit-nonsense", nullptr, "", "nonsense"},
+                    bad_option{"--godwit-stack-bytes", nullptr, "1", "stack"}, bad_option{"--godwit-heap-bytes", nullptr, "99999T", "heap"},
+                    bad_option{"--godwit-force-steal", nullptr, "everybody", "force-steal"},
+                    bad_option{"--godwit-delay-us", nullptr, "1.5", "delay"}, bad_option{nullptr, "GODWIT_SEED", "", "GODWIT_SEED"}));
+
+TEST(run, bad_options_throw_from_the_value_form) {
+  gw::options o;
+  o.workers = 100000;
+  EXPECT_THROW(gw::run<int>([] { return 1; }, o), std::invalid_argument);
+}
+
+TEST(run, flag_beats_variable_beats_struct) {
+  const auto workers_of = [](std::vector<std::string> words, const char* variable) {
+    return run_child([&] {
+             if (variable != nullptr) setenv("GODWIT_WORKERS", variable, 1);
+             return run_words(words, [] { return static_cast<int>(gw::worker_count()); }, support::schedule(5));
+           }).status;
+  };
+  EXPECT_EQ(workers_of({}, nullptr), 5);
+  EXPECT_EQ(workers_of({}, "3"), 3);
+  EXPECT_EQ(workers_of({"--godwit-workers=2"}, "3"), 2);
+}
+
+TEST(run, environment_variables_are_seen_by_threads) {
+  setenv("SOME_NAME", "some value", 1);
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<std::string>(
+                  [] {
+                    fib(3);
+                    return std::string(std::getenv("SOME_NAME"));
+                  },
+                  o),
+              "some value");
+  });
+}
+
+// ^C, kill and a closed terminal in the middle of a run.
+class interrupt : public testing::TestWithParam<int> {};
+TEST_P(interrupt, ends_the_run) {
+  const int signal = GetParam();
+  for (const char* force : {"none", "random"}) {
+    support::shared<std::atomic<int>> going;
+    const auto child = run_child(
+        [&] {
+          return run_words({}, [g = going.get()] {
+            for (;;) {
+              fib(8);
+              g->store(1);
+            }
+          }, support::schedule(4, force));
+        },
+        [&](pid_t pid) {
+          while (going->load() == 0) usleep(1000);
+          kill(signal == SIGINT ? -pid : pid, signal);  // a terminal sends ^C to the whole group
+        });
+    EXPECT_EQ(child.status, 128 + signal) << show(child);
+    EXPECT_LT(child.seconds, 2) << show(child);
+    EXPECT_EQ(child.left_behind, 0);
+    EXPECT_TRUE(child.err_has("interrupted by signal")) << show(child);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(run, interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(run, ignored_interrupts_stay_ignored) {
+  support::shared<std::atomic<int>> going;
+  const auto child = run_child(
+      [&] {
+        signal(SIGHUP, SIG_IGN);  // as nohup does
+        return run_words({}, [g = going.get()] {
+          while (g->load() < 2) {
+            g->store(std::max(1, g->load()));
+            fib(6);
+          }
+          return 9;
+        }, support::schedule(2));
+      },
+      [&](pid_t pid) {
+        while (going->load() == 0) usleep(1000);
+        kill(-pid, SIGHUP);
+        usleep(20000);
+        going->store(2);
+      });
+  EXPECT_EQ(child.status, 9) << show(child);
+}
+
+}  // namespace
