@@ -34,13 +34,16 @@ small="-DSAFETY -DCOLLAPSE" live="-DCOLLAPSE -DNFAIR=4"
 runs() {
   # The long ones first.
   if [ "$full" = 1 ]; then
+    echo "fail|idle|-DN=3 -DSPAWNS=0 -DMAILS=2 -DSTATUS -DLOOK_AGAIN -DONE_STEP|$small|-m1000000 -w24"
+    echo "pass|idle|-DN=3 -DSPAWNS=1|$small|-m1000000 -w24"
+    echo "pass|join|-DCONSUMERS=3|$small|-m100000 -w24"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=2 -DLEVELS=4|-DSAFETY -DHC4|-m6000000 -w26"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1|$small|-m4000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=1 -DLIVE|$live|-a -f -m2000000"
   fi
-  echo "pass|join|-DCONSUMERS=3|$small|-m100000 -w24"
+  echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
   echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
-  echo "pass|idle|-DN=3 -DSPAWNS=1|$small|-m1000000 -w24"
+  echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
@@ -63,7 +66,6 @@ runs() {
     "STATUS -DLOOK_AGAIN -DONE_STEP -DTAKE_FIRST"; do
     echo "fail|idle|-DN=2 -D$m|$small|-m1000000"
   done
-  echo "fail|idle|-DN=3 -DSPAWNS=0 -DMAILS=2 -DSTATUS -DLOOK_AGAIN -DONE_STEP|$small|-m1000000 -w24"
 }
 
 full=0

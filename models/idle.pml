@@ -6,9 +6,10 @@
  * wait for the reply, or wait for something that nobody will ever do (the real deadlock).
  * Wake-ups of one sleeper may be lost (publish, then look for sleepers, without a fence): wake_one may do nothing.
  *
- * Mutants, must FAIL: STATUS (mail is not counted; instead the sender sets the receiver's status to running; with
- * it PUT_FIRST, LOOK_AGAIN), TAKE_FIRST, IDLE_WITH_READY, MAIL_NOT_COUNTED; with NO_TIMEOUT also NO_MAIL_WAKE, SHUTDOWN_WAKES_NONE.
- * Must pass: the plain model, NO_TIMEOUT (the timeout is not needed for the end to come).
+ * Mutants, must FAIL: STATUS (letters are not counted, the sender sets the receiver's status to running instead; also
+ * with PUT_FIRST, LOOK_AGAIN and ONE_STEP, attempts to repair that), TAKE_FIRST, IDLE_WITH_READY, MAIL_NOT_COUNTED;
+ * with NO_TIMEOUT: NO_MAIL_WAKE, SHUTDOWN_WAKES_NONE. Must pass: the plain model, NO_TIMEOUT (the timeout is not
+ * needed for the end to come), LIVE (with weak fairness, the end comes; there no attempt to take fails for ever).
  */
 #ifndef N
 #define N 3
@@ -36,16 +37,14 @@ byte spawns, mails;
 hidden byte i;
 
 inline wake_one() {
-  if
-  :: wake = (wake + 1) % 8 :: true
-  fi;                         /* a real wake-up of one sleeper: or none */
-  atomic { i = 0; do :: i < N && asleep[i] -> asleep[i] = 0; break :: i < N -> i++ :: i == N -> break od; i = 0 }
+  atomic { wake = (wake + 1) % 8; i = 0;       /* then any one sleeper, or none */
+     do :: i < N && asleep[i] -> asleep[i] = 0; break :: i < N -> i++ :: i == N -> break od; i = 0 }
 }
 inline wake_all() {
   atomic { wake = (wake + 1) % 8; i = 0; do :: i < N -> asleep[i] = 0; i++ :: else -> break od; i = 0 }
 }
 
-/* Nobody has anything, or the report is false. */
+/* I3: nobody has anything, or the report is false. */
 inline decide() {
   atomic {
     i = 0;
@@ -69,18 +68,18 @@ inline become_running() {
      atomic { if :: status[me] -> status[me] = 0; v = 1 :: else -> v = 0 fi };
      if :: v -> v = 0; idle-- :: else fi
 #else
-     idle--                               /* I2 */
+     idle--                               /* I1: before touching any work */
 #endif
   :: else
   fi
 }
 
-inline become_idle() {                    /* I1 */
+inline become_idle() {
   is_idle = 1;
 #ifdef STATUS
   status[me] = 1;
 #endif
-  atomic { idle++; last = (idle == N) };
+  atomic { idle++; last = (idle == N) };  /* I1, I3 */
 #ifdef LOOK_AGAIN
   if
   :: last ->
@@ -133,7 +132,7 @@ inline send_and_wait() {
 #endif
 #else
 #ifndef MAIL_NOT_COUNTED
-  idle--;                                 /* I3: the letter counts before it can be seen */
+  idle--;                                 /* I2: the letter counts before it can be seen */
 #endif
   mail[to]++;
 #endif
@@ -175,7 +174,7 @@ work:
            letters--;
            atomic { if :: waiting -> waiting = 0; rqr[me] = 1 :: else fi };
 #if !defined(STATUS) && !defined(MAIL_NOT_COUNTED)
-           atomic { idle++; assert(idle < N) }                                   /* I3: its unit goes back */
+           atomic { idle++; assert(idle < N) }                                   /* I2: its unit goes back */
 #endif
         :: else -> break
         od;
@@ -225,8 +224,8 @@ work:
 #ifdef IDLE_WITH_READY
         :: true -> become_idle()
 #else
-        :: rqp[me] == 0 && !rqr[me] -> become_idle()
-        :: rqp[me] != 0 || rqr[me]
+        :: rqp[me] == 0 && !rqr[me] && mail[me] == 0 -> become_idle()
+        :: rqp[me] != 0 || rqr[me] || mail[me] != 0
 #endif
         fi
      :: else ->

@@ -21,7 +21,7 @@ struct settings {
   bool own_tree = false;
   bool main_job = false;
   std::string sha = "portable";
-  std::string threads = "every";
+  std::string threads = "inner";
 
   bool ni() const { return sha == "ni"; }
   uts::threads which() const { return threads == "inner" ? uts::threads::inner : uts::threads::every; }
@@ -39,7 +39,7 @@ void add_flags(bench::program& program, settings& s) {
   app.add_flag("--main", s.main_job, "One search with a live display (T1L; with --quick T1) on all usable CPUs");
   app.add_option("--sha", s.sha, "SHA-1 code: portable, or ni (SHA instructions of x86-64)")
       ->check(CLI::IsMember({"portable", "ni"}))->capture_default_str();
-  app.add_option("--threads", s.threads, "Which children become threads: every, or inner (those with children)")
+  app.add_option("--threads", s.threads, "Which children become threads: inner (those with children), or every")
       ->check(CLI::IsMember({"every", "inner"}))->capture_default_str();
   auto* own = app.add_option_group("A tree of your own");
   own->add_option("-t", s.p.type, "Type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced (default 1)")

@@ -1,0 +1,12 @@
+# What tests of this folder need beyond one source file each. Included by ../CMakeLists.txt.
+set(here ${CMAKE_CURRENT_LIST_DIR})
+if(TARGET api_foreign)
+  add_library(api_foreign_library SHARED ${here}/foreign_library.cpp)
+  target_include_directories(api_foreign_library PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(api_foreign_library PRIVATE -fstack-protector-all)
+  target_link_libraries(api_foreign PRIVATE api_foreign_library)
+  target_compile_options(api_foreign PRIVATE -fstack-protector-all)
+endif()
+if(TARGET api_migration)
+  target_compile_options(api_migration PRIVATE -fstack-protector-strong)
+endif()
