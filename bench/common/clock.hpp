@@ -4,6 +4,8 @@
 // Used by everything below bench/.
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
 #if defined(__x86_64__)
@@ -17,6 +19,13 @@ inline std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                         std::chrono::steady_clock::now().time_since_epoch())
                                         .count());
+}
+
+/// CPU time of the calling process so far, all threads.
+inline std::uint64_t cpu_ns() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 /// Counter ticks, not ordered against the surrounding loads and stores: for intervals of microseconds.

@@ -6,6 +6,8 @@
 
 #include <godwit/godwit.hpp>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +18,16 @@ template <class T>
 struct timed {
   T value;
   std::uint64_t ns;
+  std::uint64_t cpu_ns;  ///< of root's worker; meaningful if there was only one
 };
+
+/// CPU time of all ended child processes: the workers of past runs.
+inline double children_cpu_seconds() {
+  rusage u{};
+  getrusage(RUSAGE_CHILDREN, &u);
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
 
 /// Counters of the last run in the form of the harness.
 inline scheduler_counts last_counts() {
@@ -37,16 +48,18 @@ auto run_godwit(unsigned workers, const F& root) -> std::pair<std::invoke_result
   godwit::options o;
   o.workers = workers;
   const std::uint64_t before = now_ns();
+  const double children_before = children_cpu_seconds();
   const auto r = godwit::run<timed<T>>(
       [root] {
-        const std::uint64_t start = now_ns();
+        const std::uint64_t start = now_ns(), cpu_start = cpu_ns();
         T value = root();
-        return timed<T>{value, now_ns() - start};
+        return timed<T>{value, now_ns() - start, cpu_ns() - cpu_start};
       },
       o);
   sample s;
   s.total_seconds = static_cast<double>(now_ns() - before) * 1e-9;
   s.seconds = static_cast<double>(r.ns) * 1e-9;
+  s.cpu_seconds = workers == 1 ? static_cast<double>(r.cpu_ns) * 1e-9 : children_cpu_seconds() - children_before;
   s.scheduled = true;
   s.counts = last_counts();
   return {r.value, s};
@@ -55,9 +68,10 @@ auto run_godwit(unsigned workers, const F& root) -> std::pair<std::invoke_result
 /// Time a plain computation.
 template <class F>
 auto run_plain(const F& f) -> std::pair<std::invoke_result_t<F>, sample> {
-  const std::uint64_t start = now_ns();
+  const std::uint64_t start = now_ns(), cpu_start = cpu_ns();
   auto value = f();
   sample s;
+  s.cpu_seconds = static_cast<double>(cpu_ns() - cpu_start) * 1e-9;
   s.seconds = s.total_seconds = static_cast<double>(now_ns() - start) * 1e-9;
   return {value, s};
 }

@@ -50,13 +50,18 @@ const series* find(const std::vector<series>& all, const std::string& name, unsi
   return nullptr;
 }
 
-double paired_ratio(const series* a, const series* b) {
+namespace {
+double median_of_ratios(const series* a, const series* b, double sample::*time) {
   if (a == nullptr || b == nullptr) return 0;
   std::vector<double> ratios;
   for (std::size_t i = 0; i < std::min(a->samples.size(), b->samples.size()); ++i)
-    ratios.push_back(a->samples[i].seconds / b->samples[i].seconds);
+    ratios.push_back(a->samples[i].*time / b->samples[i].*time);
   return median(ratios);
 }
+}  // namespace
+
+double paired_ratio(const series* a, const series* b) { return median_of_ratios(a, b, &sample::seconds); }
+double paired_cpu_ratio(const series* a, const series* b) { return median_of_ratios(a, b, &sample::cpu_seconds); }
 
 void on_big_stack(const std::function<void()>& f) {
   constexpr std::size_t bytes = std::size_t{1} << 30;  // virtual until touched
@@ -175,6 +180,9 @@ void program::parse() {
       {"median_s", "median over the rounds of the computation's time; in a godwit run from root's start to its end"},
       {"total_median_s", "the same with starting and stopping the workers"},
       {"over_reference", "median over the rounds of (time / time of the reference in the same round)"},
+      {"cpu_median_s", "CPU time: of the computation; on several workers the sum over all, start and end included"},
+      {"cpu_over_reference", "the same ratio of CPU times: what can be compared on a busy machine"},
+      {"foreign_cpus", "CPUs that other programs kept busy meanwhile, on average"},
       {"counts", "medians over the rounds of sums over the workers; stack_high_bytes: the most of any worker"}};
 }
 
@@ -184,7 +192,12 @@ std::FILE* program::out() const { return options_.json == "-" ? stderr : stdout;
 
 std::vector<series> program::measure(const std::vector<variant>& variants) {
   std::vector<series> all;
-  for (const auto& v : variants) all.push_back({v.name, v.workers, static_cast<bool>(v.run), {}, 0, 0, 0, 0, {}});
+  all.resize(variants.size());
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    all[i].name = variants[i].name;
+    all[i].workers = variants[i].workers;
+    all[i].available = static_cast<bool>(variants[i].run);
+  }
   for (int round = 0; round < options_.reps; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (!variants[i].run || (variants[i].peer && round >= options_.peer_reps)) continue;
@@ -208,7 +221,9 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
     s.median_s = median(of([](const sample& x) { return x.seconds; }));
     s.min_s = quantile(of([](const sample& x) { return x.seconds; }), 0);
     s.total_median_s = median(of([](const sample& x) { return x.total_seconds; }));
+    s.cpu_median_s = median(of([](const sample& x) { return x.cpu_seconds; }));
     s.over_reference = paired_ratio(&s, &all.front());
+    s.cpu_over_reference = paired_cpu_ratio(&s, &all.front());
     const auto count = [&](auto scheduler_counts::*member, double q) {
       return static_cast<std::uint64_t>(std::llround(quantile(of([=](const sample& x) { return x.counts.*member; }), q)));
     };
@@ -223,29 +238,32 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
 void program::show(const std::string& title, const ordered_json& parameters, const std::vector<series>& all) {
   std::FILE* const to = out();
   std::fprintf(to, "%s\n", title.c_str());
-  std::fprintf(to, "  %-18s %7s %10s %10s %10s %10s %9s %8s %8s %9s\n", "variant", "workers", "median s", "min s",
-               "total s", "/reference", "speed-up", "steals", "suspends", "stack");
+  std::fprintf(to, "  %-18s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s", "min s",
+               "total s", "CPU s", "/ref", "CPU/ref", "speed-up", "steals", "suspends", "stack");
   ordered_json rows = ordered_json::array();
   for (const auto& s : all) {
     ordered_json row;
     row["name"] = s.name;
     row["workers"] = s.workers;
     if (s.samples.empty()) {
-      std::fprintf(to, "  %-18s %7s %10s\n", s.name.c_str(), "-", "not installed");
+      std::fprintf(to, "  %-18s %7s %13s\n", s.name.c_str(), "-", "not installed");
       row["status"] = "not installed";
       rows.push_back(row);
       continue;
     }
     const std::string workers = s.workers == 0 ? "-" : std::to_string(s.workers);
-    std::fprintf(to, "  %-18s %7s %10.4f %10.4f %10.4f %10.3f %9.3f", s.name.c_str(), workers.c_str(), s.median_s,
-                 s.min_s, s.total_median_s, s.over_reference, 1 / s.over_reference);
+    std::fprintf(to, "  %-18s %7s %9.4f %9.4f %9.4f %9.4f %8.3f %8.3f %8.3f", s.name.c_str(), workers.c_str(),
+                 s.median_s, s.min_s, s.total_median_s, s.cpu_median_s, s.over_reference, s.cpu_over_reference,
+                 1 / s.over_reference);
     row["median_s"] = s.median_s;
     row["min_s"] = s.min_s;
     row["total_median_s"] = s.total_median_s;
+    row["cpu_median_s"] = s.cpu_median_s;
     row["over_reference"] = s.over_reference;
+    row["cpu_over_reference"] = s.cpu_over_reference;
     row["speed_up"] = 1 / s.over_reference;
     if (s.samples.front().scheduled) {
-      std::fprintf(to, " %8llu %8llu %6llu KB", static_cast<unsigned long long>(s.counts.steals),
+      std::fprintf(to, " %8llu %8llu %5llu KB", static_cast<unsigned long long>(s.counts.steals),
                    static_cast<unsigned long long>(s.counts.suspends),
                    static_cast<unsigned long long>(s.counts.stack_high_bytes / 1024));
       row["counts"] = {{"steals", s.counts.steals}, {"suspends", s.counts.suspends},
@@ -255,7 +273,7 @@ void program::show(const std::string& title, const ordered_json& parameters, con
     for (const auto& one : s.samples) row["seconds"].push_back(one.seconds);
     rows.push_back(row);
   }
-  std::fprintf(to, "  %d rounds, interleaved; /reference: median over the rounds of time / time of %s in the same round\n",
+  std::fprintf(to, "  %d rounds, interleaved; /ref: median over the rounds of time / time of %s in the same round\n",
                options_.reps, all.front().name.c_str());
   json_["measurements"].push_back(
       {{"title", title}, {"reference", all.front().name}, {"parameters", parameters}, {"variants", rows}});
@@ -274,6 +292,11 @@ void program::wrong(const std::string& line) {
 }
 
 int program::finish() {
+  const double others = load_.cpus();
+  json_["foreign_cpus"] = others;
+  if (others > 0.1)
+    std::fprintf(out(), "  the machine is busy: other programs used %.1f CPUs meanwhile; figures of several workers "
+                        "mean little now, CPU/ref of one worker does\n", others);
   json_["correct"] = status_ == 0;
   if (options_.json == "-") {
     std::printf("%s\n", json_.dump(2).c_str());

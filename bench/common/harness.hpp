@@ -43,6 +43,7 @@ struct scheduler_counts {
 struct sample {
   double seconds = 0;        ///< the computation: in a godwit run, from root's start to its end
   double total_seconds = 0;  ///< with starting and stopping the workers
+  double cpu_seconds = 0;    ///< CPU time: of the computation; on several workers of all of them, whole life
   bool correct = true;
   bool scheduled = false;    ///< counts are there
   scheduler_counts counts;
@@ -62,7 +63,8 @@ struct series {
   unsigned workers = 0;
   bool available = true;
   std::vector<sample> samples;
-  double median_s = 0, min_s = 0, total_median_s = 0;
+  double median_s = 0, min_s = 0, total_median_s = 0, cpu_median_s = 0;
+  double cpu_over_reference = 0;  ///< the same of CPU times: what remains comparable on a busy machine
   double over_reference = 0;  ///< median over the rounds of time / reference's time in the same round
   scheduler_counts counts;    ///< medians; stack_high_bytes: maximum
 };
@@ -75,6 +77,18 @@ std::string grouped(std::uint64_t n);
 
 /// The CPU model, kernel, compiler, number of CPUs; neither host names nor paths.
 ordered_json machine();
+
+/// CPU seconds that the rest of the machine used, from construction on. Other programs on the same CPUs are what
+/// spoils figures most often, and nobody sees them in the figures.
+class foreign_load {
+ public:
+  foreign_load();
+  /// CPUs that others kept busy, on average.
+  double cpus() const;
+
+ private:
+  double wall_, busy_, own_;
+};
 
 /// One benchmark program: options in, table and JSON out.
 class program {
@@ -119,6 +133,7 @@ class program {
   common_options options_;
   std::vector<unsigned> workers_;
   ordered_json json_;
+  foreign_load load_;
   int status_ = 0;
 };
 
@@ -133,6 +148,9 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
 const series* find(const std::vector<series>& all, const std::string& name, unsigned workers);
 /// Median over the rounds of a's time / b's time of the same round; 0 if one is missing.
 double paired_ratio(const series* a, const series* b);
+
+/// The same of CPU times.
+double paired_cpu_ratio(const series* a, const series* b);
 
 /// Run @p f on a thread with a stack that deep recursions fit into, and wait for it.
 void on_big_stack(const std::function<void()>& f);

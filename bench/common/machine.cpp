@@ -1,10 +1,10 @@
 // What machine this is, and how fast its counter runs. Neither host names nor paths: results are published.
 
-#include "clock.hpp"
-#include "harness.hpp"
+#include "godwit_run.hpp"
 
 #include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <fstream>
@@ -43,6 +43,29 @@ std::string compiler() {
 }
 
 }  // namespace
+
+namespace {
+
+/// CPU seconds that all programs of the machine used since it was started; 0 if the kernel does not say.
+double busy_seconds() {
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, soft = 0;
+  if (!(stat >> cpu >> user >> nice >> system >> idle >> wait >> irq >> soft)) return 0;
+  return (user + nice + system + irq + soft) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double own_seconds() { return static_cast<double>(cpu_ns()) * 1e-9 + children_cpu_seconds(); }
+
+}  // namespace
+
+foreign_load::foreign_load()
+    : wall_(static_cast<double>(now_ns()) * 1e-9), busy_(busy_seconds()), own_(own_seconds()) {}
+
+double foreign_load::cpus() const {
+  const double wall = static_cast<double>(now_ns()) * 1e-9 - wall_;
+  return wall <= 0 ? 0 : std::max(0.0, ((busy_seconds() - busy_) - (own_seconds() - own_)) / wall);
+}
 
 ordered_json machine() {
   ordered_json m;

@@ -30,8 +30,11 @@ void compare(bench::program& program, int n) {
   program.show("nqueens(" + std::to_string(n) + "): " + bench::grouped(expected) + " solutions",
                {{"n", n}, {"solutions", expected}}, all);
   const std::string key = "n" + std::to_string(n);
-  if (const auto* one = bench::find(all, "godwit", 1))
+  if (const auto* one = bench::find(all, "godwit", 1)) {
     program.figure(key + ".t1_over_serial", "1 worker / serial", one->over_reference, "", "median over the rounds");
+    program.figure(key + ".t1_over_serial_cpu", "the same in CPU time", one->cpu_over_reference, "",
+                   "median over the rounds");
+  }
   const unsigned most = program.most_workers();
   if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
     program.figure(key + ".speed_up", std::to_string(most) + " workers", 1 / many->over_reference, "x serial",

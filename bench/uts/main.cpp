@@ -159,9 +159,12 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
   const auto nodes = static_cast<double>(first.nodes);
   program.figure(key + ".serial_mnodes_s", "serial", nodes / all.front().median_s * 1e-6, "Mnodes/s",
                  "nodes / median time");
-  if (const auto* one = bench::find(all, "godwit", 1))
+  if (const auto* one = bench::find(all, "godwit", 1)) {
     program.figure(key + ".t1_over_serial", "1 worker / serial", one->over_reference, "",
                    "median over the rounds of godwit's time on 1 worker / serial time");
+    program.figure(key + ".t1_over_serial_cpu", "the same in CPU time", one->cpu_over_reference, "",
+                   "median over the rounds");
+  }
   const unsigned most = program.most_workers();
   if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
     program.figure(key + ".speed_up", std::to_string(most) + " workers", 1 / many->over_reference, "x serial",

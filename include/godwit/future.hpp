@@ -194,10 +194,12 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
         writer w;
         w.put(room_.value);
         record = detail::make_completed(detail::outcome::value, w.data(), w.size());
-        this->unlink();
         room_.value.~T();
       }
       state_ = record;
+      // Last: as long as something is linked, the expose signal publishes nothing.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if constexpr (!plain<T>) this->unlink();
     }
   }
 

@@ -54,8 +54,9 @@ struct child {
   [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
                                                                     spawn_slot* slot, void* out) noexcept {
     manual<F> f;
-    adopt(f, a0, a1);                  // before the entry counts: the closure is ours, not the parent's
-    godwit_hot_.bottom = slot + 1;     // the entry counts from here; call and slot are complete
+    adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come between any two instructions
+    godwit_hot_.bottom = slot + 1;  // the entry counts from here; call and slot are complete
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
       spawn_point();

@@ -11,10 +11,12 @@ namespace godwit::base {
 void move_environment() {
   std::size_t n = 0;
   while (environ != nullptr && environ[n] != nullptr) ++n;
-  auto** copy = new char*[n + 1];  // never freed: it is the environment from now on
+  auto** copy = new char*[n + 1];
+  static char** moved;  // never freed; named here so that no leak checker takes it for lost after a setenv
+  moved = copy;
   std::copy_n(environ, n, copy);
   copy[n] = nullptr;
-  environ = copy;
+  environ = moved;
 }
 
 }  // namespace godwit::base

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/pause.hpp"
 
 namespace godwit::runtime {
 
@@ -69,9 +70,16 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   // Returning re-executes the faulting instruction.
 }
 
-void on_expose(int) {
+void on_expose(int, siginfo_t*, void* context) {
   const int saved = errno;
-  sched::this_worker.on_expose_signal();
+#if defined(__x86_64__)
+  const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.fpregs;
+  const std::uint32_t control = registers != nullptr ? registers->mxcsr & 0xffc0u : base::float_control();
+#else
+  static_cast<void>(context);
+  const std::uint32_t control = base::float_control();
+#endif
+  sched::this_worker.on_expose_signal(control);
   errno = saved;
 }
 
@@ -93,13 +101,14 @@ void install_handlers(const fault_map& map) noexcept {
   for (const int s : {SIGSEGV, SIGBUS}) sigaction(s, &fault, nullptr);
 
   struct sigaction expose{};
-  expose.sa_handler = on_expose;
-  expose.sa_flags = SA_ONSTACK | SA_RESTART;
+  expose.sa_sigaction = on_expose;
+  expose.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&expose.sa_mask);
   sigaction(SIGURG, &expose, nullptr);
 
-  // The supervisor decides what an interrupt from the terminal means.
+  // These go to whole process groups (terminal, batch system); the supervisor decides what they mean.
   std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
 }
 

@@ -7,6 +7,7 @@
 #include <godwit/runtime.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -298,6 +299,15 @@ namespace detail {
 run_result run_workers(int argc, char** argv, const options& defaults, root_task& root) {
   if (godwit_hot_.workers != 0) base::fatal("run was called inside a run: use spawn or invoke there");
   run_result result;
+  static std::atomic<bool> busy{false};
+  if (busy.exchange(true)) {
+    result.status = base::status_failed;
+    result.message = "godwit: another thread of this process is inside run: one run at a time";
+    return result;
+  }
+  struct leave {
+    ~leave() { busy.store(false); }
+  } leave_at_end;
   try {
     return run_with(base::parse_options(argc, argv, defaults), root);
   } catch (const base::help_requested& help) {

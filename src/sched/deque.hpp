@@ -114,6 +114,8 @@ class deque_owner {
     GODWIT_ASSERT(t == b + 1, "top beyond the popped slot");
     left(*b);
     const popped result{false, b->record, b->sp};
+    slots_[0].sp = b->sp;  // the thread that pops is at the bottom now; it may still run user code
+    slots_[0].record = b->record;
     for (spawn_slot* s = slots_ + 1; s <= b; ++s) s->record = 0;  // they went with the stolen continuations
     reset();
     words_->lock.store(0, std::memory_order_release);

@@ -1,9 +1,10 @@
 // Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md, models/idle.pml.
 //
-// The words: status (owner; senders of mail) and run_words::idle, the number of idle workers.
-//   I1  a worker counts as idle only when its deque, ready queue and mailbox are empty; only running workers make work
-//   I2  a sender makes the receiver running before it puts mail
-//   I3  who brings the count to all workers looks once more for mail; none: nothing can ever happen again
+// The word: run_words::idle, the number of idle workers minus the letters on their way.
+//   I1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
+//       count, then take: it counts as running again before it touches any work. Only running workers make work
+//   I2  a letter is counted before it is sent, until it has been answered
+//   I3  who brings the count to the number of workers decides: nothing can ever happen again
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
 #include "sched/worker.hpp"
 
@@ -27,9 +28,6 @@ constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
 
-constexpr auto running = static_cast<std::uint64_t>(worker_status::running);
-constexpr auto idle = static_cast<std::uint64_t>(worker_status::idle);
-
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), op, value, timeout, nullptr, 0);
 }
@@ -50,7 +48,6 @@ void worker::wake_all() noexcept {
 /// Anything that an idle worker should become running for? Cost: two lines of every worker.
 bool worker::sees_work() noexcept {
   if (run_->shutdown.load(std::memory_order_acquire) != 0) hooks_.exit_worker();
-  if (words_->status.load(std::memory_order_relaxed) == running) return true;  // a sender said so
   if (words_->mailbox.load(std::memory_order_relaxed) != 0) return true;
   for (std::uint32_t v = 0; v < workers_; ++v) {
     const public_words* p = seg_->at(worker_no{v}, words_);
@@ -62,20 +59,14 @@ bool worker::sees_work() noexcept {
 
 void worker::become_running() noexcept {
   is_idle_ = false;
-  std::uint64_t expected = idle;
-  if (words_->status.compare_exchange_strong(expected, running)) run_->idle.fetch_sub(1);
+  run_->idle.fetch_sub(1);
 }
 
 void worker::become_idle() noexcept {
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
   if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
   is_idle_ = true;
-  words_->status.store(idle);  // I1
-  if (run_->idle.fetch_add(1) + 1 != workers_) return;
-  // I3. Everybody is idle, so nothing changes any more -- unless mail was sent to a worker that had become idle again.
-  for (std::uint32_t v = 0; v < workers_; ++v)
-    if (seg_->at(worker_no{v}, words_)->mailbox.load() != 0) return;
-  if (run_->idle.load() != workers_) return;
+  if (run_->idle.fetch_add(1) + 1 != workers_) return;  // I3
   if (run_->root_done.load(std::memory_order_acquire) == 0) report_deadlock();
   run_->shutdown.store(1, std::memory_order_release);
   wake_all();

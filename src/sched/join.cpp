@@ -90,7 +90,7 @@ void worker::detach(ref r) noexcept {
 }
 
 /// The last consumer goes. True: the child is not done yet and will free the record.
-bool worker::abandon(ref r) noexcept {
+bool worker::abandon(ref r) noexcept {  // J4: from "nobody came" only
   std::uint64_t state = state_none;
   if (at<record>(r)->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
                                                    std::memory_order_acquire))
@@ -206,12 +206,7 @@ void worker::suspend(std::uintptr_t sp, ref waiting_for, detail::place where) no
     for (;;) {
       if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
         heap_.free(im);
-        if (parent_here) {
-          godwit_hot_.bottom = b + 1;
-        } else {
-          deque_.sentinel().sp = top;
-          deque_.sentinel().record = own;
-        }
+        if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
         announce_region();
         godwit_hot_.in_runtime = 0;
         godwit_ctx_resume_suspended(sp, 0);

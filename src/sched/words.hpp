@@ -17,8 +17,6 @@ using transport::ref;
 using transport::word;
 using transport::worker_no;
 
-enum class worker_status : std::uint64_t { running, idle };
-
 /// One per worker.
 struct public_words {
   // Deque; docs/protocols/deque.md. One line: a thief's look costs one transfer.
@@ -32,9 +30,8 @@ struct public_words {
   word ready_head;              ///< ref of an image. W/R under ready_lock
   word ready_tail;
 
-  // Idleness; docs/protocols/idle.md.
-  alignas(64) word status;  ///< worker_status. W owner; senders of mail set it to running
-  word mailbox;             ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
+  // docs/protocols/idle.md.
+  alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
 
   alignas(64) word live;    ///< offset of the first object of the owner's heap, for reports. W owner
   word pid;                 ///< process id. W owner once, R workers that send the expose signal
@@ -43,7 +40,7 @@ struct public_words {
 
 /// One per run, in worker 0's segment.
 struct run_words {
-  alignas(64) word idle;         ///< number of idle workers. W all
+  alignas(64) word idle;         ///< number of idle workers minus letters on their way. W all
   alignas(64) word root_record;  ///< join record of the root thread. W worker 0 once
   word root_done;                ///< W the worker that ends the root thread
   word shutdown;                 ///< W the worker that finds everything done

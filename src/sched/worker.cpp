@@ -202,8 +202,7 @@ void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
   }
 }
 
-void worker::expose(spawn_slot* end) noexcept {
-  const std::uint32_t control = base::float_control();
+void worker::expose(spawn_slot* end, std::uint32_t control) noexcept {
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();
     at<record>(s.record)->float_control = control;
@@ -224,15 +223,16 @@ void worker::spawn_point() noexcept {
   }
   spawn_slot* end = deque_.next_split();
   if (end == godwit_hot_.split) return;
+  const section inside;  // from here on: a half-encoded frame must not become public by signal
   if (godwit_hot_.pending != nullptr) encode_pending(end[-1].sp, region_high_);
-  const section inside;
   end = deque_.next_split();
   if (end == godwit_hot_.split) return;  // the signal was faster
-  expose(end);
+  expose(end, base::float_control());
   wake_one();
 }
 
-void worker::on_expose_signal() noexcept {
+/// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
+void worker::on_expose_signal(std::uint32_t float_control) noexcept {
   if (godwit_hot_.in_runtime != 0 || godwit_hot_.pending != nullptr || force_mode_ != 0) {
     godwit_hot_.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
     return;
@@ -240,7 +240,7 @@ void worker::on_expose_signal() noexcept {
   godwit_hot_.in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (spawn_slot* end = deque_.next_split(); end != godwit_hot_.split) {
-    expose(end);
+    expose(end, float_control);
     ++words_->stats.signals;
     wake_one();
   }
@@ -256,9 +256,9 @@ void worker::force(bool children) noexcept {
     yield_thread();
     return;
   }
-  encode_pending(deque_.sentinel().sp == 0 ? 0 : region_low_, region_high_);
   const section inside;
-  if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom);
+  encode_pending(region_low_, region_high_);
+  if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom, base::float_control());
   for (;;) {
     ref r = 0;
     const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
@@ -317,6 +317,7 @@ void worker::serve_mailbox() noexcept {
     const section inside;
     free_object(m);
     finish_record(done);
+    run_->idle.fetch_add(1);  // I2: cannot be the last to count, this worker runs
     m = next;
   }
 }
@@ -327,12 +328,8 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
   m->done = done;
   m->call = call;
   std::memcpy(static_cast<void*>(m + 1), closure, bytes);
-  public_words* theirs = seg_->at(to, words_);
-  // I2: make the receiver count as running before it has mail, or the run could end with the mail unread.
-  std::uint64_t idle = static_cast<std::uint64_t>(worker_status::idle);
-  if (theirs->status.compare_exchange_strong(idle, static_cast<std::uint64_t>(worker_status::running)))
-    run_->idle.fetch_sub(1);
-  std::uint64_t head = theirs->mailbox.load(std::memory_order_relaxed);
+  run_->idle.fetch_sub(1);  // I2: a letter on its way counts like a running worker
+  std::uint64_t head = seg_->at(to, words_)->mailbox.load(std::memory_order_relaxed);
   do m->next = head;
   while (!seg_->remote_compare_exchange(to, &words_->mailbox, head, ref_of(m)));
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());

@@ -56,7 +56,7 @@ class worker {
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure, std::size_t bytes) noexcept;
 
   /// From the expose signal's handler.
-  void on_expose_signal() noexcept;
+  void on_expose_signal(std::uint32_t float_control) noexcept;
 
   /// The thread that just ended: pop its entry and complete what is to complete.
   void end_of_root_thread() noexcept;
@@ -96,7 +96,7 @@ class worker {
   bool try_steal(worker_no victim) noexcept;  // does not come back if it got something
   void resume_image(ref r) noexcept;          // does not come back
   void enter_thread(std::uint64_t top, ref own_record) noexcept;
-  void expose(spawn_slot* end) noexcept;
+  void expose(spawn_slot* end, std::uint32_t float_control) noexcept;
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
   void force(bool children) noexcept;
   void serve_mailbox() noexcept;
@@ -130,7 +130,6 @@ class worker {
   void wake_one() noexcept;
   void wake_all() noexcept;
   [[noreturn]] void report_deadlock() noexcept;
-  word* idle_word() noexcept { return &run_->idle; }
 
   transport::shm::segment* seg_ = nullptr;
   worker_no me_{};

@@ -25,6 +25,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -263,23 +264,24 @@ TEST(migration, floating_point_values_live_across_spawns) {
 }
 
 // Rounding set before run holds in all workers; set in a thread it goes with the thread.
-[[gnu::noinline]] double third() {
-  volatile double one = 1, three = 3;
-  return one / three;
+// A third rounds down to the nearest, a tenth up: together they tell all modes apart.
+[[gnu::noinline]] std::pair<double, double> quotients() {
+  volatile double one = 1, three = 3, ten = 10;
+  return {one / three, one / ten};
 }
 TEST(migration, rounding_mode_from_before_run) {
-  const double nearest = third();
+  const auto nearest = quotients();
   std::fesetround(FE_UPWARD);
-  const double up = third();
+  const auto up = quotients();
   for_each_migration([up](const gw::options& o) {
     EXPECT_EQ(gw::run<int>(
                   [up] {
                     gw::on_each_worker([] {});
-                    int bad = third() != up;
+                    int bad = quotients() != up;
                     for (int i = 0; i < 20; ++i) {
                       elsewhere();
-                      auto f = gw::spawn([up] { return third() != up; });
-                      bad += f.join() + (third() != up);
+                      auto f = gw::spawn([up] { return quotients() != up; });
+                      bad += f.join() + (quotients() != up);
                     }
                     return bad;
                   },
@@ -299,10 +301,10 @@ TEST(migration, rounding_mode_set_in_a_thread_goes_with_it) {
                     int bad = 0;
                     for (const int mode : {FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST}) {
                       std::fesetround(mode);
-                      const double here = third();
+                      const auto here = quotients();
                       for (int i = 0; i < 10; ++i) {
                         elsewhere();
-                        bad += third() != here;
+                        bad += quotients() != here;
                       }
                     }
                     return bad;
@@ -321,11 +323,11 @@ TEST(migration, rounding_mode_of_the_other_unit_goes_with_the_thread) {
                     int bad = 0;
                     for (const int mode : {FE_DOWNWARD, FE_UPWARD, FE_TONEAREST}) {
                       std::fesetround(mode);
-                      volatile long double one = 1, three = 3;
-                      const long double here = one / three;
+                      volatile long double one = 1, three = 3, ten = 10;
+                      const long double here = one / three + one / ten;
                       for (int i = 0; i < 10; ++i) {
                         elsewhere();
-                        bad += (std::fegetround() != mode) + (one / three != here);
+                        bad += (std::fegetround() != mode) + (one / three + one / ten != here);
                       }
                     }
                     return bad;
@@ -340,7 +342,7 @@ TEST(migration, rounding_mode_of_a_waiting_child_stays_its_own) {
   support::for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(gw::run<int>(
                   [] {
-                    const double nearest = third();
+                    const auto nearest = quotients();
                     int bad = 0;
                     for (int i = 0; i < 10; ++i) {
                       auto f = gw::spawn([] {
@@ -349,9 +351,9 @@ TEST(migration, rounding_mode_of_a_waiting_child_stays_its_own) {
                         leaf(1);
                         std::fesetround(FE_TONEAREST);
                       });
-                      bad += third() != nearest;
+                      bad += quotients() != nearest;
                       f.join();
-                      bad += third() != nearest;
+                      bad += quotients() != nearest;
                     }
                     return bad;
                   },

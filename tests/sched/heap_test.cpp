@@ -1,0 +1,203 @@
+// Tests of the shared heap: sizes, reuse, frees by others, local collection, the live list, and a heap that is full.
+// test: timeout=60 tsan
+#include "sched/heap.hpp"
+
+#include "base/pause.hpp"
+#include "support/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <sys/mman.h>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace godwit::sched;
+using godwit::base::small_random;
+
+/// A heap on shared memory, as in a segment: pages of large objects are given back to the system.
+struct heap_fixture {
+  static constexpr std::size_t head = 4096;
+  std::size_t bytes;
+  std::byte* base;
+  word live{0};
+  heap h;
+  explicit heap_fixture(std::size_t n = 64 << 20) : bytes(n) {
+    base = static_cast<std::byte*>(
+        mmap(nullptr, head + n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    h.init(base, base + head, n, &live);
+  }
+  ~heap_fixture() { munmap(base, head + bytes); }
+  heap_fixture(const heap_fixture&) = delete;
+  int live_objects() const {
+    int n = 0;
+    for (std::uint64_t i = live.load(); i != 0; i = reinterpret_cast<const object*>(base + i)->next) ++n;
+    return n;
+  }
+};
+
+void fill(object* o, std::size_t bytes, int with) { std::memset(static_cast<void*>(o + 1), with, bytes - sizeof(object)); }
+bool holds(const object* o, std::size_t bytes, int what) {
+  const auto* p = reinterpret_cast<const unsigned char*>(o + 1);
+  for (std::size_t i = 0; i < bytes - sizeof(object); ++i)
+    if (p[i] != static_cast<unsigned char>(what)) return false;
+  return true;
+}
+
+TEST(heap, sizes_of_all_classes_hold_what_was_asked_for) {
+  for (std::size_t bytes = sizeof(object); bytes < 200'000; bytes += bytes < 3000 ? 1 : bytes / 50) {
+    heap_fixture f(1 << 20);
+    object* o = f.h.allocate(object_kind::bytes, bytes);
+    object* behind = f.h.allocate(object_kind::record, 64);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(o) % heap::grain, 0u);
+    const auto room = static_cast<std::size_t>(reinterpret_cast<std::byte*>(behind) - reinterpret_cast<std::byte*>(o));
+    ASSERT_GE(room, bytes);
+    ASSERT_LE(room, bytes + bytes / 4 + 64) << "at most a quarter is wasted";
+    EXPECT_EQ(f.h.used_bytes(), room + 64);
+    EXPECT_EQ(o->kind, object_kind::bytes);
+    f.h.check_invariants();
+  }
+}
+
+TEST(heap, freed_memory_is_used_again) {
+  heap_fixture f(1 << 20);
+  object* a = f.h.allocate(object_kind::bytes, 1000);
+  object* b = f.h.allocate(object_kind::bytes, 1000);
+  EXPECT_EQ(f.live_objects(), 2);
+  f.h.free(a);
+  EXPECT_EQ(f.live_objects(), 1);
+  EXPECT_EQ(f.h.allocate(object_kind::record, 1000), a);
+  f.h.free(b);
+  f.h.free(a);
+  EXPECT_EQ(f.h.used_bytes(), 0u);
+  EXPECT_EQ(f.live.load(), 0u);
+  EXPECT_GE(f.h.high_bytes(), 2000u);
+  f.h.check_invariants();
+}
+
+TEST(heap, frees_by_others_wait_for_a_collection) {
+  heap_fixture f;
+  std::vector<object*> all;
+  for (int i = 0; i < 100; ++i) all.push_back(f.h.allocate(object_kind::record, 128));
+  for (int i = 0; i < 100; i += 2) all[i]->freed.store(1, std::memory_order_release);
+  EXPECT_EQ(f.live_objects(), 100);
+  f.h.collect();
+  EXPECT_EQ(f.live_objects(), 50);
+  EXPECT_EQ(f.h.used_bytes(), 50u * 128);
+  f.h.check_invariants();
+}
+
+TEST(heap, collects_by_itself_when_much_is_in_use) {
+  heap_fixture f(4 << 20);
+  for (int i = 0; i < 100'000; ++i) {
+    object* o = f.h.allocate(object_kind::record, 128);
+    o->freed.store(1, std::memory_order_release);  // somebody else was done with it at once
+  }
+  EXPECT_LT(f.h.high_bytes(), std::size_t{4} << 20);
+  f.h.check_invariants();
+}
+
+TEST(heap, large_objects_come_and_go) {
+  heap_fixture f(256 << 20);
+  for (int round = 0; round < 50; ++round) {
+    const std::size_t bytes = (std::size_t{1} << 20) + static_cast<std::size_t>(round) * 50'000;
+    object* o = f.h.allocate(object_kind::image, bytes);
+    fill(o, bytes, round);
+    ASSERT_TRUE(holds(o, bytes, round));
+    f.h.free(o);
+    f.h.check_invariants();
+  }
+  EXPECT_EQ(f.h.used_bytes(), 0u);
+}
+
+TEST(heap, random_life_with_contents) {
+  heap_fixture f(128 << 20);
+  struct one {
+    object* o;
+    std::size_t bytes;
+    int mark;
+  };
+  std::vector<one> live;
+  small_random r(3);
+  for (int step = 0; step < 60'000; ++step) {
+    if (live.size() < 200 || r.below(2) == 0) {
+      const std::size_t bytes = sizeof(object) + r.below(r.below(50) == 0 ? 100'000 : 3000);
+      const int mark = static_cast<int>(r.below(256));
+      object* o = f.h.allocate(object_kind::bytes, bytes);
+      fill(o, bytes, mark);
+      live.push_back({o, bytes, mark});
+    }
+    while (live.size() > 300 || (!live.empty() && r.below(3) == 0)) {
+      const std::size_t i = r.below(static_cast<std::uint32_t>(live.size()));
+      ASSERT_TRUE(holds(live[i].o, live[i].bytes, live[i].mark)) << step;
+      if (r.below(2) == 0)
+        f.h.free(live[i].o);
+      else
+        live[i].o->freed.store(1, std::memory_order_release);
+      live[i] = live.back();
+      live.pop_back();
+    }
+    if (step % 1000 == 0) f.h.check_invariants();
+  }
+  f.h.collect();
+  EXPECT_EQ(f.live_objects(), static_cast<int>(live.size()));
+  f.h.check_invariants();
+}
+
+// The owner allocates and writes; another thread reads and frees: what a migrated consumer does.
+TEST(heap, owner_and_remote_free_at_the_same_time) {
+  heap_fixture f(32 << 20);
+  constexpr std::size_t ring = 64;
+  std::atomic<object*> passed[ring] = {};
+  std::atomic<int> bad{0};
+  constexpr int total = 100'000;
+  std::thread other([&] {
+    for (int i = 0; i < total; ++i) {
+      std::atomic<object*>& place = passed[i % ring];
+      object* o = nullptr;
+      while ((o = place.exchange(nullptr, std::memory_order_acquire)) == nullptr) std::this_thread::yield();
+      int value = 0;
+      std::memcpy(&value, o + 1, sizeof value);
+      bad += value != i;
+      o->freed.store(1, std::memory_order_release);
+    }
+  });
+  for (int i = 0; i < total; ++i) {
+    object* o = f.h.allocate(object_kind::bytes, 64 + static_cast<std::size_t>(i % 7) * 100);
+    std::memcpy(static_cast<void*>(o + 1), &i, sizeof i);
+    std::atomic<object*>& place = passed[i % ring];
+    while (place.load(std::memory_order_relaxed) != nullptr) std::this_thread::yield();
+    place.store(o, std::memory_order_release);
+  }
+  other.join();
+  EXPECT_EQ(bad.load(), 0);
+  f.h.collect();
+  EXPECT_EQ(f.h.used_bytes(), 0u);
+  f.h.check_invariants();
+}
+
+TEST(heap, that_is_full_ends_with_a_message) {
+  const auto child = support::run_child([] {
+    heap_fixture f(1 << 20);
+    for (;;) f.h.allocate(object_kind::image, 10'000);
+    return 0;
+  });
+  EXPECT_EQ(child.status, 70) << show(child);
+  EXPECT_EQ(child.err_lines(), 1) << show(child);
+  EXPECT_TRUE(child.err_has("--godwit-heap-bytes")) << show(child);
+}
+
+// Many small objects, all freed, then one large: memory of one class does not serve another.
+TEST(heap, a_full_heap_collects_before_it_gives_up) {
+  heap_fixture f(1 << 20);
+  std::vector<object*> all;
+  for (int i = 0; i < 60; ++i) all.push_back(f.h.allocate(object_kind::bytes, 16'000));
+  for (object* o : all) o->freed.store(1, std::memory_order_release);
+  for (int i = 0; i < 60; ++i) EXPECT_NE(f.h.allocate(object_kind::bytes, 16'000), nullptr);
+  f.h.check_invariants();
+}
+
+}  // namespace

@@ -1,0 +1,83 @@
+// Tests of stacks that do not migrate, of the inherited stack's protection, and of heap windows.
+// test: timeout=60
+#include "stack/stack.hpp"
+
+#include "support/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+namespace {
+
+namespace stack = godwit::stack;
+
+TEST(stack, private_memory_has_a_guard_below) {
+  std::byte* low = nullptr;
+  std::byte* high = stack::map_private(100'000 / 4096 * 4096, &low);
+  EXPECT_EQ(high - low, 100'000 / 4096 * 4096);
+  std::memset(low, 1, static_cast<std::size_t>(high - low));
+  const auto child = support::run_child([&] {
+    std::signal(SIGSEGV, SIG_DFL);
+    *reinterpret_cast<volatile char*>(low - 1) = 1;
+    return 0;
+  });
+  EXPECT_EQ(child.status, 128 + SIGSEGV) << show(child);
+}
+
+int child_marker_;
+
+TEST(stack, the_system_stack_holds_our_locals) {
+  int local = 0;
+  const stack::range r = stack::system_stack();
+  EXPECT_TRUE(r.holds(reinterpret_cast<std::uintptr_t>(&local)));
+  EXPECT_FALSE(r.holds(r.high));
+  EXPECT_FALSE(r.holds(reinterpret_cast<std::uintptr_t>(&child_marker_)));
+}
+
+
+TEST(stack, of_a_pthread_is_not_protected) {
+  stack::range r{1, 2};
+  std::thread([&] { r = stack::system_stack(); }).join();
+  EXPECT_EQ(r.high, 0u) << "its thread-local data lies there as well";
+}
+
+TEST(stack, a_heap_window_holds_what_is_allocated_after_it) {
+  const auto child = support::run_child([] {
+    const auto before = std::make_unique<int>(7);
+    const stack::range two = stack::own_heap_window(2, 4);
+    if (two.high == 0) return 50;  // cannot be done here
+    bool inside = true;
+    for (std::size_t n = 16; n < (16u << 20); n *= 2) {
+      void* p = std::malloc(n);
+      inside = inside && two.holds(reinterpret_cast<std::uintptr_t>(p));
+      std::memset(p, 1, n);
+      std::free(p);
+    }
+    return inside && *before == 7 ? 0 : 1;
+  });
+  if (child.status == 50) GTEST_SKIP() << "no heap windows in this build";
+  EXPECT_EQ(child.status, 0) << show(child);
+}
+
+TEST(stack, heap_windows_of_different_workers_do_not_meet) {
+  const auto window = [](std::uint32_t number) {
+    const auto child = support::run_child([number] {
+      const stack::range r = stack::own_heap_window(number, 3);
+      std::printf("%zx %zx", static_cast<std::size_t>(r.low), static_cast<std::size_t>(r.high));
+      return 0;
+    });
+    stack::range r;
+    EXPECT_EQ(std::sscanf(child.out.c_str(), "%zx %zx", &r.low, &r.high), 2) << show(child);
+    return r;
+  };
+  const stack::range a = window(0), b = window(1), c = window(2);
+  if (a.high == 0) GTEST_SKIP() << "no heap windows in this build";
+  EXPECT_LE(a.high, b.low);
+  EXPECT_LE(b.high, c.low);
+}
+
+}  // namespace
