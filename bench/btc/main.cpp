@@ -1,10 +1,9 @@
 // btc: binary task creation, BTC(depth, iter).
 
-#include "btc.hpp"
+#include <cstdio>
 
 #include "../common/godwit_run.hpp"
-
-#include <cstdio>
+#include "btc.hpp"
 
 namespace {
 
@@ -18,7 +17,8 @@ void compare(bench::program& program, int depth, int iter) {
                       }});
   for (const unsigned w : program.workers())
     variants.push_back({"godwit", w, [=] {
-                          auto [got, one] = bench::run_godwit(w, [=] { return btc::spawn_join(depth, iter); });
+                          auto [got, one] =
+                              bench::run_godwit(w, [=] { return btc::spawn_join(depth, iter); });
                           one.correct = got == expected;
                           return one;
                         }});
@@ -40,8 +40,8 @@ void compare(bench::program& program, int depth, int iter) {
                    "median over the rounds of (1 worker - serial) / tasks");
     const unsigned most = program.most_workers();
     if (const auto* many = bench::find(all, "godwit", most); many != nullptr && most > 1) {
-      program.figure(key + ".speed_up", std::to_string(most) + " workers", bench::paired_ratio(one, many), "x",
-                     "median over the rounds of time on 1 worker / time on " + std::to_string(most));
+      program.figure(key + ".speed_up", std::to_string(most) + " workers", bench::paired_ratio(one, many),
+                     "x", "median over the rounds of time on 1 worker / time on " + std::to_string(most));
       program.figure(key + ".stack_high_bytes", "stack region touched",
                      static_cast<double>(many->counts.stack_high_bytes), "bytes",
                      "whole pages, the most of any worker in any round");
@@ -52,12 +52,14 @@ void compare(bench::program& program, int depth, int iter) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::program program("btc", "BTC(depth, iter): every task creates two children, iter times in sequence.", argc,
-                         argv);
+  bench::program program("btc", "BTC(depth, iter): every task creates two children, iter times in sequence.",
+                         argc, argv);
   int depth = 0, iter = 0;
-  program.app().add_option("--depth", depth, "Depth of the tree (default: 24 for iter 1, 12 for iter 2)")
+  program.app()
+      .add_option("--depth", depth, "Depth of the tree (default: 24 for iter 1, 12 for iter 2)")
       ->check(CLI::Range(1, 60));
-  program.app().add_option("--iter", iter, "Rounds of every task (default: 1 and 2, one after the other)")
+  program.app()
+      .add_option("--iter", iter, "Rounds of every task (default: 1 and 2, one after the other)")
       ->check(CLI::Range(1, 8));
   program.parse();
   const bool quick = program.options().quick;

@@ -22,7 +22,7 @@ std::uint64_t node(int depth, int iter) {
 
 std::uint64_t btc::openmp(int depth, int iter, unsigned workers) {
   std::uint64_t result = 0;
-#pragma omp parallel num_threads(static_cast<int>(workers))
+#pragma omp parallel num_threads(static_cast <int>(workers))
 #pragma omp single
   result = node(depth, iter);
   return result;

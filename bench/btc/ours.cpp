@@ -1,8 +1,8 @@
 // BTC in godwit.
 
-#include "btc.hpp"
-
 #include <godwit/godwit.hpp>
+
+#include "btc.hpp"
 
 [[gnu::noinline]] std::uint64_t btc::spawn_join(int depth, int iter) {
   if (depth == 0) return 1;

@@ -1,15 +1,14 @@
 // How a godwit run is timed: inside the root thread for the computation, outside for everything.
 #pragma once
 
-#include "clock.hpp"
-#include "harness.hpp"
-
-#include <godwit/godwit.hpp>
-
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <godwit/godwit.hpp>
 #include <utility>
+
+#include "clock.hpp"
+#include "harness.hpp"
 
 namespace bench {
 
@@ -59,7 +58,8 @@ auto run_godwit(unsigned workers, const F& root) -> std::pair<std::invoke_result
   sample s;
   s.total_seconds = static_cast<double>(now_ns() - before) * 1e-9;
   s.seconds = static_cast<double>(r.ns) * 1e-9;
-  s.cpu_seconds = workers == 1 ? static_cast<double>(r.cpu_ns) * 1e-9 : children_cpu_seconds() - children_before;
+  s.cpu_seconds =
+      workers == 1 ? static_cast<double>(r.cpu_ns) * 1e-9 : children_cpu_seconds() - children_before;
   s.scheduled = true;
   s.counts = last_counts();
   return {r.value, s};

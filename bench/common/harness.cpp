@@ -2,8 +2,6 @@
 
 #include "harness.hpp"
 
-#include "godwit_run.hpp"
-
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,6 +12,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+
+#include "godwit_run.hpp"
 
 namespace bench {
 
@@ -61,7 +61,9 @@ double median_of_ratios(const series* a, const series* b, double sample::*time) 
 }  // namespace
 
 double paired_ratio(const series* a, const series* b) { return median_of_ratios(a, b, &sample::seconds); }
-double paired_cpu_ratio(const series* a, const series* b) { return median_of_ratios(a, b, &sample::cpu_seconds); }
+double paired_cpu_ratio(const series* a, const series* b) {
+  return median_of_ratios(a, b, &sample::cpu_seconds);
+}
 
 void on_big_stack(const std::function<void()>& f) {
   constexpr std::size_t bytes = std::size_t{1} << 30;  // virtual until touched
@@ -91,14 +93,16 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
   std::vector<unsigned> counts = {1};
   if (p.most_workers() > 1) counts.push_back(p.most_workers());
   for (const unsigned w : counts)
-    to.push_back({name, w, [=] {
+    to.push_back({name, w,
+                  [=] {
                     const auto [ok, timing] = run_plain([&] { return compute(w); });
                     sample s = timing;
                     s.correct = ok;
                     // Pools of idle threads spin for a moment; the next variant shall not feel it.
                     std::this_thread::sleep_for(std::chrono::milliseconds(10));
                     return s;
-                  }, true});
+                  },
+                  true});
 }
 
 namespace {
@@ -131,15 +135,21 @@ program::program(std::string name, std::string description, int argc, char** arg
   godwit::take_options(argc_, argv_);
   app_.set_help_flag("-h,--help", "Show this and exit");
   app_.add_option("--reps", options_.reps, "Repetitions of every variant")
-      ->check(CLI::Range(1, 10000))->capture_default_str();
-  app_.add_option("--workers", options_.workers, "Worker counts, such as 1,2 (default: 1 and all usable CPUs)")
-      ->delimiter(',')->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app_.add_option("--workers", options_.workers,
+                  "Worker counts, such as 1,2 (default: 1 and all usable CPUs)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
   app_.add_flag("--quick", options_.quick, "A smaller problem and fewer repetitions");
   app_.add_option("--json", options_.json, "Write the results to this file (- is standard output)");
   app_.add_option("--peers", options_.peers, "Other runtimes to run: tbb,openmp or none")
-      ->delimiter(',')->check(CLI::IsMember({"tbb", "openmp", "none"}))->capture_default_str();
+      ->delimiter(',')
+      ->check(CLI::IsMember({"tbb", "openmp", "none"}))
+      ->capture_default_str();
   app_.add_option("--peer-reps", options_.peer_reps, "Peers take part in this many rounds (they can be slow)")
-      ->check(CLI::Range(1, 10000))->capture_default_str();
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
   app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
 }
 
@@ -160,8 +170,9 @@ void program::parse() {
     godwit::options o;
     o.workers = 1;
     if (godwit::resolve_options(o).workers != 1)
-      usage_error(name_ + ": this benchmark sets the number of workers itself: use --workers instead of "
-                          "--godwit-workers or GODWIT_WORKERS");
+      usage_error(name_ +
+                  ": this benchmark sets the number of workers itself: use --workers instead of "
+                  "--godwit-workers or GODWIT_WORKERS");
     workers_ = options_.workers;
     if (workers_.empty()) {
       const unsigned usable = godwit::run<unsigned>([] { return godwit::worker_count(); });
@@ -177,13 +188,16 @@ void program::parse() {
   json_["repetitions"] = options_.reps;
   json_["definitions"] = {
       {"interleaved", "round i runs every variant once; rounds follow one another"},
-      {"median_s", "median over the rounds of the computation's time; in a godwit run from root's start to its end"},
+      {"median_s",
+       "median over the rounds of the computation's time; in a godwit run from root's start to its end"},
       {"total_median_s", "the same with starting and stopping the workers"},
       {"over_reference", "median over the rounds of (time / time of the reference in the same round)"},
-      {"cpu_median_s", "CPU time: of the computation; on several workers the sum over all, start and end included"},
+      {"cpu_median_s",
+       "CPU time: of the computation; on several workers the sum over all, start and end included"},
       {"cpu_over_reference", "the same ratio of CPU times: what can be compared on a busy machine"},
       {"foreign_cpus", "CPUs that other programs kept busy meanwhile, on average"},
-      {"counts", "medians over the rounds of sums over the workers; stack_high_bytes: the most of any worker"}};
+      {"counts",
+       "medians over the rounds of sums over the workers; stack_high_bytes: the most of any worker"}};
 }
 
 unsigned program::most_workers() const { return *std::max_element(workers_.begin(), workers_.end()); }
@@ -206,7 +220,8 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
                      variants[i].name.c_str(), variants[i].workers);
       all[i].samples.push_back(variants[i].run());
       if (!all[i].samples.back().correct)
-        wrong("wrong result: " + variants[i].name + " on " + std::to_string(variants[i].workers) + " workers");
+        wrong("wrong result: " + variants[i].name + " on " + std::to_string(variants[i].workers) +
+              " workers");
     }
   }
   if (isatty(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
@@ -225,7 +240,8 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
     s.over_reference = paired_ratio(&s, &all.front());
     s.cpu_over_reference = paired_cpu_ratio(&s, &all.front());
     const auto count = [&](auto scheduler_counts::*member, double q) {
-      return static_cast<std::uint64_t>(std::llround(quantile(of([=](const sample& x) { return x.counts.*member; }), q)));
+      return static_cast<std::uint64_t>(
+          std::llround(quantile(of([=](const sample& x) { return x.counts.*member; }), q)));
     };
     s.counts.steals = count(&scheduler_counts::steals, 0.5);
     s.counts.suspends = count(&scheduler_counts::suspends, 0.5);
@@ -238,8 +254,8 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
 void program::show(const std::string& title, const ordered_json& parameters, const std::vector<series>& all) {
   std::FILE* const to = out();
   std::fprintf(to, "%s\n", title.c_str());
-  std::fprintf(to, "  %-18s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s", "min s",
-               "total s", "CPU s", "/ref", "CPU/ref", "speed-up", "steals", "suspends", "stack");
+  std::fprintf(to, "  %-18s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s",
+               "min s", "total s", "CPU s", "/ref", "CPU/ref", "speed-up", "steals", "suspends", "stack");
   ordered_json rows = ordered_json::array();
   for (const auto& s : all) {
     ordered_json row;
@@ -253,8 +269,8 @@ void program::show(const std::string& title, const ordered_json& parameters, con
     }
     const std::string workers = s.workers == 0 ? "-" : std::to_string(s.workers);
     std::fprintf(to, "  %-18s %7s %9.4f %9.4f %9.4f %9.4f %8.3f %8.3f %8.3f", s.name.c_str(), workers.c_str(),
-                 s.median_s, s.min_s, s.total_median_s, s.cpu_median_s, s.over_reference, s.cpu_over_reference,
-                 1 / s.over_reference);
+                 s.median_s, s.min_s, s.total_median_s, s.cpu_median_s, s.over_reference,
+                 s.cpu_over_reference, 1 / s.over_reference);
     row["median_s"] = s.median_s;
     row["min_s"] = s.min_s;
     row["total_median_s"] = s.total_median_s;
@@ -266,15 +282,18 @@ void program::show(const std::string& title, const ordered_json& parameters, con
       std::fprintf(to, " %8llu %8llu %5llu KB", static_cast<unsigned long long>(s.counts.steals),
                    static_cast<unsigned long long>(s.counts.suspends),
                    static_cast<unsigned long long>(s.counts.stack_high_bytes / 1024));
-      row["counts"] = {{"steals", s.counts.steals}, {"suspends", s.counts.suspends},
-                       {"stolen_bytes", s.counts.stolen_bytes}, {"stack_high_bytes", s.counts.stack_high_bytes}};
+      row["counts"] = {{"steals", s.counts.steals},
+                       {"suspends", s.counts.suspends},
+                       {"stolen_bytes", s.counts.stolen_bytes},
+                       {"stack_high_bytes", s.counts.stack_high_bytes}};
     }
     std::fputc('\n', to);
     for (const auto& one : s.samples) row["seconds"].push_back(one.seconds);
     rows.push_back(row);
   }
-  std::fprintf(to, "  %d rounds, interleaved; /ref: median over the rounds of time / time of %s in the same round\n",
-               options_.reps, all.front().name.c_str());
+  std::fprintf(
+      to, "  %d rounds, interleaved; /ref: median over the rounds of time / time of %s in the same round\n",
+      options_.reps, all.front().name.c_str());
   json_["measurements"].push_back(
       {{"title", title}, {"reference", all.front().name}, {"parameters", parameters}, {"variants", rows}});
 }
@@ -295,8 +314,10 @@ int program::finish() {
   const double others = load_.cpus();
   json_["foreign_cpus"] = others;
   if (others > 0.1)
-    std::fprintf(out(), "  the machine is busy: other programs used %.1f CPUs meanwhile; figures of several workers "
-                        "mean little now, CPU/ref of one worker does\n", others);
+    std::fprintf(out(),
+                 "  the machine is busy: other programs used %.1f CPUs meanwhile; figures of several workers "
+                 "mean little now, CPU/ref of one worker does\n",
+                 others);
   json_["correct"] = status_ == 0;
   if (options_.json == "-") {
     std::printf("%s\n", json_.dump(2).c_str());

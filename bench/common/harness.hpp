@@ -8,10 +8,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -24,9 +23,9 @@ struct common_options {
   int reps = 5;
   std::vector<unsigned> workers;  ///< empty: 1 and all usable
   bool quick = false;
-  std::string json;               ///< file, "-" for standard output, empty: none
+  std::string json;  ///< file, "-" for standard output, empty: none
   std::vector<std::string> peers = {"tbb", "openmp"};
-  int peer_reps = 2;              ///< peers take part in the first rounds only: some are very slow here
+  int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
 
   bool wants_peer(const std::string& name) const;
 };
@@ -45,16 +44,16 @@ struct sample {
   double total_seconds = 0;  ///< with starting and stopping the workers
   double cpu_seconds = 0;    ///< CPU time: of the computation; on several workers of all of them, whole life
   bool correct = true;
-  bool scheduled = false;    ///< counts are there
+  bool scheduled = false;  ///< counts are there
   scheduler_counts counts;
 };
 
 /// One way to do the computation.
 struct variant {
-  std::string name;       ///< "serial", "godwit", "tbb", ...
-  unsigned workers = 0;   ///< 0: a plain program
+  std::string name;             ///< "serial", "godwit", "tbb", ...
+  unsigned workers = 0;         ///< 0: a plain program
   std::function<sample()> run;  ///< empty: not installed
-  bool peer = false;      ///< somebody else's runtime
+  bool peer = false;            ///< somebody else's runtime
 };
 
 /// All repetitions of one variant, and what follows from them.
@@ -65,8 +64,8 @@ struct series {
   std::vector<sample> samples;
   double median_s = 0, min_s = 0, total_median_s = 0, cpu_median_s = 0;
   double cpu_over_reference = 0;  ///< the same of CPU times: what remains comparable on a busy machine
-  double over_reference = 0;  ///< median over the rounds of time / reference's time in the same round
-  scheduler_counts counts;    ///< medians; stack_high_bytes: maximum
+  double over_reference = 0;      ///< median over the rounds of time / reference's time in the same round
+  scheduler_counts counts;        ///< medians; stack_high_bytes: maximum
 };
 
 double median(std::vector<double> values);
@@ -78,8 +77,8 @@ std::string grouped(std::uint64_t n);
 /// The CPU model, kernel, compiler, number of CPUs; neither host names nor paths.
 ordered_json machine();
 
-/// CPU seconds that the rest of the machine used, from construction on. Other programs on the same CPUs are what
-/// spoils figures most often, and nobody sees them in the figures.
+/// CPU seconds that the rest of the machine used, from construction on. Other programs on the same CPUs are
+/// what spoils figures most often, and nobody sees them in the figures.
 class foreign_load {
  public:
   foreign_load();

@@ -1,13 +1,13 @@
 // What machine this is, and how fast its counter runs. Neither host names nor paths: results are published.
 
-#include "godwit_run.hpp"
-
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <ctime>
 #include <fstream>
+
+#include "godwit_run.hpp"
 
 namespace bench {
 

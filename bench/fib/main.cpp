@@ -1,10 +1,9 @@
 // fib: the cost of spawn + join in a recursion that does nothing else.
 
-#include "fib.hpp"
+#include <cstdio>
 
 #include "../common/godwit_run.hpp"
-
-#include <cstdio>
+#include "fib.hpp"
 
 namespace {
 
@@ -26,6 +25,7 @@ bench::variant ours(const char* name, std::uint64_t (*f)(int), int n, unsigned w
 
 void figures(bench::program& program, const std::vector<bench::series>& all, int n) {
   const auto spawns = static_cast<double>(fib::spawns(n));
+  const std::string prefix = "n" + std::to_string(n) + ".";
   for (const std::string form : {"spawn+join", "invoke"}) {
     const auto* one = bench::find(all, form, 1);
     if (one == nullptr) continue;
@@ -33,44 +33,57 @@ void figures(bench::program& program, const std::vector<bench::series>& all, int
     for (std::size_t i = 0; i < one->samples.size(); ++i)
       ns.push_back((one->samples[i].seconds - all.front().samples[i].seconds) * 1e9 / spawns);
     const double each = bench::median(ns);
-    program.figure(form + ".ns", form, each, "ns",
-                   "median over the rounds of (1 worker - serial) / " + bench::grouped(fib::spawns(n)) + " spawns");
-    program.figure(form + ".ticks", form, each * program.json()["machine"]["counter_ticks_per_ns"].get<double>(),
-                   "ticks", "the same in ticks of the constant-rate counter");
-    program.figure(form + ".t1_over_serial", form + ", 1 worker / serial", one->over_reference, "",
+    program.figure(
+        prefix + form + ".ns", form, each, "ns",
+        "median over the rounds of (1 worker - serial) / " + bench::grouped(fib::spawns(n)) + " spawns");
+    program.figure(prefix + form + ".ticks", form,
+                   each * program.json()["machine"]["counter_ticks_per_ns"].get<double>(), "ticks",
+                   "the same in ticks of the constant-rate counter");
+    program.figure(prefix + form + ".t1_over_serial", form + ", 1 worker / serial", one->over_reference, "",
                    "median over the rounds");
     const unsigned most = program.most_workers();
     if (const auto* many = bench::find(all, form, most); many != nullptr && most > 1)
-      program.figure(form + ".speed_up", form + ", " + std::to_string(most) + " workers",
+      program.figure(prefix + form + ".speed_up", form + ", " + std::to_string(most) + " workers",
                      bench::paired_ratio(one, many), "x",
                      "median over the rounds of time on 1 worker / time on " + std::to_string(most));
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  bench::program program("fib", "fib(n) without a cutoff: the cost of spawn + join over plain calls.", argc, argv);
-  int n = 35;
-  auto* n_flag = program.app().add_option("-n", n, "Argument of fib")->check(CLI::Range(2, 60))->capture_default_str();
-  program.parse();
-  if (program.options().quick && n_flag->count() == 0) n = 30;
-  try {
-    std::vector<bench::variant> variants = {plain("serial", fib::calls, n),
-                                            plain("serial, inlined", fib::inlined, n)};
-    for (const unsigned w : program.workers()) {
-      variants.push_back(ours("spawn+join", fib::spawn_join, n, w));
-      variants.push_back(ours("invoke", fib::invoke, n, w));
-    }
+void compare(bench::program& program, int n) {
+  std::vector<bench::variant> variants = {plain("serial", fib::calls, n),
+                                          plain("serial, inlined", fib::inlined, n)};
+  for (const unsigned w : program.workers()) {
+    variants.push_back(ours("spawn+join", fib::spawn_join, n, w));
+    variants.push_back(ours("invoke", fib::invoke, n, w));
+  }
+  if (n <= 36) {  // minutes otherwise
     bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB,
                     [n](unsigned w) { return fib::tbb(n, w) == fib::value(n); });
     bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
                     [n](unsigned w) { return fib::openmp(n, w) == fib::value(n); });
-    const auto all = program.measure(variants);
-    program.show("fib(" + std::to_string(n) + "): " + bench::grouped(fib::nodes(n)) + " nodes, " +
-                     bench::grouped(fib::spawns(n)) + " spawns",
-                 {{"n", n}, {"nodes", fib::nodes(n)}, {"spawns", fib::spawns(n)}}, all);
-    figures(program, all, n);
+  }
+  const auto all = program.measure(variants);
+  program.show("fib(" + std::to_string(n) + "): " + bench::grouped(fib::nodes(n)) + " nodes, " +
+                   bench::grouped(fib::spawns(n)) + " spawns",
+               {{"n", n}, {"nodes", fib::nodes(n)}, {"spawns", fib::spawns(n)}}, all);
+  figures(program, all, n);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::program program("fib", "fib(n) without a cutoff: the cost of spawn + join over plain calls.", argc,
+                         argv);
+  std::vector<int> arguments;
+  program.app()
+      .add_option("-n", arguments, "Arguments of fib (default 35,40; with --quick 35); peers run up to 36")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 60));
+  program.parse();
+  if (arguments.empty())
+    arguments = program.options().quick ? std::vector<int>{35} : std::vector<int>{35, 40};
+  try {
+    for (const int n : arguments) compare(program, n);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "fib: %s\n", e.what());
     return 1;

@@ -17,7 +17,7 @@ std::uint64_t node(int n) {
 
 std::uint64_t fib::openmp(int n, unsigned workers) {
   std::uint64_t result = 0;
-#pragma omp parallel num_threads(static_cast<int>(workers))
+#pragma omp parallel num_threads(static_cast <int>(workers))
 #pragma omp single
   result = node(n);
   return result;

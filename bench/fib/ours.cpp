@@ -1,8 +1,9 @@
-// fib in godwit. Not inlined into themselves, like the reference: then time / reference compares spawn with call.
-
-#include "fib.hpp"
+// fib in godwit. Not inlined into themselves, like the reference: then time / reference compares spawn with
+// call.
 
 #include <godwit/godwit.hpp>
+
+#include "fib.hpp"
 
 [[gnu::noinline]] std::uint64_t fib::spawn_join(int n) {
   if (n < 2) return static_cast<std::uint64_t>(n);

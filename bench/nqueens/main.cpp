@@ -1,10 +1,9 @@
 // nqueens: all solutions of the n queens problem, a task per safe place.
 
-#include "nqueens.hpp"
+#include <cstdio>
 
 #include "../common/godwit_run.hpp"
-
-#include <cstdio>
+#include "nqueens.hpp"
 
 namespace {
 
@@ -31,7 +30,8 @@ void compare(bench::program& program, int n) {
                {{"n", n}, {"solutions", expected}}, all);
   const std::string key = "n" + std::to_string(n);
   if (const auto* one = bench::find(all, "godwit", 1)) {
-    program.figure(key + ".t1_over_serial", "1 worker / serial", one->over_reference, "", "median over the rounds");
+    program.figure(key + ".t1_over_serial", "1 worker / serial", one->over_reference, "",
+                   "median over the rounds");
     program.figure(key + ".t1_over_serial_cpu", "the same in CPU time", one->cpu_over_reference, "",
                    "median over the rounds");
   }
@@ -48,9 +48,12 @@ void compare(bench::program& program, int n) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::program program("nqueens", "All solutions of the n queens problem, a task per safe place.", argc, argv);
+  bench::program program("nqueens", "All solutions of the n queens problem, a task per safe place.", argc,
+                         argv);
   std::vector<int> sizes;
-  program.app().add_option("-n", sizes, "Board sizes (default 12,13; with --quick 11)")->delimiter(',')
+  program.app()
+      .add_option("-n", sizes, "Board sizes (default 12,13; with --quick 11)")
+      ->delimiter(',')
       ->check(CLI::Range(1, nqueens::most));
   program.parse();
   if (sizes.empty()) sizes = program.options().quick ? std::vector<int>{11} : std::vector<int>{12, 13};

@@ -39,6 +39,7 @@ std::uint64_t openmp(int n, unsigned workers);
 
 /// Known numbers of solutions.
 inline constexpr std::array<std::uint64_t, most + 1> solutions = {
-    1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512, 95815104, 666090624};
+    1,   1,    0,     0,     2,      10,      4,        40,       92,       352,
+    724, 2680, 14200, 73712, 365596, 2279184, 14772512, 95815104, 666090624};
 
 }  // namespace nqueens

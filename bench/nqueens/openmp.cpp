@@ -26,7 +26,7 @@ std::uint64_t count(const board& b, int row, int n) {
 
 std::uint64_t openmp(int n, unsigned workers) {
   std::uint64_t result = 0;
-#pragma omp parallel num_threads(static_cast<int>(workers))
+#pragma omp parallel num_threads(static_cast <int>(workers))
 #pragma omp single
   result = count(board{}, 0, n);
   return result;

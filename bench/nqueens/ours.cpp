@@ -1,9 +1,9 @@
 // N queens in godwit: every safe place is a thread. The futures of a row's threads are chained through the
 // recursion over its columns, so a row with two children holds two futures and not n.
 
-#include "nqueens.hpp"
-
 #include <godwit/godwit.hpp>
+
+#include "nqueens.hpp"
 
 namespace nqueens {
 

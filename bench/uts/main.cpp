@@ -1,15 +1,14 @@
 // uts: Unbalanced Tree Search. Compares serial, godwit, TBB and OpenMP; with --main, one search with a live
 // display: the job that scripts/run runs.
 
-#include "searches.hpp"
-
-#include "../common/godwit_run.hpp"
-#include "../common/shared_page.hpp"
-
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
+
+#include "../common/godwit_run.hpp"
+#include "../common/shared_page.hpp"
+#include "searches.hpp"
 
 namespace {
 
@@ -35,34 +34,51 @@ std::string known_names() {
 
 void add_flags(bench::program& program, settings& s) {
   auto& app = program.app();
-  app.add_option("--tree", s.names, "Published trees to search, such as T1,T3L: " + known_names())->delimiter(',');
-  app.add_flag("--main", s.main_job, "One search with a live display (T1L; with --quick T1) on all usable CPUs");
+  app.add_option("--tree", s.names, "Published trees to search, such as T1,T3L: " + known_names())
+      ->delimiter(',');
+  app.add_flag("--main", s.main_job,
+               "One search with a live display (T1L; with --quick T1) on all usable CPUs");
   app.add_option("--sha", s.sha, "SHA-1 code: portable, or ni (SHA instructions of x86-64)")
-      ->check(CLI::IsMember({"portable", "ni"}))->capture_default_str();
-  app.add_option("--threads", s.threads, "Which children become threads: inner (those with children), or every")
-      ->check(CLI::IsMember({"every", "inner"}))->capture_default_str();
+      ->check(CLI::IsMember({"portable", "ni"}))
+      ->capture_default_str();
+  app.add_option("--threads", s.threads,
+                 "Which children become threads: inner (those with children), or every")
+      ->check(CLI::IsMember({"every", "inner"}))
+      ->capture_default_str();
   auto* own = app.add_option_group("A tree of your own");
   own->add_option("-t", s.p.type, "Type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced (default 1)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, tree_type>{
-          {"BIN", tree_type::binomial}, {"GEO", tree_type::geometric}, {"HYBRID", tree_type::hybrid},
-          {"BALANCED", tree_type::balanced}}, CLI::ignore_case));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, tree_type>{{"BIN", tree_type::binomial},
+                                                                           {"GEO", tree_type::geometric},
+                                                                           {"HYBRID", tree_type::hybrid},
+                                                                           {"BALANCED", tree_type::balanced}},
+                                          CLI::ignore_case));
   own->add_option("-a", s.p.shape, "Shape function: 0 linear, 1 expdec, 2 cyclic, 3 fixed (default 0)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, shape_function>{
-          {"LINEAR", shape_function::linear}, {"EXPDEC", shape_function::expdec},
-          {"CYCLIC", shape_function::cyclic}, {"FIXED", shape_function::fixed}}, CLI::ignore_case));
-  own->add_option("-b", s.p.branching, "Branching factor of the root")->check(CLI::Range(1e-3, 1e6))
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, shape_function>{{"LINEAR", shape_function::linear},
+                                                                        {"EXPDEC", shape_function::expdec},
+                                                                        {"CYCLIC", shape_function::cyclic},
+                                                                        {"FIXED", shape_function::fixed}},
+                                  CLI::ignore_case));
+  own->add_option("-b", s.p.branching, "Branching factor of the root")
+      ->check(CLI::Range(1e-3, 1e6))
       ->capture_default_str();
-  own->add_option("-d", s.p.depth, "Depth (gen_mx) of the shape functions")->check(CLI::Range(1, 1 << 20))
+  own->add_option("-d", s.p.depth, "Depth (gen_mx) of the shape functions")
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  own->add_option("-r", s.p.seed, "Random number seed of the root")->check(CLI::NonNegativeNumber)
+  own->add_option("-r", s.p.seed, "Random number seed of the root")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   own->add_option("-q", s.p.nonleaf_probability, "Binomial: probability of having children")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str();
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   own->add_option("-m", s.p.nonleaf_children, "Binomial: number of children then")
-      ->check(CLI::Range(0, max_children))->capture_default_str();
+      ->check(CLI::Range(0, max_children))
+      ->capture_default_str();
   own->add_option("-f", s.p.shift, "Hybrid: geometric above this fraction of the depth")
-      ->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  own->add_option("-g", s.p.granularity, "Digests computed per child")->check(CLI::Range(1, 1 << 30))
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  own->add_option("-g", s.p.granularity, "Digests computed per child")
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
 }
 
@@ -76,7 +92,8 @@ std::vector<named_tree> chosen_trees(const bench::program& program, const settin
   }
   if (s.own_tree) {
     const named_tree* known = find_named(s.p);
-    trees.push_back({known != nullptr ? known->name : "own", s.p, known != nullptr ? known->published : totals{}});
+    trees.push_back(
+        {known != nullptr ? known->name : "own", s.p, known != nullptr ? known->published : totals{}});
   }
   if (trees.empty()) {
     if (program.options().quick)
@@ -102,8 +119,8 @@ std::string verdict(const named_tree& t, const totals& got) {
 }
 
 std::string in_words(const totals& t) {
-  return bench::grouped(t.nodes) + " nodes, depth " + std::to_string(t.depth) + ", " + bench::grouped(t.leaves) +
-         " leaves";
+  return bench::grouped(t.nodes) + " nodes, depth " + std::to_string(t.depth) + ", " +
+         bench::grouped(t.leaves) + " leaves";
 }
 
 totals serial_on_big_stack(const settings& s, bench::sample& timing) {
@@ -152,7 +169,8 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
     return check(got);
   });
   const auto all = program.measure(variants);
-  program.show(title_of(t), {{"tree", t.name}, {"flags", t.p.flags()}, {"threads", s.threads}, {"sha", s.sha}}, all);
+  program.show(title_of(t),
+               {{"tree", t.name}, {"flags", t.p.flags()}, {"threads", s.threads}, {"sha", s.sha}}, all);
   std::fprintf(program.out(), "  %s: %s\n", in_words(first).c_str(), verdict(t, first).c_str());
 
   const std::string key = t.name;
@@ -216,25 +234,36 @@ void main_job(bench::program& program, const settings& s, const named_tree& t) {
   if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
 
   const bool right = got == reference && (t.published.nodes == 0 || matches(t, got));
-  const auto mnodes = [&](const bench::sample& x) { return static_cast<double>(got.nodes) / x.seconds * 1e-6; };
+  const auto mnodes = [&](const bench::sample& x) {
+    return static_cast<double>(got.nodes) / x.seconds * 1e-6;
+  };
   std::fprintf(to, "  %s: %s\n", in_words(got).c_str(), verdict(t, got).c_str());
   std::fprintf(to, "  serial        %8.3f s  %7.2f Mnodes/s\n", serial.seconds, mnodes(serial));
-  std::fprintf(to, "  %u worker%s     %8.3f s  %7.2f Mnodes/s  speed-up %.2f\n", workers, workers == 1 ? " " : "s",
-               one.seconds, mnodes(one), serial.seconds / one.seconds);
-  std::fprintf(to, "  %s steals of %.0f bytes on average, %s suspended joins, %llu KB of stack touched per worker\n",
-               bench::grouped(one.counts.steals).c_str(),
-               one.counts.steals == 0 ? 0.0
-                                      : static_cast<double>(one.counts.stolen_bytes) /
-                                            static_cast<double>(one.counts.steals),
-               bench::grouped(one.counts.suspends).c_str(),
-               static_cast<unsigned long long>(one.counts.stack_high_bytes / 1024));
-  program.json()["main"] = {
-      {"tree", t.name}, {"flags", t.p.flags()}, {"workers", workers}, {"nodes", got.nodes}, {"depth", got.depth},
-      {"leaves", got.leaves}, {"matches_published", t.published.nodes != 0 && right}, {"seconds", one.seconds},
-      {"total_seconds", one.total_seconds}, {"serial_seconds", serial.seconds},
-      {"speed_up", serial.seconds / one.seconds}, {"mnodes_per_second", mnodes(one)},
-      {"steals", one.counts.steals}, {"suspends", one.counts.suspends},
-      {"stack_high_bytes", one.counts.stack_high_bytes}};
+  std::fprintf(to, "  %u worker%s     %8.3f s  %7.2f Mnodes/s  speed-up %.2f\n", workers,
+               workers == 1 ? " " : "s", one.seconds, mnodes(one), serial.seconds / one.seconds);
+  std::fprintf(
+      to, "  %s steals of %.0f bytes on average, %s suspended joins, %llu KB of stack touched per worker\n",
+      bench::grouped(one.counts.steals).c_str(),
+      one.counts.steals == 0
+          ? 0.0
+          : static_cast<double>(one.counts.stolen_bytes) / static_cast<double>(one.counts.steals),
+      bench::grouped(one.counts.suspends).c_str(),
+      static_cast<unsigned long long>(one.counts.stack_high_bytes / 1024));
+  program.json()["main"] = {{"tree", t.name},
+                            {"flags", t.p.flags()},
+                            {"workers", workers},
+                            {"nodes", got.nodes},
+                            {"depth", got.depth},
+                            {"leaves", got.leaves},
+                            {"matches_published", t.published.nodes != 0 && right},
+                            {"seconds", one.seconds},
+                            {"total_seconds", one.total_seconds},
+                            {"serial_seconds", serial.seconds},
+                            {"speed_up", serial.seconds / one.seconds},
+                            {"mnodes_per_second", mnodes(one)},
+                            {"steals", one.counts.steals},
+                            {"suspends", one.counts.suspends},
+                            {"stack_high_bytes", one.counts.stack_high_bytes}};
   if (!right) program.wrong("wrong result: " + in_words(got) + " (serial code: " + in_words(reference) + ")");
 }
 
@@ -242,13 +271,15 @@ void main_job(bench::program& program, const settings& s, const named_tree& t) {
 
 int main(int argc, char** argv) {
   settings s;
-  bench::program program("uts", "Unbalanced Tree Search: work that nobody can divide in advance.", argc, argv);
+  bench::program program("uts", "Unbalanced Tree Search: work that nobody can divide in advance.", argc,
+                         argv);
   add_flags(program, s);
   program.parse();
   for (const char* flag : {"-t", "-a", "-b", "-d", "-r", "-q", "-m", "-f"})
     if (program.app().count(flag) != 0) s.own_tree = true;
 #if BENCH_HAS_SHA_NI
-  if (s.ni() && !sha1_ni::available()) bench::usage_error("uts: this CPU has no SHA instructions: use --sha portable");
+  if (s.ni() && !sha1_ni::available())
+    bench::usage_error("uts: this CPU has no SHA instructions: use --sha portable");
 #else
   if (s.ni()) bench::usage_error("uts: --sha ni is for x86-64: use --sha portable");
 #endif
@@ -257,7 +288,8 @@ int main(int argc, char** argv) {
     bench::usage_error("uts: -q times -m is " + std::to_string(expected) +
                        ": such a tree is infinite; choose less than 1");
   try {
-    for (const auto& t : chosen_trees(program, s)) s.main_job ? main_job(program, s, t) : compare(program, s, t);
+    for (const auto& t : chosen_trees(program, s))
+      s.main_job ? main_job(program, s, t) : compare(program, s, t);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "uts: %s\n", e.what());
     return 1;

@@ -41,7 +41,7 @@ totals search(const node& n) {
 
 totals search_openmp(unsigned workers, bool ni) {
   totals t;
-#pragma omp parallel num_threads(static_cast<int>(workers))
+#pragma omp parallel num_threads(static_cast <int>(workers))
 #pragma omp single
   {
 #if BENCH_HAS_SHA_NI

@@ -1,14 +1,14 @@
 // The search in godwit: subtrees are threads.
 //
-// A thread is a `subtree`: 24 bytes, made where spawn takes it from, moved into the thread by value (what a closure
-// refers to in its parent's frame would stay behind when the thread migrates). The siblings of a node follow one
-// another by recursion, so a frame holds one or two futures, however many children there are (2,000 at a binomial
-// root). Tried and slower, time on one worker over serial code on T1: splitting the children in halves (1.17),
-// keeping one child back so that it can be a call (1.02 instead of 1.01).
-
-#include "serial.hpp"
+// A thread is a `subtree`: 24 bytes, made where spawn takes it from, moved into the thread by value (what a
+// closure refers to in its parent's frame would stay behind when the thread migrates). The siblings of a node
+// follow one another by recursion, so a frame holds one or two futures, however many children there are
+// (2,000 at a binomial root). Tried and slower, time on one worker over serial code on T1: splitting the
+// children in halves (1.17), keeping one child back so that it can be a call (1.02 instead of 1.01).
 
 #include <godwit/godwit.hpp>
+
+#include "serial.hpp"
 
 namespace uts {
 

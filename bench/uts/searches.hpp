@@ -1,10 +1,10 @@
 // The parallel searches of the tree, one function per runtime.
 #pragma once
 
-#include "tree.hpp"
-
 #include <atomic>
 #include <cstdint>
+
+#include "tree.hpp"
 
 namespace uts {
 
@@ -25,7 +25,8 @@ struct live_page {
 /// Where the live searches count; set before the run.
 extern live_page* live;
 
-/// The search as a godwit root thread would call it. @p ni: SHA instructions; @p with_live: keep live counters.
+/// The search as a godwit root thread would call it. @p ni: SHA instructions; @p with_live: keep live
+/// counters.
 totals search_godwit(threads which, bool ni, bool with_live);
 /// The same by plain recursion.
 totals search_plain(threads which, bool ni);

@@ -1,4 +1,5 @@
-// The references: plain recursion over the shared node function. Deep trees need a deep stack (bench::on_big_stack).
+// The references: plain recursion over the shared node function. Deep trees need a deep stack
+// (bench::on_big_stack).
 #pragma once
 
 #include "searches.hpp"

@@ -18,9 +18,9 @@ namespace uts {
 
 /// A node of the tree: its state, which is a digest, and its depth.
 ///
-/// Nodes are copied right after they were made, into threads. The CPU forwards a store to a load only if the load
-/// lies inside the store, so a node is written in the pieces in which compilers copy it, 16 + 8 bytes: word by
-/// word, every copy would wait some 5 ns for the words to reach the cache.
+/// Nodes are copied right after they were made, into threads. The CPU forwards a store to a load only if the
+/// load lies inside the store, so a node is written in the pieces in which compilers copy it, 16 + 8 bytes:
+/// word by word, every copy would wait some 5 ns for the words to reach the cache.
 struct node {
   std::uint32_t head[4];  ///< words 0..3 of the digest; word i holds bytes 4i..4i+3, the first one uppermost
   std::uint64_t tail;     ///< word 4 below, depth above
@@ -81,7 +81,12 @@ struct sha1_portable {
   /// Child @p i: digest of the parent's 20 bytes followed by the 4 bytes of i.
   [[gnu::noinline]] static void child(const node& parent, std::uint32_t i, node& to) {
     const std::uint32_t* w = parent.head;
-    block({{w[0], w[1], w[2], w[3], parent.word4(), i, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 24 * 8}, 0, 0, 0, 0, 0},
+    block({{w[0], w[1], w[2], w[3], parent.word4(), i, 0x80000000u, 0, 0, 0, 0, 0, 0, 0, 0, 24 * 8},
+           0,
+           0,
+           0,
+           0,
+           0},
           parent.depth() + 1, to);
   }
   /// Root: digest of 16 zero bytes followed by the 4 bytes of the seed.

@@ -96,11 +96,18 @@ tree::tree(const parameters& p) : parameters_(p) {
   // Beyond the last table all nodes are alike, except in geometric trees, where the formula takes over.
   int deepest = 0;
   switch (p.type) {
-    case tree_type::binomial: deepest = 1; break;
-    case tree_type::balanced: deepest = p.depth; break;
-    case tree_type::hybrid: deepest = static_cast<int>(std::ceil(p.shift * p.depth)); break;
+    case tree_type::binomial:
+      deepest = 1;
+      break;
+    case tree_type::balanced:
+      deepest = p.depth;
+      break;
+    case tree_type::hybrid:
+      deepest = static_cast<int>(std::ceil(p.shift * p.depth));
+      break;
     case tree_type::geometric:
-      deepest = p.shape == shape_function::linear || p.shape == shape_function::fixed ? p.depth : 5 * p.depth + 1;
+      deepest =
+          p.shape == shape_function::linear || p.shape == shape_function::fixed ? p.depth : 5 * p.depth + 1;
       break;
   }
   constexpr int most_levels = 1024;
@@ -120,7 +127,8 @@ node tree::root() const {
 std::string parameters::flags() const {
   char text[200];
   const char* const format[] = {"-t 0 -b %g -q %.10g -m %d -r %d", "-t 1 -a %d -d %d -b %g -r %d",
-                                "-t 2 -a %d -d %d -b %g -r %d -q %.10g -m %d -f %g", "-t 3 -d %d -b %g -r %d"};
+                                "-t 2 -a %d -d %d -b %g -r %d -q %.10g -m %d -f %g",
+                                "-t 3 -d %d -b %g -r %d"};
   const char* const f = format[static_cast<int>(type)];
   switch (type) {
     case tree_type::binomial:
@@ -130,8 +138,8 @@ std::string parameters::flags() const {
       std::snprintf(text, sizeof text, f, static_cast<int>(shape), depth, branching, seed);
       break;
     case tree_type::hybrid:
-      std::snprintf(text, sizeof text, f, static_cast<int>(shape), depth, branching, seed, nonleaf_probability,
-                    nonleaf_children, shift);
+      std::snprintf(text, sizeof text, f, static_cast<int>(shape), depth, branching, seed,
+                    nonleaf_probability, nonleaf_children, shift);
       break;
     case tree_type::balanced:
       std::snprintf(text, sizeof text, f, depth, branching, seed);
@@ -144,10 +152,14 @@ std::string parameters::describe() const {
   static constexpr const char* shapes[] = {"linear", "exponential decrease", "cyclic", "fixed"};
   const std::string with_shape = std::string(", ") + shapes[static_cast<int>(shape)];
   switch (type) {
-    case tree_type::binomial: return "binomial";
-    case tree_type::geometric: return "geometric" + with_shape;
-    case tree_type::hybrid: return "hybrid" + with_shape;
-    case tree_type::balanced: return "balanced";
+    case tree_type::binomial:
+      return "binomial";
+    case tree_type::geometric:
+      return "geometric" + with_shape;
+    case tree_type::hybrid:
+      return "hybrid" + with_shape;
+    case tree_type::balanced:
+      return "balanced";
   }
   return {};
 }
@@ -202,7 +214,9 @@ const named_tree* find_named(const parameters& p) {
 }
 
 bool matches(const named_tree& named, const totals& t) {
-  const auto agrees = [](std::uint64_t published, std::uint64_t got) { return published == 0 || published == got; };
+  const auto agrees = [](std::uint64_t published, std::uint64_t got) {
+    return published == 0 || published == got;
+  };
   return agrees(named.published.nodes, t.nodes) && agrees(named.published.leaves, t.leaves) &&
          agrees(named.published.depth, t.depth);
 }

@@ -6,8 +6,6 @@
 // Not here: the searches (serial.hpp, ours.cpp, tbb.cpp, openmp.cpp).
 #pragma once
 
-#include "sha1.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -15,25 +13,27 @@
 #include <string_view>
 #include <vector>
 
+#include "sha1.hpp"
+
 namespace uts {
 
-enum class tree_type : int { binomial, geometric, hybrid, balanced };     // -t 0 1 2 3
-enum class shape_function : int { linear, expdec, cyclic, fixed };        // -a 0 1 2 3
+enum class tree_type : int { binomial, geometric, hybrid, balanced };  // -t 0 1 2 3
+enum class shape_function : int { linear, expdec, cyclic, fixed };     // -a 0 1 2 3
 
 /// No node but a binomial root has more children.
 inline constexpr int max_children = 100;
 
 /// What a tree is made of; the defaults are those of the public benchmark.
 struct parameters {
-  tree_type type = tree_type::geometric;             // -t
-  shape_function shape = shape_function::linear;     // -a
-  double branching = 4.0;                            // -b: children of the root, expected
-  int depth = 6;                                     // -d: gen_mx, the depth that shape functions refer to
-  int seed = 0;                                      // -r
-  double nonleaf_probability = 15.0 / 64.0;          // -q: of a binomial node
-  int nonleaf_children = 4;                          // -m: of a binomial node that is no leaf
-  double shift = 0.5;                                // -f: hybrid: geometric above this fraction of depth
-  int granularity = 1;                               // -g: digests per child
+  tree_type type = tree_type::geometric;          // -t
+  shape_function shape = shape_function::linear;  // -a
+  double branching = 4.0;                         // -b: children of the root, expected
+  int depth = 6;                                  // -d: gen_mx, the depth that shape functions refer to
+  int seed = 0;                                   // -r
+  double nonleaf_probability = 15.0 / 64.0;       // -q: of a binomial node
+  int nonleaf_children = 4;                       // -m: of a binomial node that is no leaf
+  double shift = 0.5;                             // -f: hybrid: geometric above this fraction of depth
+  int granularity = 1;                            // -g: digests per child
 
   std::string flags() const;
   std::string describe() const;

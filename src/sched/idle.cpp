@@ -92,8 +92,10 @@ void worker::wait_for_work() noexcept {
     auto& poll = seg_->at(worker_no{v}, hot)->poll;
     if (worker_no{v} != me_ && poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
   }
-  for (int i = 0; i < 8; ++i) base::spin_pause();
-  if (crowded_) sched_yield();
+  if (crowded_)
+    sched_yield();
+  else
+    for (int i = 0; i < 4; ++i) base::spin_pause();
 
   const std::uint64_t now = base::now_ns();
   if (idle_since_ns_ == 0) idle_since_ns_ = now;

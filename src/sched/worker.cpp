@@ -21,7 +21,9 @@ using transport::ref_worker;
 
 namespace {
 
-constexpr std::uint32_t rounds_before_idle = 16;
+// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
+constexpr std::uint32_t rounds_before_idle = 256;
+constexpr std::uint32_t rounds_before_idle_crowded = 16;
 
 void yield_cpu() noexcept { sched_yield(); }
 
@@ -122,8 +124,11 @@ void worker::loop() noexcept {
         if (const ref r = pop_ready(worker_no{v})) resume_image(r);
       }
     }
-    if (crowded_) sched_yield();
-    if (++failed_rounds_ >= rounds_before_idle) become_idle();
+    if (crowded_)
+      sched_yield();
+    else
+      base::spin_pause();
+    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
   }
 }
 

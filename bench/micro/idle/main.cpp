@@ -1,14 +1,14 @@
 // idle: what do workers that have nothing to do cost? The root thread computes and spawns nothing; the CPU
 // time that the other workers use meanwhile is what the benchmark reports.
 
-#include "../../common/godwit_run.hpp"
-#include "../../common/shared_page.hpp"
-
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+
+#include "../../common/godwit_run.hpp"
+#include "../../common/shared_page.hpp"
 
 namespace {
 
@@ -53,7 +53,8 @@ idle_time compute_alone(board* b, double seconds) {
 int main(int argc, char** argv) {
   bench::program program("idle", "CPU time of workers that have nothing to do.", argc, argv);
   double seconds = 10;
-  program.app().add_option("--seconds", seconds, "How long root computes alone (default 10; with --quick 2)")
+  program.app()
+      .add_option("--seconds", seconds, "How long root computes alone (default 10; with --quick 2)")
       ->check(CLI::Range(0.1, 3600.0));
   program.parse();
   if (program.options().quick && program.app().count("--seconds") == 0) seconds = 2;
@@ -69,7 +70,8 @@ int main(int argc, char** argv) {
     const idle_time r = bench::run_godwit(workers, [=] { return compute_alone(b, seconds); }).first;
     program.json()["measurements"].push_back(
         {{"title", "idle workers"}, {"workers", r.workers}, {"wall_s", r.wall}, {"cpu_s", r.most_loaded}});
-    std::fprintf(program.out(), "Idle workers: %u workers, root computes alone for %.1f s\n", r.workers, r.wall);
+    std::fprintf(program.out(), "Idle workers: %u workers, root computes alone for %.1f s\n", r.workers,
+                 r.wall);
     program.figure("percent", "an idle worker uses", 100 * r.most_loaded / r.wall, "% of a CPU",
                    "CPU time of the idle worker that used most / wall time");
   } catch (const std::exception& e) {

@@ -3,13 +3,12 @@
 // One worker. Blocks of plain calls and of spawn + join of the same functions alternate inside one root
 // thread; every block of ours is compared with the block of plain calls just before it.
 
-#include "plain.hpp"
+#include <cstdio>
 
 #include "../../common/godwit_run.hpp"
 #include "../../common/shared_page.hpp"
 #include "../../fib/fib.hpp"
-
-#include <cstdio>
+#include "plain.hpp"
 
 namespace {
 
@@ -68,7 +67,8 @@ struct board {
       bench::keep(r);
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -106,12 +106,18 @@ struct board {
 
 void ours_loop(form f, std::uint64_t n) {
   switch (f) {
-    case f_void: return ours_void(n);
-    case f_invoke: return ours_invoke(n);
-    case f_word: return ours_word(n);
-    case f_block: return ours_block(n);
-    case f_short: return ours_short(n);
-    case f_long: return ours_long(n);
+    case f_void:
+      return ours_void(n);
+    case f_invoke:
+      return ours_invoke(n);
+    case f_word:
+      return ours_word(n);
+    case f_block:
+      return ours_block(n);
+    case f_short:
+      return ours_short(n);
+    case f_long:
+      return ours_long(n);
     case f_fib: {
       auto r = fib::spawn_join(fib_n);
       bench::keep(r);
@@ -122,7 +128,8 @@ void ours_loop(form f, std::uint64_t n) {
       bench::keep(r);
       return;
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -151,9 +158,14 @@ int main(int argc, char** argv) {
   bench::program program("spawn_join", "Spawn + join over a plain call, one worker.", argc, argv);
   std::uint64_t n = 20000;
   int blocks = 300;
-  auto* blocks_flag = program.app().add_option("--blocks", blocks, "Blocks per form and repetition")
-                          ->check(CLI::Range(1, most_blocks))->capture_default_str();
-  program.app().add_option("-n", n, "Operations per block")->check(CLI::Range(1, 100000000))->capture_default_str();
+  auto* blocks_flag = program.app()
+                          .add_option("--blocks", blocks, "Blocks per form and repetition")
+                          ->check(CLI::Range(1, most_blocks))
+                          ->capture_default_str();
+  program.app()
+      .add_option("-n", n, "Operations per block")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
   program.parse();
   if (program.options().quick && blocks_flag->count() == 0) blocks = 50;
   try {
@@ -175,26 +187,33 @@ int main(int argc, char** argv) {
     }
     std::FILE* const to = program.out();
     std::fprintf(to, "Spawn + join that is not stolen, one worker; per operation\n");
-    std::fprintf(to, "  %-18s %9s %9s %9s %9s %9s %11s\n", "form", "plain ns", "ours ns", "over ns", "p10", "p90",
-                 "over ticks");
+    std::fprintf(to, "  %-18s %9s %9s %9s %9s %9s %11s\n", "form", "plain ns", "ours ns", "over ns", "p10",
+                 "p90", "over ticks");
     bench::ordered_json rows = bench::ordered_json::array();
     for (int f = 0; f < forms; ++f) {
       const double over = bench::median(over_ns[f]);
-      std::fprintf(to, "  %-18s %9.2f %9.2f %9.2f %9.2f %9.2f %11.2f\n", form_names[f], bench::median(plain_ns[f]),
-                   bench::median(ours_ns[f]), over, bench::quantile(over_ns[f], 0.1),
-                   bench::quantile(over_ns[f], 0.9), bench::median(over_ticks[f]));
-      rows.push_back({{"form", form_names[f]}, {"plain_ns", bench::median(plain_ns[f])},
-                      {"ours_ns", bench::median(ours_ns[f])}, {"over_ns", over},
+      std::fprintf(to, "  %-18s %9.2f %9.2f %9.2f %9.2f %9.2f %11.2f\n", form_names[f],
+                   bench::median(plain_ns[f]), bench::median(ours_ns[f]), over,
+                   bench::quantile(over_ns[f], 0.1), bench::quantile(over_ns[f], 0.9),
+                   bench::median(over_ticks[f]));
+      rows.push_back({{"form", form_names[f]},
+                      {"plain_ns", bench::median(plain_ns[f])},
+                      {"ours_ns", bench::median(ours_ns[f])},
+                      {"over_ns", over},
                       {"over_ns_p10", bench::quantile(over_ns[f], 0.1)},
                       {"over_ns_p90", bench::quantile(over_ns[f], 0.9)},
                       {"over_ticks", bench::median(over_ticks[f])}});
       program.json()["figures"][std::string(form_names[f])] = {
-          {"what", std::string("spawn + join over a plain call: ") + form_names[f]}, {"value", over}, {"unit", "ns"},
+          {"what", std::string("spawn + join over a plain call: ") + form_names[f]},
+          {"value", over},
+          {"unit", "ns"},
           {"definition", "median over the blocks of (godwit - plain calls just before) / operations"}};
     }
-    std::fprintf(to, "  over: median over %zu blocks of (ours - the plain block just before it); ticks: constant-rate "
-                     "counter, %.2f per ns\n  fib: the difference to plain calls per spawn of fib(%d)\n",
-                 over_ns[0].size(), bench::ticks_per_ns(), fib_n);
+    std::fprintf(
+        to,
+        "  over: median over %zu blocks of (ours - the plain block just before it); ticks: constant-rate "
+        "counter, %.2f per ns\n  fib: the difference to plain calls per spawn of fib(%d)\n",
+        over_ns[0].size(), bench::ticks_per_ns(), fib_n);
     program.json()["measurements"].push_back({{"title", "spawn + join over a plain call"}, {"rows", rows}});
   } catch (const std::exception& e) {
     std::fprintf(stderr, "spawn_join: %s\n", e.what());

@@ -1,4 +1,5 @@
-// The functions that are called, plainly or by a thread. In a file of their own, so that no caller sees inside.
+// The functions that are called, plainly or by a thread. In a file of their own, so that no caller sees
+// inside.
 #pragma once
 
 #include <cstdint>

@@ -2,13 +2,10 @@
 //
 // The thread pushes its continuation (stamp), spawns a child, and the child waits until the continuation has
 // started at the other worker (stamp): the difference is one steal, from push to the first instruction at
-// the thief. Then the child ends, the thread goes on at the thief, and steals go the other way. Padding in the
-// thread's frame sets how many bytes travel; how many did is taken from the scheduler's counters.
-// The breakdown measures the pieces alone, outside the runtime: a cache line there, and copying as many bytes
+// the thief. Then the child ends, the thread goes on at the thief, and steals go the other way. Padding in
+// the thread's frame sets how many bytes travel; how many did is taken from the scheduler's counters. The
+// breakdown measures the pieces alone, outside the runtime: a cache line there, and copying as many bytes
 // that are dirty in the other core.
-
-#include "../../common/godwit_run.hpp"
-#include "../../common/shared_page.hpp"
 
 #include <alloca.h>
 
@@ -16,6 +13,9 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+
+#include "../../common/godwit_run.hpp"
+#include "../../common/shared_page.hpp"
 
 namespace {
 
@@ -138,10 +138,14 @@ int main(int argc, char** argv) {
   bench::program program("steal", "Steal latency between two workers, by ping-pong.", argc, argv);
   std::vector<unsigned> sizes = {664, 2048, 3055};
   int rounds = 4000;
-  program.app().add_option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055)")->delimiter(',')
+  program.app()
+      .add_option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055)")
+      ->delimiter(',')
       ->check(CLI::Range(0, 8192));
-  program.app().add_option("--rounds", rounds, "Steals per repetition and size")
-      ->check(CLI::Range(2 * excluded, most_rounds))->capture_default_str();
+  program.app()
+      .add_option("--rounds", rounds, "Steals per repetition and size")
+      ->check(CLI::Range(2 * excluded, most_rounds))
+      ->capture_default_str();
   program.parse();
   if (program.most_workers() < 2) {
     std::fprintf(program.out(), "steal: skipped: it needs two CPUs\n");
@@ -171,30 +175,40 @@ int main(int argc, char** argv) {
     std::FILE* const to = program.out();
     const double line = bench::median(one_way[0]);
     std::fprintf(to, "Steal latency, two workers, from push to the first instruction at the thief\n");
-    std::fprintf(to, "  %8s %8s %8s %10s %10s %10s | %10s %10s %10s\n", "asked B", "stolen B", "samples", "p10 us",
-                 "median us", "p90 us", "copy us", "line us", "rest us");
+    std::fprintf(to, "  %8s %8s %8s %10s %10s %10s | %10s %10s %10s\n", "asked B", "stolen B", "samples",
+                 "p10 us", "median us", "p90 us", "copy us", "line us", "rest us");
     bench::ordered_json rows = bench::ordered_json::array();
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const double p10 = bench::quantile(all[i].ns, 0.1), p50 = bench::median(all[i].ns),
                    p90 = bench::quantile(all[i].ns, 0.9), copy = bench::median(copies[i]);
       const double rest = p50 - copy - line;
       std::fprintf(to, "  %8u %8.0f %8zu %10.3f %10.3f %10.3f | %10.3f %10.3f %10.3f\n", sizes[i],
-                   all[i].stolen_bytes, all[i].ns.size(), p10 / 1e3, p50 / 1e3, p90 / 1e3, copy / 1e3, line / 1e3,
-                   rest / 1e3);
+                   all[i].stolen_bytes, all[i].ns.size(), p10 / 1e3, p50 / 1e3, p90 / 1e3, copy / 1e3,
+                   line / 1e3, rest / 1e3);
       if (all[i].moved * 10 < static_cast<std::uint32_t>(all[i].rounds) * 9)
         program.wrong("only " + std::to_string(all[i].moved) + " of " + std::to_string(all[i].rounds) +
                       " continuations went to the other worker");
-      rows.push_back({{"asked_bytes", sizes[i]}, {"stolen_bytes", all[i].stolen_bytes}, {"samples", all[i].ns.size()},
-                      {"moved", all[i].moved}, {"p10_us", p10 / 1e3}, {"median_us", p50 / 1e3},
-                      {"p90_us", p90 / 1e3}, {"copy_us", copy / 1e3}, {"line_us", line / 1e3},
+      rows.push_back({{"asked_bytes", sizes[i]},
+                      {"stolen_bytes", all[i].stolen_bytes},
+                      {"samples", all[i].ns.size()},
+                      {"moved", all[i].moved},
+                      {"p10_us", p10 / 1e3},
+                      {"median_us", p50 / 1e3},
+                      {"p90_us", p90 / 1e3},
+                      {"copy_us", copy / 1e3},
+                      {"line_us", line / 1e3},
                       {"rest_us", rest / 1e3}});
       program.json()["figures"]["us_" + std::to_string(sizes[i])] = {
-          {"what", "steal of " + std::to_string(sizes[i]) + " B"}, {"value", p50 / 1e3}, {"unit", "us"},
+          {"what", "steal of " + std::to_string(sizes[i]) + " B"},
+          {"value", p50 / 1e3},
+          {"unit", "us"},
           {"definition", "median over all steals but the first of every run"}};
     }
     std::fprintf(to,
-                 "  copy: the bytes alone, dirty in the other core; line: one cache line, one way; rest: median - copy "
-                 "- line\n  the first %d steals of every run are left out\n", excluded);
+                 "  copy: the bytes alone, dirty in the other core; line: one cache line, one way; rest: "
+                 "median - copy "
+                 "- line\n  the first %d steals of every run are left out\n",
+                 excluded);
     program.json()["measurements"].push_back({{"title", "steal latency"}, {"rows", rows}});
     program.json()["definitions"]["latency"] =
         "counter stamp before the spawn at the victim to the first stamp of the continuation at the thief";
