@@ -234,8 +234,8 @@ void main_job(bench::program& program, const settings& s, const named_tree& t) {
   if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
 
   const bool right = got == reference && (t.published.nodes == 0 || matches(t, got));
-  const auto mnodes = [&](const bench::sample& x) {
-    return static_cast<double>(got.nodes) / x.seconds * 1e-6;
+  const auto mnodes = [nodes = got.nodes](const bench::sample& x) {
+    return static_cast<double>(nodes) / x.seconds * 1e-6;
   };
   std::fprintf(to, "  %s: %s\n", in_words(got).c_str(), verdict(t, got).c_str());
   std::fprintf(to, "  serial        %8.3f s  %7.2f Mnodes/s\n", serial.seconds, mnodes(serial));

@@ -60,7 +60,7 @@ std::string message(const outcome& o) {
     std::size_t end = o.err.find('\n', at);
     if (end == std::string::npos) end = o.err.size();
     const std::string line = o.err.substr(at, end - at);
-    if (line.rfind("godwit: seed", 0) != 0 && (!WITH_ASAN || line.rfind("godwit", 0) == 0 || line.rfind("  thread of", 0) == 0))
+    if (line.rfind("godwit: seed", 0) != 0 && (!WITH_ASAN || line.rfind("godwit", 0) == 0 || line.rfind("  t", 0) == 0 || line == "  ..."))
       lines += line + '\n';
     at = end + 1;
   }

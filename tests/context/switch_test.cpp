@@ -1,12 +1,13 @@
 // Tests of the context switch by its contract alone: starting, suspending, resuming, what is preserved, exceptions, backtraces.
 // test: timeout=60
 #include "context/context.hpp"
+#include "stack/stack.hpp"
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <cstring>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -30,11 +31,13 @@ struct pair_of_stacks {
   void* top() { return memory.get() + stack_bytes - 64; }
 };
 pair_of_stacks* pair_ = nullptr;
+std::uintptr_t main_stack_low_ = 0;  // address sanitizer wants to know on which stack we are
 alignas(64) std::byte switcher_stack_[64 << 10];  // code that jumps runs on a stack of its own
 
 void to_main(void*, std::uintptr_t sp) {
   pair_->other_sp = sp;
-  context::sanitizer_on_stack(nullptr, 0);
+  const godwit::stack::range mine = godwit::stack::system_stack();
+  context::sanitizer_on_stack(reinterpret_cast<void*>(main_stack_low_), mine.high - main_stack_low_);
   godwit_ctx_resume_suspended(pair_->main_sp, pair_->passed);
 }
 /// On the other stack: give a value to the test; comes back with what it gives next.
@@ -49,6 +52,8 @@ void other_main(void*) {
 }
 void to_other(void*, std::uintptr_t sp) {
   pair_->main_sp = sp;
+  main_stack_low_ = sp - (64 << 10);
+  context::sanitizer_on_stack(pair_->memory.get(), stack_bytes);
   if (pair_->other_sp == 0) godwit_ctx_start(pair_->top(), other_main, nullptr);
   godwit_ctx_resume_suspended(pair_->other_sp, pair_->passed);
 }

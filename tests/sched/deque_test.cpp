@@ -142,6 +142,8 @@ TEST(deque, exposes_the_older_half_and_thieves_take_the_oldest) {
   EXPECT_EQ(p.record, 103u);
   EXPECT_EQ(p.top, 8u);
   EXPECT_TRUE(d.deque.empty()) << "all older ones are gone as well";
+  EXPECT_EQ(d.deque.sentinel().sp, 8u) << "the thread that popped is at the bottom now";
+  EXPECT_EQ(d.deque.sentinel().record, 103u);
   d.deque.check_invariants();
 }
 
@@ -255,6 +257,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
       if (p.top != id * 2 || p.record == 0) damage.fetch_add(1);
       ++popped_gone;
       mine.clear();  // all older ones must have been stolen: the count at the end says so
+      d.deque.sentinel() = {7777, 0, 0, 8888};  // another thread begins at the bottom
     }
   };
   while (next <= entries) {
