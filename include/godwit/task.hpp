@@ -59,7 +59,7 @@ struct child {
     godwit_hot_.bottom = slot + 1;  // the entry counts from here; call and slot are complete
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
-      spawn_point();
+      spawn_point(plain<F>);  // what a closure owns on the heap must be used here first
 
     // A result of one word stays in a register; a larger one in this frame, until it is known where to.
     std::uintptr_t word = 0;
@@ -148,7 +148,7 @@ template <class F>
                 "godwit: the result type of this thread cannot migrate: make it trivially copyable or specialise "
                 "godwit::codec<T> for it");
   static_assert(std::is_nothrow_move_constructible_v<F> || plain<F>,
-                "godwit: the callable of a thread must be nothrow move constructible");
+                "godwit: the callable of a thread and its arguments must be nothrow move constructible");
 
   future<R> result = future_access::make<R>();
   std::uintptr_t words[2] = {0, 0};

@@ -53,7 +53,7 @@ constexpr option_info table[] = {
     {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
-     .help = "notice children that write into their parent's frames after it left"},
+     .help = "notice children that write into their parent's frames after it left (unless the child moved too)"},
     {.name = "stats", .field = &options::stats, .what = "a switch",
      .help = "print one line of scheduler counters per worker at the end"},
 };

@@ -17,10 +17,19 @@ inline void spin_pause() noexcept {
 #endif
 }
 
-/// Rounding, flush-to-zero and exception mask bits; not the sticky flags.
+#if defined(__x86_64__)
+/// Control bits of both floating-point units: MXCSR's, and the x87 control word in the upper half.
+inline std::uint32_t pack_float_control(std::uint32_t mxcsr, std::uint16_t x87) noexcept {
+  return (mxcsr & 0xffc0u) | static_cast<std::uint32_t>(x87) << 16;
+}
+#endif
+
+/// Rounding, flush-to-zero, precision and exception mask bits; not the sticky flags.
 inline std::uint32_t float_control() noexcept {
 #if defined(__x86_64__)
-  return _mm_getcsr() & 0xffc0u;
+  std::uint16_t x87;
+  asm volatile("fnstcw %0" : "=m"(x87));
+  return pack_float_control(_mm_getcsr(), x87);
 #elif defined(__aarch64__)
   std::uint64_t v;
   asm volatile("mrs %0, fpcr" : "=r"(v));
@@ -30,9 +39,14 @@ inline std::uint32_t float_control() noexcept {
 
 /// Loading the control word costs tens of nanoseconds when it changes, so compare first.
 inline void set_float_control(std::uint32_t wanted) noexcept {
-  if (float_control() == wanted) return;
+  const std::uint32_t present = float_control();
+  if (present == wanted) return;
 #if defined(__x86_64__)
-  _mm_setcsr((_mm_getcsr() & ~0xffc0u) | wanted);
+  if ((present ^ wanted) >> 16 != 0) {
+    const auto x87 = static_cast<std::uint16_t>(wanted >> 16);
+    asm volatile("fldcw %0" ::"m"(x87));
+  }
+  _mm_setcsr((_mm_getcsr() & ~0xffc0u) | (wanted & 0xffc0u));
 #elif defined(__aarch64__)
   const std::uint64_t v = wanted;
   asm volatile("msr fpcr, %0" ::"r"(v));

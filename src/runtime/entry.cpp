@@ -17,9 +17,9 @@ void need_run(const char* what) noexcept {
 }
 }  // namespace
 
-void spawn_point() noexcept {
+void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
-  this_worker.spawn_point();
+  this_worker.spawn_point(child_may_leave);
 }
 ref pop_public(spawn_slot* slot) noexcept { return this_worker.pop_public(slot); }
 void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {

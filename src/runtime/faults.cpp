@@ -74,7 +74,7 @@ void on_expose(int, siginfo_t*, void* context) {
   const int saved = errno;
 #if defined(__x86_64__)
   const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.fpregs;
-  const std::uint32_t control = registers != nullptr ? registers->mxcsr & 0xffc0u : base::float_control();
+  const std::uint32_t control = registers != nullptr ? base::pack_float_control(registers->mxcsr, registers->cwd) : base::float_control();
 #else
   static_cast<void>(context);
   const std::uint32_t control = base::float_control();

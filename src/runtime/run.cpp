@@ -238,7 +238,7 @@ detail::run_result run_with(const options& opts, detail::root_task& root) {
   what.supervisor = getpid();
   what.main_stack = stack::system_stack();
   if (opts.bind == "cores") what.bind_to = base::usable_cpus();
-  if (opts.delay_us != 0 || opts.force_steal == "random")
+  if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
   interrupt_guard stop;

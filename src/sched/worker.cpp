@@ -215,7 +215,7 @@ void worker::expose(spawn_slot* end, std::uint32_t control) noexcept {
   ++words_->stats.exposures;
 }
 
-void worker::spawn_point() noexcept {
+void worker::spawn_point(bool child_may_leave) noexcept {
   if (workers_ == 0)
     base::fatal("spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
   godwit_hot_.poll.store(0, std::memory_order_relaxed);
@@ -223,7 +223,7 @@ void worker::spawn_point() noexcept {
   delay();
   if (force_mode_ != 0) {
     godwit_hot_.poll.store(1, std::memory_order_relaxed);
-    force(force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0));
+    force(child_may_leave && (force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0)));
     return;
   }
   spawn_slot* end = deque_.next_split();

@@ -35,7 +35,7 @@ class worker {
   void start(void (*root)(void*), void* arg) noexcept;
 
   // Entry points of slow_path.hpp; see there.
-  void spawn_point() noexcept;
+  void spawn_point(bool child_may_leave) noexcept;
   ref pop_public(spawn_slot* b) noexcept;
   void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
   void complete(ref r) noexcept;

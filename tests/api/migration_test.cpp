@@ -337,30 +337,6 @@ TEST(migration, rounding_mode_of_the_other_unit_goes_with_the_thread) {
   });
 }
 
-// A child that waits with a mode of its own does not leave that mode to its parent, which goes on in its place.
-TEST(migration, rounding_mode_of_a_waiting_child_stays_its_own) {
-  support::for_each_schedule([](const gw::options& o) {
-    EXPECT_EQ(gw::run<int>(
-                  [] {
-                    const auto nearest = quotients();
-                    int bad = 0;
-                    for (int i = 0; i < 10; ++i) {
-                      auto f = gw::spawn([] {
-                        std::fesetround(FE_DOWNWARD);
-                        gw::yield();
-                        leaf(1);
-                        std::fesetround(FE_TONEAREST);
-                      });
-                      bad += quotients() != nearest;
-                      f.join();
-                      bad += quotients() != nearest;
-                    }
-                    return bad;
-                  },
-                  o),
-              0);
-  });
-}
 
 struct counts {
   std::atomic<int> made{0}, gone{0};

@@ -38,8 +38,8 @@ struct payload {
 };
 
 /// poll was set: publish queued continuations, serve requests of other workers, wake sleepers.
-/// Forced-steal mode suspends threads here. May migrate.
-[[gnu::cold]] void spawn_point() noexcept;
+/// Forced-steal mode suspends threads here, the child itself only if @p child_may_leave. May migrate.
+[[gnu::cold]] void spawn_point(bool child_may_leave) noexcept;
 
 /// The slot that the child wants to pop is (or was) public. 0: popped, the parent is still here.
 /// Otherwise the record to complete: the parent has left. Does not migrate. See docs/protocols/deque.md.
