@@ -13,7 +13,8 @@ mark_as_advanced(Hwloc_INCLUDE_DIR Hwloc_LIBRARY)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Hwloc
   REQUIRED_VARS Hwloc_LIBRARY Hwloc_INCLUDE_DIR VERSION_VAR Hwloc_PC_VERSION
-  REASON_FAILURE_MESSAGE "install libhwloc-dev (Debian, Ubuntu) or hwloc-devel, or build with -DGODWIT_WITH_HWLOC=OFF")
+  REASON_FAILURE_MESSAGE
+    "install libhwloc-dev (Debian, Ubuntu) or hwloc-devel, or build with -DGODWIT_WITH_HWLOC=OFF")
 
 if(Hwloc_FOUND AND NOT TARGET hwloc::hwloc)
   add_library(hwloc::hwloc UNKNOWN IMPORTED GLOBAL)

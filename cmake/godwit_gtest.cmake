@@ -20,7 +20,7 @@ if(NOT TARGET GTest::gtest_main)
       add_library(GTest::gtest_main ALIAS gtest_main)
     endif()
   else()
-    message(FATAL_ERROR "godwit's tests need GoogleTest: apt-get install libgtest-dev googletest, or configure with "
+    message(FATAL_ERROR "godwit's tests need GoogleTest: install libgtest-dev googletest, or configure with "
                         "-DGODWIT_BUILD_TESTS=OFF")
   endif()
 endif()

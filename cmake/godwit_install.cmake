@@ -10,8 +10,8 @@ configure_package_config_file(cmake/godwit-config.cmake.in ${CMAKE_CURRENT_BINAR
                               INSTALL_DESTINATION ${godwit_package_dir})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/godwit-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/godwit-config-version.cmake
-              cmake/FindHwloc.cmake
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/godwit-config-version.cmake cmake/FindHwloc.cmake
         DESTINATION ${godwit_package_dir})
 
 # pkg-config: a static library brings its own needs along, so they are not "private".
@@ -27,7 +27,8 @@ if(godwit_has_hwloc)
     endif()
   endif()
 endif()
-cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE libdir)
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
+           OUTPUT_VARIABLE libdir)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
            OUTPUT_VARIABLE includedir)
 cmake_path(APPEND pc_to_prefix ${libdir} pkgconfig)

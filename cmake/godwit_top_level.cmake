@@ -1,5 +1,6 @@
-# Defaults that only the top-level project may set: build type, -O2, ccache, sanitizers, warnings for everything.
-# Included by the top CMakeLists.txt; a project that adds godwit as a subdirectory keeps its own settings.
+# Defaults that only the top-level project may set: build type, -O2, ccache, sanitizers, warnings for
+# everything. Included by the top CMakeLists.txt; a project that adds godwit as a subdirectory keeps its own
+# settings.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
@@ -24,7 +25,8 @@ if(GODWIT_CCACHE)
 endif()
 
 if(GODWIT_SANITIZE)
-  set(godwit_sanitize_flags -fsanitize=${GODWIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  set(godwit_sanitize_flags -fsanitize=${GODWIT_SANITIZE} -fno-sanitize-recover=all
+                            -fno-omit-frame-pointer -g)
   if(GODWIT_SANITIZE MATCHES "address")
     # Frames must lie on the stack that migrates, not on AddressSanitizer's fake stack.
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -1,8 +1,8 @@
 // A wavefront: each cell of a grid is a thread that waits for its upper and its left neighbour.
 //
 // Every result has two consumers, so futures are shared. The grid counts the ways through it, right and down:
-// C(2n, n) for n steps each. Only one row of futures is kept, in the root thread's frame: frames move with their
-// threads, the heap of a worker does not.
+// C(2n, n) for n steps each. Only one row of futures is kept, in the root thread's frame: frames move with
+// their threads, the heap of a worker does not.
 #include <godwit/godwit.hpp>
 
 #include <array>

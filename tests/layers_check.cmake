@@ -1,8 +1,8 @@
 # Proves the layer rule on the sources: cmake -DROOT=REPOSITORY -P layers_check.cmake (ctest: layers).
 #
-# A file of src/LAYER includes its own layer and those named in may_use_LAYER only, and of the public headers only
-# those in may_see_LAYER. mmap, getenv, <mpi.h>, hwloc and assembly files each have their homes. The links in
-# src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
+# A file of src/LAYER includes its own layer and those named in may_use_LAYER only, and of the public headers
+# only those in may_see_LAYER. mmap, getenv, <mpi.h>, hwloc and assembly files each have their homes. The
+# links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
 set(layers base context stack transport transport/shm sched runtime)

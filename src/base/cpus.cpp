@@ -25,7 +25,8 @@ namespace {
 std::vector<int> affinity_mask() {
   std::vector<int> cpus;
   for (int size = 1024; size <= 1 << 20; size *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(size), [](cpu_set_t* s) { CPU_FREE(s); });
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(size),
+                                                               [](cpu_set_t* s) { CPU_FREE(s); });
     const std::size_t bytes = CPU_ALLOC_SIZE(size);
     CPU_ZERO_S(bytes, set.get());
     if (sched_getaffinity(0, bytes, set.get()) != 0) continue;
@@ -160,8 +161,8 @@ std::uint64_t quota_at(const std::string& directory, bool v2) {
          static_cast<std::uint64_t>(*period);
 }
 
-/// What of @p cgroup lies below the mounted one. A cgroup outside of it ("/../x", or a container that sees its host's
-/// paths) cannot be reached: then only the mounted one is looked at.
+/// What of @p cgroup lies below the mounted one. A cgroup outside of it ("/../x", or a container that sees
+/// its host's paths) cannot be reached: then only the mounted one is looked at.
 std::string below_mount(const std::string& cgroup, const std::string& inner) {
   if (cgroup.find("/..") != std::string::npos) return {};
   if (inner == "/") return cgroup == "/" ? std::string{} : cgroup;

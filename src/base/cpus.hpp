@@ -1,7 +1,7 @@
 // Which CPUs, and how many, this process may use.
 //
-// Containers and batch systems limit a process in two ways: an affinity mask (cpuset, taskset) names CPUs, a cgroup
-// quota only limits CPU time. Workers beyond either would be throttled in the middle of a steal.
+// Containers and batch systems limit a process in two ways: an affinity mask (cpuset, taskset) names CPUs, a
+// cgroup quota only limits CPU time. Workers beyond either would be throttled in the middle of a steal.
 // Called by src/runtime at launch (number of workers, binding). Tests: tests/base/cpus_test.cpp.
 #pragma once
 
@@ -10,17 +10,18 @@
 
 namespace godwit::base {
 
-/// The CPUs of this thread's affinity mask, never empty. With hwloc: neighbours stand together, and the second
-/// hardware threads of all cores come after all first ones; without: ascending. Some milliseconds with hwloc.
+/// The CPUs of this thread's affinity mask, never empty. With hwloc: neighbours stand together, and the
+/// second hardware threads of all cores come after all first ones; without: ascending. Some milliseconds with
+/// hwloc.
 std::vector<int> usable_cpus();
 
-/// How many workers can run at once: CPUs in the affinity mask, or the cgroup quota rounded up if that is less. At
-/// least 1. Reads a few files under /proc and /sys, does not ask hwloc.
+/// How many workers can run at once: CPUs in the affinity mask, or the cgroup quota rounded up if that is
+/// less. At least 1. Reads a few files under /proc and /sys, does not ask hwloc.
 unsigned usable_cpu_count();
 
-/// The smallest CPU quota, rounded up, on the way from this process's cgroup to the root of the hierarchy, over
-/// cgroup v2 (cpu.max) and v1 (cpu.cfs_quota_us); 0: no quota. @p root stands before /proc and /sys in every path,
-/// also in the mount points that /proc/self/mountinfo names (tests).
+/// The smallest CPU quota, rounded up, on the way from this process's cgroup to the root of the hierarchy,
+/// over cgroup v2 (cpu.max) and v1 (cpu.cfs_quota_us); 0: no quota. @p root stands before /proc and /sys in
+/// every path, also in the mount points that /proc/self/mountinfo names (tests).
 unsigned cgroup_cpu_quota(const std::string& root = {});
 
 }  // namespace godwit::base

@@ -1,22 +1,18 @@
-// See environment.hpp. The strings stay where they are: they are only ever read.
+// See environment.hpp.
 #include "base/environment.hpp"
 
-#include <algorithm>
 #include <cstddef>
-
-extern "C" char** environ;  // POSIX declares it nowhere
+#include <unistd.h>
 
 namespace godwit::base {
 
-void move_environment() {
+void move_environment_to_heap() {
   std::size_t n = 0;
   while (environ != nullptr && environ[n] != nullptr) ++n;
   auto** copy = new char*[n + 1];
-  static char** moved;  // never freed; named here so that no leak checker takes it for lost after a setenv
-  moved = copy;
-  std::copy_n(environ, n, copy);
+  for (std::size_t i = 0; i < n; ++i) copy[i] = environ[i];
   copy[n] = nullptr;
-  environ = moved;
+  environ = copy;
 }
 
 }  // namespace godwit::base

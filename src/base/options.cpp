@@ -53,7 +53,8 @@ constexpr option_info table[] = {
     {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
-     .help = "notice children that write into their parent's frames after it left (unless the child moved too)"},
+     .help = "notice children that write into their parent's frames after it left "
+             "(unless the child moved too)"},
     {.name = "stats", .field = &options::stats, .what = "a switch",
      .help = "print one line of scheduler counters per worker at the end"},
 };
@@ -62,9 +63,8 @@ constexpr option_info table[] = {
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12] = o;
-  (void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9, (void)f10, (void)f11;
-  (void)f12;
-  return 12;
+  return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9,
+          (void)f10, (void)f11, (void)f12, 12);
 }
 static_assert(std::size(table) == 12, "every field of godwit::options has exactly one row");
 
@@ -134,14 +134,12 @@ bool in_range(const option_info& info, std::uint64_t v) {
   return (v >= info.low && v <= info.high) || (v == 0 && !info.zero.empty());
 }
 
-std::string expected(const option_info& info) {
-  return std::string(info.what) + ' ' + option_range(info);
-}
+std::string expected(const option_info& info) { return std::string(info.what) + ' ' + option_range(info); }
 
 /// Put @p text into its field of @p o. False: the text is no value of this option.
 bool assign(const option_info& info, std::string_view text, options& o) {
   return std::visit(
-      [&]<class T>(T options::* field) {
+      [&]<class T>(T options::*field) {
         if constexpr (std::is_same_v<T, bool>) {
           const auto v = read_switch(text);
           if (v) o.*field = *v;
@@ -271,7 +269,7 @@ std::string option_range(const option_info& info) {
 
 std::string option_value(const option_info& info, const options& from) {
   return std::visit(
-      [&]<class T>(T options::* field) -> std::string {
+      [&]<class T>(T options::*field) -> std::string {
         if constexpr (std::is_same_v<T, std::string>)
           return from.*field;
         else if constexpr (std::is_same_v<T, bool>)
@@ -284,7 +282,8 @@ std::string option_value(const option_info& info, const options& from) {
 
 std::string options_help(const options& defaults) {
   std::string out =
-      "Options of the godwit runtime. A flag wins over its environment variable, and that over what the program set.\n"
+      "Options of the godwit runtime. A flag wins over its environment variable, and that over what the "
+      "program set.\n"
       "Sizes may end in K, M, G or T.\n\n";
   for (const auto& info : table) {
     out += "  " + option_flag_name(info) + '=' + option_syntax(info) + "   (" + option_env_name(info) + ")\n";

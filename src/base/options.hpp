@@ -1,6 +1,7 @@
 // The options table: what a run can be told, and where it can be said.
 //
-// One row per field of godwit::options gives the GODWIT_* variable, the --godwit-* flag, the range check, the line of
+// One row per field of godwit::options gives the GODWIT_* variable, the --godwit-* flag, the range check, the
+// line of
 // --godwit-help and the row of docs/options.md. A new option is a new field and a new row, nothing else.
 // Public side: include/godwit/options.hpp. Called by src/runtime (launch) and tools/options_doc.cpp.
 // Tests: tests/base/options_test.cpp, tests/tools (docs/options.md is up to date).
@@ -23,7 +24,7 @@ enum class option_unit : std::uint8_t { count, microseconds, bytes };
 struct option_info {
   using member = std::variant<std::uint32_t options::*, std::uint64_t options::*, bool options::*,
                               std::string options::*>;
-  std::string_view name;          ///< the field's name: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
+  std::string_view name;          ///< the field: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
   member field;
   std::string_view what;          ///< "a number of workers", for messages
   std::string_view help;          ///< one line for --godwit-help and the manual
@@ -51,9 +52,9 @@ struct help_requested {
   std::string text;
 };
 
-/// @p base, then environment, then flags taken by take_options, then the --godwit-* flags of argv, the later ones
-/// winning. Leaves argv alone; flags after "--" are the program's. argv may be null. Throws std::invalid_argument
-/// whose what() is the whole line to print ("godwit: ..."), or help_requested. Local.
+/// @p base, then environment, then flags taken by take_options, then the --godwit-* flags of argv, the later
+/// ones winning. Leaves argv alone; flags after "--" are the program's. argv may be null. Throws
+/// std::invalid_argument whose what() is the whole line to print ("godwit: ..."), or help_requested. Local.
 options parse_options(int argc, char** argv, const options& base);
 
 }  // namespace godwit::base

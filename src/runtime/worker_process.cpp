@@ -10,14 +10,12 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/environment.hpp"
 #include "context/context.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
 
-extern "C" {
-extern char** environ;
-[[gnu::weak]] void __gcov_dump();
-}
+extern "C" [[gnu::weak]] void __gcov_dump();
 
 namespace godwit::runtime {
 
@@ -74,16 +72,6 @@ void root_entry(void*) {
   sched::this_worker.end_of_root_thread();
 }
 
-/// getenv and setenv go on working when the inherited stack, where the environment begins, is read-only.
-void move_environment() {
-  std::size_t n = 0;
-  while (environ != nullptr && environ[n] != nullptr) ++n;
-  auto** copy = new char*[n + 1];
-  for (std::size_t i = 0; i < n; ++i) copy[i] = environ[i];
-  copy[n] = nullptr;
-  environ = copy;
-}
-
 void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t worker) {
   if (cpus.empty()) return;
   cpu_set_t set;
@@ -104,7 +92,7 @@ void on_own_stack(void*) {
       map.heap_windows.high = map.heap_windows.low + map.window_bytes * what.workers;
     }
   }
-  move_environment();
+  base::move_environment_to_heap();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_));
   sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed, {exit_worker, unseen_error});

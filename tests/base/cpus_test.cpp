@@ -1,9 +1,9 @@
-// Tests of src/base/cpus: cgroup quotas read from made-up /proc and /sys trees; affinity masks of this process.
+// Tests of src/base/cpus: cgroup quotas read from made-up /proc and /sys trees; affinity masks of this
+// process.
 // test: timeout=60
 #include "base/cpus.hpp"
 
 #include <gtest/gtest.h>
-
 #include <sched.h>
 #include <unistd.h>
 
@@ -19,7 +19,8 @@ using godwit::base::cgroup_cpu_quota;
 using godwit::base::usable_cpu_count;
 using godwit::base::usable_cpus;
 
-constexpr const char* v2_mount = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+constexpr const char* v2_mount =
+    "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
 class cgroup : public ::testing::Test {
  protected:

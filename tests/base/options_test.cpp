@@ -45,7 +45,8 @@ class options_test : public ::testing::Test {
   static void clean() {
     std::vector<std::string> names;
     for (char** e = environ; *e != nullptr; ++e)
-      if (const std::string entry = *e; entry.starts_with("GODWIT_")) names.push_back(entry.substr(0, entry.find('=')));
+      if (const std::string entry = *e; entry.starts_with("GODWIT_"))
+        names.push_back(entry.substr(0, entry.find('=')));
     for (const auto& n : names) ::unsetenv(n.c_str());
   }
   static void env(const char* name, const char* value) { ::setenv(name, value, 1); }
@@ -76,8 +77,9 @@ TEST_F(options_test, defaults_are_the_struct) {
 TEST_F(options_test, no_command_line) { EXPECT_EQ(parse_options(0, nullptr, {}).workers, 0u); }
 
 TEST_F(options_test, every_kind_of_flag) {
-  const options o = with({"--godwit-workers=3", "--godwit-stack-bytes=2M", "--godwit-bind=cores", "--godwit-stats",
-                          "--godwit-expose-signal=off", "--godwit-seed=18446744073709551615", "--godwit-spin-us=0"});
+  const options o =
+      with({"--godwit-workers=3", "--godwit-stack-bytes=2M", "--godwit-bind=cores", "--godwit-stats",
+            "--godwit-expose-signal=off", "--godwit-seed=18446744073709551615", "--godwit-spin-us=0"});
   EXPECT_EQ(o.workers, 3u);
   EXPECT_EQ(o.stack_bytes, 2u << 20);
   EXPECT_EQ(o.bind, "cores");
@@ -93,8 +95,8 @@ TEST_F(options_test, sizes) {
   EXPECT_EQ(with({"--godwit-stack-bytes=64kiB"}).stack_bytes, 64u << 10);
   EXPECT_EQ(with({"--godwit-heap-bytes=3GB"}).heap_bytes, 3ull << 30);
   EXPECT_EQ(with({"--godwit-heap-bytes=16T"}).heap_bytes, 16ull << 40);
-  for (const char* bad : {"", "K", "1 K", "1KK", "1Kb", "1.5G", "0x10000", "-1G", "17T", "99999999999999T", "65535",
-                          "18446744073709551616", "1E", " 1G"})
+  for (const char* bad : {"", "K", "1 K", "1KK", "1Kb", "1.5G", "0x10000", "-1G", "17T", "99999999999999T",
+                          "65535", "18446744073709551616", "1E", " 1G"})
     EXPECT_EQ(error_of({std::string("--godwit-heap-bytes=") + bad}),
               "godwit: --godwit-heap-bytes=" + std::string(bad) + ": not a size between 1M and 16T");
 }
@@ -113,14 +115,17 @@ TEST_F(options_test, words) {
     EXPECT_EQ(with({std::string("--godwit-force-steal=") + word}).force_steal, word);
   EXPECT_EQ(with({"--godwit-force-steal=1"}).force_steal, "random");
   EXPECT_EQ(with({"--godwit-force-steal=0"}).force_steal, "none");
-  EXPECT_EQ(error_of({"--godwit-force-steal=all"}),
-            "godwit: --godwit-force-steal=all: not a kind of forced steal (none, parents, children or random)");
-  EXPECT_EQ(error_of({"--godwit-bind=1"}), "godwit: --godwit-bind=1: not a way to bind workers (none or cores)");
+  EXPECT_EQ(
+      error_of({"--godwit-force-steal=all"}),
+      "godwit: --godwit-force-steal=all: not a kind of forced steal (none, parents, children or random)");
+  EXPECT_EQ(error_of({"--godwit-bind=1"}),
+            "godwit: --godwit-bind=1: not a way to bind workers (none or cores)");
 }
 
 TEST_F(options_test, ranges) {
-  EXPECT_EQ(error_of({"--godwit-workers=-3"}),
-            "godwit: --godwit-workers=-3: not a number of workers between 1 and 4096 (0 = one per usable CPU)");
+  EXPECT_EQ(
+      error_of({"--godwit-workers=-3"}),
+      "godwit: --godwit-workers=-3: not a number of workers between 1 and 4096 (0 = one per usable CPU)");
   EXPECT_EQ(with({"--godwit-workers=4096"}).workers, 4096u);
   EXPECT_EQ(with({"--godwit-workers=0"}).workers, 0u);
   for (const char* bad : {"4097", "4294967297", "2.0", "two", "", "+1", "1K", "1 ", "99999999999999999999"})
@@ -160,16 +165,19 @@ TEST_F(options_test, environment) {
 
 TEST_F(options_test, environment_errors) {
   env("GODWIT_WORKERS", "many");
-  EXPECT_EQ(error_of({}),
-            "godwit: GODWIT_WORKERS=many: not a number of workers between 1 and 4096 (0 = one per usable CPU)");
+  EXPECT_EQ(
+      error_of({}),
+      "godwit: GODWIT_WORKERS=many: not a number of workers between 1 and 4096 (0 = one per usable CPU)");
   env("GODWIT_WORKERS", "");
   EXPECT_NE(error_of({}), "no error");
   ::unsetenv("GODWIT_WORKERS");
   env("GODWIT_WORKER", "2");
-  EXPECT_EQ(error_of({}), "godwit: GODWIT_WORKER: no such environment variable: did you mean GODWIT_WORKERS?");
+  EXPECT_EQ(error_of({}),
+            "godwit: GODWIT_WORKER: no such environment variable: did you mean GODWIT_WORKERS?");
   ::unsetenv("GODWIT_WORKER");
   env("GODWIT_SOMETHING_ELSE", "2");
-  EXPECT_EQ(error_of({}), "godwit: GODWIT_SOMETHING_ELSE: no such environment variable: --godwit-help lists all");
+  EXPECT_EQ(error_of({}),
+            "godwit: GODWIT_SOMETHING_ELSE: no such environment variable: --godwit-help lists all");
 }
 
 TEST_F(options_test, who_wins) {
@@ -188,8 +196,9 @@ TEST_F(options_test, who_wins) {
 TEST_F(options_test, struct_is_checked) {
   options base;
   base.workers = 5000;
-  EXPECT_EQ(error_of({}, base),
-            "godwit: options::workers = 5000: not a number of workers between 1 and 4096 (0 = one per usable CPU)");
+  EXPECT_EQ(
+      error_of({}, base),
+      "godwit: options::workers = 5000: not a number of workers between 1 and 4096 (0 = one per usable CPU)");
   base = {};
   base.bind = "sockets";
   EXPECT_EQ(error_of({}, base), "godwit: options::bind = sockets: not a way to bind workers (none or cores)");

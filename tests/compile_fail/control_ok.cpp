@@ -1,7 +1,6 @@
 // expect: compiles
 // What the other files get wrong, done right.
 #include <godwit/godwit.hpp>
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,7 +31,8 @@ int function(int n) { return n + 1; }
 long threads() {
   std::vector<int> v{1, 2, 3};
   long sum = godwit::spawn([](std::vector<int> w) { return w[0]; }, v).join();
-  sum += static_cast<long>(godwit::spawn([p = std::make_unique<int>(1)] { return std::string("x"); }).join().size());
+  sum += static_cast<long>(
+      godwit::spawn([p = std::make_unique<int>(1)] { return std::string("x"); }).join().size());
   sum += godwit::spawn([](person p) { return p; }, person{"Ada", 36}).join().age;
   sum += godwit::spawn(function, 1).join();
   sum += *godwit::spawn([] { return &shared_global; }).join();

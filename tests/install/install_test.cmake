@@ -80,7 +80,8 @@ elseif(WAY STREQUAL "flags")
   separate_arguments(user_flags UNIX_COMMAND "${USER_FLAGS}")
   string(MAKE_C_IDENTIFIER "${USER_CXX}${USER_FLAGS}" name)
   # Can this compiler do that at all, for a program without godwit?
-  execute_process(COMMAND ${USER_CXX} -std=c++20 ${user_flags} ${SOURCE}/user/plain.cpp -o ${WORK}/plain_${name}
+  execute_process(COMMAND ${USER_CXX} -std=c++20 ${user_flags} ${SOURCE}/user/plain.cpp
+                          -o ${WORK}/plain_${name}
                   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
     message("SKIPPED: ${USER_CXX} ${USER_FLAGS} does not build an empty program here:\n${output}")

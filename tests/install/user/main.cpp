@@ -1,4 +1,5 @@
-// A user's program: fork-join, a result with a codec, an exception across a join, per-worker calls, exit status.
+// A user's program: fork-join, a result with a codec, an exception across a join, per-worker calls, exit
+// status.
 #include <godwit/godwit.hpp>
 
 #include <iostream>
