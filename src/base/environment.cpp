@@ -1,18 +1,22 @@
-// See environment.hpp.
+// See environment.hpp. The strings stay where they are: they are only ever read.
 #include "base/environment.hpp"
 
+#include <algorithm>
 #include <cstddef>
-#include <unistd.h>
+
+extern "C" char** environ;  // POSIX declares it nowhere
 
 namespace godwit::base {
 
-void move_environment_to_heap() {
+void move_environment() {
   std::size_t n = 0;
   while (environ != nullptr && environ[n] != nullptr) ++n;
   auto** copy = new char*[n + 1];
-  for (std::size_t i = 0; i < n; ++i) copy[i] = environ[i];
+  static char** moved;  // never freed; named here so that no leak checker takes it for lost after a setenv
+  moved = copy;
+  std::copy_n(environ, n, copy);
   copy[n] = nullptr;
-  environ = copy;
+  environ = moved;
 }
 
 }  // namespace godwit::base

@@ -1,10 +1,12 @@
-// The process environment, apart from options. Called by src/runtime in each worker.
+// The process's environment block, whose home is base (as getenv's is).
+//
+// Called by src/runtime/worker_process.cpp in every worker. Test: tests/base/environment_test.cpp.
 #pragma once
 
 namespace godwit::base {
 
-/// Copy the array of environment variables to the heap: it begins on the stack that main got, which workers make
-/// read-only, and setenv writes to it. Call once per process, before other threads exist.
-void move_environment_to_heap();
+/// Move the array of environment pointers from the initial stack to the heap, so that getenv and setenv go on working
+/// when that stack becomes read-only. Local.
+void move_environment();
 
 }  // namespace godwit::base

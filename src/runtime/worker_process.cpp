@@ -92,7 +92,7 @@ void on_own_stack(void*) {
       map.heap_windows.high = map.heap_windows.low + map.window_bytes * what.workers;
     }
   }
-  base::move_environment_to_heap();
+  base::move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_));
   sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed, {exit_worker, unseen_error});

@@ -1,4 +1,4 @@
-// expect: the callable of a thread and its arguments must be nothrow move constructible
+// expect: of a thread.* must be nothrow move constructible
 // Between spawn and child there is nobody to catch.
 #include <godwit/godwit.hpp>
 
