@@ -165,6 +165,8 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
     state_ = std::exchange(other.state_, detail::no_state);
     if constexpr (!std::is_void_v<T>) {
       if (state_ == detail::in_frame) {
+        // Without a value there is nothing to move, but compilers cannot see that and warn.
+        if constexpr (!detail::is_plain_result<T>) asm("" : : "r"(&other.room_) : "memory");
         new (&room_.value) T(std::move(other.room_.value));
         if constexpr (!detail::is_plain_result<T>) {
           other.room_.value.~T();

@@ -86,6 +86,7 @@ class interrupt_guard {
 class family {
  public:
   struct member {
+    std::uint32_t worker;
     pid_t pid;
     int fd;  // pidfd, -1 where the kernel has none
     bool alive;
@@ -95,8 +96,8 @@ class family {
     for (member& m : members_)
       if (m.fd >= 0) close(m.fd);
   }
-  void add(pid_t pid) {
-    members_.push_back({pid, static_cast<int>(syscall(SYS_pidfd_open, pid, 0u)), true});
+  void add(std::uint32_t worker, pid_t pid) {
+    members_.push_back({worker, pid, static_cast<int>(syscall(SYS_pidfd_open, pid, 0u)), true});
     ++alive_;
   }
   std::size_t alive() const noexcept { return alive_; }
@@ -133,14 +134,13 @@ class family {
   };
   /// One worker that has ended since the last call. False: none.
   bool next_end(end& e) noexcept {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      member& m = members_[i];
+    for (member& m : members_) {
       if (!m.alive) continue;
       int status = 0;
       if (waitpid(m.pid, &status, WNOHANG) != m.pid) continue;
       m.alive = false;
       --alive_;
-      e = {static_cast<std::uint32_t>(i), m.pid, status};
+      e = {m.worker, m.pid, status};
       return true;
     }
     return false;
@@ -254,7 +254,8 @@ detail::run_result run_with(const options& opts, detail::root_task& root) {
   runtime::flush_output();  // or every worker would write it again
   {
     family workers;
-    for (std::uint32_t i = 0; i < what.workers; ++i) {
+    // Worker 0, which starts the root thread, comes last: the others are looking for work by then.
+    for (std::uint32_t i = what.workers; i-- > 0;) {
       const pid_t pid = fork();
       if (pid == 0) runtime::worker_main(what, transport::worker_no{i});
       if (pid < 0) {
@@ -263,7 +264,7 @@ detail::run_result run_with(const options& opts, detail::root_task& root) {
                          ": raise the limit on processes (ulimit -u) or lower --godwit-workers";
         break;
       }
-      workers.add(pid);
+      workers.add(i, pid);
     }
     if (result.status == 0) supervise(workers, stop, run, result);
   }
