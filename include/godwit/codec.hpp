@@ -71,7 +71,8 @@ class writer {
   template <class T>
   void put(const T& value) {
     static_assert(migratable<std::remove_cv_t<T>>,
-                  "godwit: this type cannot migrate: make it trivially copyable or specialise godwit::codec<T>");
+                  "godwit: this type cannot migrate: make it trivially copyable or specialise "
+                  "godwit::codec<T>");
     if constexpr (plain<T>)
       bytes(std::addressof(value), sizeof(T));
     else
@@ -104,7 +105,8 @@ class reader {
   template <class T>
   T get() {
     static_assert(migratable<T>,
-                  "godwit: this type cannot migrate: make it trivially copyable or specialise godwit::codec<T>");
+                  "godwit: this type cannot migrate: make it trivially copyable or specialise "
+                  "godwit::codec<T>");
     if constexpr (plain<T>) {
       alignas(T) std::byte raw[sizeof(T)];
       std::memcpy(raw, take(sizeof(T)), sizeof(T));
@@ -248,7 +250,8 @@ struct codec<std::tuple<T...>> {
   static void write(writer& w, const std::tuple<T...>& t) {
     std::apply([&](const T&... e) { (w.put(e), ...); }, t);
   }
-  static std::tuple<T...> read(reader& r) { return std::tuple<T...>{r.get<T>()...}; }  // braces: left to right
+  // Braces: the elements are read left to right.
+  static std::tuple<T...> read(reader& r) { return std::tuple<T...>{r.get<T>()...}; }
 };
 
 template <class T>

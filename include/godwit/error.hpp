@@ -58,8 +58,8 @@ constexpr bool rebuildable_from_what =
 template <class E>
 void register_exception() {
   static_assert(migratable<E> || detail::rebuildable_from_what<E>,
-                "godwit: an exception type must be trivially copyable, have a godwit::codec, or be constructible "
-                "from its what() string");
+                "godwit: an exception type must be trivially copyable, have a godwit::codec, or be "
+                "constructible from its what() string");
   detail::add_exception_type(
       {&typeid(E),
        [](writer& w, const void* object) {

@@ -235,7 +235,8 @@ struct future_access {
   /// Wait, but leave the outcome in the future. May migrate unless it is in the frame.
   template <class T>
   [[gnu::always_inline]] static void settle(future<T>& f, const place& where) {
-    if (f.state_ != in_frame) [[unlikely]] static_cast<void>(wait(f.state_, where.file, where.function, where.line));
+    if (f.state_ != in_frame) [[unlikely]]
+      static_cast<void>(wait(f.state_, where.file, where.function, where.line));
   }
   template <class T>
   static ref& record(shared_future<T>& f) noexcept {
@@ -244,7 +245,8 @@ struct future_access {
 };
 }  // namespace detail
 
-/// The result of one thread for any number of consumers, in any threads of the run. Copyable: copies refer to the
+/// The result of one thread for any number of consumers, in any threads of the run. Copyable: copies refer to
+/// the
 /// same result, the last one frees it. Cost of a copy: one atomic, possibly on another worker's memory.
 template <class T>
 class shared_future {
@@ -277,7 +279,8 @@ class shared_future {
   bool ready() const noexcept { return record_ != 0 && detail::is_complete(record_); }
 
   /// Wait for the thread and give back a copy of its result, or throw what it threw. Any number of times.
-  /// May suspend and migrate the calling thread. When the thread ends, one waiter runs at once, the others queue.
+  /// May suspend and migrate the calling thread. When the thread ends, one waiter runs at once, the others
+  /// queue.
   T get(detail::place where = detail::place::here()) const {
     const detail::ref record = record_;
     const detail::payload p = detail::wait(record, where.file, where.function, where.line);

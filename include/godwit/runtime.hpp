@@ -1,10 +1,13 @@
 // run: start the workers, execute the root thread, stop the workers. And who am I: worker_id, worker_count.
 //
-// run forks one worker per usable CPU from the calling process, which itself only supervises: it waits, passes on
-// what happened, and ends the run when a worker dies. What the program made before run is there in every worker (as a
+// run forks one worker per usable CPU from the calling process, which itself only supervises: it waits,
+// passes on
+// what happened, and ends the run when a worker dies. What the program made before run is there in every
+// worker (as a
 // copy of its own); what threads change in globals or heap stays in the worker that did it. Threads give back
 // values through join, the root thread through run.
-// Source: Uni-address threads, 5.1 (a process per worker). See docs/architecture.md. Tests: tests/api/run_test.cpp.
+// Source: Uni-address threads, 5.1 (a process per worker). See docs/architecture.md. Tests:
+// tests/api/run_test.cpp.
 #pragma once
 
 #include <godwit/error.hpp>
@@ -70,7 +73,8 @@ template <class F>
 struct root_of final : root_task {
   using R = std::invoke_result_t<F&>;
   static_assert(std::is_void_v<R> || migratable<R>,
-                "godwit: the result of the root thread must be migratable: trivially copyable or with a godwit::codec");
+                "godwit: the result of the root thread must be migratable: trivially copyable or with a "
+                "godwit::codec");
   F f;
   explicit root_of(F&& fn) : f(std::move(fn)) {}
   explicit root_of(const F& fn) : f(fn) {}
@@ -101,8 +105,10 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 
 }  // namespace detail
 
-/// Start the workers, execute `root()` as the first thread, wait until it and every thread it created are done.
-/// Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root (its what() is
+/// Start the workers, execute `root()` as the first thread, wait until it and every thread it created are
+/// done.
+/// Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root (its
+/// what() is
 /// printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run (130 for SIGINT);
 /// 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in one line.
 /// --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
@@ -112,8 +118,8 @@ int run(int argc, char** argv, F&& root, const options& base = {}) {
   using task_type = detail::root_of<std::decay_t<F>>;
   using R = typename task_type::R;
   static_assert(std::is_void_v<R> || std::is_integral_v<R>,
-                "godwit: with run(argc, argv, root) the root returns void or an exit status; for other results use "
-                "run<T>(argc, argv, root)");
+                "godwit: with run(argc, argv, root) the root returns void or an exit status; for other "
+                "results use run<T>(argc, argv, root)");
   // On the heap: the workers may write to their copies of it, not to this function's frame.
   const auto task = std::make_unique<task_type>(std::forward<F>(root));
   const detail::run_result result = detail::run_workers(argc, argv, base, *task);
@@ -145,16 +151,19 @@ T run(F&& root, const options& base = {}) {
   return run<T>(0, nullptr, std::forward<F>(root), base);
 }
 
-/// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f must be plain
+/// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f
+/// must be plain
 /// bytes and must not throw; it runs inside whatever thread the worker is executing. Collective in cost: one
 /// message per worker. Meant for per-worker set-up and for reading per-worker state.
 template <class F>
 void on_each_worker(const F& f, detail::place where = detail::place::here()) {
-  static_assert(plain<F>, "godwit::on_each_worker: the callable must be plain bytes: it is copied to every worker");
+  static_assert(plain<F>,
+                "godwit::on_each_worker: the callable must be plain bytes: it is copied to every worker");
   detail::run_on_each_worker({[](const void* c) { (*static_cast<const F*>(c))(); }, &f, sizeof(F)}, where);
 }
 
-/// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It runs outside
+/// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It
+/// runs outside
 /// the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f ends it.
 void on_tick(std::chrono::milliseconds interval, std::function<void()> f);
 

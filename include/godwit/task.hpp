@@ -20,7 +20,8 @@ namespace godwit {
 
 namespace detail {
 
-/// May this callable be a thread? Bytes-only closures: yes. Move-only ones (they hold futures, unique_ptr...):
+/// May this callable be a thread? Bytes-only closures: yes. Move-only ones (they hold futures,
+/// unique_ptr...):
 /// yes, the thread owns what they hold. Copyable closures with non-trivial captures (a string or vector by
 /// value): no -- their copies would be destroyed twice, at two workers. Callables with a codec: yes.
 template <class F>
@@ -55,7 +56,7 @@ struct child {
                                                                     spawn_slot* slot, void* out) noexcept {
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come between any two instructions
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come at any instruction
     godwit_hot_.bottom = slot + 1;  // the entry counts from here; call and slot are complete
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -82,7 +83,8 @@ struct child {
     if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
     if (const ref record = pop(); record != 0) [[unlikely]] parent_left(record, 0, word);
     if constexpr (!std::is_void_v<R> && !by_word) {
-      // By way of the word, which the compiler is kept from looking through: it would warn about parts of R that
+      // By way of the word, which the compiler is kept from looking through: it would warn about parts of R
+      // that
       // are rightly uninitialised (the value of a future that has none).
       asm("" : "+r"(word));
       R& value = *reinterpret_cast<R*>(word);
@@ -146,11 +148,11 @@ template <class F>
 [[gnu::always_inline]] inline auto spawn_closure(F& f) {
   using R = std::invoke_result_t<F>;
   static_assert(!std::is_reference_v<R>,
-                "godwit: a thread must not return a reference: what it refers to stays behind when threads migrate. "
-                "Return a value");
+                "godwit: a thread must not return a reference: what it refers to stays behind when threads "
+                "migrate. Return a value");
   static_assert(std::is_void_v<R> || migratable<R>,
-                "godwit: the result type of this thread cannot migrate: make it trivially copyable or specialise "
-                "godwit::codec<T> for it");
+                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
+                "specialise godwit::codec<T> for it");
   static_assert(std::is_nothrow_move_constructible_v<F> || plain<F>,
                 "godwit: the callable of a thread and its arguments must be nothrow move constructible");
 
@@ -180,19 +182,20 @@ template <class F>
 }  // namespace detail
 
 /// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
-/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or exception).
+/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or
+/// exception).
 /// fn must be a closure of plain captures, or move-only, or have a codec; args and result must be migratable.
 /// Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads, 5.2.
 template <class F, class... Args>
 [[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args)
     -> future<detail::result_of<F, Args...>> {
   static_assert(detail::thread_closure<std::decay_t<F>>,
-                "godwit: this callable cannot migrate: it captures something by value that is not plain bytes "
-                "(std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
+                "godwit: this callable cannot migrate: it captures something by value that is not plain "
+                "bytes (std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
                 "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
   static_assert(((migratable<std::decay_t<Args>>) && ...),
-                "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it");
+                "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
+                "or specialise godwit::codec<T> for it");
   if constexpr (sizeof...(Args) == 0) {
     if constexpr (std::is_lvalue_reference_v<F> || std::is_function_v<std::remove_reference_t<F>>) {
       std::decay_t<F> own(fn);
@@ -221,7 +224,8 @@ template <class T>
   return f.join(where);
 }
 
-/// Let other threads run: the calling thread goes to the end of its worker's ready queue, from where any worker may
+/// Let other threads run: the calling thread goes to the end of its worker's ready queue, from where any
+/// worker may
 /// take it. Returns at once when nothing else is ready. May migrate the calling thread. Local.
 inline void yield() noexcept { detail::yield_thread(); }
 
@@ -233,8 +237,8 @@ template <class F>
 [[gnu::always_inline]] inline auto run_here(F&& f) {
   using R = std::invoke_result_t<F>;
   static_assert(is_plain_result<R> || migratable<R>,
-                "godwit: the result type of this callable cannot migrate: make it trivially copyable or specialise "
-                "godwit::codec<T> for it");
+                "godwit: the result type of this callable cannot migrate: make it trivially copyable or "
+                "specialise godwit::codec<T> for it");
   future<R> result = future_access::make<R>();
   ref state = in_frame;
   try {

@@ -20,9 +20,9 @@ void set_fatal_hook(fatal_hook hook) noexcept;
 }  // namespace godwit::base
 
 /// Always on, off the fast path. The text says what was expected.
-#define GODWIT_CHECK(condition, ...)                                             \
-  do {                                                                           \
-    if (!(condition)) [[unlikely]]                                               \
+#define GODWIT_CHECK(condition, ...)                                                 \
+  do {                                                                               \
+    if (!(condition)) [[unlikely]]                                                   \
       ::godwit::base::fatal("internal check failed (" #condition "): " __VA_ARGS__); \
   } while (false)
 

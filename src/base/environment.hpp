@@ -5,7 +5,8 @@
 
 namespace godwit::base {
 
-/// Move the array of environment pointers from the initial stack to the heap, so that getenv and setenv go on working
+/// Move the array of environment pointers from the initial stack to the heap, so that getenv and setenv go on
+/// working
 /// when that stack becomes read-only. Local.
 void move_environment();
 

@@ -24,16 +24,16 @@ enum class option_unit : std::uint8_t { count, microseconds, bytes };
 struct option_info {
   using member = std::variant<std::uint32_t options::*, std::uint64_t options::*, bool options::*,
                               std::string options::*>;
-  std::string_view name;          ///< the field: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
+  std::string_view name;  ///< the field: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
   member field;
-  std::string_view what;          ///< "a number of workers", for messages
-  std::string_view help;          ///< one line for --godwit-help and the manual
+  std::string_view what;  ///< "a number of workers", for messages
+  std::string_view help;  ///< one line for --godwit-help and the manual
   option_unit unit = option_unit::count;
-  std::uint64_t low = 0;          ///< numbers: range, both ends included
+  std::uint64_t low = 0;  ///< numbers: range, both ends included
   std::uint64_t high = ~0ull;
-  std::string_view zero = {};     ///< numbers: what 0 means, if it lies outside [low, high] or is special
-  std::string_view choices = {};  ///< words: separated by |
-  std::string_view zero_one = {}; ///< words: "a|b" where 0 stands for a and 1 for b
+  std::string_view zero = {};      ///< numbers: what 0 means, if it lies outside [low, high] or is special
+  std::string_view choices = {};   ///< words: separated by |
+  std::string_view zero_one = {};  ///< words: "a|b" where 0 stands for a and 1 for b
 };
 
 std::span<const option_info> option_table() noexcept;

@@ -1,9 +1,11 @@
 // The context switch: one contract, one assembly file per architecture (switch_ARCH.S).
 //
 // Two kinds of saved continuation:
-//   fork       saved by fork_call (include/godwit/detail/fork_call.hpp): three words in a deque slot; resuming it
+//   fork       saved by fork_call (include/godwit/detail/fork_call.hpp): three words in a deque slot;
+//   resuming it
 //              makes fork_call return with a status. Lowest live byte: sp - fork_bytes_below.
-//   suspended  saved by godwit_ctx_suspend: callee-saved registers pushed on the thread's own stack; one word (sp).
+//   suspended  saved by godwit_ctx_suspend: callee-saved registers pushed on the thread's own stack; one word
+//   (sp).
 // Either way all the rest is in the stack bytes [sp, top), which are valid at the same address in any worker.
 // Code that jumps always runs on another stack than the one it resumes. docs/protocols/context.md.
 #pragma once
@@ -14,7 +16,8 @@
 extern "C" {
 /// Continue after a fork_call with this (non-zero) status. Does not return. Not marked so: sanitizers would
 /// otherwise clear the shadow of the wrong stack.
-void godwit_ctx_resume_fork(std::uintptr_t sp, std::uintptr_t fp, std::uintptr_t extra, std::uintptr_t status);
+void godwit_ctx_resume_fork(std::uintptr_t sp, std::uintptr_t fp, std::uintptr_t extra,
+                            std::uintptr_t status);
 
 /// Save the calling thread on its stack, switch to @p stack_top and call fn(arg, sp); fn must not return.
 /// Comes back, with @p value, when somebody resumes sp.

@@ -8,7 +8,9 @@ extern "C" {
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* save, const void** bottom, std::size_t* size);
 
 // Frames that live in a fake stack on the heap cannot migrate.
-[[gnu::weak]] const char* __asan_default_options() { return "detect_stack_use_after_return=0:detect_leaks=0"; }
+[[gnu::weak]] const char* __asan_default_options() {
+  return "detect_stack_use_after_return=0:detect_leaks=0";
+}
 }
 
 namespace godwit::context {

@@ -45,7 +45,8 @@ payload wait(ref record, const char* file, const char* function, unsigned line) 
 }
 bool is_complete(ref record) noexcept { return this_worker.is_complete(record); }
 void release(ref record) noexcept {
-  if (godwit_hot_.workers != 0) this_worker.release(record);  // a handle that outlived its run: the memory is gone
+  if (godwit_hot_.workers != 0)
+    this_worker.release(record);  // a handle that outlived its run: the memory is gone
 }
 void retain(ref record) noexcept {
   if (godwit_hot_.workers != 0) this_worker.retain(record);
@@ -58,7 +59,8 @@ void yield_thread() noexcept { this_worker.yield_thread(); }
 void run_on_each_worker(const broadcast_task& task, place where) {
   need_run("on_each_worker");
   // The closure is copied into the messages before anything can migrate; the records are waited for after.
-  // A chain of records through `next` would need memory; instead one record per worker, in batches on the stack.
+  // A chain of records through `next` would need memory; instead one record per worker, in batches on the
+  // stack.
   constexpr std::uint32_t batch = 64;
   const std::uint32_t workers = worker_count();
   const std::uint32_t start = worker_id();
@@ -69,7 +71,8 @@ void run_on_each_worker(const broadcast_task& task, place where) {
     for (std::uint32_t i = 0; i < n; ++i) {
       const auto to = static_cast<transport::worker_no>((start + first + i) % workers);
       done[i] = this_worker.make_pending();
-      // Batches after the first may run elsewhere: then the worker that we are on now is served directly as well.
+      // Batches after the first may run elsewhere: then the worker that we are on now is served directly as
+      // well.
       if (to == this_worker.me()) {
         task.call(task.closure);
         this_worker.finish(done[i]);

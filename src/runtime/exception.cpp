@@ -77,24 +77,45 @@ exception_type for_remote_error() {
 }
 
 std::vector<exception_type>& table() {
-  static std::vector<exception_type> t = {
-      from_nothing<std::bad_alloc>(), from_nothing<std::bad_cast>(), from_nothing<std::bad_typeid>(),
-      from_nothing<std::bad_exception>(), from_nothing<std::bad_optional_access>(),
-      from_nothing<std::bad_variant_access>(), from_nothing<std::bad_function_call>(), from_nothing<std::bad_weak_ptr>(),
-      from_nothing<std::bad_array_new_length>(), from_nothing<std::exception>(),
-      from_what<std::logic_error>(), from_what<std::domain_error>(), from_what<std::invalid_argument>(),
-      from_what<std::length_error>(), from_what<std::out_of_range>(), from_what<std::runtime_error>(),
-      from_what<std::range_error>(), from_what<std::overflow_error>(), from_what<std::underflow_error>(),
-      from_value<int>(), from_value<unsigned>(), from_value<long>(), from_value<unsigned long>(), from_value<double>(),
-      from_value<bool>(), from_value<char>(), from_value<const char*>(), from_value<std::string>(),
-      from_value<std::error_code>(), for_system_error(), for_remote_error()};
+  static std::vector<exception_type> t = {from_nothing<std::bad_alloc>(),
+                                          from_nothing<std::bad_cast>(),
+                                          from_nothing<std::bad_typeid>(),
+                                          from_nothing<std::bad_exception>(),
+                                          from_nothing<std::bad_optional_access>(),
+                                          from_nothing<std::bad_variant_access>(),
+                                          from_nothing<std::bad_function_call>(),
+                                          from_nothing<std::bad_weak_ptr>(),
+                                          from_nothing<std::bad_array_new_length>(),
+                                          from_nothing<std::exception>(),
+                                          from_what<std::logic_error>(),
+                                          from_what<std::domain_error>(),
+                                          from_what<std::invalid_argument>(),
+                                          from_what<std::length_error>(),
+                                          from_what<std::out_of_range>(),
+                                          from_what<std::runtime_error>(),
+                                          from_what<std::range_error>(),
+                                          from_what<std::overflow_error>(),
+                                          from_what<std::underflow_error>(),
+                                          from_value<int>(),
+                                          from_value<unsigned>(),
+                                          from_value<long>(),
+                                          from_value<unsigned long>(),
+                                          from_value<double>(),
+                                          from_value<bool>(),
+                                          from_value<char>(),
+                                          from_value<const char*>(),
+                                          from_value<std::string>(),
+                                          from_value<std::error_code>(),
+                                          for_system_error(),
+                                          for_remote_error()};
   return t;
 }
 
 std::string readable(const std::type_info* type) {
   if (type == nullptr) return "unknown exception";
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status), std::free);
+  std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
+                                              std::free);
   return status == 0 && name ? name.get() : type->name();
 }
 
@@ -106,7 +127,8 @@ void add_exception_type(const exception_type& entry) { table().push_back(entry);
 
 void encode_current_exception(writer& w) {
   const std::type_info* type = abi::__cxa_current_exception_type();
-  // The object's address: rethrow into a handler by pointer is not portable, but the current exception_ptr holds exactly it.
+  // The object's address: rethrow into a handler by pointer is not portable, but the current exception_ptr
+  // holds exactly it.
   const std::exception_ptr held = std::current_exception();
   const void* object = nullptr;
   static_assert(sizeof held == sizeof object);

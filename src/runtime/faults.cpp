@@ -40,21 +40,26 @@ void explain(std::uintptr_t address, bool write) noexcept {
   constexpr std::uintptr_t guard = 1 << 20;
   if (address < w.region_low() && address >= w.region_low() - guard)
     base::fatal(
-        "worker %u: stack overflow: the %zu MiB uni-address region is used up by nested spawns and calls: raise "
+        "worker %u: stack overflow: the %zu MiB uni-address region is used up by nested spawns and calls: "
+        "raise "
         "--godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
         me, (w.region_high() - w.region_low()) >> 20, ((w.region_high() - w.region_low()) >> 29) + 1);
   if (write && map_.main_stack.holds(address))
     base::fatal(
-        "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its callers). "
+        "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its "
+        "callers). "
         "Workers are processes of their own, the write would be lost. Give the value back instead: "
         "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
         me, static_cast<std::size_t>(address));
   if (map_.heap_windows.holds(address) && !map_.own_window.holds(address))
     base::fatal(
-        "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local variable owned or "
-        "pointed to heap memory (std::string, std::vector, new...): heap does not migrate. Keep such values away from "
+        "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local "
+        "variable owned or "
+        "pointed to heap memory (std::string, std::vector, new...): heap does not migrate. Keep such values "
+        "away from "
         "spawn and join, or pass them as results",
-        me, static_cast<std::size_t>(address), static_cast<std::size_t>((address - map_.heap_windows.low) / map_.window_bytes));
+        me, static_cast<std::size_t>(address),
+        static_cast<std::size_t>((address - map_.heap_windows.low) / map_.window_bytes));
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -64,7 +69,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   sched::run_words& run = sched::this_worker.run();
   run.fault_address.store(address, std::memory_order_relaxed);
   run.fault_code.store(program_counter(context), std::memory_order_release);
-  struct sigaction dfl{};
+  struct sigaction dfl {};
   dfl.sa_handler = SIG_DFL;
   sigaction(signal, &dfl, nullptr);
   // Returning re-executes the faulting instruction.
@@ -74,7 +79,9 @@ void on_expose(int, siginfo_t*, void* context) {
   const int saved = errno;
 #if defined(__x86_64__)
   const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.fpregs;
-  const std::uint32_t control = registers != nullptr ? base::pack_float_control(registers->mxcsr, registers->cwd) : base::float_control();
+  const std::uint32_t control = registers != nullptr
+                                    ? base::pack_float_control(registers->mxcsr, registers->cwd)
+                                    : base::float_control();
 #else
   static_cast<void>(context);
   const std::uint32_t control = base::float_control();
@@ -94,13 +101,13 @@ void install_handlers(const fault_map& map) noexcept {
   alternate.ss_size = stack::signal_stack_bytes;
   sigaltstack(&alternate, nullptr);
 
-  struct sigaction fault{};
+  struct sigaction fault {};
   fault.sa_sigaction = on_fault;
   fault.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&fault.sa_mask);
   for (const int s : {SIGSEGV, SIGBUS}) sigaction(s, &fault, nullptr);
 
-  struct sigaction expose{};
+  struct sigaction expose {};
   expose.sa_sigaction = on_expose;
   expose.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&expose.sa_mask);

@@ -12,8 +12,8 @@ namespace godwit::runtime {
 
 /// What a fault address is compared with.
 struct fault_map {
-  stack::range main_stack;   ///< read-only in workers
-  stack::range heap_windows; ///< of all workers together
+  stack::range main_stack;    ///< read-only in workers
+  stack::range heap_windows;  ///< of all workers together
   stack::range own_window;
   std::uint64_t window_bytes = 0;
 };

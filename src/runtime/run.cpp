@@ -1,8 +1,10 @@
 // run: create the shared memory, fork the workers, supervise, collect. See include/godwit/runtime.hpp.
 //
-// The calling process is the supervisor: it sleeps until a worker ends, a signal arrives or a tick is due. Any
+// The calling process is the supervisor: it sleeps until a worker ends, a signal arrives or a tick is due.
+// Any
 // worker that ends before the run is over ends the run: all others are killed, the reason is told once. The
-// shared memory has no name and the workers die with the supervisor (parent-death signal), so nothing stays behind.
+// shared memory has no name and the workers die with the supervisor (parent-death signal), so nothing stays
+// behind.
 // Test: tests/api/run_test.cpp, tests/api/fault_test.cpp.
 #include <godwit/runtime.hpp>
 
@@ -54,7 +56,7 @@ class interrupt_guard {
     if (pipe2(interrupt_pipe_, O_CLOEXEC | O_NONBLOCK) != 0)
       throw std::runtime_error(std::string("godwit: cannot make a pipe: ") + std::strerror(errno));
     for (std::size_t i = 0; i < std::size(signals); ++i) {
-      struct sigaction now{};
+      struct sigaction now {};
       now.sa_handler = on_interrupt;
       now.sa_flags = SA_RESTART;
       sigemptyset(&now.sa_mask);
@@ -124,7 +126,8 @@ class family {
       else
         all = false;
     }
-    if (!all && (timeout_ms < 0 || timeout_ms > 5)) timeout_ms = 5;  // no pidfd here (old kernel, emulator): look often
+    if (!all && (timeout_ms < 0 || timeout_ms > 5))
+      timeout_ms = 5;  // no pidfd here (old kernel, emulator): look often
     static_cast<void>(poll(fds.data(), fds.size(), timeout_ms));
   }
   struct end {
@@ -156,12 +159,14 @@ std::string describe_fault(const sched::run_words& run) {
   const std::uint64_t code = run.fault_code.load(std::memory_order_acquire);
   if (code == 0) return "";
   char text[512];
-  std::snprintf(text, sizeof text, " at address 0x%llx", static_cast<unsigned long long>(run.fault_address.load()));
+  std::snprintf(text, sizeof text, " at address 0x%llx",
+                static_cast<unsigned long long>(run.fault_address.load()));
   std::string result = text;
   Dl_info where{};
   if (dladdr(reinterpret_cast<void*>(code), &where) != 0 && where.dli_fname != nullptr) {
     const char* file = std::strrchr(where.dli_fname, '/');
-    std::snprintf(text, sizeof text, ", in %s (%s+0x%llx)", where.dli_sname != nullptr ? where.dli_sname : "code",
+    std::snprintf(text, sizeof text, ", in %s (%s+0x%llx)",
+                  where.dli_sname != nullptr ? where.dli_sname : "code",
                   file != nullptr ? file + 1 : where.dli_fname,
                   static_cast<unsigned long long>(code - reinterpret_cast<std::uintptr_t>(where.dli_fbase)));
     result += text;
@@ -179,7 +184,8 @@ std::string describe_death(const family::end& e, const sched::run_words& run) {
 }
 
 /// Wait for the end of the run; fills in status and message when it did not end well.
-void supervise(family& workers, interrupt_guard& stop, const sched::run_words& run, detail::run_result& result) {
+void supervise(family& workers, interrupt_guard& stop, const sched::run_words& run,
+               detail::run_result& result) {
   auto next_tick = base::now_ns();
   while (workers.alive() != 0) {
     int timeout = -1;
@@ -194,7 +200,8 @@ void supervise(family& workers, interrupt_guard& stop, const sched::run_words& r
     workers.sleep(stop.fd(), timeout);
     if (const int signal = stop.take(); signal != 0) {
       result.status = 128 + signal;
-      result.message = std::string("godwit: interrupted by signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")";
+      result.message = std::string("godwit: interrupted by signal ") + std::to_string(signal) + " (" +
+                       strsignal(signal) + ")";
       workers.kill_all();
       return;
     }
@@ -215,14 +222,17 @@ void supervise(family& workers, interrupt_guard& stop, const sched::run_words& r
 }
 
 void print_stats(const std::vector<worker_stats>& all) {
-  std::fprintf(stderr, "godwit: worker   steals   failed  suspends  resumes  exposed  signals  sleeps  stack KiB  heap KiB\n");
+  std::fprintf(
+      stderr,
+      "godwit: worker   steals   failed  suspends  resumes  exposed  signals  sleeps  stack KiB  heap KiB\n");
   for (std::size_t i = 0; i < all.size(); ++i) {
     const worker_stats& s = all[i];
     std::fprintf(stderr, "godwit: %6zu %8llu %8llu %9llu %8llu %8llu %8llu %7llu %10llu %9llu\n", i,
                  static_cast<unsigned long long>(s.steals), static_cast<unsigned long long>(s.steals_failed),
                  static_cast<unsigned long long>(s.suspends), static_cast<unsigned long long>(s.resumes),
                  static_cast<unsigned long long>(s.exposures), static_cast<unsigned long long>(s.signals),
-                 static_cast<unsigned long long>(s.sleeps), static_cast<unsigned long long>(s.stack_high_bytes >> 10),
+                 static_cast<unsigned long long>(s.sleeps),
+                 static_cast<unsigned long long>(s.stack_high_bytes >> 10),
                  static_cast<unsigned long long>(s.heap_high_bytes >> 10));
   }
 }
@@ -238,17 +248,20 @@ detail::run_result run_with(const options& opts, detail::root_task& root) {
   what.supervisor = getpid();
   what.main_stack = stack::system_stack();
   if (opts.bind == "cores") what.bind_to = base::usable_cpus();
-  if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
+  if (opts.seed == 0 &&
+      (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
   interrupt_guard stop;
-  what.memory.create(what.workers, transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                                        opts.stack_bytes, opts.heap_bytes));
+  what.memory.create(what.workers,
+                     transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
+                                          opts.stack_bytes, opts.heap_bytes));
   struct unmap {
     transport::shm::segment& s;
     ~unmap() { s.destroy(); }
   } unmap_at_end{what.memory};
-  const auto* words = reinterpret_cast<const sched::segment_words*>(what.memory.common() + what.memory.where().words);
+  const auto* words =
+      reinterpret_cast<const sched::segment_words*>(what.memory.common() + what.memory.where().words);
   const sched::run_words& run = what.memory.at(transport::worker_no{0}, words)->run;
 
   runtime::flush_output();  // or every worker would write it again

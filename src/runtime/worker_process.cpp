@@ -95,7 +95,8 @@ void on_own_stack(void*) {
   base::move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_));
-  sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed, {exit_worker, unseen_error});
+  sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed,
+                          {exit_worker, unseen_error});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);

@@ -10,7 +10,7 @@ namespace godwit::sched {
 
 // Sizes: multiples of 64 up to 1024, then four steps per power of two: at most a quarter is wasted.
 std::uint32_t heap::class_of(std::size_t bytes) noexcept {
-  if (bytes <= 1024) return static_cast<std::uint32_t>((bytes + 63) / 64);  // 1 ... 16
+  if (bytes <= 1024) return static_cast<std::uint32_t>((bytes + 63) / 64);    // 1 ... 16
   const unsigned log = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1;  // 2^log < bytes <= 2^(log+1)
   const std::size_t step = std::size_t{1} << (log - 2);
   const std::size_t above = (bytes - (std::size_t{1} << log) + step - 1) / step;  // 1 ... 4
@@ -48,7 +48,8 @@ object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
     fresh_ += size;
   } else {
     base::fatal(
-        "worker %u: the shared heap is full: %zu MiB in suspended threads, join records and results, %zu bytes "
+        "worker %u: the shared heap is full: %zu MiB in suspended threads, join records and results, %zu "
+        "bytes "
         "more needed: raise --godwit-heap-bytes (GODWIT_HEAP_BYTES)",
         godwit_hot_.worker, used_ >> 20, bytes);
   }

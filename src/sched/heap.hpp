@@ -1,6 +1,8 @@
-// Remote objects: join records, suspended threads, result bytes, messages. Local allocation, free from anywhere.
+// Remote objects: join records, suspended threads, result bytes, messages. Local allocation, free from
+// anywhere.
 //
-// Local collection (Distributed continuation stealing, III-B): all live objects of a worker are in a list of its
+// Local collection (Distributed continuation stealing, III-B): all live objects of a worker are in a list of
+// its
 // own; a free by the owner takes effect at once, a free by anybody else is one store to the object's `freed`
 // word; when the live bytes pass a limit, the owner walks the list and takes back what is marked.
 // Invariant: used_bytes == sum of the sizes of the objects in the live list (check_invariants).

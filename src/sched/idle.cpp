@@ -1,8 +1,10 @@
-// Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md, models/idle.pml.
+// Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md,
+// models/idle.pml.
 //
 // The word: run_words::idle, the number of idle workers minus the letters on their way.
 //   I1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
-//       count, then take: it counts as running again before it touches any work. Only running workers make work
+//       count, then take: it counts as running again before it touches any work. Only running workers make
+//       work
 //   I2  a letter is counted before it is sent, until it has been answered
 //   I3  who brings the count to the number of workers decides: nothing can ever happen again
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
@@ -80,7 +82,8 @@ void worker::signal_hoarders() noexcept {
     if (worker_no{v} == me_) continue;
     detail::hot_words* theirs = seg_->at(worker_no{v}, hot);
     // A racy look at the owner's words: a wrong guess costs one signal.
-    if (__atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) > __atomic_load_n(&theirs->split, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) >
+        __atomic_load_n(&theirs->split, __ATOMIC_RELAXED))
       kill(static_cast<pid_t>(seg_->at(worker_no{v}, words_)->pid.load(std::memory_order_relaxed)), SIGURG);
   }
 }
@@ -90,7 +93,8 @@ void worker::wait_for_work() noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
   for (std::uint32_t v = 0; v < workers_; ++v) {
     auto& poll = seg_->at(worker_no{v}, hot)->poll;
-    if (worker_no{v} != me_ && poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+    if (worker_no{v} != me_ && poll.load(std::memory_order_relaxed) == 0)
+      poll.store(1, std::memory_order_relaxed);
   }
   if (crowded_)
     sched_yield();
@@ -99,7 +103,8 @@ void worker::wait_for_work() noexcept {
 
   const std::uint64_t now = base::now_ns();
   if (idle_since_ns_ == 0) idle_since_ns_ = now;
-  if (opts_.expose_signal && now - idle_since_ns_ > signal_after_ns && now - last_signal_ns_ > signal_every_ns) {
+  if (opts_.expose_signal && now - idle_since_ns_ > signal_after_ns &&
+      now - last_signal_ns_ > signal_every_ns) {
     last_signal_ns_ = now;
     signal_hoarders();
   }
@@ -111,7 +116,8 @@ void worker::wait_for_work() noexcept {
     ++words_->stats.sleeps;
     const timespec period{0, static_cast<long>(sleep_ms_) * 1'000'000};
     futex(&run_->wake, FUTEX_WAIT, seen, &period);
-    if (sleep_ms_ < longest_sleep_ms) sleep_ms_ = sleep_ms_ * 2 < longest_sleep_ms ? sleep_ms_ * 2 : longest_sleep_ms;
+    if (sleep_ms_ < longest_sleep_ms)
+      sleep_ms_ = sleep_ms_ * 2 < longest_sleep_ms ? sleep_ms_ * 2 : longest_sleep_ms;
   }
   run_->sleepers.fetch_sub(1);
 }
@@ -129,17 +135,19 @@ void worker::report_deadlock() noexcept {
       if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
       const auto* im = static_cast<const image*>(o);
       if (++found > 6 || used > 1300) continue;
-      used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used),
-                            "\n  thread of %llu B, suspended on worker %u, waits at %s:%u (%s) for record %u:%llx",
-                            static_cast<unsigned long long>(im->top - im->low), v, im->where.file != nullptr ? im->where.file : "?",
-                            im->where.line, im->where.function != nullptr ? im->where.function : "?",
-                            transport::index(transport::ref_worker(im->waiting_for)),
-                            static_cast<unsigned long long>(transport::ref_offset(im->waiting_for)));
+      used += std::snprintf(
+          text + used, sizeof text - static_cast<std::size_t>(used),
+          "\n  thread of %llu B, suspended on worker %u, waits at %s:%u (%s) for record %u:%llx",
+          static_cast<unsigned long long>(im->top - im->low), v,
+          im->where.file != nullptr ? im->where.file : "?", im->where.line,
+          im->where.function != nullptr ? im->where.function : "?",
+          transport::index(transport::ref_worker(im->waiting_for)),
+          static_cast<unsigned long long>(transport::ref_offset(im->waiting_for)));
     }
   }
   text[used] = '\0';
-  base::fatal("deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s", workers_, found,
-              text, found > 6 ? "\n  ..." : "");
+  base::fatal("deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s",
+              workers_, found, text, found > 6 ? "\n  ..." : "");
 }
 
 }  // namespace godwit::sched

@@ -3,7 +3,8 @@
 // The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
 // consumer that loses interest. Orderings:
 //   J1  child: result bytes before state = done (acq_rel swap)    consumer: state (acquire) before the bytes
-//   J2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the image
+//   J2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the
+//   image
 //   J3  a published image belongs to whoever completes the record: its former owner touches it no more
 #include "sched/worker.hpp"
 
@@ -65,7 +66,8 @@ ref worker::make_completed(outcome kind, const void* data, std::size_t bytes) no
 
 detail::payload worker::payload_of(ref r) const noexcept {
   record* rec = at<record>(r);
-  const std::byte* data = rec->result == 0 ? rec->small : reinterpret_cast<const std::byte*>(at<object>(rec->result) + 1);
+  const std::byte* data =
+      rec->result == 0 ? rec->small : reinterpret_cast<const std::byte*>(at<object>(rec->result) + 1);
   return {data, rec->result_bytes, rec->kind};
 }
 
@@ -78,7 +80,8 @@ void worker::retain(ref r) noexcept { at<record>(r)->references.fetch_add(1, std
 void worker::release(ref r) noexcept {
   record* rec = at<record>(r);
   // The only consumer needs no atomic; the others order their reads before the last one's free.
-  if (rec->references.load(std::memory_order_acquire) != 1 && rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+  if (rec->references.load(std::memory_order_acquire) != 1 &&
+      rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
   if (!abandon(r)) free_record(r);
 }
@@ -124,8 +127,11 @@ struct suspension {
 }  // namespace
 
 detail::payload worker::wait(ref r, detail::place where) noexcept {
-  if (r == 0) base::fatal("worker %u: join on a future that has no thread (joined before, moved from, or default "
-                          "constructed) at %s:%u", transport::index(me_), where.file, where.line);
+  if (r == 0)
+    base::fatal(
+        "worker %u: join on a future that has no thread (joined before, moved from, or default "
+        "constructed) at %s:%u",
+        transport::index(me_), where.file, where.line);
   if (!is_complete(r)) {
     // This thread's frames may leave: [here, where its parent's begin).
     if (godwit_hot_.pending != nullptr) encode_pending(region_low_, godwit_hot_.bottom[-1].sp);

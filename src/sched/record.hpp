@@ -18,31 +18,32 @@ inline constexpr std::uint64_t state_detached = 2;  ///< nobody will come for th
 /// The place where a child and the consumers of its result meet. Made when a parent's continuation becomes
 /// public or leaves; home: the worker that ran the parent then.
 struct record : object {
-  word state;                   ///< swapped by the child, compare-exchanged by waiters
-  std::uint64_t result;         ///< ref of a `bytes` object, 0: inline. W child before J1, R consumers after J2
-  std::uint64_t result_bytes;   ///< likewise
-  detail::outcome kind;         ///< likewise
-  std::uint32_t float_control;  ///< rounding mode and the like of the parent. W owner when made public, R thief
-  word references;              ///< consumers. W consumers
-  word frame_hash;              ///< with check_frames: of the parent's frame as it left. W thief, R owner
-  std::byte small[48];          ///< the result, where it fits
+  word state;            ///< swapped by the child, compare-exchanged by waiters
+  std::uint64_t result;  ///< ref of a `bytes` object, 0: inline. W child before J1, R consumers after J2
+  std::uint64_t result_bytes;  ///< likewise
+  detail::outcome kind;        ///< likewise
+  std::uint32_t
+      float_control;    ///< rounding mode and the like of the parent. W owner when made public, R thief
+  word references;      ///< consumers. W consumers
+  word frame_hash;      ///< with check_frames: of the parent's frame as it left. W thief, R owner
+  std::byte small[48];  ///< the result, where it fits
 };
 static_assert(sizeof(record) == 128);
 
 /// A thread that does not run: its stack bytes and how to go on. Home: the worker where it stopped.
 struct image : object {
-  std::uint64_t sp;       ///< of the saved context
-  std::uint64_t fp;       ///< fork only
-  std::uint64_t extra;    ///< fork only
-  std::uint64_t low;      ///< the saved bytes are [low, top) ...
-  std::uint64_t top;      ///< ... and top is the end of the thread's stack
-  ref own_record;         ///< what this thread completes when it ends
-  ref status;             ///< fork: the record of the child it spawned last, handed to fork_call
-  ref waiting_for;        ///< record it waits for; 0: it is ready
-  ref next;               ///< in a waiters' list or a ready queue
+  std::uint64_t sp;     ///< of the saved context
+  std::uint64_t fp;     ///< fork only
+  std::uint64_t extra;  ///< fork only
+  std::uint64_t low;    ///< the saved bytes are [low, top) ...
+  std::uint64_t top;    ///< ... and top is the end of the thread's stack
+  ref own_record;       ///< what this thread completes when it ends
+  ref status;           ///< fork: the record of the child it spawned last, handed to fork_call
+  ref waiting_for;      ///< record it waits for; 0: it is ready
+  ref next;             ///< in a waiters' list or a ready queue
   std::uint32_t float_control;
-  bool fork;              ///< saved by fork_call (else by godwit_ctx_suspend)
-  detail::place where;    ///< of the join, for reports; the pointers are valid in all siblings
+  bool fork;            ///< saved by fork_call (else by godwit_ctx_suspend)
+  detail::place where;  ///< of the join, for reports; the pointers are valid in all siblings
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 

@@ -33,17 +33,17 @@ struct public_words {
   // docs/protocols/idle.md.
   alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
 
-  alignas(64) word live;    ///< offset of the first object of the owner's heap, for reports. W owner
-  word pid;                 ///< process id. W owner once, R workers that send the expose signal
-  worker_stats stats;       ///< W owner, R supervisor after the worker's end
+  alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner
+  word pid;               ///< process id. W owner once, R workers that send the expose signal
+  worker_stats stats;     ///< W owner, R supervisor after the worker's end
 };
 
 /// One per run, in worker 0's segment.
 struct run_words {
-  alignas(64) word idle;         ///< number of idle workers minus letters on their way. W all
-  alignas(64) word root_record;  ///< join record of the root thread. W worker 0 once
-  word root_done;                ///< W the worker that ends the root thread
-  word shutdown;                 ///< W the worker that finds everything done
+  alignas(64) word idle;                        ///< number of idle workers minus letters on their way. W all
+  alignas(64) word root_record;                 ///< join record of the root thread. W worker 0 once
+  word root_done;                               ///< W the worker that ends the root thread
+  word shutdown;                                ///< W the worker that finds everything done
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails

@@ -74,12 +74,14 @@ void worker::init(transport::shm::segment& seg, worker_no me, std::uint32_t work
 
 void worker::delay() noexcept { delay_step(); }
 
-/// Address sanitizer: the scheduler stack starts afresh, and the frames above @p left_sp are gone (0: they are kept).
+/// Address sanitizer: the scheduler stack starts afresh, and the frames above @p left_sp are gone (0: they
+/// are kept).
 void worker::announce_scheduler_stack(std::uintptr_t left_sp) noexcept {
   if (left_sp != 0) context::sanitizer_forget(left_sp / 64 * 64, region_high_);
   context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(scheduler_stack_low_),
                             reinterpret_cast<std::uintptr_t>(scheduler_stack_));
-  context::sanitizer_on_stack(scheduler_stack_low_, static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
+  context::sanitizer_on_stack(scheduler_stack_low_,
+                              static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
 }
 
 void worker::announce_region() noexcept {
@@ -96,13 +98,15 @@ void worker::start(void (*root)(void*), void* arg) noexcept {
     godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
   }
   announce_scheduler_stack(0);
-  godwit_ctx_start(scheduler_stack_, [](void* w) { static_cast<worker*>(w)->loop(); }, this);
+  godwit_ctx_start(
+      scheduler_stack_, [](void* w) { static_cast<worker*>(w)->loop(); }, this);
   __builtin_unreachable();
 }
 
 void worker::loop() noexcept {
   for (;;) {
-    // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
+    // The region and the deque are empty here. Count as running before touching any work: a worker that holds
+    // a
     // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
       if (!sees_work()) {
@@ -145,17 +149,18 @@ bool worker::try_steal(worker_no victim) noexcept {
   spawn_slot entry;
   std::uint32_t control = 0;
   std::uint64_t bytes = 0;
-  const auto outcome = steal(*seg_, victim, words_, true, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
-    entry = own;
-    const std::uint64_t low = own.sp - context::fork_bytes_below;
-    bytes = above.sp - low;
-    context::sanitizer_forget(low, above.sp);
-    seg_->remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
-    enter_thread(above.sp, above.record);
-    record* r = at<record>(own.record);
-    control = r->float_control;
-    if (opts_.check_frames) r->frame_hash.store(hash_frame(own.sp, above.sp), std::memory_order_relaxed);
-  });
+  const auto outcome =
+      steal(*seg_, victim, words_, true, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
+        entry = own;
+        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        bytes = above.sp - low;
+        context::sanitizer_forget(low, above.sp);
+        seg_->remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
+        enter_thread(above.sp, above.record);
+        record* r = at<record>(own.record);
+        control = r->float_control;
+        if (opts_.check_frames) r->frame_hash.store(hash_frame(own.sp, above.sp), std::memory_order_relaxed);
+      });
   if (outcome != steal_outcome::taken) {
     ++words_->stats.steals_failed;
     // Ask for more, also when there was nothing: it answers at its next spawn.
@@ -168,7 +173,8 @@ bool worker::try_steal(worker_no victim) noexcept {
   words_->stats.stolen_bytes += bytes;
 #if defined(__x86_64__)
   // The thread's own return address leads into a parent that is not here: end backtraces instead.
-  reinterpret_cast<std::uintptr_t*>(deque_.sentinel().sp)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
+  reinterpret_cast<std::uintptr_t*>(deque_.sentinel().sp)[-1] =
+      reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
 #endif
   wake_one();  // where there was one, there may be more
   base::set_float_control(control);
@@ -182,10 +188,12 @@ void worker::resume_image(ref r) noexcept {
   image* im = at<image>(r);
   ++words_->stats.resumes;
   context::sanitizer_forget(im->low, im->top);
-  seg_->remote_get(ref_worker(r), reinterpret_cast<void*>(im->low), reinterpret_cast<std::byte*>(seg_->common()) + transport::ref_offset(r) + sizeof(image),
+  seg_->remote_get(ref_worker(r), reinterpret_cast<void*>(im->low),
+                   reinterpret_cast<std::byte*>(seg_->common()) + transport::ref_offset(r) + sizeof(image),
                    im->top - im->low);
   enter_thread(im->top, im->own_record);
-  const image head{{}, im->sp, im->fp, im->extra, im->low, im->top, im->own_record, im->status, 0, 0, im->float_control, im->fork, {}};
+  const image head{{},         im->sp, im->fp, im->extra,         im->low,  im->top, im->own_record,
+                   im->status, 0,      0,      im->float_control, im->fork, {}};
   free_object(r);
   base::set_float_control(head.float_control);
   announce_region();
@@ -217,7 +225,8 @@ void worker::expose(spawn_slot* end, std::uint32_t control) noexcept {
 
 void worker::spawn_point(bool child_may_leave) noexcept {
   if (workers_ == 0)
-    base::fatal("spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
+    base::fatal(
+        "spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
   godwit_hot_.poll.store(0, std::memory_order_relaxed);
   serve_mailbox();
   delay();
@@ -254,7 +263,8 @@ void worker::on_expose_signal(std::uint32_t float_control) noexcept {
 }
 
 /// Forced-steal mode, called at the start of a child.
-/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does, and its
+/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does,
+/// and its
 /// parent goes on at once, so that every join is outstanding.
 void worker::force(bool children) noexcept {
   if (children) {
@@ -294,7 +304,8 @@ void worker::force(bool children) noexcept {
 
 std::uint64_t worker::hash_frame(std::uint64_t low, std::uint64_t high) const noexcept {
   std::uint64_t h = 0x243F6A8885A308D3ull;
-  for (const auto* p = reinterpret_cast<const std::uint64_t*>(low); p < reinterpret_cast<const std::uint64_t*>(high) - 1; ++p)
+  for (const auto* p = reinterpret_cast<const std::uint64_t*>(low);
+       p < reinterpret_cast<const std::uint64_t*>(high) - 1; ++p)
     h = (h ^ *p) * 0x9E3779B97F4A7C15ull;
   return h | 1;
 }
@@ -306,8 +317,10 @@ ref worker::pop_public(spawn_slot* b) noexcept {
     const std::uint64_t hash = at<record>(s.record)->frame_hash.load(std::memory_order_relaxed);
     if (hash != 0 && hash != hash_frame(s.sp, (&s)[-1].sp))
       base::fatal(
-          "worker %u: a thread wrote into its parent's stack frame after the parent had moved to another worker: the "
-          "write is lost. Capture by value and give back results through join", index(me_));
+          "worker %u: a thread wrote into its parent's stack frame after the parent had moved to another "
+          "worker: the "
+          "write is lost. Capture by value and give back results through join",
+          index(me_));
   });
   return popped.parent_here ? 0 : popped.record;
 }
@@ -327,7 +340,8 @@ void worker::serve_mailbox() noexcept {
   }
 }
 
-void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure, std::size_t bytes) noexcept {
+void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
+                  std::size_t bytes) noexcept {
   const section inside;
   auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
   m->done = done;

@@ -1,8 +1,11 @@
 // One worker: runs threads, suspends them, steals, idles.
 //
-// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending thread
-// whose parent left, an outstanding join, a yield) switches to the scheduler stack and from there either resumes
-// the parent in place, or resumes a suspended thread, or enters the scheduler loop. The scheduler stack starts
+// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending
+// thread
+// whose parent left, an outstanding join, a yield) switches to the scheduler stack and from there either
+// resumes
+// the parent in place, or resumes a suspended thread, or enters the scheduler loop. The scheduler stack
+// starts
 // afresh each time: nothing on it outlives a decision.
 // Documents: docs/architecture.md, docs/protocols/{deque,join,idle}.md. Called by: src/runtime.
 // Files: worker.cpp (loop, steal, resume), join.cpp (records, suspension), idle.cpp (sleep, termination).
@@ -53,7 +56,8 @@ class worker {
   void finish(ref r) noexcept;
 
   /// Put a call into another worker's mailbox; @p done is completed afterwards.
-  void send(worker_no to, ref done, void (*call)(const void*), const void* closure, std::size_t bytes) noexcept;
+  void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
+            std::size_t bytes) noexcept;
 
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;

@@ -1,10 +1,16 @@
-// own_heap_window: forked siblings would hand out the same heap addresses for different data; here each gets its own.
+// own_heap_window: forked siblings would hand out the same heap addresses for different data; here each gets
+// its own.
 //
-// The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the window with inaccessible
-// reservations (address space only), stop the program break from growing, and use up what the C library still has
-// free in the inherited heap. From then on whatever is allocated lies in the window, and a pointer that came with a
-// migrated stack points to nothing. A diagnostic, not a wall: what is larger than a window spills into the next.
-// Uses malloc's public behaviour only; another malloc that maps its memory works as well. Test: fault_test.cpp.
+// The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the window with
+// inaccessible
+// reservations (address space only), stop the program break from growing, and use up what the C library still
+// has
+// free in the inherited heap. From then on whatever is allocated lies in the window, and a pointer that came
+// with a
+// migrated stack points to nothing. A diagnostic, not a wall: what is larger than a window spills into the
+// next.
+// Uses malloc's public behaviour only; another malloc that maps its memory works as well. Test:
+// fault_test.cpp.
 #include "stack/stack.hpp"
 
 #include <cstdio>
@@ -73,7 +79,8 @@ void use_up_old_heap(std::uintptr_t end) noexcept {
 #endif
   constexpr unsigned most_blocks = 20'000;
   unsigned blocks = 0;
-  for (std::size_t size = 1 << 20; size >= 16 && blocks < most_blocks; size = size > 1040 ? size / 2 : size - 16) {
+  for (std::size_t size = 1 << 20;
+       size >= 16 && blocks<most_blocks; size = size> 1040 ? size / 2 : size - 16) {
     for (; blocks < most_blocks; ++blocks) {
       void* p = std::malloc(size);
       if (p == nullptr) break;
@@ -91,7 +98,8 @@ void use_up_old_heap(std::uintptr_t end) noexcept {
 }  // namespace
 
 range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept {
-  if (__asan_unpoison_memory_region != nullptr || __tsan_acquire != nullptr) return {};  // they place heaps themselves
+  if (__asan_unpoison_memory_region != nullptr || __tsan_acquire != nullptr)
+    return {};  // they place heaps themselves
   std::uintptr_t size = windows_bytes / count / (2 << 20) * (2 << 20);
   if (size > largest_window) size = largest_window;
   const range mine{windows_low + number * size, windows_low + (number + 1) * size};

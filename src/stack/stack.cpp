@@ -14,7 +14,8 @@ namespace godwit::stack {
 
 std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* p = mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p =
+      mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) base::fatal("cannot map a stack of %zu bytes: %s", bytes, std::strerror(errno));
   mprotect(p, page, PROT_NONE);
   if (low != nullptr) *low = static_cast<std::byte*>(p) + page;
@@ -31,7 +32,8 @@ range system_stack() noexcept {
   pthread_attr_destroy(&a);
   if (!ok) return {};
   const auto low = reinterpret_cast<std::uintptr_t>(address);
-  // The system's end is where the stack may grow to; only what is mapped can be protected: from a little below here.
+  // The system's end is where the stack may grow to; only what is mapped can be protected: from a little
+  // below here.
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / page * page;
   return {here > low ? here : low, low + size};
@@ -40,6 +42,5 @@ range system_stack() noexcept {
 void protect(const range& r) noexcept {
   if (r.high > r.low) mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_READ);
 }
-
 
 }  // namespace godwit::stack

@@ -1,6 +1,8 @@
-// Stacks that do not migrate (each worker's scheduler stack, signal stacks), and the stack that the workers inherit.
+// Stacks that do not migrate (each worker's scheduler stack, signal stacks), and the stack that the workers
+// inherit.
 //
-// The uni-address region itself belongs to the segment (src/transport/shm): it must be reachable from outside.
+// The uni-address region itself belongs to the segment (src/transport/shm): it must be reachable from
+// outside.
 // Called by: src/sched, src/runtime. Test: tests/stack/stack_test.cpp.
 #pragma once
 
@@ -12,7 +14,8 @@ namespace godwit::stack {
 inline constexpr std::size_t scheduler_stack_bytes = 256 << 10;
 inline constexpr std::size_t signal_stack_bytes = 64 << 10;
 
-/// Private memory with a guard page below it. Gives back the high end; *low gets the low end. Ends the run when there is
+/// Private memory with a guard page below it. Gives back the high end; *low gets the low end. Ends the run
+/// when there is
 /// no memory.
 std::byte* map_private(std::size_t bytes, std::byte** low) noexcept;
 
@@ -30,7 +33,8 @@ range system_stack() noexcept;
 /// Make the inherited stack read-only in this process. The caller must run on another stack by now.
 void protect(const range& r) noexcept;
 
-/// Steer all memory that this process maps from now on (so: malloc) into a window of its own: window @p number of
+/// Steer all memory that this process maps from now on (so: malloc) into a window of its own: window @p
+/// number of
 /// @p count. A pointer into another worker's private heap then faults instead of meeting other data. Gives
 /// back the window; empty if it cannot be done here. Call before the process allocates.
 range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept;

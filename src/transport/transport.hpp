@@ -23,7 +23,9 @@ inline constexpr unsigned ref_offset_bits = 40;
 constexpr ref make_ref(worker_no w, std::uint64_t offset) noexcept {
   return static_cast<ref>(index(w)) << ref_offset_bits | offset;
 }
-constexpr worker_no ref_worker(ref r) noexcept { return worker_no{static_cast<std::uint32_t>(r >> ref_offset_bits)}; }
+constexpr worker_no ref_worker(ref r) noexcept {
+  return worker_no{static_cast<std::uint32_t>(r >> ref_offset_bits)};
+}
 constexpr std::uint64_t ref_offset(ref r) noexcept { return r & ((ref{1} << ref_offset_bits) - 1); }
 
 using word = std::atomic<std::uint64_t>;
@@ -31,8 +33,8 @@ using word = std::atomic<std::uint64_t>;
 // Words are addressed by a pointer into the *home* worker's own mapping, which is the same address in every
 // worker (that is what the segment's common address is for); the worker number says whose word is meant.
 template <class T>
-concept one_sided = requires(const T& t, worker_no w, const word* at, std::uint64_t v, std::uint64_t& e, void* to,
-                             const void* from, std::size_t n) {
+concept one_sided = requires(const T& t, worker_no w, const word* at, std::uint64_t v, std::uint64_t& e,
+                             void* to, const void* from, std::size_t n) {
   { t.remote_load(w, at, std::memory_order_acquire) } -> std::same_as<std::uint64_t>;
   t.remote_store(w, at, v, std::memory_order_release);
   { t.remote_exchange(w, at, v) } -> std::same_as<std::uint64_t>;

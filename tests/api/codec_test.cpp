@@ -1,4 +1,5 @@
-// Tests of the codecs: every standard type there and back, nested ones, a user's, truncated input; and through threads.
+// Tests of the codecs: every standard type there and back, nested ones, a user's, truncated input; and
+// through threads.
 // test: timeout=120 skip-qemu
 #include "support/schedule.hpp"
 

@@ -1,4 +1,5 @@
-// Tests of invoke: any number of callables, the order of results, void and mixed results, nesting -- under every schedule.
+// Tests of invoke: any number of callables, the order of results, void and mixed results, nesting -- under
+// every schedule.
 // test: timeout=120
 #include "support/schedule.hpp"
 #include "support/shared.hpp"

@@ -1,8 +1,10 @@
 // The migration matrix: what a frame may hold while its thread moves from process to process.
 // test: timeout=180
 //
-// Every case runs under forced steals with 1 to 4 workers; `elsewhere()` spawns and yields until the caller has changed
-// worker (or gives up: on a busy machine nobody may come), so that the checks after it are made on another process.
+// Every case runs under forced steals with 1 to 4 workers; `elsewhere()` spawns and yields until the caller
+// has changed
+// worker (or gives up: on a busy machine nobody may come), so that the checks after it are made on another
+// process.
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
@@ -314,7 +316,8 @@ TEST(migration, rounding_mode_set_in_a_thread_goes_with_it) {
   });
 }
 
-// The same for what fegetround and long double look at: on x86-64 the x87 control word, a register of its own.
+// The same for what fegetround and long double look at: on x86-64 the x87 control word, a register of its
+// own.
 TEST(migration, rounding_mode_of_the_other_unit_goes_with_the_thread) {
   for_each_migration([](const gw::options& o) {
     EXPECT_EQ(gw::run<int>(

@@ -1,4 +1,5 @@
-// Tests of run: values, exit statuses, several runs in one process, what workers see of main, output, options, interrupts.
+// Tests of run: values, exit statuses, several runs in one process, what workers see of main, output,
+// options, interrupts.
 // test: timeout=120 skip-qemu
 #include "support/child.hpp"
 #include "support/schedule.hpp"

@@ -1,4 +1,5 @@
-// Tests of spawn and join: what may be a thread, an argument or a result, and how threads nest -- under every schedule.
+// Tests of spawn and join: what may be a thread, an argument or a result, and how threads nest -- under every
+// schedule.
 // test: timeout=180
 #include "support/schedule.hpp"
 #include "support/shared.hpp"

@@ -1,4 +1,5 @@
-// Tests of the context switch by its contract alone: starting, suspending, resuming, what is preserved, exceptions, backtraces.
+// Tests of the context switch by its contract alone: starting, suspending, resuming, what is preserved,
+// exceptions, backtraces.
 // test: timeout=60
 #include "context/context.hpp"
 #include "stack/stack.hpp"

@@ -1,4 +1,5 @@
-// Tests of the shared heap: sizes, reuse, frees by others, local collection, the live list, and a heap that is full.
+// Tests of the shared heap: sizes, reuse, frees by others, local collection, the live list, and a heap that
+// is full.
 // test: timeout=60 tsan
 #include "sched/heap.hpp"
 

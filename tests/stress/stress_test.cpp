@@ -1,7 +1,9 @@
-// Many short runs of random programs under random schedules. In ctest a short version; scripts/stress runs the long one.
+// Many short runs of random programs under random schedules. In ctest a short version; scripts/stress runs
+// the long one.
 // test: timeout=300 skip-qemu
 //
-// STRESS_RUNS=n  how many runs of each kind (default 150);  STRESS_SECONDS=n  how long the campaign goes on (default 5)
+// STRESS_RUNS=n  how many runs of each kind (default 150);  STRESS_SECONDS=n  how long the campaign goes on
+// (default 5)
 // STRESS_SEED=n  the seed that a failure printed;            STRESS_KEEP=1    a hang is kept for a debugger
 // A run that takes two minutes counts as a hang: the schedule is printed, everything is ended.
 #include "stress/programs.hpp"

@@ -1,7 +1,8 @@
 // A value that all workers and the test share: a MAP_SHARED page made before run.
 //
 // Threads change it from any worker through the pointer, which is the same everywhere. T should consist of
-// atomics. GoogleTest's own state lives in the supervising process only: threads count here, the test looks afterwards.
+// atomics. GoogleTest's own state lives in the supervising process only: threads count here, the test looks
+// afterwards.
 #pragma once
 
 #include <new>

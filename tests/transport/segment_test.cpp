@@ -1,4 +1,5 @@
-// Tests of the shared memory of a run: layout, what forked workers see at which address, limits, nothing left behind.
+// Tests of the shared memory of a run: layout, what forked workers see at which address, limits, nothing left
+// behind.
 // test: timeout=60
 #include "transport/shm/segment.hpp"
 

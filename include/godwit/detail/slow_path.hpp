@@ -21,8 +21,8 @@ struct place {
   const char* file = nullptr;
   const char* function = nullptr;
   unsigned line = 0;
-  static constexpr place here(const char* file = __builtin_FILE(), const char* function = __builtin_FUNCTION(),
-                              unsigned line = __builtin_LINE()) noexcept {
+  static constexpr place here(const char* file = __builtin_FILE(),
+                              const char* function = __builtin_FUNCTION(), unsigned line = __builtin_LINE()) noexcept {
     return {file, function, line};
   }
 };
@@ -57,7 +57,8 @@ struct payload {
 /// A new record, already completed with these bytes. Local.
 [[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes);
 
-/// Wait until the record is complete. May migrate. The place is shown in deadlock reports; its parts ride in registers,
+/// Wait until the record is complete. May migrate. The place is shown in deadlock reports; its parts ride in
+/// registers,
 /// because arguments on the stack would cost the inlined callers a frame pointer.
 [[gnu::cold]] payload wait(ref record, const char* file, const char* function, unsigned line) noexcept;
 

@@ -22,8 +22,8 @@ namespace {
 constexpr std::uint64_t guard_bytes = 1 << 20;  // a frame that skips a page must still hit it
 
 // Tried in order; all were found free in plain and sanitized programs (docs/decisions/0005-addresses.md).
-constexpr std::uintptr_t candidates[] = {0x5500'0000'0000, 0x5100'0000'0000, 0x4000'0000'0000, 0x2000'0000'0000,
-                                         0x10'0000'0000,   0x7000'0000'0000};
+constexpr std::uintptr_t candidates[] = {0x5500'0000'0000, 0x5100'0000'0000, 0x4000'0000'0000,
+                                         0x2000'0000'0000, 0x10'0000'0000,   0x7000'0000'0000};
 
 std::uint64_t pages(std::uint64_t bytes) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -62,23 +62,27 @@ void segment::create(std::uint32_t workers, const layout& l) {
   layout_ = l;
   workers_ = workers;
   if (l.span >= std::uint64_t{1} << ref_offset_bits)
-    fail("stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or --godwit-heap-bytes");
+    fail(
+        "stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
+        "--godwit-heap-bytes");
   const std::uint64_t file_bytes = l.span * workers;
   const std::uint64_t total = file_bytes + l.span;
 
   fd_ = memfd_create("godwit", MFD_CLOEXEC);
   if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
   rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < file_bytes) {
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      limit.rlim_cur < file_bytes) {
     close(fd_);
-    fail("the file size limit (ulimit -f) is below the size of the shared memory: raise it, or lower "
-         "--godwit-stack-bytes and --godwit-heap-bytes");
+    fail(
+        "the file size limit (ulimit -f) is below the size of the shared memory: raise it, or lower "
+        "--godwit-stack-bytes and --godwit-heap-bytes");
   }
   if (ftruncate(fd_, static_cast<off_t>(file_bytes)) != 0) {
     const int error = errno;
     close(fd_);
-    fail("cannot size shared memory to " + std::to_string(file_bytes >> 20) + " MiB (virtual): " + std::strerror(error) +
-         ": lower --godwit-stack-bytes or --godwit-heap-bytes");
+    fail("cannot size shared memory to " + std::to_string(file_bytes >> 20) +
+         " MiB (virtual): " + std::strerror(error) + ": lower --godwit-stack-bytes or --godwit-heap-bytes");
   }
   for (const std::uintptr_t candidate : candidates) {
     void* p = mmap(reinterpret_cast<void*>(candidate), total, PROT_NONE,
@@ -93,11 +97,12 @@ void segment::create(std::uint32_t workers, const layout& l) {
   }
   if (base_ == nullptr) {
     close(fd_);
-    fail("no free range of " + std::to_string(total >> 20) + " MiB of address space: lower --godwit-stack-bytes or "
+    fail("no free range of " + std::to_string(total >> 20) +
+         " MiB of address space: lower --godwit-stack-bytes or "
          "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
   }
-  if (mmap(base_ + l.span, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) ==
-      MAP_FAILED) {
+  if (mmap(base_ + l.span, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
+           0) == MAP_FAILED) {
     const int error = errno;
     destroy();
     fail(std::string("cannot map shared memory: ") + std::strerror(error));

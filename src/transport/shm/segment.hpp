@@ -9,7 +9,8 @@
 //   a segment: | hot page | public words | deque slots | guard | heap | guard | uni-address region | guard |
 //
 // Pages cost memory only when touched. The memfd has no name, so nothing can be left behind.
-// Who calls: src/runtime (create before the fork, adopt after it), src/sched (addresses). U4, U5 in the papers.
+// Who calls: src/runtime (create before the fork, adopt after it), src/sched (addresses). U4, U5 in the
+// papers.
 #pragma once
 
 #include "transport/transport.hpp"
