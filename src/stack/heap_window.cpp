@@ -108,7 +108,10 @@ range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept {
   const auto top = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + page - 1) / page * page;
   if (!reserve(top, top + page)) return {};
   use_up_old_heap(top);
-  return mine;
+  void* probe = std::malloc(256 << 10);  // an emulator or another malloc may place memory as it likes
+  const bool steered = mine.holds(reinterpret_cast<std::uintptr_t>(probe));
+  std::free(probe);
+  return steered ? mine : range{};
 }
 
 }  // namespace godwit::stack

@@ -4,6 +4,9 @@
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunused-lambda-capture"  // closures of a given size are the point here
+#endif
 #include <godwit/godwit.hpp>
 
 #include <gtest/gtest.h>
