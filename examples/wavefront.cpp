@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
     for (int i = 1; i <= n; ++i)
       for (int j = 1; j <= n; ++j)
         row[j] = godwit::spawn([](cell up, cell left) { return up.get() + left.get(); }, row[j], row[j - 1]);
-    std::cout << "ways through a grid of " << n << " x " << n << ": " << row[n].get() << '\n';
+    const long ways = row[n].get();
+    std::cout << "ways through a grid of " << n << " x " << n << ": " << ways << '\n';
   });
 }
