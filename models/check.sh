@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
-# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about a minute of CPU time.
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about four minutes of CPU time.
 #   models/check.sh          what ctest runs (label model)
 #   models/check.sh --full   also the large configurations: some more minutes
 #   models/check.sh deque    only the runs whose line contains this text
@@ -40,12 +40,30 @@ runs() {
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=2 -DLEVELS=4|-DSAFETY -DHC4|-m6000000 -w26"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1|$small|-m4000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=1 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=4|$small|-m1000000 -w24"
+    echo "pass|idle_nodes|-DN=4 -DONE_WORD|$small|-m1000000 -w24"
+    echo "pass|idle_nodes|-DN=4 -DLETTERS=0 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=3 -DPER=1 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=3 -DSERVED -DLETTERS=2|$small|-m1000000 -w24"
+    echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
   fi
   echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
   echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
   echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
+  echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DONE_WORD|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
+  for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
+    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
+  done
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
   echo "pass|idle|-DN=2|$small|-m1000000"
@@ -65,6 +83,12 @@ runs() {
     "NO_TIMEOUT -DSHUTDOWN_WAKES_NONE" STATUS "STATUS -DLOOK_AGAIN" "STATUS -DLOOK_AGAIN -DPUT_FIRST" \
     "STATUS -DLOOK_AGAIN -DONE_STEP -DTAKE_FIRST"; do
     echo "fail|idle|-DN=2 -D$m|$small|-m1000000"
+  done
+  for m in NO_RETEST TEST_FIRST LOOK_FIRST FIRST_ONLY CLEAR_FIRST RUN_NOT_AWAITED ADD_FIRST NO_GATE_RUN NO_GATE_IDLE \
+    SUB_TWICE ADD_TWICE TRY_GATE TAKE_FIRST STEAL_NOT_AWAITED ROOT_NOT_AWAITED LETTER_NOT_COUNTED LETTER_AFTER_PUSH \
+    LETTER_NOT_AWAITED ADD_NOT_AWAITED ADD_WHEN_IDLE RECEIVER_NOT_RUNNING LOCAL_NOT_COUNTED "MERGE -DKEEPS_UNIT" \
+    "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED"; do
+    echo "fail|idle_nodes|-DN=3 -D$m|$small|-m1000000"
   done
 }
 

@@ -1,18 +1,22 @@
 # Proves the layer rule on the sources: cmake -DROOT=REPOSITORY -P layers_check.cmake (ctest: layers).
 #
 # A file of src/LAYER includes its own layer and those named in may_use_LAYER only, and of the public headers
-# only those in may_see_LAYER. mmap, getenv, <mpi.h>, hwloc and assembly files each have their homes. The
-# links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
+# only those in may_see_LAYER. mmap, getenv, <mpi.h>, dlopen, hwloc and assembly files each have their homes.
+# The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base context stack transport transport/shm sched runtime)
+set(layers base context stack transport transport/shm transport/far transport/mpi transport/mpi/plugin sched
+           runtime)
 set(may_use_base)
 set(may_use_context base)
 set(may_use_stack base)
 set(may_use_transport base)
 set(may_use_transport/shm base transport)
-set(may_use_sched base context stack transport transport/shm)
-set(may_use_runtime base context stack transport transport/shm sched)
+set(may_use_transport/far base transport transport/shm)
+set(may_use_transport/mpi base transport transport/shm transport/far)
+set(may_use_transport/mpi/plugin transport/mpi)  # its port.hpp: a component is no part of the library
+set(may_use_sched base context stack transport transport/shm transport/far)
+set(may_use_runtime base context stack transport transport/shm transport/far transport/mpi sched)
 
 # Public headers, as regular expressions behind include/godwit/.
 set(may_see_base "options.hpp|detail/hot.hpp")
@@ -20,17 +24,22 @@ set(may_see_context "detail/(hot|fork_call).hpp")
 set(may_see_stack "detail/(hot|slow_path).hpp")
 set(may_see_transport "detail/(hot|slow_path).hpp")
 set(may_see_transport/shm "detail/(hot|slow_path).hpp")
+set(may_see_transport/far "detail/(hot|slow_path).hpp")
+set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
+set(may_see_transport/mpi/plugin "none")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp
 set(may_see_runtime ".*")
 
 # What has one home: a regular expression over a line without its comment, and the layers it may stand in.
-set(words mmap getenv mpi hwloc)
+set(words mmap getenv mpi dlopen hwloc)
 set(pattern_mmap "(sys/mman\\.h|(^|[^a-zA-Z_:])(::)?(mmap|mremap|munmap|memfd_create|shm_open) *\\()")
 set(homes_mmap "stack|transport/shm")
 set(pattern_getenv "(^|[^a-zA-Z_])((secure_)?getenv|setenv|putenv) *\\(|(^|[^a-zA-Z_])environ([^a-zA-Z_m]|$)")
-set(homes_getenv "base")
+set(homes_getenv "base|transport/mpi/plugin")
 set(pattern_mpi "<mpi\\.h>")
-set(homes_mpi "transport/mpi")
+set(homes_mpi "transport/mpi/plugin")
+set(pattern_dlopen "(^|[^a-zA-Z_])(dlopen|dlmopen|dlsym|dlvsym) *\\(")
+set(homes_dlopen "transport/mpi")
 set(pattern_hwloc "<hwloc")
 set(homes_hwloc "base")
 

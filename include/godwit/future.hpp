@@ -152,6 +152,7 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
     if (state_ == detail::no_state) return;
     if (state_ == detail::in_frame) {
       if constexpr (!detail::is_plain_result<T>) {
+        asm("" : : "r"(&room_) : "memory");  // there is a value: compilers cannot see that and warn
         this->unlink();
         room_.value.~T();
       }

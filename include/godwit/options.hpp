@@ -11,7 +11,8 @@ namespace godwit {
 
 /// What a run can be told. Defaults < struct given to run < environment < command line.
 struct options {
-  std::uint32_t workers = 0;             ///< 0: one per CPU that this process may use
+  std::uint32_t workers = 0;             ///< 0: one per CPU that this process may use; under MPI one per rank
+  std::string substrate = "auto";        ///< auto: mpi under an MPI launcher, else processes
   std::uint64_t stack_bytes = 1ull << 30;  ///< uni-address region of each worker (virtual until touched)
   std::uint64_t heap_bytes = 4ull << 30;   ///< suspended stacks, records, results of each worker (likewise)
   std::string bind = "none";             ///< none, or cores: worker i stays on the i-th usable CPU
@@ -22,6 +23,16 @@ struct options {
   std::uint64_t seed = 0;                ///< of victim selection, forced steals and delays; 0: drawn
   bool private_heap = true;              ///< keep workers' heaps apart: pointers that migrated are noticed
   bool check_frames = false;             ///< notice children that write into frames whose owner left
+  std::string way = "auto";              ///< to other hosts: auto, rma, server, assist, am
+  std::string hosts = "auto";            ///< auto, or ranks: treat every rank as a host of its own
+  std::string victims = "near";          ///< near: own host first; uniform: all workers alike
+  bool empty_check = true;               ///< look at a victim's deque before locking it
+  std::string far_steal = "call";        ///< call: one request; words: one-sided, word by word
+  bool rma_atomics = false;              ///< way rma: the network's atomics and the CPU's may be mixed
+  std::string mpi = "";                  ///< MPI component: a family name or a path; empty: choose
+  bool randomize = false;                ///< under MPI: leave address randomisation on
+  std::string output = "first";          ///< under MPI, outside run: standard output of the first rank, or all
+  bool quiet = false;                    ///< do not print the line about the connection between hosts
   bool stats = false;                    ///< print one line of scheduler counters per worker at the end
 };
 

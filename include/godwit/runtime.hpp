@@ -34,6 +34,12 @@ struct worker_stats {
   std::uint64_t exposures = 0;         ///< times queued continuations were made public
   std::uint64_t signals = 0;           ///< exposures asked for by signal
   std::uint64_t sleeps = 0;            ///< times the worker went to sleep
+  std::uint64_t far_steals = 0;        ///< of the steals and resumes: threads taken from other hosts
+  std::uint64_t far_failed = 0;        ///< attempts at other hosts that gave nothing
+  std::uint64_t far_looks = 0;         ///< looks at other hosts while idle
+  std::uint64_t far_steal_ns = 0;      ///< time of the successful ones, request to answer
+  std::uint64_t messages = 0;          ///< way am: requests of other hosts carried out by this worker
+  std::uint64_t message_ns = 0;        ///< time that took
   std::uint64_t stack_high_bytes = 0;  ///< uni-address region touched, whole pages
   std::uint64_t heap_high_bytes = 0;   ///< shared heap in use at most
 };

@@ -26,7 +26,10 @@ constexpr std::uint64_t TiB = 1ull << 40;
 constexpr option_info table[] = {
     {.name = "workers", .field = &options::workers, .what = "a number of workers",
      .help = "workers to start",
-     .low = 1, .high = 4096, .zero = "one per usable CPU"},
+     .low = 1, .high = 1'000'000, .zero = "one per usable CPU; under MPI one per rank"},
+    {.name = "substrate", .field = &options::substrate, .what = "a substrate",
+     .help = "where workers live: forked processes of this machine, or the ranks that mpirun or srun started",
+     .choices = "auto|processes|mpi"},
     {.name = "stack_bytes", .field = &options::stack_bytes, .what = "a size",
      .help = "size of the stack region of each worker, shared by all threads it runs (virtual until touched)",
      .unit = option_unit::bytes, .low = 64 * KiB, .high = TiB},
@@ -55,6 +58,31 @@ constexpr option_info table[] = {
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
      .help = "notice children that write into their parent's frames after it left "
              "(unless the child moved too)"},
+    {.name = "way", .field = &options::way, .what = "a way to other hosts",
+     .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
+     .choices = "auto|rma|server|assist|am"},
+    {.name = "hosts", .field = &options::hosts, .what = "a division into hosts",
+     .help = "which ranks share memory: those of one host, or (testing) each only with itself",
+     .choices = "auto|ranks"},
+    {.name = "victims", .field = &options::victims, .what = "a choice of victims",
+     .help = "whom idle workers steal from: workers of their own host first, or all alike",
+     .choices = "near|uniform"},
+    {.name = "empty_check", .field = &options::empty_check, .what = "a switch",
+     .help = "look whether a victim has something before locking its queue"},
+    {.name = "far_steal", .field = &options::far_steal, .what = "a kind of steal",
+     .help = "between hosts: call (one request does all) or words (one-sided, step by step; always so with way=rma)",
+     .choices = "call|words"},
+    {.name = "rma_atomics", .field = &options::rma_atomics, .what = "a switch",
+     .help = "way=rma: use MPI's atomics also on words that CPUs change (only where both are coherent)"},
+    {.name = "mpi", .field = &options::mpi, .what = "an MPI component",
+     .help = "openmpi, mpich or the path of a component; empty: the one that fits the launcher"},
+    {.name = "randomize", .field = &options::randomize, .what = "a switch",
+     .help = "under MPI: leave address randomisation on (the environment variable only; threads cannot migrate then)"},
+    {.name = "output", .field = &options::output, .what = "a choice of ranks",
+     .help = "under MPI: whose standard output is shown outside run (the environment variable only)",
+     .choices = "first|all"},
+    {.name = "quiet", .field = &options::quiet, .what = "a switch",
+     .help = "do not print the line that says how hosts are connected"},
     {.name = "stats", .field = &options::stats, .what = "a switch",
      .help = "print one line of scheduler counters per worker at the end"},
 };
@@ -62,11 +90,13 @@ constexpr option_info table[] = {
 
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
-  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12] = o;
+  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22,
+               f23] = o;
   return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9,
-          (void)f10, (void)f11, (void)f12, 12);
+          (void)f10, (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18,
+          (void)f19, (void)f20, (void)f21, (void)f22, (void)f23, 23);
 }
-static_assert(std::size(table) == 12, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 23, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";
@@ -145,6 +175,10 @@ bool assign(const option_info& info, std::string_view text, options& o) {
           if (v) o.*field = *v;
           return v.has_value();
         } else if constexpr (std::is_same_v<T, std::string>) {
+          if (info.choices.empty()) {  // free text
+            o.*field = std::string(text);
+            return true;
+          }
           const auto stand_ins = split(info.zero_one);
           if (!stand_ins.empty() && (text == "0" || text == "1")) text = stand_ins[text == "1"];
           const auto words = split(info.choices);
@@ -248,12 +282,14 @@ std::string option_flag_name(const option_info& info) {
 std::string option_syntax(const option_info& info) {
   if (std::holds_alternative<bool options::*>(info.field)) return "0|1";
   if (!info.choices.empty()) return std::string(info.choices);
+  if (std::holds_alternative<std::string options::*>(info.field)) return "TEXT";
   if (info.unit == option_unit::microseconds) return "US";
   return info.unit == option_unit::bytes ? "BYTES" : "N";
 }
 
 std::string option_range(const option_info& info) {
   if (std::holds_alternative<bool options::*>(info.field)) return "(0 or 1, off or on)";
+  if (std::holds_alternative<std::string options::*>(info.field) && info.choices.empty()) return "(text)";
   if (!info.choices.empty()) {
     const auto words = split(info.choices);
     std::string out = "(" + std::string(words.front());
@@ -289,10 +325,30 @@ std::string options_help(const options& defaults) {
     out += "  " + option_flag_name(info) + '=' + option_syntax(info) + "   (" + option_env_name(info) + ")\n";
     out += "      " + std::string(info.help) + '\n';
     out += "      default " + option_value(info, defaults);
-    const bool obvious = std::holds_alternative<bool options::*>(info.field) || !info.choices.empty();
+    const bool obvious = std::holds_alternative<bool options::*>(info.field) || !info.choices.empty() ||
+                         std::holds_alternative<std::string options::*>(info.field);
     out += obvious ? "\n" : ", " + option_range(info) + '\n';
   }
   return out + "  --godwit-help\n      print this and exit\n";
+}
+
+std::string write_options(const options& o) {
+  std::string text;
+  for (const auto& info : table) text += std::string(info.name) + '=' + option_value(info, o) + '\n';
+  return text;
+}
+
+options read_options(std::string_view text) {
+  options o;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const auto equals = line.find('=');
+    const option_info* info = find_by(line.substr(0, equals), [](const option_info& i) { return i.name; });
+    if (info == nullptr || !assign(*info, line.substr(equals + 1), o)) bad("not an option: " + std::string(line));
+    text.remove_prefix(end + 1);
+  }
+  return o;
 }
 
 options parse_options(int argc, char** argv, const options& base) {

@@ -32,7 +32,7 @@ struct option_info {
   std::uint64_t low = 0;  ///< numbers: range, both ends included
   std::uint64_t high = ~0ull;
   std::string_view zero = {};      ///< numbers: what 0 means, if it lies outside [low, high] or is special
-  std::string_view choices = {};   ///< words: separated by |
+  std::string_view choices = {};   ///< words: separated by |; strings without choices are free text
   std::string_view zero_one = {};  ///< words: "a|b" where 0 stands for a and 1 for b
 };
 
@@ -56,5 +56,9 @@ struct help_requested {
 /// ones winning. Leaves argv alone; flags after "--" are the program's. argv may be null. Throws
 /// std::invalid_argument whose what() is the whole line to print ("godwit: ..."), or help_requested. Local.
 options parse_options(int argc, char** argv, const options& base);
+
+/// All options as text, one line each, and back: how the first rank's reach the others.
+std::string write_options(const options& o);
+options read_options(std::string_view text);
 
 }  // namespace godwit::base

@@ -66,9 +66,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (signal == SIGSEGV || signal == SIGBUS) explain(address, is_write(context));
   // A fault of the program's own: die of it, so that the status and a core file tell the truth.
-  sched::run_words& run = sched::this_worker.run();
-  run.fault_address.store(address, std::memory_order_relaxed);
-  run.fault_code.store(program_counter(context), std::memory_order_release);
+  sched::public_words& mine = sched::this_worker.words();
+  mine.fault_address.store(address, std::memory_order_relaxed);
+  mine.fault_code.store(program_counter(context), std::memory_order_release);
   struct sigaction dfl {};
   dfl.sa_handler = SIG_DFL;
   sigaction(signal, &dfl, nullptr);

@@ -1,6 +1,7 @@
 // A worker's life. Order matters: the worker first leaves the inherited stack, then makes it read-only.
 #include "runtime/worker_process.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "base/environment.hpp"
+#include "base/rank_output.hpp"
 #include "context/context.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
@@ -25,11 +27,11 @@ launch* what_ = nullptr;
 transport::worker_no me_{};
 
 void tell_supervisor(const char* text) noexcept {
-  sched::run_words& run = sched::this_worker.run();
+  sched::node_words& node = sched::this_worker.node();
   std::uint64_t expected = 0;
-  if (!run.failed.compare_exchange_strong(expected, 1)) return;  // the first one wins
-  std::strncpy(run.message, text, sizeof run.message - 1);
-  run.failed.store(2, std::memory_order_release);
+  if (!node.failed.compare_exchange_strong(expected, 1)) return;  // the first one wins
+  std::strncpy(node.message, text, sizeof node.message - 1);
+  node.failed.store(2, std::memory_order_release);
 }
 
 void exit_worker() noexcept {
@@ -56,7 +58,7 @@ void unseen_error(const detail::payload& error) noexcept {
 
 /// The root thread.
 void root_entry(void*) {
-  const detail::ref record = sched::this_worker.run().root_record.load(std::memory_order_relaxed);
+  const detail::ref record = sched::worker::root_record(what_->memory.where());
   {
     writer w;
     auto kind = detail::outcome::value;
@@ -72,6 +74,17 @@ void root_entry(void*) {
   sched::this_worker.end_of_root_thread();
 }
 
+constexpr std::uint32_t most_heap_windows = 1024;  // more workers than that share ranges
+
+/// Frames made here are checked where they end, possibly in a process that was not forked from the same one.
+__attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcept {
+#if defined(__x86_64__)
+  asm volatile("movq %0, %%fs:0x28" ::"r"(value));
+#else
+  static_cast<void>(value);  // a read-only variable of the C library: with a common one see docs/cluster.md
+#endif
+}
+
 void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t worker) {
   if (cpus.empty()) return;
   cpu_set_t set;
@@ -84,19 +97,21 @@ void on_own_stack(void*) {
   launch& what = *what_;
   fault_map map;
   if (what.opts.private_heap) {
-    const stack::range mine = stack::own_heap_window(transport::index(me_), what.workers);
+    const std::uint32_t windows = std::min(what.job.workers, most_heap_windows);
+    const std::uint32_t number = transport::index(me_) % windows;
+    const stack::range mine = stack::own_heap_window(number, windows);
     if (mine.high != 0) {
       map.own_window = mine;
       map.window_bytes = mine.high - mine.low;
-      map.heap_windows.low = mine.low - map.window_bytes * transport::index(me_);
-      map.heap_windows.high = map.heap_windows.low + map.window_bytes * what.workers;
+      map.heap_windows.low = mine.low - map.window_bytes * number;
+      map.heap_windows.high = map.heap_windows.low + map.window_bytes * windows;
     }
   }
   base::move_environment();
   map.main_stack = what.main_stack;
-  bind_to_cpu(what.bind_to, transport::index(me_));
-  sched::this_worker.init(what.memory, me_, what.workers, what.cpus, what.opts, what.seed,
-                          {exit_worker, unseen_error});
+  bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
+  sched::this_worker.init(
+      {&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error}});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);
@@ -116,9 +131,12 @@ void flush_output() noexcept {
   std::fflush(nullptr);
 }
 
-void worker_main(launch& what, transport::worker_no me) {
+// Never comes back, so it may change the canary under its own feet.
+__attribute__((no_stack_protector)) void worker_main(launch& what, transport::worker_no me) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != what.supervisor) _exit(base::status_failed);  // it died meanwhile
+  if (what.canary != 0) set_canary(what.canary);
+  base::open_output();  // what threads print is shown, whatever the rank
   what_ = &what;
   me_ = me;
   what.memory.adopt(me, &godwit_hot_);

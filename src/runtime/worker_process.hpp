@@ -15,13 +15,14 @@ namespace godwit::runtime {
 /// What the supervisor decided before the fork; inherited by every worker.
 struct launch {
   options opts;
-  std::uint32_t workers = 0;
-  std::uint32_t cpus = 0;
+  sched::job_shape job;
+  std::uint32_t cpus = 0;  ///< for the workers of this host
   std::uint64_t seed = 0;
   detail::root_task* root = nullptr;
   pid_t supervisor = 0;
   stack::range main_stack;
   std::vector<int> bind_to;
+  std::uint64_t canary = 0;  ///< of the stack protector, the same in the whole job; 0: that of the fork is
   transport::shm::segment memory;
 };
 

@@ -1,12 +1,15 @@
-// Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md,
-// models/idle.pml.
+// Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md and, for
+// several hosts, idle_nodes.md; models/idle.pml, idle_nodes.pml.
 //
-// The word: run_words::idle, the number of idle workers minus the letters on their way.
+// The words: node_words::idle, the idle workers of a host minus the letters between them; job_words::idle_nodes,
+// the hosts that are idle minus the letters between hosts.
 //   I1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
 //       count, then take: it counts as running again before it touches any work. Only running workers make
 //       work
 //   I2  a letter is counted before it is sent, until it has been answered
-//   I3  who brings the count to the number of workers decides: nothing can ever happen again
+//   I3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
+//   I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves idleness
+//       counts itself before it looks whether its host is announced
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
 #include "sched/worker.hpp"
 
@@ -29,6 +32,7 @@ namespace {
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
+constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
   return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), op, value, timeout, nullptr, 0);
@@ -37,64 +41,82 @@ long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const 
 }  // namespace
 
 void worker::wake_one() noexcept {
-  if (run_->sleepers.load(std::memory_order_relaxed) == 0) return;
-  run_->wake.fetch_add(1, std::memory_order_release);
-  futex(&run_->wake, FUTEX_WAKE, 1, nullptr);
+  if (node_->sleepers.load(std::memory_order_relaxed) == 0) return;
+  node_->wake.fetch_add(1, std::memory_order_release);
+  futex(&node_->wake, FUTEX_WAKE, 1, nullptr);
 }
 
-void worker::wake_all() noexcept {
-  run_->wake.fetch_add(1, std::memory_order_release);
-  futex(&run_->wake, FUTEX_WAKE, INT_MAX, nullptr);
-}
+void worker::wake_all() noexcept { wake_all_of(*node_); }
 
-/// Anything that an idle worker should become running for? Cost: two lines of every worker.
+/// Anything that an idle worker should become running for? Cost: two lines of every worker of this host, and
+/// now and then a round trip to another.
 bool worker::sees_work() noexcept {
-  if (run_->shutdown.load(std::memory_order_acquire) != 0) hooks_.exit_worker();
+  if (node_->shutdown.load(std::memory_order_acquire) != 0) hooks_.exit_worker();
+  serve_inbox();
   if (words_->mailbox.load(std::memory_order_relaxed) != 0) return true;
-  for (std::uint32_t v = 0; v < workers_; ++v) {
-    const public_words* p = seg_->at(worker_no{v}, words_);
+  for (std::uint32_t i = 0; i < near_.count; ++i) {
+    const public_words* p = seg_->at(worker_no{near_.first + i}, words_);
     if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
     if (p->ready_count.load(std::memory_order_relaxed) != 0) return true;
   }
-  return false;
+  return shape_.host_count > 1 && sees_far_work();
+}
+
+void worker::lock_gate() noexcept {
+  lock_own(node_->gate, []() noexcept {
+    this_worker.serve_inbox();
+    sched_yield();
+  });
 }
 
 void worker::become_running() noexcept {
   is_idle_ = false;
-  run_->idle.fetch_sub(1);
+  node_->idle.fetch_sub(1);  // I4
+  if (shape_.host_count == 1 || node_->announced.load() == 0) return;
+  lock_gate();
+  if (node_->announced.load(std::memory_order_relaxed) != 0) {
+    // Wait until it has taken effect: from then on nobody can decide that the run is over.
+    net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, ~std::uint64_t{0});
+    node_->announced.store(0, std::memory_order_relaxed);
+  }
+  node_->gate.store(0, std::memory_order_release);
 }
 
 void worker::become_idle() noexcept {
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
   if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
   is_idle_ = true;
-  if (run_->idle.fetch_add(1) + 1 != workers_) return;  // I3
-  if (run_->root_done.load(std::memory_order_acquire) == 0) report_deadlock();
-  run_->shutdown.store(1, std::memory_order_release);
+  if (node_->idle.fetch_add(1) + 1 != near_.count) return;
+  if (shape_.host_count > 1) {
+    bool last = false;
+    lock_gate();
+    if (node_->announced.load(std::memory_order_relaxed) == 0) {
+      node_->announced.store(1);  // I4
+      if (node_->idle.load() != near_.count)
+        node_->announced.store(0);
+      else
+        last = net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1) + 1 == shape_.host_count;
+    }
+    node_->gate.store(0, std::memory_order_release);
+    if (!last) return;
+  }
+  // I3
+  if (net_.remote_load(worker_no{0}, &job_->root_done, std::memory_order_acquire) == 0) report_deadlock();
+  for (std::uint32_t h = 0; h < shape_.host_count; ++h)
+    if (h != shape_.my_host)
+      net_.far().call(worker_no{shape_.hosts[h].first}, static_cast<std::uint64_t>(call_no::shut_down), 0, 0);
+  node_->shutdown.store(1, std::memory_order_release);
   wake_all();
   hooks_.exit_worker();
-}
-
-/// Somebody computes without spawning and sits on private continuations: interrupt it.
-void worker::signal_hoarders() noexcept {
-  auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
-  for (std::uint32_t v = 0; v < workers_; ++v) {
-    if (worker_no{v} == me_) continue;
-    detail::hot_words* theirs = seg_->at(worker_no{v}, hot);
-    // A racy look at the owner's words: a wrong guess costs one signal.
-    if (__atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) >
-        __atomic_load_n(&theirs->split, __ATOMIC_RELAXED))
-      kill(static_cast<pid_t>(seg_->at(worker_no{v}, words_)->pid.load(std::memory_order_relaxed)), SIGURG);
-  }
 }
 
 /// An idle worker without visible work: ask for some, spin, in the end sleep.
 void worker::wait_for_work() noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
-  for (std::uint32_t v = 0; v < workers_; ++v) {
-    auto& poll = seg_->at(worker_no{v}, hot)->poll;
-    if (worker_no{v} != me_ && poll.load(std::memory_order_relaxed) == 0)
-      poll.store(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < near_.count; ++i) {
+    const worker_no v{near_.first + i};
+    auto& poll = seg_->at(v, hot)->poll;
+    if (v != me_ && poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
   }
   if (crowded_)
     sched_yield();
@@ -106,20 +128,20 @@ void worker::wait_for_work() noexcept {
   if (opts_.expose_signal && now - idle_since_ns_ > signal_after_ns &&
       now - last_signal_ns_ > signal_every_ns) {
     last_signal_ns_ = now;
-    signal_hoarders();
+    signal_hoarders_of(*seg_, words_, worker_no{near_.first}, worker_no{near_.first + near_.count}, me_);
   }
   if (now - idle_since_ns_ < std::uint64_t{opts_.spin_us} * 1000) return;
 
-  run_->sleepers.fetch_add(1);
-  const std::uint32_t seen = run_->wake.load();
+  node_->sleepers.fetch_add(1);
+  const std::uint32_t seen = node_->wake.load();
   if (!sees_work()) {
     ++words_->stats.sleeps;
     const timespec period{0, static_cast<long>(sleep_ms_) * 1'000'000};
-    futex(&run_->wake, FUTEX_WAIT, seen, &period);
-    if (sleep_ms_ < longest_sleep_ms)
-      sleep_ms_ = sleep_ms_ * 2 < longest_sleep_ms ? sleep_ms_ * 2 : longest_sleep_ms;
+    futex(&node_->wake, FUTEX_WAIT, seen, &period);
+    const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
+    if (sleep_ms_ < longest) sleep_ms_ = sleep_ms_ * 2 < longest ? sleep_ms_ * 2 : longest;
   }
-  run_->sleepers.fetch_sub(1);
+  node_->sleepers.fetch_sub(1);
 }
 
 /// All workers are idle and the root thread waits: say who waits for what, and end the run.
@@ -127,7 +149,7 @@ void worker::report_deadlock() noexcept {
   char text[1600];
   int used = 0;
   unsigned found = 0;
-  for (std::uint32_t v = 0; v < workers_; ++v) {
+  for (std::uint32_t v = near_.first; v < near_.first + near_.count; ++v) {
     const std::byte* base = seg_->at(worker_no{v}, seg_->common());
     for (std::uint64_t i = seg_->at(worker_no{v}, words_)->live.load(std::memory_order_acquire); i != 0;) {
       const auto* o = reinterpret_cast<const object*>(base + i);
@@ -146,6 +168,10 @@ void worker::report_deadlock() noexcept {
     }
   }
   text[used] = '\0';
+  if (shape_.host_count > 1)
+    base::fatal("deadlock: all %u workers are idle but the root thread is not done; outstanding joins on host %u "
+                "(of %u hosts): %u%s%s",
+                workers_, shape_.my_host, shape_.host_count, found, text, found > 6 ? "\n  ..." : "");
   base::fatal("deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s",
               workers_, found, text, found > 6 ? "\n  ..." : "");
 }

@@ -15,18 +15,24 @@ inline constexpr std::uint64_t state_none = 0;      ///< nobody came yet
 inline constexpr std::uint64_t state_done = 1;      ///< the child is done, the result is there
 inline constexpr std::uint64_t state_detached = 2;  ///< nobody will come for the result
 
+/// A result, in one piece so that it travels in one.
+struct result_words {
+  std::uint64_t object;  ///< ref of a `bytes` object, 0: inline
+  std::uint64_t bytes;
+  detail::outcome kind;
+  std::uint32_t unused_;
+  std::byte small[40];  ///< the result, where it fits
+};
+
 /// The place where a child and the consumers of its result meet. Made when a parent's continuation becomes
 /// public or leaves; home: the worker that ran the parent then.
 struct record : object {
-  word state;            ///< swapped by the child, compare-exchanged by waiters
-  std::uint64_t result;  ///< ref of a `bytes` object, 0: inline. W child before J1, R consumers after J2
-  std::uint64_t result_bytes;  ///< likewise
-  detail::outcome kind;        ///< likewise
-  std::uint32_t
-      float_control;    ///< rounding mode and the like of the parent. W owner when made public, R thief
+  word state;  ///< swapped by the child, compare-exchanged by waiters
+  std::uint32_t float_control;  ///< rounding mode and the like of the parent. W owner when made public, R thief
+  std::uint32_t unused_;
+  result_words result;  ///< W child before J1, R consumers after J2
   word references;      ///< consumers. W consumers
   word frame_hash;      ///< with check_frames: of the parent's frame as it left. W thief, R owner
-  std::byte small[48];  ///< the result, where it fits
 };
 static_assert(sizeof(record) == 128);
 
@@ -52,6 +58,8 @@ struct message : object {
   ref next;
   ref done;  ///< record to complete
   void (*call)(const void*);
+  std::uint64_t bytes;      ///< of the closure
+  std::uint64_t between_hosts;  ///< counted in job_words::idle_nodes instead of node_words::idle
   const std::byte* closure() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
 };
 

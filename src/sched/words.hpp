@@ -1,9 +1,11 @@
 // The words that workers share. Each says who writes it and who reads it.
 //
-// All of them live in the home worker's segment (run_words in worker 0's) and are reached by others through
-// the transport. On the shared-memory transport every access is a CPU access.
+// All of them live in a worker's segment: public_words in each one's own, node_words in that of the first worker
+// of a host, job_words in worker 0's. They are reached through the transport; by workers of the same host that is
+// a CPU access.
 #pragma once
 
+#include "transport/far/requests.hpp"
 #include "transport/transport.hpp"
 
 #include <godwit/runtime.hpp>
@@ -34,27 +36,35 @@ struct public_words {
   alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
 
   alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner
-  word pid;               ///< process id. W owner once, R workers that send the expose signal
+  word pid;               ///< process id. W owner once, R workers of the host that send the expose signal
+  word fault_address;     ///< of a segmentation fault in user code. W owner when it dies, R supervisor
+  word fault_code;        ///< the instruction that did it
   worker_stats stats;     ///< W owner, R supervisor after the worker's end
 };
 
-/// One per run, in worker 0's segment.
-struct run_words {
-  alignas(64) word idle;                        ///< number of idle workers minus letters on their way. W all
-  alignas(64) word root_record;                 ///< join record of the root thread. W worker 0 once
-  word root_done;                               ///< W the worker that ends the root thread
-  word shutdown;                                ///< W the worker that finds everything done
-  alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all
-  alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all
+/// One per host, in the segment of its first worker. docs/protocols/idle.md, idle_nodes.md
+struct node_words {
+  alignas(64) word idle;       ///< idle workers of this host minus letters between them. W all of the host
+  alignas(64) word announced;  ///< this host counts in job_words::idle_nodes. W under gate, R all of the host
+  word gate;                   ///< lock of announced. W all of the host
+  word shutdown;               ///< W who decides that the run is over, by way of a call if far; R all of the host
+  alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
+  alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails
-  word fault_address;       ///< of a segmentation fault in user code. W the worker that dies, R supervisor
-  word fault_code;          ///< the instruction that did it
-  char message[2048];       ///< why the run ended. W the first that fails, R supervisor
+  char message[2048];       ///< why the run ended. W the first that fails, R supervisors
+};
+
+/// One per job, in worker 0's segment.
+struct job_words {
+  alignas(64) word idle_nodes;  ///< hosts that are idle minus letters between hosts. W all, atomics
+  alignas(64) word root_done;   ///< W the worker that ends the root thread, R who decides
 };
 
 struct segment_words {
   public_words worker;
-  run_words run;  ///< used in worker 0's segment only
+  node_words node;  ///< used in the segment of a host's first worker only
+  job_words job;    ///< used in worker 0's segment only
+  alignas(64) transport::far::words far;
 };
 
 }  // namespace godwit::sched

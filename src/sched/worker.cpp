@@ -25,7 +25,10 @@ namespace {
 constexpr std::uint32_t rounds_before_idle = 256;
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
 
-void yield_cpu() noexcept { sched_yield(); }
+void yield_cpu() noexcept {
+  this_worker.serve_inbox();  // the lock's holder may be a thief whose next request waits there
+  sched_yield();
+}
 
 // Deques call this between racing steps; set when options ask for delays.
 std::uint32_t delay_limit_us_ = 0;
@@ -38,33 +41,43 @@ void delay_step() noexcept {
 
 }  // namespace
 
-void worker::init(transport::shm::segment& seg, worker_no me, std::uint32_t workers, std::uint32_t cpus,
-                  const options& opts, std::uint64_t seed, const worker_hooks& hooks) noexcept {
-  seg_ = &seg;
-  me_ = me;
-  workers_ = workers;
-  crowded_ = workers > cpus;
-  opts_ = opts;
-  hooks_ = hooks;
-  random_ = base::small_random(seed + index(me) * 7919 + 1);
-  delay_limit_us_ = opts.delay_us;
-  delay_random_ = base::small_random(seed + index(me) * 104729 + 17);
-  force_mode_ = opts.force_steal == "parents"    ? 1
-                : opts.force_steal == "children" ? 2
-                : opts.force_steal == "random"   ? 3
-                                                 : 0;
-  const auto& l = seg.where();
-  std::byte* base = seg.common();
+void worker::init(const worker_setup& setup) noexcept {
+  seg_ = setup.memory;
+  me_ = setup.me;
+  shape_ = *setup.job;
+  workers_ = shape_.workers;
+  near_ = seg_->near();
+  opts_ = *setup.opts;
+  hooks_ = setup.hooks;
+  crowded_ = near_.count > setup.cpus;
+  const auto me = me_;
+  random_ = base::small_random(setup.seed + index(me) * 7919 + 1);
+  delay_limit_us_ = opts_.delay_us;
+  delay_random_ = base::small_random(setup.seed + index(me) * 104729 + 17);
+  force_mode_ = opts_.force_steal == "parents"    ? 1
+                : opts_.force_steal == "children" ? 2
+                : opts_.force_steal == "random"   ? 3
+                                                  : 0;
+  const auto& l = seg_->where();
+  std::byte* base = seg_->common();
   auto* words = reinterpret_cast<segment_words*>(base + l.words);
   words_ = &words->worker;
-  run_ = &seg.at(worker_no{0}, words)->run;
+  node_ = &seg_->at(worker_no{near_.first}, words)->node;
+  job_ = &words->job;
+  far_words_ = &words->far;
+  root_ = root_record(l);
+  net_.init(*seg_);
+  if (shape_.host_count > 1)
+    net_.far().init(*seg_, me_, far_words_, &seg_->at(shape_.bell_of, words)->far,
+                    shape_.serves_itself ? +[](void* w) { static_cast<worker*>(w)->serve_inbox(); } : nullptr, this,
+                    !crowded_);
   words_->pid.store(static_cast<std::uint64_t>(getpid()), std::memory_order_relaxed);
   region_low_ = reinterpret_cast<std::uintptr_t>(base + l.stack);
   region_high_ = region_low_ + l.stack_bytes;
   scheduler_stack_ = stack::map_private(stack::scheduler_stack_bytes, &scheduler_stack_low_);
 
   godwit_hot_.worker = index(me);
-  godwit_hot_.workers = workers;
+  godwit_hot_.workers = workers_;
   godwit_hot_.pending = nullptr;
   godwit_hot_.in_runtime = 1;
   godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
@@ -91,7 +104,7 @@ void worker::announce_region() noexcept {
 void worker::start(void (*root)(void*), void* arg) noexcept {
   if (root != nullptr) {
     const ref r = new_record();
-    run_->root_record.store(r, std::memory_order_release);
+    GODWIT_CHECK(r == root_, "the root thread's record is the first object");
     enter_thread(region_high_, r);
     announce_region();
     godwit_hot_.in_runtime = 0;
@@ -117,17 +130,20 @@ void worker::loop() noexcept {
     }
     serve_mailbox();
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-      if (const ref r = pop_ready(me_)) resume_image(r);
+      if (const ref r = pop_ready_of(*seg_, words_, me_)) resume_image(r);
     }
-    const std::uint32_t first = random_.below(workers_);
-    for (std::uint32_t i = 0; i < workers_; ++i) {
-      const std::uint32_t v = first + i < workers_ ? first + i : first + i - workers_;
-      if (v == index(me_)) continue;
-      try_steal(worker_no{v});
-      if (seg_->at(worker_no{v}, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
-        if (const ref r = pop_ready(worker_no{v})) resume_image(r);
+    const bool uniform = shape_.host_count > 1 && opts_.victims == "uniform";
+    if (uniform && random_.below(workers_) >= near_.count) look_far();
+    const std::uint32_t first = random_.below(near_.count);
+    for (std::uint32_t i = 0; i < near_.count; ++i) {
+      const worker_no v{near_.first + (first + i) % near_.count};
+      if (v == me_) continue;
+      try_steal(v);
+      if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
+        if (const ref r = pop_ready_of(*seg_, words_, v)) resume_image(r);
       }
     }
+    if (shape_.host_count > 1 && !uniform) look_far();
     if (crowded_)
       sched_yield();
     else
@@ -141,68 +157,71 @@ void worker::enter_thread(std::uint64_t top, ref own_record) noexcept {
   deque_.sentinel().sp = top;
   deque_.sentinel().record = own_record;
   failed_rounds_ = 0;
+  far_failures_ = 0;
+  next_far_ns_ = 0;
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
 }
 
 bool worker::try_steal(worker_no victim) noexcept {
-  spawn_slot entry;
-  std::uint32_t control = 0;
+  loot got{};
   std::uint64_t bytes = 0;
   const auto outcome =
-      steal(*seg_, victim, words_, true, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
-        entry = own;
+      steal(net_, victim, words_, opts_.empty_check, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         bytes = above.sp - low;
         context::sanitizer_forget(low, above.sp);
-        seg_->remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
-        enter_thread(above.sp, above.record);
-        record* r = at<record>(own.record);
-        control = r->float_control;
-        if (opts_.check_frames) r->frame_hash.store(hash_frame(own.sp, above.sp), std::memory_order_relaxed);
+        net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
+        got = {own.sp, own.fp, own.extra, low, above.sp, above.record, own.record,
+               is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
+        if (opts_.check_frames)
+          net_.remote_store(ref_worker(own.record), &home<record>(own.record)->frame_hash,
+                            hash_frame(own.sp, above.sp), std::memory_order_relaxed);
       });
   if (outcome != steal_outcome::taken) {
     ++words_->stats.steals_failed;
     // Ask for more, also when there was nothing: it answers at its next spawn.
-    auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
-    auto& poll = seg_->at(victim, hot)->poll;
-    if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+    if (net_.is_near(victim)) {
+      auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
+      auto& poll = seg_->at(victim, hot)->poll;
+      if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+    }
     return false;
   }
   ++words_->stats.steals;
   words_->stats.stolen_bytes += bytes;
-#if defined(__x86_64__)
-  // The thread's own return address leads into a parent that is not here: end backtraces instead.
-  reinterpret_cast<std::uintptr_t*>(deque_.sentinel().sp)[-1] =
-      reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
-#endif
   wake_one();  // where there was one, there may be more
-  base::set_float_control(control);
+  resume(got, loot_kind::fork);
+}
+
+/// The bytes are in the region. Does not return.
+void worker::resume(const loot& what, loot_kind kind) noexcept {
+  enter_thread(what.top, what.own_record);
+#if defined(__x86_64__)
+  // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
+  if (kind == loot_kind::fork)
+    reinterpret_cast<std::uintptr_t*>(what.top)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
+#endif
+  base::set_float_control(static_cast<std::uint32_t>(what.float_control));
   announce_region();
   godwit_hot_.in_runtime = 0;
-  godwit_ctx_resume_fork(entry.sp, entry.fp, entry.extra, entry.record);
+  if (kind == loot_kind::fork)
+    godwit_ctx_resume_fork(what.sp, what.fp, what.extra, what.status);
+  else
+    godwit_ctx_resume_suspended(what.sp, 0);
   __builtin_unreachable();
 }
 
 void worker::resume_image(ref r) noexcept {
-  image* im = at<image>(r);
   ++words_->stats.resumes;
-  context::sanitizer_forget(im->low, im->top);
-  seg_->remote_get(ref_worker(r), reinterpret_cast<void*>(im->low),
-                   reinterpret_cast<std::byte*>(seg_->common()) + transport::ref_offset(r) + sizeof(image),
-                   im->top - im->low);
-  enter_thread(im->top, im->own_record);
-  const image head{{},         im->sp, im->fp, im->extra,         im->low,  im->top, im->own_record,
-                   im->status, 0,      0,      im->float_control, im->fork, {}};
+  image head;
+  const auto* bytes = home<std::byte>(r) + sizeof(image);
+  net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<image>(r), sizeof head);
+  context::sanitizer_forget(head.low, head.top);
+  net_.remote_get(ref_worker(r), reinterpret_cast<void*>(head.low), bytes, head.top - head.low);
   free_object(r);
-  base::set_float_control(head.float_control);
-  announce_region();
-  godwit_hot_.in_runtime = 0;
-  if (head.fork)
-    godwit_ctx_resume_fork(head.sp, head.fp, head.extra, head.status);
-  else
-    godwit_ctx_resume_suspended(head.sp, 0);
-  __builtin_unreachable();
+  resume({head.sp, head.fp, head.extra, head.low, head.top, head.own_record, head.status, head.float_control},
+         head.fork ? loot_kind::fork : loot_kind::suspended);
 }
 
 void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
@@ -228,6 +247,7 @@ void worker::spawn_point(bool child_may_leave) noexcept {
     base::fatal(
         "spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
   godwit_hot_.poll.store(0, std::memory_order_relaxed);
+  serve_inbox();
   serve_mailbox();
   delay();
   if (force_mode_ != 0) {
@@ -329,29 +349,52 @@ ref worker::pop_public(spawn_slot* b) noexcept {
 void worker::serve_mailbox() noexcept {
   if (words_->mailbox.load(std::memory_order_relaxed) == 0) return;
   for (ref m = words_->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
-    message* letter = at<message>(m);
-    letter->call(letter->closure());
-    const ref next = letter->next;
-    const ref done = letter->done;
+    message head;
+    std::vector<std::byte> copy;
+    const std::byte* closure = home<message>(m)->closure();
+    net_.remote_get(ref_worker(m), static_cast<void*>(&head), home<message>(m), sizeof head);
+    if (is_near(m)) {
+      closure = at<message>(m)->closure();
+    } else {
+      copy.resize(head.bytes);
+      net_.remote_get(ref_worker(m), copy.data(), closure, head.bytes);
+      closure = copy.data();
+    }
+    head.call(closure);
     const section inside;
     free_object(m);
-    finish_record(done);
-    run_->idle.fetch_add(1);  // I2: cannot be the last to count, this worker runs
-    m = next;
+    finish_record(head.done);
+    // I2: cannot be the last to count, this worker runs
+    if (head.between_hosts != 0)
+      net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1);
+    else
+      node_->idle.fetch_add(1);
+    m = head.next;
   }
 }
 
 void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
                   std::size_t bytes) noexcept {
   const section inside;
+  const bool near = net_.is_near(to);
   auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
   m->done = done;
   m->call = call;
+  m->bytes = bytes;
+  m->between_hosts = near ? 0 : 1;
   std::memcpy(static_cast<void*>(m + 1), closure, bytes);
-  run_->idle.fetch_sub(1);  // I2: a letter on its way counts like a running worker
-  std::uint64_t head = seg_->at(to, words_)->mailbox.load(std::memory_order_relaxed);
+  // I2: a letter on its way counts like a running worker
+  if (near)
+    node_->idle.fetch_sub(1);
+  else
+    net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, ~std::uint64_t{0});
+  std::uint64_t head = net_.remote_load(to, &words_->mailbox, std::memory_order_relaxed);
   do m->next = head;
-  while (!seg_->remote_compare_exchange(to, &words_->mailbox, head, ref_of(m)));
+  while (!net_.remote_compare_exchange(to, &words_->mailbox, head, ref_of(m)));
+  if (!near) {
+    net_.far().cast(to, static_cast<std::uint64_t>(call_no::nudge), 0);
+    return;
+  }
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
   seg_->at(to, hot)->poll.store(1, std::memory_order_relaxed);
   wake_all();  // sleepers cannot be woken one by one; mail is rare

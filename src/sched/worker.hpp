@@ -13,12 +13,14 @@
 
 #include "base/pause.hpp"
 #include "sched/deque.hpp"
+#include "sched/far_calls.hpp"
 #include "sched/record.hpp"
-#include "transport/shm/segment.hpp"
+#include "transport/far/fabric.hpp"
 
 #include <godwit/options.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace godwit::sched {
 
@@ -29,10 +31,32 @@ struct worker_hooks {
   void (*unseen_error)(const detail::payload& error) noexcept;
 };
 
+/// The hosts of a run and how workers reach each other's. Inherited by every worker.
+struct job_shape {
+  std::uint32_t workers = 0;
+  const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
+  std::uint32_t host_count = 1;
+  std::uint32_t my_host = 0;
+  worker_no bell_of{};        ///< the worker whose bell calls the companion that serves this one
+  bool whole_host_calls = true;  ///< a steal from another host may ask any of its workers
+  bool far_calls = true;         ///< steal from another host by one call, else word by word
+  bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
+};
+
+/// What a worker needs to know to begin.
+struct worker_setup {
+  transport::shm::segment* memory = nullptr;
+  worker_no me{};
+  std::uint32_t cpus = 0;  ///< that the workers of this host may use
+  std::uint64_t seed = 0;
+  const job_shape* job = nullptr;
+  const options* opts = nullptr;
+  worker_hooks hooks;
+};
+
 class worker {
  public:
-  void init(transport::shm::segment& seg, worker_no me, std::uint32_t workers, std::uint32_t cpus,
-            const options& opts, std::uint64_t seed, const worker_hooks& hooks) noexcept;
+  void init(const worker_setup& setup) noexcept;
 
   /// Leave the calling stack for good. Worker 0 starts @p root first.
   void start(void (*root)(void*), void* arg) noexcept;
@@ -59,6 +83,9 @@ class worker {
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
             std::size_t bytes) noexcept;
 
+  /// Way am: carry out requests of other hosts that wait here. Cheap when there are none.
+  void serve_inbox() noexcept;
+
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;
 
@@ -67,7 +94,11 @@ class worker {
 
   worker_no me() const noexcept { return me_; }
   public_words& words() noexcept { return *words_; }
-  run_words& run() noexcept { return *run_; }
+  node_words& node() noexcept { return *node_; }
+  /// The first record of worker 0's heap is the root thread's.
+  static ref root_record(const transport::shm::layout& l) noexcept {
+    return transport::make_ref(worker_no{0}, l.heap);
+  }
   const public_words* words_of_all() const noexcept { return words_; }  // same address in every worker
   transport::shm::segment& memory() noexcept { return *seg_; }
   std::uintptr_t region_low() const noexcept { return region_low_; }
@@ -99,6 +130,11 @@ class worker {
   [[noreturn]] void loop() noexcept;
   bool try_steal(worker_no victim) noexcept;  // does not come back if it got something
   void resume_image(ref r) noexcept;          // does not come back
+  [[noreturn]] void resume(const loot& what, loot_kind kind) noexcept;
+  void look_far() noexcept;                      // does not come back if it got something
+  void steal_far(std::uint32_t host) noexcept;   // likewise
+  bool sees_far_work() noexcept;
+  std::uint32_t other_host() noexcept;
   void enter_thread(std::uint64_t top, ref own_record) noexcept;
   void expose(spawn_slot* end, std::uint32_t float_control) noexcept;
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
@@ -115,14 +151,23 @@ class worker {
   void suspend(std::uintptr_t sp, ref waiting_for, detail::place where) noexcept;
   void finish_record(ref r) noexcept;
   void push_ready(ref image_ref) noexcept;
-  ref pop_ready(worker_no from) noexcept;
+  ref make_near(ref image_ref) noexcept;
+  ref next_waiter(ref image_ref) noexcept;
   void free_object(ref r) noexcept;
   void free_record(ref r) noexcept;
   bool abandon(ref r) noexcept;
+  bool is_near(ref r) const noexcept { return net_.is_near(transport::ref_worker(r)); }
   template <class T>
-  T* at(ref r) const noexcept {
+  T* at(ref r) const noexcept {  // is_near(r)
     return seg_->at<T>(r);
   }
+  /// The object at its home's common address: what remote operations take.
+  template <class T>
+  T* home(ref r) const noexcept {
+    return reinterpret_cast<T*>(seg_->common() + transport::ref_offset(r));
+  }
+  bool fetch(ref r) const noexcept;
+  detail::payload fetched_payload() const noexcept;
   ref ref_of(const object* o) const noexcept { return transport::make_ref(me_, seg_->offset_of(o)); }
 
   // idle.cpp
@@ -130,9 +175,9 @@ class worker {
   void become_idle() noexcept;
   void become_running() noexcept;
   bool sees_work() noexcept;
-  void signal_hoarders() noexcept;
   void wake_one() noexcept;
   void wake_all() noexcept;
+  void lock_gate() noexcept;
   [[noreturn]] void report_deadlock() noexcept;
 
   transport::shm::segment* seg_ = nullptr;
@@ -143,7 +188,13 @@ class worker {
   int force_mode_ = 0;  // 0 none, 1 parents, 2 children, 3 random
   worker_hooks hooks_{};
   public_words* words_ = nullptr;  // common address: own words; with a worker number: anybody's
-  run_words* run_ = nullptr;       // alias of worker 0's
+  node_words* node_ = nullptr;     // alias of this host's
+  const job_words* job_ = nullptr;  // common address, in worker 0
+  mutable transport::fabric net_;
+  transport::far::words* far_words_ = nullptr;  // own
+  job_shape shape_;
+  transport::shm::near_range near_;
+  ref root_ = 0;
   std::byte* scheduler_stack_low_ = nullptr;
   std::byte* scheduler_stack_ = nullptr;
   std::uintptr_t region_low_ = 0;
@@ -156,6 +207,13 @@ class worker {
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;
   bool is_idle_ = false;
+  std::uint32_t far_failures_ = 0;   // looks at other hosts in vain since the last thread
+  std::uint64_t next_far_ns_ = 0;    // not before
+  std::uint32_t far_hint_ = ~0u;     // host where work was seen last
+  std::uint32_t inbox_next_ = 0;
+  // What fetch read from another host; valid until it is called again.
+  mutable result_words fetched_{};
+  mutable std::vector<std::byte> fetched_bytes_;
 };
 
 /// The worker that this process is. (With workers as threads this becomes thread-local.)

@@ -1,6 +1,7 @@
 // See segment.hpp. The only place that maps shared memory.
 #include "transport/shm/segment.hpp"
 
+#include <bit>
 #include <cerrno>
 #include <fcntl.h>
 #include <stdexcept>
@@ -58,59 +59,93 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
   return l;
 }
 
-void segment::create(std::uint32_t workers, const layout& l) {
+void segment::make_file(near_range near, const layout& l) {
   layout_ = l;
-  workers_ = workers;
+  near_ = near;
   if (l.span >= std::uint64_t{1} << ref_offset_bits)
     fail(
         "stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
         "--godwit-heap-bytes");
-  const std::uint64_t file_bytes = l.span * workers;
-  const std::uint64_t total = file_bytes + l.span;
-
+  const std::uint64_t file_bytes = l.span * near.count;
   fd_ = memfd_create("godwit", MFD_CLOEXEC);
   if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       limit.rlim_cur < file_bytes) {
-    close(fd_);
+    destroy();
     fail(
         "the file size limit (ulimit -f) is below the size of the shared memory: raise it, or lower "
         "--godwit-stack-bytes and --godwit-heap-bytes");
   }
   if (ftruncate(fd_, static_cast<off_t>(file_bytes)) != 0) {
     const int error = errno;
-    close(fd_);
+    destroy();
     fail("cannot size shared memory to " + std::to_string(file_bytes >> 20) +
          " MiB (virtual): " + std::strerror(error) + ": lower --godwit-stack-bytes or --godwit-heap-bytes");
   }
-  for (const std::uintptr_t candidate : candidates) {
-    void* p = mmap(reinterpret_cast<void*>(candidate), total, PROT_NONE,
+}
+
+std::string segment::file_path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+}
+
+void segment::open_file(near_range near, const layout& l, const std::string& path) {
+  layout_ = l;
+  near_ = near;
+  fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd_ < 0)
+    fail("cannot open the shared memory of another process on this host (" + path + "): " + std::strerror(errno) +
+         ": the processes of a host must run as the same user and see each other in /proc");
+}
+
+std::uint32_t segment::free_bases(std::uint64_t total) noexcept {
+  std::uint32_t free = 0;
+  for (unsigned i = 0; i < std::size(candidates); ++i) {
+    void* p = mmap(reinterpret_cast<void*>(candidates[i]), total, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (p == MAP_FAILED) continue;
-    if (p != reinterpret_cast<void*>(candidate)) {  // a kernel before 4.17 takes it as a hint
-      munmap(p, total);
-      continue;
-    }
-    base_ = static_cast<std::byte*>(p);
-    break;
+    if (p == reinterpret_cast<void*>(candidates[i])) free |= 1u << i;  // a kernel before 4.17 takes it as a hint
+    munmap(p, total);
   }
-  if (base_ == nullptr) {
-    close(fd_);
-    fail("no free range of " + std::to_string(total >> 20) +
-         " MiB of address space: lower --godwit-stack-bytes or "
-         "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
+  return free;
+}
+
+void segment::map(unsigned candidate) {
+  const std::uint64_t total = total_bytes(near_.count, layout_);
+  void* p = mmap(reinterpret_cast<void*>(candidates[candidate]), total, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p != MAP_FAILED && p != reinterpret_cast<void*>(candidates[candidate])) {
+    munmap(p, total);
+    p = MAP_FAILED;
   }
-  if (mmap(base_ + l.span, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
-           0) == MAP_FAILED) {
+  if (p == MAP_FAILED) {
+    destroy();
+    fail("an address range that was free is taken now: another thread of the program maps memory at fixed addresses");
+  }
+  base_ = static_cast<std::byte*>(p);
+  if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
+           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
     destroy();
     fail(std::string("cannot map shared memory: ") + std::strerror(error));
   }
 }
 
+void segment::create(std::uint32_t workers, const layout& l) {
+  make_file({0, workers}, l);
+  const std::uint64_t total = total_bytes(workers, l);
+  const std::uint32_t free = free_bases(total);
+  if (free == 0) {
+    destroy();
+    fail("no free range of " + std::to_string(total >> 20) +
+         " MiB of address space: lower --godwit-stack-bytes or "
+         "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
+  }
+  map(static_cast<unsigned>(std::countr_zero(free)));
+}
+
 void segment::adopt(worker_no me, void* hot_page) {
-  const std::uint64_t file = layout_.span * index(me);
+  const std::uint64_t file = layout_.span * (index(me) - near_.first);
   auto map = [&](void* where, std::uint64_t offset, std::uint64_t bytes) {
     if (mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
              static_cast<off_t>(file + offset)) == MAP_FAILED)
@@ -129,7 +164,7 @@ void segment::adopt(worker_no me, void* hot_page) {
 void segment::destroy() noexcept {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
-  if (base_ != nullptr) munmap(base_, layout_.span * (workers_ + 1));
+  if (base_ != nullptr) munmap(base_, total_bytes(near_.count, layout_));
   base_ = nullptr;
 }
 

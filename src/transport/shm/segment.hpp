@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace godwit::transport::shm {
 
@@ -38,11 +39,34 @@ struct layout {
 layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
             std::uint64_t heap_bytes) noexcept;
 
+/// The workers of one machine: [first, first + count).
+struct near_range {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  bool holds(worker_no w) const noexcept { return index(w) - first < count; }
+};
+
 /// The mapping. Plain data: forked workers inherit it as it is.
 class segment {
  public:
-  /// Create for @p workers workers. Throws std::runtime_error with cause and remedy. Call before the fork.
+  /// Create for workers 0 ... @p workers - 1 at the first free base. Throws std::runtime_error with cause and
+  /// remedy. Call before the fork.
   void create(std::uint32_t workers, const layout& l);
+
+  // The same in steps, for processes that are not forked from one: one of them makes the file, the others open it;
+  // all agree on a base that is free in each.
+  void make_file(near_range near, const layout& l);
+  /// "/proc/PID/fd/N": valid while the maker has not adopted and lives.
+  std::string file_path() const;
+  void open_file(near_range near, const layout& l, const std::string& path);
+  /// Bit i: base candidate i is free for a mapping of @p total bytes here.
+  static std::uint32_t free_bases(std::uint64_t total) noexcept;
+  static std::uint64_t total_bytes(std::uint32_t near_workers, const layout& l) noexcept {
+    return l.span * (std::uint64_t{near_workers} + 1);
+  }
+  /// Map everything at base candidate @p candidate.
+  void map(unsigned candidate);
+
   /// In a worker, after the fork: map the own part at the common address and over @p hot_page.
   void adopt(worker_no me, void* hot_page);
   /// Unmap everything (the supervising process, after the run).
@@ -53,16 +77,23 @@ class segment {
   static std::size_t touched_from_top(const std::byte* low, const std::byte* high) noexcept;
 
   const layout& where() const noexcept { return layout_; }
+  const near_range& near() const noexcept { return near_; }
+  bool reaches(worker_no w) const noexcept { return near_.holds(w); }
   std::byte* common() const noexcept { return base_; }
-  /// Where worker @p w 's byte at common address @p p is mapped in this process.
+  /// True if [p, p + n) lies in the range that a worker calls its own segment.
+  bool owns(const void* p, std::size_t n) const noexcept {
+    const auto at = static_cast<const std::byte*>(p);
+    return at >= base_ && at + n <= base_ + layout_.span;
+  }
+  /// Where worker @p w 's byte at common address @p p is mapped in this process. reaches(w) must hold.
   template <class P>
   P* at(worker_no w, P* p) const noexcept {
-    return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + layout_.span * (index(w) + 1));
+    return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + layout_.span * (index(w) - near_.first + 1));
   }
-  /// The object a ref names.
+  /// The object a ref names. Its home must be reachable.
   template <class P>
   P* at(ref r) const noexcept {
-    return reinterpret_cast<P*>(base_ + layout_.span * (index(ref_worker(r)) + 1) + ref_offset(r));
+    return reinterpret_cast<P*>(base_ + layout_.span * (index(ref_worker(r)) - near_.first + 1) + ref_offset(r));
   }
   std::uint64_t offset_of(const void* p) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
@@ -96,7 +127,7 @@ class segment {
  private:
   layout layout_{};
   std::byte* base_ = nullptr;
-  std::uint32_t workers_ = 0;
+  near_range near_{};
   int fd_ = -1;
 };
 static_assert(one_sided<segment>);

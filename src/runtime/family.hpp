@@ -1,0 +1,72 @@
+// What a process that forked workers does for them: stop signals, their ends, and what those mean.
+//
+// Used by run (substrate processes) and by run_mpi (substrate mpi), where each rank forks its own workers.
+#pragma once
+
+#include "sched/worker.hpp"
+#include "transport/shm/segment.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace godwit::runtime {
+
+/// Catches the signals that mean "stop", for as long as a run is on.
+class interrupt_guard {
+ public:
+  interrupt_guard();  ///< throws std::runtime_error
+  ~interrupt_guard();
+  interrupt_guard(const interrupt_guard&) = delete;
+  interrupt_guard& operator=(const interrupt_guard&) = delete;
+  int fd() const noexcept;
+  /// A pending stop signal, or 0.
+  int take() const noexcept;
+
+ private:
+  static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction before_[3] {};
+};
+
+/// The forked workers, as seen by their supervisor. Kills those that are left when it goes.
+class family {
+ public:
+  family() = default;
+  ~family();
+  family(const family&) = delete;
+  family& operator=(const family&) = delete;
+  void add(std::uint32_t worker, pid_t pid);
+  std::size_t alive() const noexcept { return alive_; }
+  void kill_all() noexcept;
+  /// Sleep until something may have happened, @p timeout_ms at most (-1: no limit).
+  void sleep(int stop_fd, int timeout_ms) const;
+  struct end {
+    std::uint32_t worker;
+    pid_t pid;
+    int status;  // as from waitpid
+  };
+  /// One worker that has ended since the last call. False: none.
+  bool next_end(end& e) noexcept;
+
+ private:
+  struct member {
+    std::uint32_t worker;
+    pid_t pid;
+    int fd;  // pidfd, -1 where the kernel has none
+    bool alive;
+  };
+  std::vector<member> members_;
+  std::size_t alive_ = 0;
+};
+
+/// Why a worker that ended ended the run: its own words if it left any, else what its status says.
+struct verdict {
+  int status = 0;  ///< 0: it ended because the run was over
+  std::string message;
+};
+verdict judge(const family::end& e, const transport::shm::segment& memory);
+
+}  // namespace godwit::runtime

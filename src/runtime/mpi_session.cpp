@@ -1,0 +1,144 @@
+// See mpi_session.hpp.
+#include "runtime/mpi_session.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "base/cpus.hpp"
+#include "base/fixed_layout.hpp"
+#include "base/launcher.hpp"
+#include "transport/mpi/load.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+mpi_session* session_ = nullptr;
+
+/// Processes with equal values can open each other's memory: same kernel, same process numbers, same network.
+std::uint64_t machine_hash(const char* host_name) {
+  std::string all = host_name;
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  if (boot >> id) all += '/' + id;
+  for (const char* space : {"/proc/self/ns/net", "/proc/self/ns/pid", "/proc/self/ns/uts"}) {
+    struct stat s {};
+    if (stat(space, &s) == 0) all += '/' + std::to_string(s.st_ino);
+  }
+  std::uint64_t h = 0xcbf29ce484222325ull;
+  for (const char c : all) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  return h;
+}
+
+}  // namespace
+
+bool is_first_rank() noexcept { return session_ == nullptr || session_->rank() == 0; }
+
+mpi_session& mpi_session::get(const options& opts) {
+  if (session_ == nullptr) {
+    auto* s = new mpi_session;  // lives until the process ends
+    try {
+      s->start(opts);
+    } catch (...) {
+      if (s->mpi_ == nullptr) delete s;
+      throw;
+    }
+  }
+  return *session_;
+}
+
+void mpi_session::check(int code, const char* what) const {
+  if (code == 0) return;
+  char text[512];
+  mpi_->error_text(code, text, sizeof text);
+  throw std::runtime_error(std::string("godwit: MPI failed to ") + what + ": " + text);
+}
+
+void mpi_session::start(const options& opts) {
+  const base::launcher& l = base::detect_launcher();
+  using kind = base::launcher::kind;
+  const auto hint = l.what == kind::open_mpi ? transport::mpi::family_hint::openmpi
+                    : l.what == kind::mpich  ? transport::mpi::family_hint::mpich
+                                             : transport::mpi::family_hint::none;
+  std::string error;
+  const auto* mpi = transport::mpi::load_port(opts.mpi, hint, error);
+  if (mpi == nullptr) throw std::runtime_error("godwit: " + error);
+  mpi_ = mpi;
+  check(mpi->init(&world_), "start");
+  if (l.what != kind::none && l.size > 1 && world_.size == 1)
+    throw std::runtime_error(
+        "godwit: the launcher (" + std::string(l.evidence) + ") started " + std::to_string(l.size) +
+        " ranks, but " + world_.library + " knows of one only: launcher and MPI library do not belong together. Start "
+        "with that library's own mpirun, or choose another component with GODWIT_MPI");
+  session_ = this;
+  on_exit(at_exit, this);
+
+  rank_info mine{};
+  gethostname(mine.host_name, sizeof mine.host_name - 1);
+  mine.machine = machine_hash(mine.host_name);
+  mine.pid = getpid();
+  mine.cpus = base::usable_cpu_count();
+  ranks_.resize(static_cast<std::size_t>(world_.size));
+  check(mpi->allgather(&mine, ranks_.data(), sizeof mine), "gather");
+  agree(world_.thread_level < 1 && !world_.initialised_here
+            ? "the program called MPI_Init_thread with MPI_THREAD_SINGLE: ask for MPI_THREAD_FUNNELED at least"
+            : "");
+  compare_layouts(opts);
+}
+
+void mpi_session::compare_layouts(const options& opts) {
+  const base::layout mine = base::own_layout();
+  std::vector<base::layout> all(ranks_.size());
+  check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+  std::vector<char[64]> names(ranks_.size());
+  for (std::size_t i = 0; i < ranks_.size(); ++i) std::memcpy(names[i], ranks_[i].host_name, 64);
+  const std::string difference = base::compare_layouts(all.data(), world_.size, names.data());
+  static_cast<void>(opts);
+  if (!difference.empty()) throw std::runtime_error("godwit: " + difference);
+  main_stack_agrees_ = base::main_stack_agrees(all.data(), world_.size);
+}
+
+void mpi_session::agree(const std::string& problem) const {
+  const int mine = problem.empty() ? 0 : 1;
+  std::vector<int> all(static_cast<std::size_t>(world_.size));
+  check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+  for (int r = 0; r < world_.size; ++r) {
+    if (all[static_cast<std::size_t>(r)] == 0) continue;
+    const std::string text = share_text(problem, r);
+    const std::string who = "rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name + "): ";
+    constexpr std::string_view prefix = "godwit: ";
+    throw std::runtime_error("godwit: " + who + (text.starts_with(prefix) ? text.substr(prefix.size()) : text));
+  }
+}
+
+std::string mpi_session::share_text(const std::string& mine, int root) const {
+  std::uint64_t bytes = mine.size();
+  check(mpi_->bcast(&bytes, sizeof bytes, root), "broadcast");
+  std::string text = world_.rank == root ? mine : std::string(bytes, '\0');
+  if (bytes != 0) check(mpi_->bcast(text.data(), bytes, root), "broadcast");
+  return text;
+}
+
+const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma) {
+  if (!link_measured_ || (with_rma && !link_with_rma_)) {
+    link_ = transport::mpi::measure_link(*mpi_, world_.rank, world_.size, partner, with_rma);
+    link_measured_ = true;
+    link_with_rma_ = with_rma;
+  }
+  return link_;
+}
+
+void mpi_session::at_exit(int, void* self) {
+  auto* s = static_cast<mpi_session*>(self);
+  if (s->tainted_ || getpid() != s->ranks_[static_cast<std::size_t>(s->world_.rank)].pid) return;
+  s->mpi_->finalize();
+}
+
+}  // namespace godwit::runtime

@@ -1,0 +1,68 @@
+// The ranks of this job: MPI started once per process, who is on which host, whether all of them fit together.
+//
+// A session begins with the first run on the substrate mpi and lasts until the process exits. See run_mpi.cpp.
+#pragma once
+
+#include "transport/mpi/port.hpp"
+#include "transport/mpi/selftest.hpp"
+
+#include <godwit/options.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace godwit::runtime {
+
+/// What every rank knows of every other. Plain bytes.
+struct rank_info {
+  char host_name[64];
+  std::uint64_t machine;  ///< hash of name, boot and network: equal if the ranks can share memory
+  std::int64_t pid;
+  std::uint32_t cpus;  ///< usable ones
+  std::uint32_t unused_;
+};
+
+class mpi_session {
+ public:
+  /// The session of this process; made at the first call, which is collective. Throws std::runtime_error: no component,
+  /// MPI does not start, ranks that do not fit together.
+  static mpi_session& get(const options& opts);
+
+  const transport::mpi::port& mpi() const noexcept { return *mpi_; }
+  int rank() const noexcept { return world_.rank; }
+  int size() const noexcept { return world_.size; }
+  const transport::mpi::world& world() const noexcept { return world_; }
+  const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
+  bool main_stack_agrees() const noexcept { return main_stack_agrees_; }
+  std::uint32_t next_epoch() noexcept { return ++epoch_; }
+  /// The measured link to the first rank on another host; measured once. Collective.
+  const transport::mpi::link_quality& link(int partner, bool with_rma);
+  bool announced = false;  ///< the line about the connection has been printed
+
+  /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.
+  void agree(const std::string& problem) const;
+  /// Collective: rank @p root 's text.
+  std::string share_text(const std::string& mine, int root) const;
+  void check(int code, const char* what) const;
+  /// The job cannot be ended in order any more: do not finalize at exit.
+  void give_up() noexcept { tainted_ = true; }
+
+ private:
+  mpi_session() = default;
+  void start(const options& opts);
+  void compare_layouts(const options& opts);
+  static void at_exit(int status, void*);
+
+  const transport::mpi::port* mpi_ = nullptr;
+  transport::mpi::world world_;
+  std::vector<rank_info> ranks_;
+  std::uint32_t epoch_ = 0;
+  bool main_stack_agrees_ = false;
+  bool tainted_ = false;
+  bool link_measured_ = false;
+  bool link_with_rma_ = false;
+  transport::mpi::link_quality link_;
+};
+
+}  // namespace godwit::runtime

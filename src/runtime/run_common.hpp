@@ -1,0 +1,35 @@
+// What both ways to run have in common: run.cpp (forked workers of one process) and run_mpi.cpp (ranks).
+#pragma once
+
+#include "runtime/family.hpp"
+#include "runtime/worker_process.hpp"
+
+#include <godwit/runtime.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace godwit::runtime {
+
+/// Fill in what does not depend on the substrate.
+void begin_launch(launch& what, const options& opts, detail::root_task& root);
+transport::shm::layout plan_segment(const options& opts) noexcept;
+/// Make the words of a worker valid before anybody can look at them. In a process that maps them, before the fork.
+void prepare_words(const transport::shm::segment& memory, transport::worker_no w) noexcept;
+/// Fork worker @p w into @p workers. False: result says why not.
+bool fork_worker(launch& what, transport::worker_no w, family& workers, detail::run_result& result);
+const sched::segment_words* common_words(const transport::shm::segment& memory) noexcept;
+
+/// Call on_tick's function if it is due. Gives back the milliseconds until it is due again, -1: there is none.
+int tick(std::uint64_t& next_tick_ns);
+void last_tick();
+std::string interrupted(int signal);
+void keep_stats(std::vector<worker_stats> all, bool print);
+
+/// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.
+detail::run_result run_mpi(const options& opts, detail::root_task& root);
+/// Whether this rank prints what every rank knows: outside a job of several ranks always.
+bool is_first_rank() noexcept;
+
+}  // namespace godwit::runtime

@@ -1,0 +1,194 @@
+// See far_calls.hpp.
+#include "sched/far_calls.hpp"
+
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+#include "sched/deque.hpp"
+
+namespace godwit::sched {
+
+using transport::index;
+using transport::far::entry;
+using transport::far::inline_bytes;
+
+ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept {
+  auto* p = const_cast<public_words*>(memory.at(from, words));
+  if (p->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  ref r = 0;
+  if (p->ready_count.load(std::memory_order_relaxed) != 0) {
+    r = p->ready_head.load(std::memory_order_relaxed);
+    p->ready_head.store(memory.at<image>(r)->next, std::memory_order_relaxed);
+    p->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  p->ready_lock.store(0, std::memory_order_release);
+  return r;
+}
+
+void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                        worker_no to, worker_no except) noexcept {
+  auto* hot = reinterpret_cast<detail::hot_words*>(memory.common());
+  for (std::uint32_t v = index(from); v < index(to); ++v) {
+    if (worker_no{v} == except) continue;
+    detail::hot_words* theirs = memory.at(worker_no{v}, hot);
+    // A racy look at the owner's words: a wrong guess costs one signal.
+    if (__atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) >
+        __atomic_load_n(&theirs->split, __ATOMIC_RELAXED)) {
+      const auto pid = static_cast<pid_t>(memory.at(worker_no{v}, words)->pid.load(std::memory_order_relaxed));
+      if (pid > 0) kill(pid, SIGURG);
+    }
+  }
+}
+
+void wake_all_of(node_words& node) noexcept {
+  node.wake.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.wake), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+namespace {
+
+void nothing() noexcept {}
+
+/// Lay out info and room for @p bytes behind it; gives back where the bytes go.
+std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t bytes, std::byte*& big) noexcept {
+  std::memcpy(e.data, &info, sizeof info);
+  e.head.info = sizeof info;
+  e.head.bytes = bytes;
+  e.head.local = info.low;
+  if (sizeof info + bytes <= inline_bytes) return e.data + sizeof info;
+  big = site.room(site.room_arg, bytes);
+  return big;
+}
+
+bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) noexcept {
+  const auto& memory = *site.memory;
+  if (memory.at(victim, site.words)->ready_count.load(std::memory_order_relaxed) == 0) return false;
+  const ref r = pop_ready_of(memory, site.words, victim);
+  if (r == 0) return false;
+  image* im = memory.at<image>(r);
+  const loot info{im->sp,         im->fp,     im->extra,
+                  im->low,        im->top,    im->own_record,
+                  im->fork ? im->status : 0, im->float_control};
+  const std::size_t bytes = im->top - im->low;
+  std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
+  e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
+  im->freed.store(1, std::memory_order_release);  // H1: also by the owner, which then collects it
+  return true;
+}
+
+bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& big) noexcept {
+  const auto& memory = *site.memory;
+  const bool check = (e.head.b & call_scope::skip_check) == 0;
+  const auto outcome =
+      steal(memory, victim, site.words, check, nothing, [&](const spawn_slot& own, const spawn_slot& above) {
+        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        const std::size_t bytes = above.sp - low;
+        const auto* r = memory.reaches(transport::ref_worker(own.record)) ? memory.at<record>(own.record) : nullptr;
+        const loot info{own.sp, own.fp,       own.extra,  low,
+                        above.sp, above.record, own.record, r != nullptr ? r->float_control : 0u};
+        memory.remote_get(victim, answer_with(site, e, info, bytes, big), reinterpret_cast<const void*>(low), bytes);
+      });
+  if (outcome != steal_outcome::taken) return false;
+  e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
+  return true;
+}
+
+bool has_work(const call_site& site, worker_no v) noexcept {
+  const public_words* p = site.memory->at(v, site.words);
+  return p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed) ||
+         p->ready_count.load(std::memory_order_relaxed) != 0;
+}
+
+void ask_for_work(const call_site& site, worker_no v) noexcept {
+  auto& poll = site.memory->at(v, reinterpret_cast<detail::hot_words*>(site.memory->common()))->poll;
+  if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+}
+
+/// worker::release for a consumer on another host.
+ref release_at_home(const transport::shm::segment& memory, ref r) noexcept {
+  record* rec = memory.at<record>(r);
+  if (rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return 0;
+  std::uint64_t state = state_none;
+  if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
+                                         std::memory_order_acquire))
+    return 0;  // J4: the child will free it
+  GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
+  ref result = rec->result.object;
+  if (result != 0 && memory.reaches(transport::ref_worker(result))) {
+    memory.at<object>(result)->freed.store(1, std::memory_order_release);
+    result = 0;
+  }
+  rec->freed.store(1, std::memory_order_release);  // H1
+  return result;
+}
+
+}  // namespace
+
+std::byte* carry_out(call_site& site, entry& e) noexcept {
+  std::byte* big = nullptr;
+  const worker_no target = e.head.target;
+  const std::uint64_t scope = e.head.b;
+  const auto& near = site.memory->near();
+  const bool all = (scope & call_scope::whole_host) != 0;
+  const std::uint32_t count = all ? near.count : 1;
+  const std::uint32_t base = all ? near.first : index(target);
+  const auto number = static_cast<call_no>(e.head.a);
+  e.head.result = e.head.info = e.head.bytes = e.head.local = 0;
+  switch (number) {
+    case call_no::steal:
+    case call_no::look: {
+      const std::uint32_t first = count > 1 ? site.random->below(count) : 0;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const worker_no v{base + (first + i) % count};
+        if (number == call_no::look) {
+          if (has_work(site, v)) {
+            e.head.result = 1;
+            return nullptr;
+          }
+          continue;
+        }
+        if (take_ready(site, v, e, big)) return big;
+        if ((scope & call_scope::ready_only) == 0 && take_continuation(site, v, e, big)) return big;
+      }
+      if ((scope & call_scope::ready_only) != 0) return nullptr;
+      for (std::uint32_t i = 0; i < count; ++i) ask_for_work(site, worker_no{base + i});
+      if ((scope & call_scope::urgent) != 0)
+        signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u});
+      return nullptr;
+    }
+    case call_no::read_record: {
+      const record* r = site.memory->at<record>(scope);
+      if (r->state.load(std::memory_order_acquire) != state_done) return nullptr;  // J1
+      const result_words result = r->result;
+      e.head.result = 1;
+      e.head.info = sizeof result;
+      std::memcpy(e.data, &result, sizeof result);
+      if (result.object != 0 && site.memory->reaches(transport::ref_worker(result.object)) &&
+          sizeof result + result.bytes <= inline_bytes) {
+        std::memcpy(e.data + sizeof result, site.memory->at<object>(result.object) + 1, result.bytes);
+        e.head.info += result.bytes;
+      }
+      return nullptr;
+    }
+    case call_no::release:
+      e.head.result = release_at_home(*site.memory, scope);
+      return nullptr;
+    case call_no::nudge:
+      ask_for_work(site, target);
+      wake_all_of(*site.node);
+      return nullptr;
+    case call_no::shut_down:
+      site.node->shutdown.store(1, std::memory_order_release);
+      wake_all_of(*site.node);
+      return nullptr;
+  }
+  base::fatal("a request of another host has the unknown number %llu", static_cast<unsigned long long>(e.head.a));
+}
+
+}  // namespace godwit::sched

@@ -1,0 +1,69 @@
+// What a worker asks another host to do in one go, instead of word by word: the calls of transport/far.
+//
+// They are carried out at the victim's host, by its companion (ways server and assist) or by the victim itself
+// (way am), with the very protocols that near workers use: ready.hpp, deque.hpp. docs/protocols/far.md.
+#pragma once
+
+#include "base/pause.hpp"
+#include "sched/record.hpp"
+#include "transport/far/requests.hpp"
+
+#include <godwit/detail/hot.hpp>
+
+namespace godwit::sched {
+
+enum class call_no : std::uint64_t {
+  steal = 1,  ///< take a thread. argument: call_scope. Answer: see loot
+  look,       ///< is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
+  read_record,  ///< argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
+  release,      ///< argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
+  nudge,      ///< cast: set the target's poll word, wake it
+  shut_down,  ///< cast: the run is over
+};
+
+/// Bits of the argument of steal and look.
+struct call_scope {
+  static constexpr std::uint64_t whole_host = 1;   ///< any worker of the host, else only the target
+  static constexpr std::uint64_t urgent = 2;       ///< interrupt workers that sit on private continuations
+  static constexpr std::uint64_t skip_check = 4;   ///< lock without looking first
+  static constexpr std::uint64_t ready_only = 8;   ///< only suspended threads that are ready
+};
+
+enum class loot_kind : std::uint64_t { nothing, fork, suspended };
+
+/// What a successful steal brings, in front of the stack bytes [low, top). Everything that resuming needs.
+struct loot {
+  std::uint64_t sp, fp, extra;
+  std::uint64_t low, top;
+  ref own_record;  ///< what the thread completes when it ends
+  ref status;      ///< fork: record of the child that stayed
+  std::uint64_t float_control;
+};
+
+/// Where a call is carried out.
+struct call_site {
+  const transport::shm::segment* memory;
+  const public_words* words;  ///< common address
+  node_words* node;           ///< of this host
+  bool check_frames;
+  base::small_random* random;
+  /// Room for the bytes of an answer that do not fit into the entry; valid until the answer has left.
+  std::byte* (*room)(void* arg, std::size_t bytes) noexcept;
+  void* room_arg;
+};
+
+/// Carry out @p e, whose op is call or cast. Fills in head.result, info, bytes, local; info and bytes that fit lie in
+/// e.data. Gives back where the bytes are: null if in e.data. Local.
+std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
+
+/// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock.
+ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept;
+
+/// Interrupt workers of this host that compute without spawning and sit on private continuations.
+void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                        worker_no to, worker_no except) noexcept;
+
+/// Wake all workers of this host that sleep for lack of work.
+void wake_all_of(node_words& node) noexcept;
+
+}  // namespace godwit::sched

@@ -1,0 +1,58 @@
+// A worker's side of the requests: post one, wait for its answer. See requests.hpp.
+//
+// Not thread-safe: one worker, one port. Every function that waits may be called only where a worker may sleep
+// (never from the expose signal). Ordering: requests of one worker to one other worker take effect in the order of
+// the calls; store, cast and small puts come back before they have taken effect, fence waits for them.
+// Cost: one round trip of the network for everything that gives a result.
+#pragma once
+
+#include "transport/far/requests.hpp"
+
+namespace godwit::transport::far {
+
+class port {
+ public:
+  /// @p bell_of the words of the companion's first worker, @p idle called again and again while waiting (may be
+  /// null), @p spin whether there is a CPU to spare for spinning.
+  void init(const shm::segment& memory, worker_no me, words* mine, words* bell_of, void (*idle)(void*),
+            void* idle_arg, bool spin) noexcept;
+  bool present() const noexcept { return mine_ != nullptr; }
+
+  std::uint64_t load(worker_no w, const word* at) noexcept;
+  void store(worker_no w, const word* at, std::uint64_t v) noexcept;
+  std::uint64_t exchange(worker_no w, const word* at, std::uint64_t v) noexcept;
+  bool compare_exchange(worker_no w, const word* at, std::uint64_t& expected, std::uint64_t v) noexcept;
+  std::uint64_t fetch_add(worker_no w, const word* at, std::uint64_t v) noexcept;
+  /// Bytes that go to the own segment are put there directly; others pass through a buffer of 1 MiB.
+  void get(worker_no w, void* to, const void* from, std::size_t n) noexcept;
+  void put(worker_no w, void* to, const void* from, std::size_t n) noexcept;
+  void fence(worker_no w) noexcept;
+  /// Carried out by a higher layer at @p w 's home. The entry is valid until the next request.
+  const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2) noexcept;
+  void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0) noexcept;
+
+  std::uint64_t requests() const noexcept { return next_; }
+
+ private:
+  entry& prepare(op what, worker_no w, const void* at) noexcept;
+  void post(entry& e) noexcept;
+  void wait(entry& e) noexcept;
+  std::uint64_t word_request(op what, worker_no w, const word* at, std::uint64_t a, std::uint64_t b) noexcept;
+
+  const shm::segment* memory_ = nullptr;
+  words* mine_ = nullptr;
+  words* bell_ = nullptr;
+  void (*idle_)(void*) = nullptr;
+  void* idle_arg_ = nullptr;
+  worker_no me_{};
+  std::uint64_t next_ = 0;
+  bool spin_ = false;
+};
+
+/// Companion's and workers' sleep: wait while @p word is @p seen, @p timeout_us at most (0: for ever).
+void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept;
+void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept;
+/// Wake a companion that may be asleep on its bell.
+void ring_bell(words& of) noexcept;
+
+}  // namespace godwit::transport::far

@@ -1,0 +1,90 @@
+// Requests of workers for memory of other hosts: plain data in shared memory.
+//
+// A worker never talks to the network. It writes a request into a ring in its own segment; the *companion* (the
+// process that the launcher started, src/transport/mpi) takes it from there, has it carried out on the other host
+// and writes the answer back. The same entry, in a worker's inbox, is how requests of others reach a worker in the
+// `am` way. docs/protocols/far.md. Test: tests/transport/far_test.cpp.
+#pragma once
+
+#include "transport/shm/segment.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::transport::far {
+
+enum class op : std::uint32_t {
+  load,              ///< result = the word
+  store,             ///< word = a. No answer
+  exchange,          ///< result = the word, which becomes a
+  compare_exchange,  ///< result = the word; it becomes b if it was a
+  fetch_add,         ///< result = the word, to which a is added
+  get,               ///< bytes from address
+  put,               ///< bytes to address. No answer up to inline_bytes
+  fence,             ///< answered when all earlier requests to this worker have taken effect
+  call,              ///< number a: something that a higher layer does at the home; answer: result and bytes
+  cast,              ///< likewise without an answer
+};
+constexpr bool has_answer(op o, std::uint64_t bytes) noexcept;
+
+/// What travels besides inline bytes. 96 bytes, the same in every process of a job.
+struct header {
+  op what = op::fence;
+  worker_no target{};         ///< whose memory
+  std::uint64_t address = 0;  ///< common address
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  std::uint64_t bytes = 0;   ///< get, put: how many. Answer of a call: bytes to be left at `local`
+  std::uint64_t result = 0;  ///< of the words
+  std::uint64_t local = 0;   ///< common address in the asker's own segment to read from or write to; 0: inline
+  std::uint64_t info = 0;    ///< answer of a call: bytes in front of those, which stay inline
+  std::uint64_t more[4] = {};
+};
+static_assert(sizeof(header) == 96);
+
+inline constexpr std::size_t inline_bytes = 1944;
+
+enum class state : std::uint32_t {
+  free,    ///< W companion (ring), worker (inbox)
+  posted,  ///< the other side may take it
+  taken,   ///< under way
+  done,    ///< answered; the asker has not seen it yet
+};
+
+/// One request in a ring. W by turns, as `now` says: asker (free, done), server (posted, taken).
+struct alignas(64) entry {
+  std::atomic<state> now{state::free};
+  std::uint32_t unused_ = 0;
+  header head;
+  std::byte data[inline_bytes];
+};
+static_assert(sizeof(entry) == 2048);
+
+constexpr bool has_answer(op o, std::uint64_t bytes) noexcept {
+  return !(o == op::store || o == op::cast || (o == op::put && bytes <= inline_bytes));
+}
+
+inline constexpr std::uint32_t ring_entries = 16;
+inline constexpr std::uint32_t inbox_entries = 8;
+inline constexpr std::size_t bounce_bytes = 1 << 20;
+
+/// One per worker, in its segment.
+struct words {
+  // The worker sleeps on this while it waits for an answer. W companion (adds 1 at every answer), R worker
+  alignas(64) std::atomic<std::uint32_t> answers{0};
+  std::atomic<std::uint32_t> waiting{0};  ///< the worker may be asleep on `answers`. W worker, R companion
+  // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
+  alignas(64) std::atomic<std::uint32_t> bell{0};
+  std::atomic<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
+  alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns
+  alignas(64) entry inbox[inbox_entries];  ///< am: W companion and worker by turns
+  alignas(4096) std::byte bounce[bounce_bytes];  ///< for bytes that come from or go to private memory. W by turns
+};
+
+/// Carry out a request that only touches words and bytes, on memory that @p memory reaches. Everything here is
+/// sequentially consistent, so that the requests of one worker to another order like its program. Bytes of get are
+/// left where they are: answered by address.
+void execute_on(const shm::segment& memory, header& head, const std::byte* data) noexcept;
+
+}  // namespace godwit::transport::far

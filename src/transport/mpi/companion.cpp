@@ -1,0 +1,452 @@
+// See companion.hpp and docs/protocols/far.md.
+#include "transport/mpi/companion.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include "base/check.hpp"
+#include "transport/far/port.hpp"
+
+namespace godwit::transport::mpi {
+
+using far::entry;
+using far::header;
+using far::op;
+using far::state;
+
+namespace {
+// One tag for everything small keeps the order of requests between two ranks: messages of one tag do not overtake.
+constexpr int head_tag = 1;
+constexpr int first_data_tag = 16;
+constexpr std::uint32_t data_tags = 32'000;  // MPI guarantees tags up to 32767
+constexpr std::size_t largest_message = std::size_t{1} << 30;
+}  // namespace
+
+const char* name_of(way w) noexcept {
+  constexpr const char* names[] = {"rma", "server", "assist", "am"};
+  return names[static_cast<std::uint32_t>(w)];
+}
+
+companion::companion(companion_setup setup) : setup_(std::move(setup)), ring_(new posted[posted_receives]) {
+  next_slot_.resize(setup_.served.count);
+  if (setup_.how == way::am) inboxes_.resize(setup_.served.count);
+  for (std::size_t i = 0; i < posted_receives; ++i)
+    check(setup_.mpi->irecv(&ring_[i].text, sizeof(message), any_source, head_tag, &ring_[i].op), "receive");
+}
+
+companion::~companion() {
+  for (std::size_t i = 0; i < posted_receives; ++i) setup_.mpi->cancel(&ring_[i].op);
+  for (auto& r : receives_) setup_.mpi->cancel(&r.op);
+}
+
+void companion::check(int code, const char* what) const {
+  if (code == 0) return;
+  char text[512];
+  setup_.mpi->error_text(code, text, sizeof text);
+  throw std::runtime_error(std::string("godwit: MPI failed to ") + what + ": " + text);
+}
+
+bool companion::turn() {
+  bool any = take_requests();
+  any |= receive();
+  if (!receives_.empty()) any |= finish_receives();
+  if (!sends_.empty()) any |= finish_sends();
+  if (!inboxes_.empty()) any |= serve_inboxes();
+  return any;
+}
+
+void companion::sleep(std::uint32_t timeout_us) noexcept {
+  if (setup_.served.count == 0) {  // nobody can ring
+    timespec t{0, static_cast<long>(timeout_us) * 1000};
+    nanosleep(&t, nullptr);
+    return;
+  }
+  far::words& mine = words_of(worker_no{setup_.served.first});
+  const std::uint32_t seen = mine.bell.load(std::memory_order_relaxed);
+  mine.deaf.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // R3
+  bool posted = false;
+  for (std::uint32_t i = 0; i < setup_.served.count && !posted; ++i)
+    posted = words_of(worker_no{setup_.served.first + i})
+                 .ring[next_slot_[i] % far::ring_entries]
+                 .now.load(std::memory_order_acquire) == state::posted;
+  if (!posted) far::sleep_on(mine.bell, seen, timeout_us);
+  mine.deaf.store(0, std::memory_order_relaxed);
+}
+
+// ---------------------------------------------------------------- requests of our workers
+
+bool companion::take_requests() {
+  bool any = false;
+  for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
+    const worker_no w{setup_.served.first + i};
+    for (;;) {
+      const std::uint32_t slot = next_slot_[i] % far::ring_entries;
+      entry& e = words_of(w).ring[slot];
+      if (e.now.load(std::memory_order_acquire) != state::posted) break;  // R1
+      ++next_slot_[i];
+      e.now.store(state::taken, std::memory_order_relaxed);
+      start(w, e, slot);
+      any = true;
+    }
+  }
+  return any;
+}
+
+void companion::start(worker_no w, entry& e, std::uint32_t slot) {
+  const bool answered = has_answer(e.head.what, e.head.bytes);
+  if (answered) ++unanswered_;
+  if (setup_.how == way::rma && by_rma(w, e)) {
+    if (answered)
+      finish(w, slot);
+    else
+      e.now.store(state::free, std::memory_order_release);
+    return;
+  }
+  const int to = setup_.answers_for[index(e.head.target)];
+  auto m = std::make_unique<message>();
+  m->what = kind::request;
+  m->epoch = setup_.epoch;
+  m->asker = index(w);
+  m->slot = slot;
+  m->data_tag = first_data_tag + next_tag_++ % data_tags;
+  m->inline_bytes = 0;
+  m->head = e.head;
+  const auto tag = static_cast<int>(m->data_tag);
+  const message head_only = [&] {
+    message copy;
+    std::memcpy(static_cast<void*>(&copy), m.get(), message_head);
+    return copy;
+  }();
+  const bool large = e.head.bytes > far::inline_bytes;
+  if (e.head.what == op::put && !large) {
+    std::memcpy(m->data, e.data, e.head.bytes);
+    m->inline_bytes = static_cast<std::uint32_t>(e.head.bytes);
+  }
+  if (e.head.what == op::get && large)
+    expect_bytes(to, tag, alias<std::byte>(w, e.head.local), e.head.bytes, head_only);
+  if (!answered) e.now.store(state::free, std::memory_order_release);
+  send(to, std::move(m));
+  if (head_only.head.what == op::put && large)
+    send_bytes(to, tag, alias<std::byte>(w, head_only.head.local), head_only.head.bytes, {});
+}
+
+/// True: done by RMA, complete at both ends.
+bool companion::by_rma(worker_no w, entry& e) {
+  const port& mpi = *setup_.mpi;
+  const int target = setup_.answers_for[index(e.head.target)];
+  const std::uint64_t displacement =
+      setup_.memory->where().span * (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
+      setup_.memory->offset_of(reinterpret_cast<const void*>(e.head.address));
+  const window& win = setup_.rma_window;
+  auto bytes = [&] { return e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data; };
+  switch (e.head.what) {
+    case op::load: check(mpi.get(&win, &e.head.result, 8, target, displacement), "get"); break;
+    case op::store: check(mpi.put(&win, &e.head.a, 8, target, displacement), "put"); break;
+    case op::get:
+    case op::put: {
+      std::byte* at = bytes();
+      for (std::size_t done = 0; done < e.head.bytes; done += largest_message) {
+        const std::size_t n = std::min(largest_message, e.head.bytes - done);
+        if (e.head.what == op::get)
+          check(mpi.get(&win, at + done, n, target, displacement + done), "get");
+        else
+          check(mpi.put(&win, at + done, n, target, displacement + done), "put");
+      }
+      break;
+    }
+    case op::fence: break;  // everything is flushed at once
+    case op::exchange:
+      if (!setup_.rma_atomics) return false;
+      check(mpi.fetch_op(&win, rma_op::replace, &e.head.a, &e.head.result, target, displacement), "exchange");
+      break;
+    case op::fetch_add:
+      if (!setup_.rma_atomics) return false;
+      check(mpi.fetch_op(&win, rma_op::add, &e.head.a, &e.head.result, target, displacement), "fetch and add");
+      break;
+    case op::compare_exchange:
+      if (!setup_.rma_atomics) return false;
+      check(mpi.compare_swap(&win, &e.head.b, &e.head.a, &e.head.result, target, displacement), "compare and swap");
+      break;
+    case op::call:
+    case op::cast: return false;
+  }
+  check(mpi.flush(&win, target), "flush");
+  return true;
+}
+
+void companion::finish(worker_no asker, std::uint32_t slot) {
+  far::words& words = words_of(asker);
+  words.ring[slot].now.store(state::done, std::memory_order_release);  // R2
+  std::atomic_thread_fence(std::memory_order_seq_cst);                 // R3
+  if (words.waiting.load(std::memory_order_relaxed) != 0) {
+    words.answers.fetch_add(1, std::memory_order_release);
+    far::wake_sleepers(words.answers);
+  }
+  --unanswered_;
+}
+
+// ---------------------------------------------------------------- messages
+
+void companion::send(int to, std::unique_ptr<message> m) {
+  outgoing out;
+  out.text = std::move(m);
+  check(setup_.mpi->isend(out.text.get(), message_head + out.text->inline_bytes, to, head_tag, &out.op), "send");
+  sends_.push_back(std::move(out));
+}
+
+// Bytes of any length as messages of up to 1 GiB of one tag; both sides cut alike.
+void companion::send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra) {
+  for (std::size_t done = 0; done < bytes; done += largest_message) {
+    const std::size_t n = std::min(largest_message, bytes - done);
+    const bool last = done + n == bytes;
+    outgoing out;
+    if (last) out = std::move(extra);
+    check(setup_.mpi->isend(from + done, n, to, tag, &out.op), "send");
+    sends_.push_back(std::move(out));
+  }
+}
+
+void companion::expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message& about) {
+  for (std::size_t done = 0; done < bytes; done += largest_message) {
+    const std::size_t n = std::min(largest_message, bytes - done);
+    incoming in;
+    std::memcpy(static_cast<void*>(&in.about), &about, message_head);
+    in.about.inline_bytes = done + n == bytes ? 1 : 0;  // only the last one finishes the request
+    in.from = from;
+    check(setup_.mpi->irecv(to + done, n, from, tag, &in.op), "receive");
+    receives_.push_back(std::move(in));
+  }
+}
+
+bool companion::finish_sends() {
+  bool any = false;
+  for (std::size_t i = 0; i < sends_.size();) {
+    bool done = false;
+    check(setup_.mpi->test(&sends_[i].op, &done, nullptr, nullptr, nullptr), "complete a send");
+    if (!done) {
+      ++i;
+      continue;
+    }
+    if (sends_[i].workers_room != nullptr) setup_.services->release_room(sends_[i].room_of, sends_[i].workers_room);
+    sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
+    any = true;
+  }
+  return any;
+}
+
+bool companion::finish_receives() {
+  bool any = false;
+  for (std::size_t i = 0; i < receives_.size();) {
+    bool done = false;
+    check(setup_.mpi->test(&receives_[i].op, &done, nullptr, nullptr, nullptr), "complete a receive");
+    if (!done) {
+      ++i;
+      continue;
+    }
+    const incoming in = receives_[i];
+    receives_.erase(receives_.begin() + static_cast<std::ptrdiff_t>(i));
+    any = true;
+    if (in.about.inline_bytes == 0) continue;
+    const auto what = in.about.head.what;
+    if (what == op::put) {  // the bytes of another's put have arrived here
+      auto m = std::make_unique<message>();
+      std::memcpy(static_cast<void*>(m.get()), &in.about, message_head);
+      m->what = kind::reply;
+      m->inline_bytes = 0;
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      send(in.from, std::move(m));
+    } else {
+      finish(worker_no{in.about.asker}, in.about.slot);
+    }
+  }
+  return any;
+}
+
+bool companion::receive() {
+  bool any = false;
+  for (;;) {
+    posted& head = ring_[ring_head_];
+    bool done = false;
+    int from = 0;
+    std::size_t bytes = 0;
+    check(setup_.mpi->test(&head.op, &done, &from, nullptr, &bytes), "receive");
+    if (!done) return any;
+    any = true;
+    ++handled_;
+    const message& m = head.text;
+    if (bytes >= message_head && m.epoch == setup_.epoch) {
+      switch (m.what) {
+        case kind::request: handle_request(m, from); break;
+        case kind::reply: handle_reply(m, from); break;
+        case kind::failed:
+          if (told_.status == 0)
+            told_ = {static_cast<int>(m.head.a), std::string(reinterpret_cast<const char*>(m.data), m.inline_bytes)};
+          break;
+      }
+    }
+    check(setup_.mpi->irecv(&head.text, sizeof(message), any_source, head_tag, &head.op), "receive");
+    ring_head_ = (ring_head_ + 1) % posted_receives;
+  }
+}
+
+void companion::handle_request(const message& m, int from) {
+  if (m.head.what == op::put && m.head.bytes > far::inline_bytes) {  // bytes follow
+    const worker_no target = m.head.target;
+    expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(target, m.head.address), m.head.bytes, m);
+    return;
+  }
+  if (setup_.how == way::am) {
+    const worker_no target = m.head.target;
+    inbox& box = inboxes_[index(target) - setup_.served.first];
+    mail letter;
+    std::memcpy(static_cast<void*>(&letter.text), &m, message_head + m.inline_bytes);
+    letter.from = from;
+    box.backlog.push_back(letter);
+    fill_inbox(box, target);
+    return;
+  }
+  execute_here(m, from);
+}
+
+void companion::execute_here(const message& m, int from) {
+  entry e;
+  e.head = m.head;
+  std::memcpy(e.data, m.data, m.inline_bytes);
+  std::unique_ptr<std::byte[]> room;
+  std::byte* big = nullptr;
+  if (m.head.what == op::call || m.head.what == op::cast)
+    big = setup_.services->carry_out(e, room);
+  else
+    far::execute_on(*setup_.memory, e.head, e.data);
+  answer(m, from, e, big, std::move(room), false);
+}
+
+/// @p e holds the answer to @p m. @p big: bytes of a call's answer that are not in e.data.
+void companion::answer(const message& m, int from, entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
+                       bool workers_room) {
+  const op what = m.head.what;
+  if (!has_answer(what, m.head.bytes)) return;
+  const auto tag = static_cast<int>(m.data_tag);
+  const bool get = what == op::get;
+  const std::byte* source = get ? alias<std::byte>(m.head.target, m.head.address) : nullptr;
+  if (get && m.head.bytes > far::inline_bytes) {  // straight from where they are: no other answer
+    send_bytes(from, tag, source, m.head.bytes, {});
+    return;
+  }
+  auto reply = std::make_unique<message>();
+  std::memcpy(static_cast<void*>(reply.get()), &m, message_head);
+  reply->what = kind::reply;
+  reply->head = e.head;
+  reply->head.what = what;
+  reply->inline_bytes = 0;
+  if (get) {
+    std::memcpy(reply->data, source, m.head.bytes);
+    reply->inline_bytes = static_cast<std::uint32_t>(m.head.bytes);
+  } else if (what == op::call) {
+    const std::size_t here = e.head.info + (big == nullptr ? e.head.bytes : 0);
+    std::memcpy(reply->data, e.data, here);
+    reply->inline_bytes = static_cast<std::uint32_t>(here);
+  }
+  send(from, std::move(reply));
+  if (big != nullptr) {
+    outgoing extra;
+    extra.room = std::move(room);
+    if (workers_room) {
+      extra.workers_room = big;
+      extra.room_of = m.head.target;
+    }
+    send_bytes(from, tag, big, e.head.bytes, std::move(extra));
+  }
+}
+
+void companion::handle_reply(const message& m, int from) {
+  const worker_no asker{m.asker};
+  entry& e = words_of(asker).ring[m.slot];
+  e.head.result = m.head.result;
+  if (m.head.what == op::get) {
+    std::memcpy(e.head.local != 0 ? alias<std::byte>(asker, e.head.local) : e.data, m.data, m.inline_bytes);
+  } else if (m.head.what == op::call) {
+    e.head.bytes = m.head.bytes;
+    e.head.info = m.head.info;
+    std::memcpy(e.data, m.data, m.inline_bytes);
+    if (m.inline_bytes < m.head.info + m.head.bytes) {  // the bytes come by themselves, to where they belong
+      expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(asker, m.head.local), m.head.bytes, m);
+      return;
+    }
+  }
+  finish(asker, m.slot);
+}
+
+void companion::tell_failure(const failure& why) {
+  if (told_.status == 0) told_ = why;
+  for (int r = 0; r < setup_.size; ++r) {
+    if (r == setup_.rank) continue;
+    auto m = std::make_unique<message>();
+    m->what = kind::failed;
+    m->epoch = setup_.epoch;
+    m->asker = m->slot = m->data_tag = 0;
+    m->head = {};
+    m->head.a = static_cast<std::uint64_t>(why.status);
+    m->inline_bytes = static_cast<std::uint32_t>(std::min(why.message.size(), sizeof m->data));
+    std::memcpy(m->data, why.message.data(), m->inline_bytes);
+    send(r, std::move(m));
+  }
+}
+
+// ---------------------------------------------------------------- way am: through the worker
+
+void companion::fill_inbox(inbox& box, worker_no w) {
+  while (!box.backlog.empty()) {
+    const bool runs = !box.gone && setup_.services->runs(w);
+    if (!runs) {  // it has ended: its memory is still here
+      box.gone = true;
+      if (!box.inside.empty()) return;  // first what it may still have been doing: serve_inboxes
+      execute_here(box.backlog.front().text, box.backlog.front().from);
+      box.backlog.pop_front();
+      continue;
+    }
+    entry& e = words_of(w).inbox[box.next % far::inbox_entries];
+    if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free) return;
+    mail& letter = box.backlog.front();
+    e.head = letter.text.head;
+    std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
+    e.now.store(state::posted, std::memory_order_release);  // R1
+    ++box.next;
+    box.inside.push_back(letter);
+    box.backlog.pop_front();
+    setup_.services->alert(w);
+  }
+}
+
+bool companion::serve_inboxes() {
+  bool any = false;
+  for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
+    inbox& box = inboxes_[i];
+    const worker_no w{setup_.served.first + i};
+    while (!box.inside.empty()) {
+      entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
+      const bool done = e.now.load(std::memory_order_acquire) == state::done;  // R2
+      if (!done) {
+        box.gone = box.gone || !setup_.services->runs(w);
+        if (!box.gone) break;
+        execute_here(box.inside.front().text, box.inside.front().from);
+      } else {
+        const bool by_itself = e.head.what == op::call && e.head.more[0] != 0;
+        answer(box.inside.front().text, box.inside.front().from, e,
+               by_itself ? alias<std::byte>(w, e.head.address) : nullptr, nullptr, by_itself);
+      }
+      e.now.store(state::free, std::memory_order_release);
+      ++box.oldest;
+      box.inside.pop_front();
+      any = true;
+    }
+    if (!box.backlog.empty()) fill_inbox(box, w);
+  }
+  return any;
+}
+
+}  // namespace godwit::transport::mpi

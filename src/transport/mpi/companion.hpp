@@ -1,0 +1,166 @@
+// The companion: the process that the launcher started, carrying messages for the workers it forked.
+//
+// It takes requests (far/requests.hpp) out of the rings of the workers that it serves, sends them to the companion
+// that answers for the target, and writes the answers back; and it answers what others send. One thread, nothing in
+// here waits: turn() does what can be done now. Which companion serves whom is the *way* (docs/protocols/far.md):
+//   server  the first rank of a host serves all its workers        assist  each rank serves its own
+//   am      each rank passes requests on to the target worker      rma     bytes and words by MPI-3 RMA, the
+//                                                                          rest as in assist
+// Called by: src/runtime/run_mpi.cpp. Test: tests/transport/companion_test.cpp, tests/mpi/far_suite.cpp.
+#pragma once
+
+#include "transport/far/requests.hpp"
+#include "transport/mpi/port.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace godwit::transport::mpi {
+
+enum class way : std::uint32_t { rma, server, assist, am };
+const char* name_of(way w) noexcept;
+
+/// What the layers above do for a companion.
+struct host_services {
+  virtual ~host_services() = default;
+  /// Carry out a call or cast on this host's memory. Room for bytes that do not fit into e.data comes from @p room.
+  /// Gives back where the bytes are, null: in e.data.
+  virtual std::byte* carry_out(far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept = 0;
+  /// am: has worker @p w not ended yet?
+  virtual bool runs(worker_no w) noexcept = 0;
+  /// am: a request waits for worker @p w.
+  virtual void alert(worker_no w) noexcept = 0;
+  /// am: the bytes of an answer, which the worker allocated, have left.
+  virtual void release_room(worker_no w, std::byte* bytes) noexcept = 0;
+};
+
+/// Who is where. The same in all companions but for `rank`, `served`, `window`.
+struct companion_setup {
+  const port* mpi = nullptr;
+  int rank = 0;
+  int size = 1;
+  std::uint32_t epoch = 0;  ///< of the run: messages of others are dropped
+  way how = way::server;
+  bool rma_atomics = false;
+  const shm::segment* memory = nullptr;
+  far::words* words = nullptr;   ///< common address
+  shm::near_range served;        ///< workers whose rings this companion empties
+  std::vector<int> answers_for;  ///< by worker: the rank that carries out requests for its memory
+  std::vector<std::uint32_t> first_worker;  ///< rma, by rank: its first worker, where its window begins
+  window rma_window{};
+  host_services* services = nullptr;
+};
+
+/// A job that failed: the first rank that says so.
+struct failure {
+  int status = 0;
+  std::string message;
+};
+
+class companion {
+ public:
+  explicit companion(companion_setup setup);
+  ~companion();
+  companion(const companion&) = delete;
+  companion& operator=(const companion&) = delete;
+
+  /// Do all that can be done without waiting. True if anything happened.
+  bool turn();
+  /// Requests of our workers are unanswered: worth spinning.
+  bool waiting() const noexcept { return unanswered_ != 0; }
+  /// Messages of ours have not left yet.
+  bool sending() const noexcept { return !sends_.empty(); }
+  /// Sleep until a worker rings, @p timeout_us at most.
+  void sleep(std::uint32_t timeout_us) noexcept;
+
+  /// Tell all others that the run is over for @p why.
+  void tell_failure(const failure& why);
+  /// What another rank told; status 0: nothing.
+  const failure& told() const noexcept { return told_; }
+
+  std::uint64_t handled() const noexcept { return handled_; }
+
+ private:
+  enum class kind : std::uint32_t { request, reply, failed };
+  struct message {
+    kind what;
+    std::uint32_t epoch;
+    std::uint32_t asker;  ///< worker
+    std::uint32_t slot;   ///< in its ring
+    std::uint32_t data_tag;
+    std::uint32_t inline_bytes;
+    far::header head;
+    std::byte data[far::inline_bytes];
+  };
+  static constexpr std::size_t message_head = 24 + sizeof(far::header);
+  struct outgoing {
+    operation op;
+    std::unique_ptr<message> text;
+    std::unique_ptr<std::byte[]> room;  ///< bytes that leave from memory of our own
+    std::byte* workers_room = nullptr;  ///< or from a worker's
+    worker_no room_of{};
+  };
+  struct incoming {
+    operation op;
+    message about;  ///< request (put) or reply (get, call) that these bytes belong to; without data
+    int from;
+  };
+  struct mail {  ///< am: a request on its way through a worker
+    message text;
+    int from;
+  };
+  struct inbox {
+    std::uint32_t next = 0;  ///< entry to fill
+    std::uint32_t oldest = 0;
+    std::deque<mail> inside;
+    std::deque<mail> backlog;
+    bool gone = false;
+  };
+
+  void check(int code, const char* what) const;
+  far::words& words_of(worker_no w) const noexcept { return *setup_.memory->at(w, setup_.words); }
+  template <class P>
+  P* alias(worker_no w, std::uint64_t address) const noexcept {
+    return setup_.memory->at(w, reinterpret_cast<P*>(address));
+  }
+
+  bool take_requests();
+  void start(worker_no w, far::entry& e, std::uint32_t slot);
+  bool by_rma(worker_no w, far::entry& e);
+  bool receive();
+  void handle_request(const message& m, int from);
+  void handle_reply(const message& m, int from);
+  void answer(const message& m, int from, far::entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
+              bool workers_room);
+  void finish(worker_no asker, std::uint32_t slot);
+  void send(int to, std::unique_ptr<message> m);
+  void send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra);
+  void expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message& about);
+  bool serve_inboxes();
+  void fill_inbox(inbox& box, worker_no w);
+  void execute_here(const message& m, int from);
+  bool finish_sends();
+  bool finish_receives();
+
+  companion_setup setup_;
+  static constexpr std::size_t posted_receives = 32;
+  struct posted {
+    operation op;
+    message text;
+  };
+  std::unique_ptr<posted[]> ring_;
+  std::size_t ring_head_ = 0;
+  std::deque<outgoing> sends_;
+  std::deque<incoming> receives_;
+  std::vector<std::uint32_t> next_slot_;  ///< by served worker
+  std::vector<inbox> inboxes_;            ///< am, by worker of this rank
+  std::uint32_t next_tag_ = 0;
+  std::uint32_t unanswered_ = 0;
+  std::uint64_t handled_ = 0;
+  failure told_;
+};
+
+}  // namespace godwit::transport::mpi

@@ -1,0 +1,159 @@
+// See selftest.hpp.
+#include "transport/mpi/selftest.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sched.h>
+#include <stdexcept>
+#include <vector>
+
+#include "base/pause.hpp"
+
+namespace godwit::transport::mpi {
+
+namespace {
+
+constexpr int ping_tag = 5;
+constexpr int rounds = 21;
+constexpr int busy_rounds = 3;
+constexpr double busy_for_us = 2000;
+
+struct tester {
+  const port& mpi;
+
+  void check(int code) const {
+    if (code == 0) return;
+    char text[256];
+    mpi.error_text(code, text, sizeof text);
+    throw std::runtime_error(std::string("godwit: the test of the network failed: ") + text);
+  }
+  void finish(operation op) const {
+    for (bool done = false; !done;) {
+      check(mpi.test(&op, &done, nullptr, nullptr, nullptr));
+      if (!done) sched_yield();
+    }
+  }
+  void send(int to) const {
+    char byte[8] = {};
+    operation op;
+    check(mpi.isend(byte, sizeof byte, to, ping_tag, &op));
+    finish(op);
+  }
+  void receive(int from) const {
+    char byte[8];
+    operation op;
+    check(mpi.irecv(byte, sizeof byte, from, ping_tag, &op));
+    finish(op);
+  }
+};
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+void compute_for(double us) {
+  const std::uint64_t end = base::now_ns() + static_cast<std::uint64_t>(us * 1000);
+  while (base::now_ns() < end) base::spin_pause();
+}
+
+struct rma_result {
+  int works = 0;
+  int code = 0;
+  double atomic_us = 0, busy_us = 0;
+};
+
+}  // namespace
+
+link_quality measure_link(const port& mpi, int rank, int size, int partner, bool with_rma) {
+  const tester t{mpi};
+  link_quality q;
+  q.busy_us = busy_for_us;
+  std::vector<double> trips;
+  for (int i = 0; i < rounds; ++i) {
+    if (rank == 0) {
+      const std::uint64_t start = base::now_ns();
+      t.send(partner);
+      t.receive(partner);
+      trips.push_back(static_cast<double>(base::now_ns() - start) * 1e-3);
+    } else if (rank == partner) {
+      t.receive(0);
+      t.send(0);
+    }
+  }
+  rma_result r;
+  if (with_rma) {
+    static std::uint64_t target_word[8];
+    window w;
+    r.code = mpi.win_create(target_word, sizeof target_word, &w);
+    int mine = r.code == 0 ? 1 : 0;
+    std::vector<int> all(static_cast<std::size_t>(size));
+    t.check(mpi.allgather(&mine, all.data(), sizeof mine));
+    r.works = std::all_of(all.begin(), all.end(), [](int ok) { return ok != 0; }) ? 1 : 0;
+    if (r.works != 0) {
+      const std::uint64_t one = 1;
+      std::uint64_t before = 0;
+      auto fetch_add = [&] {
+        if (r.code == 0) r.code = mpi.fetch_op(&w, rma_op::add, &one, &before, partner, 0);
+        if (r.code == 0) r.code = mpi.flush(&w, partner);
+      };
+      if (rank == 0) {
+        fetch_add();  // connections are made at first use
+        std::vector<double> times;
+        for (int i = 0; i < rounds; ++i) {
+          const std::uint64_t start = base::now_ns();
+          fetch_add();
+          times.push_back(static_cast<double>(base::now_ns() - start) * 1e-3);
+        }
+        r.atomic_us = median(times);
+        t.send(partner);
+        for (int i = 0; i < busy_rounds; ++i) {
+          t.send(partner);
+          t.receive(partner);  // now it computes
+          compute_for(busy_for_us / 8);
+          const std::uint64_t start = base::now_ns();
+          fetch_add();
+          r.busy_us = std::max(r.busy_us, static_cast<double>(base::now_ns() - start) * 1e-3);
+        }
+      } else if (rank == partner) {
+        t.receive(0);  // makes progress until rank 0 has its times
+        for (int i = 0; i < busy_rounds; ++i) {
+          t.receive(0);
+          t.send(0);
+          compute_for(busy_for_us);
+        }
+      }
+      if (rank == 0 && r.code != 0) r.works = 0;
+      t.check(mpi.win_free(&w));
+    } else if (r.code == 0) {
+      mpi.win_free(&w);
+    }
+  }
+  if (rank == 0) {
+    q.round_trip_us = median(trips);
+    q.rma_works = r.works != 0;
+    q.atomic_us = r.atomic_us;
+    q.atomic_busy_us = r.busy_us;
+  }
+  struct {
+    double round_trip, atomic, busy;
+    int works, code;
+  } shared{q.round_trip_us, q.atomic_us, q.atomic_busy_us, q.rma_works ? 1 : 0, r.code};
+  t.check(mpi.bcast(&shared, sizeof shared, 0));
+  q.round_trip_us = shared.round_trip;
+  q.atomic_us = shared.atomic;
+  q.atomic_busy_us = shared.busy;
+  q.rma_works = shared.works != 0;
+  if (with_rma && !q.rma_works) {
+    char text[256] = "another rank could not";
+    if (shared.code != 0) mpi.error_text(shared.code, text, sizeof text);
+    q.rma_error = text;
+  }
+  return q;
+}
+
+way choose_way(const link_quality& q) noexcept {
+  return q.rma_is_one_sided() && q.atomic_us < q.round_trip_us * 2 ? way::rma : way::server;
+}
+
+}  // namespace godwit::transport::mpi

@@ -1,0 +1,86 @@
+# Tests that run under an MPI launcher, once per MPI that godwit has a component for (label mpi). Included by
+# ../CMakeLists.txt; an extras.cmake that comes earlier in the alphabet may include it itself.
+#
+# godwit_add_mpi_test(NAME name RANKS n COMMAND program [argument...] [TIMEOUT seconds] [FAMILIES family...])
+# adds a test NAME.FAMILY.n for every family that has a launcher here; without RANKS, NAME.FAMILY. {family} in an
+# argument stands for the family. The names of the tests it added are left in godwit_mpi_tests.
+include_guard()
+get_property(godwit_mpi_families GLOBAL PROPERTY GODWIT_MPI_FAMILIES)
+set(godwit_mpi_tests_dir ${CMAKE_CURRENT_LIST_DIR})
+if(GODWIT_SANITIZE MATCHES "thread")
+  set(godwit_mpi_families "")  # MPI libraries are not instrumented
+endif()
+
+function(godwit_add_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;RANKS;TIMEOUT" "COMMAND;FAMILIES")
+  if(NOT arg_NAME OR NOT arg_RANKS OR NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "godwit_add_mpi_test(NAME RANKS COMMAND... [TIMEOUT] [FAMILIES...]): ${ARGV}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(sanitized)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 3")
+  endif()
+  # As root, on fewer CPUs than ranks, each rank on all CPUs; Open MPI 5 calls the same things otherwise.
+  set(settings OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1
+               PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 I_MPI_PIN=0 ${env})
+  if(GODWIT_SANITIZE MATCHES "address")  # MPI libraries leave memory to the end of the process
+    list(FILTER settings EXCLUDE REGEX "^ASAN_OPTIONS=")
+    list(FILTER env INCLUDE REGEX "^ASAN_OPTIONS=")
+    list(APPEND settings "${env}:detect_leaks=0")
+  endif()
+  set(names "")
+  foreach(family IN LISTS godwit_mpi_families)
+    get_property(launcher GLOBAL PROPERTY GODWIT_MPI_LAUNCHER_${family})
+    if(NOT launcher OR (arg_FAMILIES AND NOT family IN_LIST arg_FAMILIES))
+      continue()
+    endif()
+    set(options "")
+    if(family STREQUAL "openmpi")
+      set(options --oversubscribe --bind-to none)
+    endif()
+    string(REPLACE "{family}" "${family}" command "${arg_COMMAND}")
+    set(name ${arg_NAME}.${family}.${arg_RANKS})
+    add_test(NAME ${name} COMMAND ${launcher} ${options} -n ${arg_RANKS} ${command})
+    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ON
+                         ENVIRONMENT "${settings}")
+    list(APPEND names ${name})
+  endforeach()
+  set(godwit_mpi_tests "${names}" PARENT_SCOPE)
+endfunction()
+
+if(godwit_mpi_families)
+  function(godwit_add_port_check target)
+    add_executable(${target} ${godwit_mpi_tests_dir}/port_check.cpp)
+    target_link_libraries(${target} PRIVATE godwit godwit_build)
+    foreach(family IN LISTS godwit_mpi_families)
+      add_dependencies(${target} godwit-mpi-${family})
+    endforeach()
+  endfunction()
+
+  godwit_add_port_check(mpi_port_check)
+  foreach(ranks 1 2 4)
+    godwit_add_mpi_test(NAME mpi.port RANKS ${ranks} COMMAND $<TARGET_FILE:mpi_port_check> {family})
+    if(godwit_mpi_tests)
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES FAIL_REGULAR_EXPRESSION "port_check: line")
+    endif()
+  endforeach()
+  godwit_add_mpi_test(NAME mpi.port_abort RANKS 2 COMMAND $<TARGET_FILE:mpi_port_check> {family} abort)
+  if(godwit_mpi_tests)
+    set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION "port_check aborts")
+  endif()
+  # Programs that are themselves linked to an MPI and initialise it.
+  foreach(family IN LISTS godwit_mpi_families)
+    godwit_add_port_check(mpi_port_check_linked_${family})
+    target_link_libraries(mpi_port_check_linked_${family} PRIVATE GodwitMpis::${family})
+    target_compile_definitions(mpi_port_check_linked_${family} PRIVATE GODWIT_CHECK_LINKED)
+    godwit_add_mpi_test(NAME mpi.port_linked RANKS 2 FAMILIES ${family}
+                        COMMAND $<TARGET_FILE:mpi_port_check_linked_${family}> {family})
+    if(godwit_mpi_tests AND family STREQUAL "openmpi")  # see choose_window_kind in plugin.cpp
+      set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT OMPI_MCA_osc=pt2pt)
+    endif()
+  endforeach()
+endif()
+
+include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
