@@ -1,9 +1,9 @@
 # Finds every MPI on the machine: find_package(GodwitMpis). CMake's own FindMPI finds one.
 #
-# Reads GODWIT_MPI_COMPILERS, a list of compiler wrappers; empty: mpicxx, mpicxx.openmpi and mpicxx.mpich, as far
-# as they exist. A wrapper is only asked for its flags: everything is compiled with the project's own compiler.
-# Gives GodwitMpis_FAMILIES (of openmpi, mpich, mvapich, intelmpi; the first wrapper of a family wins), and per
-# family FAMILY the target GodwitMpis::FAMILY and the variables
+# Reads GODWIT_MPI_COMPILERS, a list of compiler wrappers; empty: mpicxx, mpicxx.openmpi and mpicxx.mpich, as
+# far as they exist. A wrapper is only asked for its flags: everything is compiled with the project's own
+# compiler. Gives GodwitMpis_FAMILIES (of openmpi, mpich, mvapich, intelmpi; the first wrapper of a family
+# wins), and per family FAMILY the target GodwitMpis::FAMILY and the variables
 #   GodwitMpis_FAMILY_COMPILER   the wrapper          GodwitMpis_FAMILY_VERSION    "4.1.4"
 #   GodwitMpis_FAMILY_LAUNCHER   its mpirun or mpiexec, or ...-NOTFOUND
 # and GodwitMpis_REJECTED, one line per wrapper that is there but of no use. Used by src/transport/mpi.
@@ -11,7 +11,7 @@
 # The flags of WRAPPER that matter to C code, in the variables OUT_includes, OUT_defines, OUT_libraries.
 function(godwit_mpi_flags wrapper out)
   set(found FALSE)
-  foreach(options "--showme:compile;--showme:link" "-compile_info;-link_info" "-show;-show")  # Open MPI; MPICH
+  foreach(options "--showme:compile;--showme:link" "-compile_info;-link_info" "-show;-show")  # Open MPI, MPICH
     list(GET options 0 compile_option)
     list(GET options 1 link_option)
     execute_process(COMMAND ${wrapper} ${compile_option} RESULT_VARIABLE compile_status
@@ -68,8 +68,8 @@ function(godwit_mpi_flags wrapper out)
   set(${out}_libraries "${folders};${libraries}" PARENT_SCOPE)
 endfunction()
 
-# Builds a program with those flags that names its MPI: OUT becomes "FAMILY VERSION", or "" and WHY says why not.
-# A good answer is kept in the cache.
+# Builds a program with those flags that names its MPI: OUT becomes "FAMILY VERSION", or "" and WHY says why
+# not. A good answer is kept in the cache.
 function(godwit_mpi_identify wrapper flags out why)
   string(SHA1 key "${wrapper} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS} ${${flags}_includes} ${${flags}_libraries}")
   if(NOT GODWIT_MPI_PROBE_${key})

@@ -215,6 +215,11 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
   for (int round = 0; round < options_.reps; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (!variants[i].run || (variants[i].peer && round >= options_.peer_reps)) continue;
+      // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit run.
+      if (variants[i].workers == 0 && !godwit::is_first_process()) {
+        all[i].samples.emplace_back();
+        continue;
+      }
       if (isatty(STDERR_FILENO))
         std::fprintf(stderr, "\r\033[Kround %d of %d: %s, %u workers", round + 1, options_.reps,
                      variants[i].name.c_str(), variants[i].workers);
@@ -321,7 +326,7 @@ int program::finish() {
   json_["correct"] = status_ == 0;
   if (options_.json == "-") {
     std::printf("%s\n", json_.dump(2).c_str());
-  } else if (!options_.json.empty()) {
+  } else if (!options_.json.empty() && godwit::is_first_process()) {
     std::ofstream file(options_.json);
     file << json_.dump(2) << '\n';
     if (!file.flush()) usage_error(name_ + ": cannot write " + options_.json);

@@ -38,6 +38,15 @@ struct worker_stats {
   std::uint64_t far_failed = 0;        ///< attempts at other hosts that gave nothing
   std::uint64_t far_looks = 0;         ///< looks at other hosts while idle
   std::uint64_t far_steal_ns = 0;      ///< time of the successful ones, request to answer
+  // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the victim's host;
+  // steals word by word: the steps of the papers (Uni-address threads, table 3).
+  std::uint64_t far_carry_ns = 0;
+  std::uint64_t far_serve_ns = 0;
+  std::uint64_t far_check_ns = 0;   ///< empty check
+  std::uint64_t far_lock_ns = 0;    ///< lock
+  std::uint64_t far_entry_ns = 0;   ///< bounds, claim, entry
+  std::uint64_t far_stack_ns = 0;   ///< stack transfer
+  std::uint64_t far_unlock_ns = 0;  ///< unlock (handed over, not waited for)
   std::uint64_t messages = 0;          ///< way am: requests of other hosts carried out by this worker
   std::uint64_t message_ns = 0;        ///< time that took
   std::uint64_t stack_high_bytes = 0;  ///< uni-address region touched, whole pages
@@ -52,6 +61,10 @@ const std::vector<worker_stats>& last_run_stats() noexcept;
 inline std::uint32_t worker_id() noexcept { return godwit_hot_.worker; }
 /// Number of workers of this run; 0 outside run. Local, one load.
 inline std::uint32_t worker_count() noexcept { return godwit_hot_.workers; }
+
+/// True in the one process whose main counts: always on one machine; under MPI, where every rank executes main, in
+/// the first rank. For what main should do once, such as writing a file after run. Local, no communication.
+bool is_first_process() noexcept;
 
 namespace detail {
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 #include "base/cpus.hpp"
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
+#include "base/pause.hpp"
 #include "transport/mpi/load.hpp"
 
 namespace godwit::runtime {
@@ -103,6 +105,30 @@ void mpi_session::compare_layouts(const options& opts) {
   static_cast<void>(opts);
   if (!difference.empty()) throw std::runtime_error("godwit: " + difference);
   main_stack_agrees_ = base::main_stack_agrees(all.data(), world_.size);
+}
+
+void mpi_session::meet() {
+  transport::mpi::operation barrier;
+  check(mpi_->barrier_begin(&barrier), "begin a barrier");
+  const std::uint64_t start = base::now_ns();
+  bool told = false;
+  long pause_ns = 10'000;
+  for (bool done = false; !done;) {
+    check(mpi_->test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
+    if (done) break;
+    const std::uint64_t waited = base::now_ns() - start;
+    if (waited < 50'000) continue;
+    const timespec pause{0, pause_ns};
+    nanosleep(&pause, nullptr);
+    if (pause_ns < 1'000'000) pause_ns *= 2;
+    if (!told && waited > 20'000'000'000) {
+      told = true;
+      std::fprintf(stderr,
+                   "godwit: rank %d (%s) has waited in run for 20 s: every rank must call run equally often; some rank "
+                   "is late or does not come\n",
+                   world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
+    }
+  }
 }
 
 void mpi_session::agree(const std::string& problem) const {

@@ -40,6 +40,8 @@ class mpi_session {
   const transport::mpi::link_quality& link(int partner, bool with_rma);
   bool announced = false;  ///< the line about the connection has been printed
 
+  /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective.
+  void meet();
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.
   void agree(const std::string& problem) const;
   /// Collective: rank @p root 's text.

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/cpus.hpp"
+#include "base/launcher.hpp"
 #include "base/pause.hpp"
 
 namespace godwit {
@@ -44,6 +45,8 @@ void on_tick(std::chrono::milliseconds interval, std::function<void()> f) {
   tick_ = std::move(f);
   tick_every_ = std::max(interval, std::chrono::milliseconds(1));
 }
+
+bool is_first_process() noexcept { return !base::detect_launcher().one_of_several() || base::detect_launcher().rank == 0; }
 
 namespace runtime {
 

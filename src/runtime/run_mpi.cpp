@@ -13,9 +13,9 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <sched.h>
 #include <stdexcept>
 #include <string>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <vector>
 
@@ -42,6 +42,8 @@ constexpr std::uint32_t shortest_sleep_us = 20;
 constexpr std::uint32_t longest_sleep_us = 1000;           // between hosts: what a first request may wait
 constexpr std::uint32_t longest_sleep_on_one_host_us = 20'000;  // there only failures of others come by message
 constexpr std::uint64_t look_every_ns = 500'000;           // at children and signals, while messages keep coming
+constexpr std::uint64_t spin_after_message_ns = 30'000;
+constexpr std::uint64_t spin_while_waiting_ns = 300'000;
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
 
 /// Which worker belongs to which rank and host. The same in all ranks.
@@ -343,10 +345,12 @@ class rank_run {
 
   /// Until all own workers have ended, or somebody failed.
   void supervise(family& workers, interrupt_guard& stop) {
+    prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
     const bool alone = place_.hosts.size() < 2;
     const std::uint32_t longest = alone ? longest_sleep_on_one_host_us : longest_sleep_us;
     std::uint32_t pause = shortest_sleep_us;
     std::uint64_t looked = 0;
+    std::uint64_t last_event = 0;
     std::uint64_t next_tick = base::now_ns();
     while (workers.alive() != 0 && result_.status == 0) {
       const bool any = companion_->turn();
@@ -363,17 +367,24 @@ class rank_run {
       }
       if (any) {
         pause = shortest_sleep_us;
-      } else if (companion_->waiting() || companion_->sending()) {
-        sched_yield();
+        last_event = now;
+        continue;
+      }
+      // Messages come in bursts. Not sched_yield: a computing neighbour would keep the CPU for milliseconds, whereas
+      // who sleeps is let in at once when it wakes.
+      const bool expecting = companion_->waiting() || companion_->sending();
+      if (now - last_event < (expecting ? spin_while_waiting_ns : spin_after_message_ns)) {
+        base::spin_pause();
       } else {
         if (alone)
           workers.sleep(stop.fd(), static_cast<int>((pause + 999) / 1000));
         else
           companion_->sleep(pause);
-        pause = std::min(pause * 2, longest);
+        pause = std::min(pause * 2, expecting ? shortest_sleep_us : longest);
       }
     }
     workers.kill_all();
+    prctl(PR_SET_TIMERSLACK, 0ul);
   }
 
   void look_at_children(family& workers, interrupt_guard& stop) {
@@ -496,6 +507,7 @@ class rank_run {
 
 detail::run_result run_mpi(const options& opts, detail::root_task& root) {
   mpi_session& session = mpi_session::get(opts);
+  session.meet();
   const options agreed = base::read_options(session.share_text(base::write_options(opts), 0));
   return rank_run(session, agreed, root)();
 }

@@ -25,6 +25,7 @@
 
 #include <godwit/detail/hot.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace godwit::sched {
@@ -172,17 +173,20 @@ enum class steal_outcome { taken, empty, busy };
 /// The thief's side. One-sided: look (1 read), lock (1 swap), bounds (read), claim (1 write), recheck (read),
 /// two slots
 /// (1 read), then @p take(slot, neighbour) copies the stack, unlock (1 write). Uni-address threads, figure 6.
+static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
+
 template <transport::one_sided Transport, class Take>
 [[nodiscard]] steal_outcome steal(const Transport& net, worker_no victim, const public_words* words,
-                                  bool empty_check, void (*delay)() noexcept, Take&& take) {
+                                  bool empty_check, auto&& delay, Take&& take) {
   if (empty_check) {
-    const std::uint64_t t = net.remote_load(victim, &words->top, std::memory_order_relaxed);
-    if (t >= net.remote_load(victim, &words->split, std::memory_order_relaxed)) return steal_outcome::empty;
+    const auto seen = net.remote_load_pair(victim, &words->split);
+    if (seen.second >= seen.first) return steal_outcome::empty;
   }
   if (net.remote_exchange(victim, &words->lock, 1) != 0) return steal_outcome::busy;
   steal_outcome outcome = steal_outcome::empty;
-  const std::uint64_t t = net.remote_load(victim, &words->top, std::memory_order_relaxed);
-  if (t < net.remote_load(victim, &words->split, std::memory_order_acquire)) {
+  const auto bounds = net.remote_load_pair(victim, &words->split);  // top first: it stands still under the lock
+  const std::uint64_t t = bounds.second;
+  if (t < bounds.first) {
     net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
     net.remote_fence();  // D3
     delay();

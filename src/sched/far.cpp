@@ -17,14 +17,21 @@ using transport::far::entry;
 using transport::far::state;
 
 namespace {
+// A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon. Then
+// pairs of looks with pauses that double.
 constexpr std::uint64_t first_pause_ns = 20'000;
 constexpr std::uint64_t longest_pause_ns = 2'000'000;
+std::uint64_t pause_after(std::uint32_t failures) noexcept {
+  if (failures % 2 == 1) return first_pause_ns;
+  return std::min(first_pause_ns << std::min(failures / 2, 10u), longest_pause_ns);
+}
 constexpr std::uint64_t urgent_after_ns = 200'000;
 }  // namespace
 
 /// Another host, each as likely as it has workers; first the one where work was seen.
 std::uint32_t worker::other_host() noexcept {
   if (far_hint_ < shape_.host_count) return std::exchange(far_hint_, ~0u);
+  if (far_failures_ % 2 == 1) return last_far_;  // it has been asked to make work public
   const std::uint32_t others = workers_ - near_.count;
   std::uint32_t v = random_.below(others);
   if (v >= near_.first) v += near_.count;
@@ -33,6 +40,7 @@ std::uint32_t worker::other_host() noexcept {
     const std::uint32_t middle = (low + high) / 2;
     (shape_.hosts[middle].first <= v ? low : high) = middle;
   }
+  last_far_ = low;
   return low;
 }
 
@@ -42,8 +50,7 @@ void worker::look_far() noexcept {
   if (!hinted && next_far_ns_ != 0 && base::now_ns() < next_far_ns_) return;
   steal_far(other_host());
   ++far_failures_;
-  const unsigned doublings = std::min(far_failures_, 8u) - 1;
-  next_far_ns_ = base::now_ns() + std::min(first_pause_ns << doublings, longest_pause_ns);
+  next_far_ns_ = base::now_ns() + pause_after(far_failures_);
 }
 
 /// The far part of a look of an idle worker: it may look, but not take (I1).
@@ -63,24 +70,103 @@ bool worker::sees_far_work() noexcept {
     return true;
   }
   ++far_failures_;
-  const unsigned doublings = std::min(far_failures_, 8u) - 1;
-  next_far_ns_ = base::now_ns() + std::min(first_pause_ns << doublings, longest_pause_ns);
+  next_far_ns_ = base::now_ns() + pause_after(far_failures_);
   return false;
+}
+
+namespace {
+/// The fabric with a stop watch: which step of steal() a request belongs to is known by its kind.
+struct watched {
+  const transport::fabric& net;
+  std::uint64_t* step;  ///< of the current step
+
+  template <class F>
+  auto timed(std::uint64_t& sum, F&& f) const {
+    struct stop {
+      std::uint64_t& sum;
+      std::uint64_t start = base::now_ns();
+      ~stop() { sum += base::now_ns() - start; }
+    } watch{sum};
+    return f();
+  }
+  enum { check, lock, entry, stack, unlock };
+  mutable bool locked = false;
+
+  std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const {
+    return timed(step[entry], [&] { return net.remote_load(w, p, o); });
+  }
+  transport::word_pair_value remote_load_pair(worker_no w, const word* p) const {
+    return timed(step[locked ? entry : check], [&] { return net.remote_load_pair(w, p); });
+  }
+  void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const {
+    timed(step[o == std::memory_order_release ? unlock : entry], [&] { net.remote_store(w, p, v, o); });
+  }
+  std::uint64_t remote_exchange(worker_no w, const word* p, std::uint64_t v) const {
+    locked = true;
+    return timed(step[lock], [&] { return net.remote_exchange(w, p, v); });
+  }
+  bool remote_compare_exchange(worker_no w, const word* p, std::uint64_t& e, std::uint64_t v) const {
+    return net.remote_compare_exchange(w, p, e, v);
+  }
+  std::uint64_t remote_fetch_add(worker_no w, const word* p, std::uint64_t v) const {
+    return net.remote_fetch_add(w, p, v);
+  }
+  void remote_get(worker_no w, void* to, const void* from, std::size_t n) const {
+    timed(step[n == 2 * sizeof(spawn_slot) ? entry : stack], [&] { net.remote_get(w, to, from, n); });
+  }
+  void remote_put(worker_no w, void* to, const void* from, std::size_t n) const { net.remote_put(w, to, from, n); }
+  void remote_fence() const { net.remote_fence(); }
+};
+static_assert(transport::one_sided<watched>);
+}  // namespace
+
+/// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6). Does not come back if it got
+/// something.
+void worker::try_steal_by_words(worker_no victim) noexcept {
+  std::uint64_t step[5] = {};
+  const watched net{net_, step};
+  const std::uint64_t before = base::now_ns();
+  loot got{};
+  const auto outcome =
+      steal(net, victim, words_, opts_.empty_check, [] {}, [&](const spawn_slot& own, const spawn_slot& above) {
+        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        context::sanitizer_forget(low, above.sp);
+        net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), above.sp - low);
+        std::uint32_t control = 0;
+        net_.remote_get(transport::ref_worker(own.record), &control, &home<record>(own.record)->float_control,
+                        sizeof control);
+        got = {own.sp, own.fp, own.extra, low, above.sp, above.record, own.record, control};
+        if (opts_.check_frames)
+          net_.remote_store(transport::ref_worker(own.record), &home<record>(own.record)->frame_hash,
+                            hash_frame(own.sp, above.sp), std::memory_order_relaxed);
+      });
+  worker_stats& stats = words_->stats;
+  if (outcome != steal_outcome::taken) {
+    ++stats.steals_failed;
+    return;
+  }
+  ++stats.steals;
+  ++stats.far_steals;
+  stats.far_steal_ns += base::now_ns() - before;
+  stats.far_check_ns += step[watched::check];
+  stats.far_lock_ns += step[watched::lock];
+  stats.far_entry_ns += step[watched::entry];
+  stats.far_stack_ns += step[watched::stack];
+  stats.far_unlock_ns += step[watched::unlock];
+  stats.stolen_bytes += got.top - got.low;
+  wake_one();
+  resume(got, loot_kind::fork);
 }
 
 void worker::steal_far(std::uint32_t host) noexcept {
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
   std::uint64_t scope = shape_.whole_host_calls ? call_scope::whole_host : 0;
   if (!opts_.empty_check) scope |= call_scope::skip_check;
-  const std::uint64_t before = base::now_ns();
   if (!shape_.far_calls) {  // word by word: one-sided to the last step
-    words_->stats.far_steals += 1;  // taken back below if it was in vain
-    words_->stats.far_steal_ns -= before;
-    try_steal(victim);
-    words_->stats.far_steals -= 1;
-    words_->stats.far_steal_ns += before;
+    try_steal_by_words(victim);
     scope |= call_scope::ready_only;
   }
+  const std::uint64_t before = base::now_ns();
   const entry& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::steal), scope, 0);
   const auto kind = static_cast<loot_kind>(e.head.result);
   if (kind == loot_kind::nothing) {
@@ -96,6 +182,8 @@ void worker::steal_far(std::uint32_t host) noexcept {
     std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
   words_->stats.far_steals += 1;
   words_->stats.far_steal_ns += base::now_ns() - before;
+  words_->stats.far_carry_ns += e.head.more[2];
+  words_->stats.far_serve_ns += e.head.more[3];
   words_->stats.stolen_bytes += bytes;
   far_hint_ = host;  // where there was one, there may be more
   if (kind == loot_kind::fork) {

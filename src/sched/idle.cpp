@@ -13,6 +13,7 @@
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
 #include "sched/worker.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <cstdio>
@@ -136,7 +137,10 @@ void worker::wait_for_work() noexcept {
   const std::uint32_t seen = node_->wake.load();
   if (!sees_work()) {
     ++words_->stats.sleeps;
-    const timespec period{0, static_cast<long>(sleep_ms_) * 1'000'000};
+    std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
+    if (shape_.host_count > 1 && next_far_ns_ > now)  // in time for the next look at another host
+      ns = std::min(ns, next_far_ns_ - now);
+    const timespec period{0, static_cast<long>(ns)};
     futex(&node_->wake, FUTEX_WAIT, seen, &period);
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
     if (sleep_ms_ < longest) sleep_ms_ = sleep_ms_ * 2 < longest ? sleep_ms_ * 2 : longest;

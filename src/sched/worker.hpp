@@ -133,6 +133,7 @@ class worker {
   [[noreturn]] void resume(const loot& what, loot_kind kind) noexcept;
   void look_far() noexcept;                      // does not come back if it got something
   void steal_far(std::uint32_t host) noexcept;   // likewise
+  void try_steal_by_words(worker_no victim) noexcept;  // likewise
   bool sees_far_work() noexcept;
   std::uint32_t other_host() noexcept;
   void enter_thread(std::uint64_t top, ref own_record) noexcept;
@@ -209,6 +210,7 @@ class worker {
   bool is_idle_ = false;
   std::uint32_t far_failures_ = 0;   // looks at other hosts in vain since the last thread
   std::uint64_t next_far_ns_ = 0;    // not before
+  std::uint32_t last_far_ = 0;       // host looked at last
   std::uint32_t far_hint_ = ~0u;     // host where work was seen last
   std::uint32_t inbox_next_ = 0;
   // What fetch read from another host; valid until it is called again.

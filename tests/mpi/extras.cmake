@@ -2,8 +2,8 @@
 # ../CMakeLists.txt; an extras.cmake that comes earlier in the alphabet may include it itself.
 #
 # godwit_add_mpi_test(NAME name RANKS n COMMAND program [argument...] [TIMEOUT seconds] [FAMILIES family...])
-# adds a test NAME.FAMILY.n for every family that has a launcher here; without RANKS, NAME.FAMILY. {family} in an
-# argument stands for the family. The names of the tests it added are left in godwit_mpi_tests.
+# adds a test NAME.FAMILY.n for every family that has a launcher here. {family} in
+# an argument stands for the family. The names of the tests it added are left in godwit_mpi_tests.
 include_guard()
 get_property(godwit_mpi_families GLOBAL PROPERTY GODWIT_MPI_FAMILIES)
 set(godwit_mpi_tests_dir ${CMAKE_CURRENT_LIST_DIR})

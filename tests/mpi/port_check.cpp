@@ -1,9 +1,9 @@
 // Exercises every function of the MPI table (src/transport/mpi/port.hpp) among the ranks of one job.
 //
-// port_check FAMILY [abort]: loads that component, runs the checks, prints "port_check ok" on rank 0. With `abort`
-// the last rank ends the job. Built a second time per MPI with GODWIT_CHECK_LINKED: then the program itself is
-// linked to an MPI and has initialised it, and load_port has to choose that one by itself. Started by ctest
-// (extras.cmake here): mpi.port.FAMILY.RANKS.
+// port_check FAMILY [abort]: loads that component, runs the checks, prints "port_check ok" on rank 0. With
+// `abort` the last rank ends the job. Built a second time per MPI with GODWIT_CHECK_LINKED: then the program
+// itself is linked to an MPI and has initialised it, and load_port has to choose that one by itself. Started
+// by ctest (extras.cmake here): mpi.port.FAMILY.RANKS.
 #include "transport/mpi/load.hpp"
 
 #include <sys/mman.h>
@@ -151,14 +151,14 @@ void check_messages() {
       bytes buffer(size + 7);
       mpi::operation send, receive;
       const int tag = 1000 + static_cast<int>(size % 1000);
-      OK(port->irecv(buffer.data(), buffer.size(), any ? mpi::any_source : previous(), any ? mpi::any_tag : tag,
-                     &receive));
+      OK(port->irecv(buffer.data(), buffer.size(), any ? mpi::any_source : previous(),
+                     any ? mpi::any_tag : tag, &receive));
       OK(port->isend(data.data(), data.size(), next(), tag, &send));
       EXPECT(receive.value != 0);
       const received r = FINISH(receive);
       if (r.source != previous() || r.tag != tag || r.bytes != size)
-        fail(__LINE__, "%zu bytes with tag %d from %d came as %zu bytes with tag %d from %d", size, tag, previous(),
-             r.bytes, r.tag, r.source);
+        fail(__LINE__, "%zu bytes with tag %d from %d came as %zu bytes with tag %d from %d", size, tag,
+             previous(), r.bytes, r.tag, r.source);
       buffer.resize(size);
       EXPECT(buffer == pattern(size, previous()));
       FINISH(send);
@@ -226,8 +226,8 @@ void check_special_operations() {
   EXPECT(port->init(&again) < 0);
   EXPECT(port->isend(&value, std::size_t{3} << 30, next(), 1, &send) < 0);
 
-  // A message longer than its buffer: an error, and the operation is gone. Not so for a message from itself in Open
-  // MPI, nor with MPICH when the program's MPI_COMM_WORLD has the handler that ends the program.
+  // A message longer than its buffer: an error, and the operation is gone. Not so for a message from itself
+  // in Open MPI, nor with MPICH when the program's MPI_COMM_WORLD has the handler that ends the program.
   if (world.size == 1 || !world.initialised_here) return;
   const std::vector<int> longer(1000);
   OK(port->irecv(&first, sizeof first, previous(), 78, &receive));
@@ -345,7 +345,8 @@ struct window_check {
       start = std::chrono::steady_clock::now();
       OK(port->fetch_op(&w, mpi::rma_op::add, &one, &value, 0, word));
       OK(port->flush(&w, 0));
-      std::printf("target without MPI calls for 300 ms: get %.3f ms, fetch_op %.3f ms\n", get_ms, ms_since(start));
+      std::printf("target without MPI calls for 300 ms: get %.3f ms, fetch_op %.3f ms\n", get_ms,
+                  ms_since(start));
     }
     barrier();
   }
@@ -436,7 +437,8 @@ int main(int argc, char** argv) {
   check_without_mpi();
   const bool chosen_by_user = std::getenv("OMPI_MCA_osc") != nullptr;
   OK(port->init(&world));
-  EXPECT((std::getenv("OMPI_MCA_osc") != nullptr) == chosen_by_user);  // the component sets it for MPI_Init only
+  EXPECT((std::getenv("OMPI_MCA_osc") != nullptr) ==
+         chosen_by_user);  // the component sets it for MPI_Init only
   EXPECT(world.initialised_here == !linked && world.rank >= 0 && world.rank < world.size);
   EXPECT(world.library[0] != '\0' && world.processor[0] != '\0');
   if (world.rank == 0)

@@ -28,6 +28,10 @@ using godwit::base::small_random;
 
 struct plain_memory {
   std::uint64_t remote_load(worker_no, const word* p, std::memory_order o) const { return p->load(o); }
+  godwit::transport::word_pair_value remote_load_pair(worker_no, const word* p) const {
+    const std::uint64_t second = p[1].load(std::memory_order_acquire);
+    return {p[0].load(std::memory_order_acquire), second};
+  }
   void remote_store(worker_no, const word* p, std::uint64_t v, std::memory_order o) const {
     const_cast<word*>(p)->store(v, o);
   }

@@ -17,6 +17,12 @@ class fabric {
   std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const noexcept {
     return is_near(w) ? near_->remote_load(w, p, o) : far_.load(w, p);
   }
+  word_pair_value remote_load_pair(worker_no w, const word* p) const noexcept {
+    if (is_near(w)) return near_->remote_load_pair(w, p);
+    word_pair_value v;
+    far_.get(w, &v, p, sizeof v);
+    return v;
+  }
   void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const noexcept {
     if (is_near(w))
       near_->remote_store(w, p, v, o);

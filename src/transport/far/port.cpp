@@ -19,8 +19,8 @@
 namespace godwit::transport::far {
 
 namespace {
-// A little longer than an answer takes when both companions are awake on CPUs of their own.
-constexpr int spins_before_sleep = 2000;
+// Some microseconds: the companion may need this very CPU.
+constexpr int spins_before_sleep = 100;
 }  // namespace
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept {

@@ -39,6 +39,8 @@ struct header {
   std::uint64_t result = 0;  ///< of the words
   std::uint64_t local = 0;   ///< common address in the asker's own segment to read from or write to; 0: inline
   std::uint64_t info = 0;    ///< answer of a call: bytes in front of those, which stay inline
+  /// call: [0] a second argument; of the answer [2] ns between request and answer at the companion, [3] of those
+  /// the ns of the execution
   std::uint64_t more[4] = {};
 };
 static_assert(sizeof(header) == 96);

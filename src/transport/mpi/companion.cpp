@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/pause.hpp"
 #include "transport/far/port.hpp"
 
 namespace godwit::transport::mpi {
@@ -32,6 +33,7 @@ const char* name_of(way w) noexcept {
 
 companion::companion(companion_setup setup) : setup_(std::move(setup)), ring_(new posted[posted_receives]) {
   next_slot_.resize(setup_.served.count);
+  started_ns_.resize(std::size_t{setup_.served.count} * far::ring_entries);
   if (setup_.how == way::am) inboxes_.resize(setup_.served.count);
   for (std::size_t i = 0; i < posted_receives; ++i)
     check(setup_.mpi->irecv(&ring_[i].text, sizeof(message), any_source, head_tag, &ring_[i].op), "receive");
@@ -99,6 +101,8 @@ bool companion::take_requests() {
 void companion::start(worker_no w, entry& e, std::uint32_t slot) {
   const bool answered = has_answer(e.head.what, e.head.bytes);
   if (answered) ++unanswered_;
+  if (e.head.what == op::call)
+    started_ns_[(index(w) - setup_.served.first) * far::ring_entries + slot] = base::now_ns();
   if (setup_.how == way::rma && by_rma(w, e)) {
     if (answered)
       finish(w, slot);
@@ -180,6 +184,10 @@ bool companion::by_rma(worker_no w, entry& e) {
 
 void companion::finish(worker_no asker, std::uint32_t slot) {
   far::words& words = words_of(asker);
+  header& head = words.ring[slot].head;
+  if (head.what == op::call)
+    head.more[2] =
+        base::now_ns() - started_ns_[(index(asker) - setup_.served.first) * far::ring_entries + slot];
   words.ring[slot].now.store(state::done, std::memory_order_release);  // R2
   std::atomic_thread_fence(std::memory_order_seq_cst);                 // R3
   if (words.waiting.load(std::memory_order_relaxed) != 0) {
@@ -318,9 +326,11 @@ void companion::execute_here(const message& m, int from) {
   std::memcpy(e.data, m.data, m.inline_bytes);
   std::unique_ptr<std::byte[]> room;
   std::byte* big = nullptr;
-  if (m.head.what == op::call || m.head.what == op::cast)
+  if (m.head.what == op::call || m.head.what == op::cast) {
+    const std::uint64_t before = base::now_ns();
     big = setup_.services->carry_out(e, room);
-  else
+    e.head.more[3] = base::now_ns() - before;
+  } else
     far::execute_on(*setup_.memory, e.head, e.data);
   answer(m, from, e, big, std::move(room), false);
 }
@@ -372,6 +382,7 @@ void companion::handle_reply(const message& m, int from) {
   } else if (m.head.what == op::call) {
     e.head.bytes = m.head.bytes;
     e.head.info = m.head.info;
+    e.head.more[3] = m.head.more[3];
     std::memcpy(e.data, m.data, m.inline_bytes);
     if (m.inline_bytes < m.head.info + m.head.bytes) {  // the bytes come by themselves, to where they belong
       expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(asker, m.head.local), m.head.bytes, m);

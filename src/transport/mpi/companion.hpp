@@ -156,6 +156,7 @@ class companion {
   std::deque<outgoing> sends_;
   std::deque<incoming> receives_;
   std::vector<std::uint32_t> next_slot_;  ///< by served worker
+  std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;            ///< am, by worker of this rank
   std::uint32_t next_tag_ = 0;
   std::uint32_t unanswered_ = 0;

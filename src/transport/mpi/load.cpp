@@ -1,7 +1,7 @@
 // Where components are looked for, and how they are opened. See load.hpp.
 //
-// Looked for beside the library or program that contains this code (an installed tree can be moved), beside the
-// program, then where this build installs to and builds to: GODWIT_* macros from CMakeLists.txt.
+// Looked for beside the library or program that contains this code (an installed tree can be moved), beside
+// the program, then where this build installs to and builds to: GODWIT_* macros from CMakeLists.txt.
 #include "transport/mpi/load.hpp"
 
 #include <dlfcn.h>
@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using names = std::vector<std::string>;
 
-const names mpich_families = {"mpich", "intelmpi", "mvapich"};  // the same binary interface, the same launchers
+const names mpich_families = {"mpich", "intelmpi",
+                              "mvapich"};  // the same binary interface, the same launchers
 const names all_families = {"openmpi", "mpich", "intelmpi", "mvapich"};
 
 bool contains(const names& list, const std::string& name) {
@@ -35,7 +36,8 @@ std::string joined(const names& list, std::string_view separator) {
 /// interface.
 family_hint mpi_in_memory() {
   if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr) return family_hint::openmpi;
-  if (dlsym(RTLD_DEFAULT, "MPIR_Dup_fn") != nullptr || dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_IN_PLACE") != nullptr)
+  if (dlsym(RTLD_DEFAULT, "MPIR_Dup_fn") != nullptr ||
+      dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_IN_PLACE") != nullptr)
     return family_hint::mpich;
   return family_hint::none;
 }
@@ -107,9 +109,10 @@ const port* open_component(const std::string& file, std::string& error) {
   auto* function = reinterpret_cast<port_function*>(dlsym(library, port_symbol));
   const port* table = function != nullptr ? function(port_abi) : nullptr;
   if (table == nullptr || table->abi != port_abi) {
-    error = file + (function == nullptr ? " is no MPI component of godwit: " + why_not()
-                                        : " belongs to another version of godwit (it does not speak version " +
-                                              std::to_string(port_abi) + " of the interface)") +
+    error = file +
+            (function == nullptr ? " is no MPI component of godwit: " + why_not()
+                                 : " belongs to another version of godwit (it does not speak version " +
+                                       std::to_string(port_abi) + " of the interface)") +
             "\nbuild and install godwit again, all of it";
     dlclose(library);
     return nullptr;
@@ -142,16 +145,19 @@ std::string nothing_found(const names& families, const names& there, const std::
 const port* load_port(const std::string& wanted, family_hint hint, std::string& error) {
   error.clear();
   if (statically_linked()) {
-    error = "this program is linked statically (-static): it cannot load an MPI\nlink it without -static to run it on "
-            "several nodes";
+    error =
+        "this program is linked statically (-static): it cannot load an MPI\nlink it without -static to run "
+        "it on "
+        "several nodes";
     return nullptr;
   }
   const family_hint loaded = mpi_in_memory();
   const auto fits = [&](const std::string& family) {
     if (loaded == family_hint::none || contains(families_of(loaded), family)) return true;
-    error = "the program itself uses " + std::string(title(loaded)) + ", so the MPI component " + family +
-            " cannot be used: two MPIs in one process do not work\nlet godwit choose, or link the program to " +
-            family;
+    error =
+        "the program itself uses " + std::string(title(loaded)) + ", so the MPI component " + family +
+        " cannot be used: two MPIs in one process do not work\nlet godwit choose, or link the program to " +
+        family;
     return false;
   };
   if (wanted.find('/') != std::string::npos) {
@@ -180,8 +186,8 @@ const port* load_port(const std::string& wanted, family_hint hint, std::string& 
     return nullptr;
   }
   if (files.size() > 1 && wanted.empty() && chosen == family_hint::none) {
-    error = "cannot tell which MPI started this program, and there are components for " + joined(there, " and ") +
-            "\nname one of them, or start it with mpirun";
+    error = "cannot tell which MPI started this program, and there are components for " +
+            joined(there, " and ") + "\nname one of them, or start it with mpirun";
     return nullptr;
   }
   for (const std::string& file : files)

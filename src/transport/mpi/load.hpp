@@ -1,9 +1,9 @@
 // Finds and opens the MPI component: the file godwit-mpi-FAMILY.so that implements port.hpp.
 //
-// Godwit is not linked to any MPI. A program that an MPI launcher started loads the component that belongs to that
-// launcher, or to the MPI library that the program itself is linked to. The only place with dlopen and dlsym.
-// Called by src/runtime at launch. Components are built by CMakeLists.txt here, out of plugin/plugin.cpp.
-// Tests: tests/mpi/port_check.cpp.
+// Godwit is not linked to any MPI. A program that an MPI launcher started loads the component that belongs to
+// that launcher, or to the MPI library that the program itself is linked to. The only place with dlopen and
+// dlsym. Called by src/runtime at launch. Components are built by CMakeLists.txt here, out of
+// plugin/plugin.cpp. Tests: tests/mpi/port_check.cpp.
 #pragma once
 
 #include "transport/mpi/port.hpp"

@@ -103,6 +103,11 @@ class segment {
   std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const noexcept {
     return at(w, p)->load(o);
   }
+  word_pair_value remote_load_pair(worker_no w, const word* p) const noexcept {
+    const word* here = at(w, p);
+    const std::uint64_t second = here[1].load(std::memory_order_acquire);
+    return {here[0].load(std::memory_order_acquire), second};
+  }
   void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const noexcept {
     const_cast<word*>(at(w, p))->store(v, o);
   }

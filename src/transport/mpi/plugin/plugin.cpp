@@ -1,9 +1,9 @@
 // The component: the functions of ../port.hpp, in terms of one MPI library.
 //
-// The only file that includes <mpi.h>, compiled once per MPI found into godwit-mpi-NAME.so (../CMakeLists.txt),
-// loaded by ../load.cpp. Uses nothing of godwit but port.hpp, and only MPI's C functions. Codes below zero are
-// our own, all others MPI's.
-// Tests: tests/mpi/port_check.cpp exercises every function under every MPI found.
+// The only file that includes <mpi.h>, compiled once per MPI found into godwit-mpi-NAME.so
+// (../CMakeLists.txt), loaded by ../load.cpp. Uses nothing of godwit but port.hpp, and only MPI's C
+// functions. Codes below zero are our own, all others MPI's. Tests: tests/mpi/port_check.cpp exercises every
+// function under every MPI found.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -47,8 +47,8 @@ bool mpi_up = false;            // between a good init and finalize: MPI functio
 static_assert(sizeof(MPI_Request) <= sizeof(operation::value));
 static_assert(sizeof(MPI_Win) <= sizeof(window::value));
 
-// Handles are pointers in one MPI and int in another. Zero stands for none, so a handle that is itself zero could
-// not be told from it; no MPI has one (MPICH's handles carry their kind in the upper bits).
+// Handles are pointers in one MPI and int in another. Zero stands for none, so a handle that is itself zero
+// could not be told from it; no MPI has one (MPICH's handles carry their kind in the upper bits).
 template <class Handle>
 std::uint64_t to_word(const Handle& handle) {
   std::uint64_t word = 0;
@@ -114,11 +114,11 @@ bool has_rdma_network() {
   return found;
 }
 
-/// Open MPI 4 has several implementations of windows. The one that it takes without an RDMA network, osc/rdma over
-/// shared memory, crashes in a compare and swap with oneself as target (open-mpi/ompi #9146), and makes no window
-/// over TCP (#9987) or for one rank (#10726). osc/pt2pt can do all that, but Debian switches it off in
-/// openmpi-mca-params.conf. What the user says (mpirun --mca osc, OMPI_MCA_osc) comes first. To be called before
-/// MPI_Init, true: take the variable away after it.
+/// Open MPI 4 has several implementations of windows. The one that it takes without an RDMA network, osc/rdma
+/// over shared memory, crashes in a compare and swap with oneself as target (open-mpi/ompi #9146), and makes
+/// no window over TCP (#9987) or for one rank (#10726). osc/pt2pt can do all that, but Debian switches it off
+/// in openmpi-mca-params.conf. What the user says (mpirun --mca osc, OMPI_MCA_osc) comes first. To be called
+/// before MPI_Init, true: take the variable away after it.
 bool choose_window_kind() {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
@@ -148,7 +148,8 @@ int init(world* out) {
     status = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level);
     if (chosen) unsetenv("OMPI_MCA_osc");
     called_init = status == MPI_SUCCESS;
-    // MPICH 4.0 takes errors of finished requests to MPI_COMM_WORLD. If the program made it, its handler stays.
+    // MPICH 4.0 takes errors of finished requests to MPI_COMM_WORLD. If the program made it, its handler
+    // stays.
     if (called_init) status = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   }
   if (status != MPI_SUCCESS) return status;
@@ -209,9 +210,10 @@ int irecv(void* data, std::size_t bytes, int from, int tag, operation* out) {
   if (!mpi_up) return not_running;
   if (bytes > chunk_bytes) return too_long;
   MPI_Request request = MPI_REQUEST_NULL;
-  return started(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from == any_source ? MPI_ANY_SOURCE : from,
-                           tag == any_tag ? MPI_ANY_TAG : tag, comm, &request),
-                 request, out);
+  return started(
+      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from == any_source ? MPI_ANY_SOURCE : from,
+                tag == any_tag ? MPI_ANY_TAG : tag, comm, &request),
+      request, out);
 }
 
 int test(operation* op, bool* done, int* source, int* tag, std::size_t* bytes) {
@@ -260,7 +262,7 @@ int set_hints(MPI_Info info) {
   const char* const hints[][2] = {
       {"no_locks", "false"},
       {"same_disp_unit", "true"},
-      {"accumulate_max_bytes", "8"},     // MPICH: the same
+      {"accumulate_max_bytes", "8"},                        // MPICH: the same
       {"which_accumulate_ops", "sum,replace,no_op,cswap"},  // MPICH
   };
   int status = MPI_SUCCESS;
@@ -277,8 +279,7 @@ int win_create(void* base, std::size_t bytes, window* out) {
   int status = MPI_Info_create(&info);
   if (status != MPI_SUCCESS) return status;
   status = set_hints(info);
-  if (status == MPI_SUCCESS)
-    status = MPI_Win_create(base, static_cast<MPI_Aint>(bytes), 1, info, comm, &win);
+  if (status == MPI_SUCCESS) status = MPI_Win_create(base, static_cast<MPI_Aint>(bytes), 1, info, comm, &win);
   MPI_Info_free(&info);
   if (status == MPI_ERR_WIN) return no_windows;  // what Open MPI says when no kind of window fits
   if (status == MPI_SUCCESS) status = MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -353,19 +354,25 @@ int flush(const window* w, int target) {
 
 const char* own_text(int code) {
   switch (code) {
-    case not_running: return "MPI is not initialised, or already finalized";
-    case was_finalized: return "the program has called MPI_Finalize already, and MPI cannot be started again";
+    case not_running:
+      return "MPI is not initialised, or already finalized";
+    case was_finalized:
+      return "the program has called MPI_Finalize already, and MPI cannot be started again";
     case wrong_thread:
       return "MPI was initialised by another thread with a level below MPI_THREAD_SERIALIZED: call run from "
              "that thread";
-    case too_long: return "more than 1 GiB in one message";
-    case already_running: return "init was called before";
+    case too_long:
+      return "more than 1 GiB in one message";
+    case already_running:
+      return "init was called before";
     case separate_windows:
-      return "this MPI keeps a second copy of windows (MPI_WIN_SEPARATE): its owner would not see what others write";
+      return "this MPI keeps a second copy of windows (MPI_WIN_SEPARATE): its owner would not see what "
+             "others write";
     case no_windows:
       return "this MPI has no one-sided communication for these ranks and this network; with Open MPI 4 try "
              "mpirun --mca osc pt2pt, and MPI_Init_thread with less than MPI_THREAD_MULTIPLE";
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

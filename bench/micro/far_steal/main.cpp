@@ -1,0 +1,126 @@
+// far_steal: what a steal from another host costs, step by step (U13). Two workers on two hosts under MPI:
+//
+//   scripts/hosts --hosts 2 --mpi openmpi -- build/release/bench/far_steal --godwit-way=server
+//
+// One thread goes back and forth: it spawns a child that computes for a while and joins it; meanwhile the worker on
+// the other host takes its continuation. The times are the scheduler's own: from the request to the moment when the
+// stack is there. Beside them stand the round trip that MPI itself needs (measured in the same job by the
+// library's self-test, printed at start) and the papers' figures.
+#include <alloca.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "../../common/godwit_run.hpp"
+
+namespace {
+
+/// The thread that is stolen again and again. A child that runs @p child_us gives the other worker time to come.
+[[gnu::noinline]] unsigned ping_pong(int rounds, std::size_t padding, unsigned child_us) {
+  auto* const pad = static_cast<volatile char*>(alloca(padding + 16));
+  unsigned moved = 0;
+  for (int i = 1; i <= rounds; ++i) {
+    for (std::size_t at = 0; at < padding; at += 64) pad[at] = static_cast<char>(i);
+    const std::uint32_t before = godwit::worker_id();
+    auto child = godwit::spawn([child_us] {
+      const std::uint64_t end = bench::now_ns() + child_us * 1000ull;
+      while (bench::now_ns() < end)
+        for (int k = 0; k < 50; ++k) godwit::spawn([] {}).join();  // spawns: a polling way answers there
+    });
+    moved += godwit::worker_id() != before;
+    child.join();
+  }
+  return moved;
+}
+
+struct row {
+  std::vector<double> total, carry, serve, check, lock, entry, stack, unlock;
+  double bytes = 0;
+  std::uint64_t steals = 0, failed = 0, looks = 0, moved = 0, messages = 0;
+  double message_us = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::program program("far_steal", "Steals between two hosts, step by step. Start it under MPI with two ranks.", argc,
+                         argv);
+  std::vector<unsigned> sizes = {664, 3055};
+  int rounds = 200;
+  unsigned child_us = 3000;
+  program.app().add_option("--bytes", sizes, "Stolen stack sizes (default 664,3055)")->delimiter(',');
+  program.app().add_option("--rounds", rounds, "Steals per repetition and size")->capture_default_str();
+  program.app().add_option("--child-us", child_us, "How long a child computes")->capture_default_str();
+  program.parse();
+  try {
+    std::FILE* const to = program.out();
+    bench::ordered_json rows = bench::ordered_json::array();
+    std::fprintf(to, "Steals between hosts, us: medians over %d repetitions of the mean over their steals\n",
+                 program.options().reps);
+    std::fprintf(to, "  %8s %8s %8s | %8s %8s %8s | %8s %8s %8s %8s %8s | %8s %10s\n", "asked B", "stolen B", "steals",
+                 "total", "carry", "serve", "check", "lock", "entry", "stack", "unlock", "failed", "messages");
+    std::size_t base = 0;
+    for (std::size_t pass = 0; pass <= sizes.size(); ++pass) {
+      const std::size_t asked = pass == 0 ? 0 : sizes[pass - 1];
+      const std::size_t padding = asked > base ? (asked - base + 8) & ~std::size_t{15} : 0;
+      row r;
+      const int reps = pass == 0 ? 1 : program.options().reps;
+      for (int rep = 0; rep < reps; ++rep) {
+        godwit::options o;
+        o.workers = 2;
+        const int n = pass == 0 ? 20 : rounds;
+        r.moved += godwit::run<unsigned>(
+            [=] { return godwit::spawn([=] { return ping_pong(n, padding, child_us); }).join(); }, o);
+        godwit::worker_stats s;
+        for (const auto& w : godwit::last_run_stats()) {
+          s.far_steals += w.far_steals, s.far_steal_ns += w.far_steal_ns, s.far_carry_ns += w.far_carry_ns;
+          s.far_serve_ns += w.far_serve_ns, s.far_check_ns += w.far_check_ns, s.far_lock_ns += w.far_lock_ns;
+          s.far_entry_ns += w.far_entry_ns, s.far_stack_ns += w.far_stack_ns, s.far_unlock_ns += w.far_unlock_ns;
+          s.far_failed += w.far_failed, s.far_looks += w.far_looks, s.messages += w.messages;
+          s.message_ns += w.message_ns, s.stolen_bytes += w.stolen_bytes, s.steals += w.steals;
+        }
+        if (s.far_steals == 0) continue;
+        const auto us = [&](std::uint64_t ns) { return static_cast<double>(ns) * 1e-3 / static_cast<double>(s.far_steals); };
+        r.total.push_back(us(s.far_steal_ns)), r.carry.push_back(us(s.far_carry_ns));
+        r.serve.push_back(us(s.far_serve_ns)), r.check.push_back(us(s.far_check_ns));
+        r.lock.push_back(us(s.far_lock_ns)), r.entry.push_back(us(s.far_entry_ns));
+        r.stack.push_back(us(s.far_stack_ns)), r.unlock.push_back(us(s.far_unlock_ns));
+        r.bytes = static_cast<double>(s.stolen_bytes) / static_cast<double>(s.far_steals);
+        r.steals += s.far_steals, r.failed += s.far_failed, r.messages += s.messages;
+      }
+      if (r.total.empty()) {
+        program.wrong("no steal between hosts happened: start it under MPI with two ranks on two hosts");
+        break;
+      }
+      if (pass == 0) {
+        base = static_cast<std::size_t>(r.bytes);
+        continue;
+      }
+      std::fprintf(to, "  %8zu %8.0f %8llu | %8.1f %8.1f %8.1f | %8.1f %8.1f %8.1f %8.1f %8.1f | %8llu %10llu\n", asked,
+                   r.bytes, static_cast<unsigned long long>(r.steals), bench::median(r.total), bench::median(r.carry),
+                   bench::median(r.serve), bench::median(r.check), bench::median(r.lock), bench::median(r.entry),
+                   bench::median(r.stack), bench::median(r.unlock), static_cast<unsigned long long>(r.failed),
+                   static_cast<unsigned long long>(r.messages));
+      rows.push_back({{"asked_bytes", asked},
+                      {"stolen_bytes", r.bytes},
+                      {"steals", r.steals},
+                      {"failed", r.failed},
+                      {"total_us", bench::median(r.total)},
+                      {"carry_us", bench::median(r.carry)},
+                      {"serve_us", bench::median(r.serve)},
+                      {"check_us", bench::median(r.check)},
+                      {"lock_us", bench::median(r.lock)},
+                      {"entry_us", bench::median(r.entry)},
+                      {"stack_us", bench::median(r.stack)},
+                      {"unlock_us", bench::median(r.unlock)}});
+    }
+    program.json()["measurements"].push_back({{"title", "steals between hosts"}, {"rows", rows}});
+    std::fprintf(to,
+                 "  total: request to stack there; carry: of that between the companions, serve: of that the execution at "
+                 "the victim's host (steals by call);\n  check ... unlock: the steps of a steal word by word\n");
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "far_steal: %s\n", e.what());
+    return 1;
+  }
+  return program.finish();
+}

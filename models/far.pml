@@ -1,0 +1,407 @@
+/* Requests to other hosts: a worker and its companion (the ring, sleeping on both sides); with AM, workers that carry
+ * out each other's requests themselves.
+ *
+ * What it is: docs/protocols/far.md. Plain: WORKERS workers post requests with and without answer for ever, one
+ * companion takes, answers and frees them; both sides sleep as the code does. AM: two hosts with a worker and a
+ * companion each; the workers steal from each other word by word (lock, read, unlock without waiting), take their own
+ * lock, idle and exit, in any order. What it is not: what a request does (deque.pml, join.pml); MPI is a queue that
+ * keeps the order of messages between two ranks.
+ * Memory, plain: every process has a FIFO store buffer of two entries that a daemon drains at any time; an atomic
+ * addition and a fence wait until it is empty. Contents of entries go straight to memory: behind them in the
+ * FIFO is always the store that publishes them; what a weaker CPU could do is in the mutants. AM: sequentially
+ * consistent; its sleeps are those of the plain model.
+ * Sleep has no end of its own here: a wake-up that is lost is an invalid end state. TIMEOUT: a sleeper may also wake when there is
+ * something for it to see; then the mutants of R3 must pass, that is, they cost time only.
+ *
+ * Run by models/check.sh. Mutants, must FAIL:
+ *   plain  CONTENTS_AFTER_POSTED, CONTENTS_BEFORE_LOOK (R1), REPLY_AFTER_DONE, REPLY_BEFORE_LOOK (R2), FREE_BEFORE_READ,
+ *          NO_FENCE_POST, NO_FENCE_SLEEP, NO_FENCE_DONE, NO_FENCE_WAIT, NO_LOOK_SLEEP, NO_LOOK_WAIT, SEEN_LATE_SLEEP,
+ *          SEEN_LATE_WAIT (R3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST
+ *   AM     NO_SERVE_IN_WAIT, NO_SERVE_IN_LOCK, NO_ALERT, NO_INBOX_LOOK, INBOX_SILENT, NOT_TAKEN_OVER,
+ *          SHUTDOWN_IS_GONE, LOOK_BEFORE_GONE
+ * With TIMEOUT, must pass: the fences, NO_INBOX_LOOK, INBOX_SILENT.
+ */
+#define FREE 0
+#define POSTED 1
+#define TAKEN 2
+#define DONE 3
+
+#ifndef AM
+#ifndef WORKERS
+#define WORKERS 1
+#endif
+#ifndef RING
+#define RING 2
+#endif
+#define E(w, s) ((w) * RING + (s))         /* word: state of an entry */
+#define DEAF (WORKERS * RING)              /* word */
+#define WAITING(w) (DEAF + 1 + (w))        /* words */
+byte word[DEAF + 1 + WORKERS];
+chan sbc = [2] of { byte, byte };          /* store buffers: companion, workers */
+chan sb0 = [2] of { byte, byte };
+chan sb1 = [2] of { byte, byte };
+byte bell, answers[WORKERS];               /* only changed by atomic additions */
+bit  asleep_c, asleep[WORKERS];
+#define NONE 0                             /* contents of an entry: what is not there (yet) */
+#define ASYNC 1
+#define ASKS 2
+#define REPLY 3
+byte contents[WORKERS * RING];
+
+#define EMPTY(b) (len(b) == 0)
+#ifdef TIMEOUT
+#define OR_SEES(x) || (x)
+#else
+#define OR_SEES(x)
+#endif
+
+proctype worker(byte me; chan sb) {
+  byte s, seen, early;
+  bit asks, done;
+#define MINE E(me, s)
+#define IS_FREE (sb ?? [MINE, FREE] || (word[MINE] == FREE && !(sb ?? [MINE, _])))   /* own stores come first */
+#define IS_DONE (word[MINE] == DONE && !(sb ?? [MINE, _]))
+  do
+  :: true ->
+     atomic { IS_FREE -> if :: asks = 0 :: asks = 1 fi; contents[MINE] = NONE };
+#ifdef CONTENTS_AFTER_POSTED
+     sb ! MINE, POSTED;
+     contents[MINE] = ASYNC + asks;
+#else
+     contents[MINE] = ASYNC + asks;
+     sb ! MINE, POSTED;                    /* R1 release */
+#endif
+#ifndef NO_FENCE_POST
+     EMPTY(sb);                            /* R3 fence: posted, then deaf */
+#endif
+     if
+     :: word[DEAF] -> atomic { EMPTY(sb) -> bell = (bell + 1) % 4 }; asleep_c = 0
+     :: else
+     fi;
+     do
+     :: !asks -> break
+     :: asks ->
+#ifdef REPLY_BEFORE_LOOK
+        early = contents[MINE];
+#endif
+        if
+        :: IS_DONE -> break                /* R2 acquire */
+        :: else
+        fi;
+#ifndef SEEN_LATE_WAIT
+        seen = answers[me];
+#endif
+        sb ! WAITING(me), 1;
+#ifndef NO_FENCE_WAIT
+        EMPTY(sb);                         /* R3 fence: waiting, then done */
+#endif
+#ifndef NO_LOOK_WAIT
+        done = IS_DONE;
+#endif
+#ifdef SEEN_LATE_WAIT
+        seen = answers[me];
+#endif
+        if
+        :: !done ->
+           atomic { if :: answers[me] == seen -> asleep[me] = 1 :: else fi; seen = 0 };
+           atomic { !asleep[me] OR_SEES(IS_DONE) -> asleep[me] = 0 }
+        :: else
+        fi;
+        atomic { nfull(sb) -> sb ! WAITING(me), 0; done = 0; seen = 0 }
+     od;
+     if
+     :: asks ->
+#ifdef REPLY_BEFORE_LOOK
+        assert(early == REPLY);
+#else
+        assert(contents[MINE] == REPLY);
+#endif
+        atomic { nfull(sb) -> sb ! MINE, FREE; early = 0 }
+     :: else
+     fi;
+     atomic { s = (s + 1) % RING; asks = 0 }
+  od
+}
+
+#define OWN(w) E(w, next[w])
+#define IS_POSTED(w) (word[OWN(w)] == POSTED && !(sbc ?? [OWN(w), _]))
+#ifdef LOOK_AT_FIRST
+#define ANY_POSTED IS_POSTED(0)
+#else
+#define ANY_POSTED (IS_POSTED(0) || IS_POSTED(WORKERS - 1))
+#endif
+
+inline take(w) {
+  atomic {
+    IS_POSTED(w) && nfull(sbc) ->          /* R1 acquire */
+#ifdef CONTENTS_BEFORE_LOOK
+    m = before[w]; before[w] = NONE;
+#endif
+    at = OWN(w); next[w] = (next[w] + 1) % RING; sbc ! at, TAKEN
+  };
+#ifdef FREE_BEFORE_READ
+  if :: contents[at] != ASKS -> sbc ! at, FREE :: else fi;
+#endif
+#ifndef CONTENTS_BEFORE_LOOK
+  m = contents[at];
+#endif
+  assert(m == ASYNC || m == ASKS);
+  if
+  :: m == ASKS -> atomic { asked[w] = 1 + at; m = NONE; at = 0 }
+  :: else -> 
+#ifndef FREE_BEFORE_READ
+     sbc ! at, FREE;                       /* the message is a copy */
+#endif
+     atomic { m = NONE; at = 0 }
+  fi
+}
+
+inline finish(w) {                         /* the answer has arrived */
+  atomic { asked[w] != 0 -> at = asked[w] - 1; asked[w] = 0 };
+#ifdef REPLY_AFTER_DONE
+  sbc ! at, DONE;
+  contents[at] = REPLY;
+#else
+  contents[at] = REPLY;
+  sbc ! at, DONE;                          /* R2 release */
+#endif
+#ifndef NO_FENCE_DONE
+  EMPTY(sbc);                              /* R3 fence: done, then waiting */
+#endif
+  at = 0;
+  if
+  :: word[WAITING(w)] -> atomic { EMPTY(sbc) -> answers[w] = (answers[w] + 1) % 4 }; asleep[w] = 0
+  :: else
+  fi
+}
+
+proctype companion() {
+  byte next[WORKERS], asked[WORKERS], before[WORKERS];
+  byte at, m, seen;
+  bit posted;
+  do
+#ifdef CONTENTS_BEFORE_LOOK
+  :: before[0] = contents[OWN(0)]
+#endif
+  :: take(0)
+  :: finish(0)
+#if WORKERS > 1
+  :: take(1)
+  :: finish(1)
+#endif
+#ifdef SLEEP_UNANSWERED
+  :: true ->
+#else
+  :: asked[0] == 0 && asked[WORKERS - 1] == 0 ->   /* the network cannot wake it: no sleep while answers are due */
+#endif
+#ifndef SEEN_LATE_SLEEP
+     seen = bell;
+#endif
+     sbc ! DEAF, 1;
+#ifndef NO_FENCE_SLEEP
+     EMPTY(sbc);                           /* R3 fence: deaf, then posted */
+#endif
+#ifndef NO_LOOK_SLEEP
+     posted = ANY_POSTED;
+#endif
+#ifdef SEEN_LATE_SLEEP
+     seen = bell;
+#endif
+     if
+     :: !posted ->
+        atomic { if :: bell == seen -> asleep_c = 1 :: else fi; seen = 0 };
+        atomic { !asleep_c OR_SEES(IS_POSTED(0) || IS_POSTED(WORKERS - 1)) -> asleep_c = 0 }
+     :: else
+     fi;
+     atomic { nfull(sbc) -> sbc ! DEAF, 0; posted = 0; seen = 0 }
+  od
+}
+
+proctype drain(chan sb) {
+  byte w, v;
+end:
+  do
+  :: atomic { sb ? w, v -> word[w] = v; w = 0; v = 0 }
+  od
+}
+
+init {
+  atomic {
+    run companion(); run drain(sbc);
+    run worker(0, sb0); run drain(sb0);
+#if WORKERS > 1
+    run worker(1, sb1); run drain(sb1);
+#endif
+  }
+}
+
+#else  /* ------------------------------------------------------------------ AM ------------------------ */
+#ifndef OPS
+#define OPS 2
+#endif
+#define XCHG 1                             /* requests: set the target's lock, answer: what it was; */
+#define GET 2                              /* read what the lock protects; */
+#define UNLOCK 3                           /* no answer */
+#define ANSWER 4                           /* a message that is no request */
+chan ring0 = [2] of { byte };              /* host: requests of its worker, in order */
+chan ring1 = [2] of { byte };
+chan net0 = [4] of { byte, bit };          /* messages to a host: one tag, so they keep their order */
+chan net1 = [4] of { byte, bit };
+chan back0 = [4] of { byte };              /* requests that do not fit into the inbox */
+chan back1 = [4] of { byte };
+byte in[2], in_op[2]; bit in_result[2];    /* the inbox: one entry */
+byte executed[2];                          /* ghost: how often the request in the inbox was carried out */
+bit  lock[2], thief_has[2], owner_has[2];  /* the deque's lock of a worker; ghosts */
+bit  answered[2], result[2];
+bit  waiting[2], asleep[2];
+byte wakes[2];
+bit  awake[2];                             /* companion */
+bit  gone[2], shutdown;
+
+#ifdef TIMEOUT
+#define OR_SEES(x) || (x)
+#else
+#define OR_SEES(x)
+#endif
+#ifdef SHUTDOWN_IS_GONE
+#define GONE(h) shutdown
+#else
+#define GONE(h) gone[h]
+#endif
+
+inline execute(h) {                        /* by the worker, or by the companion if that is gone */
+  atomic {
+    executed[h]++; assert(executed[h] == 1);
+    if
+    :: in_op[h] == XCHG -> in_result[h] = lock[h]; lock[h] = 1
+    :: in_op[h] == GET -> assert(lock[h] && thief_has[h])
+    :: in_op[h] == UNLOCK -> assert(lock[h] && !thief_has[h]); lock[h] = 0
+    fi
+  }
+}
+
+inline serve() {                           /* in[me] == POSTED */
+  execute(me);
+#ifdef INBOX_SILENT
+  in[me] = DONE
+#else
+  atomic { in[me] = DONE; awake[me] = 1 }  /* R2, and the bell */
+#endif
+}
+
+inline await() {
+  do
+  :: answered[me] -> atomic { answered[me] = 0; got = result[me]; result[me] = 0 }; break
+  :: else ->
+#ifndef NO_SERVE_IN_WAIT
+     if :: in[me] == POSTED -> serve() :: else fi;
+#endif
+     seen = wakes[me];
+     waiting[me] = 1;
+     look = answered[me];
+#if !defined(NO_INBOX_LOOK) && !defined(NO_SERVE_IN_WAIT)
+     look = look || in[me] == POSTED;
+#endif
+     if
+     :: !look ->
+        atomic { if :: wakes[me] == seen -> asleep[me] = 1 :: else fi };
+#ifdef NO_SERVE_IN_WAIT
+        atomic { !asleep[me] OR_SEES(answered[me]) -> asleep[me] = 0 }
+#else
+        atomic { !asleep[me] OR_SEES(answered[me] || in[me] == POSTED) -> asleep[me] = 0 }
+#endif
+     :: else
+     fi;
+     atomic { waiting[me] = 0; look = 0; seen = 0 }
+  od
+}
+inline post(op) { atomic { nfull(ring) -> ring ! op; awake[me] = 1 } }
+
+proctype worker(byte me; chan ring) {
+  byte ops, seen;
+  bit got, look;
+  do
+  :: ops < OPS ->                          /* steal word by word */
+     ops++;
+     post(XCHG); await();
+     if
+     :: !got ->
+        atomic { assert(!thief_has[1 - me] && !owner_has[1 - me]); thief_has[1 - me] = 1 };
+        post(GET); await();
+        atomic { nfull(ring) -> thief_has[1 - me] = 0; ring ! UNLOCK; awake[me] = 1 }
+     :: else -> got = 0
+     fi
+  :: ops < OPS ->                          /* pop what was public: wait for the own lock */
+     ops++;
+     do
+     :: atomic { !lock[me] -> lock[me] = 1; owner_has[me] = 1; assert(!thief_has[me]) }; break
+#ifndef NO_SERVE_IN_LOCK
+     :: in[me] == POSTED -> serve()
+#endif
+     od;
+     atomic { assert(lock[me] && !thief_has[me]); owner_has[me] = 0; lock[me] = 0 }
+  :: true ->                               /* idle: sleeps until there is something to see */
+     do
+     :: in[me] == POSTED -> serve()
+     :: shutdown -> goto out
+     :: shutdown = 1                       /* decides */
+     :: ops < OPS -> break
+     od
+  od;
+out:
+  gone[me] = 1                             /* the last thing it does */
+}
+
+inline fill() {                            /* the inbox takes the next request */
+  atomic { in_op[h] = x; x = 0; executed[h] = 0; in[h] = POSTED };
+#ifndef NO_ALERT
+  atomic { if :: waiting[h] -> wakes[h] = (wakes[h] + 1) % 4; asleep[h] = 0 :: else fi }
+#endif
+}
+
+inline answer() {
+  atomic {
+    if :: in_op[h] != UNLOCK -> to ! ANSWER, in_result[h] :: else fi;
+    in[h] = FREE; in_op[h] = 0; in_result[h] = 0; executed[h] = 0
+  }
+}
+
+proctype companion(byte h; chan ring; chan from; chan to; chan back) {
+  byte x; bit r, g;
+end:
+  do
+  :: atomic { ring ? x -> to ! x, 0; x = 0; awake[h] = 1 }
+  :: atomic { from ? x, r -> awake[h] = 1 };
+     if
+     :: x == ANSWER ->
+        atomic { result[h] = r; answered[h] = 1; x = 0; r = 0 };
+        atomic { if :: waiting[h] -> wakes[h] = (wakes[h] + 1) % 4; asleep[h] = 0 :: else fi }
+     :: x != ANSWER && in[h] == FREE && empty(back) -> fill()
+     :: else -> back ! x; x = 0
+     fi
+  :: in[h] == FREE && nempty(back) -> back ? x; fill()
+  :: in[h] == DONE && (awake[h] OR_SEES(true)) -> answer()
+#ifndef NOT_TAKEN_OVER
+#ifdef LOOK_BEFORE_GONE
+  :: atomic { in[h] == POSTED -> g = 1 };
+     if
+     :: GONE(h) && g -> execute(h); answer()
+     :: else
+     fi;
+     g = 0
+#else
+  :: atomic { GONE(h) && in[h] == POSTED -> g = 1 };       /* gone first, then the entry: it is the last word */
+     execute(h); g = 0; answer()
+#endif
+#endif
+  :: atomic { awake[h] && empty(ring) && empty(from) && in[h] != DONE -> awake[h] = 0 }     /* sleeps */
+  od
+}
+
+init {
+  atomic {
+    run companion(0, ring0, net0, net1, back0); run companion(1, ring1, net1, net0, back1);
+    run worker(0, ring0); run worker(1, ring1)
+  }
+}
+#endif

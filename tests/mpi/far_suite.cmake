@@ -1,0 +1,41 @@
+# The suite of far_checks.hpp on every transport: mpi.far.near.N by shared memory, mpi.far.WAY.FAMILY.N under a launcher
+# on one node (each rank a host; with more than two ranks once more with two ranks per host), and
+# mpi.hosts.far.WAY.FAMILY between network namespaces (scripts/hosts; skipped where those cannot be made). Included by
+# extras.cmake, which defines godwit_add_mpi_test.
+set(far_suite_hosts ${PROJECT_SOURCE_DIR}/scripts/hosts)
+
+if(NOT GODWIT_SANITIZE MATCHES "thread")
+  add_executable(mpi_far_suite ${godwit_mpi_tests_dir}/far_suite.cpp)
+  target_link_libraries(mpi_far_suite PRIVATE godwit godwit_build)
+  foreach(family IN LISTS godwit_mpi_families)
+    add_dependencies(mpi_far_suite godwit-mpi-${family})
+  endforeach()
+
+  foreach(workers 2 4)
+    add_test(NAME mpi.far.near.${workers} COMMAND mpi_far_suite near ${workers})
+    set_tests_properties(mpi.far.near.${workers} PROPERTIES LABELS mpi TIMEOUT 120 ENVIRONMENT "${env}"
+                         PASS_REGULAR_EXPRESSION "far_suite ok")
+  endforeach()
+
+  foreach(way rma server assist am)
+    foreach(ranks 2 3 4)
+      godwit_add_mpi_test(NAME mpi.far.${way} RANKS ${ranks} COMMAND $<TARGET_FILE:mpi_far_suite> ${way})
+    endforeach()
+    foreach(family IN LISTS godwit_mpi_families)
+      get_property(launcher GLOBAL PROPERTY GODWIT_MPI_LAUNCHER_${family})
+      if(NOT launcher)
+        continue()
+      endif()
+      set(name mpi.hosts.far.${way}.${family})
+      add_test(NAME ${name} COMMAND ${far_suite_hosts} --hosts 2 --mpi ${launcher} --timeout 110 --
+                                    $<TARGET_FILE:mpi_far_suite> ${way})
+      set(far_suite_env ${env})
+      if(GODWIT_SANITIZE MATCHES "address")
+        list(FILTER far_suite_env INCLUDE REGEX "^ASAN_OPTIONS=")
+        set(far_suite_env "${far_suite_env}:detect_leaks=0")
+      endif()
+      set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 120 RUN_SERIAL ON SKIP_RETURN_CODE 77
+                           ENVIRONMENT "${far_suite_env}")
+    endforeach()
+  endforeach()
+endif()

@@ -1,0 +1,1 @@
+# Beginnings and ends of programs under MPI. Included by extras.cmake.
