@@ -46,6 +46,7 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DPER=1 -DLIVE|$live|-a -f -m2000000"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLETTERS=2|$small|-m1000000 -w24"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
+    echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
   fi
   echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
   echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
@@ -64,6 +65,11 @@ runs() {
   for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
     echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
   done
+  echo "pass|far||$small|-m1000000"
+  echo "pass|far|-DWORKERS=2 -DRING=1|$small|-m1000000"
+  echo "pass|far|-DAM|$small|-m1000000"
+  echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
+  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small|-m1000000"
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
   echo "pass|idle|-DN=2|$small|-m1000000"
@@ -89,6 +95,15 @@ runs() {
     LETTER_NOT_AWAITED ADD_NOT_AWAITED ADD_WHEN_IDLE RECEIVER_NOT_RUNNING LOCAL_NOT_COUNTED "MERGE -DKEEPS_UNIT" \
     "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED"; do
     echo "fail|idle_nodes|-DN=3 -D$m|$small|-m1000000"
+  done
+  for m in CONTENTS_AFTER_POSTED CONTENTS_BEFORE_LOOK REPLY_AFTER_DONE REPLY_BEFORE_LOOK FREE_BEFORE_READ NO_FENCE_POST \
+    NO_FENCE_SLEEP NO_FENCE_DONE NO_FENCE_WAIT NO_LOOK_SLEEP NO_LOOK_WAIT SEEN_LATE_SLEEP SEEN_LATE_WAIT \
+    SLEEP_UNANSWERED "WORKERS=2 -DLOOK_AT_FIRST"; do
+    echo "fail|far|-DRING=1 -D$m|$small -O0|-m1000000"
+  done
+  for m in NO_SERVE_IN_WAIT NO_SERVE_IN_LOCK NO_ALERT NO_INBOX_LOOK INBOX_SILENT NOT_TAKEN_OVER SHUTDOWN_IS_GONE \
+    LOOK_BEFORE_GONE; do
+    echo "fail|far|-DAM -D$m|$small -O0|-m1000000"
   done
 }
 

@@ -2,7 +2,7 @@
  * out each other's requests themselves.
  *
  * What it is: docs/protocols/far.md. Plain: WORKERS workers post requests with and without answer for ever, one
- * companion takes, answers and frees them; both sides sleep as the code does. AM: two hosts with a worker and a
+ * companion takes, answers and frees them (two workers: one each); both sides sleep as the code does. AM: two hosts with a worker and a
  * companion each; the workers steal from each other word by word (lock, read, unlock without waiting), take their own
  * lock, idle and exit, in any order. What it is not: what a request does (deque.pml, join.pml); MPI is a queue that
  * keeps the order of messages between two ranks.
@@ -10,8 +10,8 @@
  * addition and a fence wait until it is empty. Contents of entries go straight to memory: behind them in the
  * FIFO is always the store that publishes them; what a weaker CPU could do is in the mutants. AM: sequentially
  * consistent; its sleeps are those of the plain model.
- * Sleep has no end of its own here: a wake-up that is lost is an invalid end state. TIMEOUT: a sleeper may also wake when there is
- * something for it to see; then the mutants of R3 must pass, that is, they cost time only.
+ * Sleep has no end of its own here: a wake-up that is lost is an invalid end state. TIMEOUT: a sleeper may also wake when
+ * there is something for it to see; then the mutants of R3 must pass, that is, they cost time only.
  *
  * Run by models/check.sh. Mutants, must FAIL:
  *   plain  CONTENTS_AFTER_POSTED, CONTENTS_BEFORE_LOOK (R1), REPLY_AFTER_DONE, REPLY_BEFORE_LOOK (R2), FREE_BEFORE_READ,
@@ -32,6 +32,9 @@
 #endif
 #ifndef RING
 #define RING 2
+#endif
+#ifndef POSTS
+#define POSTS 1                            /* with two workers: then each computes, and looks at nothing */
 #endif
 #define E(w, s) ((w) * RING + (s))         /* word: state of an entry */
 #define DEAF (WORKERS * RING)              /* word */
@@ -58,11 +61,19 @@ byte contents[WORKERS * RING];
 proctype worker(byte me; chan sb) {
   byte s, seen, early;
   bit asks, done;
+#if WORKERS > 1
+  byte posts;
+#endif
 #define MINE E(me, s)
-#define IS_FREE (sb ?? [MINE, FREE] || (word[MINE] == FREE && !(sb ?? [MINE, _])))   /* own stores come first */
-#define IS_DONE (word[MINE] == DONE && !(sb ?? [MINE, _]))
+#define IS_FREE ((word[MINE] == FREE || sb ?? [eval(MINE), FREE]) && !(sb ?? [eval(MINE), POSTED]))   /* own stores first */
+#define IS_DONE (word[MINE] == DONE && !(sb ?? [eval(MINE), _]))
   do
+#if WORKERS > 1
+  :: posts == POSTS -> break
+  :: posts < POSTS -> posts++;
+#else
   :: true ->
+#endif
      atomic { IS_FREE -> if :: asks = 0 :: asks = 1 fi; contents[MINE] = NONE };
 #ifdef CONTENTS_AFTER_POSTED
      sb ! MINE, POSTED;
@@ -75,7 +86,7 @@ proctype worker(byte me; chan sb) {
      EMPTY(sb);                            /* R3 fence: posted, then deaf */
 #endif
      if
-     :: word[DEAF] -> atomic { EMPTY(sb) -> bell = (bell + 1) % 4 }; asleep_c = 0
+     :: word[DEAF] -> atomic { EMPTY(sb) -> bell = (bell + 1) % 8 }; asleep_c = 0
      :: else
      fi;
      do
@@ -124,7 +135,7 @@ proctype worker(byte me; chan sb) {
 }
 
 #define OWN(w) E(w, next[w])
-#define IS_POSTED(w) (word[OWN(w)] == POSTED && !(sbc ?? [OWN(w), _]))
+#define IS_POSTED(w) (word[OWN(w)] == POSTED && !(sbc ?? [eval(OWN(w)), _]))
 #ifdef LOOK_AT_FIRST
 #define ANY_POSTED IS_POSTED(0)
 #else
@@ -179,6 +190,7 @@ proctype companion() {
   byte next[WORKERS], asked[WORKERS], before[WORKERS];
   byte at, m, seen;
   bit posted;
+end:
   do
 #ifdef CONTENTS_BEFORE_LOOK
   :: before[0] = contents[OWN(0)]
@@ -210,6 +222,7 @@ proctype companion() {
      if
      :: !posted ->
         atomic { if :: bell == seen -> asleep_c = 1 :: else fi; seen = 0 };
+end_asleep:
         atomic { !asleep_c OR_SEES(IS_POSTED(0) || IS_POSTED(WORKERS - 1)) -> asleep_c = 0 }
      :: else
      fi;
@@ -237,7 +250,7 @@ init {
 
 #else  /* ------------------------------------------------------------------ AM ------------------------ */
 #ifndef OPS
-#define OPS 2
+#define OPS 1
 #endif
 #define XCHG 1                             /* requests: set the target's lock, answer: what it was; */
 #define GET 2                              /* read what the lock protects; */
@@ -253,10 +266,16 @@ byte in[2], in_op[2]; bit in_result[2];    /* the inbox: one entry */
 byte executed[2];                          /* ghost: how often the request in the inbox was carried out */
 bit  lock[2], thief_has[2], owner_has[2];  /* the deque's lock of a worker; ghosts */
 bit  answered[2], result[2];
-bit  waiting[2], asleep[2];
-byte wakes[2];
-bit  awake[2];                             /* companion */
+bit  asleep[2];
 bit  gone[2], shutdown;
+#ifdef INBOX_SILENT
+bit  awake[2];                             /* companion: else it sleeps only when there is nothing to do */
+#define WAKE(h) awake[h] = 1
+#define AWAKE(h) awake[h]
+#else
+#define WAKE(h) skip
+#define AWAKE(h) true
+#endif
 
 #ifdef TIMEOUT
 #define OR_SEES(x) || (x)
@@ -282,57 +301,42 @@ inline execute(h) {                        /* by the worker, or by the companion
 
 inline serve() {                           /* in[me] == POSTED */
   execute(me);
-#ifdef INBOX_SILENT
-  in[me] = DONE
-#else
-  atomic { in[me] = DONE; awake[me] = 1 }  /* R2, and the bell */
-#endif
+  in[me] = DONE                            /* R2, and the bell */
 }
 
-inline await() {
+inline await() {                           /* look, then sleep: the plain model */
   do
-  :: answered[me] -> atomic { answered[me] = 0; got = result[me]; result[me] = 0 }; break
-  :: else ->
-#ifndef NO_SERVE_IN_WAIT
-     if :: in[me] == POSTED -> serve() :: else fi;
-#endif
-     seen = wakes[me];
-     waiting[me] = 1;
-     look = answered[me];
-#if !defined(NO_INBOX_LOOK) && !defined(NO_SERVE_IN_WAIT)
-     look = look || in[me] == POSTED;
-#endif
-     if
-     :: !look ->
-        atomic { if :: wakes[me] == seen -> asleep[me] = 1 :: else fi };
+  :: atomic { answered[me] -> answered[me] = 0; got = result[me]; result[me] = 0 }; break
 #ifdef NO_SERVE_IN_WAIT
-        atomic { !asleep[me] OR_SEES(answered[me]) -> asleep[me] = 0 }
+  :: !answered[me] ->
+     atomic { if :: !answered[me] -> asleep[me] = 1 :: else fi };
+     atomic { !asleep[me] OR_SEES(answered[me]) -> asleep[me] = 0 }
 #else
-        atomic { !asleep[me] OR_SEES(answered[me] || in[me] == POSTED) -> asleep[me] = 0 }
+  :: in[me] == POSTED -> serve()
+  :: !answered[me] && in[me] != POSTED ->
+#ifdef NO_INBOX_LOOK
+     atomic { if :: !answered[me] -> asleep[me] = 1 :: else fi };
+#else
+     atomic { if :: !answered[me] && in[me] != POSTED -> asleep[me] = 1 :: else fi };
 #endif
-     :: else
-     fi;
-     atomic { waiting[me] = 0; look = 0; seen = 0 }
+     atomic { !asleep[me] OR_SEES(answered[me] || in[me] == POSTED) -> asleep[me] = 0 }
+#endif
   od
 }
-inline post(op) { atomic { nfull(ring) -> ring ! op; awake[me] = 1 } }
-
 proctype worker(byte me; chan ring) {
-  byte ops, seen;
-  bit got, look;
+  byte ops;
+  bit got;
   do
-  :: ops < OPS ->                          /* steal word by word */
-     ops++;
-     post(XCHG); await();
+  :: atomic { ops < OPS && nfull(ring) -> ops++; ring ! XCHG; WAKE(me) };    /* steal word by word */
+     await();
      if
      :: !got ->
-        atomic { assert(!thief_has[1 - me] && !owner_has[1 - me]); thief_has[1 - me] = 1 };
-        post(GET); await();
-        atomic { nfull(ring) -> thief_has[1 - me] = 0; ring ! UNLOCK; awake[me] = 1 }
+        atomic { assert(!thief_has[1 - me] && !owner_has[1 - me] && nfull(ring)); thief_has[1 - me] = 1; ring ! GET; WAKE(me) };
+        await();
+        atomic { nfull(ring) -> thief_has[1 - me] = 0; ring ! UNLOCK; WAKE(me) }
      :: else -> got = 0
      fi
-  :: ops < OPS ->                          /* pop what was public: wait for the own lock */
-     ops++;
+  :: atomic { ops < OPS -> ops++ };        /* pop what was public: wait for the own lock */
      do
      :: atomic { !lock[me] -> lock[me] = 1; owner_has[me] = 1; assert(!thief_has[me]) }; break
 #ifndef NO_SERVE_IN_LOCK
@@ -353,9 +357,9 @@ out:
 }
 
 inline fill() {                            /* the inbox takes the next request */
-  atomic { in_op[h] = x; x = 0; executed[h] = 0; in[h] = POSTED };
+  atomic { in_op[h] = x; x = 0; in[h] = POSTED };
 #ifndef NO_ALERT
-  atomic { if :: waiting[h] -> wakes[h] = (wakes[h] + 1) % 4; asleep[h] = 0 :: else fi }
+  asleep[h] = 0
 #endif
 }
 
@@ -370,17 +374,16 @@ proctype companion(byte h; chan ring; chan from; chan to; chan back) {
   byte x; bit r, g;
 end:
   do
-  :: atomic { ring ? x -> to ! x, 0; x = 0; awake[h] = 1 }
-  :: atomic { from ? x, r -> awake[h] = 1 };
+  :: atomic { ring ? x -> to ! x, 0; x = 0; WAKE(h) }
+  :: atomic { from ? x, r -> WAKE(h) };
      if
      :: x == ANSWER ->
-        atomic { result[h] = r; answered[h] = 1; x = 0; r = 0 };
-        atomic { if :: waiting[h] -> wakes[h] = (wakes[h] + 1) % 4; asleep[h] = 0 :: else fi }
+        atomic { result[h] = r; answered[h] = 1; x = 0; r = 0; asleep[h] = 0 }
      :: x != ANSWER && in[h] == FREE && empty(back) -> fill()
      :: else -> back ! x; x = 0
      fi
   :: in[h] == FREE && nempty(back) -> back ? x; fill()
-  :: in[h] == DONE && (awake[h] OR_SEES(true)) -> answer()
+  :: in[h] == DONE && (AWAKE(h) OR_SEES(true)) -> answer()
 #ifndef NOT_TAKEN_OVER
 #ifdef LOOK_BEFORE_GONE
   :: atomic { in[h] == POSTED -> g = 1 };
@@ -394,7 +397,9 @@ end:
      execute(h); g = 0; answer()
 #endif
 #endif
+#ifdef INBOX_SILENT
   :: atomic { awake[h] && empty(ring) && empty(from) && in[h] != DONE -> awake[h] = 0 }     /* sleeps */
+#endif
   od
 }
 

@@ -35,6 +35,10 @@ inline scheduler_counts last_counts() {
     c.steals += w.steals;
     c.suspends += w.suspends;
     c.stolen_bytes += w.stolen_bytes;
+    c.far_steals += w.far_steals;
+    c.far_failed += w.far_failed;
+    c.messages += w.messages;
+    c.message_ns += w.message_ns;
     c.stack_high_bytes = std::max(c.stack_high_bytes, w.stack_high_bytes);
   }
   return c;

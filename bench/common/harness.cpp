@@ -251,6 +251,10 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
     s.counts.steals = count(&scheduler_counts::steals, 0.5);
     s.counts.suspends = count(&scheduler_counts::suspends, 0.5);
     s.counts.stolen_bytes = count(&scheduler_counts::stolen_bytes, 0.5);
+    s.counts.far_steals = count(&scheduler_counts::far_steals, 0.5);
+    s.counts.far_failed = count(&scheduler_counts::far_failed, 0.5);
+    s.counts.messages = count(&scheduler_counts::messages, 0.5);
+    s.counts.message_ns = count(&scheduler_counts::message_ns, 0.5);
     s.counts.stack_high_bytes = count(&scheduler_counts::stack_high_bytes, 1);
   }
   return all;
@@ -290,6 +294,10 @@ void program::show(const std::string& title, const ordered_json& parameters, con
       row["counts"] = {{"steals", s.counts.steals},
                        {"suspends", s.counts.suspends},
                        {"stolen_bytes", s.counts.stolen_bytes},
+                       {"far_steals", s.counts.far_steals},
+                       {"far_failed", s.counts.far_failed},
+                       {"messages", s.counts.messages},
+                       {"message_ns", s.counts.message_ns},
                        {"stack_high_bytes", s.counts.stack_high_bytes}};
     }
     std::fputc('\n', to);

@@ -35,6 +35,10 @@ struct scheduler_counts {
   std::uint64_t steals = 0;
   std::uint64_t suspends = 0;
   std::uint64_t stolen_bytes = 0;
+  std::uint64_t far_steals = 0;    ///< between hosts
+  std::uint64_t far_failed = 0;
+  std::uint64_t messages = 0;      ///< way am: requests carried out by workers
+  std::uint64_t message_ns = 0;
   std::uint64_t stack_high_bytes = 0;  ///< maximum over the workers
 };
 

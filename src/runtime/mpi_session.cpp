@@ -1,6 +1,7 @@
 // See mpi_session.hpp.
 #include "runtime/mpi_session.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -79,6 +80,8 @@ void mpi_session::start(const options& opts) {
         "godwit: the launcher (" + std::string(l.evidence) + ") started " + std::to_string(l.size) +
         " ranks, but " + world_.library + " knows of one only: launcher and MPI library do not belong together. Start "
         "with that library's own mpirun, or choose another component with GODWIT_MPI");
+  // "Open MPI v4.1.4, package: ..., ident: ...": the first part says it.
+  if (char* comma = std::strchr(world_.library, ','); comma != nullptr) *comma = '\0';
   session_ = this;
   on_exit(at_exit, this);
 
@@ -148,7 +151,9 @@ std::string mpi_session::share_text(const std::string& mine, int root) const {
   std::uint64_t bytes = mine.size();
   check(mpi_->bcast(&bytes, sizeof bytes, root), "broadcast");
   std::string text = world_.rank == root ? mine : std::string(bytes, '\0');
-  if (bytes != 0) check(mpi_->bcast(text.data(), bytes, root), "broadcast");
+  constexpr std::uint64_t piece = std::uint64_t{1} << 29;
+  for (std::uint64_t done = 0; done < bytes; done += piece)
+    check(mpi_->bcast(text.data() + done, std::min(piece, bytes - done), root), "broadcast");
   return text;
 }
 

@@ -110,8 +110,9 @@ class services final : public transport::mpi::host_services {
     site_.room_arg = &room;
     return sched::carry_out(site_, e);
   }
-  bool runs(worker_no) noexcept override {
-    return workers_.alive() != 0 && node_->shutdown.load(std::memory_order_relaxed) == 0;
+  bool runs(worker_no w) noexcept override {
+    return workers_.alive() != 0 &&
+           memory_.at(w, common_words(memory_))->far.gone.load(std::memory_order_acquire) == 0;
   }
   void alert(worker_no w) noexcept override {
     auto* hot = reinterpret_cast<detail::hot_words*>(memory_.common());
@@ -145,6 +146,7 @@ class rank_run {
     begin_launch(what_, opts_, root);
   }
   ~rank_run() {
+    companion_.reset();  // its receives point into the memory
     if (window_made_) session_.mpi().win_free(&window_);
     what_.memory.destroy();
   }
@@ -161,8 +163,15 @@ class rank_run {
       family workers;
       fork_workers(workers);
       companion_setup(workers);
-      supervise(workers, stop);
-      end_together(stop);
+      try {
+        supervise(workers, stop);
+        end_together(stop);
+      } catch (const std::runtime_error& e) {  // MPI itself failed: the others cannot be told
+        workers.kill_all();
+        std::fprintf(stderr, "%s%s\n", who().c_str(), e.what());
+        std::fflush(nullptr);
+        session_.mpi().abort(base::status_failed);
+      }
     }
     last_tick_on_first_rank();
     collect();
@@ -262,6 +271,7 @@ class rank_run {
     try {
       session_.agree(problem);
     } catch (const std::runtime_error&) {
+      window_made_ = false;  // freeing is collective too: those who have one keep it
       if (forced) throw;
       way_ = way::server;
     }
@@ -405,7 +415,7 @@ class rank_run {
     transport::mpi::operation barrier;
     session_.check(session_.mpi().barrier_begin(&barrier), "begin a barrier");
     std::uint64_t deadline = 0;
-    for (bool done = false; !done || companion_->sending();) {
+    for (bool done = false; !done || (companion_->sending() && result_.status == 0);) {
       const bool any = companion_->turn();
       if (!done)
         session_.check(session_.mpi().test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
@@ -418,13 +428,14 @@ class rank_run {
         const std::uint64_t now = base::now_ns();
         if (deadline == 0) deadline = now + patience_after_failure_ns;
         if (now > deadline) {
-          if (primary_) std::fprintf(stderr, "%s\n", result_.message.c_str());
+          std::fprintf(stderr, "%s\n", result_.message.c_str());
           std::fflush(nullptr);
           session_.mpi().abort(result_.status);
         }
       }
       if (!any && !done) companion_->sleep(shortest_sleep_us);
     }
+    if (companion_->sending()) session_.give_up();  // nobody takes it any more
   }
 
   void last_tick_on_first_rank() {

@@ -41,6 +41,7 @@ void exit_worker() noexcept {
 #endif
   flush_output();
   if (__gcov_dump != nullptr) __gcov_dump();
+  sched::this_worker.leave();
   _exit(0);
 }
 

@@ -137,8 +137,8 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
                         sizeof control);
         got = {own.sp, own.fp, own.extra, low, above.sp, above.record, own.record, control};
         if (opts_.check_frames)
-          net_.remote_store(transport::ref_worker(own.record), &home<record>(own.record)->frame_hash,
-                            hash_frame(own.sp, above.sp), std::memory_order_relaxed);
+          static_cast<void>(net_.remote_exchange(transport::ref_worker(own.record),
+                                                 &home<record>(own.record)->frame_hash, hash_frame(own.sp, above.sp)));
       });
   worker_stats& stats = words_->stats;
   if (outcome != steal_outcome::taken) {
@@ -190,8 +190,9 @@ void worker::steal_far(std::uint32_t host) noexcept {
     ++words_->stats.steals;
     wake_one();
     if (opts_.check_frames)
-      net_.remote_store(transport::ref_worker(got.status), &home<record>(got.status)->frame_hash,
-                        hash_frame(got.sp, got.top), std::memory_order_relaxed);
+      // Not a store: it must be there before anybody else can free the record.
+      static_cast<void>(net_.remote_exchange(transport::ref_worker(got.status), &home<record>(got.status)->frame_hash,
+                                             hash_frame(got.sp, got.top)));
   } else {
     ++words_->stats.resumes;
   }
@@ -226,6 +227,8 @@ void worker::serve_inbox() noexcept {
       transport::far::execute_on(*seg_, e.head, e.data);
     }
     e.now.store(state::done, std::memory_order_release);  // R2
+    transport::far::ring_bell(seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(
+                                                           seg_->common() + seg_->where().words))->far);
     ++words_->stats.messages;
     words_->stats.message_ns += base::now_ns() - before;
   }

@@ -156,7 +156,6 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
         if (take_ready(site, v, e, big)) return big;
         if ((scope & call_scope::ready_only) == 0 && take_continuation(site, v, e, big)) return big;
       }
-      if ((scope & call_scope::ready_only) != 0) return nullptr;
       for (std::uint32_t i = 0; i < count; ++i) ask_for_work(site, worker_no{base + i});
       if ((scope & call_scope::urgent) != 0)
         signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u});

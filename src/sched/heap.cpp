@@ -23,12 +23,14 @@ std::size_t heap::bytes_of(std::uint32_t c) noexcept {
   return (std::size_t{1} << log) + ((c - 17) % 4 + 1) * (std::size_t{1} << (log - 2));
 }
 
-void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head) noexcept {
+void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
+                bool give_back) noexcept {
   *this = heap();
   base_ = segment_base;
   fresh_ = begin;
   end_ = begin + bytes;
   live_head_ = live_head;
+  give_back_ = give_back;
 }
 
 object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
@@ -78,7 +80,7 @@ void heap::free(object* o) noexcept {
   used_ -= size;
   // Give the pages of a large object back, but keep the first one: it holds the free list's link.
   constexpr std::size_t page = 65536;
-  if (size >= 16 * page) {
+  if (give_back_ && size >= 16 * page) {
     const auto from = (reinterpret_cast<std::uintptr_t>(o) + sizeof(object) + page - 1) / page * page;
     const auto to = (reinterpret_cast<std::uintptr_t>(o) + size) / page * page;
     transport::shm::segment::discard(reinterpret_cast<void*>(from), to - from);

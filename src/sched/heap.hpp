@@ -33,7 +33,9 @@ class heap {
   static constexpr std::size_t grain = 64;
 
   /// @p segment_base common address of the own segment, [begin, begin + bytes) the range to manage.
-  void init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head) noexcept;
+  /// @p give_back: pages of large freed objects go back to the system.
+  void init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
+            bool give_back = true) noexcept;
 
   /// An object of at least @p bytes (head included), 64-byte aligned, contents undefined but for the head.
   /// Collects when the limit is passed; ends the run with a message when the heap is full. Local.
@@ -62,6 +64,7 @@ class heap {
   std::byte* base_ = nullptr;
   std::byte* fresh_ = nullptr;  // never used yet: [fresh_, end_)
   std::byte* end_ = nullptr;
+  bool give_back_ = true;
   word* live_head_ = nullptr;
   std::uint64_t live_ = 0;
   std::uint64_t free_[classes] = {};

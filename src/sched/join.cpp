@@ -111,7 +111,10 @@ void worker::retain(ref r) noexcept {
 void worker::release(ref r) noexcept {
   if (!is_near(r)) {
     const auto& e = net_.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::release), r, 0);
-    if (e.head.result != 0) free_object(e.head.result);  // the result, on a third host
+    if (const ref result = e.head.result; result != 0) {  // it is not at the record's host
+      const section inside;
+      free_object(result);
+    }
     return;
   }
   record* rec = at<record>(r);

@@ -54,7 +54,7 @@ struct image : object {
 };
 
 /// Something to call on another worker.
-struct message : object {
+struct alignas(64) message : object {
   ref next;
   ref done;  ///< record to complete
   void (*call)(const void*);

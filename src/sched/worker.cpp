@@ -81,7 +81,8 @@ void worker::init(const worker_setup& setup) noexcept {
   godwit_hot_.pending = nullptr;
   godwit_hot_.in_runtime = 1;
   godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
-  heap_.init(base, base + l.heap, l.heap_bytes, &words_->live);
+  // A network card may have registered the pages of a job of several hosts: they must not change.
+  heap_.init(base, base + l.heap, l.heap_bytes, &words_->live, shape_.host_count == 1);
   deque_.init(&godwit_hot_, words_, reinterpret_cast<spawn_slot*>(base + l.slots), yield_cpu, delay_step);
 }
 
@@ -350,15 +351,18 @@ void worker::serve_mailbox() noexcept {
   if (words_->mailbox.load(std::memory_order_relaxed) == 0) return;
   for (ref m = words_->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
     message head;
-    std::vector<std::byte> copy;
+    struct alignas(64) line {
+      std::byte bytes[64];
+    };
+    std::vector<line> copy;
     const std::byte* closure = home<message>(m)->closure();
     net_.remote_get(ref_worker(m), static_cast<void*>(&head), home<message>(m), sizeof head);
     if (is_near(m)) {
       closure = at<message>(m)->closure();
     } else {
-      copy.resize(head.bytes);
+      copy.resize(head.bytes / sizeof(line) + 1);
       net_.remote_get(ref_worker(m), copy.data(), closure, head.bytes);
-      closure = copy.data();
+      closure = copy.data()->bytes;
     }
     head.call(closure);
     const section inside;

@@ -86,6 +86,9 @@ class worker {
   /// Way am: carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept;
 
+  /// The last act: from here on the companion answers for this worker.
+  void leave() noexcept { far_words_->gone.store(1, std::memory_order_release); }
+
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;
 

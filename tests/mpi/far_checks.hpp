@@ -1,148 +1,25 @@
 // One suite for every transport: what one worker may do with the memory of another, and what it can rely on.
 //
-// Written against `place`, which far_suite.cpp fills in: the shared memory of one machine, or the companions in each of
-// their ways. Every worker runs suite::run at the same time. The contract: transport/transport.hpp, far/port.hpp.
+// Written against `place` (far_place.hpp): the shared memory of one machine, or the companions in each of their ways.
+// Every worker runs suite::run at the same time. The contract: transport/transport.hpp, far/port.hpp.
 // Nothing here asserts on time: what has to happen while somebody computes is shown by the order of flags.
 #pragma once
 
-#include "base/pause.hpp"
-#include "transport/far/requests.hpp"
+#include "far_place.hpp"
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
-#include <functional>
+#include <cstdlib>
 #include <sched.h>
-#include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace far_checks {
 
-using namespace godwit::transport;
-using godwit::base::now_ns;
-using std::byte;
-using std::size_t;
-using std::uint32_t;
-using std::uint64_t;
-
-inline constexpr size_t KiB = 1 << 10, MiB = 1 << 20, huge_bytes = 64 * MiB;
-inline constexpr uint32_t most_workers = 8, room_count = 32;
-
-/// Bytes of an answer that a worker gives itself (am).
-struct room {
-  alignas(64) word used;
-  alignas(64) byte bytes[MiB + KiB];
-};
-
-/// By producer, in the consumer's memory.
-struct link {
-  word data, flags[5], ack, scratch;
-  byte small[1024];
-  byte large[20000];
-};
-
-/// In each worker's segment, at the same common address. Fresh memory: all zero.
-struct area {
-  alignas(64) word arrived;  // barrier: at worker 0, W all others
-  alignas(64) word go;       // W worker 0
-  alignas(64) word busy, started, finished;
-  alignas(64) word counter, sum, lock;
-  alignas(64) uint64_t locked[520];  // by lock
-  word casts[most_workers];          // by asker
-  word cells[most_workers][16];
-  link links[most_workers];
-  alignas(64) byte storm[most_workers][8 * KiB];
-  alignas(64) byte landing[most_workers][MiB + 8 * KiB];
-  alignas(64) byte published[MiB + 8 * KiB];  // W owner
-  alignas(64) byte own[huge_bytes + 4 * KiB];
-  alignas(64) byte huge[huge_bytes + 4 * KiB];
-  room rooms[room_count];
-};
-
-/// One worker's access to the others: what is under test.
-struct place {
-  virtual ~place() = default;
-  virtual uint64_t load(worker_no w, const word* at) = 0;
-  virtual void store(worker_no w, word* at, uint64_t v) = 0;
-  virtual uint64_t exchange(worker_no w, word* at, uint64_t v) = 0;
-  virtual bool compare_exchange(worker_no w, word* at, uint64_t& expected, uint64_t v) = 0;
-  virtual uint64_t fetch_add(worker_no w, word* at, uint64_t v) = 0;
-  virtual void get(worker_no w, void* to, const void* from, size_t n) = 0;
-  virtual void put(worker_no w, void* to, const void* from, size_t n) = 0;
-  virtual void fence(worker_no w) = 0;
-  virtual bool calls(worker_no) const { return false; }
-  virtual const far::entry& call(worker_no, uint64_t number, uint64_t a, uint64_t b) = 0;
-  virtual void cast(worker_no, uint64_t number, uint64_t a) = 0;
-  virtual void poll() {}  ///< what a worker does now and then
-  /// Way am: a request for this word waits for this worker, which has not looked.
-  virtual bool asked_for(const word*) const { return false; }
-};
-
-struct setting {
-  std::string name;  ///< "am apart"
-  uint32_t me = 0, workers = 0;
-  uint32_t step = 1;            ///< to the next worker to work with, on another host if possible
-  bool serves_itself = false;   ///< requests wait for this worker
-  bool no_near_atomics = false;  ///< words that others change by atomics are not written by CPUs
-  uint64_t repeat = 1;  ///< more rounds where they cost little
-  uint64_t seed = 1;
-};
-
 inline const char* now_checking = "start";
 
-// ---------------------------------------------------------------- bytes that can be recognised
-
-inline uint64_t mix(uint64_t x) {
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-  return x ^ x >> 27;
-}
-inline void fill(byte* to, size_t n, uint64_t seed) {
-  uint64_t x = mix(seed + 1);
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8, x += 0x9E3779B97F4A7C15ull) std::memcpy(to + i, &x, 8);
-  std::memcpy(to + i, &x, n - i);
-}
-inline bool matches(const byte* at, size_t n, uint64_t seed) {
-  uint64_t x = mix(seed + 1);
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8, x += 0x9E3779B97F4A7C15ull)
-    if (std::memcmp(at + i, &x, 8) != 0) return false;
-  return std::memcmp(at + i, &x, n - i) == 0;
-}
-inline bool all_are(const byte* at, size_t n, byte value) {
-  return std::all_of(at, at + n, [=](byte b) { return b == value; });
-}
-
-// ---------------------------------------------------------------- the calls of this suite's "higher layer"
-
-enum call_no : uint64_t { produce = 1, count, slow };
-
-/// produce: argument = info << 32 | bytes, argument2 = where the bytes belong at the asker. count: argument = asker.
-template <class Room>
-byte* carry_out(const shm::segment& memory, area* common, far::entry& e, Room&& get_room) {
-  const uint64_t number = e.head.a, argument = e.head.b, where = e.head.more[0];
-  e.head.result = ~argument;
-  e.head.bytes = e.head.info = e.head.local = 0;
-  if (number == count) memory.at(e.head.target, common)->casts[argument].fetch_add(1);
-  if (number == slow) usleep(10'000);
-  if (number != produce) return nullptr;
-  e.head.info = argument >> 32;
-  e.head.bytes = argument & 0xffff'ffff;
-  e.head.local = where;
-  fill(e.data, e.head.info, argument + 1);
-  const bool fits = e.head.info + e.head.bytes <= far::inline_bytes;
-  byte* to = fits ? e.data + e.head.info : get_room(e.head.bytes);
-  fill(to, e.head.bytes, argument + 2);
-  return fits ? nullptr : to;
-}
-
-// ---------------------------------------------------------------- the suite
-
-#define FAR_CHECK(condition, ...)                                                  \
-  do {                                                                             \
-    if (!(condition)) fail(__LINE__, #condition, " " __VA_ARGS__);                 \
+#define FAR_CHECK(condition, ...)                                  \
+  do {                                                             \
+    if (!(condition)) fail(__LINE__, #condition, " " __VA_ARGS__); \
   } while (false)
 
 class suite {
@@ -156,10 +33,10 @@ class suite {
     const struct {
       const char* name;
       void (suite::*body)();
-    } all[] = {{"words", &suite::words},     {"sizes", &suite::sizes},   {"huge", &suite::huge},
-               {"order", &suite::order},     {"own order", &suite::own_order}, {"counter", &suite::counter},
-               {"lock", &suite::lock},       {"wrap", &suite::wrap},     {"calls", &suite::calls},
-               {"storm", &suite::storm},     {"busy", &suite::busy},     {"ended", &suite::ended}};
+    } all[] = {{"words", &suite::words}, {"sizes", &suite::sizes},         {"huge", &suite::huge},
+               {"order", &suite::order}, {"own order", &suite::own_order}, {"counter", &suite::counter},
+               {"lock", &suite::lock},   {"wrap", &suite::wrap},           {"calls", &suite::calls},
+               {"storm", &suite::storm}, {"busy", &suite::busy},           {"ended", &suite::ended}};
     const bool times = getenv("FAR_SUITE_TIMES") != nullptr && me_ == 0;
     for (const auto& c : all) {
       now_checking = c.name;
@@ -179,8 +56,9 @@ class suite {
     va_start(list, format);
     std::vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    std::fprintf(stderr, "far_suite: check '%s' failed, way %s, rank %u, seed %llu: far_checks.hpp:%d: %s%s\n",
-                 now_checking, set_.name.c_str(), me_, static_cast<unsigned long long>(set_.seed), line, what, text);
+    std::fprintf(
+        stderr, "far_suite: check '%s' failed, way %s, rank %u, seed %llu: far_checks.hpp:%d: %s%s\n",
+        now_checking, set_.name.c_str(), me_, static_cast<unsigned long long>(set_.seed), line, what, text);
     std::fflush(stderr);
     _exit(1);
   }
@@ -210,6 +88,7 @@ class suite {
   void for_others(Body&& body) {
     for (uint32_t i = 1; i < n_; ++i) body(worker_no{(me_ + i) % n_});
   }
+  uint64_t rounds(uint64_t usual) const { return usual * set_.rounds_percent / 100; }
   bool takes_part(worker_no home) const { return index(home) != me_ || !set_.no_near_atomics; }
 
   void words() {
@@ -242,8 +121,8 @@ class suite {
     constexpr byte border{0x5a};
     uint64_t seed = me_ * 1'000'000 + 1;
     for_others([&](worker_no w) {
-      for (const size_t n : {size_t{1}, size_t{7}, size_t{8}, size_t{1943}, size_t{1944}, size_t{1945}, size_t{4096},
-                             64 * KiB + 1, MiB, MiB + 3})
+      for (const size_t n : {size_t{1}, size_t{7}, size_t{8}, size_t{1943}, size_t{1944}, size_t{1945},
+                             size_t{4096}, 64 * KiB + 1, MiB, MiB + 3})
         for (const bool inside : {true, false})
           for (const size_t odd : {0, 1, 6}) {
             if (n > 64 * KiB && odd != (inside ? 1 : 6)) continue;
@@ -264,7 +143,8 @@ class suite {
             FAR_CHECK(std::memcmp(edges, "before....behind", 16) == 0, "(put of %zu bytes)", n);
           }
       p_.get(w, private_.data() + 1, mine_.published, sizeof mine_.published);
-      FAR_CHECK(matches(private_.data() + 1, sizeof mine_.published, index(w) + 1000), "(what its owner wrote)");
+      FAR_CHECK(matches(private_.data() + 1, sizeof mine_.published, index(w) + 1000),
+                "(what its owner wrote)");
       fill(private_.data(), MiB + 5, me_ + 2000);
       p_.put(w, mine_.landing[me_] + 3, private_.data(), MiB + 5);
       p_.put(w, mine_.landing[me_] + 3, private_.data(), 777);
@@ -306,7 +186,7 @@ class suite {
     link& from = mine_.links[previous()];
     const worker_no w = next();
     std::vector<byte> large(sizeof to.large);
-    for (uint64_t r = 1; r <= 60 * set_.repeat; ++r) {
+    for (uint64_t r = 1; r <= rounds(60); ++r) {
       const auto mark = static_cast<byte>(r);
       const size_t small_bytes = 1 + r * 17 % sizeof to.small;
       std::fill(large.begin(), large.end(), mark);
@@ -345,7 +225,7 @@ class suite {
     auto* at = reinterpret_cast<word*>(block + 4096);
     std::vector<byte> here(8192);
     uint64_t value = 0;
-    for (uint64_t r = 1; r <= 30 * set_.repeat; ++r) {
+    for (uint64_t r = 1; r <= rounds(30); ++r) {
       p_.store(w, at, r);
       p_.get(w, &value, at, 8);
       FAR_CHECK(value == r, "(store, get)");
@@ -365,7 +245,7 @@ class suite {
   }
 
   void counter() {
-    const uint64_t times = 50 * set_.repeat;
+    const uint64_t times = rounds(50);
     for (uint32_t i = 0; i < n_; ++i) {
       const worker_no w{(me_ + i) % n_};
       if (!takes_part(w)) continue;
@@ -387,7 +267,7 @@ class suite {
 
   void lock() {
     const worker_no home{0};
-    const uint64_t times = 25 * set_.repeat;
+    const uint64_t times = rounds(25);
     constexpr size_t count = std::size(decltype(mine_.locked){});
     uint64_t block[count];
     for (uint64_t k = 0; k < times && takes_part(home); ++k) {
@@ -419,20 +299,22 @@ class suite {
   void wrap() {
     const worker_no w = next();
     const worker_no v{(index(w) + 1) % n_ == me_ ? index(w) : (index(w) + 1) % n_};
-    for (uint64_t i = 1; i <= 400; ++i) p_.store(i % 3 == 0 ? v : w, &mine_.cells[me_][i % 16], i);
+    const uint64_t last = rounds(400);
+    for (uint64_t i = 1; i <= last; ++i) p_.store(i % 3 == 0 ? v : w, &mine_.cells[me_][i % 16], i);
     p_.fence(w);
-    for (uint64_t i = 385; i <= 400; ++i)
+    for (uint64_t i = last - 15; i <= last; ++i)
       FAR_CHECK(p_.load(i % 3 == 0 ? v : w, &mine_.cells[me_][i % 16]) == i);
     std::vector<byte> here(far::inline_bytes);
-    for (size_t i = 0; i < 200; ++i) {
+    for (size_t i = 0; i < rounds(200); ++i) {
       fill(here.data(), here.size(), i);
-      p_.put(w, mine_.landing[me_] + i * 16, here.data(), 1 + i * 97 % far::inline_bytes);
+      p_.put(w, mine_.landing[me_] + i % 200 * 16, here.data(), 1 + i * 97 % far::inline_bytes);
     }
     p_.put(w, mine_.landing[me_], here.data(), here.size());
     p_.fence(w);
+    const std::vector<byte> sent = here;
     std::fill(here.begin(), here.end(), byte{});
     p_.get(w, here.data(), mine_.landing[me_], here.size());
-    FAR_CHECK(matches(here.data(), here.size(), 199));
+    FAR_CHECK(here == sent);
     if (p_.calls(w)) {
       for (int i = 0; i < 300; ++i) p_.cast(w, call_no::count, me_);
       p_.fence(w);
@@ -448,11 +330,12 @@ class suite {
     std::fill(here - 8, here + bytes + 8, border);
     const uint64_t argument = info << 32 | bytes;
     const far::entry& e = p_.call(w, call_no::produce, argument, reinterpret_cast<uint64_t>(here));
-    FAR_CHECK(e.head.result == ~argument && e.head.info == info && e.head.bytes == bytes, "(%zu, %zu bytes)", info,
-              bytes);
+    FAR_CHECK(e.head.result == ~argument && e.head.info == info && e.head.bytes == bytes, "(%zu, %zu bytes)",
+              info, bytes);
     FAR_CHECK(matches(e.data, info, argument + 1), "(info of %zu bytes)", info);
     const bool fits = info + bytes <= far::inline_bytes;
-    FAR_CHECK(matches(fits ? e.data + info : here, bytes, argument + 2), "(%zu bytes after %zu)", bytes, info);
+    FAR_CHECK(matches(fits ? e.data + info : here, bytes, argument + 2), "(%zu bytes after %zu)", bytes,
+              info);
     FAR_CHECK(all_are(here - 8, 8, border) && all_are(here + bytes, 8, border));
     if (fits) FAR_CHECK(all_are(here, bytes, border), "(answers that fit are not delivered)");
   }
@@ -462,7 +345,8 @@ class suite {
       if (!p_.calls(w)) return;
       for (const size_t info : {size_t{0}, size_t{64}}) {
         const size_t full = far::inline_bytes - info;
-        for (const size_t bytes : {size_t{0}, size_t{5}, full - 1, full, full + 1, 5000 + info, MiB, MiB + info})
+        for (const size_t bytes :
+             {size_t{0}, size_t{5}, full - 1, full, full + 1, 5000 + info, MiB, MiB + info})
           call_one(w, info, bytes, bytes % 7);
       }
       // The answer takes its time: the asker sleeps, and is woken.
@@ -479,7 +363,7 @@ class suite {
     for_others([&](worker_no w) { casts[index(w)] = p_.load(w, &mine_.casts[me_]); });
     std::vector<byte> outside(size + 64);
     byte* block = mine_.storm[me_];
-    for (size_t i = 0; i < 400 * set_.repeat; ++i) {
+    for (size_t i = 0; i < rounds(400); ++i) {
       const worker_no w{(me_ + 1 + random_.below(n_ - 1)) % n_};
       byte* there = model[index(w)].data();
       const size_t at8 = random_.below(size / 8) * 8;
@@ -489,15 +373,26 @@ class suite {
       auto becomes = [&](uint64_t v) { std::memcpy(there + at8, &v, 8); };
       const uint64_t v = random_.next();
       const size_t from = random_.below(size / 3);
-      const size_t n = random_.below(2) == 0 ? 1 + random_.below(far::inline_bytes) : 1 + random_.below(size - from);
+      const size_t n =
+          random_.below(2) == 0 ? 1 + random_.below(far::inline_bytes) : 1 + random_.below(size - from);
       byte* here = (random_.below(2) == 0 ? mine_.own : outside.data()) + random_.below(32);
       const uint32_t what = random_.below(12);
       switch (what) {
         case 0:
-        case 1: p_.store(w, at, v), becomes(v); break;
-        case 2: FAR_CHECK(p_.load(w, at) == have, "(operation %zu)", i); break;
-        case 3: FAR_CHECK(p_.exchange(w, at, v) == have, "(operation %zu)", i); becomes(v); break;
-        case 4: FAR_CHECK(p_.fetch_add(w, at, v) == have, "(operation %zu)", i); becomes(have + v); break;
+        case 1:
+          p_.store(w, at, v), becomes(v);
+          break;
+        case 2:
+          FAR_CHECK(p_.load(w, at) == have, "(operation %zu)", i);
+          break;
+        case 3:
+          FAR_CHECK(p_.exchange(w, at, v) == have, "(operation %zu)", i);
+          becomes(v);
+          break;
+        case 4:
+          FAR_CHECK(p_.fetch_add(w, at, v) == have, "(operation %zu)", i);
+          becomes(have + v);
+          break;
         case 5: {
           uint64_t expected = v % 2 == 0 ? have : have + 1;
           const bool swapped = p_.compare_exchange(w, at, expected, v);
@@ -540,16 +435,18 @@ class suite {
       const uint32_t asker = (t + set_.step) % n_;
       if (me_ == t) {
         const uint64_t before = mine_.busy.load();
+        // From here on it looks at nothing: a store does not wait.
         p_.store(worker_no{asker}, &mine_.started, t + 1);
-        p_.fence(worker_no{asker});
+        const bool waits = set_.serves_itself && p_.calls(worker_no{asker});
         const uint64_t start = now_ns();
-        auto asked = [&] { return set_.serves_itself ? p_.asked_for(&mine_.busy) : mine_.finished.load() == t + 1; };
+        auto asked = [&] { return waits ? p_.asked_for(&mine_.busy) : mine_.finished.load() == t + 1; };
         while (!asked())
           FAR_CHECK(now_ns() - start < patience, "(nothing happens while worker %u computes)", t);
         const uint64_t then = now_ns();
         while (now_ns() - then < computes) godwit::base::spin_pause();
-        if (set_.serves_itself) {
-          FAR_CHECK(mine_.busy.load() == before && mine_.finished.load() != t + 1, "(nobody but the worker serves)");
+        if (waits) {
+          FAR_CHECK(mine_.busy.load() == before && mine_.finished.load() != t + 1,
+                    "(nobody but the worker serves)");
           wait([&] { return mine_.finished.load() == t + 1; });
         }
         FAR_CHECK(mine_.busy.load() == before + 5);

@@ -17,7 +17,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
                          PASS_REGULAR_EXPRESSION "far_suite ok")
   endforeach()
 
-  foreach(way rma server assist am)
+  foreach(way rma rma_atomics server assist am)
     foreach(ranks 2 3 4)
       godwit_add_mpi_test(NAME mpi.far.${way} RANKS ${ranks} COMMAND $<TARGET_FILE:mpi_far_suite> ${way})
     endforeach()
@@ -25,6 +25,9 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
       get_property(launcher GLOBAL PROPERTY GODWIT_MPI_LAUNCHER_${family})
       if(NOT launcher)
         continue()
+      endif()
+      if(launcher MATCHES "/mpirun\\.openmpi$")
+        set(launcher openmpi)  # Debian's; under that name it calls itself OpenRTE
       endif()
       set(name mpi.hosts.far.${way}.${family})
       add_test(NAME ${name} COMMAND ${far_suite_hosts} --hosts 2 --mpi ${launcher} --timeout 110 --

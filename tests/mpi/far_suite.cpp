@@ -1,12 +1,13 @@
 // Runs the suite of far_checks.hpp on every transport.
 //
 //   far_suite near WORKERS          forked workers, shared memory only; no MPI
-//   far_suite WAY [apart|pairs]...  under an MPI launcher: rma, server, assist, am; one worker per rank.
+//   far_suite WAY [apart|pairs]...  under an MPI launcher: rma, server, assist, am, rma_atomics; one worker per rank.
 //                                   apart: each rank is a host; pairs: two ranks are one, and share memory.
 //                                   Default: apart, and pairs if there are more than two ranks
 // Each pass is a run of its own, of a new epoch, as in src/runtime/run_mpi.cpp: every rank forks its worker, which runs
-// the suite, and is its companion. rma makes a second pass, apart, in which atomics are RMA too. Prints "far_suite
-// ok" on rank 0. A check that fails says its name, way and rank, and ends the job. FAR_SUITE_SEED=n, FAR_SUITE_TIMES=1.
+// the suite, and is its companion. rma_atomics: rma with atomics by RMA too, on words that no CPU writes; always apart.
+// Prints "far_suite ok" on rank 0. A check that fails says its name, way and rank, and ends the job. FAR_SUITE_SEED=n,
+// FAR_SUITE_TIMES=1.
 #include "far_checks.hpp"
 
 #include "transport/far/fabric.hpp"
@@ -18,6 +19,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -44,8 +46,12 @@ template <one_sided T>
 class one_sided_place : public place {
  public:
   explicit one_sided_place(const T& t) : t_(t) {}
-  uint64_t load(worker_no w, const word* at) override { return t_.remote_load(w, at, std::memory_order_acquire); }
-  void store(worker_no w, word* at, uint64_t v) override { t_.remote_store(w, at, v, std::memory_order_release); }
+  uint64_t load(worker_no w, const word* at) override {
+    return t_.remote_load(w, at, std::memory_order_acquire);
+  }
+  void store(worker_no w, word* at, uint64_t v) override {
+    t_.remote_store(w, at, v, std::memory_order_release);
+  }
   uint64_t exchange(worker_no w, word* at, uint64_t v) override { return t_.remote_exchange(w, at, v); }
   bool compare_exchange(worker_no w, word* at, uint64_t& expected, uint64_t v) override {
     return t_.remote_compare_exchange(w, at, expected, v);
@@ -121,8 +127,9 @@ setting set;
 
 void too_long(int) {
   char text[256];
-  const int n = std::snprintf(text, sizeof text, "far_suite: no end of check '%s', way %s, rank %u, seed %llu\n",
-                              now_checking, set.name.c_str(), set.me, static_cast<unsigned long long>(set.seed));
+  const int n =
+      std::snprintf(text, sizeof text, "far_suite: no end of check '%s', way %s, rank %u, seed %llu\n",
+                    now_checking, set.name.c_str(), set.me, static_cast<unsigned long long>(set.seed));
   [[maybe_unused]] const auto written = write(2, text, static_cast<size_t>(n));
   _exit(1);
 }
@@ -147,10 +154,11 @@ int near(uint32_t workers) {
   memory.create(workers, plan_segment());
   set.name = "near";
   set.workers = workers;
-  set.repeat = 20;
+  set.rounds_percent = 2000;
   for (set.me = 0; set.me < workers; ++set.me)
-    fork_worker(memory, [&](place& p) { run_suite(p, memory); },
-                [&] { return std::make_unique<one_sided_place<shm::segment>>(memory); });
+    fork_worker(
+        memory, [&](place& p) { run_suite(p, memory); },
+        [&] { return std::make_unique<one_sided_place<shm::segment>>(memory); });
   int bad = 0;
   for (uint32_t i = 0; i < workers; ++i) {
     int status = 0;
@@ -211,26 +219,32 @@ class pass {
  public:
   pass(mpi::way how, uint32_t ranks_per_host, bool atomics, uint32_t epoch)
       : how_(how), per_host_(ranks_per_host), atomics_(atomics), epoch_(epoch) {
-    set.name = std::string(name_of(how)) + (atomics ? " with atomics" : "") + (per_host_ == 1 ? " apart" : " pairs");
+    set.name =
+        std::string(name_of(how)) + (atomics ? " with atomics" : "") + (per_host_ == 1 ? " apart" : " pairs");
     set.me = me();
     set.workers = n();
     set.step = n() > per_host_ ? per_host_ : 1;
     set.serves_itself = how == mpi::way::am;
     set.no_near_atomics = atomics;
+    set.rounds_percent = how == mpi::way::rma ? 40 : 100;  // a store is a round trip there
   }
   void operator()() {
     share_memory();
     if (how_ == mpi::way::rma)
-      ok(port->win_create(memory_.at(worker_no{me()}, memory_.common()), memory_.where().span, &window_), "window");
+      ok(port->win_create(memory_.at(worker_no{me()}, memory_.common()), memory_.where().span, &window_),
+         "window");
     const worker_no bell_of{how_ == mpi::way::server ? near().first : me()};
-    child_ = fork_worker(memory_, [&](place& p) { run_suite(p, memory_); }, [&] {
-      auto* words = common_words(memory_);
-      fabric_.init(memory_);
-      auto p = std::make_unique<far_place>(fabric_, memory_, how_ == mpi::way::am);
-      fabric_.far().init(memory_, worker_no{me()}, words, memory_.at(bell_of, words),
-                         [](void* place) { static_cast<far_place*>(place)->poll(); }, p.get(), me() % 2 == 1);
-      return std::unique_ptr<place>(std::move(p));
-    });
+    child_ = fork_worker(
+        memory_, [&](place& p) { run_suite(p, memory_); },
+        [&] {
+          auto* words = common_words(memory_);
+          fabric_.init(memory_);
+          auto p = std::make_unique<far_place>(fabric_, memory_, how_ == mpi::way::am);
+          fabric_.far().init(
+              memory_, worker_no{me()}, words, memory_.at(bell_of, words),
+              [](void* place) { static_cast<far_place*>(place)->poll(); }, p.get(), me() % 2 == 1);
+          return std::unique_ptr<place>(std::move(p));
+        });
     if (child_ < 0) fail("cannot fork");
     supervise();
     for (room& r : memory_.at(worker_no{me()}, common_area(memory_))->rooms)
@@ -267,7 +281,8 @@ class pass {
     if (leader_of(me()) != me()) memory_.open_file(near(), l, all[leader_of(me())].path);
     memory_.map(static_cast<unsigned>(std::countr_zero(free)));
     new (memory_.at(worker_no{me()}, common_words(memory_))) far::words;
-    ok(port->allgather(&info, all.data(), sizeof info), "gather");  // everybody's words are valid from here on
+    ok(port->allgather(&info, all.data(), sizeof info),
+       "gather");  // everybody's words are valid from here on
   }
 
   mpi::companion_setup companion_setup() {
@@ -349,7 +364,7 @@ std::optional<mpi::way> way_of(std::string_view name) {
   return std::nullopt;
 }
 
-int far_away(mpi::way how, bool apart, bool pairs) {
+int far_away(mpi::way how, bool atomics, bool apart, bool pairs) {
   setenv("OMPI_MCA_osc", "pt2pt", 0);  // what the library does where there is no RDMA network
   std::string error;
   const auto hint = getenv("OMPI_COMM_WORLD_SIZE") != nullptr ? mpi::family_hint::openmpi
@@ -366,9 +381,8 @@ int far_away(mpi::way how, bool apart, bool pairs) {
   ok(port->bcast(&set.seed, sizeof set.seed, 0), "broadcast");
   uint32_t epoch = 0;
   try {
-    if (apart) pass(how, 1, false, ++epoch)();
-    if (apart && how == mpi::way::rma) pass(how, 1, true, ++epoch)();
-    if (pairs && world.size > 2) pass(how, 2, false, ++epoch)();
+    if (apart || atomics) pass(how, 1, atomics, ++epoch)();
+    if (pairs && !atomics && world.size > 2) pass(how, 2, false, ++epoch)();
   } catch (const std::exception& e) {
     fail(e.what());
   }
@@ -385,14 +399,16 @@ int main(int argc, char** argv) {
   set.seed = seed != nullptr ? std::strtoull(seed, nullptr, 0) : now_ns() % 1'000'000;
   if (first == "near" && argc == 3) return near(static_cast<uint32_t>(std::atoi(argv[2])));
   bool apart = argc < 3, pairs = argc < 3;
-  bool good = way_of(first).has_value();
+  const bool atomics = first == "rma_atomics";
+  const auto how = way_of(atomics ? "rma" : first);
+  bool good = how.has_value();
   for (int i = 2; i < argc; ++i) {
     const std::string_view mode = argv[i];
     apart = apart || mode == "apart";
     pairs = pairs || mode == "pairs";
     good = good && (mode == "apart" || mode == "pairs");
   }
-  if (good) return far_away(*way_of(first), apart, pairs);
-  std::fprintf(stderr, "usage: far_suite near WORKERS | rma|server|assist|am [apart] [pairs]\n");
+  if (good) return far_away(*how, atomics, apart, pairs);
+  std::fprintf(stderr, "usage: far_suite near WORKERS | rma|rma_atomics|server|assist|am [apart] [pairs]\n");
   return 2;
 }

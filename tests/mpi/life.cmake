@@ -1,1 +1,42 @@
-# Beginnings and ends of programs under MPI. Included by extras.cmake.
+# How programs begin and end under MPI, compared with the plain start: life_test.sh GROUP, one ctest each, and
+# scripts/stress_mpi in short. Included by extras.cmake. Each under a minute on an idle machine.
+set(life_here ${CMAKE_CURRENT_LIST_DIR})
+
+if(NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND godwit_mpi_families)
+  add_executable(mpi_life ${life_here}/life.cpp)
+  target_link_libraries(mpi_life PRIVATE godwit godwit_build)
+  foreach(family IN LISTS godwit_mpi_families)
+    add_dependencies(mpi_life godwit-mpi-${family})
+  endforeach()
+
+  # godwit_add_life_test(FAMILY GROUP [HOSTS WAY])
+  function(godwit_add_life_test family group)
+    string(REPLACE ";" "." mode "${ARGN}")
+    if(mode)
+      string(PREPEND mode ".")
+    endif()
+    set(name mpi.life.${group}.${family}${mode})
+    add_test(NAME ${name} COMMAND ${life_here}/life_test.sh $<TARGET_FILE:mpi_life> ${family} ${group} ${ARGN})
+    set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 240 RUN_SERIAL ON SKIP_RETURN_CODE 77)
+  endfunction()
+
+  foreach(family IN LISTS godwit_mpi_families)
+    foreach(group ends deaths again threads signals ranks options)
+      godwit_add_life_test(${family} ${group})
+    endforeach()
+    foreach(way server assist am rma)
+      foreach(group ends threads again)
+        godwit_add_life_test(${family} ${group} ranks ${way})
+      endforeach()
+    endforeach()
+    foreach(way server am rma)  # who forwards messages while somebody dies
+      foreach(group deaths signals)
+        godwit_add_life_test(${family} ${group} ranks ${way})
+      endforeach()
+    endforeach()
+  endforeach()
+
+  add_test(NAME mpi.life.stress COMMAND ${PROJECT_SOURCE_DIR}/scripts/stress_mpi 30 2 3 4)
+  set_tests_properties(mpi.life.stress PROPERTIES LABELS mpi TIMEOUT 240 RUN_SERIAL ON SKIP_RETURN_CODE 77
+                       ENVIRONMENT "LIFE=$<TARGET_FILE:mpi_life>")
+endif()

@@ -6,7 +6,8 @@
 #   life_family NAME       sets $launcher (an array); status 1: that MPI has no launcher here
 #   life_start CMD...      in the background, in a session of its own: $started, files $out $err
 #   life_wait SECONDS      until it ends: $status; 124 and stacks in $err if it does not
-#   life_left SECONDS      what is still there after this long, one line each
+#   life_left SECONDS      what is still there after this long, one line each. An MPI that was killed leaves
+#                          files in /dev/shm; they do not count where $mpi_files is "ignore"
 
 life_begin() {
   work=$(mktemp -d "${TMPDIR:-/tmp}/godwit-life.XXXXXX")
@@ -15,7 +16,7 @@ life_begin() {
   program=$work/${1##*/}
   # A link would show the original's name in /proc/PID/exe.
   cp "$1" "$program"
-  out=$work/out err=$work/err started=
+  out=$work/out err=$work/err started= mpi_files=count
   trap life_end EXIT
   trap 'exit 130' INT TERM HUP
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -78,7 +79,10 @@ life_stacks() {
 
 life_kill() {
   local pid
-  if [ -n "$started" ]; then kill -KILL -- "-$started" 2>/dev/null; fi
+  if [ -n "$started" ]; then
+    kill -KILL -- "-$started" 2>/dev/null
+    wait "$started" 2>/dev/null
+  fi
   for pid in $(life_processes); do kill -KILL "$pid" 2>/dev/null; done
   started=
 }
@@ -99,7 +103,6 @@ life_wait() {
   if kill -0 "$started" 2>/dev/null; then
     { echo "HANG: not done after $1 s; stacks:"; life_stacks; } >>"$err" 2>&1
     life_kill
-    wait 2>/dev/null
     status=124
     return
   fi
@@ -110,7 +113,11 @@ life_wait() {
 life_left() {
   local left i
   for ((i = 0; i <= $1 * 10; ++i)); do
-    left=$(life_processes | sed 's/^/process /'; find "$shm" -mindepth 1 | sed 's/^/file /'; find /dev/shm -maxdepth 1 -name '*godwit*' ! -name 'godwit-life.*')
+    left=$(
+      life_processes | sed 's/^/process /'
+      [ "$mpi_files" = ignore ] || find "$shm" -mindepth 1 | sed 's/^/file /'
+      find /dev/shm -maxdepth 1 -name '*godwit*' ! -name 'godwit-life.*'
+    )
     [ -n "$left" ] || return 0
     sleep 0.1
   done

@@ -106,10 +106,10 @@ void port::wait(entry& e) noexcept {
     base::spin_pause();
   }
   while (!done()) {
-    if (idle_ != nullptr) idle_(idle_arg_);
     const std::uint32_t seen = mine_->answers.load(std::memory_order_relaxed);
     mine_->waiting.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // R3
+    if (idle_ != nullptr) idle_(idle_arg_);  // whoever posts into our inbox from now on wakes us
     if (!done()) sleep_on(mine_->answers, seen, 2000);
     mine_->waiting.store(0, std::memory_order_relaxed);
   }

@@ -76,6 +76,7 @@ struct words {
   // The worker sleeps on this while it waits for an answer. W companion (adds 1 at every answer), R worker
   alignas(64) std::atomic<std::uint32_t> answers{0};
   std::atomic<std::uint32_t> waiting{0};  ///< the worker may be asleep on `answers`. W worker, R companion
+  std::atomic<std::uint32_t> gone{0};  ///< the worker looks at its inbox no more. W worker, its last act; R companion
   // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
   alignas(64) std::atomic<std::uint32_t> bell{0};
   std::atomic<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers

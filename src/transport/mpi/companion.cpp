@@ -21,8 +21,14 @@ using far::state;
 namespace {
 // One tag for everything small keeps the order of requests between two ranks: messages of one tag do not overtake.
 constexpr int head_tag = 1;
+// Data tags are drawn by the asker. Bytes of a put come from the asker, those of an answer go to it: two ranges, or
+// two ranks that draw the same number would mix them up. Never started over: a failed run may leave messages behind.
 constexpr int first_data_tag = 16;
-constexpr std::uint32_t data_tags = 32'000;  // MPI guarantees tags up to 32767
+constexpr std::uint32_t data_tags = 16'000;  // MPI guarantees tags up to 32767
+std::uint32_t next_tag_ = 0;
+std::uint32_t draw_tag(op what) noexcept {
+  return first_data_tag + 2 * (next_tag_++ % data_tags) + (what == op::put ? 0 : 1);
+}
 constexpr std::size_t largest_message = std::size_t{1} << 30;
 }  // namespace
 
@@ -75,6 +81,11 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
     posted = words_of(worker_no{setup_.served.first + i})
                  .ring[next_slot_[i] % far::ring_entries]
                  .now.load(std::memory_order_acquire) == state::posted;
+  for (std::size_t i = 0; i < inboxes_.size() && !posted; ++i)
+    posted = !inboxes_[i].inside.empty() &&
+             words_of(worker_no{setup_.served.first + static_cast<std::uint32_t>(i)})
+                     .inbox[inboxes_[i].oldest % far::inbox_entries]
+                     .now.load(std::memory_order_acquire) == state::done;
   if (!posted) far::sleep_on(mine.bell, seen, timeout_us);
   mine.deaf.store(0, std::memory_order_relaxed);
 }
@@ -116,7 +127,7 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
   m->epoch = setup_.epoch;
   m->asker = index(w);
   m->slot = slot;
-  m->data_tag = first_data_tag + next_tag_++ % data_tags;
+  m->data_tag = draw_tag(e.head.what);
   m->inline_bytes = 0;
   m->head = e.head;
   const auto tag = static_cast<int>(m->data_tag);
@@ -206,26 +217,27 @@ void companion::send(int to, std::unique_ptr<message> m) {
   sends_.push_back(std::move(out));
 }
 
-// Bytes of any length as messages of up to 1 GiB of one tag; both sides cut alike.
+// Bytes of any length as messages of up to 1 GiB of one tag; both sides cut alike. What depends on the transfer is
+// done when all pieces are.
 void companion::send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra) {
+  const auto whole = std::make_shared<outgoing>(std::move(extra));
   for (std::size_t done = 0; done < bytes; done += largest_message) {
-    const std::size_t n = std::min(largest_message, bytes - done);
-    const bool last = done + n == bytes;
     outgoing out;
-    if (last) out = std::move(extra);
-    check(setup_.mpi->isend(from + done, n, to, tag, &out.op), "send");
+    out.part_of = whole;
+    check(setup_.mpi->isend(from + done, std::min(largest_message, bytes - done), to, tag, &out.op), "send");
     sends_.push_back(std::move(out));
   }
 }
 
 void companion::expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message& about) {
+  const auto whole = std::make_shared<transfer>();
+  std::memcpy(static_cast<void*>(&whole->about), &about, message_head);
+  whole->from = from;
   for (std::size_t done = 0; done < bytes; done += largest_message) {
-    const std::size_t n = std::min(largest_message, bytes - done);
     incoming in;
-    std::memcpy(static_cast<void*>(&in.about), &about, message_head);
-    in.about.inline_bytes = done + n == bytes ? 1 : 0;  // only the last one finishes the request
-    in.from = from;
-    check(setup_.mpi->irecv(to + done, n, from, tag, &in.op), "receive");
+    in.part_of = whole;
+    ++whole->left;
+    check(setup_.mpi->irecv(to + done, std::min(largest_message, bytes - done), from, tag, &in.op), "receive");
     receives_.push_back(std::move(in));
   }
 }
@@ -239,7 +251,8 @@ bool companion::finish_sends() {
       ++i;
       continue;
     }
-    if (sends_[i].workers_room != nullptr) setup_.services->release_room(sends_[i].room_of, sends_[i].workers_room);
+    if (const auto& whole = sends_[i].part_of; whole && whole.use_count() == 1 && whole->workers_room != nullptr)
+      setup_.services->release_room(whole->room_of, whole->workers_room);
     sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
   }
@@ -255,10 +268,11 @@ bool companion::finish_receives() {
       ++i;
       continue;
     }
-    const incoming in = receives_[i];
+    const auto whole = receives_[i].part_of;
     receives_.erase(receives_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
-    if (in.about.inline_bytes == 0) continue;
+    if (--whole->left != 0) continue;
+    const transfer& in = *whole;
     const auto what = in.about.head.what;
     if (what == op::put) {  // the bytes of another's put have arrived here
       auto m = std::make_unique<message>();
@@ -301,12 +315,15 @@ bool companion::receive() {
   }
 }
 
+void companion::take_put(const message& m, int from) {
+  expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(m.head.target, m.head.address), m.head.bytes, m);
+}
+
+bool companion::is_large_put(const message& m) noexcept {
+  return m.head.what == op::put && m.head.bytes > far::inline_bytes;
+}
+
 void companion::handle_request(const message& m, int from) {
-  if (m.head.what == op::put && m.head.bytes > far::inline_bytes) {  // bytes follow
-    const worker_no target = m.head.target;
-    expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(target, m.head.address), m.head.bytes, m);
-    return;
-  }
   if (setup_.how == way::am) {
     const worker_no target = m.head.target;
     inbox& box = inboxes_[index(target) - setup_.served.first];
@@ -317,7 +334,10 @@ void companion::handle_request(const message& m, int from) {
     fill_inbox(box, target);
     return;
   }
-  execute_here(m, from);
+  if (is_large_put(m))
+    take_put(m, from);
+  else
+    execute_here(m, from);
 }
 
 void companion::execute_here(const message& m, int from) {
@@ -412,6 +432,12 @@ void companion::tell_failure(const failure& why) {
 
 void companion::fill_inbox(inbox& box, worker_no w) {
   while (!box.backlog.empty()) {
+    if (is_large_put(box.backlog.front().text)) {  // not through the worker, but after what went before it
+      if (!box.inside.empty()) return;
+      take_put(box.backlog.front().text, box.backlog.front().from);
+      box.backlog.pop_front();
+      continue;
+    }
     const bool runs = !box.gone && setup_.services->runs(w);
     if (!runs) {  // it has ended: its memory is still here
       box.gone = true;
@@ -440,9 +466,9 @@ bool companion::serve_inboxes() {
     const worker_no w{setup_.served.first + i};
     while (!box.inside.empty()) {
       entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
+      box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
       const bool done = e.now.load(std::memory_order_acquire) == state::done;  // R2
       if (!done) {
-        box.gone = box.gone || !setup_.services->runs(w);
         if (!box.gone) break;
         execute_here(box.inside.front().text, box.inside.front().from);
       } else {

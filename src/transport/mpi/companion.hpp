@@ -102,11 +102,16 @@ class companion {
     std::unique_ptr<std::byte[]> room;  ///< bytes that leave from memory of our own
     std::byte* workers_room = nullptr;  ///< or from a worker's
     worker_no room_of{};
+    std::shared_ptr<outgoing> part_of;  ///< what all pieces of a transfer have in common
+  };
+  struct transfer {
+    message about;  ///< request (put) or reply (get, call) that the bytes belong to; without data
+    int from = 0;
+    unsigned left = 0;  ///< pieces
   };
   struct incoming {
     operation op;
-    message about;  ///< request (put) or reply (get, call) that these bytes belong to; without data
-    int from;
+    std::shared_ptr<transfer> part_of;
   };
   struct mail {  ///< am: a request on its way through a worker
     message text;
@@ -132,6 +137,8 @@ class companion {
   bool by_rma(worker_no w, far::entry& e);
   bool receive();
   void handle_request(const message& m, int from);
+  void take_put(const message& m, int from);
+  static bool is_large_put(const message& m) noexcept;
   void handle_reply(const message& m, int from);
   void answer(const message& m, int from, far::entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
               bool workers_room);
@@ -158,7 +165,6 @@ class companion {
   std::vector<std::uint32_t> next_slot_;  ///< by served worker
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;            ///< am, by worker of this rank
-  std::uint32_t next_tag_ = 0;
   std::uint32_t unanswered_ = 0;
   std::uint64_t handled_ = 0;
   failure told_;

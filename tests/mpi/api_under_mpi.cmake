@@ -1,0 +1,61 @@
+# The suites of tests/api and tests/stress as whole programs under mpirun: main and with it GoogleTest run in
+# all ranks alike, since run is collective, and every case is many runs (support/schedule.hpp: 1 to 8 workers,
+# forced steals, delays). Included by extras.cmake after the suites' targets exist.
+#
+# Left out, because they cannot work in ranks:
+# - cases that let threads count in a page which main mapped (support::shared): each rank maps its own;
+# - cases that look at standard error of this rank: only rank 0 (or the rank concerned) says something;
+# - cases that fork a child that calls run, or that send signals to it (run_child): it is no rank;
+# - api_fault, api_debugger: only such cases. tests/mpi/life_test.sh does what they do.
+# A rank in which a case fails goes on with other runs than the rest: then the output of the first failure counts.
+
+set(api_mpi_without_api_spawn
+    spawn.detached_threads_run_before_the_end spawn.unforced_on_one_worker_goes_child_first
+    spawn.yield_lets_others_run)
+set(api_mpi_without_api_invoke invoke.all_void_gives_nothing invoke.what_children_wrote_is_seen_after_it)
+set(api_mpi_without_api_future
+    future.move_assignment_drops_the_old_thread future.dropped_ones_free_their_results
+    shared_future.consumers_that_come_before_completion shared_future.dropped_before_completion
+    shared_future.void_results)
+set(api_mpi_without_api_exception
+    exception.leftmost_wins_in_invoke exception.destructors_run_once_on_the_way
+    exception.thrown_while_other_threads_are_outstanding
+    exception.after_a_migration_is_caught_in_the_migrated_frame
+    exception.destructors_that_join_during_unwinding_on_one_worker)
+set(api_mpi_without_api_migration migration.exceptions_thrown_after_it_and_caught_in_a_migrated_frame)
+set(api_mpi_without_api_foreign "")
+set(api_mpi_without_api_run
+    run.exception_becomes_status_1_and_a_line run.output_of_all_workers_is_flushed run.every_worker_has_its_own_id
+    run.on_each_worker_from_several_threads_at_once run.on_tick_is_called_and_sees_shared_memory
+    run.stats_count_what_happened run.flag_beats_variable_beats_struct run.ignored_interrupts_stay_ignored
+    run/bad_options.* run/interrupt.*)
+set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, and each rank has its own
+
+function(godwit_add_api_mpi_test suite ranks mode)
+  list(JOIN api_mpi_without_${suite} ":" without)
+  string(REPLACE "." ";" settings ${mode})
+  list(GET settings 0 hosts)
+  list(GET settings 1 way)
+  godwit_add_mpi_test(NAME mpi.${suite}.${mode} RANKS ${ranks} TIMEOUT 240
+                      COMMAND $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=-${without})
+  if(godwit_mpi_tests)
+    # The seed is part of what the suites keep on the heap before run: it must be as long in all ranks.
+    set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
+                 GODWIT_HOSTS=${hosts} GODWIT_WAY=${way} GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_RUNS=40)
+  endif()
+endfunction()
+
+if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
+  foreach(suite api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress)
+    if(NOT TARGET ${suite})
+      continue()
+    endif()
+    foreach(mode auto.server ranks.server ranks.am)
+      foreach(ranks 2 3)
+        godwit_add_api_mpi_test(${suite} ${ranks} ${mode})
+      endforeach()
+    endforeach()
+    godwit_add_api_mpi_test(${suite} 2 ranks.rma)
+    godwit_add_api_mpi_test(${suite} 2 ranks.assist)
+  endforeach()
+endif()
