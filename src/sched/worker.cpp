@@ -129,6 +129,7 @@ void worker::loop() noexcept {
       }
       become_running();
     }
+    serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
       if (const ref r = pop_ready_of(*seg_, words_, me_)) resume_image(r);

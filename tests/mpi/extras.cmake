@@ -84,3 +84,4 @@ if(godwit_mpi_families)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/far_suite.cmake)

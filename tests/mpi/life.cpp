@@ -306,7 +306,6 @@ int big() {
       });
     auto numbers = gw::spawn(
         [](std::vector<long> given) {
-          fib(7);
           std::transform(given.begin(), given.end(), given.begin(), [](long x) { return 2 * x; });
           return given;
         },

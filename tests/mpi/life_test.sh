@@ -95,7 +95,7 @@ group_ends() {
   as_plain 2 write_to_main; says 'rank [01] \(.*worker [01]: .*local variable'
   as_plain 3 deadlock; says 'deadlock: all 3 workers'
   # Between hosts only the one that found it lists its own.
-  [ "$hosts" = ranks ] || [ "$(grep -c 'waits at life.cpp:[0-9]* ' "$err")" = 2 ] || bad "does not list two waiting threads"
+  [ "$hosts" = ranks ] || [ "$(grep -c 'waits at .*life.cpp:[0-9]* ' "$err")" = 2 ] || bad "does not list two waiting threads"
 }
 group_deaths() {
   local how who
@@ -127,9 +127,14 @@ group_threads() {
     as_plain sorted 3 each; silent
     as_plain 3 shared; silent
     as_plain 3 big; silent
-    as_plain sorted 3 print 400; silent
+    as_plain sorted 3 print 90; silent
     head -3 "$out" | cmp -s - <(head -3 "$work/plain.out") || bad "what main prints before the run does not come first"
     tail -2 "$out" | cmp -s - <(tail -2 "$work/plain.out") || bad "what main prints after the run does not come last"
+    # So much that buffers fill up in the middle of lines, which then mix, on one machine too: nothing lost or twice.
+    plain 3 print 3000
+    under 3 print 3000; ended 0; silent
+    cmp -s <(od -An -v -tu1 -w1 "$out" | sort | uniq -c) <(od -An -v -tu1 -w1 "$work/plain.out" | sort | uniq -c) ||
+      bad "output was lost or doubled: $(wc -c <"$out") bytes, not $(wc -c <"$work/plain.out")"
     as_plain 3 inherit; silent
   done
   settings=(GODWIT_STACK_BYTES=64M GODWIT_FORCE_STEAL=parents)
@@ -183,7 +188,7 @@ group_ranks() {
   what='maps, plain' repeat='$program maps'; plain 1 maps; [ "$(cat "$work/plain.out")" = "MPI before run: no, after: no" ] || bad "a plain start loads MPI"
   under 2 maps; ended 0; prints "MPI before run: no, after: loaded"
   # The others wait in run for one that has left.
-  limit=15
+  limit=8
   for who in 0 1; do
     under 2 leaves_early $who 0; ended any
     under 2 leaves_early $who 4; ended any

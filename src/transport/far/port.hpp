@@ -2,7 +2,8 @@
 //
 // Not thread-safe: one worker, one port. Every function that waits may be called only where a worker may sleep
 // (never from the expose signal). Ordering: requests of one worker to one other worker take effect in the order of
-// the calls; store, cast and small puts come back before they have taken effect, fence waits for them.
+// the calls; store, cast and small puts come back before they have taken effect, fence waits for them. (Way rma: a
+// cast and a later load, store, get or put may change places unless a fence stands between them.)
 // Cost: one round trip of the network for everything that gives a result.
 #pragma once
 

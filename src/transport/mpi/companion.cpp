@@ -2,6 +2,7 @@
 #include "transport/mpi/companion.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <ctime>
 #include <stdexcept>
@@ -25,7 +26,7 @@ constexpr int head_tag = 1;
 // two ranks that draw the same number would mix them up. Never started over: a failed run may leave messages behind.
 constexpr int first_data_tag = 16;
 constexpr std::uint32_t data_tags = 16'000;  // MPI guarantees tags up to 32767
-std::uint32_t next_tag_ = 0;
+std::atomic<std::uint32_t> next_tag_{0};  // tests have companions in threads
 std::uint32_t draw_tag(op what) noexcept {
   return first_data_tag + 2 * (next_tag_++ % data_tags) + (what == op::put ? 0 : 1);
 }
@@ -173,7 +174,7 @@ bool companion::by_rma(worker_no w, entry& e) {
       }
       break;
     }
-    case op::fence: break;  // everything is flushed at once
+    case op::fence: return false;  // all of the above is flushed at once, but casts went by message
     case op::exchange:
       if (!setup_.rma_atomics) return false;
       check(mpi.fetch_op(&win, rma_op::replace, &e.head.a, &e.head.result, target, displacement), "exchange");
