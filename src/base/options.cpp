@@ -3,6 +3,8 @@
 // The home of getenv (here: of environ, because unknown GODWIT_* variables are errors, too).
 #include "base/options.hpp"
 
+#include "base/launcher.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -26,7 +28,7 @@ constexpr std::uint64_t TiB = 1ull << 40;
 constexpr option_info table[] = {
     {.name = "workers", .field = &options::workers, .what = "a number of workers",
      .help = "workers to start",
-     .low = 1, .high = 1'000'000, .zero = "one per usable CPU; under MPI one per rank"},
+     .low = 1, .high = 65'536, .zero = "one per usable CPU; under MPI one per rank"},
     {.name = "substrate", .field = &options::substrate, .what = "a substrate",
      .help = "where workers live: forked processes of this machine, or the ranks that mpirun or srun started",
      .choices = "auto|processes|mpi"},
@@ -375,8 +377,10 @@ void take_options(int& argc, char** argv) {
     std::fputs(help.text.c_str(), stdout);
     std::exit(0);
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    std::exit(2);
+    if (!base::detect_launcher().one_of_several()) {  // else run says it once for all ranks
+      std::fprintf(stderr, "%s\n", error.what());
+      std::exit(2);
+    }
   }
   base::for_each_flag(argc, argv, [](const char* flag) { base::taken_flags().emplace_back(flag); });
   int kept = std::min(argc, 1);

@@ -44,6 +44,11 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "raise "
         "--godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
         me, (w.region_high() - w.region_low()) >> 20, ((w.region_high() - w.region_low()) >> 29) + 1);
+  if (const std::uintptr_t low = w.scheduler_stack_low(); address < low && address >= low - 4096)
+    base::fatal(
+        "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu KiB there; "
+        "spawn a thread from it for deeper work",
+        me, stack::scheduler_stack_bytes >> 10);
   if (write && map_.main_stack.holds(address))
     base::fatal(
         "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its "

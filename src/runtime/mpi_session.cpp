@@ -42,8 +42,6 @@ std::uint64_t machine_hash(const char* host_name) {
 
 }  // namespace
 
-bool is_first_rank() noexcept { return session_ == nullptr || session_->rank() == 0; }
-
 mpi_session& mpi_session::get(const options& opts) {
   if (session_ == nullptr) {
     auto* s = new mpi_session;  // lives until the process ends
@@ -110,11 +108,11 @@ void mpi_session::compare_layouts(const options& opts) {
   main_stack_agrees_ = base::main_stack_agrees(all.data(), world_.size);
 }
 
-void mpi_session::meet() {
+void mpi_session::meet(bool leaving) {
   transport::mpi::operation barrier;
   check(mpi_->barrier_begin(&barrier), "begin a barrier");
   const std::uint64_t start = base::now_ns();
-  bool told = false;
+  bool told = leaving;
   long pause_ns = 10'000;
   for (bool done = false; !done;) {
     check(mpi_->test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
@@ -132,6 +130,17 @@ void mpi_session::meet() {
                    world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
     }
   }
+  const int mine = leaving ? 1 : 0;
+  std::vector<int> all(static_cast<std::size_t>(world_.size));
+  check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+  if (leaving) return;
+  for (int r = 0; r < world_.size; ++r)
+    if (all[static_cast<std::size_t>(r)] != 0) {
+      left_ = true;
+      throw std::runtime_error("godwit: rank " + std::to_string(r) + " (" +
+                               ranks_[static_cast<std::size_t>(r)].host_name +
+                               ") has ended without calling run here: every rank must call run equally often");
+    }
 }
 
 void mpi_session::agree(const std::string& problem) const {
@@ -166,9 +175,14 @@ const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma
   return link_;
 }
 
+// Ranks leave together, so that one which ends early meets those that wait for it in run.
 void mpi_session::at_exit(int, void* self) {
   auto* s = static_cast<mpi_session*>(self);
   if (s->tainted_ || getpid() != s->ranks_[static_cast<std::size_t>(s->world_.rank)].pid) return;
+  try {
+    if (!s->left_) s->meet(true);
+  } catch (const std::runtime_error&) {
+  }
   s->mpi_->finalize();
 }
 

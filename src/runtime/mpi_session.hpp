@@ -40,8 +40,9 @@ class mpi_session {
   const transport::mpi::link_quality& link(int partner, bool with_rma);
   bool announced = false;  ///< the line about the connection has been printed
 
-  /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective.
-  void meet();
+  /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective. Throws if
+  /// some of them came here because their program ends (@p leaving).
+  void meet(bool leaving = false);
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.
   void agree(const std::string& problem) const;
   /// Collective: rank @p root 's text.
@@ -62,6 +63,7 @@ class mpi_session {
   std::uint32_t epoch_ = 0;
   bool main_stack_agrees_ = false;
   bool tainted_ = false;
+  bool left_ = false;  ///< some ranks have ended: no more meetings
   bool link_measured_ = false;
   bool link_with_rma_ = false;
   transport::mpi::link_quality link_;

@@ -129,8 +129,15 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     ~leave() { busy.store(false); }
   } leave_at_end;
   try {
-    const options opts = base::parse_options(argc, argv, defaults);
-    return wants_mpi(opts) ? runtime::run_mpi(opts, root) : run_processes(opts, root);
+    options opts;
+    std::string problem;
+    try {
+      opts = base::parse_options(argc, argv, defaults);
+    } catch (const std::invalid_argument& e) {
+      if (!base::detect_launcher().one_of_several()) throw;
+      problem = e.what();  // all ranks end for it, and one says it
+    }
+    return wants_mpi(opts) ? runtime::run_mpi(opts, problem, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {
     std::fputs(help.text.c_str(), stdout);
     std::exit(0);
@@ -146,11 +153,11 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
 
 int report(const run_result& result) {
   if (result.status != 0) {
-    if (runtime::is_first_rank()) std::fprintf(stderr, "%s\n", result.message.c_str());
+    if (is_first_process()) std::fprintf(stderr, "%s\n", result.message.c_str());
     return result.status;
   }
   if (!result.threw) return 0;
-  if (!runtime::is_first_rank()) return 1;
+  if (!is_first_process()) return 1;
   try {
     reader r(result.bytes.data(), result.bytes.size());
     throw_encoded(r);

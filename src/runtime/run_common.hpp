@@ -28,8 +28,7 @@ std::string interrupted(int signal);
 void keep_stats(std::vector<worker_stats> all, bool print);
 
 /// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.
-detail::run_result run_mpi(const options& opts, detail::root_task& root);
-/// Whether this rank prints what every rank knows: outside a job of several ranks always.
-bool is_first_rank() noexcept;
+/// @p problem: why the options of this rank are bad, else empty.
+detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root);
 
 }  // namespace godwit::runtime

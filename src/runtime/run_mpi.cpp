@@ -516,9 +516,14 @@ class rank_run {
 
 }  // namespace
 
-detail::run_result run_mpi(const options& opts, detail::root_task& root) {
+detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root) {
   mpi_session& session = mpi_session::get(opts);
   session.meet();
+  try {
+    session.agree(problem);
+  } catch (const std::runtime_error& e) {
+    throw std::invalid_argument(e.what());
+  }
   const options agreed = base::read_options(session.share_text(base::write_options(opts), 0));
   return rank_run(session, agreed, root)();
 }

@@ -106,6 +106,10 @@ class worker {
   transport::shm::segment& memory() noexcept { return *seg_; }
   std::uintptr_t region_low() const noexcept { return region_low_; }
   std::uintptr_t region_high() const noexcept { return region_high_; }
+  /// Lowest address of the scheduler stack; a guard page lies below.
+  std::uintptr_t scheduler_stack_low() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(scheduler_stack_low_);
+  }
   void finish_stats() noexcept;
   void check_invariants() noexcept;
 
