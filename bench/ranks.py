@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""UTS under MPI beside the same program without: writes docs/results/ranks.md and .json.
+
+    bench/ranks.py              T1 on one node (forked workers, 2 ranks of each MPI), T1L on two hosts (namespaces)
+    bench/ranks.py --quick      fewer rounds, T1 only
+
+Every round runs each variant once, one after the other; ratios are taken inside a round, then medians. Speed-ups are
+over the serial search of the same job (only the first rank runs it).
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+
+def launcher(mpi):
+    return shutil.which(f"mpirun.{mpi}") or shutil.which("mpirun")
+
+
+def measure(command, program, tree, reps):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "r.json")
+        env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        done = subprocess.run([*command, program, "--tree", tree, "--workers", "2", "--reps", str(reps), "--peers", "none",
+                               "--json", out], env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            print(" ".join(command), done.stderr[-400:], file=sys.stderr)
+            return None
+        r = json.load(open(out, encoding="utf-8"))
+        v = {x["name"]: x for x in r["measurements"][0]["variants"]}
+        greeting = next((l for l in done.stderr.splitlines() if " hosts, " in l), "")
+        return {"serial": v["serial"]["median_s"], "ours": v["godwit"]["median_s"], "speed_up": v["godwit"]["speed_up"],
+                "min_ratio": v["serial"]["min_s"] / v["godwit"]["min_s"], "steals": v["godwit"]["counts"]["steals"],
+                "foreign": r["foreign_cpus"], "greeting": greeting, "machine": r["machine"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--no-write", action="store_true")
+    parser.add_argument("--only", default="node,hosts")
+    o = parser.parse_args()
+    rounds = 3 if o.quick else o.rounds
+    program = os.path.join(o.build, "bench", "uts")
+    mpis = [m for m in ("openmpi", "mpich") if shutil.which(f"mpirun.{m}")]
+    node = {"processes": []} | {m: [launcher(m), "-n", "2"] for m in mpis}
+    hosts = {f"{m}, 2 hosts": [os.path.join(ROOT, "scripts", "hosts"), "--hosts", "2", "--mpi", m, "--timeout", "280", "--"] for m in mpis}
+    plans = []
+    if "node" in o.only:
+        plans.append(("T1, one node", "T1", node, rounds, 3))
+    if "hosts" in o.only and not o.quick:
+        plans.append(("T1L, two hosts", "T1L", {"processes": []} | hosts, max(5, rounds - 2), 1))
+    lines = ["# Ranks", "", "Written by `bench/ranks.py`.", ""]
+    data, machine = {}, None
+    start = time.time()
+    for title, tree, variants, n, reps in plans:
+        got = {name: [] for name in variants}
+        for i in range(n):
+            for name, command in variants.items():
+                print(f"[{time.time() - start:.0f} s] {title}, round {i + 1} of {n}: {name}", file=sys.stderr)
+                r = measure(command, program, tree, reps)
+                if r:
+                    got[name].append(r)
+                    machine = machine or r["machine"]
+        data[title] = got
+        base = [r["ours"] for r in got["processes"]]
+        lines += [f"## UTS {title}", "", "| | time s | x serial | time / time with forked workers | steals | other programs, CPUs |", "|---|---|---|---|---|---|"]
+        for name, rs in got.items():
+            if not rs:
+                lines.append(f"| {name} | failed | | | | |")
+                continue
+            med = lambda key: statistics.median(r[key] for r in rs)
+            ratio = statistics.median(r["ours"] / b for r, b in zip(rs, base))
+            lines.append(f"| {name} | {med('ours'):.4f} | {med('speed_up'):.3f} | {ratio:.3f} | {med('steals'):.0f} | {med('foreign'):.2f} |")
+        lines += ["", f"{n} rounds of {reps} repetitions; medians."]
+        for name, rs in got.items():
+            if rs and rs[0]["greeting"]:
+                lines.append(f"- {name}: `{rs[0]['greeting']}`")
+        lines.append("")
+    if machine:
+        lines[3:3] = [f"- CPU: {machine['cpu']}, {machine['usable_cpus']} usable; {machine['kernel']}; {machine['compiler']}; {machine['date']}", ""]
+    text = "\n".join(lines)
+    print(text)
+    if not o.no_write:
+        base = os.path.join(ROOT, "docs", "results", "ranks")
+        with open(base + ".md", "w", encoding="utf-8") as f:
+            f.write(text)
+        with open(base + ".json", "w", encoding="utf-8") as f:
+            json.dump(data, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
