@@ -119,13 +119,14 @@ def main():
                   f"- {reps} rounds; other programs used up to "
                   f"{max([r['foreign_cpus'] for r in steals + runs] or [0]):.1f} CPUs meanwhile", ""]
     lines += ["## Steals between two hosts, us (U13)", "",
-              "total: request to stack there. carry: of that between the two companions; serve: execution at the victim's host. Word by word: the "
-              "papers' steps. / trips: total over the round trip of an 8-byte message of the same MPI in the same job.", "",
-              "| MPI | way | stolen B | steals | total | / trips | carry | serve | check | lock | entry | stack | unlock |", "|---" * 13 + "|"]
+              "median, p90: all steals, request to stack there; / trip: median over the round trip of an 8-byte message of the same MPI in the same job "
+              "(both sides waiting for it). mean and its parts: carry, between the two companions; serve, of that the execution at the victim's host; or "
+              "word by word the papers' steps.", "",
+              "| MPI | way | stolen B | steals | median | / trip | p90 | mean | carry | serve | check | lock | entry | stack | unlock |", "|---" * 15 + "|"]
     for r in steals:
         words = r["check_us"] + r["lock_us"] > 0
-        trips = f"{r['total_us'] / r['round_trip_us']:.1f}" if r["round_trip_us"] else ""
-        lines.append(f"| {r['mpi']} | {r['way']} | {r['stolen_bytes']:.0f} | {r['steals']} | {r['total_us']:.0f} | {trips} | "
+        trips = f"{r['median_us'] / r['round_trip_us']:.1f}" if r["round_trip_us"] else ""
+        lines.append(f"| {r['mpi']} | {r['way']} | {r['stolen_bytes']:.0f} | {r['steals']} | {r['median_us']:.0f} | {trips} | {r['p90_us']:.0f} | {r['mean_us']:.0f} | "
                      + (f" | | {r['check_us']:.0f} | {r['lock_us']:.0f} | {r['entry_us']:.0f} | {r['stack_us']:.0f} | {r['unlock_us']:.0f} |" if words
                         else f"{r['carry_us']:.0f} | {r['serve_us']:.1f} | | | | | |"))
     lines += ["", PAPERS, "", "## Problems (U10, U15)", "",

@@ -38,6 +38,8 @@ struct worker_stats {
   std::uint64_t far_failed = 0;        ///< attempts at other hosts that gave nothing
   std::uint64_t far_looks = 0;         ///< looks at other hosts while idle
   std::uint64_t far_steal_ns = 0;      ///< time of the successful ones, request to answer
+  /// Successful ones by their time: [i] took from 2^(i/4) to 2^((i+1)/4) us, the last one more.
+  std::uint32_t far_steal_times[64] = {};
   // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the victim's host;
   // steals word by word: the steps of the papers (Uni-address threads, table 3).
   std::uint64_t far_carry_ns = 0;

@@ -108,7 +108,7 @@ void mpi_session::compare_layouts(const options& opts) {
   main_stack_agrees_ = base::main_stack_agrees(all.data(), world_.size);
 }
 
-void mpi_session::meet(bool leaving) {
+void mpi_session::meet(bool leaving, std::uintptr_t root) {
   transport::mpi::operation barrier;
   check(mpi_->barrier_begin(&barrier), "begin a barrier");
   const std::uint64_t start = base::now_ns();
@@ -130,17 +130,26 @@ void mpi_session::meet(bool leaving) {
                    world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
     }
   }
-  const int mine = leaving ? 1 : 0;
-  std::vector<int> all(static_cast<std::size_t>(world_.size));
+  struct intent {
+    std::uint64_t leaving, root;
+  };
+  const intent mine{leaving ? 1u : 0u, root};
+  std::vector<intent> all(ranks_.size());
   check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
   if (leaving) return;
   for (int r = 0; r < world_.size; ++r)
-    if (all[static_cast<std::size_t>(r)] != 0) {
+    if (all[static_cast<std::size_t>(r)].leaving != 0) {
       left_ = true;
       throw std::runtime_error("godwit: rank " + std::to_string(r) + " (" +
                                ranks_[static_cast<std::size_t>(r)].host_name +
                                ") has ended without calling run here: every rank must call run equally often");
     }
+  for (int r = 1; r < world_.size; ++r)
+    if (all[static_cast<std::size_t>(r)].root != all[0].root)
+      throw std::runtime_error("godwit: rank " + std::to_string(r) + " (" +
+                               ranks_[static_cast<std::size_t>(r)].host_name +
+                               ") calls run with another root thread than rank 0: every rank must make the same calls "
+                               "of run in the same order");
 }
 
 void mpi_session::agree(const std::string& problem) const {

@@ -41,8 +41,8 @@ class mpi_session {
   bool announced = false;  ///< the line about the connection has been printed
 
   /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective. Throws if
-  /// some of them came here because their program ends (@p leaving).
-  void meet(bool leaving = false);
+  /// some of them came here because their program ends (@p leaving), or with another @p root.
+  void meet(bool leaving, std::uintptr_t root = 0);
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.
   void agree(const std::string& problem) const;
   /// Collective: rank @p root 's text.

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
@@ -38,13 +39,42 @@ using transport::mpi::companion;
 using transport::mpi::way;
 using transport::shm::near_range;
 
-constexpr std::uint32_t shortest_sleep_us = 20;
+// What companions do between messages was chosen by bench/ways.py where a companion and a computing worker share a CPU: spinning
+// there uses up the right to be let in again, so the next message waits for milliseconds; short sleeps keep it.
+constexpr std::uint32_t shortest_sleep_us = 5;  // in practice 30
 constexpr std::uint32_t longest_sleep_us = 1000;           // between hosts: what a first request may wait
 constexpr std::uint32_t longest_sleep_on_one_host_us = 20'000;  // there only failures of others come by message
 constexpr std::uint64_t look_every_ns = 500'000;           // at children and signals, while messages keep coming
-constexpr std::uint64_t spin_after_message_ns = 30'000;
-constexpr std::uint64_t spin_while_waiting_ns = 300'000;
+constexpr std::uint64_t spin_after_request_ns = 5'000;
+constexpr std::uint64_t eager_ns = 500'000;  // after an answer that brings another request: only short sleeps
+constexpr std::uint64_t spin_while_waiting_ns = 40'000;
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
+
+/// Ask the kernel for short turns on the CPU: then it lets us in when we wake beside a computing worker, instead of
+/// at the end of that worker's turn, milliseconds later. Linux 6.12 and newer; older ones prefer sleepers anyway.
+class short_turns {
+ public:
+  short_turns() noexcept { set(100'000); }
+  ~short_turns() { set(0); }
+  short_turns(const short_turns&) = delete;
+  short_turns& operator=(const short_turns&) = delete;
+
+ private:
+  struct attributes {  // struct sched_attr, first version
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  };
+  static void set(std::uint64_t slice_ns) noexcept {
+    attributes a{};
+    if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0u) != 0 || a.policy != 0) return;  // SCHED_OTHER only
+    a.size = sizeof a;
+    a.runtime = slice_ns;
+    syscall(SYS_sched_setattr, 0, &a, 0u);
+  }
+};
 
 /// Which worker belongs to which rank and host. The same in all ranks.
 struct placement {
@@ -356,11 +386,13 @@ class rank_run {
   /// Until all own workers have ended, or somebody failed.
   void supervise(family& workers, interrupt_guard& stop) {
     prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
+    const short_turns turns;
     const bool alone = place_.hosts.size() < 2;
     const std::uint32_t longest = alone ? longest_sleep_on_one_host_us : longest_sleep_us;
     std::uint32_t pause = shortest_sleep_us;
     std::uint64_t looked = 0;
-    std::uint64_t last_event = 0;
+    std::uint64_t spin_until = 0;
+    std::uint64_t eager_until = 0;
     std::uint64_t next_tick = base::now_ns();
     while (workers.alive() != 0 && result_.status == 0) {
       const bool any = companion_->turn();
@@ -377,20 +409,25 @@ class rank_run {
       }
       if (any) {
         pause = shortest_sleep_us;
-        last_event = now;
+        switch (companion_->take_mood()) {
+          case companion::mood::quiet: break;
+          case companion::mood::expects: eager_until = now + eager_ns; [[fallthrough]];
+          case companion::mood::served: spin_until = std::max(spin_until, now + spin_after_request_ns);
+        }
+        if (companion_->waiting()) spin_until = std::max(spin_until, now + spin_while_waiting_ns);
         continue;
       }
       // Messages come in bursts. Not sched_yield: a computing neighbour would keep the CPU for milliseconds, whereas
       // who sleeps is let in at once when it wakes.
       const bool expecting = companion_->waiting() || companion_->sending();
-      if (now - last_event < (expecting ? spin_while_waiting_ns : spin_after_message_ns)) {
+      if (now < spin_until) {
         base::spin_pause();
       } else {
         if (alone)
           workers.sleep(stop.fd(), static_cast<int>((pause + 999) / 1000));
         else
           companion_->sleep(pause);
-        pause = std::min(pause * 2, expecting ? shortest_sleep_us : longest);
+        pause = std::min(pause * 2, expecting || now < eager_until ? shortest_sleep_us : longest);
       }
     }
     workers.kill_all();
@@ -518,7 +555,7 @@ class rank_run {
 
 detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root) {
   mpi_session& session = mpi_session::get(opts);
-  session.meet();
+  session.meet(false, *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
   try {
     session.agree(problem);
   } catch (const std::runtime_error& e) {

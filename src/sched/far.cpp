@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
@@ -24,6 +25,16 @@ constexpr std::uint64_t longest_pause_ns = 2'000'000;
 std::uint64_t pause_after(std::uint32_t failures) noexcept {
   if (failures % 2 == 1) return first_pause_ns;
   return std::min(first_pause_ns << std::min(failures / 2, 10u), longest_pause_ns);
+}
+/// Quarters of octaves of microseconds, without floating point.
+void count_far_steal(worker_stats& stats, std::uint64_t ns) noexcept {
+  ++stats.far_steals;
+  stats.far_steal_ns += ns;
+  std::uint32_t bucket = 0;
+  std::uint64_t limit = 1000;  // the upper end of the bucket before
+  for (; bucket + 1 < std::size(stats.far_steal_times) && ns >= limit + limit * 189 / 1000; ++bucket)
+    limit += limit * 189 / 1000;
+  ++stats.far_steal_times[bucket];
 }
 constexpr std::uint64_t urgent_after_ns = 200'000;
 }  // namespace
@@ -146,8 +157,7 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
     return;
   }
   ++stats.steals;
-  ++stats.far_steals;
-  stats.far_steal_ns += base::now_ns() - before;
+  count_far_steal(stats, base::now_ns() - before);
   stats.far_check_ns += step[watched::check];
   stats.far_lock_ns += step[watched::lock];
   stats.far_entry_ns += step[watched::entry];
@@ -180,8 +190,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   context::sanitizer_forget(got.low, got.top);
   if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
     std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
-  words_->stats.far_steals += 1;
-  words_->stats.far_steal_ns += base::now_ns() - before;
+  count_far_steal(words_->stats, base::now_ns() - before);
   words_->stats.far_carry_ns += e.head.more[2];
   words_->stats.far_serve_ns += e.head.more[3];
   words_->stats.stolen_bytes += bytes;

@@ -139,7 +139,7 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
   const std::uint32_t count = all ? near.count : 1;
   const std::uint32_t base = all ? near.first : index(target);
   const auto number = static_cast<call_no>(e.head.a);
-  e.head.result = e.head.info = e.head.bytes = e.head.local = 0;
+  e.head.result = e.head.info = e.head.bytes = e.head.local = e.head.more[1] = 0;
   switch (number) {
     case call_no::steal:
     case call_no::look: {
@@ -149,6 +149,7 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
         if (number == call_no::look) {
           if (has_work(site, v)) {
             e.head.result = 1;
+            e.head.more[1] = 1;  // it will come back and take it
             return nullptr;
           }
           continue;

@@ -85,3 +85,5 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/far_suite.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/life.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/api_under_mpi.cmake)

@@ -20,7 +20,7 @@ namespace godwit::transport::far {
 
 namespace {
 // Some microseconds: the companion may need this very CPU.
-constexpr int spins_before_sleep = 100;
+constexpr int spins_before_sleep = 50;
 }  // namespace
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept {

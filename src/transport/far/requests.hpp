@@ -39,13 +39,13 @@ struct header {
   std::uint64_t result = 0;  ///< of the words
   std::uint64_t local = 0;   ///< common address in the asker's own segment to read from or write to; 0: inline
   std::uint64_t info = 0;    ///< answer of a call: bytes in front of those, which stay inline
-  /// call: [0] a second argument; of the answer [2] ns between request and answer at the companion, [3] of those
+  /// call: [0] a second argument; of the answer [1] non-zero if another request will follow soon, [2] ns between request and answer at the companion, [3] of those
   /// the ns of the execution
   std::uint64_t more[4] = {};
 };
 static_assert(sizeof(header) == 96);
 
-inline constexpr std::size_t inline_bytes = 1944;
+inline constexpr std::size_t inline_bytes = 3992;  // most stolen stacks fit
 
 enum class state : std::uint32_t {
   free,    ///< W companion (ring), worker (inbox)
@@ -61,7 +61,7 @@ struct alignas(64) entry {
   header head;
   std::byte data[inline_bytes];
 };
-static_assert(sizeof(entry) == 2048);
+static_assert(sizeof(entry) == 4096);
 
 constexpr bool has_answer(op o, std::uint64_t bytes) noexcept {
   return !(o == op::store || o == op::cast || (o == op::put && bytes <= inline_bytes));

@@ -123,7 +123,7 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
     return;
   }
   const int to = setup_.answers_for[index(e.head.target)];
-  auto m = std::make_unique<message>();
+  auto m = std::make_unique_for_overwrite<message>();
   m->what = kind::request;
   m->epoch = setup_.epoch;
   m->asker = index(w);
@@ -276,7 +276,7 @@ bool companion::finish_receives() {
     const transfer& in = *whole;
     const auto what = in.about.head.what;
     if (what == op::put) {  // the bytes of another's put have arrived here
-      auto m = std::make_unique<message>();
+      auto m = std::make_unique_for_overwrite<message>();
       std::memcpy(static_cast<void*>(m.get()), &in.about, message_head);
       m->what = kind::reply;
       m->inline_bytes = 0;
@@ -325,6 +325,7 @@ bool companion::is_large_put(const message& m) noexcept {
 }
 
 void companion::handle_request(const message& m, int from) {
+  if (mood_ == mood::quiet) mood_ = mood::served;
   if (setup_.how == way::am) {
     const worker_no target = m.head.target;
     inbox& box = inboxes_[index(target) - setup_.served.first];
@@ -351,6 +352,7 @@ void companion::execute_here(const message& m, int from) {
     const std::uint64_t before = base::now_ns();
     big = setup_.services->carry_out(e, room);
     e.head.more[3] = base::now_ns() - before;
+    if (e.head.more[1] != 0) mood_ = mood::expects;
   } else
     far::execute_on(*setup_.memory, e.head, e.data);
   answer(m, from, e, big, std::move(room), false);
@@ -368,7 +370,7 @@ void companion::answer(const message& m, int from, entry& e, std::byte* big, std
     send_bytes(from, tag, source, m.head.bytes, {});
     return;
   }
-  auto reply = std::make_unique<message>();
+  auto reply = std::make_unique_for_overwrite<message>();
   std::memcpy(static_cast<void*>(reply.get()), &m, message_head);
   reply->what = kind::reply;
   reply->head = e.head;
@@ -417,7 +419,7 @@ void companion::tell_failure(const failure& why) {
   if (told_.status == 0) told_ = why;
   for (int r = 0; r < setup_.size; ++r) {
     if (r == setup_.rank) continue;
-    auto m = std::make_unique<message>();
+    auto m = std::make_unique_for_overwrite<message>();
     m->what = kind::failed;
     m->epoch = setup_.epoch;
     m->asker = m->slot = m->data_tag = 0;

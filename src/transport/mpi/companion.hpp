@@ -16,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace godwit::transport::mpi {
@@ -80,6 +81,14 @@ class companion {
   void tell_failure(const failure& why);
   /// What another rank told; status 0: nothing.
   const failure& told() const noexcept { return told_; }
+
+  /// What happened since the last question that says how soon something will come again.
+  enum class mood {
+    quiet,    ///< nothing; or our worker got its answer and needs the CPU more than we
+    served,   ///< a request of another host was carried out: another may follow
+    expects,  ///< one that will be followed by another
+  };
+  mood take_mood() noexcept { return std::exchange(mood_, mood::quiet); }
 
   std::uint64_t handled() const noexcept { return handled_; }
 
@@ -167,6 +176,7 @@ class companion {
   std::vector<inbox> inboxes_;            ///< am, by worker of this rank
   std::uint32_t unanswered_ = 0;
   std::uint64_t handled_ = 0;
+  mood mood_ = mood::quiet;
   failure told_;
 };
 
