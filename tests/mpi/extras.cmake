@@ -5,6 +5,7 @@
 # adds a test NAME.FAMILY.n for every family that has a launcher here. {family} in
 # an argument stands for the family. The names of the tests it added are left in godwit_mpi_tests.
 include_guard()
+option(GODWIT_ALL_MPI_TESTS "Run every suite in every way and number of ranks (about half an hour)" OFF)
 get_property(godwit_mpi_families GLOBAL PROPERTY GODWIT_MPI_FAMILIES)
 set(godwit_mpi_tests_dir ${CMAKE_CURRENT_LIST_DIR})
 if(GODWIT_SANITIZE MATCHES "thread")

@@ -2,6 +2,10 @@
 # on one node (each rank a host; with more than two ranks once more with two ranks per host), and
 # mpi.hosts.far.WAY.FAMILY between network namespaces (scripts/hosts; skipped where those cannot be made). Included by
 # extras.cmake, which defines godwit_add_mpi_test.
+set(far_suite_ranks 3)
+if(GODWIT_ALL_MPI_TESTS)
+  set(far_suite_ranks 2 3 4)
+endif()
 set(far_suite_hosts ${PROJECT_SOURCE_DIR}/scripts/hosts)
 
 if(NOT GODWIT_SANITIZE MATCHES "thread")
@@ -18,7 +22,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
   endforeach()
 
   foreach(way rma rma_atomics server assist am)
-    foreach(ranks 2 3 4)
+    foreach(ranks ${far_suite_ranks})
       godwit_add_mpi_test(NAME mpi.far.${way} RANKS ${ranks} COMMAND $<TARGET_FILE:mpi_far_suite> ${way})
     endforeach()
     foreach(family IN LISTS godwit_mpi_families)
