@@ -191,9 +191,10 @@ class rank_run {
     interrupt_guard stop;
     {
       family workers;
-      fork_workers(workers);
       companion_setup(workers);
+      fork_workers(workers);
       try {
+        if (!problem_at_start_.empty()) fail(base::status_failed, problem_at_start_);
         supervise(workers, stop);
         end_together(stop);
       } catch (const std::runtime_error& e) {  // MPI itself failed: the others cannot be told
@@ -322,20 +323,26 @@ class rank_run {
                  opts_.way == "auto" ? "" : " (as asked)");
   }
 
+  /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by then, and
+  /// no rank has anything left to do that takes its worker's CPU.
   void fork_workers(family& workers) {
     flush_output();
     std::string problem;
-    // Worker 0, which starts the root thread, comes last: the others are looking for work by then.
-    for (std::uint32_t i = mine().count; i-- > 0;) {
-      const worker_no w{mine().first + i};
-      what_.job.bell_of = worker_no{way_ == way::server ? what_.memory.near().first : mine().first};
-      if (!fork_worker(what_, w, workers, result_)) {
-        problem = result_.message;
-        break;
-      }
-    }
-    if (!problem.empty()) workers.kill_all();
+    if (session_.rank() != 0) problem = fork_own(workers);
     session_.agree(problem);
+    if (session_.rank() == 0) problem = fork_own(workers);
+    if (!problem.empty()) {
+      workers.kill_all();
+      problem_at_start_ = problem;
+    }
+  }
+  std::string fork_own(family& workers) {
+    for (std::uint32_t i = mine().count; i-- > 0;) {
+      what_.job.bell_of = worker_no{way_ == way::server ? what_.memory.near().first : mine().first};
+      if (!fork_worker(what_, worker_no{mine().first + i}, workers, result_))
+        return std::exchange(result_, {}).message;
+    }
+    return {};
   }
 
   void companion_setup(const family& workers) {
@@ -546,6 +553,7 @@ class rank_run {
   transport::mpi::window window_{};
   bool window_made_ = false;
   bool primary_ = false;
+  std::string problem_at_start_;
   std::optional<services> services_;
   std::optional<companion> companion_;
   detail::run_result result_;
