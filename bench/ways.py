@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 WAYS = ["server", "assist", "rma", "am"]
 PROBLEMS = {  # name -> (program, full, quick)
-    "BTC": ("btc", ["--depth", "22", "--iter", "1"], ["--depth", "20", "--iter", "1"]),
+    "BTC": ("btc", ["--depth", "26", "--iter", "1"], ["--depth", "20", "--iter", "1"]),
     "UTS": ("uts", ["--tree", "T1"], ["--tree", "T1"]),
     "NQueens": ("nqueens", ["-n", "12"], ["-n", "10"]),
 }
