@@ -132,7 +132,7 @@ inline pop_public() {
      t = word[TOP];
      if
      :: t <= b ->
-        atomic { ns = t + (b - t) / 2; sb0 ! SPLIT, ns };
+        atomic { ns = t + (b - t + 1) / 2; sb0 ! SPLIT, ns };
 #ifndef NO_FENCE_OWNER
         EMPTY(sb0);                        /* D3 fence: split, then top */
 #endif

@@ -97,7 +97,7 @@ class deque_owner {
     }
     spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
     if (t <= b) {
-      spawn_slot* middle = t + (b - t) / 2;  // leave the older half to thieves
+      spawn_slot* middle = t + (b - t + 1) / 2;  // leave the older half to thieves, and one at least
       words_->split.store(as_word(middle), std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_seq_cst);  // D3
       delay_();

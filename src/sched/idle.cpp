@@ -138,8 +138,10 @@ void worker::wait_for_work() noexcept {
   if (!sees_work()) {
     ++words_->stats.sleeps;
     std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
-    if (shape_.host_count > 1 && next_far_ns_ > now)  // in time for the next look at another host
-      ns = std::min(ns, next_far_ns_ - now);
+    if (shape_.host_count > 1) {  // in time for the next look at another host; the last one took a while itself
+      const std::uint64_t asleep = base::now_ns();
+      ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
+    }
     const timespec period{0, static_cast<long>(ns)};
     futex(&node_->wake, FUTEX_WAIT, seen, &period);
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
