@@ -28,7 +28,7 @@ constexpr std::uint64_t TiB = 1ull << 40;
 constexpr option_info table[] = {
     {.name = "workers", .field = &options::workers, .what = "a number of workers",
      .help = "workers to start",
-     .low = 1, .high = 65'536, .zero = "one per usable CPU; under MPI one per rank"},
+     .low = 1, .high = 4096, .zero = "one per usable CPU; under MPI one per rank"},
     {.name = "substrate", .field = &options::substrate, .what = "a substrate",
      .help = "where workers live: forked processes of this machine, or the ranks that mpirun or srun started",
      .choices = "auto|processes|mpi"},
