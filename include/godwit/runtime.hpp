@@ -40,7 +40,8 @@ struct worker_stats {
   std::uint64_t far_steal_ns = 0;      ///< time of the successful ones, request to answer
   /// Successful ones by their time: [i] took from 2^(i/4) to 2^((i+1)/4) us, the last one more.
   std::uint32_t far_steal_times[64] = {};
-  // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the victim's host;
+  // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the
+  // victim's host;
   // steals word by word: the steps of the papers (Uni-address threads, table 3).
   std::uint64_t far_carry_ns = 0;
   std::uint64_t far_serve_ns = 0;
@@ -64,7 +65,8 @@ inline std::uint32_t worker_id() noexcept { return godwit_hot_.worker; }
 /// Number of workers of this run; 0 outside run. Local, one load.
 inline std::uint32_t worker_count() noexcept { return godwit_hot_.workers; }
 
-/// True in the one process whose main counts: always on one machine; under MPI, where every rank executes main, in
+/// True in the one process whose main counts: always on one machine; under MPI, where every rank executes
+/// main, in
 /// the first rank. For what main should do once, such as writing a file after run. Local, no communication.
 bool is_first_process() noexcept;
 

@@ -75,10 +75,10 @@ void mpi_session::start(const options& opts) {
   mpi_ = mpi;
   check(mpi->init(&world_), "start");
   if (l.what != kind::none && l.size > 1 && world_.size == 1)
-    throw std::runtime_error(
-        "godwit: the launcher (" + std::string(l.evidence) + ") started " + std::to_string(l.size) +
-        " ranks, but " + world_.library + " knows of one only: launcher and MPI library do not belong together. Start "
-        "with that library's own mpirun, or choose another component with GODWIT_MPI");
+    throw std::runtime_error("godwit: the launcher (" + std::string(l.evidence) + ") started " +
+                             std::to_string(l.size) + " ranks, but " + world_.library +
+                             " knows of one only: launcher and MPI library do not belong together. Start "
+                             "with that library's own mpirun, or choose another component with GODWIT_MPI");
   // "Open MPI v4.1.4, package: ..., ident: ...": the first part says it.
   if (char* comma = std::strchr(world_.library, ','); comma != nullptr) *comma = '\0';
   session_ = this;
@@ -130,7 +130,8 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
     if (!told && waited > 20'000'000'000) {
       told = true;
       std::fprintf(stderr,
-                   "godwit: rank %d (%s) has waited in run for 20 s: every rank must call run equally often; some rank "
+                   "godwit: rank %d (%s) has waited in run for 20 s: every rank must call run equally often; "
+                   "some rank "
                    "is late or does not come\n",
                    world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
     }
@@ -145,16 +146,16 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
   for (int r = 0; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].leaving != 0) {
       left_ = true;
-      throw std::runtime_error("godwit: rank " + std::to_string(r) + " (" +
-                               ranks_[static_cast<std::size_t>(r)].host_name +
-                               ") has ended without calling run here: every rank must call run equally often");
+      throw std::runtime_error(
+          "godwit: rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name +
+          ") has ended without calling run here: every rank must call run equally often");
     }
   for (int r = 1; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].root != all[0].root)
-      throw std::runtime_error("godwit: rank " + std::to_string(r) + " (" +
-                               ranks_[static_cast<std::size_t>(r)].host_name +
-                               ") calls run with another root thread than rank 0: every rank must make the same calls "
-                               "of run in the same order");
+      throw std::runtime_error(
+          "godwit: rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name +
+          ") calls run with another root thread than rank 0: every rank must make the same calls "
+          "of run in the same order");
 }
 
 void mpi_session::agree(const std::string& problem) const {
@@ -164,9 +165,11 @@ void mpi_session::agree(const std::string& problem) const {
   for (int r = 0; r < world_.size; ++r) {
     if (all[static_cast<std::size_t>(r)] == 0) continue;
     const std::string text = share_text(problem, r);
-    const std::string who = "rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name + "): ";
+    const std::string who =
+        "rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name + "): ";
     constexpr std::string_view prefix = "godwit: ";
-    throw std::runtime_error("godwit: " + who + (text.starts_with(prefix) ? text.substr(prefix.size()) : text));
+    throw std::runtime_error("godwit: " + who +
+                             (text.starts_with(prefix) ? text.substr(prefix.size()) : text));
   }
 }
 

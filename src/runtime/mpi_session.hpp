@@ -1,6 +1,8 @@
-// The ranks of this job: MPI started once per process, who is on which host, whether all of them fit together.
+// The ranks of this job: MPI started once per process, who is on which host, whether all of them fit
+// together.
 //
-// A session begins with the first run on the substrate mpi and lasts until the process exits. See run_mpi.cpp.
+// A session begins with the first run on the substrate mpi and lasts until the process exits. See
+// run_mpi.cpp.
 #pragma once
 
 #include "transport/mpi/port.hpp"
@@ -25,7 +27,8 @@ struct rank_info {
 
 class mpi_session {
  public:
-  /// The session of this process; made at the first call, which is collective. Throws std::runtime_error: no component,
+  /// The session of this process; made at the first call, which is collective. Throws std::runtime_error: no
+  /// component,
   /// MPI does not start, ranks that do not fit together.
   static mpi_session& get(const options& opts);
 
@@ -40,7 +43,8 @@ class mpi_session {
   const transport::mpi::link_quality& link(int partner, bool with_rma);
   bool announced = false;  ///< the line about the connection has been printed
 
-  /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective. Throws if
+  /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective.
+  /// Throws if
   /// some of them came here because their program ends (@p leaving), or with another @p root.
   void meet(bool leaving, std::uintptr_t root = 0);
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.

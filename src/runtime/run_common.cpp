@@ -46,7 +46,9 @@ void on_tick(std::chrono::milliseconds interval, std::function<void()> f) {
   tick_every_ = std::max(interval, std::chrono::milliseconds(1));
 }
 
-bool is_first_process() noexcept { return !base::detect_launcher().one_of_several() || base::detect_launcher().rank == 0; }
+bool is_first_process() noexcept {
+  return !base::detect_launcher().one_of_several() || base::detect_launcher().rank == 0;
+}
 
 namespace runtime {
 
@@ -83,7 +85,8 @@ bool fork_worker(launch& what, transport::worker_no w, family& workers, detail::
   if (pid < 0) {
     result.status = base::status_failed;
     result.message = "godwit: cannot fork worker " + std::to_string(transport::index(w)) + ": " +
-                     std::strerror(errno) + ": raise the limit on processes (ulimit -u) or lower --godwit-workers";
+                     std::strerror(errno) +
+                     ": raise the limit on processes (ulimit -u) or lower --godwit-workers";
     return false;
   }
   workers.add(transport::index(w), pid);

@@ -15,13 +15,15 @@ namespace godwit::runtime {
 /// Fill in what does not depend on the substrate.
 void begin_launch(launch& what, const options& opts, detail::root_task& root);
 transport::shm::layout plan_segment(const options& opts) noexcept;
-/// Make the words of a worker valid before anybody can look at them. In a process that maps them, before the fork.
+/// Make the words of a worker valid before anybody can look at them. In a process that maps them, before the
+/// fork.
 void prepare_words(const transport::shm::segment& memory, transport::worker_no w) noexcept;
 /// Fork worker @p w into @p workers. False: result says why not.
 bool fork_worker(launch& what, transport::worker_no w, family& workers, detail::run_result& result);
 const sched::segment_words* common_words(const transport::shm::segment& memory) noexcept;
 
-/// Call on_tick's function if it is due. Gives back the milliseconds until it is due again, -1: there is none.
+/// Call on_tick's function if it is due. Gives back the milliseconds until it is due again, -1: there is
+/// none.
 int tick(std::uint64_t& next_tick_ns);
 void last_tick();
 std::string interrupted(int signal);

@@ -1,8 +1,10 @@
 // run on the substrate mpi: every rank forks its own workers and carries their messages as their companion.
 //
 // Collective: all ranks call run with the same root. Ranks of one host share one memory file, so that their
-// workers see each other as forked workers do; between hosts the companions stand in (transport/mpi/companion.hpp).
-// Worker numbers follow the hosts, worker 0 is on rank 0. All ranks get the same result. Any rank that finds that
+// workers see each other as forked workers do; between hosts the companions stand in
+// (transport/mpi/companion.hpp).
+// Worker numbers follow the hosts, worker 0 is on rank 0. All ranks get the same result. Any rank that finds
+// that
 // the run cannot go on tells all others; a rank that is killed is the launcher's business.
 // Documents: docs/cluster.md, docs/protocols/far.md, docs/decisions/0007-companions.md. Tests: tests/mpi/.
 #include <godwit/runtime.hpp>
@@ -39,19 +41,24 @@ using transport::mpi::companion;
 using transport::mpi::way;
 using transport::shm::near_range;
 
-// What companions do between messages was chosen by bench/ways.py where a companion and a computing worker share a CPU: spinning
-// there uses up the right to be let in again, so the next message waits for milliseconds; short sleeps keep it.
-constexpr std::uint32_t shortest_sleep_us = 5;  // in practice 30
-constexpr std::uint32_t longest_sleep_us = 1000;           // between hosts: what a first request may wait
-constexpr std::uint32_t longest_sleep_on_one_host_us = 20'000;  // there only failures of others come by message
-constexpr std::uint64_t look_every_ns = 500'000;           // at children and signals, while messages keep coming
+// What companions do between messages was chosen by bench/ways.py where a companion and a computing worker
+// share a CPU: spinning
+// there uses up the right to be let in again, so the next message waits for milliseconds; short sleeps keep
+// it.
+constexpr std::uint32_t shortest_sleep_us = 5;    // in practice 30
+constexpr std::uint32_t longest_sleep_us = 1000;  // between hosts: what a first request may wait
+constexpr std::uint32_t longest_sleep_on_one_host_us =
+    20'000;                                       // there only failures of others come by message
+constexpr std::uint64_t look_every_ns = 500'000;  // at children and signals, while messages keep coming
 constexpr std::uint64_t spin_after_request_ns = 5'000;
 constexpr std::uint64_t eager_ns = 500'000;  // after an answer that brings another request: only short sleeps
 constexpr std::uint64_t spin_while_waiting_ns = 40'000;
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
 
-/// Ask the kernel for short turns on the CPU: then it lets us in when we wake beside a computing worker, instead of
-/// at the end of that worker's turn, milliseconds later. Linux 6.12 and newer; older ones prefer sleepers anyway.
+/// Ask the kernel for short turns on the CPU: then it lets us in when we wake beside a computing worker,
+/// instead of
+/// at the end of that worker's turn, milliseconds later. Linux 6.12 and newer; older ones prefer sleepers
+/// anyway.
 class short_turns {
  public:
   short_turns() noexcept { set(100'000); }
@@ -125,10 +132,17 @@ struct placement {
 class services final : public transport::mpi::host_services {
  public:
   services(launch& what, const family& workers)
-      : workers_(workers), words_(&common_words(what.memory)->worker), memory_(what.memory), random_(what.seed) {
+      : workers_(workers),
+        words_(&common_words(what.memory)->worker),
+        memory_(what.memory),
+        random_(what.seed) {
     auto* all = common_words(what.memory);
     node_ = &const_cast<sched::segment_words*>(memory_.at(worker_no{memory_.near().first}, all))->node;
-    site_ = {&memory_, words_, node_, what.opts.check_frames, &random_,
+    site_ = {&memory_,
+             words_,
+             node_,
+             what.opts.check_frames,
+             &random_,
              [](void* room, std::size_t bytes) noexcept {
                auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(room);
                r.reset(new std::byte[bytes]);
@@ -233,7 +247,8 @@ class rank_run {
         std::strncpy(info.path, what_.memory.file_path().c_str(), sizeof info.path - 1);
       }
       if (place_.has_workers())
-        info.free_bases = transport::shm::segment::free_bases(transport::shm::segment::total_bytes(near.count, l));
+        info.free_bases =
+            transport::shm::segment::free_bases(transport::shm::segment::total_bytes(near.count, l));
     } catch (const std::runtime_error& e) {
       problem = e.what();
     }
@@ -250,7 +265,8 @@ class rank_run {
       if (place_.has_workers()) {
         if (!is_leader()) what_.memory.open_file(near, l, all[static_cast<std::size_t>(leader())].path);
         what_.memory.map(static_cast<unsigned>(std::countr_zero(free)));
-        for (std::uint32_t i = 0; i < mine().count; ++i) prepare_words(what_.memory, worker_no{mine().first + i});
+        for (std::uint32_t i = 0; i < mine().count; ++i)
+          prepare_words(what_.memory, worker_no{mine().first + i});
       }
     } catch (const std::runtime_error& e) {
       problem = e.what();
@@ -273,7 +289,8 @@ class rank_run {
            : force_rma             ? way::rma
                                    : transport::mpi::choose_way(q);
     if (force_rma && !q.rma_works)
-      throw std::runtime_error("godwit: way=rma: this MPI has no usable RMA between the hosts (" + q.rma_error +
+      throw std::runtime_error("godwit: way=rma: this MPI has no usable RMA between the hosts (" +
+                               q.rma_error +
                                "): leave the choice to the library (way=auto), or see docs/cluster.md");
     if (way_ == way::rma) make_window(force_rma);
     what_.job.whole_host_calls = way_ == way::server || way_ == way::assist;
@@ -295,7 +312,8 @@ class rank_run {
       char text[256];
       session_.mpi().error_text(code, text, sizeof text);
       problem = "cannot make an RMA window of " + std::to_string(bytes >> 20) + " MiB: " + text +
-                ": raise the limit on locked memory (ulimit -l), lower --godwit-stack-bytes and --godwit-heap-bytes, or "
+                ": raise the limit on locked memory (ulimit -l), lower --godwit-stack-bytes and "
+                "--godwit-heap-bytes, or "
                 "use another way";
     }
     window_made_ = code == 0;
@@ -314,16 +332,18 @@ class rank_run {
     if (opts_.quiet || session_.rank() != 0) return;
     char rma[160];
     if (q.rma_works)
-      std::snprintf(rma, sizeof rma, "RMA %s while its target computes (fetch-and-add %.0f us, target computing %.0f us)",
+      std::snprintf(rma, sizeof rma,
+                    "RMA %s while its target computes (fetch-and-add %.0f us, target computing %.0f us)",
                     q.rma_is_one_sided() ? "goes on" : "waits", q.atomic_us, q.atomic_busy_us);
     else
       std::snprintf(rma, sizeof rma, "RMA %s", q.rma_error.empty() ? "not tried" : "does not work");
-    std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s\n", place_.workers,
-                 place_.hosts.size(), session_.world().library, q.round_trip_us, rma, name_of(way_),
-                 opts_.way == "auto" ? "" : " (as asked)");
+    std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s\n",
+                 place_.workers, place_.hosts.size(), session_.world().library, q.round_trip_us, rma,
+                 name_of(way_), opts_.way == "auto" ? "" : " (as asked)");
   }
 
-  /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by then, and
+  /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
+  /// then, and
   /// no rank has anything left to do that takes its worker's CPU.
   void fork_workers(family& workers) {
     flush_output();
@@ -417,14 +437,19 @@ class rank_run {
       if (any) {
         pause = shortest_sleep_us;
         switch (companion_->take_mood()) {
-          case companion::mood::quiet: break;
-          case companion::mood::expects: eager_until = now + eager_ns; [[fallthrough]];
-          case companion::mood::served: spin_until = std::max(spin_until, now + spin_after_request_ns);
+          case companion::mood::quiet:
+            break;
+          case companion::mood::expects:
+            eager_until = now + eager_ns;
+            [[fallthrough]];
+          case companion::mood::served:
+            spin_until = std::max(spin_until, now + spin_after_request_ns);
         }
         if (companion_->waiting()) spin_until = std::max(spin_until, now + spin_while_waiting_ns);
         continue;
       }
-      // Messages come in bursts. Not sched_yield: a computing neighbour would keep the CPU for milliseconds, whereas
+      // Messages come in bursts. Not sched_yield: a computing neighbour would keep the CPU for milliseconds,
+      // whereas
       // who sleeps is let in at once when it wakes.
       const bool expecting = companion_->waiting() || companion_->sending();
       if (now < spin_until) {
@@ -509,7 +534,8 @@ class rank_run {
     } root{};
     std::string value;
     if (session_.rank() == 0) {
-      const auto& r = what_.memory.at<sched::record>(sched::worker::root_record(what_.memory.where()))->result;
+      const auto& r =
+          what_.memory.at<sched::record>(sched::worker::root_record(what_.memory.where()))->result;
       root = {r.object, r.bytes, r.kind == detail::outcome::error ? 1u : 0u, 0};
       if (r.object == 0) value.assign(reinterpret_cast<const char*>(r.small), r.bytes);
     }
@@ -522,7 +548,8 @@ class rank_run {
         if (range.holds(worker_no{w})) owner = r;
       }
       if (owner == session_.rank())
-        value.assign(reinterpret_cast<const char*>(what_.memory.at<sched::object>(root.object) + 1), root.bytes);
+        value.assign(reinterpret_cast<const char*>(what_.memory.at<sched::object>(root.object) + 1),
+                     root.bytes);
     }
     value = session_.share_text(value, owner);
     result_.threw = root.threw != 0;
@@ -563,7 +590,8 @@ class rank_run {
 
 detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root) {
   mpi_session& session = mpi_session::get(opts);
-  session.meet(false, *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
+  session.meet(false,
+               *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
   try {
     session.agree(problem);
   } catch (const std::runtime_error& e) {

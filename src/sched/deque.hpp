@@ -13,7 +13,8 @@
 //   D1  pop: bottom is stored before split is read -- against the expose signal on the same CPU only
 //   D2  expose: slots and records before split (release);       thief: split (acquire) before the slot
 //   D3  reclaim: split, fence, top (owner);                      top, fence, split (thief)     -- THE
-//   D4  thief: stack copied before unlock (release);             owner: lock (acquire) before reuse of the region
+//   D4  thief: stack copied before unlock (release);             owner: lock (acquire) before reuse of the
+// region
 // Long form, alternatives and the model: docs/protocols/deque.md, models/deque.pml. 
 // Test: tests/sched/deque_test.cpp.
 // Sources: Frigo et al. (THE), Uni-address threads 5.3, Lace (the split).

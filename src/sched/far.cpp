@@ -1,6 +1,7 @@
 // Work from other hosts: when to look, how to take, and (way am) what others take from here. See worker.hpp.
 //
-// Shared memory first: a worker looks at another host only when a round over its own host found nothing, and then
+// Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
+// then
 // at most one look is under way. Looks in vain back off, because the victim's host pays for them.
 #include "sched/worker.hpp"
 
@@ -18,7 +19,8 @@ using transport::far::entry;
 using transport::far::state;
 
 namespace {
-// A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon. Then
+// A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon.
+// Then
 // pairs of looks with pauses that double.
 constexpr std::uint64_t first_pause_ns = 20'000;
 constexpr std::uint64_t longest_pause_ns = 2'000'000;
@@ -125,31 +127,37 @@ struct watched {
   void remote_get(worker_no w, void* to, const void* from, std::size_t n) const {
     timed(step[n == 2 * sizeof(spawn_slot) ? entry : stack], [&] { net.remote_get(w, to, from, n); });
   }
-  void remote_put(worker_no w, void* to, const void* from, std::size_t n) const { net.remote_put(w, to, from, n); }
+  void remote_put(worker_no w, void* to, const void* from, std::size_t n) const {
+    net.remote_put(w, to, from, n);
+  }
   void remote_fence() const { net.remote_fence(); }
 };
 static_assert(transport::one_sided<watched>);
 }  // namespace
 
-/// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6). Does not come back if it got
+/// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6). Does not come back if
+/// it got
 /// something.
 void worker::try_steal_by_words(worker_no victim) noexcept {
   std::uint64_t step[5] = {};
   const watched net{net_, step};
   const std::uint64_t before = base::now_ns();
   loot got{};
-  const auto outcome =
-      steal(net, victim, words_, opts_.empty_check, [] {}, [&](const spawn_slot& own, const spawn_slot& above) {
+  const auto outcome = steal(
+      net, victim, words_, opts_.empty_check, [] {},
+      [&](const spawn_slot& own, const spawn_slot& above) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         context::sanitizer_forget(low, above.sp);
-        net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), above.sp - low);
+        net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
+                       above.sp - low);
         std::uint32_t control = 0;
         net_.remote_get(transport::ref_worker(own.record), &control, &home<record>(own.record)->float_control,
                         sizeof control);
         got = {own.sp, own.fp, own.extra, low, above.sp, above.record, own.record, control};
         if (opts_.check_frames)
           static_cast<void>(net_.remote_exchange(transport::ref_worker(own.record),
-                                                 &home<record>(own.record)->frame_hash, hash_frame(own.sp, above.sp)));
+                                                 &home<record>(own.record)->frame_hash,
+                                                 hash_frame(own.sp, above.sp)));
       });
   worker_stats& stats = words_->stats;
   if (outcome != steal_outcome::taken) {
@@ -200,7 +208,8 @@ void worker::steal_far(std::uint32_t host) noexcept {
     wake_one();
     if (opts_.check_frames)
       // Not a store: it must be there before anybody else can free the record.
-      static_cast<void>(net_.remote_exchange(transport::ref_worker(got.status), &home<record>(got.status)->frame_hash,
+      static_cast<void>(net_.remote_exchange(transport::ref_worker(got.status),
+                                             &home<record>(got.status)->frame_hash,
                                              hash_frame(got.sp, got.top)));
   } else {
     ++words_->stats.resumes;
@@ -218,7 +227,11 @@ void worker::serve_inbox() noexcept {
     const std::uint64_t before = base::now_ns();
     ++inbox_next_;
     if (e.head.what == transport::far::op::call || e.head.what == transport::far::op::cast) {
-      call_site site{seg_, words_, node_, opts_.check_frames, &random_,
+      call_site site{seg_,
+                     words_,
+                     node_,
+                     opts_.check_frames,
+                     &random_,
                      [](void* w, std::size_t bytes) noexcept {
                        auto& heap = static_cast<worker*>(w)->heap_;
                        return reinterpret_cast<std::byte*>(
@@ -236,8 +249,9 @@ void worker::serve_inbox() noexcept {
       transport::far::execute_on(*seg_, e.head, e.data);
     }
     e.now.store(state::done, std::memory_order_release);  // R2
-    transport::far::ring_bell(seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(
-                                                           seg_->common() + seg_->where().words))->far);
+    transport::far::ring_bell(
+        seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(seg_->common() + seg_->where().words))
+            ->far);
     ++words_->stats.messages;
     words_->stats.message_ns += base::now_ns() - before;
   }

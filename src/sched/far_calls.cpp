@@ -40,7 +40,8 @@ void signal_hoarders_of(const transport::shm::segment& memory, const public_word
     // A racy look at the owner's words: a wrong guess costs one signal.
     if (__atomic_load_n(&theirs->bottom, __ATOMIC_RELAXED) >
         __atomic_load_n(&theirs->split, __ATOMIC_RELAXED)) {
-      const auto pid = static_cast<pid_t>(memory.at(worker_no{v}, words)->pid.load(std::memory_order_relaxed));
+      const auto pid =
+          static_cast<pid_t>(memory.at(worker_no{v}, words)->pid.load(std::memory_order_relaxed));
       if (pid > 0) kill(pid, SIGURG);
     }
   }
@@ -56,7 +57,8 @@ namespace {
 void nothing() noexcept {}
 
 /// Lay out info and room for @p bytes behind it; gives back where the bytes go.
-std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t bytes, std::byte*& big) noexcept {
+std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t bytes,
+                       std::byte*& big) noexcept {
   std::memcpy(e.data, &info, sizeof info);
   e.head.info = sizeof info;
   e.head.bytes = bytes;
@@ -72,9 +74,9 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   const ref r = pop_ready_of(memory, site.words, victim);
   if (r == 0) return false;
   image* im = memory.at<image>(r);
-  const loot info{im->sp,         im->fp,     im->extra,
-                  im->low,        im->top,    im->own_record,
-                  im->fork ? im->status : 0, im->float_control};
+  const loot info{
+      im->sp,           im->fp, im->extra, im->low, im->top, im->own_record, im->fork ? im->status : 0,
+      im->float_control};
   const std::size_t bytes = im->top - im->low;
   std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
   e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
@@ -89,10 +91,12 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
       steal(memory, victim, site.words, check, nothing, [&](const spawn_slot& own, const spawn_slot& above) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::size_t bytes = above.sp - low;
-        const auto* r = memory.reaches(transport::ref_worker(own.record)) ? memory.at<record>(own.record) : nullptr;
-        const loot info{own.sp, own.fp,       own.extra,  low,
+        const auto* r =
+            memory.reaches(transport::ref_worker(own.record)) ? memory.at<record>(own.record) : nullptr;
+        const loot info{own.sp,   own.fp,       own.extra,  low,
                         above.sp, above.record, own.record, r != nullptr ? r->float_control : 0u};
-        memory.remote_get(victim, answer_with(site, e, info, bytes, big), reinterpret_cast<const void*>(low), bytes);
+        memory.remote_get(victim, answer_with(site, e, info, bytes, big), reinterpret_cast<const void*>(low),
+                          bytes);
       });
   if (outcome != steal_outcome::taken) return false;
   e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
@@ -159,7 +163,8 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
       }
       for (std::uint32_t i = 0; i < count; ++i) ask_for_work(site, worker_no{base + i});
       if ((scope & call_scope::urgent) != 0)
-        signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u});
+        signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count},
+                           worker_no{~0u});
       return nullptr;
     }
     case call_no::read_record: {
@@ -188,7 +193,8 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
       wake_all_of(*site.node);
       return nullptr;
   }
-  base::fatal("a request of another host has the unknown number %llu", static_cast<unsigned long long>(e.head.a));
+  base::fatal("a request of another host has the unknown number %llu",
+              static_cast<unsigned long long>(e.head.a));
 }
 
 }  // namespace godwit::sched

@@ -1,14 +1,16 @@
 // Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md and, for
 // several hosts, idle_nodes.md; models/idle.pml, idle_nodes.pml.
 //
-// The words: node_words::idle, the idle workers of a host minus the letters between them; job_words::idle_nodes,
+// The words: node_words::idle, the idle workers of a host minus the letters between them;
+// job_words::idle_nodes,
 // the hosts that are idle minus the letters between hosts.
 //   I1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
 //       count, then take: it counts as running again before it touches any work. Only running workers make
 //       work
 //   I2  a letter is counted before it is sent, until it has been answered
 //   I3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
-//   I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves idleness
+//   I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves
+// idleness
 //       counts itself before it looks whether its host is announced
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
 #include "sched/worker.hpp"

@@ -249,7 +249,8 @@ void worker::spawn_point(bool child_may_leave) noexcept {
     base::fatal(
         "spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
   godwit_hot_.poll.store(0, std::memory_order_relaxed);
-  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a request
+  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
+  // request
   // (way am) or a letter could wait for as long as nobody else asks.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   serve_inbox();

@@ -1,7 +1,8 @@
 // Near and far in one: what the scheduler's protocols run on. A worker of this host is reached by CPU
 // accesses through the segment, any other by a request to the companion (port.hpp).
 //
-// On one host everything is near and the test is one compare that never fails. See transport.hpp for the concept.
+// On one host everything is near and the test is one compare that never fails. See transport.hpp for the
+// concept.
 #pragma once
 
 #include "transport/far/port.hpp"

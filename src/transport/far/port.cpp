@@ -1,7 +1,8 @@
 // See port.hpp and docs/protocols/far.md. Orderings:
 //   R1  post: contents before now = posted (release);           companion: now (acquire) before contents
 //   R2  answer: contents before now = done (release);           worker: now (acquire) before contents
-//   R3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at waiting
+//   R3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at
+// waiting
 #include "transport/far/port.hpp"
 
 #include "base/pause.hpp"
@@ -24,7 +25,8 @@ constexpr int spins_before_sleep = 50;
 }  // namespace
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept {
-  const timespec t{static_cast<time_t>(timeout_us / 1'000'000), static_cast<long>(timeout_us % 1'000'000) * 1000};
+  const timespec t{static_cast<time_t>(timeout_us / 1'000'000),
+                   static_cast<long>(timeout_us % 1'000'000) * 1000};
   syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), FUTEX_WAIT, seen,
           timeout_us != 0 ? &t : nullptr, nullptr, 0);
 }
@@ -44,24 +46,35 @@ void execute_on(const shm::segment& memory, header& head, const std::byte* data)
   constexpr auto order = std::memory_order_seq_cst;
   auto* at = memory.at(head.target, reinterpret_cast<word*>(head.address));
   switch (head.what) {
-    case op::load: head.result = at->load(order); break;
-    case op::store: at->store(head.a, order); break;
-    case op::exchange: head.result = at->exchange(head.a, order); break;
+    case op::load:
+      head.result = at->load(order);
+      break;
+    case op::store:
+      at->store(head.a, order);
+      break;
+    case op::exchange:
+      head.result = at->exchange(head.a, order);
+      break;
     case op::compare_exchange: {
       std::uint64_t expected = head.a;
       at->compare_exchange_strong(expected, head.b, order, order);
       head.result = expected;
       break;
     }
-    case op::fetch_add: head.result = at->fetch_add(head.a, order); break;
+    case op::fetch_add:
+      head.result = at->fetch_add(head.a, order);
+      break;
     case op::put:
       std::memcpy(reinterpret_cast<std::byte*>(at), data, head.bytes);
       std::atomic_thread_fence(order);
       break;
     case op::get:
-    case op::fence: std::atomic_thread_fence(order); break;
+    case op::fence:
+      std::atomic_thread_fence(order);
+      break;
     case op::call:
-    case op::cast: break;  // a higher layer's
+    case op::cast:
+      break;  // a higher layer's
   }
 }
 
@@ -109,7 +122,7 @@ void port::wait(entry& e) noexcept {
     const std::uint32_t seen = mine_->answers.load(std::memory_order_relaxed);
     mine_->waiting.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // R3
-    if (idle_ != nullptr) idle_(idle_arg_);  // whoever posts into our inbox from now on wakes us
+    if (idle_ != nullptr) idle_(idle_arg_);               // whoever posts into our inbox from now on wakes us
     if (!done()) sleep_on(mine_->answers, seen, 2000);
     mine_->waiting.store(0, std::memory_order_relaxed);
   }

@@ -20,13 +20,16 @@ using far::op;
 using far::state;
 
 namespace {
-// One tag for everything small keeps the order of requests between two ranks: messages of one tag do not overtake.
+// One tag for everything small keeps the order of requests between two ranks: messages of one tag do not
+// overtake.
 constexpr int head_tag = 1;
-// Data tags are drawn by the asker. Bytes of a put come from the asker, those of an answer go to it: two ranges, or
-// two ranks that draw the same number would mix them up. Never started over: a failed run may leave messages behind.
+// Data tags are drawn by the asker. Bytes of a put come from the asker, those of an answer go to it: two
+// ranges, or
+// two ranks that draw the same number would mix them up. Never started over: a failed run may leave messages
+// behind.
 constexpr int first_data_tag = 16;
 constexpr std::uint32_t data_tags = 16'000;  // MPI guarantees tags up to 32767
-std::atomic<std::uint32_t> next_tag_{0};  // tests have companions in threads
+std::atomic<std::uint32_t> next_tag_{0};     // tests have companions in threads
 std::uint32_t draw_tag(op what) noexcept {
   return first_data_tag + 2 * (next_tag_++ % data_tags) + (what == op::put ? 0 : 1);
 }
@@ -155,13 +158,18 @@ bool companion::by_rma(worker_no w, entry& e) {
   const port& mpi = *setup_.mpi;
   const int target = setup_.answers_for[index(e.head.target)];
   const std::uint64_t displacement =
-      setup_.memory->where().span * (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
+      setup_.memory->where().span *
+          (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
       setup_.memory->offset_of(reinterpret_cast<const void*>(e.head.address));
   const window& win = setup_.rma_window;
   auto bytes = [&] { return e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data; };
   switch (e.head.what) {
-    case op::load: check(mpi.get(&win, &e.head.result, 8, target, displacement), "get"); break;
-    case op::store: check(mpi.put(&win, &e.head.a, 8, target, displacement), "put"); break;
+    case op::load:
+      check(mpi.get(&win, &e.head.result, 8, target, displacement), "get");
+      break;
+    case op::store:
+      check(mpi.put(&win, &e.head.a, 8, target, displacement), "put");
+      break;
     case op::get:
     case op::put: {
       std::byte* at = bytes();
@@ -174,21 +182,25 @@ bool companion::by_rma(worker_no w, entry& e) {
       }
       break;
     }
-    case op::fence: return false;  // all of the above is flushed at once, but casts went by message
+    case op::fence:
+      return false;  // all of the above is flushed at once, but casts went by message
     case op::exchange:
       if (!setup_.rma_atomics) return false;
       check(mpi.fetch_op(&win, rma_op::replace, &e.head.a, &e.head.result, target, displacement), "exchange");
       break;
     case op::fetch_add:
       if (!setup_.rma_atomics) return false;
-      check(mpi.fetch_op(&win, rma_op::add, &e.head.a, &e.head.result, target, displacement), "fetch and add");
+      check(mpi.fetch_op(&win, rma_op::add, &e.head.a, &e.head.result, target, displacement),
+            "fetch and add");
       break;
     case op::compare_exchange:
       if (!setup_.rma_atomics) return false;
-      check(mpi.compare_swap(&win, &e.head.b, &e.head.a, &e.head.result, target, displacement), "compare and swap");
+      check(mpi.compare_swap(&win, &e.head.b, &e.head.a, &e.head.result, target, displacement),
+            "compare and swap");
       break;
     case op::call:
-    case op::cast: return false;
+    case op::cast:
+      return false;
   }
   check(mpi.flush(&win, target), "flush");
   return true;
@@ -214,11 +226,13 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
 void companion::send(int to, std::unique_ptr<message> m) {
   outgoing out;
   out.text = std::move(m);
-  check(setup_.mpi->isend(out.text.get(), message_head + out.text->inline_bytes, to, head_tag, &out.op), "send");
+  check(setup_.mpi->isend(out.text.get(), message_head + out.text->inline_bytes, to, head_tag, &out.op),
+        "send");
   sends_.push_back(std::move(out));
 }
 
-// Bytes of any length as messages of up to 1 GiB of one tag; both sides cut alike. What depends on the transfer is
+// Bytes of any length as messages of up to 1 GiB of one tag; both sides cut alike. What depends on the
+// transfer is
 // done when all pieces are.
 void companion::send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra) {
   const auto whole = std::make_shared<outgoing>(std::move(extra));
@@ -238,7 +252,8 @@ void companion::expect_bytes(int from, int tag, std::byte* to, std::size_t bytes
     incoming in;
     in.part_of = whole;
     ++whole->left;
-    check(setup_.mpi->irecv(to + done, std::min(largest_message, bytes - done), from, tag, &in.op), "receive");
+    check(setup_.mpi->irecv(to + done, std::min(largest_message, bytes - done), from, tag, &in.op),
+          "receive");
     receives_.push_back(std::move(in));
   }
 }
@@ -252,7 +267,8 @@ bool companion::finish_sends() {
       ++i;
       continue;
     }
-    if (const auto& whole = sends_[i].part_of; whole && whole.use_count() == 1 && whole->workers_room != nullptr)
+    if (const auto& whole = sends_[i].part_of;
+        whole && whole.use_count() == 1 && whole->workers_room != nullptr)
       setup_.services->release_room(whole->room_of, whole->workers_room);
     sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
@@ -303,11 +319,16 @@ bool companion::receive() {
     const message& m = head.text;
     if (bytes >= message_head && m.epoch == setup_.epoch) {
       switch (m.what) {
-        case kind::request: handle_request(m, from); break;
-        case kind::reply: handle_reply(m, from); break;
+        case kind::request:
+          handle_request(m, from);
+          break;
+        case kind::reply:
+          handle_reply(m, from);
+          break;
         case kind::failed:
           if (told_.status == 0)
-            told_ = {static_cast<int>(m.head.a), std::string(reinterpret_cast<const char*>(m.data), m.inline_bytes)};
+            told_ = {static_cast<int>(m.head.a),
+                     std::string(reinterpret_cast<const char*>(m.data), m.inline_bytes)};
           break;
       }
     }
@@ -317,7 +338,8 @@ bool companion::receive() {
 }
 
 void companion::take_put(const message& m, int from) {
-  expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(m.head.target, m.head.address), m.head.bytes, m);
+  expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(m.head.target, m.head.address),
+               m.head.bytes, m);
 }
 
 bool companion::is_large_put(const message& m) noexcept {
@@ -359,8 +381,8 @@ void companion::execute_here(const message& m, int from) {
 }
 
 /// @p e holds the answer to @p m. @p big: bytes of a call's answer that are not in e.data.
-void companion::answer(const message& m, int from, entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
-                       bool workers_room) {
+void companion::answer(const message& m, int from, entry& e, std::byte* big,
+                       std::unique_ptr<std::byte[]> room, bool workers_room) {
   const op what = m.head.what;
   if (!has_answer(what, m.head.bytes)) return;
   const auto tag = static_cast<int>(m.data_tag);
@@ -408,7 +430,8 @@ void companion::handle_reply(const message& m, int from) {
     e.head.more[3] = m.head.more[3];
     std::memcpy(e.data, m.data, m.inline_bytes);
     if (m.inline_bytes < m.head.info + m.head.bytes) {  // the bytes come by themselves, to where they belong
-      expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(asker, m.head.local), m.head.bytes, m);
+      expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(asker, m.head.local), m.head.bytes,
+                   m);
       return;
     }
   }
@@ -450,7 +473,8 @@ void companion::fill_inbox(inbox& box, worker_no w) {
       continue;
     }
     entry& e = words_of(w).inbox[box.next % far::inbox_entries];
-    if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free) return;
+    if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free)
+      return;
     mail& letter = box.backlog.front();
     e.head = letter.text.head;
     std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);

@@ -1,8 +1,10 @@
 // What godwit needs of an MPI library, as a table of functions.
 //
-// <mpi.h> means another ABI in every MPI, so the one file that includes it (plugin/plugin.cpp) is compiled once per
+// <mpi.h> means another ABI in every MPI, so the one file that includes it (plugin/plugin.cpp) is compiled
+// once per
 // MPI found, into a component godwit-mpi-NAME.so that is loaded only in a program that an MPI launcher
-// started (load.hpp). All protocol code is written against this table: it is compiled once, and tests can give it
+// started (load.hpp). All protocol code is written against this table: it is compiled once, and tests can
+// give it
 // another table. Called from one thread only, the one that calls run: MPI_THREAD_FUNNELED is enough.
 // No function here throws; status 0 is success, everything else is MPI's error code (error_text).
 #pragma once
@@ -53,7 +55,8 @@ struct port {
   // Point to point, bytes. At most 1 GiB each.
   int (*isend)(const void* data, std::size_t bytes, int to, int tag, operation* out);
   int (*irecv)(void* data, std::size_t bytes, int from, int tag, operation* out);
-  /// Also makes MPI progress. When *done: the operation is gone; source, tag, bytes (each may be null) are set for
+  /// Also makes MPI progress. When *done: the operation is gone; source, tag, bytes (each may be null) are
+  /// set for
   /// receives.
   int (*test)(operation* op, bool* done, int* source, int* tag, std::size_t* bytes);
   /// Cancel a receive that will not be matched, and wait until it is gone.
@@ -61,7 +64,8 @@ struct port {
   /// Make progress, nothing else (MPI_Iprobe).
   int (*progress)();
 
-  // One-sided (MPI-3 RMA), passive target, the window locked for all from creation to free. Collective: create, free.
+  // One-sided (MPI-3 RMA), passive target, the window locked for all from creation to free. Collective:
+  // create, free.
   int (*win_create)(void* base, std::size_t bytes, window* out);
   int (*win_free)(window* w);
   int (*get)(const window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement);

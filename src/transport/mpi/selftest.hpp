@@ -1,5 +1,6 @@
 // What the network between two hosts can do, measured at start: round trip of a message, RMA while the target
-// computes, speed of RMA's atomics. Source: peers of the papers all assume one-sided RMA; docs/results shows who has it.
+// computes, speed of RMA's atomics. Source: peers of the papers all assume one-sided RMA; docs/results shows
+// who has it.
 #pragma once
 
 #include "transport/mpi/companion.hpp"
@@ -20,7 +21,8 @@ struct link_quality {
   bool rma_is_one_sided() const noexcept { return rma_works && atomic_busy_us < busy_us / 4; }
 };
 
-/// Collective over all ranks; ranks 0 and @p partner, on different hosts, measure. The result is valid in all.
+/// Collective over all ranks; ranks 0 and @p partner, on different hosts, measure. The result is valid in
+/// all.
 /// @p with_rma: create a window, which some MPIs do not survive. Cost: about ten milliseconds.
 link_quality measure_link(const port& mpi, int rank, int size, int partner, bool with_rma);
 
