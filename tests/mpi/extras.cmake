@@ -86,5 +86,8 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/far_suite.cmake)
-include(${CMAKE_CURRENT_LIST_DIR}/life.cmake)
-include(${CMAKE_CURRENT_LIST_DIR}/api_under_mpi.cmake)
+# Minutes each: with one compiler only, unless everything is asked for.
+if(GODWIT_ALL_MPI_TESTS OR CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  include(${CMAKE_CURRENT_LIST_DIR}/life.cmake)
+  include(${CMAKE_CURRENT_LIST_DIR}/api_under_mpi.cmake)
+endif()
