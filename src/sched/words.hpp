@@ -66,7 +66,7 @@ struct segment_words {
   public_words worker;
   node_words node;  ///< used in the segment of a host's first worker only
   job_words job;    ///< used in worker 0's segment only
-  alignas(64) transport::far::words far;
+  transport::far::words far;
 };
 
 }  // namespace godwit::sched
