@@ -5,23 +5,25 @@
 # The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base context stack transport transport/shm transport/far transport/mpi transport/mpi/plugin sched
+set(layers base context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched
            runtime)
 set(may_use_base)
 set(may_use_context base)
 set(may_use_stack base)
+set(may_use_trace base)
 set(may_use_transport base)
 set(may_use_transport/shm base transport)
 set(may_use_transport/far base transport transport/shm)
 set(may_use_transport/mpi base transport transport/shm transport/far)
 set(may_use_transport/mpi/plugin transport/mpi)  # its port.hpp: a component is no part of the library
-set(may_use_sched base context stack transport transport/shm transport/far)
-set(may_use_runtime base context stack transport transport/shm transport/far transport/mpi sched)
+set(may_use_sched base context stack trace transport transport/shm transport/far)
+set(may_use_runtime base context stack trace transport transport/shm transport/far transport/mpi sched)
 
 # Public headers, as regular expressions behind include/godwit/.
 set(may_see_base "options.hpp|detail/hot.hpp")
 set(may_see_context "detail/(hot|fork_call).hpp")
 set(may_see_stack "detail/(hot|slow_path).hpp")
+set(may_see_trace "runtime.hpp|options.hpp")
 set(may_see_transport "detail/(hot|slow_path).hpp")
 set(may_see_transport/shm "detail/(hot|slow_path).hpp")
 set(may_see_transport/far "detail/(hot|slow_path).hpp")

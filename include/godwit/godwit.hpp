@@ -5,5 +5,6 @@
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
 #include <godwit/options.hpp>
+#include <godwit/policy.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/task.hpp>

@@ -33,7 +33,12 @@ struct options {
   bool randomize = false;                ///< under MPI: leave address randomisation on
   std::string output = "first";          ///< under MPI, outside run: standard output of the first rank, or all
   bool quiet = false;                    ///< do not print the line about the connection between hosts
-  bool stats = false;                    ///< print one line of scheduler counters per worker at the end
+  std::string policy = "greedy";         ///< how threads are stolen, joined and freed: policy.hpp
+  bool stats = false;                    ///< print a table of scheduler counters at the end
+  std::string stats_json = "";           ///< write the counters to this file (-: standard output); empty: no
+  std::string trace = "";                ///< write what the workers did to this file, for Perfetto; empty: no
+  std::uint64_t trace_bytes = 64ull << 20;  ///< memory for events, per worker; the oldest are dropped
+  bool span = false;                     ///< measure work and span exactly (every spawn costs more)
 };
 
 /// Take --godwit-* flags out of argv (and argc), so that a program can parse its own. Optional: run does the

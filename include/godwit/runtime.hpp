@@ -52,6 +52,21 @@ struct worker_stats {
   std::uint64_t far_unlock_ns = 0;  ///< unlock (handed over, not waited for)
   std::uint64_t messages = 0;          ///< way am: requests of other hosts carried out by this worker
   std::uint64_t message_ns = 0;        ///< time that took
+  std::uint64_t steal_ns = 0;          ///< time of the successful steals inside this host, of which
+  std::uint64_t steal_copy_ns = 0;     ///< copying stacks
+  std::uint64_t spawns = 0;            ///< threads created here (see docs/tracing.md for how they are counted)
+  std::uint64_t outstanding_joins = 0; ///< joins that found their thread unfinished, and left
+  std::uint64_t outstanding_resumed = 0;  ///< of these, resumed here
+  std::uint64_t outstanding_ns = 0;    ///< of those: from when both sides were there to when they went on
+  std::uint64_t evacuated_bytes = 0;   ///< stack bytes copied out by suspensions
+  std::uint64_t idle_no_work_ns = 0;   ///< without a thread: the last one had ended
+  std::uint64_t idle_join_ns = 0;      ///< without a thread: the last one waits at an outstanding join
+  std::uint64_t idle_transport_ns = 0; ///< without a thread: waiting for an answer from another host
+  std::uint64_t life_ns = 0;           ///< from this worker's start to its end
+  std::uint64_t work_ns = 0;           ///< with options::span: time in threads; the sum over workers is T1
+  std::uint64_t span_ns = 0;           ///< with options::span: the longest chain that ended here; the maximum is T_inf
+  std::uint64_t trace_events = 0;      ///< events written
+  std::uint64_t trace_dropped = 0;     ///< of these, overwritten by later ones
   std::uint64_t stack_high_bytes = 0;  ///< uni-address region touched, whole pages
   std::uint64_t heap_high_bytes = 0;   ///< shared heap in use at most
 };

@@ -85,20 +85,33 @@ constexpr option_info table[] = {
      .choices = "first|all"},
     {.name = "quiet", .field = &options::quiet, .what = "a switch",
      .help = "do not print the line that says how hosts are connected"},
+    {.name = "policy", .field = &options::policy, .what = "a policy",
+     .help = "how threads are stolen, joined and freed (docs/policies.md); others than greedy are for comparison",
+     .choices = "greedy|stalling|locked_free|child_rtc|child_full|iso|crude"},
     {.name = "stats", .field = &options::stats, .what = "a switch",
-     .help = "print one line of scheduler counters per worker at the end"},
+     .help = "print a table of scheduler counters at the end"},
+    {.name = "stats_json", .field = &options::stats_json, .what = "a file",
+     .help = "write the counters as JSON to this file at the end (-: standard output)"},
+    {.name = "trace", .field = &options::trace, .what = "a file",
+     .help = "write what the workers did to this file: open it at ui.perfetto.dev or with godwit-report"},
+    {.name = "trace_bytes", .field = &options::trace_bytes, .what = "a size",
+     .help = "memory for events, per worker; when it is full the oldest events are dropped",
+     .unit = option_unit::bytes, .low = 64 * KiB, .high = 64ull << 30},
+    {.name = "span", .field = &options::span, .what = "a switch",
+     .help = "measure work and span: every spawn takes a slow path (one host, policy greedy)"},
 };
 // clang-format on
 
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22,
-               f23] = o;
+               f23, f24, f25, f26, f27, f28] = o;
   return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9,
           (void)f10, (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18,
-          (void)f19, (void)f20, (void)f21, (void)f22, (void)f23, 23);
+          (void)f19, (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27,
+          (void)f28, 28);
 }
-static_assert(std::size(table) == 23, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 28, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";
