@@ -66,7 +66,7 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
   interrupt_guard stop;
-  what.memory.create(what.job.workers, runtime::plan_segment(opts));
+  what.memory.create(what.job.workers, runtime::plan_segment(opts, what.job.workers));
   struct unmap {
     transport::shm::segment& s;
     ~unmap() { s.destroy(); }

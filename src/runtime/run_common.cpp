@@ -62,8 +62,10 @@ void begin_launch(launch& what, const options& opts, detail::root_task& root) {
   if (opts.bind == "cores") what.bind_to = base::usable_cpus();
 }
 
-transport::shm::layout plan_segment(const options& opts) noexcept {
-  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words), opts.stack_bytes,
+transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
+  // Iso-address: every worker's memory has room for the stacks of all.
+  const std::uint64_t regions = opts.policy == "iso" ? workers : 1;
+  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words), opts.stack_bytes * regions,
                               opts.heap_bytes);
 }
 

@@ -234,7 +234,7 @@ class rank_run {
 
   /// The first rank of each host makes the file, the others open it; all map it at one base.
   void share_memory() {
-    const auto l = plan_segment(opts_);
+    const auto l = plan_segment(opts_, place_.workers);
     struct {
       char path[64];
       std::uint32_t free_bases;

@@ -31,6 +31,19 @@ ref pop_ready_of(const transport::shm::segment& memory, const public_words* word
   return r;
 }
 
+ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept {
+  auto* p = const_cast<public_words*>(memory.at(from, words));
+  if (p->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  ref r = 0;
+  if (p->ready_count.load(std::memory_order_relaxed) != 0) {
+    r = p->ready_tail.load(std::memory_order_relaxed);
+    p->ready_tail.store(memory.at<image>(r)->prev, std::memory_order_relaxed);
+    p->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  p->ready_lock.store(0, std::memory_order_release);
+  return r;
+}
+
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
                         worker_no to, worker_no except) noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(memory.common());
