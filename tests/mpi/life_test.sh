@@ -9,7 +9,7 @@ set -u
 [ $# -ge 3 ] || { sed -n '2,4s/^# //p' "$0"; exit 2; }
 life_begin "$1"
 life_family "$2" || { echo "life_test: no mpirun of $2 here"; exit 77; }
-family=$2 group=$3
+original=$1 family=$2 group=$3
 hosts=${4:-auto} way=${5:-auto}
 failed=0 tested=0 limit=20
 settings=()
@@ -20,7 +20,7 @@ export LIFE_PIDS=$work/pids
 bad() {
   failed=$((failed + 1))
   echo "FAILED: $what: $*"
-  echo "  repeat: LIFE_PIDS=/tmp/pids env $repeat"
+  echo "  repeat: LIFE_PIDS=\$(mktemp -d) env ${repeat//"$program"/$original}"  # the copy is gone by then
   [ "$#" = 0 ] || { sed 's/^/  stdout: /' "$out" | cut -c1-300 | head -20; sed 's/^/  stderr: /' "$err" | cut -c1-400 | head -80; }
 }
 # plain RANKS COMMAND...: what it does on one machine, into $wanted (status) and $work/plain.{out,err}
@@ -185,7 +185,7 @@ group_ranks() {
   under 2 absent -1 4; ended 4; silent
   under 2 nested 0; ended 0; silent; prints $'before\nvalue 987\nbefore\nvalue 987'
   under 2 nested 1; ended 0; silent; prints ""
-  what='maps, plain' repeat='$program maps'; plain 1 maps; [ "$(cat "$work/plain.out")" = "MPI before run: no, after: no" ] || bad "a plain start loads MPI"
+  what='maps, plain' repeat="$program maps"; plain 1 maps; [ "$(cat "$work/plain.out")" = "MPI before run: no, after: no" ] || bad "a plain start loads MPI"
   under 2 maps; ended 0; prints "MPI before run: no, after: loaded"
   # The others wait in run for one that has left.
   limit=8
