@@ -61,6 +61,9 @@ std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
 /// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock.
 ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept;
 
+/// Ask worker @p w of this host to make work public at its next spawn: poll, if it is not set. Local.
+void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;
+
 /// Interrupt workers of this host that compute without spawning and sit on private continuations.
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
                         worker_no to, worker_no except) noexcept;
