@@ -22,7 +22,6 @@ services::services(launch& what, const family& workers)
   site_ = {&memory_,
            words_,
            node_,
-           what.opts.check_frames,
            &random_,
            [](void* room, std::size_t bytes) noexcept {
              auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(room);

@@ -244,7 +244,6 @@ void worker::serve_inbox() noexcept {
       call_site site{seg_,
                      words_,
                      node_,
-                     opts_.check_frames,
                      &random_,
                      [](void* w, std::size_t bytes) noexcept {
                        auto& heap = static_cast<worker*>(w)->heap_;

@@ -46,7 +46,6 @@ struct call_site {
   const transport::shm::segment* memory;
   const public_words* words;  ///< common address
   node_words* node;           ///< of this host
-  bool check_frames;
   base::small_random* random;
   /// Room for the bytes of an answer that do not fit into the entry; valid until the answer has left.
   std::byte* (*room)(void* arg, std::size_t bytes) noexcept;
