@@ -234,6 +234,12 @@ END
   tested=$((tested + 1)) what="options that differ" repeat="${real[*]} -n 2 $work/own_options $program each"
   life_start env GODWIT_HOSTS="$hosts" GODWIT_WAY="$way" GODWIT_WORKERS=3 "${real[@]}" -n 2 "$work/own_options" "$program" each
   ended 0; silent; [ "$(sort -u "$out" | grep -c 'of 3$')" = 3 ] || bad "not the options of rank 0"
+  # Such that main's frames cannot be at the same address.
+  printf '#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export MUCH=%s\nexec "$@"\n' \
+    "$(head -c 70000 /dev/zero | tr '\0' x)" >"$work/own_options"
+  tested=$((tested + 1)) what="a large environment in rank 1"
+  life_start "${real[@]}" -n 2 "$work/own_options" "$program" value
+  ended 0; says "main's locals lie elsewhere in rank 1 .*equal length"; prints $'before\nvalue 987'
   # Bad ones in rank 1 only.
   printf '#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export GODWIT_WORKRS=7\nexec "$@"\n' >"$work/own_options"
   tested=$((tested + 1)) what="an unknown variable in rank 1"
