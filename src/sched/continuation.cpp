@@ -84,26 +84,43 @@ void continuation_worker<P>::loop() noexcept {
       const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready_of(*seg_, words_, me_);
       if (r != 0) resume_image(r);
     }
-    const bool uniform = shape_.host_count > 1 && opts_.victims == "uniform";
-    if (uniform && random_.below(workers_) >= near_.count) look_far();
-    const std::uint32_t first = random_.below(near_.count);
-    for (std::uint32_t i = 0; i < near_.count; ++i) {
-      const worker_no v{near_.first + (first + i) % near_.count};
-      if (v != me_) {
-        try_steal(v);
-        if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
-          if (const ref r = pop_ready_of(*seg_, words_, v)) resume_image(r);
-        }
-      }
-      if constexpr (stalls) try_waiting();  // one for each failed attempt
+    if (opts_.victims == "uniform") {
+      look_at_anybody();
+    } else {
+      const std::uint32_t first = random_.below(near_.count);
+      for (std::uint32_t i = 0; i < near_.count; ++i)
+        look_at(worker_no{near_.first + (first + i) % near_.count});
+      if (shape_.host_count > 1) look_far();
     }
-    if (shape_.host_count > 1 && !uniform) look_far();
     if (crowded_)
       sched_yield();
     else
       base::spin_pause();
     if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
   }
+}
+
+/// What a worker of this host has to give; nothing if it is this one.
+template <class P>
+void continuation_worker<P>::look_at(worker_no v) noexcept {
+  if (v != me_) {
+    try_steal(v);
+    if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
+      if (const ref r = pop_ready_of(*seg_, words_, v)) resume_image(r);
+    }
+  }
+  if constexpr (stalls) try_waiting();  // one for each failed attempt
+}
+
+/// victims=uniform, the papers' rule: one victim, every other worker as likely as any.
+template <class P>
+void continuation_worker<P>::look_at_anybody() noexcept {
+  const std::uint32_t others = workers_ - 1;
+  const std::uint32_t pick = others != 0 ? random_.below(others) : 0;
+  if (pick >= near_.count - 1 && others != 0 && shape_.host_count > 1)
+    look_far();
+  else
+    look_at(worker_no{near_.first + (index(me_) - near_.first + 1 + pick) % near_.count});
 }
 
 template <class P>
@@ -113,7 +130,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
     const public_words* theirs = seg_->at(victim, words_);
     if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
       ++words_->stats.steals_failed;
-      ask_for_work(victim);  // it answers at its next spawn
+      ask_for_work(*seg_, victim);  // it answers at its next spawn
       return;
     }
   }
@@ -138,7 +155,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   worker_stats& stats = words_->stats;
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
-    ask_for_work(victim);  // also when there was nothing
+    ask_for_work(*seg_, victim);  // also when there was nothing
     return;
   }
   const std::uint64_t now = base::now_ns();

@@ -33,6 +33,8 @@ class continuation_worker final : public worker {
   bool polls() const noexcept override { return stalls; }
   bool sees_ready_waiter() noexcept override;
 
+  void look_at(worker_no v) noexcept;   // these come back if they got nothing
+  void look_at_anybody() noexcept;
   void try_steal(worker_no victim) noexcept;   // does not come back if it got something
   void try_waiting() noexcept;                 // likewise
   void resume_image(ref r) noexcept;           // does not come back

@@ -1,8 +1,10 @@
 // Work from other hosts: when to look, how to take, and (way am) what others take from here. See worker.hpp.
 //
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
-// then
-// at most one look is under way. Looks in vain back off, because the victim's host pays for them.
+// then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
+//
+// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as any,
+// a look concerns that one only, nothing is remembered and nobody pauses. The loop chooses near or far.
 #include "sched/worker.hpp"
 
 #include <algorithm>
@@ -20,8 +22,7 @@ using transport::far::state;
 
 namespace {
 // A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon.
-// Then
-// pairs of looks with pauses that double.
+// Then pairs of looks with pauses that double.
 constexpr std::uint64_t first_pause_ns = 20'000;
 constexpr std::uint64_t longest_pause_ns = 2'000'000;
 std::uint64_t pause_after(std::uint32_t failures) noexcept {
@@ -39,12 +40,20 @@ void count_far_steal(worker_stats& stats, std::uint64_t ns) noexcept {
   ++stats.far_steal_times[bucket];
 }
 constexpr std::uint64_t urgent_after_ns = 200'000;
+
+bool uniform(const options& opts) noexcept { return opts.victims == "uniform"; }
+/// Does a look concern all workers of the victim's host?
+bool whole_host(const job_shape& shape, const options& opts) noexcept {
+  return shape.whole_host_calls && !uniform(opts);
+}
 }  // namespace
 
-/// Another host, each as likely as it has workers; first the one where work was seen.
+/// Another host, each as likely as it has workers; unless victims=uniform, first the one where work was seen.
 std::uint32_t worker::other_host() noexcept {
-  if (far_hint_ < shape_.host_count) return std::exchange(far_hint_, ~0u);
-  if (far_failures_ % 2 == 1) return last_far_;  // it has been asked to make work public
+  if (!uniform(opts_)) {
+    if (far_hint_ < shape_.host_count) return std::exchange(far_hint_, ~0u);
+    if (far_failures_ % 2 == 1) return last_far_;  // it has been asked to make work public
+  }
   const std::uint32_t others = workers_ - near_.count;
   std::uint32_t v = random_.below(others);
   if (v >= near_.first) v += near_.count;
@@ -59,6 +68,10 @@ std::uint32_t worker::other_host() noexcept {
 
 /// The far part of a round of a running worker.
 void worker::look_far() noexcept {
+  if (uniform(opts_)) {
+    steal_far(other_host());
+    return;
+  }
   const bool hinted = far_hint_ != ~0u;
   if (!hinted && next_far_ns_ != 0 && base::now_ns() < next_far_ns_) return;
   steal_far(other_host());
@@ -72,7 +85,7 @@ bool worker::sees_far_work() noexcept {
   if (now < next_far_ns_) return false;
   const std::uint32_t host = other_host();
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
-  std::uint64_t scope = shape_.whole_host_calls ? call_scope::whole_host : 0;
+  std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (opts_.expose_signal && idle_since_ns_ != 0 && now - idle_since_ns_ > urgent_after_ns)
     scope |= call_scope::urgent;
   const auto& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::look), scope, 0);
@@ -82,6 +95,7 @@ bool worker::sees_far_work() noexcept {
     next_far_ns_ = 0;
     return true;
   }
+  if (uniform(opts_)) return false;
   ++far_failures_;
   next_far_ns_ = base::now_ns() + pause_after(far_failures_);
   return false;
@@ -178,7 +192,7 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
 
 void worker::steal_far(std::uint32_t host) noexcept {
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
-  std::uint64_t scope = shape_.whole_host_calls ? call_scope::whole_host : 0;
+  std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (!opts_.empty_check) scope |= call_scope::skip_check;
   if (!shape_.far_calls) {  // word by word: one-sided to the last step
     try_steal_by_words(victim);
@@ -230,7 +244,6 @@ void worker::serve_inbox() noexcept {
       call_site site{seg_,
                      words_,
                      node_,
-                     opts_.check_frames,
                      &random_,
                      [](void* w, std::size_t bytes) noexcept {
                        auto& heap = static_cast<worker*>(w)->heap_;

@@ -140,7 +140,7 @@ bool worker::nothing_is_ready() noexcept {
 /// An idle worker without visible work: ask for some, spin, in the end sleep.
 void worker::wait_for_work() noexcept {
   for (std::uint32_t i = 0; i < near_.count; ++i)
-    if (const worker_no v{near_.first + i}; v != me_) ask_for_work(v);
+    if (const worker_no v{near_.first + i}; v != me_) ask_for_work(*seg_, v);
   if (crowded_)
     sched_yield();
   else

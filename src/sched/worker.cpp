@@ -175,13 +175,6 @@ __attribute__((no_sanitize("address"))) std::uint64_t worker::hash_frame(std::ui
   return h | 1;
 }
 
-void worker::ask_for_work(worker_no from) noexcept {
-  if (!net_.is_near(from)) return;
-  auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
-  auto& poll = seg_->at(from, hot)->poll;
-  if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
-}
-
 // What a policy does not have, a program asked for with functions of another.
 namespace {
 [[noreturn]] void wrong_policy(const options& o) {

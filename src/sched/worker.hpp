@@ -162,8 +162,6 @@ class worker {
   void resume(const loot& what, loot_kind kind) noexcept;
   void enter_thread(std::uint64_t top, ref own_record) noexcept;
   void expose(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
-  /// A thief: whoever sits on private work makes it public at its next spawn.
-  void ask_for_work(worker_no from) noexcept;
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
   void serve_mailbox() noexcept;
   void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept;
