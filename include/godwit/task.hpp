@@ -57,6 +57,9 @@ struct child {
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come at any instruction
+#ifdef GODWIT_COUNT_SPAWNS  // costs fib(35) 1 to 2 %: so not always. All of a program must be compiled alike
+    ++godwit_hot_.spawns;
+#endif
     godwit_hot_.bottom = slot + 1;  // the entry counts from here; call and slot are complete
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]

@@ -146,6 +146,7 @@ class rank_run {
   void choose_way() {
     what_.job.workers = place_.workers;
     what_.job.hosts = place_.hosts.data();
+    check_policy(opts_, place_.hosts.size());
     what_.job.host_count = static_cast<std::uint32_t>(place_.hosts.size());
     what_.job.my_host = place_.has_workers() ? place_.my_host : 0;  // without workers nobody asks
     if (place_.hosts.size() < 2) return;

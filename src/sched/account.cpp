@@ -52,8 +52,12 @@ void worker::end_idle(std::uint64_t now) noexcept {
   idle_from_ns_ = 0;
 }
 
-void worker::count_transport(std::uint64_t since, std::uint64_t now) noexcept {
+std::uint64_t worker::count_transport(std::uint64_t since, worker_no target, call_no what) noexcept {
+  const std::uint64_t now = base::now_ns();
   if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
+  if (trace_.on())
+    note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target), static_cast<std::uint16_t>(what));
+  return now;
 }
 
 void worker::count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept {
@@ -67,6 +71,7 @@ void worker::finish_stats() noexcept {
   end_idle(now);
   worker_stats& stats = words_->stats;
   stats.life_ns = now - started_ns_;
+  stats.spawns += godwit_hot_.spawns;
   stats.stack_high_bytes = transport::shm::segment::touched_from_top(reinterpret_cast<std::byte*>(region_low_),
                                                                      reinterpret_cast<std::byte*>(region_high_));
   stats.heap_high_bytes = heap_.high_bytes();

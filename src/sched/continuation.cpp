@@ -265,6 +265,7 @@ void continuation_worker<P>::force(bool children) noexcept {
   const section inside;
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
+  if (P::crude && godwit_hot_.spawns == 0) ++words_->stats.spawns;
   encode_pending(region_low_, region_high_);
   if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom, base::float_control(), false);
   for (;;) {

@@ -90,6 +90,7 @@ bool worker::sees_far_work() noexcept {
     scope |= call_scope::urgent;
   const auto& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::look), scope, 0);
   ++words_->stats.far_looks;
+  count_transport(now, victim, call_no::look);
   if (e.head.result != 0) {
     far_hint_ = host;
     next_far_ns_ = 0;
@@ -174,18 +175,22 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
                                                  hash_frame(own.sp, above.sp)));
       });
   worker_stats& stats = words_->stats;
+  const std::uint64_t now = count_transport(before, victim, call_no::steal);
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
     return;
   }
   ++stats.steals;
-  count_far_steal(stats, base::now_ns() - before);
+  count_far_steal(stats, now - before);
   stats.far_check_ns += step[watched::check];
   stats.far_lock_ns += step[watched::lock];
   stats.far_entry_ns += step[watched::entry];
   stats.far_stack_ns += step[watched::stack];
   stats.far_unlock_ns += step[watched::unlock];
   stats.stolen_bytes += got.top - got.low;
+  end_idle(now);
+  if (trace_.on())
+    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.top - got.low, index(victim));
   wake_one();
   resume(got, loot_kind::fork);
 }
@@ -201,6 +206,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   const std::uint64_t before = base::now_ns();
   const entry& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::steal), scope, 0);
   const auto kind = static_cast<loot_kind>(e.head.result);
+  const std::uint64_t now = count_transport(before, victim, call_no::steal);
   if (kind == loot_kind::nothing) {
     ++words_->stats.steals_failed;
     ++words_->stats.far_failed;
@@ -212,7 +218,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   context::sanitizer_forget(got.low, got.top);
   if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
     std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
-  count_far_steal(words_->stats, base::now_ns() - before);
+  count_far_steal(words_->stats, now - before);
   words_->stats.far_carry_ns += e.head.more[2];
   words_->stats.far_serve_ns += e.head.more[3];
   words_->stats.stolen_bytes += bytes;
@@ -228,6 +234,10 @@ void worker::steal_far(std::uint32_t host) noexcept {
   } else {
     ++words_->stats.resumes;
   }
+  end_idle(now);
+  if (trace_.on())
+    note(kind == loot_kind::fork ? trace::kind::steal : trace::kind::resume, now, got.own_record, got.status,
+         now - before, bytes, index(victim));
   resume(got, kind);
 }
 
@@ -265,8 +275,10 @@ void worker::serve_inbox() noexcept {
     transport::far::ring_bell(
         seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(seg_->common() + seg_->where().words))
             ->far);
+    const std::uint64_t now = base::now_ns();
     ++words_->stats.messages;
-    words_->stats.message_ns += base::now_ns() - before;
+    words_->stats.message_ns += now - before;
+    if (trace_.on()) note(trace::kind::message, now, 0, 0, now - before);
   }
 }
 

@@ -94,7 +94,7 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   if (r == 0) return false;
   image* im = memory.at<image>(r);
   const loot info{
-      im->sp,           im->fp, im->extra, im->low, im->top, im->own_record, im->fork ? im->status : 0,
+      im->sp,           im->fp, im->extra, im->low, im->top, im->own_record, im->fork ? im->status : im->waited_for,
       im->float_control};
   const std::size_t bytes = im->top - im->low;
   std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);

@@ -37,7 +37,7 @@ struct loot {
   std::uint64_t sp, fp, extra;
   std::uint64_t low, top;
   ref own_record;  ///< what the thread completes when it ends
-  ref status;      ///< fork: record of the child that stayed
+  ref status;      ///< fork: record of the child that stayed; else: record it waited for, for traces
   std::uint64_t float_control;
 };
 

@@ -76,6 +76,7 @@ void worker::init(const worker_setup& setup) noexcept {
   godwit_hot_.worker = index(me);
   godwit_hot_.workers = workers_;
   godwit_hot_.pending = nullptr;
+  godwit_hot_.spawns = 0;
   godwit_hot_.in_runtime = 1;
   godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
   // A network card may have registered the pages of a job of several hosts: they must not change.

@@ -182,8 +182,8 @@ class worker {
   void begin_idle(trace::idle_cause cause) noexcept;
   /// A thread is about to run, at @p now.
   void end_idle(std::uint64_t now) noexcept;
-  /// Not idle but waiting for another host, from @p since until @p now.
-  void count_transport(std::uint64_t since, std::uint64_t now) noexcept;
+  /// A request to another host, begun at @p since, has been answered: gives back the time now.
+  std::uint64_t count_transport(std::uint64_t since, worker_no target, call_no what) noexcept;
   /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not known.
   void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;
   void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0, std::uint64_t duration = 0,
