@@ -144,13 +144,13 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 }  // namespace detail
 
 /// Start the workers, execute `root()` as the first thread, wait until it and every thread it created are
-/// done.
-/// Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root (its
-/// what() is
-/// printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run (130 for SIGINT);
-/// 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in one line.
-/// --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
+/// done. Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root
+/// (its what() is printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run
+/// (130 for SIGINT); 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in
+/// one line. --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
 /// Can be called any number of times, not from inside a run. Cost: forks, some milliseconds.
+/// Under MPI: collective. Every rank calls run equally often and with the same roots; root is executed once,
+/// in worker 0 of the first rank, whose options count; all ranks get the same result. docs/cluster.md
 template <class F>
 int run(int argc, char** argv, F&& root, const options& base = {}) {
   using task_type = detail::root_of<std::decay_t<F>>;
@@ -169,7 +169,7 @@ int run(int argc, char** argv, F&& root, const options& base = {}) {
 }
 
 /// The same, but gives back root's value, which must be migratable. Throws what root threw (see error.hpp),
-/// std::invalid_argument for bad options, run_error when the run itself failed.
+/// std::invalid_argument for bad options, run_error when the run itself failed; under MPI in all ranks.
 template <class T, class F>
 T run(int argc, char** argv, F&& root, const options& base = {}) {
   using task_type = detail::root_of<std::decay_t<F>>;
@@ -201,8 +201,8 @@ void on_each_worker(const F& f, detail::place where = detail::place::here()) {
 }
 
 /// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It
-/// runs outside
-/// the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f ends it.
+/// runs outside the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f
+/// ends it. Under MPI it is called in the first rank only, which shares memory with its own workers only.
 void on_tick(std::chrono::milliseconds interval, std::function<void()> f);
 
 }  // namespace godwit
