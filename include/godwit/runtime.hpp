@@ -1,11 +1,9 @@
 // run: start the workers, execute the root thread, stop the workers. And who am I: worker_id, worker_count.
 //
 // run forks one worker per usable CPU from the calling process, which itself only supervises: it waits,
-// passes on
-// what happened, and ends the run when a worker dies. What the program made before run is there in every
-// worker (as a
-// copy of its own); what threads change in globals or heap stays in the worker that did it. Threads give back
-// values through join, the root thread through run.
+// passes on what happened, and ends the run when a worker dies. What the program made before run is there in
+// every worker (as a copy of its own); what threads change in globals or heap stays in the worker that did
+// it. Threads give back values through join, the root thread through run.
 // Source: Uni-address threads, 5.1 (a process per worker). See docs/architecture.md. Tests:
 // tests/api/run_test.cpp.
 #pragma once
@@ -41,8 +39,7 @@ struct worker_stats {
   /// Successful ones by their time: [i] took from 2^(i/4) to 2^((i+1)/4) us, the last one more.
   std::uint32_t far_steal_times[64] = {};
   // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the
-  // victim's host;
-  // steals word by word: the steps of the papers (Uni-address threads, table 3).
+  // victim's host; steals word by word: the steps of the papers (Uni-address threads, table 3).
   std::uint64_t far_carry_ns = 0;
   std::uint64_t far_serve_ns = 0;
   std::uint64_t far_check_ns = 0;   ///< empty check
@@ -81,8 +78,8 @@ inline std::uint32_t worker_id() noexcept { return godwit_hot_.worker; }
 inline std::uint32_t worker_count() noexcept { return godwit_hot_.workers; }
 
 /// True in the one process whose main counts: always on one machine; under MPI, where every rank executes
-/// main, in
-/// the first rank. For what main should do once, such as writing a file after run. Local, no communication.
+/// main, in the first rank. For what main should do once, such as writing a file after run. Local, no
+/// communication.
 bool is_first_process() noexcept;
 
 namespace detail {
@@ -190,9 +187,8 @@ T run(F&& root, const options& base = {}) {
 }
 
 /// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f
-/// must be plain
-/// bytes and must not throw; it runs inside whatever thread the worker is executing. Collective in cost: one
-/// message per worker. Meant for per-worker set-up and for reading per-worker state.
+/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. Collective
+/// in cost: one message per worker. Meant for per-worker set-up and for reading per-worker state.
 template <class F>
 void on_each_worker(const F& f, detail::place where = detail::place::here()) {
   static_assert(plain<F>,

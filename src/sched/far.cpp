@@ -150,8 +150,7 @@ static_assert(transport::one_sided<watched>);
 }  // namespace
 
 /// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6). Does not come back if
-/// it got
-/// something.
+/// it got something.
 void worker::try_steal_by_words(worker_no victim) noexcept {
   std::uint64_t step[5] = {};
   const watched net{net_, step};
