@@ -3,8 +3,8 @@
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
 // then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
 //
-// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as any,
-// a look concerns that one only, nothing is remembered and nobody pauses. The loop chooses near or far.
+// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
+// any, a look concerns that one only, nothing is remembered, nobody pauses. The loop chooses near or far.
 #include "sched/worker.hpp"
 
 #include <algorithm>
