@@ -1,10 +1,9 @@
 // run: create the shared memory, fork the workers, supervise, collect. See include/godwit/runtime.hpp.
 //
 // The calling process is the supervisor: it sleeps until a worker ends, a signal arrives or a tick is due.
-// Any
-// worker that ends before the run is over ends the run: all others are killed, the reason is told once. The
-// shared memory has no name and the workers die with the supervisor (parent-death signal), so nothing stays
-// behind.
+// Any worker that ends before the run is over ends the run: all others are killed, the reason is told once.
+// The shared memory has no name and the workers die with the supervisor (parent-death signal), so nothing
+// stays behind.
 // Test: tests/api/run_test.cpp, tests/api/fault_test.cpp.
 #include <godwit/runtime.hpp>
 

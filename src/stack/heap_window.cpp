@@ -2,13 +2,10 @@
 // its own.
 //
 // The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the window with
-// inaccessible
-// reservations (address space only), stop the program break from growing, and use up what the C library still
-// has
-// free in the inherited heap. From then on whatever is allocated lies in the window, and a pointer that came
-// with a
-// migrated stack points to nothing. A diagnostic, not a wall: what is larger than a window spills into the
-// next.
+// inaccessible reservations (address space only), stop the program break from growing, and use up what the C
+// library still has free in the inherited heap. From then on whatever is allocated lies in the window, and a
+// pointer that came with a migrated stack points to nothing. A diagnostic, not a wall: what is larger than a
+// window spills into the next.
 // Uses malloc's public behaviour only; another malloc that maps its memory works as well. Test:
 // fault_test.cpp.
 #include "stack/stack.hpp"

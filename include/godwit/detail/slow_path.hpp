@@ -58,8 +58,7 @@ struct payload {
 [[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes);
 
 /// Wait until the record is complete. May migrate. The place is shown in deadlock reports; its parts ride in
-/// registers,
-/// because arguments on the stack would cost the inlined callers a frame pointer.
+/// registers, because arguments on the stack would cost the inlined callers a frame pointer.
 [[gnu::cold]] payload wait(ref record, const char* file, const char* function, unsigned line) noexcept;
 
 /// True when the record is complete: one load, possibly of another worker's memory.
