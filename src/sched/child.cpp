@@ -153,7 +153,7 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   sleep_ms_ = 1;
   if (trace_.on()) note(kind::task, now, r, 0, now - start, head.closure_bytes, index(from), buried);
   base::set_float_control(head.float_control);
-  head.entry(closure, r);
+  head.entry(closure, head.closure_bytes, r);
   finish_task(r);
 }
 
