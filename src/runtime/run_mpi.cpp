@@ -569,7 +569,7 @@ class rank_run {
     for (std::size_t r = 0; r < place_.of_rank.size(); ++r)
       for (std::uint32_t i = 0; i < place_.of_rank[r].count; ++i)
         by_worker[place_.of_rank[r].first + i] = all[r * most + i];
-    keep_stats(std::move(by_worker), opts_.stats && session_.rank() == 0);
+    keep_stats(std::move(by_worker));
   }
 
   mpi_session& session_;

@@ -112,7 +112,8 @@ void on_own_stack(void*) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::this_worker.init(
-      {&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error}});
+      {&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error},
+       what.rings != nullptr ? what.rings->of(me_) : nullptr});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);

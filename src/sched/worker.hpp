@@ -15,6 +15,7 @@
 #include "sched/deque.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/record.hpp"
+#include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
 #include <godwit/options.hpp>
@@ -52,6 +53,7 @@ struct worker_setup {
   const job_shape* job = nullptr;
   const options* opts = nullptr;
   worker_hooks hooks;
+  trace::ring_memory* trace = nullptr;  ///< where to write events; null: nowhere
 };
 
 class worker {
