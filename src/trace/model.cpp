@@ -408,6 +408,11 @@ void model::cancel(std::uint32_t w, const trace::event& e) {
     me.stack.push_back(r);
   } else if (!me.stack.empty() && me.stack.back().below_since_ns != 0 && me.stack.back().slice.record == e.a) {
     me.stack.back().below_since_ns = 0;
+  } else if (me.stack.empty() && !was_closing) {  // the steal that left it here has not been seen yet
+    for (auto& gone : me.early)
+      if (gone == e.a) gone = 0;
+    put(w, e.a, e.time_ns, kind::steal);
+    return;
   }
   const auto found = threads_.find(e.a);
   if (found == threads_.end()) return;
