@@ -35,6 +35,6 @@ run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint
 
 /// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.
 /// @p problem: why the options of this rank are bad, else empty.
-detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root);
+detail::run_result run_mpi(const options& opts, std::string problem, detail::root_task& root);
 
 }  // namespace godwit::runtime

@@ -27,6 +27,7 @@
 #include "base/pause.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/trace_gather.hpp"
 #include "sched/far_calls.hpp"
 #include "transport/far/port.hpp"
 #include "transport/mpi/companion.hpp"
@@ -185,8 +186,9 @@ class services final : public transport::mpi::host_services {
 /// One run of this rank.
 class rank_run {
  public:
-  rank_run(mpi_session& s, const options& opts, detail::root_task& root)
-      : session_(s), opts_(opts), place_(s.ranks(), s.rank(), opts) {
+  /// @p outputs: what the first rank writes; null in the others.
+  rank_run(mpi_session& s, const options& opts, detail::root_task& root, run_outputs* outputs)
+      : session_(s), opts_(opts), place_(s.ranks(), s.rank(), opts), outputs_(outputs) {
     begin_launch(what_, opts_, root);
   }
   ~rank_run() {
@@ -202,6 +204,8 @@ class rank_run {
       std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what_.seed));
     share_memory();
     choose_way();
+    make_rings();
+    const std::uint64_t start_ns = base::now_ns();
     interrupt_guard stop;
     {
       family workers;
@@ -220,6 +224,7 @@ class rank_run {
     }
     last_tick_on_first_rank();
     collect();
+    write_outputs(start_ns);
     return std::move(result_);
   }
 
@@ -272,6 +277,31 @@ class rank_run {
       problem = e.what();
     }
     session_.agree(problem);  // from here on everybody may look at everybody's words
+  }
+
+  void make_rings() {
+    std::string problem;
+    try {
+      rings_.emplace(opts_, mine());
+    } catch (const std::runtime_error& e) {
+      problem = e.what();
+    }
+    session_.agree(problem);
+    what_.rings = &*rings_;
+    if (!opts_.trace.empty()) clocks_before_ = compare_clocks(session_);
+  }
+
+  void write_outputs(std::uint64_t start_ns) {
+    std::vector<host_facts> hosts;
+    for (std::size_t h = 0; h < place_.hosts.size(); ++h) {
+      const auto& first = session_.ranks()[static_cast<std::size_t>(place_.ranks_of[h].front())];
+      hosts.push_back({first.host_name, place_.hosts[h].first, place_.hosts[h].count});
+    }
+    const run_facts facts = facts_of(opts_, std::move(hosts), start_ns, result_);
+    if (outputs_ != nullptr) outputs_->begin(place_.workers);
+    if (!opts_.trace.empty())
+      gather_events(session_, outputs_, *rings_, place_.of_rank, clocks_before_, compare_clocks(session_));
+    if (outputs_ != nullptr) outputs_->write(facts);
   }
 
   void choose_way() {
@@ -562,8 +592,10 @@ class rank_run {
     for (const near_range& r : place_.of_rank) most = std::max(most, r.count);
     std::vector<worker_stats> own(most);
     std::vector<worker_stats> all(std::size_t{most} * place_.of_rank.size());
-    for (std::uint32_t i = 0; i < mine().count; ++i)
+    for (std::uint32_t i = 0; i < mine().count; ++i) {
       own[i] = what_.memory.at(worker_no{mine().first + i}, common_words(what_.memory))->worker.stats;
+      rings_->count(worker_no{mine().first + i}, own[i]);
+    }
     session_.check(session_.mpi().allgather(own.data(), all.data(), most * sizeof(worker_stats)), "gather");
     std::vector<worker_stats> by_worker(place_.workers);
     for (std::size_t r = 0; r < place_.of_rank.size(); ++r)
@@ -582,23 +614,32 @@ class rank_run {
   bool primary_ = false;
   std::string problem_at_start_;
   std::optional<services> services_;
+  run_outputs* outputs_;
+  std::optional<trace_rings> rings_;
+  std::vector<trace::clock_offset> clocks_before_;
   std::optional<companion> companion_;
   detail::run_result result_;
 };
 
 }  // namespace
 
-detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root) {
+detail::run_result run_mpi(const options& opts, std::string problem, detail::root_task& root) {
   mpi_session& session = mpi_session::get(opts);
   session.meet(false,
                *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
+  std::optional<run_outputs> outputs;
+  try {
+    if (session.rank() == 0 && problem.empty()) outputs.emplace(opts);
+  } catch (const std::invalid_argument& e) {
+    problem = e.what();
+  }
   try {
     session.agree(problem);
   } catch (const std::runtime_error& e) {
     throw std::invalid_argument(e.what());
   }
   const options agreed = base::read_options(session.share_text(base::write_options(opts), 0));
-  return rank_run(session, agreed, root)();
+  return rank_run(session, agreed, root, outputs ? &*outputs : nullptr)();
 }
 
 }  // namespace godwit::runtime
