@@ -27,8 +27,8 @@ python=$root/build/tools/perfetto/bin/python3
 [ -x "$python" ] || python=python3
 
 GODWIT_TRACE=$work/trace GODWIT_STATS_JSON=$work/stats.json "$root/scripts/hosts" --hosts 2 --mpi "$mpi" --timeout 100 -- \
-  "$work/rank" 34 >"$work/out" 2>"$work/err" || fail "the run ended with status $?"
-grep -q "fib(34) = 5702887" "$work/out" || fail "wrong result: $(cat "$work/out")"
+  "$work/rank" 40 >"$work/out" 2>"$work/err" || fail "the run ended with status $?"
+grep -q "fib(40) = 102334155" "$work/out" || fail "wrong result: $(cat "$work/out")"
 python3 - "$work/stats.json" <<'PY' || fail "the counters"
 import json, sys
 s = json.load(open(sys.argv[1]))
