@@ -112,8 +112,9 @@ void on_own_stack(void*) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::make_worker(what.opts);
-  sched::this_worker().init(
-      {&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error}});
+  sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts,
+                             {exit_worker, unseen_error},
+                             what.rings != nullptr ? what.rings->of(me_) : nullptr});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);

@@ -53,7 +53,7 @@ struct worker_setup {
   const job_shape* job = nullptr;
   const options* opts = nullptr;
   worker_hooks hooks;
-  trace::ring_memory* trace = nullptr;
+  trace::ring_memory* trace = nullptr;  ///< where to write events; null: nowhere
 };
 
 class worker {
