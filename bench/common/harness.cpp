@@ -50,7 +50,49 @@ const series* find(const std::vector<series>& all, const std::string& name, unsi
   return nullptr;
 }
 
+const std::vector<std::string>& known_policies() {
+  static const std::vector<std::string> known = [] {
+    std::vector<std::string> names;
+    // Those of figure 6 in "Distributed continuation stealing is more scalable than you might think", then the others.
+    for (const char* name :
+         {"greedy", "stalling", "locked_free", "child_full", "child_rtc", "iso", "crude"}) {
+      try {
+        godwit::with_policy(name, [](auto) {});
+        names.emplace_back(name);
+      } catch (const std::invalid_argument&) {  // this build's header does not have it
+      }
+    }
+    return names;
+  }();
+  return known;
+}
+
+std::string under(const std::string& form, const std::string& policy) {
+  return policy == godwit::policies::greedy::name ? form : form + ", " + policy;
+}
+
 namespace {
+/// What the JSON has of a variant's counts, and which quantile over the rounds.
+constexpr struct {
+  const char* name;
+  std::uint64_t scheduler_counts::*member;
+  double quantile;
+} count_fields[] = {{"steals", &scheduler_counts::steals, 0.5},
+                    {"steals_failed", &scheduler_counts::steals_failed, 0.5},
+                    {"steal_ns", &scheduler_counts::steal_ns, 0.5},
+                    {"steal_copy_ns", &scheduler_counts::steal_copy_ns, 0.5},
+                    {"spawns", &scheduler_counts::spawns, 0.5},
+                    {"suspends", &scheduler_counts::suspends, 0.5},
+                    {"outstanding_joins", &scheduler_counts::outstanding_joins, 0.5},
+                    {"outstanding_resumed", &scheduler_counts::outstanding_resumed, 0.5},
+                    {"outstanding_ns", &scheduler_counts::outstanding_ns, 0.5},
+                    {"stolen_bytes", &scheduler_counts::stolen_bytes, 0.5},
+                    {"far_steals", &scheduler_counts::far_steals, 0.5},
+                    {"far_failed", &scheduler_counts::far_failed, 0.5},
+                    {"messages", &scheduler_counts::messages, 0.5},
+                    {"message_ns", &scheduler_counts::message_ns, 0.5},
+                    {"stack_high_bytes", &scheduler_counts::stack_high_bytes, 1}};
+
 double median_of_ratios(const series* a, const series* b, double sample::*time) {
   if (a == nullptr || b == nullptr) return 0;
   std::vector<double> ratios;
@@ -153,6 +195,23 @@ program::program(std::string name, std::string description, int argc, char** arg
   app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
 }
 
+void program::add_policies(const std::vector<std::string>& defaults) {
+  for (const auto& name : defaults)
+    if (const auto& known = known_policies(); std::find(known.begin(), known.end(), name) != known.end())
+      options_.policies.push_back(name);
+  std::string all;
+  for (const auto& name : known_policies()) all += (all.empty() ? "" : ",") + name;
+  app_.add_option("--policies", options_.policies, "Policies of godwit to run, of " + all)
+      ->delimiter(',')
+      ->check([all](const std::string& name) {
+        const auto& known = known_policies();
+        return std::find(known.begin(), known.end(), name) != known.end()
+                   ? std::string()
+                   : "there is no policy called " + name + "; there are " + all;
+      })
+      ->capture_default_str();
+}
+
 void program::parse() {
   try {
     app_.parse(argc_, argv_);
@@ -173,6 +232,10 @@ void program::parse() {
       usage_error(name_ +
                   ": this benchmark sets the number of workers itself: use --workers instead of "
                   "--godwit-workers or GODWIT_WORKERS");
+    if (!options_.policies.empty() && godwit::resolve_options().policy != godwit::options().policy)
+      usage_error(name_ +
+                  ": this benchmark sets the policy itself: use --policies instead of --godwit-policy or "
+                  "GODWIT_POLICY");
     workers_ = options_.workers;
     if (workers_.empty()) {
       const unsigned usable = godwit::run<unsigned>([] { return godwit::worker_count(); });
@@ -209,6 +272,7 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
   all.resize(variants.size());
   for (std::size_t i = 0; i < variants.size(); ++i) {
     all[i].name = variants[i].name;
+    all[i].policy = variants[i].policy;
     all[i].workers = variants[i].workers;
     all[i].available = static_cast<bool>(variants[i].run);
   }
@@ -244,18 +308,9 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
     s.cpu_median_s = median(of([](const sample& x) { return x.cpu_seconds; }));
     s.over_reference = paired_ratio(&s, &all.front());
     s.cpu_over_reference = paired_cpu_ratio(&s, &all.front());
-    const auto count = [&](auto scheduler_counts::*member, double q) {
-      return static_cast<std::uint64_t>(
-          std::llround(quantile(of([=](const sample& x) { return x.counts.*member; }), q)));
-    };
-    s.counts.steals = count(&scheduler_counts::steals, 0.5);
-    s.counts.suspends = count(&scheduler_counts::suspends, 0.5);
-    s.counts.stolen_bytes = count(&scheduler_counts::stolen_bytes, 0.5);
-    s.counts.far_steals = count(&scheduler_counts::far_steals, 0.5);
-    s.counts.far_failed = count(&scheduler_counts::far_failed, 0.5);
-    s.counts.messages = count(&scheduler_counts::messages, 0.5);
-    s.counts.message_ns = count(&scheduler_counts::message_ns, 0.5);
-    s.counts.stack_high_bytes = count(&scheduler_counts::stack_high_bytes, 1);
+    for (const auto& field : count_fields)
+      s.counts.*field.member = static_cast<std::uint64_t>(
+          std::llround(quantile(of([&](const sample& x) { return x.counts.*field.member; }), field.quantile)));
   }
   return all;
 }
@@ -270,6 +325,7 @@ void program::show(const std::string& title, const ordered_json& parameters, con
     ordered_json row;
     row["name"] = s.name;
     row["workers"] = s.workers;
+    if (!s.policy.empty()) row["policy"] = s.policy;
     if (s.samples.empty()) {
       std::fprintf(to, "  %-18s %7s %13s\n", s.name.c_str(), "-", "not installed");
       row["status"] = "not installed";
@@ -291,14 +347,7 @@ void program::show(const std::string& title, const ordered_json& parameters, con
       std::fprintf(to, " %8llu %8llu %5llu KB", static_cast<unsigned long long>(s.counts.steals),
                    static_cast<unsigned long long>(s.counts.suspends),
                    static_cast<unsigned long long>(s.counts.stack_high_bytes / 1024));
-      row["counts"] = {{"steals", s.counts.steals},
-                       {"suspends", s.counts.suspends},
-                       {"stolen_bytes", s.counts.stolen_bytes},
-                       {"far_steals", s.counts.far_steals},
-                       {"far_failed", s.counts.far_failed},
-                       {"messages", s.counts.messages},
-                       {"message_ns", s.counts.message_ns},
-                       {"stack_high_bytes", s.counts.stack_high_bytes}};
+      for (const auto& field : count_fields) row["counts"][field.name] = s.counts.*field.member;
     }
     std::fputc('\n', to);
     for (const auto& one : s.samples) row["seconds"].push_back(one.seconds);

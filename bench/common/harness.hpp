@@ -27,13 +27,22 @@ struct common_options {
   std::vector<std::string> peers = {"tbb", "openmp"};
   int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
 
+  std::vector<std::string> policies;  ///< of godwit; only for programs that call add_policies()
+
   bool wants_peer(const std::string& name) const;
 };
 
 /// What the scheduler did in one repetition; sums over the workers unless said otherwise.
 struct scheduler_counts {
   std::uint64_t steals = 0;
+  std::uint64_t steals_failed = 0;
+  std::uint64_t steal_ns = 0;       ///< of the successful ones inside a host, of which
+  std::uint64_t steal_copy_ns = 0;  ///< copying stacks
+  std::uint64_t spawns = 0;
   std::uint64_t suspends = 0;
+  std::uint64_t outstanding_joins = 0;
+  std::uint64_t outstanding_resumed = 0;
+  std::uint64_t outstanding_ns = 0;  ///< of the resumed: from "could go on" to "went on"
   std::uint64_t stolen_bytes = 0;
   std::uint64_t far_steals = 0;    ///< between hosts
   std::uint64_t far_failed = 0;
@@ -58,11 +67,13 @@ struct variant {
   unsigned workers = 0;         ///< 0: a plain program
   std::function<sample()> run;  ///< empty: not installed
   bool peer = false;            ///< somebody else's runtime
+  std::string policy = {};      ///< of godwit
 };
 
 /// All repetitions of one variant, and what follows from them.
 struct series {
   std::string name;
+  std::string policy;
   unsigned workers = 0;
   bool available = true;
   std::vector<sample> samples;
@@ -98,6 +109,9 @@ class program {
  public:
   /// @p name as users call it. Takes --godwit-* out of argv.
   program(std::string name, std::string description, int argc, char** argv);
+
+  /// Accept --policies; @p defaults are those that run without it. Call before parse().
+  void add_policies(const std::vector<std::string>& defaults);
 
   CLI::App& app() { return app_; }
   const common_options& options() const { return options_; }
@@ -144,6 +158,12 @@ class program {
 /// compute(workers) runs the computation and gives back whether the result was right.
 void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
               const std::function<bool(unsigned workers)>& compute);
+
+/// The name of a variant of @p form under @p policy: the default policy is not mentioned.
+std::string under(const std::string& form, const std::string& policy);
+
+/// Policies of godwit that this build knows; the papers' five come first.
+const std::vector<std::string>& known_policies();
 
 /// One line on standard error, then exit with status 2.
 [[noreturn]] void usage_error(const std::string& line);
