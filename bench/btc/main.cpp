@@ -19,8 +19,8 @@ void compare(bench::program& program, int depth, int iter) {
     for (const auto& policy : program.options().policies)
       variants.push_back({bench::under("godwit", policy), w,
                           [=, tree = btc::spawn_join_under(policy)] {
-                            auto [got, one] =
-                                bench::run_godwit(w, [=] { return tree(depth, iter); }, policy);
+                            auto [got, one] = bench::run_godwit(
+                                w, [=] { return tree(depth, iter); }, policy);
                             one.correct = got == expected;
                             return one;
                           },

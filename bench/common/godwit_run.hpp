@@ -47,11 +47,13 @@ inline scheduler_counts last_counts() {
     c.messages += w.messages;
     c.message_ns += w.message_ns;
     c.stack_high_bytes = std::max(c.stack_high_bytes, w.stack_high_bytes);
+    c.heap_high_bytes = std::max(c.heap_high_bytes, w.heap_high_bytes);
   }
   return c;
 }
 
-/// Run root() on @p workers workers under @p policy, whose threads root must create. Gives back its value and the
+/// Run root() on @p workers workers under @p policy, whose threads root must create. Gives back its value
+/// and the
 /// sample (correct is left true).
 template <class F>
 auto run_godwit(unsigned workers, const F& root, const std::string& policy = godwit::policies::greedy::name)

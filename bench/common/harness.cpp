@@ -53,7 +53,6 @@ const series* find(const std::vector<series>& all, const std::string& name, unsi
 const std::vector<std::string>& known_policies() {
   static const std::vector<std::string> known = [] {
     std::vector<std::string> names;
-    // Those of figure 6 in "Distributed continuation stealing is more scalable than you might think", then the others.
     for (const char* name :
          {"greedy", "stalling", "locked_free", "child_full", "child_rtc", "iso", "crude"}) {
       try {
@@ -65,6 +64,13 @@ const std::vector<std::string>& known_policies() {
     return names;
   }();
   return known;
+}
+
+std::vector<std::string> paper_policies() {
+  std::vector<std::string> names;
+  for (const auto& name : known_policies())
+    if (name != "iso" && name != "crude") names.push_back(name);
+  return names;
 }
 
 std::string under(const std::string& form, const std::string& policy) {
@@ -91,7 +97,8 @@ constexpr struct {
                     {"far_failed", &scheduler_counts::far_failed, 0.5},
                     {"messages", &scheduler_counts::messages, 0.5},
                     {"message_ns", &scheduler_counts::message_ns, 0.5},
-                    {"stack_high_bytes", &scheduler_counts::stack_high_bytes, 1}};
+                    {"stack_high_bytes", &scheduler_counts::stack_high_bytes, 1},
+                    {"heap_high_bytes", &scheduler_counts::heap_high_bytes, 1}};
 
 double median_of_ratios(const series* a, const series* b, double sample::*time) {
   if (a == nullptr || b == nullptr) return 0;
@@ -201,11 +208,11 @@ void program::add_policies(const std::vector<std::string>& defaults) {
       options_.policies.push_back(name);
   std::string all;
   for (const auto& name : known_policies()) all += (all.empty() ? "" : ",") + name;
-  app_.add_option("--policies", options_.policies, "Policies of godwit to run, of " + all)
+  app_.add_option("--policies", options_.policies, "Policies of godwit to run: all, or some of " + all)
       ->delimiter(',')
       ->check([all](const std::string& name) {
         const auto& known = known_policies();
-        return std::find(known.begin(), known.end(), name) != known.end()
+        return name == "all" || std::find(known.begin(), known.end(), name) != known.end()
                    ? std::string()
                    : "there is no policy called " + name + "; there are " + all;
       })
@@ -221,6 +228,8 @@ void program::parse() {
   } catch (const CLI::ParseError& e) {
     usage_error(name_ + ": " + e.what() + " (see " + name_ + " --help)");
   }
+  if (std::find(options_.policies.begin(), options_.policies.end(), "all") != options_.policies.end())
+    options_.policies = known_policies();
   if (options_.quick) {
     if (app_.count("--reps") == 0) options_.reps = 3;
     if (app_.count("--peer-reps") == 0) options_.peer_reps = 1;
@@ -260,7 +269,8 @@ void program::parse() {
       {"cpu_over_reference", "the same ratio of CPU times: what can be compared on a busy machine"},
       {"foreign_cpus", "CPUs that other programs kept busy meanwhile, on average"},
       {"counts",
-       "medians over the rounds of sums over the workers; stack_high_bytes: the most of any worker"}};
+       "medians over the rounds of sums over the workers; stack_high_bytes, heap_high_bytes: the most of any "
+       "worker"}};
 }
 
 unsigned program::most_workers() const { return *std::max_element(workers_.begin(), workers_.end()); }
@@ -279,7 +289,8 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
   for (int round = 0; round < options_.reps; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (!variants[i].run || (variants[i].peer && round >= options_.peer_reps)) continue;
-      // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit run.
+      // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit
+      // run.
       if (variants[i].workers == 0 && !godwit::is_first_process()) {
         all[i].samples.emplace_back();
         continue;
@@ -309,8 +320,8 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
     s.over_reference = paired_ratio(&s, &all.front());
     s.cpu_over_reference = paired_cpu_ratio(&s, &all.front());
     for (const auto& field : count_fields)
-      s.counts.*field.member = static_cast<std::uint64_t>(
-          std::llround(quantile(of([&](const sample& x) { return x.counts.*field.member; }), field.quantile)));
+      s.counts.*field.member = static_cast<std::uint64_t>(std::llround(
+          quantile(of([&](const sample& x) { return x.counts.*field.member; }), field.quantile)));
   }
   return all;
 }
@@ -318,7 +329,7 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
 void program::show(const std::string& title, const ordered_json& parameters, const std::vector<series>& all) {
   std::FILE* const to = out();
   std::fprintf(to, "%s\n", title.c_str());
-  std::fprintf(to, "  %-18s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s",
+  std::fprintf(to, "  %-24s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s",
                "min s", "total s", "CPU s", "/ref", "CPU/ref", "speed-up", "steals", "suspends", "stack");
   ordered_json rows = ordered_json::array();
   for (const auto& s : all) {
@@ -327,13 +338,13 @@ void program::show(const std::string& title, const ordered_json& parameters, con
     row["workers"] = s.workers;
     if (!s.policy.empty()) row["policy"] = s.policy;
     if (s.samples.empty()) {
-      std::fprintf(to, "  %-18s %7s %13s\n", s.name.c_str(), "-", "not installed");
+      std::fprintf(to, "  %-24s %7s %13s\n", s.name.c_str(), "-", "not installed");
       row["status"] = "not installed";
       rows.push_back(row);
       continue;
     }
     const std::string workers = s.workers == 0 ? "-" : std::to_string(s.workers);
-    std::fprintf(to, "  %-18s %7s %9.4f %9.4f %9.4f %9.4f %8.3f %8.3f %8.3f", s.name.c_str(), workers.c_str(),
+    std::fprintf(to, "  %-24s %7s %9.4f %9.4f %9.4f %9.4f %8.3f %8.3f %8.3f", s.name.c_str(), workers.c_str(),
                  s.median_s, s.min_s, s.total_median_s, s.cpu_median_s, s.over_reference,
                  s.cpu_over_reference, 1 / s.over_reference);
     row["median_s"] = s.median_s;

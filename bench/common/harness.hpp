@@ -49,6 +49,7 @@ struct scheduler_counts {
   std::uint64_t messages = 0;      ///< way am: requests carried out by workers
   std::uint64_t message_ns = 0;
   std::uint64_t stack_high_bytes = 0;  ///< maximum over the workers
+  std::uint64_t heap_high_bytes = 0;   ///< likewise
 };
 
 /// One repetition of one variant.
@@ -80,7 +81,7 @@ struct series {
   double median_s = 0, min_s = 0, total_median_s = 0, cpu_median_s = 0;
   double cpu_over_reference = 0;  ///< the same of CPU times: what remains comparable on a busy machine
   double over_reference = 0;      ///< median over the rounds of time / reference's time in the same round
-  scheduler_counts counts;        ///< medians; stack_high_bytes: maximum
+  scheduler_counts counts;        ///< medians; *_high_bytes: maximum
 };
 
 double median(std::vector<double> values);
@@ -162,8 +163,12 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
 /// The name of a variant of @p form under @p policy: the default policy is not mentioned.
 std::string under(const std::string& form, const std::string& policy);
 
-/// Policies of godwit that this build knows; the papers' five come first.
+/// Policies of godwit that this build knows.
 const std::vector<std::string>& known_policies();
+/// Those of them that "Distributed continuation stealing is more scalable than you might think" compares
+/// (figure 6).
+/// Its baseline has both the stalling join and the locked free queue; ours vary one thing at a time.
+std::vector<std::string> paper_policies();
 
 /// One line on standard error, then exit with status 2.
 [[noreturn]] void usage_error(const std::string& line);

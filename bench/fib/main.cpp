@@ -19,7 +19,8 @@ bench::variant ours(const char* form, std::uint64_t (*f)(int), int n, unsigned w
                     const std::string& policy) {
   return {bench::under(form, policy), workers,
           [=] {
-            auto [got, one] = bench::run_godwit(workers, [=] { return f(n); }, policy);
+            auto [got, one] = bench::run_godwit(
+                workers, [=] { return f(n); }, policy);
             one.correct = got == fib::value(n);
             return one;
           },

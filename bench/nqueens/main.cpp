@@ -19,7 +19,8 @@ void compare(bench::program& program, int n) {
     for (const auto& policy : program.options().policies)
       variants.push_back({bench::under("godwit", policy), w,
                           [=, count = nqueens::spawn_join_under(policy)] {
-                            auto [got, one] = bench::run_godwit(w, [=] { return count(n); }, policy);
+                            auto [got, one] = bench::run_godwit(
+                                w, [=] { return count(n); }, policy);
                             one.correct = got == expected;
                             return one;
                           },

@@ -153,7 +153,8 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
       variants.push_back({bench::under("godwit", policy), w,
                           [&, w, policy, search = search_under(policy, s.ni(), false)] {
                             const uts::threads which = s.which();
-                            auto [got, one] = bench::run_godwit(w, [=] { return search(which); }, policy);
+                            auto [got, one] = bench::run_godwit(
+                                w, [=] { return search(which); }, policy);
                             one.correct = check(got);
                             return one;
                           },

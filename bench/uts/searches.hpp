@@ -26,7 +26,8 @@ struct live_page {
 /// Where the live searches count; set before the run.
 extern live_page* live;
 
-/// The search under a policy, as a godwit root thread calls it. @p ni: SHA instructions; @p with_live: keep live
+/// The search under a policy, as a godwit root thread calls it. @p ni: SHA instructions; @p with_live: keep
+/// live
 /// counters (default policy only).
 totals (*search_under(const std::string& policy, bool ni, bool with_live))(threads which);
 /// The same by plain recursion.
