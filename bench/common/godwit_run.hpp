@@ -52,9 +52,8 @@ inline scheduler_counts last_counts() {
   return c;
 }
 
-/// Run root() on @p workers workers under @p policy, whose threads root must create. Gives back its value
-/// and the
-/// sample (correct is left true).
+/// Run root() on @p workers workers under @p policy, whose threads root must create. Gives back its value and
+/// the sample (correct is left true).
 template <class F>
 auto run_godwit(unsigned workers, const F& root, const std::string& policy = godwit::policies::greedy::name)
     -> std::pair<std::invoke_result_t<F>, sample> {

@@ -1,12 +1,10 @@
 // The table of joins and steals: what the papers compare schedulers by.
 //
-// One row per godwit variant: time, efficiency, outstanding joins and how long they waited once they could
-// go on,
-// steals and what they cost. From the counters of the harness (harness.hpp), which come from
+// One row per godwit variant: time, efficiency, outstanding joins and how long they waited once they could go
+// on, steals and what they cost. From the counters of the harness (harness.hpp), which come from
 // last_run_stats().
 // Source: "Distributed continuation stealing is more scalable than you might think", table II. Used by
-// bench/pfor
-// and bench/lcs; scripts/reproduce reads its JSON.
+// bench/pfor and bench/lcs; scripts/reproduce reads its JSON.
 #pragma once
 
 #include <functional>

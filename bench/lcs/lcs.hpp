@@ -1,14 +1,11 @@
 // LCS: the length of the longest common subsequence of two strings of random bytes, by recursive
-// decomposition into
-// quarters that futures connect.
+// decomposition into quarters that futures connect.
 //
 // A block of C x C needs the lower boundary of the block above it and the right boundary of the block to its
-// left, and
-// gives its own two. Quarters get *futures* of their neighbours, so that a block starts when these two are
-// done and
-// not when a whole quadrant is. Source: "Distributed continuation stealing is more scalable than you might
-// think",
-// V-D, figures 10 and 11. Document: docs/performance.md. Test: bench/CMakeLists.txt (bench.lcs).
+// left, and gives its own two. Quarters get *futures* of their neighbours, so that a block starts when these
+// two are done and not when a whole quadrant is. Source: "Distributed continuation stealing is more scalable
+// than you might think", V-D, figures 10 and 11. Document: docs/performance.md. Test: bench/CMakeLists.txt
+// (bench.lcs).
 #pragma once
 
 #include <cstdint>

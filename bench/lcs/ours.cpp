@@ -1,12 +1,9 @@
 // LCS in godwit: a tree of futures. A node is either a leaf with its two boundaries or the futures of three
-// of its
-// quarters; the fourth, upper left, has no neighbour outside.
+// of its quarters; the fourth, upper left, has no neighbour outside.
 //
-// How many threads will read a node is known from its place (consumers()), and its handles are given out
-// that many
-// times when it is written: what get() gives back is a copy of the value's bytes, which cannot count by
-// itself. The
-// paper's futures ask for the same number.
+// How many threads will read a node is known from its place (consumers()), and its handles are given out that
+// many times when it is written: what get() gives back is a copy of the value's bytes, which cannot count by
+// itself. The paper's futures ask for the same number.
 
 #include <array>
 #include <godwit/godwit.hpp>
@@ -22,8 +19,7 @@ struct place {
 };
 
 /// Reads of the node at @p at: by its right and its lower neighbour, by the parent that waits for its first
-/// quarter, and
-/// by root on its way to the last block.
+/// quarter, and by root on its way to the last block.
 std::uint32_t consumers(place at, std::uint32_t n) {
   const bool right = at.j + at.n < n, below = at.i + at.n < n;
   const bool first = at.n < n && at.i % (2 * at.n) == 0 && at.j % (2 * at.n) == 0;

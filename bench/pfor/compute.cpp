@@ -1,8 +1,7 @@
 // The multiply-adds and their calibration. See compute.hpp.
 //
 // Not AVX-512: its heavy instructions lower the clock of some CPUs for everybody, for milliseconds. Eight
-// chains
-// keep two units of latency four busy.
+// chains keep two units of latency four busy.
 
 #include "compute.hpp"
 

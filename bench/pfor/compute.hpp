@@ -1,8 +1,8 @@
 // compute(M): work that takes M microseconds and nothing else -- a fixed number of SIMD fused multiply-adds.
 //
 // It touches no memory, so that neither caches nor bandwidth decide what schedulers are compared by. The
-// number of
-// operations is found once, before the first measurement, and is the same for all variants and all workers.
+// number of operations is found once, before the first measurement, and is the same for all variants and all
+// workers.
 // Source: "Distributed continuation stealing is more scalable than you might think", IV-C. Used by main.cpp.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace pfor {
 
-/// @p rounds rounds of eight independent multiply-adds on vectors; what they are (AVX2, NEON, plain) is
-/// found at start.
+/// @p rounds rounds of eight independent multiply-adds on vectors; what they are (AVX2, NEON, plain) is found
+/// at start.
 void compute(std::uint64_t rounds) noexcept;
 
 /// "AVX2 FMA, 8 lanes of float"

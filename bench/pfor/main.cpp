@@ -1,11 +1,9 @@
 // pfor: the synthetic benchmarks PFor and RecPFor under the papers' policies.
 //
 // Sizes: figure 6 of "Distributed continuation stealing is more scalable than you might think" doubles N up
-// to
-// 4096 * 2^9 iterations a loop and node (PFor) and 2^22 on 16 nodes (RecPFor), of 36 cores each: 58,254 and
-// 7,282
-// iterations a core, 2.9 s and 8.1 s of compute() there. --scale S divides what a core gets; a worker counts
-// as a core.
+// to 4096 * 2^9 iterations a loop and node (PFor) and 2^22 on 16 nodes (RecPFor), of 36 cores each: 58,254
+// and 7,282 iterations a core, 2.9 s and 8.1 s of compute() there. --scale S divides what a core gets; a
+// worker counts as a core.
 // Document: docs/performance.md. Test: bench/CMakeLists.txt (bench.pfor).
 
 #include <cmath>

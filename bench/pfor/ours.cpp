@@ -1,6 +1,5 @@
-// PFor and RecPFor in godwit. What a thread needs of the problem travels with it: under MPI only the first
-// rank's
-// main has chosen it.
+// PFor and RecPFor in godwit. What a thread needs of the problem travels with it: the paper's threads have
+// arguments of that size, too.
 
 #include <godwit/godwit.hpp>
 

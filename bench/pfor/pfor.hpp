@@ -1,6 +1,6 @@
 // PFor: K parallel loops, one after the other. RecPFor: the same in a recursion over halves, so that much
-// work waits
-// behind every join. A loop is a binary recursion down to single iterations, each of which is compute(M).
+// work waits behind every join. A loop is a binary recursion down to single iterations, each of which is
+// compute(M).
 //
 // Every iteration gives back a number of its own, and joins add them up: a lost, doubled or misplaced one
 // shows.

@@ -27,8 +27,7 @@ struct live_page {
 extern live_page* live;
 
 /// The search under a policy, as a godwit root thread calls it. @p ni: SHA instructions; @p with_live: keep
-/// live
-/// counters (default policy only).
+/// live counters (default policy only).
 totals (*search_under(const std::string& policy, bool ni, bool with_live))(threads which);
 /// The same by plain recursion.
 totals search_plain(threads which, bool ni);
