@@ -23,7 +23,78 @@
 #include <string_view>
 #include <utility>
 
+extern "C" void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg);
+
 namespace godwit {
+
+namespace detail {
+
+/// The thread around one callable, on a stack of its own: what fork_call calls on the parent's stack switches, and, if
+/// the parent is still here at the end, switches back.
+template <class F, class R>
+struct child_on_own_stack {
+  struct frame {
+    std::uintptr_t a0, a1;
+    spawn_slot* slot;
+    void* out;
+    word_pair result;
+  };
+  [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
+                                                                    spawn_slot* slot, void* out) noexcept {
+    frame f{a0, a1, slot, out, {}};
+    void* stack = new_stack();
+    godwit_ctx_call_on(stack, body, &f);
+    free_stack(stack);  // only if it came back: else the thread's end does it
+    return f.result;
+  }
+  static void body(void* p) {
+    frame& f = *static_cast<frame*>(p);
+    f.result = child<F, R>::run(f.a0, f.a1, f.slot, f.out);
+  }
+};
+
+/// Child stealing: the thread around one callable.
+template <class F, class R>
+struct task_of {
+  static void entry(void* closure, ref record) {
+    F& f = *static_cast<F*>(closure);
+    ref error = 0;
+    try {
+      if constexpr (std::is_void_v<R>) {
+        std::move(f)();
+        publish(record, outcome::value, nullptr, 0);
+      } else {
+        R value = std::move(f)();
+        if constexpr (plain<R>) {
+          publish(record, outcome::value, &value, sizeof value);
+        } else {
+          writer w;
+          w.put(value);
+          publish(record, outcome::value, w.data(), w.size());
+        }
+      }
+    } catch (...) {
+      error = capture_exception();
+    }
+    f.~F();
+    if (error != 0) publish_error(record, error);
+  }
+};
+
+template <class F>
+inline auto spawn_child(F& f) {
+  using R = std::invoke_result_t<F>;
+  static_assert(!std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),
+                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
+                "specialise godwit::codec<T> for it, and do not return references");
+  manual<F> taken;
+  new (&taken.value) F(std::move(f));
+  future<R> result;
+  future_access::state(result) = spawn_task(&task_of<F, R>::entry, &taken, sizeof(F));
+  return result;
+}
+
+}  // namespace detail
 
 namespace policies {
 
@@ -59,6 +130,45 @@ struct crude : continuation_stealing {
   static constexpr const char* name = "crude";
 };
 
+/// Iso-address: every thread has a stack with a globally unique address (Uni-address threads, 4: what it replaces).
+/// Stacks are of 32 KiB; nothing is copied at a suspension.
+struct iso : continuation_stealing {
+  static constexpr const char* name = "iso";
+
+  template <class F, class... Args>
+  [[gnu::always_inline]] static auto spawn(F&& fn, Args&&... args) {
+    return detail::with_closure([](auto& f) { return detail::spawn_closure<detail::child_on_own_stack>(f); },
+                                std::forward<F>(fn), std::forward<Args>(args)...);
+  }
+};
+
+/// Child stealing: the parent goes on, the child waits to be stolen; who has begun stays. Cost of a spawn: an object.
+struct child_stealing {
+  template <class T>
+  using future = godwit::future<T>;
+  template <class T>
+  using shared_future = godwit::shared_future<T>;
+  static constexpr bool migrates = false;
+
+  template <class F, class... Args>
+  static auto spawn(F&& fn, Args&&... args) {
+    return detail::with_closure([](auto& f) { return detail::spawn_child(f); }, std::forward<F>(fn),
+                                std::forward<Args>(args)...);
+  }
+};
+
+/// Child stealing with full threads: stacks of 32 KiB, stalling join (003, IV-B).
+struct child_full : child_stealing {
+  static constexpr const char* name = "child_full";
+  static constexpr bool has_futures = true;
+};
+/// Child stealing with run-to-completion threads: a join runs other threads on top of itself (003, IV-B). Threads may
+/// join their own children only: another thread might lie buried below.
+struct child_rtc : child_stealing {
+  static constexpr const char* name = "child_rtc";
+  static constexpr bool has_futures = false;
+};
+
 }  // namespace policies
 
 /// Call f(policy) with the policy called @p name; gives back what f does. Throws std::invalid_argument.
@@ -68,6 +178,9 @@ decltype(auto) with_policy(std::string_view name, F&& f) {
   if (name == policies::stalling::name) return f(policies::stalling{});
   if (name == policies::locked_free::name) return f(policies::locked_free{});
   if (name == policies::crude::name) return f(policies::crude{});
+  if (name == policies::iso::name) return f(policies::iso{});
+  if (name == policies::child_full::name) return f(policies::child_full{});
+  if (name == policies::child_rtc::name) return f(policies::child_rtc{});
   throw std::invalid_argument("godwit: there is no policy called " + std::string(name));
 }
 

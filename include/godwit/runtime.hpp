@@ -54,7 +54,8 @@ struct worker_stats {
   std::uint64_t message_ns = 0;        ///< time that took
   std::uint64_t steal_ns = 0;          ///< time of the successful steals inside this host, of which
   std::uint64_t steal_copy_ns = 0;     ///< copying stacks
-  std::uint64_t spawns = 0;            ///< threads created here (see docs/tracing.md for how they are counted)
+  std::uint64_t spawns = 0;            ///< threads created here; with greedy and its like only in
+                                       ///< programs compiled with GODWIT_COUNT_SPAWNS
   std::uint64_t outstanding_joins = 0; ///< joins that found their thread unfinished, and left
   std::uint64_t outstanding_resumed = 0;  ///< of these, resumed here
   std::uint64_t outstanding_ns = 0;    ///< of those: from when both sides were there to when they went on

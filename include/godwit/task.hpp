@@ -57,6 +57,9 @@ struct child {
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come at any instruction
+#ifdef GODWIT_COUNT_SPAWNS  // costs fib(35) 1 to 2 %: so not always. All of a program must be compiled alike
+    ++godwit_hot_.spawns;
+#endif
     godwit_hot_.bottom = slot + 1;  // the entry counts from here; call and slot are complete
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -144,7 +147,8 @@ struct child {
   }
 };
 
-template <class F>
+/// @p Thunk: what the new thread runs in; child, or a policy's (policy.hpp).
+template <template <class, class> class Thunk, class F>
 [[gnu::always_inline]] inline auto spawn_closure(F& f) {
   using R = std::invoke_result_t<F>;
   static_assert(!std::is_reference_v<R>,
@@ -166,7 +170,7 @@ template <class F>
   void* out = nullptr;
   if constexpr (!std::is_void_v<R> && !child<F, R>::by_word)
     out = future_access::room(result);
-  word_pair w = fork_call<&child<F, R>::run>(words[0], words[1], godwit_hot_.bottom, out);
+  word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], godwit_hot_.bottom, out);
   if (w.status != 0) [[unlikely]] {
     future_access::state(result) = resumed(w.status);
     return result;
@@ -179,17 +183,10 @@ template <class F>
   return result;
 }
 
-}  // namespace detail
-
-/// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
-/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or
-/// exception).
-/// fn must be a closure of plain captures, or move-only, or have a codec; args and result must be migratable.
-/// Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads, 5.2.
-template <class F, class... Args>
-[[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args)
-    -> future<detail::result_of<F, Args...>> {
-  static_assert(detail::thread_closure<std::decay_t<F>>,
+/// Hand fn, with its arguments bound, to @p use(closure), as an lvalue that may be moved from.
+template <class Use, class F, class... Args>
+[[gnu::always_inline]] inline auto with_closure(Use&& use, F&& fn, Args&&... args) {
+  static_assert(thread_closure<std::decay_t<F>>,
                 "godwit: this callable cannot migrate: it captures something by value that is not plain "
                 "bytes (std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
                 "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
@@ -199,17 +196,31 @@ template <class F, class... Args>
   if constexpr (sizeof...(Args) == 0) {
     if constexpr (std::is_lvalue_reference_v<F> || std::is_function_v<std::remove_reference_t<F>>) {
       std::decay_t<F> own(fn);
-      return detail::spawn_closure(own);
+      return use(own);
     } else {
-      return detail::spawn_closure(fn);
+      return use(fn);
     }
   } else {
     auto bound = [fn = std::decay_t<F>(std::forward<F>(fn)),
                   ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
       return std::invoke(std::move(fn), std::move(as)...);
     };
-    return detail::spawn_closure(bound);
+    return use(bound);
   }
+}
+
+}  // namespace detail
+
+/// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
+/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or exception).
+/// fn must be a closure of plain captures, or move-only, or have a codec; args and result must be migratable.
+/// Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads, 5.2.
+template <class F, class... Args>
+[[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args)
+    -> future<detail::result_of<F, Args...>> {
+  return detail::with_closure([](auto& f) __attribute__((always_inline)) {
+    return detail::spawn_closure<detail::child>(f);
+  }, std::forward<F>(fn), std::forward<Args>(args)...);
 }
 
 /// Free form of future::join.

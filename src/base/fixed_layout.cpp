@@ -564,10 +564,13 @@ std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]) {
   return text + "\nuse the same LD_LIBRARY_PATH, LD_PRELOAD, ulimit -s and kernel on all hosts";
 }
 
-bool main_stack_agrees(const layout* all, int n) noexcept {
+std::string compare_main_stacks(const layout* all, int n, const char (*hosts)[64]) {
   for (int i = 1; i < n; ++i)
-    if (all[i].main_stack != all[0].main_stack) return false;
-  return true;
+    if (all[i].main_stack != all[0].main_stack)
+      return "main's locals lie elsewhere in " + who(i, hosts) + " than in " + who(0, hosts) +
+             ": threads must not use references to them; or start all ranks with arguments and environments "
+             "of about equal length";
+  return {};
 }
 
 }  // namespace godwit::base

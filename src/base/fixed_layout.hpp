@@ -57,11 +57,11 @@ static_assert(sizeof(layout) <= 4096);
 layout own_layout();
 
 /// Empty if all @p n agree; else one or two lines: who differs from rank 0 in what, and what to do.
-/// @p hosts: the name of each rank's machine. The main stack does not count. Local.
+/// @p hosts: the name of each rank's machine. The main stack does not count: see below. Local.
 std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]);
 
-/// Whether pointers to main's locals mean the same in all ranks.
-bool main_stack_agrees(const layout* all, int n) noexcept;
+/// Empty if pointers to main's locals mean the same in all ranks; else a line that says so and what to do.
+std::string compare_main_stacks(const layout* all, int n, const char (*hosts)[64]);
 
 /// Padding of strings and pointers that the kernel puts on the initial stack. Exposed for its test.
 struct start_padding {

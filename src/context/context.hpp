@@ -29,6 +29,9 @@ void godwit_ctx_resume_suspended(std::uintptr_t sp, std::uintptr_t value);
 /// Leave the current stack for good and call fn(arg) on another. Does not return.
 void godwit_ctx_start(void* stack_top, void (*fn)(void* arg), void* arg);
 
+/// Call fn(arg) on another stack, whose end is 16-byte aligned, and come back. (policy.hpp declares it for users.)
+void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg);
+
 /// The bottom of every thread: as a return address it ends backtraces. Returning to it is a bug of ours.
 void godwit_ctx_thread_end();
 }

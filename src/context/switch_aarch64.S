@@ -88,6 +88,29 @@ godwit_ctx_start:                       // x0 new stack, x1 fn, x2 arg
         .cfi_endproc
         .size   godwit_ctx_start, .-godwit_ctx_start
 
+        .globl  godwit_ctx_call_on
+        .type   godwit_ctx_call_on, %function
+        .p2align 4
+godwit_ctx_call_on:                     // x0 stack top, x1 fn, x2 arg
+        .cfi_startproc
+        hint    #34
+        stp     x29, x30, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset 29, -16
+        .cfi_offset 30, -8
+        mov     x29, sp
+        .cfi_def_cfa 29, 16
+        mov     sp, x0
+        mov     x0, x2
+        blr     x1
+        mov     sp, x29
+        .cfi_def_cfa 31, 16
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa_offset 0
+        ret
+        .cfi_endproc
+        .size   godwit_ctx_call_on, .-godwit_ctx_call_on
+
         .globl  godwit_ctx_thread_end
         .type   godwit_ctx_thread_end, %function
         .p2align 4

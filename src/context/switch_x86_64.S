@@ -94,6 +94,27 @@ godwit_ctx_start:                       // rdi new stack, rsi fn, rdx arg
         .cfi_endproc
         .size   godwit_ctx_start, .-godwit_ctx_start
 
+        .globl  godwit_ctx_call_on
+        .type   godwit_ctx_call_on, @function
+        .p2align 4
+godwit_ctx_call_on:                     // rdi stack top, rsi fn, rdx arg
+        .cfi_startproc
+        endbr64
+        pushq   %rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbp, 0
+        movq    %rsp, %rbp
+        .cfi_def_cfa %rbp, 16
+        movq    %rdi, %rsp
+        movq    %rdx, %rdi
+        call    *%rsi
+        movq    %rbp, %rsp
+        popq    %rbp
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size   godwit_ctx_call_on, .-godwit_ctx_call_on
+
         // One byte in front, so that "return address - 1" is inside as well.
         .globl  godwit_ctx_thread_end
         .type   godwit_ctx_thread_end, @function

@@ -19,42 +19,54 @@ void need_run(const char* what) noexcept {
 
 void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
-  this_worker.spawn_point(child_may_leave);
+  this_worker().spawn_point(child_may_leave);
 }
-ref pop_public(spawn_slot* slot) noexcept { return this_worker.pop_public(slot); }
+ref pop_public(spawn_slot* slot) noexcept { return this_worker().pop_public(slot); }
 void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
-  this_worker.publish(record, kind, data, bytes);
+  this_worker().publish(record, kind, data, bytes);
 }
 void publish_error(ref record, ref error) noexcept {
-  const payload p = this_worker.payload_of(error);
-  this_worker.publish(record, outcome::error, p.data, p.size);
-  this_worker.release(error);
+  const payload p = this_worker().payload_of(error);
+  this_worker().publish(record, outcome::error, p.data, p.size);
+  this_worker().release(error);
 }
 void complete(ref record) noexcept {
-  this_worker.complete(record);
+  this_worker().complete(record);
   __builtin_unreachable();
 }
 std::uintptr_t resumed(std::uintptr_t status) noexcept { return status; }
 ref make_completed(outcome kind, const void* data, std::size_t bytes) {
   need_run("a future's record");
-  return this_worker.make_completed(kind, data, bytes);
+  return this_worker().make_completed(kind, data, bytes);
 }
 payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
-  return this_worker.wait(record, {file, function, line});
+  return this_worker().wait(record, {file, function, line});
 }
-bool is_complete(ref record) noexcept { return this_worker.is_complete(record); }
+bool is_complete(ref record) noexcept { return this_worker().is_complete(record); }
 void release(ref record) noexcept {
   if (godwit_hot_.workers != 0)
-    this_worker.release(record);  // a handle that outlived its run: the memory is gone
+    this_worker().release(record);  // a handle that outlived its run: the memory is gone
 }
 void retain(ref record) noexcept {
-  if (godwit_hot_.workers != 0) this_worker.retain(record);
+  if (godwit_hot_.workers != 0) this_worker().retain(record);
 }
 void detach(ref record) noexcept {
-  if (godwit_hot_.workers != 0) this_worker.detach(record);
+  if (godwit_hot_.workers != 0) this_worker().detach(record);
 }
-void yield_thread() noexcept { this_worker.yield_thread(); }
+void yield_thread() noexcept {
+  if (godwit_hot_.workers != 0) this_worker().yield_thread();
+}
+
+ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes) {
+  need_run("spawn");
+  return this_worker().spawn_task(entry, closure, bytes);
+}
+void* new_stack() noexcept {
+  need_run("spawn");
+  return this_worker().new_stack();
+}
+void free_stack(void* top) noexcept { this_worker().free_stack(top); }
 
 void run_on_each_worker(const broadcast_task& task, place where) {
   need_run("on_each_worker");
@@ -70,19 +82,19 @@ void run_on_each_worker(const broadcast_task& task, place where) {
     const std::uint32_t n = workers - first < batch ? workers - first : batch;
     for (std::uint32_t i = 0; i < n; ++i) {
       const auto to = static_cast<transport::worker_no>((start + first + i) % workers);
-      done[i] = this_worker.make_pending();
+      done[i] = this_worker().make_pending();
       // Batches after the first may run elsewhere: then the worker that we are on now is served directly as
       // well.
-      if (to == this_worker.me()) {
+      if (to == this_worker().me()) {
         task.call(task.closure);
-        this_worker.finish(done[i]);
+        this_worker().finish(done[i]);
       } else {
-        this_worker.send(to, done[i], task.call, task.closure, task.bytes);
+        this_worker().send(to, done[i], task.call, task.closure, task.bytes);
       }
     }
     for (std::uint32_t i = 0; i < n; ++i) {
-      static_cast<void>(this_worker.wait(done[i], where));
-      this_worker.release(done[i]);
+      static_cast<void>(this_worker().wait(done[i], where));
+      this_worker().release(done[i]);
     }
   }
 }

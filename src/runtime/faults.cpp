@@ -35,7 +35,7 @@ std::uintptr_t program_counter(const void* context) noexcept {
 
 /// Returns if the fault has no special meaning.
 void explain(std::uintptr_t address, bool write) noexcept {
-  const sched::worker& w = sched::this_worker;
+  const sched::worker& w = sched::this_worker();
   const unsigned me = transport::index(w.me());
   constexpr std::uintptr_t guard = 1 << 20;
   if (address < w.region_low() && address >= w.region_low() - guard)
@@ -71,7 +71,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (signal == SIGSEGV || signal == SIGBUS) explain(address, is_write(context));
   // A fault of the program's own: die of it, so that the status and a core file tell the truth.
-  sched::public_words& mine = sched::this_worker.words();
+  sched::public_words& mine = sched::this_worker().words();
   mine.fault_address.store(address, std::memory_order_relaxed);
   mine.fault_code.store(program_counter(context), std::memory_order_release);
   struct sigaction dfl {};
@@ -91,7 +91,7 @@ void on_expose(int, siginfo_t*, void* context) {
   static_cast<void>(context);
   const std::uint32_t control = base::float_control();
 #endif
-  sched::this_worker.on_expose_signal(control);
+  sched::this_worker().on_expose_signal(control);
   errno = saved;
 }
 

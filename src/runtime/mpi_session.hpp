@@ -37,7 +37,6 @@ class mpi_session {
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
   const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
-  bool main_stack_agrees() const noexcept { return main_stack_agrees_; }
   std::uint32_t next_epoch() noexcept { return ++epoch_; }
   /// The measured link to the first rank on another host; measured once. Collective.
   const transport::mpi::link_quality& link(int partner, bool with_rma);
@@ -58,14 +57,13 @@ class mpi_session {
  private:
   mpi_session() = default;
   void start(const options& opts);
-  void compare_layouts(const options& opts);
+  void compare_layouts();
   static void at_exit(int status, void*);
 
   const transport::mpi::port* mpi_ = nullptr;
   transport::mpi::world world_;
   std::vector<rank_info> ranks_;
   std::uint32_t epoch_ = 0;
-  bool main_stack_agrees_ = false;
   bool tainted_ = false;
   bool left_ = false;  ///< some ranks have ended: no more meetings
   bool link_measured_ = false;

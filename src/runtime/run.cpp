@@ -56,6 +56,7 @@ void supervise(family& workers, interrupt_guard& stop, const transport::shm::seg
 
 detail::run_result run_processes(const options& opts, detail::root_task& root) {
   detail::run_result result;
+  runtime::check_policy(opts, 1);
   runtime::launch what;
   runtime::begin_launch(what, opts, root);
   what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
@@ -66,7 +67,7 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
   interrupt_guard stop;
-  what.memory.create(what.job.workers, runtime::plan_segment(opts));
+  what.memory.create(what.job.workers, runtime::plan_segment(opts, what.job.workers));
   struct unmap {
     transport::shm::segment& s;
     ~unmap() { s.destroy(); }

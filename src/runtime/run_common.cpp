@@ -62,8 +62,23 @@ void begin_launch(launch& what, const options& opts, detail::root_task& root) {
   if (opts.bind == "cores") what.bind_to = base::usable_cpus();
 }
 
-transport::shm::layout plan_segment(const options& opts) noexcept {
-  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words), opts.stack_bytes,
+void check_policy(const options& opts, std::size_t hosts) {
+  const std::string asked = opts.span ? "span=1" : "policy=" + opts.policy;
+  if (opts.span && opts.policy != "greedy")
+    throw std::invalid_argument("godwit: span=1 measures under a policy of its own: not together with policy=" +
+                                opts.policy);
+  if (opts.policy.starts_with("child_") && opts.force_steal != "none")
+    throw std::invalid_argument("godwit: force_steal=" + opts.force_steal + " makes continuations leave, and with " +
+                                asked + " there are none to be stolen: use one or the other");
+  if (hosts > 1 && asked != "policy=greedy")
+    throw std::invalid_argument("godwit: " + asked + " works on one host only, and the workers are on " +
+                                std::to_string(hosts) + ": start it on one, or leave the policy at greedy");
+}
+
+transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
+  // Iso-address: every worker's memory has room for the stacks of all.
+  const std::uint64_t regions = opts.policy == "iso" ? workers : 1;
+  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words), opts.stack_bytes * regions,
                               opts.heap_bytes);
 }
 

@@ -14,7 +14,10 @@ namespace godwit::runtime {
 
 /// Fill in what does not depend on the substrate.
 void begin_launch(launch& what, const options& opts, detail::root_task& root);
-transport::shm::layout plan_segment(const options& opts) noexcept;
+/// Throws std::invalid_argument if the policy cannot be had with so many hosts, or not with the other options.
+void check_policy(const options& opts, std::size_t hosts);
+
+transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept;
 /// Make the words of a worker valid before anybody can look at them. In a process that maps them, before the
 /// fork.
 void prepare_words(const transport::shm::segment& memory, transport::worker_no w) noexcept;

@@ -2,33 +2,31 @@
 //
 // Collective: all ranks call run with the same root. Ranks of one host share one memory file, so that their
 // workers see each other as forked workers do; between hosts the companions stand in
-// (transport/mpi/companion.hpp).
-// Worker numbers follow the hosts, worker 0 is on rank 0. All ranks get the same result. Any rank that finds
-// that
-// the run cannot go on tells all others; a rank that is killed is the launcher's business.
+// (transport/mpi/companion.hpp). All ranks get the same result. Any rank that finds that the run cannot go on
+// tells all others; a rank that is killed is the launcher's business.
 // Documents: docs/cluster.md, docs/protocols/far.md, docs/decisions/0007-companions.md. Tests: tests/mpi/.
 #include <godwit/runtime.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
 #include "base/options.hpp"
 #include "base/pause.hpp"
 #include "runtime/mpi_session.hpp"
+#include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
-#include "sched/far_calls.hpp"
-#include "transport/far/port.hpp"
+#include "runtime/services.hpp"
+#include "runtime/short_turns.hpp"
 #include "transport/mpi/companion.hpp"
 
 namespace godwit::runtime {
@@ -42,145 +40,16 @@ using transport::mpi::way;
 using transport::shm::near_range;
 
 // What companions do between messages was chosen by bench/ways.py where a companion and a computing worker
-// share a CPU: spinning
-// there uses up the right to be let in again, so the next message waits for milliseconds; short sleeps keep
-// it.
+// share a CPU: spinning there uses up the right to be let in again, so the next message waits for
+// milliseconds; short sleeps keep it.
 constexpr std::uint32_t shortest_sleep_us = 5;    // in practice 30
 constexpr std::uint32_t longest_sleep_us = 1000;  // between hosts: what a first request may wait
-constexpr std::uint32_t longest_sleep_on_one_host_us =
-    20'000;                                       // there only failures of others come by message
+constexpr std::uint32_t longest_sleep_on_one_host_us = 20'000;  // only failures of others come by message
 constexpr std::uint64_t look_every_ns = 500'000;  // at children and signals, while messages keep coming
 constexpr std::uint64_t spin_after_request_ns = 5'000;
 constexpr std::uint64_t eager_ns = 500'000;  // after an answer that brings another request: only short sleeps
 constexpr std::uint64_t spin_while_waiting_ns = 40'000;
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
-
-/// Ask the kernel for short turns on the CPU: then it lets us in when we wake beside a computing worker,
-/// instead of
-/// at the end of that worker's turn, milliseconds later. Linux 6.12 and newer; older ones prefer sleepers
-/// anyway.
-class short_turns {
- public:
-  short_turns() noexcept { set(100'000); }
-  ~short_turns() { set(0); }
-  short_turns(const short_turns&) = delete;
-  short_turns& operator=(const short_turns&) = delete;
-
- private:
-  struct attributes {  // struct sched_attr, first version
-    std::uint32_t size, policy;
-    std::uint64_t flags;
-    std::int32_t nice;
-    std::uint32_t priority;
-    std::uint64_t runtime, deadline, period;
-  };
-  static void set(std::uint64_t slice_ns) noexcept {
-    attributes a{};
-    if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0u) != 0 || a.policy != 0) return;  // SCHED_OTHER only
-    a.size = sizeof a;
-    a.runtime = slice_ns;
-    syscall(SYS_sched_setattr, 0, &a, 0u);
-  }
-};
-
-/// Which worker belongs to which rank and host. The same in all ranks.
-struct placement {
-  std::vector<near_range> of_rank;         ///< by rank: its workers
-  std::vector<near_range> hosts;           ///< workers of each host that has any, in their order
-  std::vector<std::vector<int>> ranks_of;  ///< by host: its ranks with workers
-  std::uint32_t my_host = 0;               ///< hosts.size() if this rank has no workers
-  std::uint32_t workers = 0;
-
-  placement(const std::vector<rank_info>& ranks, int me, const options& opts) {
-    const auto n = static_cast<std::uint32_t>(ranks.size());
-    workers = opts.workers != 0 ? opts.workers : n;
-    std::vector<std::vector<int>> groups;  // ranks of each host, hosts by their lowest rank
-    for (std::uint32_t r = 0; r < n; ++r) {
-      auto same = [&](const std::vector<int>& g) {
-        return opts.hosts == "auto" && ranks[static_cast<std::size_t>(g.front())].machine == ranks[r].machine;
-      };
-      const auto found = std::find_if(groups.begin(), groups.end(), same);
-      if (found != groups.end())
-        found->push_back(static_cast<int>(r));
-      else
-        groups.push_back({static_cast<int>(r)});
-    }
-    of_rank.resize(n);
-    std::uint32_t next = 0;
-    my_host = ~0u;
-    for (const auto& group : groups) {
-      const std::uint32_t first = next;
-      std::vector<int> with_workers;
-      for (const int r : group) {
-        const auto i = static_cast<std::uint32_t>(r);
-        const std::uint32_t count = workers / n + (i < workers % n ? 1 : 0);
-        of_rank[i] = {next, count};
-        next += count;
-        if (count != 0) with_workers.push_back(r);
-      }
-      if (next == first) continue;
-      if (std::find(with_workers.begin(), with_workers.end(), me) != with_workers.end())
-        my_host = static_cast<std::uint32_t>(hosts.size());
-      hosts.push_back({first, next - first});
-      ranks_of.push_back(with_workers);
-    }
-  }
-  bool has_workers() const noexcept { return my_host != ~0u; }
-};
-
-/// Carries out what other hosts ask for.
-class services final : public transport::mpi::host_services {
- public:
-  services(launch& what, const family& workers)
-      : workers_(workers),
-        words_(&common_words(what.memory)->worker),
-        memory_(what.memory),
-        random_(what.seed) {
-    auto* all = common_words(what.memory);
-    node_ = &const_cast<sched::segment_words*>(memory_.at(worker_no{memory_.near().first}, all))->node;
-    site_ = {&memory_,
-             words_,
-             node_,
-             what.opts.check_frames,
-             &random_,
-             [](void* room, std::size_t bytes) noexcept {
-               auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(room);
-               r.reset(new std::byte[bytes]);
-               return r.get();
-             },
-             nullptr};
-  }
-  std::byte* carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept override {
-    site_.room_arg = &room;
-    return sched::carry_out(site_, e);
-  }
-  bool runs(worker_no w) noexcept override {
-    return workers_.alive() != 0 &&
-           memory_.at(w, common_words(memory_))->far.gone.load(std::memory_order_acquire) == 0;
-  }
-  void alert(worker_no w) noexcept override {
-    auto* hot = reinterpret_cast<detail::hot_words*>(memory_.common());
-    memory_.at(w, hot)->poll.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (node_->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*node_);
-    auto& far = const_cast<sched::segment_words*>(memory_.at(w, common_words(memory_)))->far;
-    if (far.waiting.load(std::memory_order_relaxed) != 0) {
-      far.answers.fetch_add(1, std::memory_order_release);
-      transport::far::wake_sleepers(far.answers);
-    }
-  }
-  void release_room(worker_no, std::byte* bytes) noexcept override {
-    reinterpret_cast<sched::object*>(bytes)[-1].freed.store(1, std::memory_order_release);
-  }
-
- private:
-  const family& workers_;
-  const sched::public_words* words_;
-  sched::node_words* node_;
-  transport::shm::segment& memory_;
-  base::small_random random_;
-  sched::call_site site_{};
-};
 
 /// One run of this rank.
 class rank_run {
@@ -234,7 +103,7 @@ class rank_run {
 
   /// The first rank of each host makes the file, the others open it; all map it at one base.
   void share_memory() {
-    const auto l = plan_segment(opts_);
+    const auto l = plan_segment(opts_, place_.workers);
     struct {
       char path[64];
       std::uint32_t free_bases;
@@ -277,8 +146,9 @@ class rank_run {
   void choose_way() {
     what_.job.workers = place_.workers;
     what_.job.hosts = place_.hosts.data();
+    check_policy(opts_, place_.hosts.size());
     what_.job.host_count = static_cast<std::uint32_t>(place_.hosts.size());
-    what_.job.my_host = place_.has_workers() ? place_.my_host : 0;
+    what_.job.my_host = place_.has_workers() ? place_.my_host : 0;  // without workers nobody asks
     if (place_.hosts.size() < 2) return;
     const bool force_rma = opts_.way == "rma";
     const int partner = place_.ranks_of[1].front();
@@ -343,8 +213,7 @@ class rank_run {
   }
 
   /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
-  /// then, and
-  /// no rank has anything left to do that takes its worker's CPU.
+  /// then, and no rank has anything left to do that takes its worker's CPU.
   void fork_workers(family& workers) {
     flush_output();
     std::string problem;
@@ -449,8 +318,7 @@ class rank_run {
         continue;
       }
       // Messages come in bursts. Not sched_yield: a computing neighbour would keep the CPU for milliseconds,
-      // whereas
-      // who sleeps is let in at once when it wakes.
+      // whereas who sleeps is let in at once when it wakes.
       const bool expecting = companion_->waiting() || companion_->sending();
       if (now < spin_until) {
         base::spin_pause();

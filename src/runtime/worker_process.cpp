@@ -27,7 +27,7 @@ launch* what_ = nullptr;
 transport::worker_no me_{};
 
 void tell_supervisor(const char* text) noexcept {
-  sched::node_words& node = sched::this_worker.node();
+  sched::node_words& node = sched::this_worker().node();
   std::uint64_t expected = 0;
   if (!node.failed.compare_exchange_strong(expected, 1)) return;  // the first one wins
   std::strncpy(node.message, text, sizeof node.message - 1);
@@ -35,13 +35,13 @@ void tell_supervisor(const char* text) noexcept {
 }
 
 void exit_worker() noexcept {
-  sched::this_worker.finish_stats();
+  sched::this_worker().finish_stats();
 #ifndef NDEBUG
-  sched::this_worker.check_invariants();
+  sched::this_worker().check_invariants();
 #endif
   flush_output();
   if (__gcov_dump != nullptr) __gcov_dump();
-  sched::this_worker.leave();
+  sched::this_worker().leave();
   _exit(0);
 }
 
@@ -70,9 +70,9 @@ void root_entry(void*) {
       w = writer();
       detail::encode_current_exception(w);
     }
-    sched::this_worker.publish(record, kind, w.data(), w.size());
+    sched::this_worker().publish(record, kind, w.data(), w.size());
   }
-  sched::this_worker.end_of_root_thread();
+  sched::this_worker().end_of_root_thread();
 }
 
 constexpr std::uint32_t most_heap_windows = 1024;  // more workers than that share ranges
@@ -111,12 +111,13 @@ void on_own_stack(void*) {
   base::move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
-  sched::this_worker.init(
+  sched::make_worker(what.opts);
+  sched::this_worker().init(
       {&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error}});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);
-  sched::this_worker.start(me_ == transport::worker_no{0} ? root_entry : nullptr, nullptr);
+  sched::this_worker().start(me_ == transport::worker_no{0} ? root_entry : nullptr, nullptr);
 }
 
 }  // namespace

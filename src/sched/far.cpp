@@ -1,8 +1,10 @@
 // Work from other hosts: when to look, how to take, and (way am) what others take from here. See worker.hpp.
 //
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
-// then
-// at most one look is under way. Looks in vain back off, because the victim's host pays for them.
+// then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
+//
+// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as any,
+// a look concerns that one only, nothing is remembered and nobody pauses. The loop chooses near or far.
 #include "sched/worker.hpp"
 
 #include <algorithm>
@@ -20,8 +22,7 @@ using transport::far::state;
 
 namespace {
 // A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon.
-// Then
-// pairs of looks with pauses that double.
+// Then pairs of looks with pauses that double.
 constexpr std::uint64_t first_pause_ns = 20'000;
 constexpr std::uint64_t longest_pause_ns = 2'000'000;
 std::uint64_t pause_after(std::uint32_t failures) noexcept {
@@ -39,12 +40,20 @@ void count_far_steal(worker_stats& stats, std::uint64_t ns) noexcept {
   ++stats.far_steal_times[bucket];
 }
 constexpr std::uint64_t urgent_after_ns = 200'000;
+
+bool uniform(const options& opts) noexcept { return opts.victims == "uniform"; }
+/// Does a look concern all workers of the victim's host?
+bool whole_host(const job_shape& shape, const options& opts) noexcept {
+  return shape.whole_host_calls && !uniform(opts);
+}
 }  // namespace
 
-/// Another host, each as likely as it has workers; first the one where work was seen.
+/// Another host, each as likely as it has workers; unless victims=uniform, first the one where work was seen.
 std::uint32_t worker::other_host() noexcept {
-  if (far_hint_ < shape_.host_count) return std::exchange(far_hint_, ~0u);
-  if (far_failures_ % 2 == 1) return last_far_;  // it has been asked to make work public
+  if (!uniform(opts_)) {
+    if (far_hint_ < shape_.host_count) return std::exchange(far_hint_, ~0u);
+    if (far_failures_ % 2 == 1) return last_far_;  // it has been asked to make work public
+  }
   const std::uint32_t others = workers_ - near_.count;
   std::uint32_t v = random_.below(others);
   if (v >= near_.first) v += near_.count;
@@ -59,6 +68,10 @@ std::uint32_t worker::other_host() noexcept {
 
 /// The far part of a round of a running worker.
 void worker::look_far() noexcept {
+  if (uniform(opts_)) {
+    steal_far(other_host());
+    return;
+  }
   const bool hinted = far_hint_ != ~0u;
   if (!hinted && next_far_ns_ != 0 && base::now_ns() < next_far_ns_) return;
   steal_far(other_host());
@@ -72,16 +85,18 @@ bool worker::sees_far_work() noexcept {
   if (now < next_far_ns_) return false;
   const std::uint32_t host = other_host();
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
-  std::uint64_t scope = shape_.whole_host_calls ? call_scope::whole_host : 0;
+  std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (opts_.expose_signal && idle_since_ns_ != 0 && now - idle_since_ns_ > urgent_after_ns)
     scope |= call_scope::urgent;
   const auto& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::look), scope, 0);
   ++words_->stats.far_looks;
+  count_transport(now, victim, call_no::look);
   if (e.head.result != 0) {
     far_hint_ = host;
     next_far_ns_ = 0;
     return true;
   }
+  if (uniform(opts_)) return false;
   ++far_failures_;
   next_far_ns_ = base::now_ns() + pause_after(far_failures_);
   return false;
@@ -160,25 +175,29 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
                                                  hash_frame(own.sp, above.sp)));
       });
   worker_stats& stats = words_->stats;
+  const std::uint64_t now = count_transport(before, victim, call_no::steal);
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
     return;
   }
   ++stats.steals;
-  count_far_steal(stats, base::now_ns() - before);
+  count_far_steal(stats, now - before);
   stats.far_check_ns += step[watched::check];
   stats.far_lock_ns += step[watched::lock];
   stats.far_entry_ns += step[watched::entry];
   stats.far_stack_ns += step[watched::stack];
   stats.far_unlock_ns += step[watched::unlock];
   stats.stolen_bytes += got.top - got.low;
+  end_idle(now);
+  if (trace_.on())
+    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.top - got.low, index(victim));
   wake_one();
   resume(got, loot_kind::fork);
 }
 
 void worker::steal_far(std::uint32_t host) noexcept {
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
-  std::uint64_t scope = shape_.whole_host_calls ? call_scope::whole_host : 0;
+  std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (!opts_.empty_check) scope |= call_scope::skip_check;
   if (!shape_.far_calls) {  // word by word: one-sided to the last step
     try_steal_by_words(victim);
@@ -187,6 +206,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   const std::uint64_t before = base::now_ns();
   const entry& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::steal), scope, 0);
   const auto kind = static_cast<loot_kind>(e.head.result);
+  const std::uint64_t now = count_transport(before, victim, call_no::steal);
   if (kind == loot_kind::nothing) {
     ++words_->stats.steals_failed;
     ++words_->stats.far_failed;
@@ -198,7 +218,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   context::sanitizer_forget(got.low, got.top);
   if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
     std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
-  count_far_steal(words_->stats, base::now_ns() - before);
+  count_far_steal(words_->stats, now - before);
   words_->stats.far_carry_ns += e.head.more[2];
   words_->stats.far_serve_ns += e.head.more[3];
   words_->stats.stolen_bytes += bytes;
@@ -214,6 +234,10 @@ void worker::steal_far(std::uint32_t host) noexcept {
   } else {
     ++words_->stats.resumes;
   }
+  end_idle(now);
+  if (trace_.on())
+    note(kind == loot_kind::fork ? trace::kind::steal : trace::kind::resume, now, got.own_record, got.status,
+         now - before, bytes, index(victim));
   resume(got, kind);
 }
 
@@ -230,7 +254,6 @@ void worker::serve_inbox() noexcept {
       call_site site{seg_,
                      words_,
                      node_,
-                     opts_.check_frames,
                      &random_,
                      [](void* w, std::size_t bytes) noexcept {
                        auto& heap = static_cast<worker*>(w)->heap_;
@@ -252,8 +275,10 @@ void worker::serve_inbox() noexcept {
     transport::far::ring_bell(
         seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(seg_->common() + seg_->where().words))
             ->far);
+    const std::uint64_t now = base::now_ns();
     ++words_->stats.messages;
-    words_->stats.message_ns += base::now_ns() - before;
+    words_->stats.message_ns += now - before;
+    if (trace_.on()) note(trace::kind::message, now, 0, 0, now - before);
   }
 }
 

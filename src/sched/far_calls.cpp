@@ -31,6 +31,25 @@ ref pop_ready_of(const transport::shm::segment& memory, const public_words* word
   return r;
 }
 
+ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept {
+  auto* p = const_cast<public_words*>(memory.at(from, words));
+  if (p->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  ref r = 0;
+  if (p->ready_count.load(std::memory_order_relaxed) != 0) {
+    r = p->ready_tail.load(std::memory_order_relaxed);
+    p->ready_tail.store(memory.at<image>(r)->prev, std::memory_order_relaxed);
+    p->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  p->ready_lock.store(0, std::memory_order_release);
+  return r;
+}
+
+void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept {
+  auto& poll = memory.at(w, reinterpret_cast<detail::hot_words*>(memory.common()))->poll;
+  // Looking first: many ask in vain, and a store would take the line from its owner each time.
+  if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+}
+
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
                         worker_no to, worker_no except) noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(memory.common());
@@ -75,7 +94,7 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   if (r == 0) return false;
   image* im = memory.at<image>(r);
   const loot info{
-      im->sp,           im->fp, im->extra, im->low, im->top, im->own_record, im->fork ? im->status : 0,
+      im->sp,           im->fp, im->extra, im->low, im->top, im->own_record, im->fork ? im->status : im->waited_for,
       im->float_control};
   const std::size_t bytes = im->top - im->low;
   std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
@@ -91,10 +110,12 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
       steal(memory, victim, site.words, check, nothing, [&](const spawn_slot& own, const spawn_slot& above) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::size_t bytes = above.sp - low;
-        const auto* r =
-            memory.reaches(transport::ref_worker(own.record)) ? memory.at<record>(own.record) : nullptr;
+        // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
+        const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
+                                          ? memory.at<record>(own.record)->float_control
+                                          : base::float_control();
         const loot info{own.sp,   own.fp,       own.extra,  low,
-                        above.sp, above.record, own.record, r != nullptr ? r->float_control : 0u};
+                        above.sp, above.record, own.record, control};
         memory.remote_get(victim, answer_with(site, e, info, bytes, big), reinterpret_cast<const void*>(low),
                           bytes);
       });
@@ -107,11 +128,6 @@ bool has_work(const call_site& site, worker_no v) noexcept {
   const public_words* p = site.memory->at(v, site.words);
   return p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed) ||
          p->ready_count.load(std::memory_order_relaxed) != 0;
-}
-
-void ask_for_work(const call_site& site, worker_no v) noexcept {
-  auto& poll = site.memory->at(v, reinterpret_cast<detail::hot_words*>(site.memory->common()))->poll;
-  if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
 }
 
 /// worker::release for a consumer on another host.
@@ -161,7 +177,7 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
         if (take_ready(site, v, e, big)) return big;
         if ((scope & call_scope::ready_only) == 0 && take_continuation(site, v, e, big)) return big;
       }
-      for (std::uint32_t i = 0; i < count; ++i) ask_for_work(site, worker_no{base + i});
+      for (std::uint32_t i = 0; i < count; ++i) ask_for_work(*site.memory, worker_no{base + i});
       if ((scope & call_scope::urgent) != 0)
         signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count},
                            worker_no{~0u});
@@ -185,7 +201,7 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
       e.head.result = release_at_home(*site.memory, scope);
       return nullptr;
     case call_no::nudge:
-      ask_for_work(site, target);
+      ask_for_work(*site.memory, target);
       wake_all_of(*site.node);
       return nullptr;
     case call_no::shut_down:

@@ -37,7 +37,7 @@ struct loot {
   std::uint64_t sp, fp, extra;
   std::uint64_t low, top;
   ref own_record;  ///< what the thread completes when it ends
-  ref status;      ///< fork: record of the child that stayed
+  ref status;      ///< fork: record of the child that stayed; else: record it waited for, for traces
   std::uint64_t float_control;
 };
 
@@ -46,7 +46,6 @@ struct call_site {
   const transport::shm::segment* memory;
   const public_words* words;  ///< common address
   node_words* node;           ///< of this host
-  bool check_frames;
   base::small_random* random;
   /// Room for the bytes of an answer that do not fit into the entry; valid until the answer has left.
   std::byte* (*room)(void* arg, std::size_t bytes) noexcept;
@@ -60,6 +59,12 @@ std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
 
 /// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock.
 ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept;
+
+/// The same with the newest one.
+ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept;
+
+/// Ask worker @p w of this host to make work public at its next spawn: poll, if it is not set. Local.
+void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;
 
 /// Interrupt workers of this host that compute without spawning and sit on private continuations.
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.hpp"
+#include "base/pause.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace godwit::sched {
@@ -34,6 +35,7 @@ void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, wo
 }
 
 object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
+  if (queue_head_ != nullptr && queue_head_->load(std::memory_order_relaxed) != 0) drain_queue();
   if (used_ > limit_) {
     collect();
     limit_ = used_ * 2 > first_limit ? used_ * 2 : first_limit;
@@ -89,7 +91,20 @@ void heap::free(object* o) noexcept {
   free_[o->size_class] = offset(o);
 }
 
+/// The owner's side of the locked queue. Objects are linked by `freed`: ref of the next one, or 1 at the end.
+void heap::drain_queue() noexcept {
+  while (queue_lock_->exchange(1, std::memory_order_acquire) != 0) base::spin_pause();
+  std::uint64_t r = queue_head_->exchange(0, std::memory_order_relaxed);
+  queue_lock_->store(0, std::memory_order_release);
+  while (r > 1) {
+    object* o = at(transport::ref_offset(r));
+    r = o->freed.load(std::memory_order_relaxed);
+    free(o);
+  }
+}
+
 void heap::collect() noexcept {
+  if (queue_head_ != nullptr) return drain_queue();
   for (std::uint64_t i = live_; i != 0;) {
     object* o = at(i);
     i = o->next;

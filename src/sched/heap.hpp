@@ -37,6 +37,12 @@ class heap {
   void init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
             bool give_back = true) noexcept;
 
+  /// Policy locked_free: others give objects back through this queue (see locked_queue) instead of marking them.
+  void use_queue(word* lock, word* head) noexcept {
+    queue_lock_ = lock;
+    queue_head_ = head;
+  }
+
   /// An object of at least @p bytes (head included), 64-byte aligned, contents undefined but for the head.
   /// Collects when the limit is passed; ends the run with a message when the heap is full. Local.
   object* allocate(object_kind kind, std::size_t bytes) noexcept;
@@ -52,6 +58,7 @@ class heap {
 
  private:
   static constexpr std::size_t classes = 176;
+  void drain_queue() noexcept;
   static std::uint32_t class_of(std::size_t bytes) noexcept;
   static std::size_t bytes_of(std::uint32_t size_class) noexcept;
   object* at(std::uint64_t offset) const noexcept { return reinterpret_cast<object*>(base_ + offset); }
@@ -66,6 +73,8 @@ class heap {
   std::byte* end_ = nullptr;
   bool give_back_ = true;
   word* live_head_ = nullptr;
+  word* queue_lock_ = nullptr;  // of public_words; null: local collection
+  word* queue_head_ = nullptr;
   std::uint64_t live_ = 0;
   std::uint64_t free_[classes] = {};
   std::size_t used_ = 0;

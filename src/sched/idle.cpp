@@ -9,6 +9,7 @@
 //       work
 //   I2  a letter is counted before it is sent, until it has been answered
 //   I3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
+//   I5  policies whose waiting threads poll: who decides looks at all of them first; they are part of "empty" in I1
 //   I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves
 // idleness
 //       counts itself before it looks whether its host is announced
@@ -62,18 +63,20 @@ bool worker::sees_work() noexcept {
     if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
     if (p->ready_count.load(std::memory_order_relaxed) != 0) return true;
   }
+  if (polls() && sees_ready_waiter()) return true;
   return shape_.host_count > 1 && sees_far_work();
 }
 
 void worker::lock_gate() noexcept {
   lock_own(node_->gate, []() noexcept {
-    this_worker.serve_inbox();
+    this_worker().serve_inbox();
     sched_yield();
   });
 }
 
 void worker::become_running() noexcept {
   is_idle_ = false;
+  if (polls()) node_->left_idleness.fetch_add(1);
   node_->idle.fetch_sub(1);  // I4
   if (shape_.host_count == 1 || node_->announced.load() == 0) return;
   lock_gate();
@@ -88,6 +91,7 @@ void worker::become_running() noexcept {
 void worker::become_idle() noexcept {
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
   if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
+  if (polls() && sees_ready_waiter()) return;
   is_idle_ = true;
   if (node_->idle.fetch_add(1) + 1 != near_.count) return;
   if (shape_.host_count > 1) {
@@ -104,6 +108,7 @@ void worker::become_idle() noexcept {
     if (!last) return;
   }
   // I3
+  if (polls() && !nothing_is_ready()) return;
   if (net_.remote_load(worker_no{0}, &job_->root_done, std::memory_order_acquire) == 0) report_deadlock();
   for (std::uint32_t h = 0; h < shape_.host_count; ++h)
     if (h != shape_.my_host)
@@ -113,14 +118,29 @@ void worker::become_idle() noexcept {
   hooks_.exit_worker();
 }
 
+/// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread ready, which
+/// that worker has not looked at yet? Then it will, and whoever reaches the count after that decides. I5
+bool worker::nothing_is_ready() noexcept {
+  const std::uint64_t epoch = node_->left_idleness.load();
+  for (std::uint32_t v = near_.first; v < near_.first + near_.count; ++v) {
+    const std::byte* base = seg_->at(worker_no{v}, seg_->common());
+    for (std::uint64_t i = seg_->at(worker_no{v}, words_)->live.load(std::memory_order_acquire); i != 0;) {
+      const auto* o = reinterpret_cast<const object*>(base + i);
+      i = o->next;
+      // Somebody left idleness: the lists may change under our eyes.
+      if (node_->left_idleness.load() != epoch) return false;
+      if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
+      const ref r = static_cast<const image*>(o)->waiting_for;
+      if (r == 0 || is_complete(r)) return false;
+    }
+  }
+  return node_->idle.load() == near_.count && node_->left_idleness.load() == epoch;
+}
+
 /// An idle worker without visible work: ask for some, spin, in the end sleep.
 void worker::wait_for_work() noexcept {
-  auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
-  for (std::uint32_t i = 0; i < near_.count; ++i) {
-    const worker_no v{near_.first + i};
-    auto& poll = seg_->at(v, hot)->poll;
-    if (v != me_ && poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
-  }
+  for (std::uint32_t i = 0; i < near_.count; ++i)
+    if (const worker_no v{near_.first + i}; v != me_) ask_for_work(*seg_, v);
   if (crowded_)
     sched_yield();
   else
@@ -145,7 +165,12 @@ void worker::wait_for_work() noexcept {
       ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
     }
     const timespec period{0, static_cast<long>(ns)};
+    const std::uint64_t before = trace_.on() ? base::now_ns() : 0;
     futex(&node_->wake, FUTEX_WAIT, seen, &period);
+    if (trace_.on()) {
+      const std::uint64_t after = base::now_ns();
+      note(trace::kind::sleep, after, 0, 0, after - before);
+    }
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
     if (sleep_ms_ < longest) sleep_ms_ = sleep_ms_ * 2 < longest ? sleep_ms_ * 2 : longest;
   }

@@ -1,4 +1,4 @@
-// Join records, suspension, ready queues: docs/protocols/join.md, models/join.pml. See worker.hpp.
+// Join records and ready queues (suspension: continuation.cpp, child.cpp): docs/protocols/join.md, models/join.pml. See worker.hpp.
 //
 // The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
 // consumer that loses interest. Orderings:
@@ -23,6 +23,11 @@ using transport::ref_worker;
 
 ref worker::new_record() noexcept {
   auto* r = static_cast<record*>(heap_.allocate(object_kind::record, sizeof(record)));
+  init_record(r);
+  return ref_of(r);
+}
+
+void worker::init_record(record* r) noexcept {
   r->state.store(state_none, std::memory_order_relaxed);
   r->result.object = 0;
   r->result.bytes = 0;
@@ -30,15 +35,20 @@ ref worker::new_record() noexcept {
   r->float_control = base::float_control();
   r->references.store(1, std::memory_order_relaxed);
   r->frame_hash.store(0, std::memory_order_relaxed);
-  return ref_of(r);
+  r->done_ns = 0;
+  r->span_ns = 0;
 }
 
 void worker::free_object(ref r) noexcept {
   if (ref_worker(r) == me_) {
     heap_.free(reinterpret_cast<object*>(seg_->common() + ref_offset(r)));
   } else {
-    net_.remote_store(ref_worker(r), &home<object>(r)->freed, 1, std::memory_order_release);  // H1
+    free_far(r);
   }
+}
+
+void worker::free_far(ref r) noexcept {
+  net_.remote_store(ref_worker(r), &home<object>(r)->freed, 1, std::memory_order_release);  // H1
 }
 
 void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
@@ -158,14 +168,6 @@ void worker::finish(ref r) noexcept {
   finish_record(r);
 }
 
-namespace {
-struct suspension {
-  worker* self;
-  ref waiting_for;
-  detail::place where;
-};
-}  // namespace
-
 detail::payload worker::wait(ref r, detail::place where) noexcept {
   if (r == 0)
     base::fatal(
@@ -173,113 +175,23 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
         "constructed) at %s:%u",
         transport::index(me_), where.file, where.line);
   if (!is_near(r) && fetch(r)) return fetched_payload();  // one round trip for all of it
-  if (!is_near(r) || !is_complete(r)) {
-    // This thread's frames may leave: [here, where its parent's begin).
-    if (godwit_hot_.pending != nullptr) encode_pending(region_low_, godwit_hot_.bottom[-1].sp);
-    godwit_hot_.in_runtime = 1;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    suspension s{this, r, where};
-    announce_scheduler_stack(0);
-    godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
-    // From here on possibly another worker. `this` is the same address everywhere.
-  }
+  if (!is_near(r) || !is_complete(r))
+    block(r, where);
+  else
+    joined(r);
+  // From here on possibly another worker. `this` is the same address everywhere.
   return payload_of(r);
 }
 
-void worker::yield_thread() noexcept {
-  if (workers_ == 0) return;
-  if (force_mode_ == 0 && godwit_hot_.bottom - 1 == &deque_.sentinel() &&
-      words_->ready_count.load(std::memory_order_relaxed) == 0) {
-    serve_inbox();
-    serve_mailbox();
-    return;
-  }
-  if (godwit_hot_.pending != nullptr) encode_pending(region_low_, godwit_hot_.bottom[-1].sp);
-  godwit_hot_.in_runtime = 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  suspension s{this, 0, {}};
-  announce_scheduler_stack(0);
-  godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
-}
-
-void worker::suspended_entry(void* arg, std::uintptr_t sp) {
-  const suspension s = *static_cast<suspension*>(arg);  // its home is about to be copied away
-  s.self->suspend(sp, s.waiting_for, s.where);
-}
-
-/// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
-void worker::suspend(std::uintptr_t sp, ref waiting_for, detail::place where) noexcept {
-  // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
-  spawn_slot* b = godwit_hot_.bottom - 1;
-  godwit_hot_.bottom = b;
-  bool parent_here = true;
-  std::uint64_t top = b->sp;
-  ref own = 0;
-  if (b < godwit_hot_.split) {
-    const auto popped = deque_.pop_public(b, [](const spawn_slot&) {});
-    parent_here = popped.parent_here;
-    if (!parent_here) {
-      own = popped.record;
-      top = popped.top;
-    }
-  }
-  if (parent_here) {
-    if (b->record == 0) b->record = new_record();
-    own = b->record;
-  }
-
-  // 2. Copy out.
-  auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + (top - sp)));
-  im->sp = sp;
-  im->low = sp;
-  im->top = top;
-  im->own_record = own;
-  im->waiting_for = waiting_for;
-  im->float_control = base::float_control();
-  im->fork = false;
-  im->where = where;
-  context::sanitizer_forget(sp, top);
-  std::memcpy(im->bytes(), reinterpret_cast<const void*>(sp), top - sp);
-  const ref me = ref_of(im);
-
-  // 3. Publish -- or find that there is nothing to wait for any more.
-  delay();
-  if (waiting_for == 0) {
-    push_ready(me);
-  } else {
-    const ref target = waiting_for;
-    const record* rec = home<record>(target);
-    const worker_no where_it_lives = ref_worker(target);
-    std::uint64_t state = net_.remote_load(where_it_lives, &rec->state, std::memory_order_acquire);
-    for (;;) {
-      if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
-        heap_.free(im);
-        if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
-        announce_region();
-        godwit_hot_.in_runtime = 0;
-        godwit_ctx_resume_suspended(sp, 0);
-        __builtin_unreachable();
-      }
-      im->next = state;
-      if (net_.remote_compare_exchange(where_it_lives, &rec->state, state, me)) break;  // J2, J3
-    }
-  }
-  ++words_->stats.suspends;
-
-  // 4. Go on with the parent, which lies just above, or look for something else.
-  if (parent_here) {
-    const spawn_slot parent = *b;
-    b->record = 0;  // it went with the thread that left
-    announce_region();
-    godwit_hot_.in_runtime = 0;
-    godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
-    __builtin_unreachable();
-  }
-  loop();
+void worker::stamp_done(ref r, std::uint64_t now) noexcept {
+  if (is_near(r)) at<record>(r)->done_ns = now;
 }
 
 /// Complete a record; its waiters become ready. The calling context goes on.
 void worker::finish_record(ref r) noexcept {
+  const std::uint64_t now = base::now_ns();
+  stamp_done(r, now);
+  if (trace_.on()) note(trace::kind::complete, now, r);
   std::uint64_t waiting = net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done);  // J1
   if (waiting == state_detached) {
     free_record(r);
@@ -287,7 +199,7 @@ void worker::finish_record(ref r) noexcept {
   }
   while (waiting != state_none) {
     const ref next = next_waiter(waiting);
-    push_ready(waiting);
+    push_ready(waiting, now);
     waiting = next;
   }
 }
@@ -312,63 +224,26 @@ ref worker::make_near(ref r) noexcept {
   return ref_of(copy);
 }
 
-void worker::complete(ref r) noexcept {
-  godwit_hot_.in_runtime = 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  announce_scheduler_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
-  godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
-  __builtin_unreachable();
-}
-
-void worker::completed_entry(void* arg) {
-  worker& w = this_worker;
-  const auto r = reinterpret_cast<ref>(arg);
-  w.delay();
-  if (r == w.root_) {
-    w.net_.remote_store(worker_no{0}, &w.home<record>(r)->state, state_done, std::memory_order_release);
-    static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));  // there before we are idle
-    w.loop();
-  }
-  std::uint64_t waiting = w.net_.remote_exchange(ref_worker(r), &w.home<record>(r)->state, state_done);  // J1
-  if (waiting == state_none) w.loop();
-  if (waiting == state_detached) {
-    if (const detail::payload p = w.payload_of(r); p.kind == outcome::error) w.hooks_.unseen_error(p);
-    w.free_record(r);
-    w.loop();
-  }
-  // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
-  ref next = w.next_waiter(waiting);
-  while (next > state_detached) {
-    const ref after = w.next_waiter(next);
-    w.push_ready(next);
-    next = after;
-  }
-  w.resume_image(waiting);
-}
-
-void worker::push_ready(ref image_ref) noexcept {
+void worker::push_ready(ref image_ref, std::uint64_t now) noexcept {
   if (!is_near(image_ref)) image_ref = make_near(image_ref);
-  at<image>(image_ref)->next = 0;
-  at<image>(image_ref)->waiting_for = 0;
+  image* im = at<image>(image_ref);
+  im->next = 0;
+  im->waiting_for = 0;
+  im->ready_ns = now;
   lock_own(words_->ready_lock, []() noexcept {
-    this_worker.serve_inbox();
+    this_worker().serve_inbox();
     sched_yield();
   });
-  if (words_->ready_count.load(std::memory_order_relaxed) == 0)
+  if (words_->ready_count.load(std::memory_order_relaxed) == 0) {
     words_->ready_head.store(image_ref, std::memory_order_relaxed);
-  else
-    at<image>(words_->ready_tail.load(std::memory_order_relaxed))->next = image_ref;
+  } else {
+    im->prev = words_->ready_tail.load(std::memory_order_relaxed);
+    at<image>(im->prev)->next = image_ref;
+  }
   words_->ready_tail.store(image_ref, std::memory_order_relaxed);
   words_->ready_count.fetch_add(1, std::memory_order_relaxed);
   words_->ready_lock.store(0, std::memory_order_release);
   wake_one();
-}
-
-void worker::end_of_root_thread() noexcept {
-  spawn_slot* mine = godwit_hot_.bottom - 1;
-  godwit_hot_.bottom = mine;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  complete(pop_public(mine));
 }
 
 }  // namespace godwit::sched

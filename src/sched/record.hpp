@@ -33,8 +33,10 @@ struct record : object {
   result_words result;  ///< W child before J1, R consumers after J2
   word references;      ///< consumers. W consumers
   word frame_hash;      ///< with check_frames: of the parent's frame as it left. W thief, R owner
+  std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before J1
+  std::uint64_t span_ns;  ///< with options::span: longest chain up to the end of the child. W child before J1
 };
-static_assert(sizeof(record) == 128);
+static_assert(sizeof(record) <= 192);
 
 /// A thread that does not run: its stack bytes and how to go on. Home: the worker where it stopped.
 struct image : object {
@@ -46,11 +48,23 @@ struct image : object {
   ref own_record;       ///< what this thread completes when it ends
   ref status;           ///< fork: the record of the child it spawned last, handed to fork_call
   ref waiting_for;      ///< record it waits for; 0: it is ready
-  ref next;             ///< in a waiters' list or a ready queue
+  ref waited_for;       ///< record of the join that it suspended at; 0: a yield
+  std::uint64_t suspended_ns;  ///< when it suspended
+  std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
+  std::uint64_t span_ns;       ///< with options::span: longest chain up to here
+  ref next;             ///< in a waiters' list or a queue
+  ref prev;             ///< in a ready queue: the one before it (meaningless for the first)
   std::uint32_t float_control;
   bool fork;            ///< saved by fork_call (else by godwit_ctx_suspend)
   detail::place where;  ///< of the join, for reports; the pointers are valid in all siblings
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Child stealing: a thread that has not begun. It is its own join record; the closure's bytes follow.
+struct alignas(64) task : record {
+  detail::task_entry* entry;
+  std::uint64_t closure_bytes;
+  std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 /// Something to call on another worker.

@@ -37,6 +37,10 @@ struct public_words {
   // docs/protocols/idle.md.
   alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
 
+  // Policy locked_free: objects of this worker's heap that others have given back, linked by `freed`.
+  alignas(64) word free_lock;  ///< W all
+  word free_head;              ///< ref of an object, 0: none. W under free_lock, R owner
+
   alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner
   word pid;               ///< process id. W owner once, R workers of the host that send the expose signal
   word fault_address;     ///< of a segmentation fault in user code. W owner when it dies, R supervisor
@@ -49,6 +53,7 @@ struct node_words {
   alignas(64) word idle;       ///< idle workers of this host minus letters between them. W all of the host
   alignas(64) word announced;  ///< this host counts in job_words::idle_nodes. W under gate, R all of the host
   word gate;                   ///< lock of announced. W all of the host
+  word left_idleness;          ///< times a worker became running; policies that poll. W all of the host
   word shutdown;               ///< W who decides that the run is over, by way of a call if far; R all of the host
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host

@@ -1,4 +1,4 @@
-// The scheduler loop, stealing, resuming and exposing. See worker.hpp.
+// What all policies do: set-up, resuming, exposing, mail. See worker.hpp.
 #include "sched/worker.hpp"
 
 #include <csignal>
@@ -14,32 +14,27 @@
 
 namespace godwit::sched {
 
-worker this_worker;
-
 using transport::index;
 using transport::ref_worker;
 
 namespace {
 
-// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
-constexpr std::uint32_t rounds_before_idle = 256;
-constexpr std::uint32_t rounds_before_idle_crowded = 16;
-
 void yield_cpu() noexcept {
-  this_worker.serve_inbox();  // the lock's holder may be a thief whose next request waits there
+  this_worker().serve_inbox();  // the lock's holder may be a thief whose next request waits there
   sched_yield();
 }
 
-// Deques call this between racing steps; set when options ask for delays.
+// Deques call delay_step between racing steps; set when options ask for delays.
 std::uint32_t delay_limit_us_ = 0;
 base::small_random delay_random_;
-void delay_step() noexcept {
+
+}  // namespace
+
+void worker::delay_step() noexcept {
   if (delay_limit_us_ == 0) return;
   const std::uint64_t until = base::now_ns() + delay_random_.below(delay_limit_us_ * 1000);
   while (base::now_ns() < until) base::spin_pause();
 }
-
-}  // namespace
 
 void worker::init(const worker_setup& setup) noexcept {
   seg_ = setup.memory;
@@ -49,6 +44,8 @@ void worker::init(const worker_setup& setup) noexcept {
   near_ = seg_->near();
   opts_ = *setup.opts;
   hooks_ = setup.hooks;
+  trace_.init(setup.trace);
+  started_ns_ = base::now_ns();
   crowded_ = near_.count > setup.cpus;
   const auto me = me_;
   random_ = base::small_random(setup.seed + index(me) * 7919 + 1);
@@ -79,6 +76,7 @@ void worker::init(const worker_setup& setup) noexcept {
   godwit_hot_.worker = index(me);
   godwit_hot_.workers = workers_;
   godwit_hot_.pending = nullptr;
+  godwit_hot_.spawns = 0;
   godwit_hot_.in_runtime = 1;
   godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
   // A network card may have registered the pages of a job of several hosts: they must not change.
@@ -88,10 +86,10 @@ void worker::init(const worker_setup& setup) noexcept {
 
 void worker::delay() noexcept { delay_step(); }
 
-/// Address sanitizer: the scheduler stack starts afresh, and the frames above @p left_sp are gone (0: they
-/// are kept).
-void worker::announce_scheduler_stack(std::uintptr_t left_sp) noexcept {
-  if (left_sp != 0) context::sanitizer_forget(left_sp / 64 * 64, region_high_);
+/// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0: the end of the
+/// region) are gone. Without them they are kept.
+void worker::announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept {
+  if (left_sp != 0) context::sanitizer_forget(left_sp / 64 * 64, left_top != 0 ? left_top : region_high_);
   context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(scheduler_stack_low_),
                             reinterpret_cast<std::uintptr_t>(scheduler_stack_));
   context::sanitizer_on_stack(scheduler_stack_low_,
@@ -100,58 +98,6 @@ void worker::announce_scheduler_stack(std::uintptr_t left_sp) noexcept {
 
 void worker::announce_region() noexcept {
   context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
-}
-
-void worker::start(void (*root)(void*), void* arg) noexcept {
-  if (root != nullptr) {
-    const ref r = new_record();
-    GODWIT_CHECK(r == root_, "the root thread's record is the first object");
-    enter_thread(region_high_, r);
-    announce_region();
-    godwit_hot_.in_runtime = 0;
-    godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
-  }
-  announce_scheduler_stack(0);
-  godwit_ctx_start(
-      scheduler_stack_, [](void* w) { static_cast<worker*>(w)->loop(); }, this);
-  __builtin_unreachable();
-}
-
-void worker::loop() noexcept {
-  for (;;) {
-    // The region and the deque are empty here. Count as running before touching any work: a worker that holds
-    // a
-    // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
-    if (is_idle_) {
-      if (!sees_work()) {
-        wait_for_work();
-        continue;
-      }
-      become_running();
-    }
-    serve_inbox();  // before the own queue: else a thread that only yields would never leave
-    serve_mailbox();
-    if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-      if (const ref r = pop_ready_of(*seg_, words_, me_)) resume_image(r);
-    }
-    const bool uniform = shape_.host_count > 1 && opts_.victims == "uniform";
-    if (uniform && random_.below(workers_) >= near_.count) look_far();
-    const std::uint32_t first = random_.below(near_.count);
-    for (std::uint32_t i = 0; i < near_.count; ++i) {
-      const worker_no v{near_.first + (first + i) % near_.count};
-      if (v == me_) continue;
-      try_steal(v);
-      if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
-        if (const ref r = pop_ready_of(*seg_, words_, v)) resume_image(r);
-      }
-    }
-    if (shape_.host_count > 1 && !uniform) look_far();
-    if (crowded_)
-      sched_yield();
-    else
-      base::spin_pause();
-    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
-  }
 }
 
 /// The region is empty and a thread is about to be put there.
@@ -165,43 +111,12 @@ void worker::enter_thread(std::uint64_t top, ref own_record) noexcept {
   sleep_ms_ = 1;
 }
 
-bool worker::try_steal(worker_no victim) noexcept {
-  loot got{};
-  std::uint64_t bytes = 0;
-  const auto outcome =
-      steal(net_, victim, words_, opts_.empty_check, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
-        const std::uint64_t low = own.sp - context::fork_bytes_below;
-        bytes = above.sp - low;
-        context::sanitizer_forget(low, above.sp);
-        net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
-        got = {own.sp, own.fp, own.extra, low, above.sp, above.record, own.record,
-               is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
-        if (opts_.check_frames)
-          net_.remote_store(ref_worker(own.record), &home<record>(own.record)->frame_hash,
-                            hash_frame(own.sp, above.sp), std::memory_order_relaxed);
-      });
-  if (outcome != steal_outcome::taken) {
-    ++words_->stats.steals_failed;
-    // Ask for more, also when there was nothing: it answers at its next spawn.
-    if (net_.is_near(victim)) {
-      auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
-      auto& poll = seg_->at(victim, hot)->poll;
-      if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
-    }
-    return false;
-  }
-  ++words_->stats.steals;
-  words_->stats.stolen_bytes += bytes;
-  wake_one();  // where there was one, there may be more
-  resume(got, loot_kind::fork);
-}
-
 /// The bytes are in the region. Does not return.
 void worker::resume(const loot& what, loot_kind kind) noexcept {
   enter_thread(what.top, what.own_record);
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
-  if (kind == loot_kind::fork)
+  if (kind == loot_kind::fork && !shape_.own_stacks)
     reinterpret_cast<std::uintptr_t*>(what.top)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
 #endif
   base::set_float_control(static_cast<std::uint32_t>(what.float_control));
@@ -214,18 +129,6 @@ void worker::resume(const loot& what, loot_kind kind) noexcept {
   __builtin_unreachable();
 }
 
-void worker::resume_image(ref r) noexcept {
-  ++words_->stats.resumes;
-  image head;
-  const auto* bytes = home<std::byte>(r) + sizeof(image);
-  net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<image>(r), sizeof head);
-  context::sanitizer_forget(head.low, head.top);
-  net_.remote_get(ref_worker(r), reinterpret_cast<void*>(head.low), bytes, head.top - head.low);
-  free_object(r);
-  resume({head.sp, head.fp, head.extra, head.low, head.top, head.own_record, head.status, head.float_control},
-         head.fork ? loot_kind::fork : loot_kind::suspended);
-}
-
 void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
   for (detail::pending_value* v = godwit_hot_.pending; v != nullptr;) {
     detail::pending_value* next = v->next;
@@ -236,39 +139,15 @@ void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
   }
 }
 
-void worker::expose(spawn_slot* end, std::uint32_t control) noexcept {
+void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
+  const auto count = static_cast<std::uint64_t>(end - godwit_hot_.split);
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();
     at<record>(s.record)->float_control = control;
   });
   ++words_->stats.exposures;
-}
-
-void worker::spawn_point(bool child_may_leave) noexcept {
-  if (workers_ == 0)
-    base::fatal(
-        "spawn, invoke or join was called outside godwit::run: call it from the root thread that run starts");
-  godwit_hot_.poll.store(0, std::memory_order_relaxed);
-  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
-  // request
-  // (way am) or a letter could wait for as long as nobody else asks.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  serve_inbox();
-  serve_mailbox();
-  delay();
-  if (force_mode_ != 0) {
-    godwit_hot_.poll.store(1, std::memory_order_relaxed);
-    force(child_may_leave && (force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0)));
-    return;
-  }
-  spawn_slot* end = deque_.next_split();
-  if (end == godwit_hot_.split) return;
-  const section inside;  // from here on: a half-encoded frame must not become public by signal
-  if (godwit_hot_.pending != nullptr) encode_pending(end[-1].sp, region_high_);
-  end = deque_.next_split();
-  if (end == godwit_hot_.split) return;  // the signal was faster
-  expose(end, base::float_control());
-  wake_one();
+  if (trace_.on() && force_mode_ == 0)
+    note(trace::kind::expose, base::now_ns(), 0, 0, 0, count, 0, by_signal);
 }
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
@@ -280,52 +159,12 @@ void worker::on_expose_signal(std::uint32_t float_control) noexcept {
   godwit_hot_.in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (spawn_slot* end = deque_.next_split(); end != godwit_hot_.split) {
-    expose(end, float_control);
+    expose(end, float_control, true);
     ++words_->stats.signals;
     wake_one();
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
   godwit_hot_.in_runtime = 0;
-}
-
-/// Forced-steal mode, called at the start of a child.
-/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does,
-/// and its
-/// parent goes on at once, so that every join is outstanding.
-void worker::force(bool children) noexcept {
-  if (children) {
-    yield_thread();
-    return;
-  }
-  const section inside;
-  encode_pending(region_low_, region_high_);
-  if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom, base::float_control());
-  for (;;) {
-    ref r = 0;
-    const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
-      const std::uint64_t low = own.sp - context::fork_bytes_below;
-      auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + (above.sp - low)));
-      im->sp = own.sp;
-      im->fp = own.fp;
-      im->extra = own.extra;
-      im->low = low;
-      im->top = above.sp;
-      im->own_record = above.record;
-      im->status = own.record;
-      im->waiting_for = 0;
-      im->float_control = base::float_control();
-      im->fork = true;
-      im->where = {};
-      context::sanitizer_forget(low, above.sp);
-      std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), above.sp - low);
-      if (opts_.check_frames)
-        at<record>(own.record)->frame_hash.store(hash_frame(own.sp, above.sp), std::memory_order_relaxed);
-      r = ref_of(im);
-    });
-    if (!found) break;
-    push_ready(r);
-    ++words_->stats.suspends;
-  }
 }
 
 // Reads whole frames, redzones included.
@@ -337,20 +176,18 @@ __attribute__((no_sanitize("address"))) std::uint64_t worker::hash_frame(std::ui
   return h | 1;
 }
 
-ref worker::pop_public(spawn_slot* b) noexcept {
-  const section inside;
-  const auto popped = deque_.pop_public(b, [&](const spawn_slot& s) {
-    if (!opts_.check_frames) return;
-    const std::uint64_t hash = at<record>(s.record)->frame_hash.load(std::memory_order_relaxed);
-    if (hash != 0 && hash != hash_frame(s.sp, (&s)[-1].sp))
-      base::fatal(
-          "worker %u: a thread wrote into its parent's stack frame after the parent had moved to another "
-          "worker: the "
-          "write is lost. Capture by value and give back results through join",
-          index(me_));
-  });
-  return popped.parent_here ? 0 : popped.record;
+// What a policy does not have, a program asked for with functions of another.
+namespace {
+[[noreturn]] void wrong_policy(const options& o) {
+  base::fatal(
+      "this run's policy is %s, but the program spawned a thread of another one: take the policy of the run "
+      "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
+      o.policy.c_str());
 }
+}  // namespace
+ref worker::spawn_task(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
+void* worker::new_stack() noexcept { wrong_policy(opts_); }
+void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
 
 void worker::serve_mailbox() noexcept {
   if (words_->mailbox.load(std::memory_order_relaxed) == 0) return;
@@ -407,12 +244,6 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
   seg_->at(to, hot)->poll.store(1, std::memory_order_relaxed);
   wake_all();  // sleepers cannot be woken one by one; mail is rare
-}
-
-void worker::finish_stats() noexcept {
-  words_->stats.stack_high_bytes = transport::shm::segment::touched_from_top(
-      reinterpret_cast<std::byte*>(region_low_), reinterpret_cast<std::byte*>(region_high_));
-  words_->stats.heap_high_bytes = heap_.high_bytes();
 }
 
 void worker::check_invariants() noexcept {

@@ -1,20 +1,20 @@
-// One worker: runs threads, suspends them, steals, idles.
+// One worker: runs threads, suspends them, steals, idles. What all policies share; the rest is derived from it.
 //
-// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending
-// thread
-// whose parent left, an outstanding join, a yield) switches to the scheduler stack and from there either
-// resumes
-// the parent in place, or resumes a suspended thread, or enters the scheduler loop. The scheduler stack
-// starts
-// afresh each time: nothing on it outlives a decision.
-// Documents: docs/architecture.md, docs/protocols/{deque,join,idle}.md. Called by: src/runtime.
-// Files: worker.cpp (loop, steal, resume), join.cpp (records, suspension), idle.cpp (sleep, termination).
+// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending thread whose
+// parent left, an outstanding join, a yield) switches to the scheduler stack and from there either resumes the parent in
+// place, or resumes a suspended thread, or enters the scheduler loop. The scheduler stack starts afresh each time:
+// nothing on it outlives a decision.
+// Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by: src/runtime.
+// Files: worker.cpp (records of work, exposure, mail), join.cpp (join records, ready queues), idle.cpp (sleep,
+// termination), far.cpp (other hosts), account.cpp (counters, events), continuation.cpp (policies that steal
+// continuations), child.cpp (policies that steal children), policies.cpp (which there are).
 #pragma once
 
 #include "base/pause.hpp"
 #include "sched/deque.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/record.hpp"
+#include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
 #include <godwit/options.hpp>
@@ -40,6 +40,7 @@ struct job_shape {
   worker_no bell_of{};        ///< the worker whose bell calls the companion that serves this one
   bool whole_host_calls = true;  ///< a steal from another host may ask any of its workers
   bool far_calls = true;         ///< steal from another host by one call, else word by word
+  bool own_stacks = false;       ///< policy iso: every thread has a stack, and an address, of its own
   bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
 };
 
@@ -52,20 +53,30 @@ struct worker_setup {
   const job_shape* job = nullptr;
   const options* opts = nullptr;
   worker_hooks hooks;
+  trace::ring_memory* trace = nullptr;
 };
 
 class worker {
  public:
-  void init(const worker_setup& setup) noexcept;
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+  virtual ~worker() = default;
+
+  virtual void init(const worker_setup& setup) noexcept;
 
   /// Leave the calling stack for good. Worker 0 starts @p root first.
-  void start(void (*root)(void*), void* arg) noexcept;
+  virtual void start(void (*root)(void*), void* arg) noexcept = 0;
 
-  // Entry points of slow_path.hpp; see there.
-  void spawn_point(bool child_may_leave) noexcept;
-  ref pop_public(spawn_slot* b) noexcept;
+  // Entry points of slow_path.hpp; see there. Those that depend on the policy are virtual: they are off the fast path.
+  virtual void spawn_point(bool child_may_leave) noexcept = 0;
+  virtual ref pop_public(spawn_slot* b) noexcept = 0;
+  virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
+  virtual void* new_stack() noexcept;
+  virtual void free_stack(void* top) noexcept;
+  virtual void yield_thread() noexcept = 0;
+  /// The thread that just ended completes @p r; does not come back.
+  virtual void complete(ref r) noexcept = 0;
   void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
-  void complete(ref r) noexcept;
   ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
   detail::payload wait(ref r, detail::place where) noexcept;
   detail::payload payload_of(ref r) const noexcept;
@@ -73,8 +84,8 @@ class worker {
   void retain(ref r) noexcept;
   void release(ref r) noexcept;
   void detach(ref r) noexcept;
-  void yield_thread() noexcept;
   ref new_record() noexcept;
+  void init_record(record* r) noexcept;
   /// A record that finish() will complete, with an empty value.
   ref make_pending() noexcept;
   void finish(ref r) noexcept;
@@ -90,10 +101,10 @@ class worker {
   void leave() noexcept { far_words_->gone.store(1, std::memory_order_release); }
 
   /// From the expose signal's handler.
-  void on_expose_signal(std::uint32_t float_control) noexcept;
+  virtual void on_expose_signal(std::uint32_t float_control) noexcept;
 
-  /// The thread that just ended: pop its entry and complete what is to complete.
-  void end_of_root_thread() noexcept;
+  /// The root thread just ended: pop its entry and complete what is to complete.
+  virtual void end_of_root_thread() noexcept = 0;
 
   worker_no me() const noexcept { return me_; }
   public_words& words() noexcept { return *words_; }
@@ -113,7 +124,9 @@ class worker {
   void finish_stats() noexcept;
   void check_invariants() noexcept;
 
- private:
+ protected:
+  worker() = default;
+
   /// Inside one, the expose signal keeps its hands off: it may interrupt user code anywhere, but not the
   /// runtime's own bookkeeping. Nests.
   class section {
@@ -133,32 +146,56 @@ class worker {
     std::uint32_t before_;
   };
 
+  /// What a policy does when a thread has to wait for @p r. Comes back when it is complete.
+  virtual void block(ref r, const detail::place& where) noexcept = 0;
+  /// A join found its thread done.
+  virtual void joined(ref) noexcept {}
+  /// Give back an object of another worker's heap.
+  virtual void free_far(ref r) noexcept;
+  /// Policies that poll: is a thread in this worker's own queue ready?
+  virtual bool sees_ready_waiter() noexcept { return false; }
+  virtual bool polls() const noexcept { return false; }
+  [[noreturn]] virtual void loop() noexcept = 0;
+
   // worker.cpp
-  [[noreturn]] void loop() noexcept;
-  bool try_steal(worker_no victim) noexcept;  // does not come back if it got something
-  void resume_image(ref r) noexcept;          // does not come back
-  [[noreturn]] void resume(const loot& what, loot_kind kind) noexcept;
-  void look_far() noexcept;                      // does not come back if it got something
-  void steal_far(std::uint32_t host) noexcept;   // likewise
-  void try_steal_by_words(worker_no victim) noexcept;  // likewise
-  bool sees_far_work() noexcept;
-  std::uint32_t other_host() noexcept;
+  /// The bytes are in place. Does not come back.
+  void resume(const loot& what, loot_kind kind) noexcept;
   void enter_thread(std::uint64_t top, ref own_record) noexcept;
-  void expose(spawn_slot* end, std::uint32_t float_control) noexcept;
+  void expose(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
-  void force(bool children) noexcept;
   void serve_mailbox() noexcept;
-  void announce_scheduler_stack(std::uintptr_t left_sp) noexcept;
+  void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept;
   void announce_region() noexcept;
   void delay() noexcept;
+  static void delay_step() noexcept;
   std::uint64_t hash_frame(std::uint64_t low, std::uint64_t high) const noexcept;
 
+  // far.cpp: these come back only if they got nothing
+  void look_far() noexcept;
+  void steal_far(std::uint32_t host) noexcept;
+  void try_steal_by_words(worker_no victim) noexcept;
+  bool sees_far_work() noexcept;
+  std::uint32_t other_host() noexcept;
+
+  // account.cpp
+  /// The region is empty from now on, for this reason.
+  void begin_idle(trace::idle_cause cause) noexcept;
+  /// A thread is about to run, at @p now.
+  void end_idle(std::uint64_t now) noexcept;
+  /// A request to another host, begun at @p since, has been answered: gives back the time now.
+  std::uint64_t count_transport(std::uint64_t since, worker_no target, call_no what) noexcept;
+  /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not known.
+  void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;
+  void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0, std::uint64_t duration = 0,
+            std::uint64_t bytes = 0, std::uint32_t other = 0, std::uint16_t detail = 0) noexcept;
+  void note_place(std::uint64_t now, const detail::place& where) noexcept;
+
   // join.cpp
-  static void suspended_entry(void* arg, std::uintptr_t sp);
-  static void completed_entry(void* arg);
-  void suspend(std::uintptr_t sp, ref waiting_for, detail::place where) noexcept;
   void finish_record(ref r) noexcept;
-  void push_ready(ref image_ref) noexcept;
+  /// The record's last word: when it is done. Near records only; 0 for others.
+  void stamp_done(ref r, std::uint64_t now) noexcept;
+  /// @p now: when it became ready, 0: it never waited.
+  void push_ready(ref image_ref, std::uint64_t now) noexcept;
   ref make_near(ref image_ref) noexcept;
   ref next_waiter(ref image_ref) noexcept;
   void free_object(ref r) noexcept;
@@ -183,6 +220,7 @@ class worker {
   void become_idle() noexcept;
   void become_running() noexcept;
   bool sees_work() noexcept;
+  bool nothing_is_ready() noexcept;
   void wake_one() noexcept;
   void wake_all() noexcept;
   void lock_gate() noexcept;
@@ -210,6 +248,11 @@ class worker {
   deque_owner deque_;
   heap heap_;
   base::small_random random_;
+  trace::ring trace_;
+  std::uint64_t started_ns_ = 0;
+  std::uint64_t idle_from_ns_ = 0;  ///< without a thread since; 0: has one
+  std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for other hosts
+  trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t last_signal_ns_ = 0;
   std::uint32_t failed_rounds_ = 0;
@@ -225,7 +268,11 @@ class worker {
   mutable std::vector<std::byte> fetched_bytes_;
 };
 
-/// The worker that this process is. (With workers as threads this becomes thread-local.)
-extern worker this_worker;
+/// Make the worker that this process is, of the policy that the options name.
+void make_worker(const options& opts) noexcept;
+
+/// Its place; make_worker has been called. (With workers as threads this becomes thread-local.)
+extern "C" std::byte godwit_worker_[];
+inline worker& this_worker() noexcept { return *reinterpret_cast<worker*>(godwit_worker_); }
 
 }  // namespace godwit::sched

@@ -170,8 +170,10 @@ TEST(compare, equal) {
   r.all[2].main_stack = 16;
   std::strcpy(r.all[1].kernel, "6.2");  // does not matter by itself
   EXPECT_EQ(r.text(), "");
-  EXPECT_FALSE(main_stack_agrees(r.all, 3));
-  EXPECT_TRUE(main_stack_agrees(r.all, 2));
+  EXPECT_EQ(compare_main_stacks(r.all, 2, r.hosts), "");
+  EXPECT_EQ(compare_main_stacks(r.all, 3, r.hosts),
+            "main's locals lie elsewhere in rank 2 (host c) than in rank 0 (host a): threads must not use "
+            "references to them; or start all ranks with arguments and environments of about equal length");
 }
 
 TEST(compare, says_who_what_and_what_to_do) {

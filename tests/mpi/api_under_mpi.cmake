@@ -45,6 +45,23 @@ function(godwit_add_api_mpi_test suite ranks mode)
   endif()
 endfunction()
 
+# godwit_add_api_setting_test(SUITE SETTING FILTER): a few cases between three hosts with NAME=VALUE in the environment;
+# with the first MPI only, since what is set concerns the scheduler.
+function(godwit_add_api_setting_test suite setting filter)
+  string(REGEX REPLACE "^GODWIT_" "" name ${setting})
+  string(TOLOWER "${name}" name)
+  set(families ${godwit_mpi_families})
+  if(NOT GODWIT_ALL_MPI_TESTS)
+    list(GET godwit_mpi_families 0 families)
+  endif()
+  godwit_add_mpi_test(NAME mpi.${suite}.${name} RANKS 3 TIMEOUT 120 FAMILIES ${families}
+                      COMMAND $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
+  if(godwit_mpi_tests)
+    set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
+                 ${setting} GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11)
+  endif()
+endfunction()
+
 # godwit_add_api_hosts_test(SUITE FAMILY HOSTS): between network namespaces, over TCP (scripts/hosts; skipped with 77
 # where those cannot be made).
 function(godwit_add_api_hosts_test suite family hosts)
@@ -80,6 +97,12 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
         godwit_add_api_hosts_test(${suite} ${family} 2)
       endif()
     endforeach()
+  endforeach()
+  foreach(setting GODWIT_VICTIMS=uniform GODWIT_EMPTY_CHECK=0 GODWIT_FAR_STEAL=words)
+    godwit_add_api_setting_test(api_migration ${setting}
+                                migration.happens_at_all:migration.large_frames:migration.rounding_mode_*)
+    godwit_add_api_setting_test(api_future ${setting}
+                                future.travels_*:shared_future.every_*:shared_future.travels_*:shared_future.wavefront)
   endforeach()
   if("openmpi" IN_LIST godwit_mpi_families)
     godwit_add_api_hosts_test(api_future openmpi 3)

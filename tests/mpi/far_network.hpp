@@ -44,6 +44,7 @@ struct network {
   uint64_t next_id = 1;
   byte* base[most_ranks] = {};
   bool corrupted = false;  // a message longer than its receive
+  uint64_t received[most_ranks] = {};
 };
 inline network net;
 inline thread_local int current = 0;  // whose turn it is
@@ -89,6 +90,7 @@ inline int test(mpi::operation* op, bool* done, int* source, int* tag, size_t* b
     if (source != nullptr) *source = box[i].from;
     if (tag != nullptr) *tag = box[i].tag;
     if (bytes != nullptr) *bytes = box[i].bytes.size();
+    ++net.received[current];
     box.erase(box.begin() + static_cast<std::ptrdiff_t>(i));
   }
   net.asked.erase(p);

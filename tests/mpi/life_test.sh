@@ -9,7 +9,7 @@ set -u
 [ $# -ge 3 ] || { sed -n '2,4s/^# //p' "$0"; exit 2; }
 life_begin "$1"
 life_family "$2" || { echo "life_test: no mpirun of $2 here"; exit 77; }
-family=$2 group=$3
+original=$1 family=$2 group=$3
 hosts=${4:-auto} way=${5:-auto}
 failed=0 tested=0 limit=20
 settings=()
@@ -20,7 +20,7 @@ export LIFE_PIDS=$work/pids
 bad() {
   failed=$((failed + 1))
   echo "FAILED: $what: $*"
-  echo "  repeat: LIFE_PIDS=/tmp/pids env $repeat"
+  echo "  repeat: LIFE_PIDS=\$(mktemp -d) env ${repeat//"$program"/$original}"  # the copy is gone by then
   [ "$#" = 0 ] || { sed 's/^/  stdout: /' "$out" | cut -c1-300 | head -20; sed 's/^/  stderr: /' "$err" | cut -c1-400 | head -80; }
 }
 # plain RANKS COMMAND...: what it does on one machine, into $wanted (status) and $work/plain.{out,err}
@@ -185,7 +185,7 @@ group_ranks() {
   under 2 absent -1 4; ended 4; silent
   under 2 nested 0; ended 0; silent; prints $'before\nvalue 987\nbefore\nvalue 987'
   under 2 nested 1; ended 0; silent; prints ""
-  what='maps, plain' repeat='$program maps'; plain 1 maps; [ "$(cat "$work/plain.out")" = "MPI before run: no, after: no" ] || bad "a plain start loads MPI"
+  what='maps, plain' repeat="$program maps"; plain 1 maps; [ "$(cat "$work/plain.out")" = "MPI before run: no, after: no" ] || bad "a plain start loads MPI"
   under 2 maps; ended 0; prints "MPI before run: no, after: loaded"
   # The others wait in run for one that has left.
   limit=8
@@ -234,6 +234,12 @@ END
   tested=$((tested + 1)) what="options that differ" repeat="${real[*]} -n 2 $work/own_options $program each"
   life_start env GODWIT_HOSTS="$hosts" GODWIT_WAY="$way" GODWIT_WORKERS=3 "${real[@]}" -n 2 "$work/own_options" "$program" each
   ended 0; silent; [ "$(sort -u "$out" | grep -c 'of 3$')" = 3 ] || bad "not the options of rank 0"
+  # Such that main's frames cannot be at the same address.
+  printf '#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export MUCH=%s\nexec "$@"\n' \
+    "$(head -c 70000 /dev/zero | tr '\0' x)" >"$work/own_options"
+  tested=$((tested + 1)) what="a large environment in rank 1"
+  life_start "${real[@]}" -n 2 "$work/own_options" "$program" value
+  ended 0; says "main's locals lie elsewhere in rank 1 .*equal length"; prints $'before\nvalue 987'
   # Bad ones in rank 1 only.
   printf '#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" != 1 ] || export GODWIT_WORKRS=7\nexec "$@"\n' >"$work/own_options"
   tested=$((tested + 1)) what="an unknown variable in rank 1"

@@ -40,6 +40,7 @@ struct alignas(hot_bytes) hot_words {
   std::uint32_t worker;            ///< this worker's number. W once
   std::uint32_t workers;           ///< number of workers. W once
   std::uint32_t in_runtime;        ///< non-zero: the expose signal must keep its hands off. W/R owner
+  std::uint64_t spawns;            ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
 
   alignas(64) std::atomic<std::uint32_t> poll;  ///< non-zero: owner calls spawn_point() at its next
                                                 ///< spawn. W anybody, R owner; CPU atomics only

@@ -79,6 +79,17 @@ struct payload {
 /// Decode the payload, release the record and throw. See error.hpp for what arrives.
 [[noreturn, gnu::cold]] void rethrow(ref record, payload p);
 
+// Policies other than the default (policy.hpp).
+
+/// Child stealing: what runs a task. @p closure lies on the runner's stack; completes nothing itself.
+using task_entry = void(void* closure, ref record);
+/// Child stealing: put a task into the deque. @p closure is relocated (its bytes are taken). Gives back its record.
+ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes);
+/// Iso-address: top of an unused stack with a globally unique address. Does not migrate.
+void* new_stack() noexcept;
+/// Give it back. Local, or one store to its owner.
+void free_stack(void* top) noexcept;
+
 /// Suspend the calling thread to the end of the ready queue. May migrate.
 void yield_thread() noexcept;
 

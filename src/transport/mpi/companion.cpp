@@ -315,7 +315,6 @@ bool companion::receive() {
     check(setup_.mpi->test(&head.op, &done, &from, nullptr, &bytes), "receive");
     if (!done) return any;
     any = true;
-    ++handled_;
     const message& m = head.text;
     if (bytes >= message_head && m.epoch == setup_.epoch) {
       switch (m.what) {

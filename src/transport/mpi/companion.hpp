@@ -94,8 +94,6 @@ class companion {
   };
   mood take_mood() noexcept { return std::exchange(mood_, mood::quiet); }
 
-  std::uint64_t handled() const noexcept { return handled_; }
-
  private:
   enum class kind : std::uint32_t { request, reply, failed };
   struct message {
@@ -179,7 +177,6 @@ class companion {
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;            ///< am, by worker of this rank
   std::uint32_t unanswered_ = 0;
-  std::uint64_t handled_ = 0;
   mood mood_ = mood::quiet;
   failure told_;
 };

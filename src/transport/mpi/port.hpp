@@ -15,7 +15,7 @@
 namespace godwit::transport::mpi {
 
 /// Changes when the table does: a component of another version is refused.
-inline constexpr std::uint32_t port_abi = 1;
+inline constexpr std::uint32_t port_abi = 2;
 
 /// A non-blocking operation (an MPI_Request). Zero is none.
 struct operation {
@@ -56,13 +56,10 @@ struct port {
   int (*isend)(const void* data, std::size_t bytes, int to, int tag, operation* out);
   int (*irecv)(void* data, std::size_t bytes, int from, int tag, operation* out);
   /// Also makes MPI progress. When *done: the operation is gone; source, tag, bytes (each may be null) are
-  /// set for
-  /// receives.
+  /// set for receives.
   int (*test)(operation* op, bool* done, int* source, int* tag, std::size_t* bytes);
   /// Cancel a receive that will not be matched, and wait until it is gone.
   int (*cancel)(operation* op);
-  /// Make progress, nothing else (MPI_Iprobe).
-  int (*progress)();
 
   // One-sided (MPI-3 RMA), passive target, the window locked for all from creation to free. Collective:
   // create, free.

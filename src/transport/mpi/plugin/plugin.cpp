@@ -251,12 +251,6 @@ int cancel(operation* op) {
   return status == MPI_SUCCESS ? waited : status;
 }
 
-int progress() {
-  if (!mpi_up) return not_running;
-  int flag = 0;
-  return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
-}
-
 /// What may be promised about all our windows. An MPI ignores the keys it does not know.
 int set_hints(MPI_Info info) {
   const char* const hints[][2] = {
@@ -414,7 +408,6 @@ constexpr port table = {
     .irecv = irecv,
     .test = test,
     .cancel = cancel,
-    .progress = progress,
     .win_create = win_create,
     .win_free = win_free,
     .get = get,

@@ -1,0 +1,32 @@
+// Which worker belongs to which rank and host. Computed alike in all ranks; no communication.
+//
+// Ranks get equal shares, the first ones one more. Worker numbers follow the hosts, and those the lowest rank
+// of each: so the workers of a host are one range, and worker 0 is on rank 0. Called by run_mpi.cpp.
+// Document: docs/cluster.md. Test: tests/runtime/placement_test.cpp.
+#pragma once
+
+#include "runtime/mpi_session.hpp"
+#include "transport/shm/segment.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace godwit::runtime {
+
+struct placement {
+  static constexpr std::uint32_t no_host = ~0u;
+
+  std::vector<transport::shm::near_range> of_rank;  ///< by rank: its workers
+  std::vector<transport::shm::near_range> hosts;    ///< workers of each host that has any, in their order
+  std::vector<std::vector<int>> ranks_of;           ///< by host: its ranks with workers, in their order
+  std::uint32_t my_host = no_host;                  ///< no_host if this rank has no workers
+  std::uint32_t workers = 0;
+
+  /// @p ranks: one or more. @p me: the rank that asks. Of @p opts count workers (0: one per rank) and hosts
+  /// (auto: ranks with equal rank_info::machine share a host; else every rank is one).
+  placement(const std::vector<rank_info>& ranks, int me, const options& opts);
+
+  bool has_workers() const noexcept { return my_host != no_host; }
+};
+
+}  // namespace godwit::runtime

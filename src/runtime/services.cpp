@@ -1,0 +1,60 @@
+// See services.hpp.
+#include "runtime/services.hpp"
+
+#include <atomic>
+
+#include "runtime/run_common.hpp"
+#include "transport/far/port.hpp"
+
+#include <godwit/detail/hot.hpp>
+
+namespace godwit::runtime {
+
+using transport::worker_no;
+
+services::services(launch& what, const family& workers)
+    : workers_(workers),
+      words_(&common_words(what.memory)->worker),
+      memory_(what.memory),
+      random_(what.seed) {
+  auto* all = common_words(what.memory);
+  node_ = &const_cast<sched::segment_words*>(memory_.at(worker_no{memory_.near().first}, all))->node;
+  site_ = {&memory_,
+           words_,
+           node_,
+           &random_,
+           [](void* room, std::size_t bytes) noexcept {
+             auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(room);
+             r.reset(new std::byte[bytes]);
+             return r.get();
+           },
+           nullptr};
+}
+
+std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept {
+  site_.room_arg = &room;
+  return sched::carry_out(site_, e);
+}
+
+bool services::runs(worker_no w) noexcept {
+  return workers_.alive() != 0 &&
+         memory_.at(w, common_words(memory_))->far.gone.load(std::memory_order_acquire) == 0;
+}
+
+void services::alert(worker_no w) noexcept {
+  auto* hot = reinterpret_cast<detail::hot_words*>(memory_.common());
+  memory_.at(w, hot)->poll.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (node_->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*node_);
+  auto& far = const_cast<sched::segment_words*>(memory_.at(w, common_words(memory_)))->far;
+  if (far.waiting.load(std::memory_order_relaxed) != 0) {
+    far.answers.fetch_add(1, std::memory_order_release);
+    transport::far::wake_sleepers(far.answers);
+  }
+}
+
+void services::release_room(worker_no, std::byte* bytes) noexcept {
+  reinterpret_cast<sched::object*>(bytes)[-1].freed.store(1, std::memory_order_release);
+}
+
+}  // namespace godwit::runtime

@@ -1,0 +1,37 @@
+// What the companion of this rank does for other hosts in the name of its workers: joins the companion
+// (transport/mpi, knows messages) with the scheduler's calls (sched/far_calls.hpp, knows threads).
+//
+// Made by run_mpi.cpp in ranks that have workers; docs/protocols/far.md. Tests: tests/mpi/.
+#pragma once
+
+#include "base/pause.hpp"
+#include "runtime/family.hpp"
+#include "runtime/worker_process.hpp"
+#include "sched/far_calls.hpp"
+#include "transport/mpi/companion.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace godwit::runtime {
+
+class services final : public transport::mpi::host_services {
+ public:
+  /// @p what: its memory is mapped. @p workers: of this rank; forked later.
+  services(launch& what, const family& workers);
+
+  std::byte* carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept override;
+  bool runs(transport::worker_no w) noexcept override;
+  void alert(transport::worker_no w) noexcept override;
+  void release_room(transport::worker_no w, std::byte* bytes) noexcept override;
+
+ private:
+  const family& workers_;
+  const sched::public_words* words_;
+  sched::node_words* node_;
+  transport::shm::segment& memory_;
+  base::small_random random_;
+  sched::call_site site_{};
+};
+
+}  // namespace godwit::runtime

@@ -1,0 +1,80 @@
+// Counters and events: who had a thread when, what waiting cost. See worker.hpp, trace/events.hpp, docs/tracing.md.
+//
+// Clocks are read where a thread comes or goes, never at a spawn that nobody steals.
+#include "sched/worker.hpp"
+
+#include <algorithm>
+
+#include "base/pause.hpp"
+
+namespace godwit::sched {
+
+using trace::idle_cause;
+using trace::kind;
+
+namespace {
+constexpr std::uint64_t longest = ~std::uint32_t{0};  // of event::duration_ns
+}
+
+void worker::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b, std::uint64_t duration,
+                  std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
+  trace_.emit({now, a, b, static_cast<std::uint32_t>(std::min(duration, longest)),
+               static_cast<std::uint32_t>(std::min(bytes, longest)), other, static_cast<std::uint16_t>(what),
+               detail});
+}
+
+void worker::note_place(std::uint64_t now, const detail::place& where) noexcept {
+  note(kind::place, now, reinterpret_cast<std::uintptr_t>(where.file),
+       reinterpret_cast<std::uintptr_t>(where.function), 0, 0, where.line);
+}
+
+void worker::begin_idle(idle_cause cause) noexcept {
+  idle_from_ns_ = base::now_ns();
+  idle_transport_ns_ = 0;
+  idle_cause_ = cause;
+}
+
+void worker::end_idle(std::uint64_t now) noexcept {
+  if (idle_from_ns_ == 0) return;
+  worker_stats& stats = words_->stats;
+  const std::uint64_t all = now - idle_from_ns_;
+  const std::uint64_t transport = std::min(idle_transport_ns_, all);
+  (idle_cause_ == idle_cause::join ? stats.idle_join_ns : stats.idle_no_work_ns) += all - transport;
+  stats.idle_transport_ns += transport;
+  if (trace_.on()) {
+    // Where most of the time waited for another host, say so: the pieces are far_call events.
+    const auto cause = static_cast<std::uint16_t>(transport > all / 2 ? idle_cause::transport : idle_cause_);
+    for (std::uint64_t from = idle_from_ns_; from < now; from += longest) {
+      const std::uint64_t to = std::min(now, from + longest);
+      note(kind::idle, to, 0, 0, to - from, 0, 0, cause);
+    }
+  }
+  idle_from_ns_ = 0;
+}
+
+std::uint64_t worker::count_transport(std::uint64_t since, worker_no target, call_no what) noexcept {
+  const std::uint64_t now = base::now_ns();
+  if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
+  if (trace_.on())
+    note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target), static_cast<std::uint16_t>(what));
+  return now;
+}
+
+void worker::count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept {
+  if (ready_ns == 0) return;
+  ++words_->stats.outstanding_resumed;
+  words_->stats.outstanding_ns += now > ready_ns ? now - ready_ns : 0;
+}
+
+void worker::finish_stats() noexcept {
+  const std::uint64_t now = base::now_ns();
+  end_idle(now);
+  worker_stats& stats = words_->stats;
+  stats.life_ns = now - started_ns_;
+  stats.spawns += godwit_hot_.spawns;
+  stats.stack_high_bytes = transport::shm::segment::touched_from_top(reinterpret_cast<std::byte*>(region_low_),
+                                                                     reinterpret_cast<std::byte*>(region_high_));
+  stats.heap_high_bytes = heap_.high_bytes();
+}
+
+}  // namespace godwit::sched

@@ -1,0 +1,475 @@
+// See child.hpp.
+#include "sched/child.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+#include "stack/stack.hpp"
+
+namespace godwit::sched {
+
+using detail::outcome;
+using trace::idle_cause;
+using trace::kind;
+using transport::index;
+using transport::ref_worker;
+
+namespace {
+constexpr std::uint32_t rounds_before_idle = 256;
+constexpr std::uint32_t rounds_before_idle_crowded = 16;
+constexpr std::size_t descriptor_room = 128;  // of a thread, at the top of its stack
+}  // namespace
+
+template <class P>
+void child_worker<P>::init(const worker_setup& setup) noexcept {
+  worker::init(setup);
+  // Nothing here is exposed by signal: everything is public already. And spawn() of other policies must be noticed.
+  godwit_hot_.in_runtime = 1;
+  godwit_hot_.poll.store(1, std::memory_order_relaxed);
+}
+
+template <class P>
+void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
+  if (root != nullptr) {
+    const ref r = new_record();
+    GODWIT_CHECK(r == root_, "the root thread's record is the first object");
+    root_thread_.record = r;
+    current_ = &root_thread_;
+    if (trace_.on()) note(kind::start, base::now_ns(), r);
+    announce_region();
+    godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
+  }
+  announce_scheduler_stack(0);
+  begin_idle(idle_cause::no_work);
+  godwit_ctx_start(
+      scheduler_stack_, [](void* w) { static_cast<child_worker*>(static_cast<worker*>(w))->loop(); },
+      static_cast<worker*>(this));
+  __builtin_unreachable();
+}
+
+template <class P>
+void child_worker<P>::spawn_point(bool) noexcept {
+  base::fatal("this run's policy is %s, but the program spawned with godwit::spawn or invoke: take the policy of the run "
+              "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
+              opts_.policy.c_str());
+}
+
+template <class P>
+ref child_worker<P>::pop_public(spawn_slot*) noexcept {
+  spawn_point(false);
+  return 0;
+}
+
+template <class P>
+ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept {
+  serve_mailbox();
+  auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + bytes));
+  init_record(t);
+  t->entry = entry;
+  t->closure_bytes = bytes;
+  std::memcpy(t->closure(), closure, bytes);
+  const ref r = ref_of(t);
+  spawn_slot* slot = godwit_hot_.bottom;
+  slot->sp = 0;
+  slot->record = r;
+  godwit_hot_.bottom = slot + 1;
+  deque_.expose(slot + 1, [](spawn_slot&) {});
+  ++words_->stats.spawns;
+  wake_one();
+  return r;
+}
+
+/// The newest task of the own deque, or 0.
+template <class P>
+ref child_worker<P>::pop_own() noexcept {
+  if (deque_.empty()) return 0;
+  spawn_slot* mine = godwit_hot_.bottom - 1;
+  godwit_hot_.bottom = mine;
+  const ref r = mine->record;
+  if (mine < godwit_hot_.split && !deque_.pop_public(mine, [](const spawn_slot&) {}).parent_here) return 0;
+  return r;
+}
+
+template <class P>
+ref child_worker<P>::take_from(worker_no victim) noexcept {
+  const public_words* theirs = seg_->at(victim, words_);
+  worker_stats& stats = words_->stats;
+  if (opts_.empty_check &&
+      theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
+    ++stats.steals_failed;
+    return 0;
+  }
+  const std::uint64_t before = base::now_ns();
+  ref r = 0;
+  const auto result = steal(net_, victim, words_, opts_.empty_check, delay_step,
+                            [&](const spawn_slot& own, const spawn_slot&) { r = own.record; });
+  if (result != steal_outcome::taken) {
+    ++stats.steals_failed;
+    return 0;
+  }
+  ++stats.steals;
+  stats.steal_ns += base::now_ns() - before;
+  return r;
+}
+
+/// Own deque, then one victim after the other. 0: nothing anywhere.
+template <class P>
+ref child_worker<P>::look_for_task() noexcept {
+  if (const ref r = pop_own(); r != 0) return r;
+  const std::uint32_t first = random_.below(near_.count);
+  for (std::uint32_t i = 0; i < near_.count; ++i) {
+    const worker_no v{near_.first + (first + i) % near_.count};
+    if (v == me_) continue;
+    if (const ref r = take_from(v); r != 0) return r;
+    if constexpr (full) try_waiting();
+  }
+  return 0;
+}
+
+/// On the present stack: copy the closure here, run it, complete the record.
+template <class P>
+void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
+  task head;
+  const std::uint64_t start = base::now_ns();
+  net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<task>(r), sizeof head);
+  auto* closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
+  net_.remote_get(ref_worker(r), closure, home<task>(r) + 1, head.closure_bytes);
+  const std::uint64_t now = base::now_ns();
+  if (ref_worker(r) != me_) {
+    words_->stats.steal_copy_ns += now - start;
+    words_->stats.stolen_bytes += head.closure_bytes;
+  }
+  end_idle(now);
+  failed_rounds_ = 0;
+  idle_since_ns_ = 0;
+  sleep_ms_ = 1;
+  if (trace_.on()) note(kind::task, now, r, 0, now - start, head.closure_bytes, index(from), buried);
+  base::set_float_control(head.float_control);
+  head.entry(closure, r);
+  finish_task(r);
+}
+
+template <class P>
+void child_worker<P>::finish_task(ref r) noexcept {
+  const std::uint64_t now = base::now_ns();
+  stamp_done(r, now);
+  if (trace_.on()) note(kind::end, now, r);
+  if (net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done) != state_detached) return;  // J1
+  if (const detail::payload p = payload_of(r); p.kind == outcome::error) hooks_.unseen_error(p);
+  free_record(r);
+}
+
+template <class P>
+void child_worker<P>::loop() noexcept {
+  for (;;) {
+    if (is_idle_) {
+      if (!sees_work()) {
+        wait_for_work();
+        continue;
+      }
+      become_running();
+    }
+    serve_mailbox();
+    if (const ref r = look_for_task(); r != 0) begin(r, ref_worker(r));
+    if constexpr (full) try_waiting();
+    if (crowded_)
+      sched_yield();
+    else
+      base::spin_pause();
+    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
+  }
+}
+
+/// A new thread, from the scheduler stack.
+template <class P>
+void child_worker<P>::begin(ref r, worker_no from) noexcept {
+  static_cast<void>(from);
+  if constexpr (full) {
+    thread* t = new_thread(r);
+    t->caller = nullptr;
+    t->caller_sp = 0;
+    current_ = t;
+    context::sanitizer_on_stack(t->stack_low, thread_stack_bytes);
+    godwit_ctx_start(
+        t,
+        [](void* arg) {
+          auto& w = static_cast<child_worker&>(this_worker());
+          auto* self = static_cast<thread*>(arg);
+          w.run_task(self->record, false, ref_worker(self->record));
+          w.complete(0);
+        },
+        t);
+  } else {
+    starting_ = r;
+    announce_region();
+    godwit_ctx_start(
+        reinterpret_cast<void*>(region_high_ - 64),
+        [](void*) {
+          auto& w = static_cast<child_worker&>(this_worker());
+          w.run_task(w.starting_, false, ref_worker(w.starting_));
+          w.complete(0);
+        },
+        nullptr);
+  }
+  __builtin_unreachable();
+}
+
+/// The thread on the present stack is over; @p r: the root's record, 0: completed already.
+template <class P>
+void child_worker<P>::complete(ref r) noexcept {
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (r != 0) {
+    GODWIT_CHECK(r == root_, "only the root thread ends this way");
+    if (trace_.on()) note(kind::end, base::now_ns(), r);
+    at<record>(r)->state.store(state_done, std::memory_order_release);
+    static_cast<void>(net_.remote_exchange(worker_no{0}, &job_->root_done, 1));
+  }
+  const bool in_region = here >= region_low_ && here < region_high_;
+  if (in_region)
+    announce_scheduler_stack(here);
+  else
+    announce_scheduler_stack(here, reinterpret_cast<std::uintptr_t>(current_));
+  godwit_ctx_start(
+      scheduler_stack_,
+      [](void*) {
+        auto& w = static_cast<child_worker&>(this_worker());
+        if (w.current_ != nullptr && w.current_->stack_low != nullptr)
+          w.free_stacks_.push_back(w.current_->stack_low);
+        w.current_ = nullptr;
+        w.begin_idle(w.waiting_.empty() ? idle_cause::no_work : idle_cause::join);
+        w.loop();
+      },
+      nullptr);
+  __builtin_unreachable();
+}
+
+template <class P>
+void child_worker<P>::end_of_root_thread() noexcept {
+  complete(root_);
+}
+
+template <class P>
+void child_worker<P>::block(ref r, const detail::place& where) noexcept {
+  if constexpr (full)
+    wait_in_queue(r, where);
+  else
+    bury(r, where);
+}
+
+template <class P>
+void child_worker<P>::yield_thread() noexcept {
+  serve_mailbox();
+  if constexpr (full) {
+    if (!waiting_.empty() || !deque_.empty()) wait_in_queue(0, {});
+  }
+}
+
+// ---- run to completion ----
+
+/// Run other tasks on top of this thread until @p r is complete.
+template <class P>
+void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
+  std::uint64_t since = 0;  // when this join was found outstanding
+  while (!is_complete(r)) {
+    const bool empty = deque_.empty();
+    if (empty && since == 0) {
+      since = base::now_ns();
+      ++words_->stats.outstanding_joins;
+      if (trace_.on()) {
+        note(kind::suspend, since, 0, r);
+        note_place(since, where);
+      }
+    }
+    serve_mailbox();
+    if (const ref t = look_for_task(); t != 0) {
+      run_task(t, true, ref_worker(t));
+      continue;
+    }
+    if (idle_from_ns_ == 0) begin_idle(idle_cause::join);
+    if (++failed_rounds_ > (crowded_ ? rounds_before_idle_crowded : rounds_before_idle))
+      nap();
+    else if (crowded_)
+      sched_yield();
+    else
+      base::spin_pause();
+  }
+  const std::uint64_t now = base::now_ns();
+  end_idle(now);
+  failed_rounds_ = 0;
+  if (since == 0) return;
+  const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
+  if (done != 0) count_outstanding(std::max(done, since), now);
+  if (trace_.on()) note(kind::resume, now, 0, r, 0, 0, index(me_));
+}
+
+/// A buried join with nothing to do at all: do not burn the CPU. Tasks and ends come without a wake-up: look often.
+template <class P>
+void child_worker<P>::nap() noexcept {
+  const std::uint32_t seen = node_->wake.load();
+  node_->sleepers.fetch_add(1);
+  const timespec period{0, 100'000};
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->wake), FUTEX_WAIT, seen, &period, nullptr, 0);
+  node_->sleepers.fetch_sub(1);
+  ++words_->stats.sleeps;
+}
+
+// ---- full threads ----
+
+template <class P>
+typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
+  std::byte* low = nullptr;
+  if (free_stacks_.empty()) {
+    static_cast<void>(stack::map_private(thread_stack_bytes, &low));
+  } else {
+    low = free_stacks_.back();
+    free_stacks_.pop_back();
+  }
+  static_assert(sizeof(thread) <= descriptor_room);
+  auto* t = reinterpret_cast<thread*>(low + thread_stack_bytes - descriptor_room);
+  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(low), reinterpret_cast<std::uintptr_t>(t) + sizeof *t);
+  *t = thread{};
+  t->record = r;
+  t->stack_low = low;
+  return t;
+}
+
+template <class P>
+void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept {
+  bool outstanding = false;
+  bool yielded = false;
+  while (r == 0 ? !std::exchange(yielded, true) : !is_complete(r)) {
+    if (r != 0) {
+      if (const ref t = pop_own(); t != 0) {
+        call(t, r, where);
+        continue;
+      }
+      if (!outstanding) ++words_->stats.outstanding_joins;
+      outstanding = true;
+    }
+    struct parting {
+      child_worker* self;
+      ref r;
+      const detail::place* where;
+    } p{this, r, &where};
+    announce_scheduler_stack(0);
+    godwit_ctx_suspend(
+        scheduler_stack_,
+        [](void* arg, std::uintptr_t sp) {
+          const auto p = *static_cast<parting*>(arg);
+          child_worker& w = *p.self;
+          thread* t = w.current_;
+          w.enqueue(*t, sp, p.r, *p.where);
+          // All who called it as a part of their joins wait now, too.
+          while (t->caller != nullptr) {
+            thread* caller = std::exchange(t->caller, nullptr);
+            w.enqueue(*caller, t->caller_sp, caller->waits_for, *caller->where);
+            ++w.words_->stats.outstanding_joins;
+            t = caller;
+          }
+          w.current_ = nullptr;
+          w.begin_idle(p.r != 0 ? idle_cause::join : idle_cause::no_work);
+          w.loop();
+        },
+        &p);
+  }
+}
+
+template <class P>
+void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for, const detail::place& where) noexcept {
+  auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image)));
+  im->sp = sp;
+  im->low = sp;
+  im->top = reinterpret_cast<std::uintptr_t>(t.stack_low != nullptr ? reinterpret_cast<std::byte*>(&t)
+                                                                    : reinterpret_cast<std::byte*>(region_high_));
+  im->own_record = t.record;
+  im->waiting_for = im->waited_for = waits_for;
+  im->suspended_ns = base::now_ns();
+  im->ready_ns = 0;
+  im->float_control = base::float_control();
+  im->extra = reinterpret_cast<std::uintptr_t>(&t);
+  im->fork = false;
+  im->where = where;
+  ++words_->stats.suspends;
+  if (trace_.on()) {
+    note(kind::suspend, im->suspended_ns, t.record, waits_for);
+    if (waits_for != 0) note_place(im->suspended_ns, where);
+  }
+  waiting_.push(im);
+}
+
+template <class P>
+void child_worker<P>::try_waiting() noexcept {
+  image* im = waiting_.pop();
+  if (im == nullptr) return;
+  const ref r = im->waiting_for;
+  if (r != 0 && !is_complete(r)) {
+    waiting_.push(im);
+    return;
+  }
+  const std::uint64_t now = base::now_ns();
+  if (r != 0) {
+    const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
+    count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
+  }
+  end_idle(now);
+  if (trace_.on()) note(kind::resume, now, im->own_record, r, 0, 0, index(me_));
+  ++words_->stats.resumes;
+  failed_rounds_ = 0;
+  current_ = reinterpret_cast<thread*>(im->extra);
+  const std::uintptr_t sp = im->sp;
+  base::set_float_control(im->float_control);
+  heap_.free(im);
+  if (current_->stack_low != nullptr)
+    context::sanitizer_on_stack(current_->stack_low, thread_stack_bytes);
+  else
+    announce_region();
+  godwit_ctx_resume_suspended(sp, 0);
+  __builtin_unreachable();
+}
+
+/// Run @p task on a stack of its own, as a call from the join of the present thread, which waits for @p waits_for.
+template <class P>
+void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) noexcept {
+  thread* me = current_;
+  me->waits_for = waits_for;
+  me->where = &where;
+  thread* t = new_thread(task);
+  t->caller = me;
+  context::sanitizer_on_stack(t->stack_low, thread_stack_bytes);
+  const auto done = reinterpret_cast<thread*>(godwit_ctx_suspend(
+      t,
+      [](void* arg, std::uintptr_t sp) {
+        auto& w = static_cast<child_worker&>(this_worker());
+        auto* self = static_cast<thread*>(arg);
+        self->caller_sp = sp;
+        w.current_ = self;
+        w.run_task(self->record, false, ref_worker(self->record));
+        if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile
+        w.current_ = self->caller;
+        if (w.current_->stack_low != nullptr)
+          context::sanitizer_on_stack(w.current_->stack_low, thread_stack_bytes);
+        else
+          w.announce_region();
+        godwit_ctx_resume_suspended(self->caller_sp, reinterpret_cast<std::uintptr_t>(self));
+      },
+      t));
+  if (done != nullptr) free_stacks_.push_back(done->stack_low);
+}
+
+template <class P>
+bool child_worker<P>::sees_ready_waiter() noexcept {
+  return waiting_.any([&](const image& im) { return im.waiting_for == 0 || is_complete(im.waiting_for); });
+}
+
+template class child_worker<child_rtc>;
+template class child_worker<child_full>;
+
+}  // namespace godwit::sched

@@ -1,0 +1,76 @@
+// Workers that steal children: the papers' comparison (003, IV-B), on the same deque, records, mail and idleness.
+//
+// spawn puts a task -- closure and join record in one object of the shared heap -- into the deque and goes on; a thief
+// takes the oldest and copies the closure. All entries are public. A thread that has begun stays on its worker (tied).
+// Joins are stalling. Two ways to wait:
+//   run to completion  the join runs other tasks on top of the waiting thread, which stays buried until they are done
+//   full               every thread has a stack; who waits leaves it and queues (wait_queue.hpp)
+// A task of the own deque is run first in both, as a call that comes back to the join.
+// Not here: futures between threads that are no relatives under run to completion; they could wait for what they bury.
+#pragma once
+
+#include "sched/policies.hpp"
+#include "sched/wait_queue.hpp"
+#include "sched/worker.hpp"
+
+#include <vector>
+
+namespace godwit::sched {
+
+template <class Policy>
+class child_worker final : public worker {
+ public:
+  void init(const worker_setup& setup) noexcept override;
+  void start(void (*root)(void*), void* arg) noexcept override;
+  void spawn_point(bool child_may_leave) noexcept override;
+  ref pop_public(spawn_slot* b) noexcept override;
+  ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
+  void yield_thread() noexcept override;
+  void complete(ref r) noexcept override;
+  void end_of_root_thread() noexcept override;
+
+ private:
+  static constexpr bool full = Policy::full;
+
+  /// A thread that has begun. Lies at the top of its stack; the root thread's is root_thread_.
+  struct thread {
+    ref record;
+    std::byte* stack_low;    ///< of its stack, for reuse; null: the region
+    std::uintptr_t caller_sp;  ///< the join that called it waits here for it; 0: it was started by the loop
+    thread* caller;
+    image* saved;            ///< while it waits in the queue
+    ref waits_for;           ///< record of the join it stands at
+    const detail::place* where;
+  };
+
+  [[noreturn]] void loop() noexcept override;
+  void block(ref r, const detail::place& where) noexcept override;
+  bool polls() const noexcept override { return full; }
+  bool sees_ready_waiter() noexcept override;
+
+  ref pop_own() noexcept;
+  ref take_from(worker_no victim) noexcept;
+  ref look_for_task() noexcept;
+  void run_task(ref r, bool buried, worker_no from) noexcept;
+  void finish_task(ref r) noexcept;
+  void begin(ref r, worker_no from) noexcept;  // from the loop; does not come back
+  void nap() noexcept;
+
+  // run to completion
+  void bury(ref r, const detail::place& where) noexcept;
+
+  // full
+  void call(ref task, ref waits_for, const detail::place& where) noexcept;
+  void wait_in_queue(ref r, const detail::place& where) noexcept;
+  void enqueue(thread& t, std::uintptr_t sp, ref waits_for, const detail::place& where) noexcept;
+  void try_waiting() noexcept;  // does not come back if somebody is ready
+  thread* new_thread(ref task) noexcept;
+
+  ref starting_ = 0;  ///< run to completion: the task that the region is about to run
+  thread root_thread_{};
+  thread* current_ = nullptr;
+  wait_queue waiting_;
+  std::vector<std::byte*> free_stacks_;  ///< low ends
+};
+
+}  // namespace godwit::sched

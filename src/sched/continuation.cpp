@@ -1,0 +1,585 @@
+// See continuation.hpp. Protocols: docs/protocols/deque.md, join.md; models/deque.pml, join.pml.
+#include "sched/continuation.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <sched.h>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+
+namespace godwit::sched {
+
+using detail::outcome;
+using trace::idle_cause;
+using trace::kind;
+using transport::index;
+using transport::ref_worker;
+
+namespace {
+
+// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
+constexpr std::uint32_t rounds_before_idle = 256;
+constexpr std::uint32_t rounds_before_idle_crowded = 16;
+
+struct suspension {
+  worker* self;
+  ref waiting_for;
+  const detail::place* where;
+};
+
+}  // namespace
+
+template <class P>
+void continuation_worker<P>::init(const worker_setup& setup) noexcept {
+  worker::init(setup);
+  if constexpr (P::crude) force_mode_ = 1;
+  if constexpr (P::queued_frees) heap_.use_queue(&words_->free_lock, &words_->free_head);
+  if constexpr (iso) {
+    shape_.own_stacks = true;
+    opts_.check_frames = false;  // frames of parent and child do not touch each other
+    own_stacks_.init(region_low_, region_high_ - region_low_, workers_, index(me_), thread_stack_bytes);
+  }
+  godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
+}
+
+template <class P>
+void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
+  if (root != nullptr) {
+    const ref r = new_record();
+    GODWIT_CHECK(r == root_, "the root thread's record is the first object");
+    std::uintptr_t top = region_high_;
+    if constexpr (iso) top = own_stacks_.root_top();
+    enter_thread(top, r);
+    if (trace_.on()) note(kind::start, base::now_ns(), r);
+    if constexpr (P::spans) strand_begins(0);
+    announce_region();
+    godwit_hot_.in_runtime = 0;
+    godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
+  }
+  announce_scheduler_stack(0);
+  begin_idle(idle_cause::no_work);
+  godwit_ctx_start(
+      scheduler_stack_, [](void* w) { static_cast<continuation_worker*>(static_cast<worker*>(w))->loop(); },
+      static_cast<worker*>(this));
+  __builtin_unreachable();
+}
+
+template <class P>
+void continuation_worker<P>::loop() noexcept {
+  for (;;) {
+    // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
+    // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
+    if (is_idle_) {
+      if (!sees_work()) {
+        wait_for_work();
+        continue;
+      }
+      become_running();
+    }
+    serve_inbox();  // before the own queue: else a thread that only yields would never leave
+    serve_mailbox();
+    if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
+      const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready_of(*seg_, words_, me_);
+      if (r != 0) resume_image(r);
+    }
+    if (opts_.victims == "uniform") {
+      look_at_anybody();
+    } else {
+      const std::uint32_t first = random_.below(near_.count);
+      for (std::uint32_t i = 0; i < near_.count; ++i)
+        look_at(worker_no{near_.first + (first + i) % near_.count});
+      if (shape_.host_count > 1) look_far();
+    }
+    if (crowded_)
+      sched_yield();
+    else
+      base::spin_pause();
+    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
+  }
+}
+
+/// What a worker of this host has to give; nothing if it is this one.
+template <class P>
+void continuation_worker<P>::look_at(worker_no v) noexcept {
+  if (v != me_) {
+    try_steal(v);
+    if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
+      if (const ref r = pop_ready_of(*seg_, words_, v)) resume_image(r);
+    }
+  }
+  if constexpr (stalls) try_waiting();  // one for each failed attempt
+}
+
+/// victims=uniform, the papers' rule: one victim, every other worker as likely as any.
+template <class P>
+void continuation_worker<P>::look_at_anybody() noexcept {
+  const std::uint32_t others = workers_ - 1;
+  const std::uint32_t pick = others != 0 ? random_.below(others) : 0;
+  if (pick >= near_.count - 1 && others != 0 && shape_.host_count > 1)
+    look_far();
+  else
+    look_at(worker_no{near_.first + (index(me_) - near_.first + 1 + pick) % near_.count});
+}
+
+template <class P>
+void continuation_worker<P>::try_steal(worker_no victim) noexcept {
+  // Looking is what thieves do most: no clock before there is something to see.
+  if (opts_.empty_check && net_.is_near(victim)) {
+    const public_words* theirs = seg_->at(victim, words_);
+    if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
+      ++words_->stats.steals_failed;
+      ask_for_work(*seg_, victim);  // it answers at its next spawn
+      return;
+    }
+  }
+  loot got{};
+  std::uint64_t bytes = 0, copied = 0;
+  const std::uint64_t before = base::now_ns();
+  const auto outcome =
+      steal(net_, victim, words_, opts_.empty_check, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
+        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        const std::uint64_t top = stack_end(own.sp, above);
+        bytes = top - low;
+        context::sanitizer_forget(low, top);
+        const std::uint64_t start = base::now_ns();
+        net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
+        copied = base::now_ns() - start;
+        got = {own.sp, own.fp, own.extra, low, top, above.record, own.record,
+               is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
+        if (opts_.check_frames)
+          net_.remote_store(ref_worker(own.record), &home<record>(own.record)->frame_hash,
+                            hash_frame(own.sp, top), std::memory_order_relaxed);
+      });
+  worker_stats& stats = words_->stats;
+  if (outcome != steal_outcome::taken) {
+    ++stats.steals_failed;
+    ask_for_work(*seg_, victim);  // also when there was nothing
+    return;
+  }
+  const std::uint64_t now = base::now_ns();
+  ++stats.steals;
+  stats.stolen_bytes += bytes;
+  stats.steal_ns += now - before;
+  stats.steal_copy_ns += copied;
+  end_idle(now);
+  if (trace_.on()) note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
+  wake_one();  // where there was one, there may be more
+  resume(got, loot_kind::fork);
+}
+
+/// Stalling join: look at the thread that has waited longest.
+template <class P>
+void continuation_worker<P>::try_waiting() noexcept {
+  image* im = waiting_.pop();
+  if (im == nullptr) return;
+  if (!is_complete(im->waiting_for)) {
+    waiting_.push(im);
+    return;
+  }
+  const record* r = is_near(im->waiting_for) ? at<record>(im->waiting_for) : nullptr;
+  im->ready_ns = r != nullptr && r->done_ns != 0 ? std::max(r->done_ns, im->suspended_ns) : 0;
+  im->waiting_for = 0;
+  resume_image(ref_of(im));
+}
+
+template <class P>
+bool continuation_worker<P>::sees_ready_waiter() noexcept {
+  return stalls && waiting_.any([&](const image& im) { return is_complete(im.waiting_for); });
+}
+
+template <class P>
+void continuation_worker<P>::resume_image(ref r) noexcept {
+  ++words_->stats.resumes;
+  const std::uint64_t before = trace_.on() ? base::now_ns() : 0;
+  const worker_no from = ref_worker(r);
+  image head;
+  const auto* bytes = home<std::byte>(r) + sizeof(image);
+  net_.remote_get(from, static_cast<void*>(&head), home<image>(r), sizeof head);
+  const std::uint64_t size = head.top - head.low;
+  auto* here = reinterpret_cast<void*>(head.low);
+  context::sanitizer_forget(head.low, head.top);
+  if constexpr (!iso) net_.remote_get(from, here, bytes, size);
+  if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
+  free_object(r);
+  const std::uint64_t now = base::now_ns();
+  if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
+  end_idle(now);
+  if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
+  if constexpr (P::spans) strand_begins(head.span_ns);
+  resume({head.sp, head.fp, head.extra, head.low, head.top, head.own_record, head.status, head.float_control},
+         head.fork ? loot_kind::fork : loot_kind::suspended);
+}
+
+template <class P>
+void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
+  godwit_hot_.poll.store(0, std::memory_order_relaxed);
+  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a request (way am)
+  // or a letter could wait for as long as nobody else asks.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  serve_inbox();
+  serve_mailbox();
+  delay();
+  if (force_mode_ != 0) {
+    godwit_hot_.poll.store(1, std::memory_order_relaxed);
+    force(child_may_leave && (force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0)));
+    return;
+  }
+  spawn_slot* end = deque_.next_split();
+  if (end == godwit_hot_.split) return;
+  const section inside;  // from here on: a half-encoded frame must not become public by signal
+  if (godwit_hot_.pending != nullptr) encode_pending(iso ? region_low_ : end[-1].sp, region_high_);
+  end = deque_.next_split();
+  if (end == godwit_hot_.split) return;  // the signal was faster
+  expose(end, base::float_control(), false);
+  wake_one();
+}
+
+template <class P>
+image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top) noexcept {
+  const std::uint64_t bytes = iso ? 0 : top - low;  // iso: they stay where they are
+  auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
+  im->low = low;
+  im->top = top;
+  im->float_control = base::float_control();
+  im->ready_ns = 0;
+  im->suspended_ns = 0;
+  im->span_ns = 0;
+  im->waited_for = 0;
+  context::sanitizer_forget(low, top);
+  if constexpr (!iso) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
+  words_->stats.evacuated_bytes += bytes;
+  return im;
+}
+
+/// Called at the start of a child by the forced-steal modes, and always by the crude scheme.
+/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does, and its
+/// parent goes on at once, so that every join is outstanding.
+template <class P>
+void continuation_worker<P>::force(bool children) noexcept {
+  if (children) {
+    yield_thread();
+    return;
+  }
+  const section inside;
+  std::uint64_t span = 0;
+  if constexpr (P::spans) span = strand_ends();  // of the parent
+  if (P::crude && godwit_hot_.spawns == 0) ++words_->stats.spawns;
+  encode_pending(region_low_, region_high_);
+  if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom, base::float_control(), false);
+  for (;;) {
+    ref r = 0;
+    const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
+      image* im = new_image(own.sp - context::fork_bytes_below, stack_end(own.sp, above));
+      im->sp = own.sp;
+      im->fp = own.fp;
+      im->extra = own.extra;
+      im->own_record = above.record;
+      im->status = own.record;
+      im->waiting_for = 0;
+      im->fork = true;
+      im->where = {};
+      im->span_ns = span;
+      if (opts_.check_frames)
+        at<record>(own.record)->frame_hash.store(hash_frame(own.sp, im->top), std::memory_order_relaxed);
+      r = ref_of(im);
+      // As in a steal: from here on the child is the bottom thread.
+      if (trace_.on()) note(kind::steal, base::now_ns(), above.record, own.record, 0, im->top - im->low, index(me_));
+    });
+    if (!found) break;
+    push_ready(r, 0);
+    ++words_->stats.suspends;
+  }
+  if constexpr (P::spans) strand_begins(span);  // of the child
+}
+
+template <class P>
+ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
+  const section inside;
+  const auto popped = deque_.pop_public(b, [&](const spawn_slot& s) {
+    if (!opts_.check_frames) return;
+    const std::uint64_t hash = at<record>(s.record)->frame_hash.load(std::memory_order_relaxed);
+    if (hash != 0 && hash != hash_frame(s.sp, (&s)[-1].sp))
+      base::fatal(
+          "worker %u: a thread wrote into its parent's stack frame after the parent had moved to another worker: the "
+          "write is lost. Capture by value and give back results through join",
+          index(me_));
+  });
+  return popped.parent_here ? 0 : popped.record;
+}
+
+template <class P>
+void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
+  // This thread's frames may leave: [here, where its parent's begin).
+  if (godwit_hot_.pending != nullptr) encode_pending(region_low_, iso ? region_high_ : godwit_hot_.bottom[-1].sp);
+  godwit_hot_.in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  suspension s{this, r, &where};
+  announce_scheduler_stack(0);
+  godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+}
+
+template <class P>
+void continuation_worker<P>::yield_thread() noexcept {
+  if (force_mode_ == 0 && godwit_hot_.bottom - 1 == &deque_.sentinel() &&
+      words_->ready_count.load(std::memory_order_relaxed) == 0) {
+    serve_inbox();
+    serve_mailbox();
+    return;
+  }
+  block(0, {});
+}
+
+template <class P>
+void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
+  const suspension s = *static_cast<suspension*>(arg);  // its home is about to be copied away
+  const detail::place where = *s.where;
+  static_cast<continuation_worker*>(s.self)->suspend(sp, s.waiting_for, where);
+}
+
+/// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
+template <class P>
+void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where) noexcept {
+  std::uint64_t span = 0;
+  if constexpr (P::spans) span = strand_ends();
+  // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
+  spawn_slot* b = godwit_hot_.bottom - 1;
+  godwit_hot_.bottom = b;
+  bool parent_here = true;
+  std::uint64_t top = b->sp;
+  ref own = 0;
+  if (b < godwit_hot_.split) {
+    const auto popped = deque_.pop_public(b, [](const spawn_slot&) {});
+    parent_here = popped.parent_here;
+    if (!parent_here) {
+      own = popped.record;
+      top = popped.top;
+    }
+  }
+  if (parent_here) {
+    if (b->record == 0) b->record = new_record();
+    own = b->record;
+  }
+  if constexpr (iso) top = own_stacks_.top_of(sp);
+
+  // 2. Copy out.
+  image* im = new_image(sp, top);
+  im->sp = sp;
+  im->own_record = own;
+  im->waiting_for = waiting_for;
+  im->waited_for = waiting_for;
+  im->fork = false;
+  im->where = where;
+  im->span_ns = span;
+  const ref me = ref_of(im);
+  const std::uint64_t now = base::now_ns();
+  im->suspended_ns = now;
+  if (trace_.on()) {
+    note(kind::suspend, now, own, waiting_for, 0, top - sp, 0, parent_here);
+    if (waiting_for != 0) note_place(now, where);
+  }
+
+  // 3. Publish -- or find that there is nothing to wait for any more.
+  delay();
+  if (waiting_for == 0) {
+    push_ready(me, 0);
+  } else {
+    const record* rec = home<record>(waiting_for);
+    const worker_no home_of_record = ref_worker(waiting_for);
+    std::uint64_t state = net_.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
+    for (;;) {
+      if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
+        heap_.free(im);
+        if (trace_.on()) note(kind::cancel, base::now_ns(), own);
+        if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
+        if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
+        announce_region();
+        godwit_hot_.in_runtime = 0;
+        godwit_ctx_resume_suspended(sp, 0);
+        __builtin_unreachable();
+      }
+      if constexpr (stalls) {
+        waiting_.push(im);
+        break;
+      }
+      im->next = state;
+      if (net_.remote_compare_exchange(home_of_record, &rec->state, state, me)) break;  // J2, J3
+    }
+    ++words_->stats.outstanding_joins;
+  }
+  ++words_->stats.suspends;
+
+  // 4. Go on with the parent, which lies just above, or look for something else.
+  if (parent_here) {
+    const spawn_slot parent = *b;
+    b->record = 0;  // it went with the thread that left
+    if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
+    announce_region();
+    godwit_hot_.in_runtime = 0;
+    godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
+    __builtin_unreachable();
+  }
+  begin_idle(waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
+  loop();
+}
+
+template <class P>
+void continuation_worker<P>::complete(ref r) noexcept {
+  godwit_hot_.in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if constexpr (P::spans) {
+    const std::uint64_t span = strand_ends();
+    words_->stats.span_ns = std::max(words_->stats.span_ns, span);
+    if (is_near(r)) this->template at<record>(r)->span_ns = span;
+  }
+  announce_scheduler_stack(here, iso ? own_stacks_.top_of(here) : 0);
+  if constexpr (iso) ended_sp_ = here;
+  godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
+  __builtin_unreachable();
+}
+
+template <class P>
+void continuation_worker<P>::completed_entry(void* arg) {
+  auto& w = static_cast<continuation_worker&>(this_worker());
+  const auto r = reinterpret_cast<ref>(arg);
+  if constexpr (iso) w.end_own_stack(w.ended_sp_);
+  w.delay();
+  const std::uint64_t now = base::now_ns();
+  if (r == w.root_) {
+    if (w.trace_.on()) w.note(kind::end, now, r);
+    w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done, std::memory_order_release);
+    static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));  // there before we are idle
+    w.begin_idle(idle_cause::no_work);
+    w.loop();
+  }
+  w.stamp_done(r, now);
+  std::uint64_t waiting = w.net_.remote_exchange(ref_worker(r), &w.template home<record>(r)->state, state_done);  // J1
+  const bool follows = waiting > state_detached;
+  if (w.trace_.on()) w.note(kind::end, now, r, 0, 0, 0, 0, follows);
+  if (!follows) {
+    if (waiting == state_detached) {
+      if (const detail::payload p = w.payload_of(r); p.kind == outcome::error) w.hooks_.unseen_error(p);
+      w.free_record(r);
+    }
+    w.begin_idle(idle_cause::no_work);
+    w.loop();
+  }
+  // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
+  ref next = w.next_waiter(waiting);
+  w.mark_ready(waiting, r, now);
+  while (next > state_detached) {
+    const ref after = w.next_waiter(next);
+    w.mark_ready(next, r, now);
+    w.push_ready(next, now);
+    next = after;
+  }
+  w.resume_image(waiting);
+}
+
+/// Between the exchange that made the waiter ours and its resumption.
+template <class P>
+void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept {
+  if (!is_near(waiter)) return;
+  image* im = at<image>(waiter);
+  im->ready_ns = now;
+  if constexpr (P::spans) im->span_ns = std::max(im->span_ns, span_of(completed));
+}
+
+template <class P>
+void continuation_worker<P>::end_of_root_thread() noexcept {
+  spawn_slot* mine = godwit_hot_.bottom - 1;
+  godwit_hot_.bottom = mine;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  complete(pop_public(mine));
+}
+
+/// Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips).
+template <class P>
+void continuation_worker<P>::free_far(ref r) noexcept {
+  if constexpr (!P::queued_frees) {
+    worker::free_far(r);
+  } else {
+    const worker_no owner = ref_worker(r);
+    while (net_.remote_exchange(owner, &words_->free_lock, 1) != 0) base::spin_pause();
+    const std::uint64_t head = net_.remote_load(owner, &words_->free_head, std::memory_order_relaxed);
+    net_.remote_store(owner, &home<object>(r)->freed, head != 0 ? head : 1, std::memory_order_relaxed);
+    net_.remote_store(owner, &words_->free_head, r, std::memory_order_relaxed);
+    net_.remote_store(owner, &words_->free_lock, 0, std::memory_order_release);
+  }
+}
+
+template <class P>
+void* continuation_worker<P>::new_stack() noexcept {
+  if constexpr (!iso) {
+    return worker::new_stack();
+  } else {
+    const std::uintptr_t top = own_stacks_.take();
+    if (top == 0)
+      base::fatal("worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
+                  "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
+                  index(me_), static_cast<std::size_t>((region_high_ - region_low_) / workers_) >> 20,
+                  thread_stack_bytes >> 10);
+    const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    const std::uintptr_t end = own_stacks_.top_of(sp);
+    if (!own_stacks_.is_large(end) && sp - (end - thread_stack_bytes) < 4096)
+      base::fatal("worker %u: policy iso: a thread used up its stack of %lu KiB, which is fixed: move large local "
+                  "variables to the heap, or use policy greedy",
+                  index(me_), thread_stack_bytes >> 10);
+    return reinterpret_cast<void*>(top);
+  }
+}
+
+template <class P>
+void continuation_worker<P>::free_stack(void* at_top) noexcept {
+  if constexpr (!iso) {
+    worker::free_stack(at_top);
+  } else {
+    const auto top = reinterpret_cast<std::uintptr_t>(at_top);
+    const worker_no owner{own_stacks_.owner(top)};
+    if (owner == me_)
+      own_stacks_.give_back(top);
+    else
+      net_.remote_store(owner, own_stacks_.mark(top), 1, std::memory_order_release);  // H1
+  }
+}
+
+/// The thread that ended at @p sp needs its stack no more; we are on another one.
+template <class P>
+void continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
+  const std::uintptr_t top = own_stacks_.top_of(sp);
+  if (!own_stacks_.is_large(top)) free_stack(reinterpret_cast<void*>(top));
+}
+
+template <class P>
+std::uint64_t continuation_worker<P>::span_of(ref r) const noexcept {
+  return is_near(r) ? at<record>(r)->span_ns : 0;
+}
+
+template <class P>
+void continuation_worker<P>::strand_begins(std::uint64_t span) noexcept {
+  span_ns_ = span;
+  strand_from_ns_ = base::now_ns();
+}
+
+template <class P>
+std::uint64_t continuation_worker<P>::strand_ends() noexcept {
+  const std::uint64_t time = base::now_ns() - strand_from_ns_;
+  words_->stats.work_ns += time;
+  return span_ns_ + time;
+}
+
+template <class P>
+void continuation_worker<P>::joined(ref r) noexcept {
+  if constexpr (P::spans) strand_begins(std::max(strand_ends(), span_of(r)));
+}
+
+template class continuation_worker<greedy>;
+template class continuation_worker<stalling>;
+template class continuation_worker<locked_free>;
+template class continuation_worker<crude>;
+template class continuation_worker<span_meter>;
+template class continuation_worker<iso>;
+
+}  // namespace godwit::sched

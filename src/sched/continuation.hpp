@@ -1,0 +1,68 @@
+// Workers that steal continuations: one template for all policies that do (policies.hpp). See worker.hpp.
+//
+// Where policies differ, `if constexpr` says how. The default (greedy) is what docs/protocols describe.
+#pragma once
+
+#include "sched/policies.hpp"
+#include "sched/stack_range.hpp"
+#include "sched/wait_queue.hpp"
+#include "sched/worker.hpp"
+
+namespace godwit::sched {
+
+template <class Policy>
+class continuation_worker final : public worker {
+ public:
+  void init(const worker_setup& setup) noexcept override;
+  void start(void (*root)(void*), void* arg) noexcept override;
+  void spawn_point(bool child_may_leave) noexcept override;
+  ref pop_public(spawn_slot* b) noexcept override;
+  void* new_stack() noexcept override;
+  void free_stack(void* top) noexcept override;
+  void yield_thread() noexcept override;
+  void complete(ref r) noexcept override;
+  void end_of_root_thread() noexcept override;
+
+ private:
+  static constexpr bool stalls = Policy::stalls;
+  static constexpr bool iso = Policy::iso;
+
+  [[noreturn]] void loop() noexcept override;
+  void block(ref r, const detail::place& where) noexcept override;
+  void free_far(ref r) noexcept override;
+  bool polls() const noexcept override { return stalls; }
+  bool sees_ready_waiter() noexcept override;
+
+  void look_at(worker_no v) noexcept;   // these come back if they got nothing
+  void look_at_anybody() noexcept;
+  void try_steal(worker_no victim) noexcept;   // does not come back if it got something
+  void try_waiting() noexcept;                 // likewise
+  void resume_image(ref r) noexcept;           // does not come back
+  void force(bool children) noexcept;
+  static void suspended_entry(void* arg, std::uintptr_t sp);
+  static void completed_entry(void* arg);
+  void suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where) noexcept;
+  image* new_image(std::uint64_t low, std::uint64_t top) noexcept;
+  /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
+  std::uint64_t stack_end(std::uint64_t sp, const spawn_slot& below) const noexcept {
+    if constexpr (iso) return own_stacks_.top_of(sp);
+    return below.sp;
+  }
+  void end_own_stack(std::uintptr_t sp) noexcept;
+  void mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept;
+  void joined(ref r) noexcept override;
+
+  // options::span. A strand is what a thread does between two calls of the runtime.
+  void strand_begins(std::uint64_t span) noexcept;
+  /// Longest chain up to now; the strand's time counts as work.
+  std::uint64_t strand_ends() noexcept;
+  std::uint64_t span_of(ref r) const noexcept;
+
+  wait_queue waiting_;      // stalling join
+  stack_range own_stacks_;  // iso
+  std::uintptr_t ended_sp_ = 0;  // iso: where the thread that is ending stood
+  std::uint64_t strand_from_ns_ = 0;
+  std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
+};
+
+}  // namespace godwit::sched

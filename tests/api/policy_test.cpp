@@ -1,0 +1,398 @@
+// Every policy runs the same programs and gives the same results, on every schedule; what a policy cannot do ends
+// with a message. docs/policies.md
+// test: timeout=300
+#include "support/schedule.hpp"
+#include "support/shared.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace gw = godwit;
+
+/// body(policy, options) for all policies, worker counts and delays, and where they exist forced steals.
+template <class Body>
+void for_each_policy(Body&& body) {
+  const bool everything = support::number_from_environment("STRESS_SHORT", 0) == 0;
+  const std::uint64_t repeat = support::number_from_environment("STRESS_REPEAT", 1);
+  std::uint64_t row = 0;
+  for (std::uint64_t round = 0; round < repeat; ++round)
+    for (const char* name : {"stalling", "locked_free", "crude", "iso", "child_rtc", "child_full", "greedy"})
+      gw::with_policy(name, [&](auto p) {
+        for (const char* force : {"none", "parents", "random"})
+          for (const std::uint32_t workers : {1u, 2u, 4u})
+            for (const std::uint32_t delay_us : {0u, 5u}) {
+              if (!p.migrates && std::string_view(force) != "none") continue;
+              if (!everything && (workers > 2 || delay_us != 0 || std::string_view(force) == "parents")) continue;
+              gw::options o = support::schedule(workers, force, delay_us, support::base_seed() + row++);
+              o.policy = name;
+              SCOPED_TRACE(std::string("policy=") + name + ' ' + support::describe(o));
+              body(p, o);
+              if (testing::Test::HasFailure()) return;
+            }
+      });
+}
+
+template <class P>
+[[gnu::noinline]] long fib(int n) {
+  if (n < 2) return n;
+  auto x = P::spawn([n] { return fib<P>(n - 1); });
+  const long y = fib<P>(n - 2);
+  return x.join() + y;
+}
+
+TEST(policy, fork_join) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    EXPECT_EQ(gw::run<long>([] { return fib<P>(18); }, o), 2584);
+  });
+}
+
+struct large {
+  std::array<long, 40> v;
+};
+template <class P>
+[[gnu::noinline]] large many(int n, long from) {
+  if (n == 0) {
+    large l{};
+    for (std::size_t i = 0; i < l.v.size(); ++i) l.v[i] = from + static_cast<long>(i);
+    return l;
+  }
+  auto x = P::spawn([=] { return many<P>(n - 1, 2 * from); });
+  auto y = P::spawn([=] { return many<P>(n - 1, 2 * from + 1); });
+  large a = y.join();
+  const large b = x.join();
+  for (std::size_t i = 0; i < a.v.size(); ++i) a.v[i] += b.v[i];
+  return a;
+}
+
+TEST(policy, results_larger_than_a_record) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    const large got = gw::run<large>([] { return many<P>(7, 1); }, o);
+    long sum = 0;  // of 128 ... 255
+    for (long i = 128; i < 256; ++i) sum += i;
+    for (std::size_t i = 0; i < got.v.size(); ++i) EXPECT_EQ(got.v[i], sum + 128 * static_cast<long>(i));
+  });
+}
+
+std::string text(int n) { return std::string(static_cast<std::size_t>(n), static_cast<char>('a' + n % 26)); }
+bool is_text(const std::string& s, int n) { return s == text(n); }
+
+TEST(policy, coded_results_and_arguments) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    auto a = P::spawn(text, 5);
+                    auto b = P::spawn([](const std::string& s) { return s + s; }, text(100));
+                    auto c = P::spawn([] { return fib<P>(10); });
+                    int good = is_text(a.join(), 5);
+                    good += c.join() == 55;
+                    good += b.join().size() == 200;
+                    return good;
+                  },
+                  o),
+              3);
+  });
+}
+
+TEST(policy, exceptions_come_out_of_join) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    int caught = 0;
+                    for (int i = 0; i < 20; ++i) {
+                      auto f = P::spawn([i]() -> int {
+                        if (i % 2 == 0) throw std::out_of_range("odd only");
+                        return fib<P>(5) == 5;
+                      });
+                      try {
+                        caught += f.join();
+                      } catch (const std::out_of_range&) {
+                        caught += 100;
+                      }
+                    }
+                    return caught;
+                  },
+                  o),
+              1010);
+  });
+}
+
+TEST(policy, dropped_futures_run_all_the_same) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    support::shared<std::atomic<int>> ran;
+    ran->store(0);
+    gw::run<void>(
+        [&ran = *ran] {
+          for (int i = 0; i < 30; ++i) static_cast<void>(P::spawn([&ran] { ran.fetch_add(1); }));
+        },
+        o);
+    EXPECT_EQ(ran->load(), 30);
+  });
+}
+
+TEST(policy, futures_with_many_consumers) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    if constexpr (P::has_futures) {
+      EXPECT_EQ(gw::run<long>(
+                    [] {
+                      gw::shared_future<long> first = P::spawn([] { return fib<P>(12); });
+                      std::array<gw::future<long>, 10> all;
+                      for (int i = 0; i < 10; ++i)
+                        all[static_cast<std::size_t>(i)] = P::spawn([first, i] { return first.get() + i; });
+                      long sum = 0;
+                      for (auto& f : all) sum += f.join();
+                      return sum;
+                    },
+                    o),
+                10 * 144 + 45);
+    }
+  });
+}
+
+TEST(policy, futures_form_a_wavefront) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    if constexpr (P::has_futures) {
+      EXPECT_EQ(gw::run<long>(
+                    [] {
+                      constexpr int n = 12;
+                      std::array<gw::shared_future<long>, n> row;  // the newest future of each column
+                      for (int y = 0; y < n; ++y)
+                        for (std::size_t x = 0; x < n; ++x) {
+                          gw::shared_future<long> left, above;
+                          if (x > 0) left = row[x - 1];
+                          if (y > 0) above = row[x];
+                          row[x] = P::spawn([left, above]() -> long {
+                            if (!left.valid() && !above.valid()) return 1;
+                            long sum = 0;
+                            if (left.valid()) sum += left.get();
+                            if (above.valid()) sum += above.get();
+                            return sum;
+                          });
+                        }
+                      return row[n - 1].get();
+                    },
+                    o),
+                705432);  // 22 over 11
+    }
+  });
+}
+
+template <class P>
+[[gnu::noinline]] long chain(int n) {
+  if (n == 0) return 0;
+  auto f = P::spawn([n] { return chain<P>(n - 1) + 1; });
+  return f.join();
+}
+
+TEST(policy, deep_chains) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    EXPECT_EQ(gw::run<long>([] { return chain<P>(500); }, o), 500);
+  });
+}
+
+TEST(policy, every_worker_is_reached) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    support::shared<std::atomic<std::uint64_t>> mask;
+    mask->store(0);
+    const auto all = gw::run<std::uint64_t>(
+        [&mask = *mask] {
+          auto f = P::spawn([] { return fib<P>(14); });
+          gw::on_each_worker([&mask] { mask.fetch_or(std::uint64_t{1} << gw::worker_id()); });
+          static_cast<void>(f.join());
+          gw::yield();
+          return (std::uint64_t{1} << gw::worker_count()) - 1;
+        },
+        o);
+    EXPECT_EQ(mask->load(), all);
+  });
+}
+
+TEST(policy, tied_threads_stay) {
+  for (const char* name : {"child_rtc", "child_full"})
+    gw::with_policy(name, [&](auto p) {
+      using P = decltype(p);
+      if constexpr (!P::migrates) {
+        gw::options o;
+        o.workers = 4;
+        o.policy = name;
+        EXPECT_EQ(gw::run<int>(
+                      [] {
+                        int moved = 0;
+                        for (int i = 0; i < 200; ++i) {
+                          const auto before = gw::worker_id();
+                          auto f = P::spawn([] { return fib<P>(8); });
+                          static_cast<void>(f.join());
+                          moved += gw::worker_id() != before;
+                        }
+                        return moved;
+                      },
+                      o),
+                  0)
+            << name;
+      }
+    });
+}
+
+/// The text of a run that must fail.
+template <class Root>
+std::string failure(const gw::options& o, Root&& root) {
+  try {
+    gw::run<void>(std::forward<Root>(root), o);
+  } catch (const gw::run_error& e) {
+    return e.what();
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "it did not fail";
+}
+
+gw::options under(const char* policy, std::uint32_t workers = 2) {
+  gw::options o;
+  o.workers = workers;
+  o.policy = policy;
+  return o;
+}
+
+void spawn_one() {
+  auto f = gw::spawn([] { return 1; });
+  static_cast<void>(f.join());
+}
+
+TEST(policy, threads_of_another_policy_are_reported) {
+  for (const char* name : {"child_rtc", "child_full"})
+    EXPECT_NE(failure(under(name), spawn_one).find("this run's policy is " + std::string(name)), std::string::npos);
+  EXPECT_NE(failure(under("greedy"), [] { static_cast<void>(fib<gw::policies::child_full>(5)); })
+                .find("this run's policy is greedy"),
+            std::string::npos);
+  EXPECT_NE(failure(under("stalling"), [] { static_cast<void>(fib<gw::policies::iso>(5)); })
+                .find("this run's policy is stalling"),
+            std::string::npos);
+}
+
+TEST(policy, impossible_combinations_are_refused) {
+  gw::options o = under("child_full");
+  o.force_steal = "parents";
+  EXPECT_NE(failure(o, [] {}).find("none to be stolen"), std::string::npos);
+  o = under("iso");
+  o.span = true;
+  EXPECT_NE(failure(o, [] {}).find("span=1"), std::string::npos);
+  EXPECT_THROW(gw::with_policy("lazy", [](auto) {}), std::invalid_argument);
+}
+
+TEST(policy, iso_stacks_that_are_used_up_are_reported) {
+  const std::string said = failure(under("iso", 1), [] {
+    struct deep {
+      static long down(int n) {
+        volatile char room[20 << 10];
+        room[0] = static_cast<char>(n);
+        auto f = gw::policies::iso::spawn([n] {
+          volatile char more[29 << 10];
+          more[0] = static_cast<char>(n);
+          auto g = gw::policies::iso::spawn([] { return 1L; });
+          return g.join() + more[0];
+        });
+        return f.join() + room[0];
+      }
+    };
+    static_cast<void>(deep::down(1));
+  });
+  EXPECT_NE(said.find("used up its stack of 32 KiB"), std::string::npos) << said;
+}
+
+TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
+  for (const char* name : {"stalling", "child_full"})
+    gw::with_policy(name, [&](auto p) {
+      using P = decltype(p);
+      if constexpr (P::has_futures) {
+        for (const std::uint32_t workers : {1u, 2u, 4u}) {
+          // A thread that waits for itself, by way of a future that it gets through shared memory.
+          struct cell {
+            std::atomic<int> there;
+            gw::shared_future<int> future;
+          };
+          support::shared<cell> shared;
+          const std::string said = failure(under(name, workers), [c = shared.get()] {
+            c->future = P::spawn([c]() -> int {
+              while (c->there.load() == 0) gw::yield();
+              return c->future.get();
+            });
+            c->there.store(1);
+            static_cast<void>(c->future.get());
+          });
+          EXPECT_NE(said.find("deadlock"), std::string::npos) << name << ": " << said;
+        }
+      }
+    });
+}
+
+void spin_for(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+TEST(span, work_and_longest_chain) {
+  gw::options o;
+  o.workers = 2;
+  o.span = true;
+  constexpr int leaves = 16;
+  gw::run<void>(
+      [] {
+        std::array<gw::future<void>, leaves> all;
+        for (auto& f : all) f = gw::spawn([] { spin_for(std::chrono::microseconds(2000)); });
+        for (auto& f : all) f.join();
+        spin_for(std::chrono::microseconds(3000));
+      },
+      o);
+  std::uint64_t work = 0, span = 0;
+  for (const auto& w : gw::last_run_stats()) {
+    work += w.work_ns;
+    span = std::max(span, w.span_ns);
+  }
+  // Lower bounds hold however busy the machine is; and what lies on other chains is never part of the longest.
+  EXPECT_GE(work, 2'000'000u * leaves + 3'000'000u);
+  EXPECT_GE(span, 2'000'000u + 3'000'000u);
+  EXPECT_LE(span, work - 2'000'000u * (leaves - 1));
+}
+
+TEST(span, a_chain_has_no_parallelism) {
+  gw::options o;
+  o.workers = 2;
+  o.span = true;
+  EXPECT_EQ(gw::run<long>([] { return chain<gw::policies::greedy>(200); }, o), 200);
+  std::uint64_t work = 0, span = 0;
+  for (const auto& w : gw::last_run_stats()) {
+    work += w.work_ns;
+    span = std::max(span, w.span_ns);
+  }
+  EXPECT_GT(span, 0u);
+  EXPECT_LE(span, work);
+}
+
+TEST(span, results_on_every_schedule) {
+  for (const std::uint32_t workers : {1u, 2u, 4u}) {
+    gw::options o = support::schedule(workers, "none", 3);
+    o.span = true;
+    EXPECT_EQ(gw::run<long>([] { return fib<gw::policies::greedy>(16); }, o), 987);
+  }
+}
+
+}  // namespace
