@@ -27,6 +27,8 @@ PROGRAMS = {
     "nqueens": ("nqueens", [], 90, 6),
     "uts": ("uts", [], 330, 12),
     "uts_every": ("uts", ["--threads", "every", "--tree", "T1", "--peers", "none"], 8, 5),
+    "pfor": ("pfor", [], 180, 12),
+    "lcs": ("lcs", [], 50, 6),
     "steal": ("steal", [], 12, 8),
     "idle": ("idle", [], 12, 4),
 }

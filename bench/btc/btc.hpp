@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace btc {
 
 /// Number of tasks below and including one of @p depth. Plain calls, compiled like fib's reference.
 std::uint64_t calls(int depth, int iter);
-/// The same in godwit: both children are threads.
-std::uint64_t spawn_join(int depth, int iter);
+/// The same in godwit under a policy: both children are threads.
+std::uint64_t (*spawn_join_under(const std::string& policy))(int depth, int iter);
 std::uint64_t tbb(int depth, int iter, unsigned workers);
 std::uint64_t openmp(int depth, int iter, unsigned workers);
 

@@ -16,12 +16,15 @@ void compare(bench::program& program, int depth, int iter) {
                         return one;
                       }});
   for (const unsigned w : program.workers())
-    variants.push_back({"godwit", w, [=] {
-                          auto [got, one] =
-                              bench::run_godwit(w, [=] { return btc::spawn_join(depth, iter); });
-                          one.correct = got == expected;
-                          return one;
-                        }});
+    for (const auto& policy : program.options().policies)
+      variants.push_back({bench::under("godwit", policy), w,
+                          [=, tree = btc::spawn_join_under(policy)] {
+                            auto [got, one] = bench::run_godwit(
+                                w, [=] { return tree(depth, iter); }, policy);
+                            one.correct = got == expected;
+                            return one;
+                          },
+                          false, policy});
   bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB,
                   [=](unsigned w) { return btc::tbb(depth, iter, w) == expected; });
   bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
@@ -61,6 +64,7 @@ int main(int argc, char** argv) {
   program.app()
       .add_option("--iter", iter, "Rounds of every task (default: 1 and 2, one after the other)")
       ->check(CLI::Range(1, 8));
+  program.add_policies({"greedy"});
   program.parse();
   const bool quick = program.options().quick;
   try {

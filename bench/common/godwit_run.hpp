@@ -33,23 +33,34 @@ inline scheduler_counts last_counts() {
   scheduler_counts c;
   for (const auto& w : godwit::last_run_stats()) {
     c.steals += w.steals;
+    c.steals_failed += w.steals_failed;
+    c.steal_ns += w.steal_ns;
+    c.steal_copy_ns += w.steal_copy_ns;
+    c.spawns += w.spawns;
     c.suspends += w.suspends;
+    c.outstanding_joins += w.outstanding_joins;
+    c.outstanding_resumed += w.outstanding_resumed;
+    c.outstanding_ns += w.outstanding_ns;
     c.stolen_bytes += w.stolen_bytes;
     c.far_steals += w.far_steals;
     c.far_failed += w.far_failed;
     c.messages += w.messages;
     c.message_ns += w.message_ns;
     c.stack_high_bytes = std::max(c.stack_high_bytes, w.stack_high_bytes);
+    c.heap_high_bytes = std::max(c.heap_high_bytes, w.heap_high_bytes);
   }
   return c;
 }
 
-/// Run root() on @p workers workers. Gives back its value and the sample (correct is left true).
+/// Run root() on @p workers workers under @p policy, whose threads root must create. Gives back its value and
+/// the sample (correct is left true).
 template <class F>
-auto run_godwit(unsigned workers, const F& root) -> std::pair<std::invoke_result_t<F>, sample> {
+auto run_godwit(unsigned workers, const F& root, const std::string& policy = godwit::policies::greedy::name)
+    -> std::pair<std::invoke_result_t<F>, sample> {
   using T = std::invoke_result_t<F>;
   godwit::options o;
   o.workers = workers;
+  o.policy = policy;
   const std::uint64_t before = now_ns();
   const double children_before = children_cpu_seconds();
   const auto r = godwit::run<timed<T>>(

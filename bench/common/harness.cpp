@@ -50,7 +50,56 @@ const series* find(const std::vector<series>& all, const std::string& name, unsi
   return nullptr;
 }
 
+const std::vector<std::string>& known_policies() {
+  static const std::vector<std::string> known = [] {
+    std::vector<std::string> names;
+    for (const char* name :
+         {"greedy", "stalling", "locked_free", "child_full", "child_rtc", "iso", "crude"}) {
+      try {
+        godwit::with_policy(name, [](auto) {});
+        names.emplace_back(name);
+      } catch (const std::invalid_argument&) {  // this build's header does not have it
+      }
+    }
+    return names;
+  }();
+  return known;
+}
+
+std::vector<std::string> paper_policies() {
+  std::vector<std::string> names;
+  for (const auto& name : known_policies())
+    if (name != "iso" && name != "crude") names.push_back(name);
+  return names;
+}
+
+std::string under(const std::string& form, const std::string& policy) {
+  return policy == godwit::policies::greedy::name ? form : form + ", " + policy;
+}
+
 namespace {
+/// What the JSON has of a variant's counts, and which quantile over the rounds.
+constexpr struct {
+  const char* name;
+  std::uint64_t scheduler_counts::*member;
+  double quantile;
+} count_fields[] = {{"steals", &scheduler_counts::steals, 0.5},
+                    {"steals_failed", &scheduler_counts::steals_failed, 0.5},
+                    {"steal_ns", &scheduler_counts::steal_ns, 0.5},
+                    {"steal_copy_ns", &scheduler_counts::steal_copy_ns, 0.5},
+                    {"spawns", &scheduler_counts::spawns, 0.5},
+                    {"suspends", &scheduler_counts::suspends, 0.5},
+                    {"outstanding_joins", &scheduler_counts::outstanding_joins, 0.5},
+                    {"outstanding_resumed", &scheduler_counts::outstanding_resumed, 0.5},
+                    {"outstanding_ns", &scheduler_counts::outstanding_ns, 0.5},
+                    {"stolen_bytes", &scheduler_counts::stolen_bytes, 0.5},
+                    {"far_steals", &scheduler_counts::far_steals, 0.5},
+                    {"far_failed", &scheduler_counts::far_failed, 0.5},
+                    {"messages", &scheduler_counts::messages, 0.5},
+                    {"message_ns", &scheduler_counts::message_ns, 0.5},
+                    {"stack_high_bytes", &scheduler_counts::stack_high_bytes, 1},
+                    {"heap_high_bytes", &scheduler_counts::heap_high_bytes, 1}};
+
 double median_of_ratios(const series* a, const series* b, double sample::*time) {
   if (a == nullptr || b == nullptr) return 0;
   std::vector<double> ratios;
@@ -153,6 +202,23 @@ program::program(std::string name, std::string description, int argc, char** arg
   app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
 }
 
+void program::add_policies(const std::vector<std::string>& defaults) {
+  for (const auto& name : defaults)
+    if (const auto& known = known_policies(); std::find(known.begin(), known.end(), name) != known.end())
+      options_.policies.push_back(name);
+  std::string all;
+  for (const auto& name : known_policies()) all += (all.empty() ? "" : ",") + name;
+  app_.add_option("--policies", options_.policies, "Policies of godwit to run: all, or some of " + all)
+      ->delimiter(',')
+      ->check([all](const std::string& name) {
+        const auto& known = known_policies();
+        return name == "all" || std::find(known.begin(), known.end(), name) != known.end()
+                   ? std::string()
+                   : "there is no policy called " + name + "; there are " + all;
+      })
+      ->capture_default_str();
+}
+
 void program::parse() {
   try {
     app_.parse(argc_, argv_);
@@ -162,6 +228,8 @@ void program::parse() {
   } catch (const CLI::ParseError& e) {
     usage_error(name_ + ": " + e.what() + " (see " + name_ + " --help)");
   }
+  if (std::find(options_.policies.begin(), options_.policies.end(), "all") != options_.policies.end())
+    options_.policies = known_policies();
   if (options_.quick) {
     if (app_.count("--reps") == 0) options_.reps = 3;
     if (app_.count("--peer-reps") == 0) options_.peer_reps = 1;
@@ -173,6 +241,10 @@ void program::parse() {
       usage_error(name_ +
                   ": this benchmark sets the number of workers itself: use --workers instead of "
                   "--godwit-workers or GODWIT_WORKERS");
+    if (!options_.policies.empty() && godwit::resolve_options().policy != godwit::options().policy)
+      usage_error(name_ +
+                  ": this benchmark sets the policy itself: use --policies instead of --godwit-policy or "
+                  "GODWIT_POLICY");
     workers_ = options_.workers;
     if (workers_.empty()) {
       const unsigned usable = godwit::run<unsigned>([] { return godwit::worker_count(); });
@@ -197,7 +269,8 @@ void program::parse() {
       {"cpu_over_reference", "the same ratio of CPU times: what can be compared on a busy machine"},
       {"foreign_cpus", "CPUs that other programs kept busy meanwhile, on average"},
       {"counts",
-       "medians over the rounds of sums over the workers; stack_high_bytes: the most of any worker"}};
+       "medians over the rounds of sums over the workers; stack_high_bytes, heap_high_bytes: the most of any "
+       "worker"}};
 }
 
 unsigned program::most_workers() const { return *std::max_element(workers_.begin(), workers_.end()); }
@@ -209,13 +282,15 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
   all.resize(variants.size());
   for (std::size_t i = 0; i < variants.size(); ++i) {
     all[i].name = variants[i].name;
+    all[i].policy = variants[i].policy;
     all[i].workers = variants[i].workers;
     all[i].available = static_cast<bool>(variants[i].run);
   }
   for (int round = 0; round < options_.reps; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
       if (!variants[i].run || (variants[i].peer && round >= options_.peer_reps)) continue;
-      // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit run.
+      // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit
+      // run.
       if (variants[i].workers == 0 && !godwit::is_first_process()) {
         all[i].samples.emplace_back();
         continue;
@@ -244,18 +319,9 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
     s.cpu_median_s = median(of([](const sample& x) { return x.cpu_seconds; }));
     s.over_reference = paired_ratio(&s, &all.front());
     s.cpu_over_reference = paired_cpu_ratio(&s, &all.front());
-    const auto count = [&](auto scheduler_counts::*member, double q) {
-      return static_cast<std::uint64_t>(
-          std::llround(quantile(of([=](const sample& x) { return x.counts.*member; }), q)));
-    };
-    s.counts.steals = count(&scheduler_counts::steals, 0.5);
-    s.counts.suspends = count(&scheduler_counts::suspends, 0.5);
-    s.counts.stolen_bytes = count(&scheduler_counts::stolen_bytes, 0.5);
-    s.counts.far_steals = count(&scheduler_counts::far_steals, 0.5);
-    s.counts.far_failed = count(&scheduler_counts::far_failed, 0.5);
-    s.counts.messages = count(&scheduler_counts::messages, 0.5);
-    s.counts.message_ns = count(&scheduler_counts::message_ns, 0.5);
-    s.counts.stack_high_bytes = count(&scheduler_counts::stack_high_bytes, 1);
+    for (const auto& field : count_fields)
+      s.counts.*field.member = static_cast<std::uint64_t>(std::llround(
+          quantile(of([&](const sample& x) { return x.counts.*field.member; }), field.quantile)));
   }
   return all;
 }
@@ -263,21 +329,22 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
 void program::show(const std::string& title, const ordered_json& parameters, const std::vector<series>& all) {
   std::FILE* const to = out();
   std::fprintf(to, "%s\n", title.c_str());
-  std::fprintf(to, "  %-18s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s",
+  std::fprintf(to, "  %-24s %7s %9s %9s %9s %9s %8s %8s %8s %8s %8s %8s\n", "variant", "workers", "median s",
                "min s", "total s", "CPU s", "/ref", "CPU/ref", "speed-up", "steals", "suspends", "stack");
   ordered_json rows = ordered_json::array();
   for (const auto& s : all) {
     ordered_json row;
     row["name"] = s.name;
     row["workers"] = s.workers;
+    if (!s.policy.empty()) row["policy"] = s.policy;
     if (s.samples.empty()) {
-      std::fprintf(to, "  %-18s %7s %13s\n", s.name.c_str(), "-", "not installed");
+      std::fprintf(to, "  %-24s %7s %13s\n", s.name.c_str(), "-", "not installed");
       row["status"] = "not installed";
       rows.push_back(row);
       continue;
     }
     const std::string workers = s.workers == 0 ? "-" : std::to_string(s.workers);
-    std::fprintf(to, "  %-18s %7s %9.4f %9.4f %9.4f %9.4f %8.3f %8.3f %8.3f", s.name.c_str(), workers.c_str(),
+    std::fprintf(to, "  %-24s %7s %9.4f %9.4f %9.4f %9.4f %8.3f %8.3f %8.3f", s.name.c_str(), workers.c_str(),
                  s.median_s, s.min_s, s.total_median_s, s.cpu_median_s, s.over_reference,
                  s.cpu_over_reference, 1 / s.over_reference);
     row["median_s"] = s.median_s;
@@ -291,14 +358,7 @@ void program::show(const std::string& title, const ordered_json& parameters, con
       std::fprintf(to, " %8llu %8llu %5llu KB", static_cast<unsigned long long>(s.counts.steals),
                    static_cast<unsigned long long>(s.counts.suspends),
                    static_cast<unsigned long long>(s.counts.stack_high_bytes / 1024));
-      row["counts"] = {{"steals", s.counts.steals},
-                       {"suspends", s.counts.suspends},
-                       {"stolen_bytes", s.counts.stolen_bytes},
-                       {"far_steals", s.counts.far_steals},
-                       {"far_failed", s.counts.far_failed},
-                       {"messages", s.counts.messages},
-                       {"message_ns", s.counts.message_ns},
-                       {"stack_high_bytes", s.counts.stack_high_bytes}};
+      for (const auto& field : count_fields) row["counts"][field.name] = s.counts.*field.member;
     }
     std::fputc('\n', to);
     for (const auto& one : s.samples) row["seconds"].push_back(one.seconds);

@@ -27,19 +27,29 @@ struct common_options {
   std::vector<std::string> peers = {"tbb", "openmp"};
   int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
 
+  std::vector<std::string> policies;  ///< of godwit; only for programs that call add_policies()
+
   bool wants_peer(const std::string& name) const;
 };
 
 /// What the scheduler did in one repetition; sums over the workers unless said otherwise.
 struct scheduler_counts {
   std::uint64_t steals = 0;
+  std::uint64_t steals_failed = 0;
+  std::uint64_t steal_ns = 0;       ///< of the successful ones inside a host, of which
+  std::uint64_t steal_copy_ns = 0;  ///< copying stacks
+  std::uint64_t spawns = 0;
   std::uint64_t suspends = 0;
+  std::uint64_t outstanding_joins = 0;
+  std::uint64_t outstanding_resumed = 0;
+  std::uint64_t outstanding_ns = 0;  ///< of the resumed: from "could go on" to "went on"
   std::uint64_t stolen_bytes = 0;
   std::uint64_t far_steals = 0;    ///< between hosts
   std::uint64_t far_failed = 0;
   std::uint64_t messages = 0;      ///< way am: requests carried out by workers
   std::uint64_t message_ns = 0;
   std::uint64_t stack_high_bytes = 0;  ///< maximum over the workers
+  std::uint64_t heap_high_bytes = 0;   ///< likewise
 };
 
 /// One repetition of one variant.
@@ -58,18 +68,20 @@ struct variant {
   unsigned workers = 0;         ///< 0: a plain program
   std::function<sample()> run;  ///< empty: not installed
   bool peer = false;            ///< somebody else's runtime
+  std::string policy = {};      ///< of godwit
 };
 
 /// All repetitions of one variant, and what follows from them.
 struct series {
   std::string name;
+  std::string policy;
   unsigned workers = 0;
   bool available = true;
   std::vector<sample> samples;
   double median_s = 0, min_s = 0, total_median_s = 0, cpu_median_s = 0;
   double cpu_over_reference = 0;  ///< the same of CPU times: what remains comparable on a busy machine
   double over_reference = 0;      ///< median over the rounds of time / reference's time in the same round
-  scheduler_counts counts;        ///< medians; stack_high_bytes: maximum
+  scheduler_counts counts;        ///< medians; *_high_bytes: maximum
 };
 
 double median(std::vector<double> values);
@@ -98,6 +110,9 @@ class program {
  public:
   /// @p name as users call it. Takes --godwit-* out of argv.
   program(std::string name, std::string description, int argc, char** argv);
+
+  /// Accept --policies; @p defaults are those that run without it. Call before parse().
+  void add_policies(const std::vector<std::string>& defaults);
 
   CLI::App& app() { return app_; }
   const common_options& options() const { return options_; }
@@ -144,6 +159,16 @@ class program {
 /// compute(workers) runs the computation and gives back whether the result was right.
 void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
               const std::function<bool(unsigned workers)>& compute);
+
+/// The name of a variant of @p form under @p policy: the default policy is not mentioned.
+std::string under(const std::string& form, const std::string& policy);
+
+/// Policies of godwit that this build knows.
+const std::vector<std::string>& known_policies();
+/// Those of them that "Distributed continuation stealing is more scalable than you might think" compares
+/// (figure 6). Its baseline has both the stalling join and the locked free queue; ours vary one thing at a
+/// time.
+std::vector<std::string> paper_policies();
 
 /// One line on standard error, then exit with status 2.
 [[noreturn]] void usage_error(const std::string& line);

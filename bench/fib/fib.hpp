@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace fib {
 
@@ -14,6 +15,8 @@ std::uint64_t inlined(int n);
 
 /// godwit, spawn + join: the first child is a thread, the second a call.
 std::uint64_t spawn_join(int n);
+/// The same under a policy.
+std::uint64_t (*spawn_join_under(const std::string& policy))(int n);
 /// godwit, invoke: the same with one function.
 std::uint64_t invoke(int n);
 /// Run in a root thread; the others are for the main program.

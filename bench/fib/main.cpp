@@ -15,18 +15,24 @@ bench::variant plain(const char* name, std::uint64_t (*f)(int), int n) {
           }};
 }
 
-bench::variant ours(const char* name, std::uint64_t (*f)(int), int n, unsigned workers) {
-  return {name, workers, [=] {
-            auto [got, one] = bench::run_godwit(workers, [=] { return f(n); });
+bench::variant ours(const char* form, std::uint64_t (*f)(int), int n, unsigned workers,
+                    const std::string& policy) {
+  return {bench::under(form, policy), workers,
+          [=] {
+            auto [got, one] = bench::run_godwit(
+                workers, [=] { return f(n); }, policy);
             one.correct = got == fib::value(n);
             return one;
-          }};
+          },
+          false, policy};
 }
 
 void figures(bench::program& program, const std::vector<bench::series>& all, int n) {
   const auto spawns = static_cast<double>(fib::spawns(n));
   const std::string prefix = "n" + std::to_string(n) + ".";
-  for (const std::string form : {"spawn+join", "invoke"}) {
+  std::vector<std::string> forms = {"invoke"};
+  for (const auto& policy : program.options().policies) forms.push_back(bench::under("spawn+join", policy));
+  for (const std::string& form : forms) {
     const auto* one = bench::find(all, form, 1);
     if (one == nullptr) continue;
     std::vector<double> ns;
@@ -53,8 +59,11 @@ void compare(bench::program& program, int n) {
   std::vector<bench::variant> variants = {plain("serial", fib::calls, n),
                                           plain("serial, inlined", fib::inlined, n)};
   for (const unsigned w : program.workers()) {
-    variants.push_back(ours("spawn+join", fib::spawn_join, n, w));
-    variants.push_back(ours("invoke", fib::invoke, n, w));
+    for (const auto& policy : program.options().policies) {
+      variants.push_back(ours("spawn+join", fib::spawn_join_under(policy), n, w, policy));
+      if (policy == godwit::policies::greedy::name)  // invoke is a free function: the default policy's
+        variants.push_back(ours("invoke", fib::invoke, n, w, policy));
+    }
   }
   if (n <= 36) {  // minutes otherwise
     bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB,
@@ -79,6 +88,7 @@ int main(int argc, char** argv) {
       .add_option("-n", arguments, "Arguments of fib (default 35,40; with --quick 35); peers run up to 36")
       ->delimiter(',')
       ->check(CLI::Range(2, 60));
+  program.add_policies({"greedy"});
   program.parse();
   if (arguments.empty())
     arguments = program.options().quick ? std::vector<int>{35} : std::vector<int>{35, 40};

@@ -5,11 +5,20 @@
 
 #include "fib.hpp"
 
-[[gnu::noinline]] std::uint64_t fib::spawn_join(int n) {
+namespace {
+template <class P>
+[[gnu::noinline]] std::uint64_t node(int n) {
   if (n < 2) return static_cast<std::uint64_t>(n);
-  auto first = godwit::spawn([n] { return spawn_join(n - 1); });
-  const std::uint64_t second = spawn_join(n - 2);
+  auto first = P::spawn([n] { return node<P>(n - 1); });
+  const std::uint64_t second = node<P>(n - 2);
   return first.join() + second;
+}
+}  // namespace
+
+std::uint64_t fib::spawn_join(int n) { return node<godwit::policies::greedy>(n); }
+
+std::uint64_t (*fib::spawn_join_under(const std::string& policy))(int n) {
+  return godwit::with_policy(policy, [](auto p) { return &node<decltype(p)>; });
 }
 
 [[gnu::noinline]] std::uint64_t fib::invoke(int n) {

@@ -16,11 +16,15 @@ void compare(bench::program& program, int n) {
                         return one;
                       }});
   for (const unsigned w : program.workers())
-    variants.push_back({"godwit", w, [=] {
-                          auto [got, one] = bench::run_godwit(w, [=] { return nqueens::spawn_join(n); });
-                          one.correct = got == expected;
-                          return one;
-                        }});
+    for (const auto& policy : program.options().policies)
+      variants.push_back({bench::under("godwit", policy), w,
+                          [=, count = nqueens::spawn_join_under(policy)] {
+                            auto [got, one] = bench::run_godwit(
+                                w, [=] { return count(n); }, policy);
+                            one.correct = got == expected;
+                            return one;
+                          },
+                          false, policy});
   bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB,
                   [=](unsigned w) { return nqueens::tbb(n, w) == expected; });
   bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
@@ -55,6 +59,7 @@ int main(int argc, char** argv) {
       .add_option("-n", sizes, "Board sizes (default 12,13; with --quick 11)")
       ->delimiter(',')
       ->check(CLI::Range(1, nqueens::most));
+  program.add_policies({"greedy"});
   program.parse();
   if (sizes.empty()) sizes = program.options().quick ? std::vector<int>{11} : std::vector<int>{12, 13};
   try {

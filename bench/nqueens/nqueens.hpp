@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace nqueens {
 
@@ -33,7 +34,8 @@ struct board {
 }
 
 std::uint64_t calls(int n);
-std::uint64_t spawn_join(int n);
+/// In godwit under a policy.
+std::uint64_t (*spawn_join_under(const std::string& policy))(int n);
 std::uint64_t tbb(int n, unsigned workers);
 std::uint64_t openmp(int n, unsigned workers);
 

@@ -9,26 +9,36 @@ namespace nqueens {
 
 namespace {
 
+template <class P>
 std::uint64_t from_column(const board& b, int row, int n, int c);
 
-std::uint64_t count(const board& b, int row, int n) { return row == n ? 1 : from_column(b, row, n, 0); }
+template <class P>
+std::uint64_t count(const board& b, int row, int n) {
+  return row == n ? 1 : from_column<P>(b, row, n, 0);
+}
 
+template <class P>
 std::uint64_t from_column(const board& b, int row, int n, int c) {
   for (; c < n; ++c) {
     if (!safe(b, row, c)) continue;
     const board next = placed(b, row, c);
-    auto here = godwit::spawn([next, row, n] { return count(next, row + 1, n); });
-    const std::uint64_t right = from_column(b, row, n, c + 1);
+    auto here = P::spawn([next, row, n] { return count<P>(next, row + 1, n); });
+    const std::uint64_t right = from_column<P>(b, row, n, c + 1);
     return here.join() + right;
   }
   return 0;
 }
 
+template <class P>
+std::uint64_t root(int n) {
+  const board empty{};
+  return count<P>(empty, 0, n);
+}
+
 }  // namespace
 
-std::uint64_t spawn_join(int n) {
-  const board empty{};
-  return count(empty, 0, n);
+std::uint64_t (*spawn_join_under(const std::string& policy))(int n) {
+  return godwit::with_policy(policy, [](auto p) { return &root<decltype(p)>; });
 }
 
 }  // namespace nqueens

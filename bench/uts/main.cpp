@@ -149,14 +149,16 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
                         return one;
                       }});
   for (const unsigned w : program.workers())
-    variants.push_back({"godwit", w, [&, w] {
-                          const uts::threads which = s.which();
-                          const bool ni = s.ni();
-                          auto [got, one] =
-                              bench::run_godwit(w, [=] { return search_godwit(which, ni, false); });
-                          one.correct = check(got);
-                          return one;
-                        }});
+    for (const auto& policy : program.options().policies)
+      variants.push_back({bench::under("godwit", policy), w,
+                          [&, w, policy, search = search_under(policy, s.ni(), false)] {
+                            const uts::threads which = s.which();
+                            auto [got, one] = bench::run_godwit(
+                                w, [=] { return search(which); }, policy);
+                            one.correct = check(got);
+                            return one;
+                          },
+                          false, policy});
   // Every task of a peer is a task for every child: the other form does not apply.
   bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB, [&](unsigned w) {
     totals got;
@@ -227,8 +229,8 @@ void main_job(bench::program& program, const settings& s, const named_tree& t) {
   live = page.get();
   start_live_display(reference.nodes);
   const uts::threads which = s.which();
-  const bool ni = s.ni();
-  const auto [got, one] = bench::run_godwit(workers, [=] { return search_godwit(which, ni, true); });
+  const auto search = search_under(godwit::policies::greedy::name, s.ni(), true);
+  const auto [got, one] = bench::run_godwit(workers, [=] { return search(which); });
   godwit::on_tick(std::chrono::milliseconds(0), {});
   live = nullptr;
   if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
@@ -274,6 +276,7 @@ int main(int argc, char** argv) {
   bench::program program("uts", "Unbalanced Tree Search: work that nobody can divide in advance.", argc,
                          argv);
   add_flags(program, s);
+  program.add_policies({"greedy"});
   program.parse();
   for (const char* flag : {"-t", "-a", "-b", "-d", "-r", "-q", "-m", "-f"})
     if (program.app().count(flag) != 0) s.own_tree = true;
@@ -283,6 +286,8 @@ int main(int argc, char** argv) {
 #else
   if (s.ni()) bench::usage_error("uts: --sha ni is for x86-64: use --sha portable");
 #endif
+  if (s.main_job && program.options().policies != std::vector<std::string>{"greedy"})
+    bench::usage_error("uts: --main searches under the default policy: leave out --policies");
   const double expected = s.p.nonleaf_probability * s.p.nonleaf_children;
   if (s.own_tree && expected >= 1 && (s.p.type == tree_type::binomial || s.p.type == tree_type::hybrid))
     bench::usage_error("uts: -q times -m is " + std::to_string(expected) +

@@ -7,6 +7,7 @@
 // children in halves (1.17), keeping one child back so that it can be a call (1.02 instead of 1.01).
 
 #include <godwit/godwit.hpp>
+#include <stdexcept>
 
 #include "serial.hpp"
 
@@ -27,56 +28,56 @@ template <bool Live>
 }
 
 // Every child is a thread.
-template <class Sha, bool Live>
+template <class P, class Sha, bool Live>
 struct subtree {
   node n;
   totals operator()() const;
 };
 
 // Children i..last of parent: two per frame, because that costs less than one.
-template <class Sha, bool Live>
+template <class P, class Sha, bool Live>
 totals siblings(const node& parent, int i, int last) {
-  subtree<Sha, Live> one;
+  subtree<P, Sha, Live> one;
   the_tree.child<Sha>(parent, i, one.n);
   if (i + 1 == last) return one();
-  auto first = godwit::spawn(std::move(one));
-  subtree<Sha, Live> two;
+  auto first = P::spawn(std::move(one));
+  subtree<P, Sha, Live> two;
   the_tree.child<Sha>(parent, i + 1, two.n);
   if (i + 2 == last) {
     totals t = two();
     t += first.join();
     return t;
   }
-  auto second = godwit::spawn(std::move(two));
-  totals t = siblings<Sha, Live>(parent, i + 2, last);
+  auto second = P::spawn(std::move(two));
+  totals t = siblings<P, Sha, Live>(parent, i + 2, last);
   t += second.join();
   t += first.join();
   return t;
 }
 
-template <class Sha, bool Live>
-totals subtree<Sha, Live>::operator()() const {
+template <class P, class Sha, bool Live>
+totals subtree<P, Sha, Live>::operator()() const {
   const int children = the_tree.children(n);
   totals t = just(n, children);
   if (children != 0) {
     count_live<Live>(children);
-    t += siblings<Sha, Live>(n, 0, children);
+    t += siblings<P, Sha, Live>(n, 0, children);
   }
   return t;
 }
 
 // Every child that has children is a thread; the last one is a call.
-template <class Sha, bool Live>
+template <class P, class Sha, bool Live>
 struct inner_subtree {
   node n;
   totals operator()() const;
 };
 
-template <class Sha, bool Live>
+template <class P, class Sha, bool Live>
 totals inner_siblings(const node& parent, int i, int last) {
   totals t;
   for (; i < last; ++i) {
-    inner_subtree<Sha, Live> c;
+    inner_subtree<P, Sha, Live> c;
     the_tree.child<Sha>(parent, i, c.n);
     if (the_tree.children(c.n) == 0) {
       t += just(c.n, 0);
@@ -86,37 +87,41 @@ totals inner_siblings(const node& parent, int i, int last) {
       t += c();
       return t;
     }
-    auto here = godwit::spawn(std::move(c));
-    t += inner_siblings<Sha, Live>(parent, i + 1, last);
+    auto here = P::spawn(std::move(c));
+    t += inner_siblings<P, Sha, Live>(parent, i + 1, last);
     t += here.join();
     return t;
   }
   return t;
 }
 
-template <class Sha, bool Live>
-totals inner_subtree<Sha, Live>::operator()() const {
+template <class P, class Sha, bool Live>
+totals inner_subtree<P, Sha, Live>::operator()() const {
   const int children = the_tree.children(n);
   totals t = just(n, children);
   count_live<Live>(children);
-  t += inner_siblings<Sha, Live>(n, 0, children);
+  t += inner_siblings<P, Sha, Live>(n, 0, children);
   return t;
 }
 
-template <class Sha, bool Live>
+template <class P, class Sha, bool Live>
 totals search(threads which) {
   const node root = the_tree.root();
-  return which == threads::every ? subtree<Sha, Live>{root}() : inner_subtree<Sha, Live>{root}();
+  return which == threads::every ? subtree<P, Sha, Live>{root}() : inner_subtree<P, Sha, Live>{root}();
 }
 
 }  // namespace
 
-totals search_godwit(threads which, bool ni, bool with_live) {
+totals (*search_under(const std::string& policy, bool ni, bool with_live))(threads which) {
+  if (with_live && policy != godwit::policies::greedy::name)
+    throw std::invalid_argument("the live display is for the default policy only");
 #if BENCH_HAS_SHA_NI
-  if (ni) return with_live ? search<sha1_ni, true>(which) : search<sha1_ni, false>(which);
+  if (ni && with_live) return &search<godwit::policies::greedy, sha1_ni, true>;
+  if (ni) return godwit::with_policy(policy, [](auto p) { return &search<decltype(p), sha1_ni, false>; });
 #endif
   static_cast<void>(ni);
-  return with_live ? search<sha1_portable, true>(which) : search<sha1_portable, false>(which);
+  if (with_live) return &search<godwit::policies::greedy, sha1_portable, true>;
+  return godwit::with_policy(policy, [](auto p) { return &search<decltype(p), sha1_portable, false>; });
 }
 
 }  // namespace uts

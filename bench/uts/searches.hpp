@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "tree.hpp"
 
@@ -25,9 +26,9 @@ struct live_page {
 /// Where the live searches count; set before the run.
 extern live_page* live;
 
-/// The search as a godwit root thread would call it. @p ni: SHA instructions; @p with_live: keep live
-/// counters.
-totals search_godwit(threads which, bool ni, bool with_live);
+/// The search under a policy, as a godwit root thread calls it. @p ni: SHA instructions; @p with_live: keep
+/// live counters (default policy only).
+totals (*search_under(const std::string& policy, bool ni, bool with_live))(threads which);
 /// The same by plain recursion.
 totals search_plain(threads which, bool ni);
 /// Empty totals where the runtime is not installed.
