@@ -1,0 +1,3 @@
+// test: timeout=180
+#include <gtest/gtest.h>
+TEST(gdb, nothing) {}
