@@ -118,6 +118,8 @@ class Run:
     """All that one process can see of a run: the workers of its host."""
 
     def __init__(self):
+        if gdb.selected_inferior().pid == 0:
+            raise Problem("godwit: no process: attach to a worker (gdb -p PID), run the program, or open a core file")
         architecture = gdb.selected_inferior().architecture().name()
         self.aarch64 = architecture.startswith("aarch64")
         if not self.aarch64 and architecture != "i386:x86-64":
@@ -126,8 +128,6 @@ class Run:
         self._read_table()
 
     def _read_table(self):
-        if gdb.selected_inferior().pid == 0:
-            raise Problem("godwit: no process: attach to a worker (gdb -p PID), run the program, or open a core file")
         at = table_address()
         try:
             version, entries = self.memory.u32(at), self.memory.u32(at + 4)
