@@ -215,7 +215,6 @@ std::vector<row> check_rows(const std::string& text, bool running_0, bool runnin
 
 /// Backtraces of all that does not run, from `godwit backtrace all`.
 void check_backtraces(const std::string& text, const std::vector<row>& rows) {
-  EXPECT_EQ(text.find("Cannot access"), std::string::npos) << text;
   EXPECT_EQ(text.find("corrupt stack"), std::string::npos) << text;
   EXPECT_EQ(text.find(" in ?? ()"), std::string::npos) << text;
   int waiters = 0;
@@ -294,7 +293,9 @@ TEST(gdb, a_thread_can_be_looked_at) {
   std::string second;
   for (const row& r : rows_of(list))
     if (r.state == "suspended") second = second.empty() ? "first" : second == "first" ? r.id : second;
-  const std::string text = gdb("-p " + s.worker(0), {"godwit select " + second, "frame function wait_middle", "info args",
+  // Not "frame function": gdb 13 crashes in it whenever there are two inferiors of one program.
+  const std::string middle = "python import godwit_gdb.frames as g; [f.select() for f in g.frames() if f.name() == \"wait_middle\"]";
+  const std::string text = gdb("-p " + s.worker(0), {"godwit select " + second, middle, "frame", "info args",
                                                      "print n * 1000", "godwit select", "info inferiors", "godwit select",
                                                      "godwit select 9.9", "backtrace 30"});
   expect_in_order(text, {"Thread " + second + ": suspended", "wait_middle", "n = 20", "= 20000", "back in the process",

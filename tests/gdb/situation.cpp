@@ -69,10 +69,11 @@ extern "C" {
 }
 
 [[gnu::noinline]] int wait_inner(gw::shared_future<int> s, int n) {
-  volatile char ballast[3000];
+  char ballast[3000];
   ballast[0] = static_cast<char>(n);
+  asm volatile("" ::"r"(ballast) : "memory");
   const int v = s.get();  // line: wait_inner
-  KEEP_FRAME();
+  asm volatile("" ::"r"(ballast) : "memory");
   return v + ballast[0] - static_cast<char>(n);
 }
 [[gnu::noinline]] int wait_middle(gw::shared_future<int> s, int n) {
