@@ -12,6 +12,7 @@
 #include "base/cpus.hpp"
 #include "base/launcher.hpp"
 #include "base/pause.hpp"
+#include "runtime/debugger.hpp"
 
 namespace godwit {
 
@@ -79,6 +80,7 @@ void prepare_words(const transport::shm::segment& memory, transport::worker_no w
 }
 
 bool fork_worker(launch& what, transport::worker_no w, family& workers, detail::run_result& result) {
+  describe_to_debuggers(what, debug_no_worker);  // workers write their number over it
   const pid_t pid = fork();
   if (pid == 0) worker_main(what, w);
   if (pid < 0) {

@@ -14,6 +14,7 @@
 #include "base/environment.hpp"
 #include "base/rank_output.hpp"
 #include "context/context.hpp"
+#include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
 
@@ -143,6 +144,7 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   what_ = &what;
   me_ = me;
   what.memory.adopt(me, &godwit_hot_);
+  describe_to_debuggers(what, transport::index(me));
   std::byte* low = nullptr;
   std::byte* high = stack::map_private(stack::scheduler_stack_bytes, &low);
   context::sanitizer_on_stack(low, stack::scheduler_stack_bytes);
