@@ -34,13 +34,13 @@ struct worker_state {
 
 class simulation {
  public:
-  explicit simulation(const schedule& s) : s_(s), out_(s.workers), random_(s.seed), workers_(s.workers) {}
+  simulation(const schedule& s, double work)
+      : s_(s), out_(s.workers), random_(s.seed), workers_(s.workers), work_(work) {}
 
   trace_builder run() {
     describe();
-    const double work = static_cast<double>(s_.events) * s_.grain_ns / 4.2;
-    serial_until_ = s_.serial * work;
-    begin(0, {.record = new_record(), .left = work, .children = {}}, 1000);
+    serial_until_ = s_.serial * work_;
+    begin(0, {.record = new_record(), .left = work_, .children = {}}, 1000);
     root_ = workers_[0].now.record;
     out_.start(0, 1000, root_, 900);
     for (std::uint32_t w = 1; w < s_.workers; ++w) plan(w, 500 + 10 * w);
@@ -188,7 +188,10 @@ class simulation {
     double latency = s_.latency_ns * slow(random_) * (host(w) == host(victim) ? 1 : 30);
     const std::uint64_t child = new_record();
     thread_state stolen = std::move(other.now);
-    const double part = 0.15 + 0.7 * uniform();
+    // Mostly a small child, sometimes a large one: as in unbalanced trees.
+    std::exponential_distribution<double> small(1 / s_.grain_ns);
+    const double most = uniform() < 0.97 ? small(random_) : 200 * s_.grain_ns * uniform();
+    const double part = std::min(0.6, most / left);
     stolen.left = left * (1 - part);
     stolen.children.push_back(child);
     const auto bytes = static_cast<std::uint32_t>(200 + 3000 * uniform() * uniform());
@@ -211,12 +214,21 @@ class simulation {
   std::unordered_map<std::uint64_t, std::uint64_t> awaited_;
   std::vector<std::uint64_t> free_;
   std::uint64_t made_ = 0, root_ = 0;
-  double serial_until_ = 0, end_ = 0;
+  double work_, serial_until_ = 0, end_ = 0;
   bool over_ = false;
 };
 
 }  // namespace
 
-trace_builder simulate(const schedule& s) { return simulation(s).run(); }
+trace_builder simulate(const schedule& s) {
+  // How many events an amount of work gives depends on the chances of stealing: seen, then scaled.
+  double work = static_cast<double>(s.events) * s.grain_ns / 2.8;
+  for (int attempt = 0;; ++attempt) {
+    trace_builder t = simulation(s, work).run();
+    const double ratio = static_cast<double>(s.events) / static_cast<double>(t.event_count());
+    if (attempt == 6 || (ratio > 0.7 && ratio < 1.3)) return t;
+    work *= ratio;
+  }
+}
 
 }  // namespace report_test
