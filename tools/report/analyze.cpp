@@ -19,7 +19,7 @@ std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0
 
 /// A steal, seen from the victim.
 struct taking {
-  std::uint64_t from, to;  ///< when the thief was at it
+  std::uint64_t from;  ///< when the thief began
   std::uint64_t taken, left;
   std::uint64_t depth = 0;  ///< of the victim's chain at that moment
   std::uint32_t left_thread = nothing;
@@ -105,7 +105,7 @@ class walker {
   std::vector<std::uint32_t> skip_idle_;  // idle events that a get before them has used already
   std::vector<taking> takings_;           // by thief, in order
   std::vector<std::size_t> next_taking_;  // per thief
-  std::vector<std::vector<std::uint32_t>> losses_;  // per victim, in order
+  std::vector<std::vector<std::uint32_t>> losses_;  // per victim, by when the thief began
   std::vector<std::size_t> next_loss_;
   thread_table threads_;
   place_table place_table_;
@@ -136,7 +136,7 @@ void walker::look_ahead() {
       first = std::min(first, begin);
       last = std::max(last, e.time_ns);
       if (what != kind::steal) continue;
-      takings_.push_back({.from = begin, .to = e.time_ns, .taken = e.a, .left = e.b, .victim = e.other});
+      takings_.push_back({.from = begin, .taken = e.a, .left = e.b, .victim = e.other});
       if (e.other < r_.workers) losses_[e.other].push_back(static_cast<std::uint32_t>(takings_.size() - 1));
     }
   }
@@ -147,14 +147,10 @@ void walker::look_ahead() {
       a_.totals[w].recorded_from = r_.events[w].count > 0 ? minus(from[w], origin_) : a_.end;
       if (r_.events[w].count > 0) a_.whole_from = std::max(a_.whole_from, a_.totals[w].recorded_from);
     }
-  for (taking& t : takings_) {
-    t.from -= std::min(t.from, origin_);
-    t.to -= std::min(t.to, origin_);
-  }
-  // A victim's queue is locked while something is taken from it: in the order in which they were done.
+  for (taking& t : takings_) t.from = minus(t.from, origin_);
   for (auto& list : losses_)
     std::stable_sort(list.begin(), list.end(),
-                     [&](std::uint32_t x, std::uint32_t y) { return takings_[x].to < takings_[y].to; });
+                     [&](std::uint32_t x, std::uint32_t y) { return takings_[x].from < takings_[y].from; });
 }
 
 void walker::merge() {
@@ -396,17 +392,24 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
   levels(at, -1, 0);
 }
 
-// What thieves took from a worker before its next own event: its bottom thread is another one since.
+// What thieves took from a worker before its next own event: its bottom thread is another one since. A thief far away
+// may begin before and end after one nearby, so the threads' names say the order: each takes what the last one left.
 void walker::apply_takings(std::uint32_t victim, std::uint64_t until) {
+  constexpr std::size_t overlapping = 64;
   auto& list = losses_[victim];
-  for (std::size_t& i = next_loss_[victim]; i < list.size(); ++i) {
-    taking& t = takings_[list[i]];
-    if (t.applied) continue;
-    if (t.from > until) break;
-    const worker_line& line = lines_[victim];
-    // A thief that was at it for long may have begun before this thread was there.
-    if (t.to > until && (!line.busy() || line.now().record != t.taken)) break;
-    apply(t);
+  std::size_t& first = next_loss_[victim];
+  const worker_line& line = lines_[victim];
+  for (bool found = true; found && line.busy();) {
+    found = false;
+    while (first < list.size() && takings_[list[first]].applied) ++first;
+    for (std::size_t i = first; i < std::min(list.size(), first + overlapping); ++i) {
+      taking& t = takings_[list[i]];
+      if (t.from > until) break;
+      if (t.applied || (line.now().record != 0 && line.now().record != t.taken)) continue;
+      apply(t);
+      found = true;
+      break;
+    }
   }
 }
 

@@ -5,6 +5,7 @@ function chartOf(id) {
   if (!charts.has(id)) charts.set(id, echarts.init(byId(id)));
   return charts.get(id);
 }
+const chartStyle = () => ({animation: false, backgroundColor: "transparent", textStyle: {fontFamily: FONT}});
 const tooltipStyle = () => ({backgroundColor: cssColour("card"), borderColor: cssColour("line"), transitionDuration: 0,
                              textStyle: {color: cssColour("text"), fontSize: 13}});
 const axisStyle = () => ({axisLabel: {color: cssColour("soft"), hideOverlap: true}, nameTextStyle: {color: cssColour("soft")},
@@ -19,7 +20,7 @@ function drawBounds() {
   if (exact) rows.push(["T∞", span, "good"], ["T1 / P + T∞", ideal + span, "good"]);
   else if (span > 0) rows.push(["longest chain ≥ T∞", span, "unknown"]);
   chartOf("bounds").setOption({
-    animation: false, backgroundColor: "transparent", grid: {left: 130, right: 80, top: 6, bottom: 26},
+    ...chartStyle(), grid: {left: 130, right: 80, top: 6, bottom: 26},
     xAxis: {type: "value", min: 0, ...axisStyle(), axisLabel: {color: cssColour("soft"), hideOverlap: true, formatter: formatTime}},
     yAxis: {type: "category", inverse: true, data: rows.map(r => r[0]), ...axisStyle(),
             axisLabel: {color: cssColour("text")}, axisTick: {show: false}},
@@ -62,7 +63,7 @@ function drawIdle() {
   const workers = model.idle.length, order = STACK.filter(s => model.idle.some(w => w[s] > 0));
   const total = w => model.idle[w].reduce((a, b) => a + b, 0) || 1;
   chartOf("idle").setOption({
-    animation: false, backgroundColor: "transparent", grid: {left: 54, right: 14, top: 58, bottom: 40},
+    ...chartStyle(), grid: {left: 54, right: 14, top: 58, bottom: 40},
     legend: {top: 0, left: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10},
     tooltip: {trigger: "axis", axisPointer: {type: "shadow"}, ...tooltipStyle(), formatter: items => {
       const w = items[0].dataIndex;
@@ -97,18 +98,20 @@ function buildHistograms() {
 function drawHistograms() {
   for (const h of model.histograms) {
     if (h.count === 0) continue;
-    const format = formatBy(h.unit), low = Math.max(1, h.bins[0][0]), high = h.bins[h.bins.length - 1][1];
-    const most = Math.max(...h.bins.map(b => b[2]));
-    const base = h.unit === "bytes" ? 2 : 10, tick = Math.log(high / low) / Math.log(base);
+    const format = formatBy(h.unit), most = Math.max(...h.bins.map(b => b[2]));
+    const base = h.unit === "bytes" ? 4 : 10;
+    // Whole powers at both ends, so that the axis has at least two numbers.
+    const power = (v, round) => Math.pow(base, round(Math.log(v) / Math.log(base) + (round === Math.floor ? 1e-9 : -1e-9)));
+    const low = power(Math.max(1, h.bins[0][0]), Math.floor), high = Math.max(low * base, power(h.bins[h.bins.length - 1][1], Math.ceil));
     chartOf("histogram-" + h.id).setOption({
-      animation: false, backgroundColor: "transparent", grid: {left: 56, right: 18, top: 10, bottom: 26},
+      ...chartStyle(), grid: {left: 56, right: 18, top: 10, bottom: 26},
       tooltip: {...tooltipStyle(), formatter: p => format(h.bins[p.dataIndex][0]) + " … " + format(h.bins[p.dataIndex][1]) +
         "<br><b>" + formatCount(h.bins[p.dataIndex][2]) + "</b> (" + formatPercent(h.bins[p.dataIndex][2] / h.count) + ")"},
-      xAxis: {type: "log", logBase: base, min: low, max: high, ...axisStyle(), splitLine: {show: false}, splitNumber: Math.max(2, Math.min(6, tick)),
+      xAxis: {type: "log", logBase: base, min: low, max: high, ...axisStyle(), splitLine: {show: false}, splitNumber: 6,
               axisLabel: {color: cssColour("soft"), hideOverlap: true, formatter: format}},
-      yAxis: {type: "log", min: 0.5, max: Math.max(10, most * 1.3), ...axisStyle(), splitNumber: 4,
+      yAxis: {type: "log", min: 0.5, max: Math.pow(10, Math.ceil(Math.log10(most + 1))), ...axisStyle(), splitNumber: 4,
               axisLabel: {color: cssColour("soft"), formatter: v => v < 1 ? "" : v >= 1e6 ? v / 1e6 + " M" : v >= 1e3 ? v / 1e3 + " k" : String(v)}},
-      series: [{type: "custom", data: h.bins.map(b => [Math.max(b[0], low), b[1], b[2]]), encode: {x: [0, 1], y: 2}, clip: true,
+      series: [{type: "custom", data: h.bins.map(b => [Math.max(b[0], 1), Math.max(b[1], 1.2), b[2]]), encode: {x: [0, 1], y: 2}, clip: true,
                 renderItem: (params, api) => {
                   if (api.value(2) <= 0) return null;
                   const a = api.coord([api.value(0), api.value(2)]), b = api.coord([api.value(1), 0.5]);
@@ -134,10 +137,11 @@ function drawMatrix() {
   const names = Array.from({length: m.size}, (_, i) => m.group === 1 ? String(i) : i * m.group + "–" + (Math.min((i + 1) * m.group, model.run.workers) - 1));
   const cells = m.cells.filter(c => c[column] > 0);
   const most = Math.max(1, ...cells.map(c => c[column]));
-  const shade = v => Math.log10(1 + v);
+  const least = Math.min(most, ...cells.map(c => c[column]));
+  const shade = most / Math.max(1, least) > 30 ? v => Math.log10(1 + v) : v => v;  // colours by size, or by its order
   const axis = {type: "category", data: names, ...axisStyle(), splitArea: {show: false}, axisTick: {show: false}};
   chartOf("matrix").setOption({
-    animation: false, backgroundColor: "transparent", grid: {left: 70, right: 110, top: 10, bottom: 52},
+    ...chartStyle(), grid: {left: 70, right: 110, top: 10, bottom: 52},
     tooltip: {...tooltipStyle(), formatter: p => "worker " + names[p.value[1]] + " took from worker " + names[p.value[0]] + ":<br><b>" +
       format(p.value[3]) + "</b> " + what},
     xAxis: {...axis, name: "from worker", nameLocation: "middle", nameGap: 32},

@@ -4,6 +4,7 @@
 const STATES = ["busy", "getting", "no_work", "join", "transport", "unknown"];
 const STATE_NAMES = ["has a thread", "getting one (steal, resume)", "no work", "waits at an outstanding join",
                      "waits for another host", "not recorded"];
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 const BUSY = 0, GETTING = 1, NO_WORK = 2, JOIN = 3, TRANSPORT = 4, UNKNOWN = 5, MIXTURE = 6;
 
 function digits(value) {

@@ -96,7 +96,7 @@ function activityTooltip(items) {
 function drawActivity() {
   const axis = {axisLabel: {color: cssColour("soft")}, nameTextStyle: {color: cssColour("soft")}, minInterval: 1};
   activityChart.setOption({
-    animation: false, backgroundColor: "transparent",
+    ...chartStyle(),
     grid: {left: 64, right: 64, top: 58, bottom: 28},
     legend: {top: 0, left: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10,
              inactiveColor: cssColour("line")},
@@ -215,7 +215,7 @@ function drawTimeline() {
   byId("timeline").style.height = rows * rowHeight() + 76 + "px";
   timelineChart.resize();
   timelineChart.setOption({
-    animation: false, backgroundColor: "transparent",
+    ...chartStyle(),
     grid: {left: model.run.hosts > 1 ? 88 : 64, right: 64, top: 8, bottom: 62},
     xAxis: timeAxis({position: "bottom"}),
     yAxis: {type: "category", inverse: true, data: lines.map((_, w) => workerName(w)), axisTick: {show: false},
