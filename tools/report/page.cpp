@@ -96,11 +96,11 @@ json places_json(const std::vector<waiting_place>& places) {
 }
 
 json path_json(const last_path& path) {
-  constexpr std::size_t most_pieces = 10'000;  // what the time line can show is the end of a longer one
+  constexpr std::size_t most_pieces = 30'000;  // of a longer one the time line shows the end
   json pieces = json::array();
   for (std::size_t i = 0; i < std::min(path.pieces.size(), most_pieces); ++i)
     pieces.push_back({path.pieces[i].worker, path.pieces[i].begin, path.pieces[i].end});
-  return {{"pieces", pieces}, {"complete", path.complete}, {"running", path.running_ns}, {"stealing", path.stealing_ns},
+  return {{"pieces", pieces}, {"cut", path.pieces.size() > most_pieces}, {"complete", path.complete}, {"running", path.running_ns}, {"stealing", path.stealing_ns},
           {"ready", path.ready_ns}, {"steals", path.steals}, {"joins", path.joins}};
 }
 

@@ -64,7 +64,7 @@ function drawIdle() {
   const total = w => model.idle[w].reduce((a, b) => a + b, 0) || 1;
   chartOf("idle").setOption({
     ...chartStyle(), grid: {left: 54, right: 14, top: 58, bottom: 40},
-    legend: {top: 0, left: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10},
+    legend: {type: "scroll", top: 0, left: 0, right: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10},
     tooltip: {trigger: "axis", axisPointer: {type: "shadow"}, ...tooltipStyle(), formatter: items => {
       const w = items[0].dataIndex;
       let html = "<b>worker " + w + "</b>";

@@ -98,7 +98,7 @@ function drawActivity() {
   activityChart.setOption({
     ...chartStyle(),
     grid: {left: 64, right: 64, top: 58, bottom: 28},
-    legend: {top: 0, left: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10,
+    legend: {type: "scroll", top: 0, left: 0, right: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10,
              inactiveColor: cssColour("line")},
     tooltip: {trigger: "axis", formatter: activityTooltip, backgroundColor: cssColour("card"), borderColor: cssColour("line"),
               textStyle: {color: cssColour("text"), fontSize: 13}, transitionDuration: 0},
@@ -282,7 +282,7 @@ function showHover(event) {
   const perPixel = (view.to - view.from) / Math.max(1, timelineChart.getWidth() - 128);
   const parts = describe(row, time, perPixel);
   if (parts.length === 0) { box.hidden = true; return; }
-  box.replaceChildren(element("b", {}, workerName(row).replace(/^(\d)/, "worker $1")));
+  box.replaceChildren(element("b", {}, "worker " + row + (model.run.hosts > 1 ? " on host " + model.hosts[row] : "")));
   for (const [name, value] of parts)
     box.append(element("br"), name ? name + ": " + value : element("b", {}, value));
   box.hidden = false;
@@ -314,6 +314,7 @@ function startTime() {
     byId("legend").append(swatch);
   }
   byId("path-label").hidden = model.path.pieces.length === 0;
+  if (model.path.cut) byId("path-label").append(" (its last " + formatCount(model.path.pieces.length) + " pieces)");
   byId("show-path").addEventListener("change", drawTimeline);
   const buttons = {"zoom-in": () => zoomBy(0.5), "zoom-out": () => zoomBy(2), "move-left": () => moveBy(-0.5),
                    "move-right": () => moveBy(0.5), "zoom-all": () => setView(whole.from, whole.to)};
