@@ -18,7 +18,7 @@ std::string plural(double n, const char* one) { return format_count(n) + " " + o
 
 std::string decimals(double value) {
   char text[64];
-  std::snprintf(text, sizeof text, "%.2f", value);
+  std::snprintf(text, sizeof text, "%.*f", value < 100 ? 2 : 0, value);
   return text;
 }
 

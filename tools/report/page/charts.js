@@ -21,7 +21,7 @@ function drawBounds() {
   else if (span > 0) rows.push(["longest chain ≥ T∞", span, "unknown"]);
   chartOf("bounds").setOption({
     ...chartStyle(), grid: {left: 130, right: 80, top: 6, bottom: 26},
-    xAxis: {type: "value", min: 0, ...axisStyle(), axisLabel: {color: cssColour("soft"), hideOverlap: true, formatter: formatTime}},
+    xAxis: {type: "value", min: 0, splitNumber: 4, ...axisStyle(), axisLabel: {color: cssColour("soft"), hideOverlap: true, formatter: formatTime}},
     yAxis: {type: "category", inverse: true, data: rows.map(r => r[0]), ...axisStyle(),
             axisLabel: {color: cssColour("text")}, axisTick: {show: false}},
     series: [{type: "bar", barMaxWidth: 24, silent: true,

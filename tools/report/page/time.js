@@ -66,21 +66,25 @@ function activitySeries() {
   const box = byId("activity").clientWidth;
   const columns = Math.max(100, Math.min(800, Math.floor(box / 2)));
   const data = activity(view.from, view.to, columns);
-  const at = c => view.from + c * data.width;
-  const points = values => {
+  // [time, height, value]: stacked here and painted from the highest down, each over the one before.
+  const points = (heights, values) => {
     const list = [];
-    for (let c = 0; c < columns; ++c) list.push([at(c), values[c]]);
-    list.push([view.to, values[columns - 1]]);
+    for (let c = 0; c < columns; ++c) list.push([view.from + c * data.width, heights[c], values[c]]);
+    list.push([view.to, heights[columns - 1], values[columns - 1]]);
     return list;
   };
-  const series = present().map(s => ({
-    id: STATES[s], name: STATE_NAMES[s], type: "line", stack: "workers", step: "end", symbol: "none", animation: false,
-    lineStyle: {width: 0}, areaStyle: {color: cssColour(STATES[s]), opacity: 1}, itemStyle: {color: cssColour(STATES[s])},
-    data: points(data.states[s]), emphasis: {disabled: true},
-  }));
+  const heights = new Float64Array(columns);
+  const series = present().map(s => {
+    for (let c = 0; c < columns; ++c) heights[c] += data.states[s][c];
+    return {
+      id: STATES[s], name: STATE_NAMES[s], type: "line", step: "end", symbol: "none", animation: false,
+      lineStyle: {width: 0}, areaStyle: {color: cssColour(STATES[s]), opacity: 1}, itemStyle: {color: cssColour(STATES[s])},
+      data: points(heights, data.states[s]), emphasis: {disabled: true},
+    };
+  }).reverse();
   series.push({
     id: "ready", name: "ready, not running", type: "line", yAxisIndex: 1, step: "end", symbol: "none", animation: false,
-    lineStyle: {width: 1.8, color: cssColour("ready")}, itemStyle: {color: cssColour("ready")}, z: 5, data: points(data.ready),
+    lineStyle: {width: 1.8, color: cssColour("ready")}, itemStyle: {color: cssColour("ready")}, z: 5, data: points(data.ready, data.ready),
     emphasis: {disabled: true},
   });
   return series;
@@ -90,7 +94,9 @@ function fillActivity() { activityChart.setOption({series: activitySeries()}, {l
 function activityTooltip(items) {
   if (items.length === 0) return "";
   let html = "<b>" + formatMoment(items[0].value[0], (view.to - view.from) / 1000, whole.to) + "</b>";
-  for (const item of items) html += "<br>" + item.marker + item.seriesName + ": " + digits(item.value[1]);
+  const order = [...present().map(s => STATES[s]), "ready"];
+  items.sort((a, b) => order.indexOf(a.seriesId) - order.indexOf(b.seriesId));
+  for (const item of items) html += "<br>" + item.marker + item.seriesName + ": " + digits(item.value[2]);
   return html;
 }
 function drawActivity() {
@@ -98,7 +104,7 @@ function drawActivity() {
   activityChart.setOption({
     ...chartStyle(),
     grid: {left: 64, right: 64, top: 58, bottom: 28},
-    legend: {type: "scroll", top: 0, left: 0, right: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10,
+    legend: {type: "scroll", selectedMode: false, data: [...present().map(s => STATE_NAMES[s]), "ready, not running"], top: 0, left: 0, right: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10,
              inactiveColor: cssColour("line")},
     tooltip: {trigger: "axis", formatter: activityTooltip, backgroundColor: cssColour("card"), borderColor: cssColour("line"),
               textStyle: {color: cssColour("text"), fontSize: 13}, transitionDuration: 0},
