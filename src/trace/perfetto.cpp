@@ -67,6 +67,10 @@ const char* came_by(kind k) {
     default: return "unknown";
   }
 }
+/// Some places have names of their own instead of a line.
+std::string line_of(const place_text& where) {
+  return where.line != 0 ? ":" + std::to_string(where.line) : std::string();
+}
 const char* left_by(kind k) {
   switch (k) {
     case kind::end: return "its end";
@@ -163,7 +167,7 @@ void perfetto::add(note n, std::string_view text) {
 void perfetto::add_place(std::uint32_t place) {
   if (place == 0) return;
   const place_text where = setup_.where(place);
-  add(note_at, where.file + ":" + std::to_string(where.line));
+  add(note_at, where.file + line_of(where));
   if (!where.function.empty()) add(note_function, where.function);
 }
 
@@ -184,7 +188,7 @@ const std::string& perfetto::short_place(std::uint32_t place) {
   const auto [at, added] = places_.try_emplace(place);
   if (added) {
     const place_text where = setup_.where(place);
-    at->second = where.file.substr(where.file.rfind('/') + 1) + ":" + std::to_string(where.line);
+    at->second = where.file.substr(where.file.rfind('/') + 1) + line_of(where);
   }
   return at->second;
 }
@@ -208,11 +212,9 @@ void perfetto::emit_end(std::uint64_t track, std::uint64_t time_ns) {
   emit(time_ns);
 }
 
-void perfetto::on(const worker_slice& s) {
+void perfetto::name(const worker_slice& s) {
   static constexpr const char* idle_names[] = {"idle: no work", "idle: at an outstanding join",
                                                "idle: waits for another host"};
-  const std::uint64_t where = uuid_of_worker(s.worker);
-  start(type_begin, where);
   switch (s.what) {
     case activity::thread: {
       std::string name = "thread " + std::to_string(s.thread);
@@ -240,6 +242,12 @@ void perfetto::on(const worker_slice& s) {
       event_.number(f_name_iid, name_of("serves another host"));
       break;
   }
+}
+
+void perfetto::on(const worker_slice& s) {
+  const std::uint64_t where = uuid_of_worker(s.worker);
+  start(type_begin, where);
+  name(s);
   if (s.thread != 0) {
     add(note_thread, s.thread);
     add(note_record, s.record);

@@ -51,6 +51,7 @@ class perfetto final : public sink {
   void start(std::uint32_t type, std::uint64_t track);
   void add(note n, std::uint64_t value);
   void add(note n, std::string_view text);
+  void name(const worker_slice& s);
   void add_place(std::uint32_t place);
   std::uint64_t name_of(std::string_view name);
   const std::string& short_place(std::uint32_t place);
