@@ -92,7 +92,11 @@ class json_writer {
   static std::size_t sequence(std::string_view s) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
     const unsigned first = byte(0);
-    const std::size_t n = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+    const std::size_t n = first < 0x80       ? 1
+                          : first >> 5 == 6  ? 2
+                          : first >> 4 == 14 ? 3
+                          : first >> 3 == 30 ? 4
+                                             : 0;
     if (n == 0 || n > s.size()) return 0;
     std::uint32_t code = n == 1 ? first : first & (0xffu >> (n + 1));
     for (std::size_t i = 1; i < n; ++i) {

@@ -58,9 +58,10 @@ constexpr counter_field fields[] = {
     {"stack_high_bytes", &stats::stack_high_bytes, true},
     {"heap_high_bytes", &stats::heap_high_bytes, true},
 };
-static_assert(std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
-              "a counter was added to worker_stats: give it a row above, a line in docs/tracing.md, and in rows below "
-              "if the table should show it");
+static_assert(
+    std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
+    "a counter was added to worker_stats: give it a row above, a line in docs/tracing.md, and in rows below "
+    "if the table should show it");
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 double ratio(double a, double b) { return b != 0 ? a / b : none; }
@@ -81,7 +82,8 @@ constexpr row rows[] = {
     {"steals", [](const stats& s) { return f(s.steals); }, 0, false},
     {"  failed attempts", [](const stats& s) { return f(s.steals_failed); }, 0, false},
     {"  latency, us", [](const stats& s) { return ratio(f(s.steal_ns) / 1e3, near_steals(s)); }, 2, false},
-    {"    of that copying", [](const stats& s) { return ratio(f(s.steal_copy_ns) / 1e3, near_steals(s)); }, 2, false},
+    {"    of that copying", [](const stats& s) { return ratio(f(s.steal_copy_ns) / 1e3, near_steals(s)); }, 2,
+     false},
     {"  stolen stack, bytes", [](const stats& s) { return ratio(f(s.stolen_bytes), f(s.steals)); }, 0, false},
     {"outstanding joins", [](const stats& s) { return f(s.outstanding_joins); }, 0, false},
     {"  ready until resumed, us",
@@ -94,14 +96,18 @@ constexpr row rows[] = {
     {"sleeps", [](const stats& s) { return f(s.sleeps); }, 0, false},
     {"far steals", [](const stats& s) { return f(s.far_steals); }, 0, true},
     {"  failed attempts", [](const stats& s) { return f(s.far_failed); }, 0, true},
-    {"  latency, us", [](const stats& s) { return ratio(f(s.far_steal_ns) / 1e3, f(s.far_steals)); }, 1, true},
+    {"  latency, us", [](const stats& s) { return ratio(f(s.far_steal_ns) / 1e3, f(s.far_steals)); }, 1,
+     true},
     {"messages handled", [](const stats& s) { return f(s.messages); }, 0, true},
     {"  time, ms", [](const stats& s) { return f(s.message_ns) / 1e6; }, 2, true},
-    {"busy, %", [](const stats& s) {
+    {"busy, %",
+     [](const stats& s) {
        return s.life_ns == 0 ? none : std::max(0.0, 100 - percent_of_life(s, idle_ns(s)));
-     }, 1, false},
+     },
+     1, false},
     {"idle, %: no work", [](const stats& s) { return percent_of_life(s, s.idle_no_work_ns); }, 1, false},
-    {"idle, %: outstanding join", [](const stats& s) { return percent_of_life(s, s.idle_join_ns); }, 1, false},
+    {"idle, %: outstanding join", [](const stats& s) { return percent_of_life(s, s.idle_join_ns); }, 1,
+     false},
     {"idle, %: other hosts", [](const stats& s) { return percent_of_life(s, s.idle_transport_ns); }, 1, true},
     {"work, ms", [](const stats& s) { return f(s.work_ns) / 1e6; }, 2, true},
     {"trace events", [](const stats& s) { return f(s.trace_events); }, 0, true},
@@ -135,7 +141,8 @@ std::string line_of(const row& r, const std::vector<stats>& all, const stats& to
     std::erase_if(values, [](double v) { return std::isnan(v); });
     std::sort(values.begin(), values.end());
     const bool any = !values.empty();
-    values = {any ? values.front() : none, any ? values[values.size() / 2] : none, any ? values.back() : none};
+    values = {any ? values.front() : none, any ? values[values.size() / 2] : none,
+              any ? values.back() : none};
   }
   for (const double v : values) line += cell(v, r.decimals);
   return line + cell(r.value(total), r.decimals) + "\n";
@@ -143,9 +150,9 @@ std::string line_of(const row& r, const std::vector<stats>& all, const stats& to
 
 std::string heading(const run_facts& facts) {
   char text[256];
-  std::snprintf(text, sizeof text, "godwit: %zu workers on %zu host%s, policy %s, %.3f s%s\n", facts.stats.size(),
-                facts.hosts.size(), facts.hosts.size() == 1 ? "" : "s", facts.opts.policy.c_str(), facts.wall_seconds,
-                facts.status != 0 ? " (the run failed)" : "");
+  std::snprintf(text, sizeof text, "godwit: %zu workers on %zu host%s, policy %s, %.3f s%s\n",
+                facts.stats.size(), facts.hosts.size(), facts.hosts.size() == 1 ? "" : "s",
+                facts.opts.policy.c_str(), facts.wall_seconds, facts.status != 0 ? " (the run failed)" : "");
   std::string lines = text;
   std::snprintf(text, sizeof text, "godwit: %-*s", title_width, "");
   lines += text;
@@ -184,7 +191,9 @@ void put_derived(base::json_writer& json, const stats& s, bool span) {
       .field("idle_join_fraction", ratio(f(s.idle_join_ns), f(s.life_ns)))
       .field("idle_transport_fraction", ratio(f(s.idle_transport_ns), f(s.life_ns)));
   if (span)
-    json.field("t1_ns", s.work_ns).field("t_inf_ns", s.span_ns).field("parallelism", ratio(f(s.work_ns), f(s.span_ns)));
+    json.field("t1_ns", s.work_ns)
+        .field("t_inf_ns", s.span_ns)
+        .field("parallelism", ratio(f(s.work_ns), f(s.span_ns)));
   json.end_object();
 }
 
@@ -199,7 +208,8 @@ worker_stats total_of(const std::vector<worker_stats>& all) noexcept {
       std::uint64_t& t = total.*c.field;
       t = c.maximum ? std::max(t, s.*c.field) : t + s.*c.field;
     }
-    for (std::size_t i = 0; i < std::size(s.far_steal_times); ++i) total.far_steal_times[i] += s.far_steal_times[i];
+    for (std::size_t i = 0; i < std::size(s.far_steal_times); ++i)
+      total.far_steal_times[i] += s.far_steal_times[i];
   }
   return total;
 }
@@ -235,14 +245,19 @@ void put_run(base::json_writer& json, const run_facts& facts) {
   json.end_array().field("workers", facts.stats.size());
   json.key("hosts").begin_array();
   for (const auto& h : facts.hosts)
-    json.begin_object().field("name", h.name).field("first_worker", h.first_worker).field("workers", h.workers).end_object();
+    json.begin_object()
+        .field("name", h.name)
+        .field("first_worker", h.first_worker)
+        .field("workers", h.workers)
+        .end_object();
   json.end_array()
       .field("policy", facts.opts.policy)
       .field("wall_seconds", facts.wall_seconds)
       .field("status", facts.status)
       .field("message", facts.message);
   json.new_line().key("options").begin_object();
-  for (const base::option_info& o : base::option_table()) json.field(o.name, base::option_value(o, facts.opts));
+  for (const base::option_info& o : base::option_table())
+    json.field(o.name, base::option_value(o, facts.opts));
   json.end_object();
 }
 

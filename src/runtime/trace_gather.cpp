@@ -51,7 +51,8 @@ struct mailer {
 int speaker_of(const mpi_session& session, int rank) {
   const auto& all = session.ranks();
   const auto machine = all[static_cast<std::size_t>(rank)].machine;
-  return static_cast<int>(std::find_if(all.begin(), all.end(), [&](auto& r) { return r.machine == machine; }) - all.begin());
+  return static_cast<int>(
+      std::find_if(all.begin(), all.end(), [&](auto& r) { return r.machine == machine; }) - all.begin());
 }
 
 trace::clock_offset ask(const mailer& mail, int rank) {

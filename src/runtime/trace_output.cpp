@@ -120,12 +120,13 @@ void run_outputs::write_trace(const run_facts& facts) {
                  trace_->path().c_str(), trace_->problem().c_str());
     return;
   }
-  std::fprintf(stderr,
-               "godwit: trace %s: %llu events of %zu workers, %llu oldest dropped%s: open at ui.perfetto.dev or with "
-               "godwit-report %s\n",
-               trace_->path().c_str(), static_cast<unsigned long long>(sum.events), facts.stats.size(),
-               static_cast<unsigned long long>(sum.dropped), sum.dropped != 0 ? " (raise --godwit-trace-bytes)" : "",
-               trace_->path().c_str());
+  std::fprintf(
+      stderr,
+      "godwit: trace %s: %llu events of %zu workers, %llu oldest dropped%s: open at ui.perfetto.dev or with "
+      "godwit-report %s\n",
+      trace_->path().c_str(), static_cast<unsigned long long>(sum.events), facts.stats.size(),
+      static_cast<unsigned long long>(sum.dropped), sum.dropped != 0 ? " (raise --godwit-trace-bytes)" : "",
+      trace_->path().c_str());
 }
 
 }  // namespace godwit::runtime

@@ -1,9 +1,10 @@
-// What a run leaves behind for people: the trace file, the table of counters, their JSON. Made in every supervising
-// process of a run, before its workers.
+// What a run leaves behind for people: the trace file, the table of counters, their JSON. Made in every
+// supervising process of a run, before its workers.
 //
-// The rings are shared memory of this process and its workers, so that what a worker wrote is there whatever becomes
-// of it. Files are opened first, so that a name that cannot be written is an error of the options, before anything
-// runs. Called by: run.cpp, run_mpi.cpp. Document: docs/tracing.md. Tests: tests/api/trace_test.cpp, tests/trace/.
+// The rings are shared memory of this process and its workers, so that what a worker wrote is there whatever
+// becomes of it. Files are opened first, so that a name that cannot be written is an error of the options,
+// before anything runs. Called by: run.cpp, run_mpi.cpp. Document: docs/tracing.md. Tests:
+// tests/api/trace_test.cpp, tests/trace/.
 #pragma once
 
 #include "runtime/stats_output.hpp"

@@ -1,10 +1,12 @@
 // Clocks of several hosts: the difference of another host's clock to ours, from round trips, and in between.
 //
-// A round trip bounds the difference from both sides: the other clock was read after we sent and before we got the
-// answer. All round trips of a burst together bound it best, each side by its own fastest message, so that slow
-// messages in one direction do no harm (half the fastest round trip is what one gets from the middle of one).
-// Clocks also drift, by up to some 50 us per second: so a burst before the run and one after it, and a straight line.
-// Not here: the messages (src/runtime/trace_gather.cpp). Document: docs/tracing.md. Test: tests/trace/clock_test.cpp.
+// A round trip bounds the difference from both sides: the other clock was read after we sent and before we
+// got the answer. All round trips of a burst together bound it best, each side by its own fastest message, so
+// that slow messages in one direction do no harm (half the fastest round trip is what one gets from the
+// middle of one). Clocks also drift, by up to some 50 us per second: so a burst before the run and one after
+// it, and a straight line.
+// Not here: the messages (src/runtime/trace_gather.cpp). Document: docs/tracing.md. Test:
+// tests/trace/clock_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -54,14 +56,16 @@ class clock_map {
     // Less than a second apart, the errors of the two would make a slope that is not there.
     constexpr std::uint64_t apart_ns = 1'000'000'000;
     if (last.at_ns > first.at_ns + apart_ns) {
-      slope_ = static_cast<double>(last.offset_ns - first.offset_ns) / static_cast<double>(last.at_ns - first.at_ns);
+      slope_ = static_cast<double>(last.offset_ns - first.offset_ns) /
+               static_cast<double>(last.at_ns - first.at_ns);
     } else if (last.at_ns != 0 && last.error_ns < first.error_ns) {
       first_ = last;
     }
   }
   std::uint64_t operator()(std::uint64_t there_ns) const noexcept {
     const auto since = static_cast<double>(static_cast<std::int64_t>(there_ns - first_.at_ns));
-    return there_ns + static_cast<std::uint64_t>(first_.offset_ns + static_cast<std::int64_t>(slope_ * since));
+    return there_ns +
+           static_cast<std::uint64_t>(first_.offset_ns + static_cast<std::int64_t>(slope_ * since));
   }
 
  private:

@@ -22,7 +22,9 @@ enum class kind : std::uint16_t {
   end,          ///< a thread is done, its parent is not here (child stealing: always). a: thread; detail: 1 a waiter
                 ///< follows at once (greedy join)
   suspend,      ///< a thread leaves. a: thread; b: the record it waits for, 0: yield; bytes: copied out;
-                ///< detail: 1 its parent goes on in place, so the worker stays busy. A `place` follows if b != 0
+                ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is and
+                ///< waits below tasks put on top of it (run to completion), a resume of it follows.
+                ///< A `place` follows if b != 0
   place,        ///< where in the program. a, b: file, function (addresses in the program's image); other: line
   cancel,       ///< the suspension just written was undone: what it waited for was there already. a: thread
   // It has none.

@@ -11,7 +11,9 @@ constexpr std::size_t most_sleeps_held = 8192;
 constexpr std::uint16_t parent_goes_on = 1;  // details of suspend
 constexpr std::uint16_t stays_below = 2;
 
-std::uint64_t begin_of(const event& e) noexcept { return e.time_ns - std::min<std::uint64_t>(e.time_ns, e.duration_ns); }
+std::uint64_t begin_of(const event& e) noexcept {
+  return e.time_ns - std::min<std::uint64_t>(e.time_ns, e.duration_ns);
+}
 }  // namespace
 
 model::model(std::uint32_t workers, sink& out, std::vector<std::uint64_t> initial)
@@ -359,8 +361,8 @@ void model::lose(std::uint32_t w, const trace::event& e) {
   std::size_t depth = me.stack.size();
   while (depth > 0 && me.stack[depth - 1].slice.record != e.a) --depth;
   if (depth == 0) {
-    // Who we believed to be here was stolen, and the thief has not written it down yet. In child stealing without
-    // thieves this is the top thread under another name: same.
+    // Who we believed to be here was stolen, and the thief has not written it down yet. In child stealing
+    // without thieves this is the top thread under another name: same.
     close_top(w, e.time_ns, kind::steal);
     me.early[me.next_early++ % std::size(me.early)] = e.a;
     return;
@@ -406,7 +408,8 @@ void model::cancel(std::uint32_t w, const trace::event& e) {
     r.slice.copied_out = 0;
     r.slice.why = kind::count_;
     me.stack.push_back(r);
-  } else if (!me.stack.empty() && me.stack.back().below_since_ns != 0 && me.stack.back().slice.record == e.a) {
+  } else if (!me.stack.empty() && me.stack.back().below_since_ns != 0 &&
+             me.stack.back().slice.record == e.a) {
     me.stack.back().below_since_ns = 0;
   } else if (me.stack.empty() && !was_closing) {  // the steal that left it here has not been seen yet
     for (auto& gone : me.early)

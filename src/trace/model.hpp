@@ -1,11 +1,11 @@
 // From events to pictures: who ran where and when, what threads waited for, who took what from whom.
 //
-// Events come merged by time (merge.hpp). The model keeps, per worker, the thread in its stack region (with child
-// stealing run to completion several, one on top of the other) and, per thread, its state; when a state ends, it
-// hands a slice to a sink. It believes an event over what it knows already, because what it knows may be incomplete:
-// rings lose their oldest events, a thief writes its steal down later than the victim may notice it, and clocks of
-// different hosts agree to some microseconds only. So slices of a worker never overlap, whatever the events.
-// Memory: what threads are alive at a time, not how many events there are.
+// Events come merged by time (merge.hpp). The model keeps, per worker, the thread in its stack region (with
+// child stealing run to completion several, one on top of the other) and, per thread, its state; when a state
+// ends, it hands a slice to a sink. It believes an event over what it knows already, because what it knows
+// may be incomplete: rings lose their oldest events, a thief writes its steal down later than the victim may
+// notice it, and clocks of different hosts agree to some microseconds only. So slices of a worker never
+// overlap, whatever the events. Memory: what threads are alive at a time, not how many events there are.
 // Called by: trace_file.cpp. Test: tests/trace/model_test.cpp.
 #pragma once
 
@@ -44,7 +44,7 @@ struct worker_slice {
   std::uint32_t thread = 0;        ///< number of the thread, 0: none
   std::uint64_t record = 0;        ///< of it
   std::uint32_t place = 0;         ///< where it stopped to wait or was last seen, 0: unknown
-  kind how = kind::count_;         ///< thread, getting: the event that brought it; count_: began before the events
+  kind how = kind::count_;  ///< thread, getting: the event that brought it; count_: began before the events
   kind why = kind::count_;         ///< thread: the event that ended it; count_: the events end
   std::uint32_t from = nobody;     ///< the worker it came from, or that was called
   std::uint32_t bytes = 0;         ///< copied to get it

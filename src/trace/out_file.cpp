@@ -18,7 +18,8 @@ out_file::out_file(const std::string& path, const char* option) : path_(path) {
   fd_ = path == "-" ? dup(1) : open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd_ < 0)
     throw std::invalid_argument("godwit: cannot write " + path + ": " + std::strerror(errno) +
-                                ": give --godwit-" + option + " a file in a folder that exists and can be written");
+                                ": give --godwit-" + option +
+                                " a file in a folder that exists and can be written");
   buffer_.reserve(buffer_bytes);
 }
 

@@ -1,7 +1,8 @@
 // A file that is written from its beginning, in large pieces, and can be read back meanwhile.
 //
-// Errors after opening are remembered, not thrown: a full disk must not change what a run gives back. The caller asks
-// problem() at the end. Called by: trace_file.cpp, perfetto.cpp, src/runtime (stats). Test: tests/trace/file_test.cpp.
+// Errors after opening are remembered, not thrown: a full disk must not change what a run gives back. The
+// caller asks problem() at the end. Called by: trace_file.cpp, perfetto.cpp, src/runtime (stats). Test:
+// tests/trace/file_test.cpp.
 #pragma once
 
 #include <cstddef>

@@ -6,17 +6,32 @@
 namespace godwit::trace {
 
 enum perfetto::note : std::uint8_t {
-  note_thread = 1, note_record, note_bytes, note_from, note_to, note_latency, note_copied_out, note_got, note_left,
-  note_at, note_function, note_worker, note_number, note_count, note_signal, note_unknown_begin,
+  note_thread = 1,
+  note_record,
+  note_bytes,
+  note_from,
+  note_to,
+  note_latency,
+  note_copied_out,
+  note_got,
+  note_left,
+  note_at,
+  note_function,
+  note_worker,
+  note_number,
+  note_count,
+  note_signal,
+  note_unknown_begin,
 };
 
 namespace {
 
 // TracePacket
-constexpr std::uint32_t f_timestamp = 8, f_sequence = 10, f_event = 11, f_interned = 12, f_flags = 13, f_track = 60;
+constexpr std::uint32_t f_timestamp = 8, f_sequence = 10, f_event = 11, f_interned = 12, f_flags = 13,
+                        f_track = 60;
 // TrackEvent
-constexpr std::uint32_t f_annotations = 4, f_type = 9, f_name_iid = 10, f_track_uuid = 11, f_name = 23, f_value = 30,
-                        f_flows = 47, f_flows_end = 48;
+constexpr std::uint32_t f_annotations = 4, f_type = 9, f_name_iid = 10, f_track_uuid = 11, f_name = 23,
+                        f_value = 30, f_flows = 47, f_flows_end = 48;
 constexpr std::uint32_t type_begin = 1, type_end = 2, type_instant = 3, type_counter = 4;
 // DebugAnnotation
 constexpr std::uint32_t f_note_name = 1, f_note_number = 3, f_note_text = 6;
@@ -25,9 +40,23 @@ constexpr std::uint64_t uuid_workers = 1, uuid_threads = 2, uuid_busy = 3, uuid_
 std::uint64_t uuid_of_worker(std::uint32_t w) { return 100 + std::uint64_t{w}; }
 std::uint64_t uuid_of_thread(std::uint32_t n) { return 10'000 + std::uint64_t{n}; }
 
-constexpr const char* note_names[] = {nullptr, "thread", "record", "bytes copied in", "from worker", "to worker",
-                                      "latency ns", "bytes copied out", "came by", "left by", "at", "function",
-                                      "worker", "request", "continuations", "by signal", "began before the trace"};
+constexpr const char* note_names[] = {nullptr,
+                                      "thread",
+                                      "record",
+                                      "bytes copied in",
+                                      "from worker",
+                                      "to worker",
+                                      "latency ns",
+                                      "bytes copied out",
+                                      "came by",
+                                      "left by",
+                                      "at",
+                                      "function",
+                                      "worker",
+                                      "request",
+                                      "continuations",
+                                      "by signal",
+                                      "began before the trace"};
 
 const char* came_by(kind k) {
   switch (k) {
@@ -37,6 +66,10 @@ const char* came_by(kind k) {
     case kind::task: return "task";
     default: return "unknown";
   }
+}
+/// Some places have names of their own instead of a line.
+std::string line_of(const place_text& where) {
+  return where.line != 0 ? ":" + std::to_string(where.line) : std::string();
 }
 const char* left_by(kind k) {
   switch (k) {
@@ -49,7 +82,8 @@ const char* left_by(kind k) {
 
 }  // namespace
 
-perfetto::perfetto(out_file& out, setup s) : out_(out), setup_(std::move(s)), described_(setup_.shown.size()) {
+perfetto::perfetto(out_file& out, setup s)
+    : out_(out), setup_(std::move(s)), described_(setup_.shown.size()) {
   for (std::uint64_t i = note_thread; i <= note_unknown_begin; ++i) {
     part_.clear();
     part_.number(1, i);
@@ -79,7 +113,8 @@ void perfetto::describe_tracks() {
   }
   if (setup_.threads_left_out == 0) return;
   start(type_instant, uuid_threads);
-  event_.text(f_name, std::to_string(setup_.threads_left_out) + " threads have no track (those with the fewest events)");
+  event_.text(f_name, std::to_string(setup_.threads_left_out) +
+                          " threads have no track (those with the fewest events)");
   emit(setup_.origin_ns);
 }
 
@@ -132,7 +167,7 @@ void perfetto::add(note n, std::string_view text) {
 void perfetto::add_place(std::uint32_t place) {
   if (place == 0) return;
   const place_text where = setup_.where(place);
-  add(note_at, where.file + ":" + std::to_string(where.line));
+  add(note_at, where.file + line_of(where));
   if (!where.function.empty()) add(note_function, where.function);
 }
 
@@ -153,7 +188,7 @@ const std::string& perfetto::short_place(std::uint32_t place) {
   const auto [at, added] = places_.try_emplace(place);
   if (added) {
     const place_text where = setup_.where(place);
-    at->second = where.file.substr(where.file.rfind('/') + 1) + ":" + std::to_string(where.line);
+    at->second = where.file.substr(where.file.rfind('/') + 1) + line_of(where);
   }
   return at->second;
 }
@@ -177,11 +212,9 @@ void perfetto::emit_end(std::uint64_t track, std::uint64_t time_ns) {
   emit(time_ns);
 }
 
-void perfetto::on(const worker_slice& s) {
+void perfetto::name(const worker_slice& s) {
   static constexpr const char* idle_names[] = {"idle: no work", "idle: at an outstanding join",
                                                "idle: waits for another host"};
-  const std::uint64_t where = uuid_of_worker(s.worker);
-  start(type_begin, where);
   switch (s.what) {
     case activity::thread: {
       std::string name = "thread " + std::to_string(s.thread);
@@ -209,6 +242,12 @@ void perfetto::on(const worker_slice& s) {
       event_.number(f_name_iid, name_of("serves another host"));
       break;
   }
+}
+
+void perfetto::on(const worker_slice& s) {
+  const std::uint64_t where = uuid_of_worker(s.worker);
+  start(type_begin, where);
+  name(s);
   if (s.thread != 0) {
     add(note_thread, s.thread);
     add(note_record, s.record);
@@ -220,7 +259,8 @@ void perfetto::on(const worker_slice& s) {
     if (s.copied_out != 0) add(note_copied_out, s.copied_out);
     add_place(s.place);
   }
-  if (s.from != nobody && s.how != kind::start) add(s.what == activity::far_call ? note_to : note_from, s.from);
+  if (s.from != nobody && s.how != kind::start)
+    add(s.what == activity::far_call ? note_to : note_from, s.from);
   if (s.bytes != 0) add(note_bytes, s.bytes);
   if (s.latency_ns != 0) add(note_latency, s.latency_ns);
   if (s.flow != 0) event_.fixed(f_flows_end, s.flow);
@@ -248,7 +288,8 @@ void perfetto::on(const thread_slice& s) {
       event_.number(f_name_iid, name_of("ready: gave way"));
       break;
     case state::waiting:
-      event_.number(f_name_iid, name_of(s.place != 0 ? "waits at " + short_place(s.place) : std::string("waits")));
+      event_.number(f_name_iid,
+                    name_of(s.place != 0 ? "waits at " + short_place(s.place) : std::string("waits")));
       add_place(s.place);
       break;
     case state::none:

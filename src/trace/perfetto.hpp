@@ -1,7 +1,8 @@
 // Writes what the model sees as Perfetto packets.
 //
-// Tracks: "workers" with one per worker, "threads" with one per thread that was chosen for it, and two counters.
-// Times in the file count from an origin, which keeps packets short and is where Perfetto begins to show them anyway.
+// Tracks: "workers" with one per worker, "threads" with one per thread that was chosen for it, and two
+// counters. Times in the file count from an origin, which keeps packets short and is where Perfetto begins to
+// show them anyway.
 // Called by: trace_file.cpp. Document: docs/tracing.md. Tests: tests/trace/file_test.cpp, perfetto_check.py.
 #pragma once
 
@@ -45,10 +46,12 @@ class perfetto final : public sink {
  private:
   enum note : std::uint8_t;  // names of arguments, interned
   void describe_tracks();
-  void track(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::uint64_t rank, bool is_counter);
+  void track(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::uint64_t rank,
+             bool is_counter);
   void start(std::uint32_t type, std::uint64_t track);
   void add(note n, std::uint64_t value);
   void add(note n, std::string_view text);
+  void name(const worker_slice& s);
   void add_place(std::uint32_t place);
   std::uint64_t name_of(std::string_view name);
   const std::string& short_place(std::uint32_t place);
@@ -63,7 +66,6 @@ class perfetto final : public sink {
   std::unordered_map<std::uint32_t, std::string> places_;
   message event_, packet_, interned_, part_, head_;
   bool has_interned_ = false;
-  bool first_ = true;
 };
 
 }  // namespace godwit::trace

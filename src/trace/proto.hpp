@@ -1,8 +1,8 @@
 // Just enough of the protocol buffers encoding to write Perfetto packets: varints, fixed64, bytes, messages.
 //
 // Not a library for reading, and not for messages of unknown shape. Field numbers are those of Perfetto's
-// protos/perfetto/trace/trace_packet.proto and the files it names; tests/trace/perfetto_check.py reads the result
-// back with Perfetto's own classes.
+// protos/perfetto/trace/trace_packet.proto and the files it names; tests/trace/perfetto_check.py reads the
+// result back with Perfetto's own classes.
 // Called by: perfetto.cpp, trace_file.cpp. Test: tests/trace/proto_test.cpp.
 #pragma once
 

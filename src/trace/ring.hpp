@@ -1,4 +1,5 @@
-// The events of one worker, in memory that outlives it: one writer, read by the supervisor after the worker's end.
+// The events of one worker, in memory that outlives it: one writer, read by the supervisor after the worker's
+// end.
 //
 //   written   W owner (release), R supervisor
 //   events    slot (written % capacity): W owner. When the ring is full the oldest are overwritten. The slot that is
@@ -25,7 +26,8 @@ struct ring_memory {
   }
 };
 
-/// What a reader may look at: events [first, written), event i in slot i % capacity. first is also the number dropped.
+/// What a reader may look at: events [first, written), event i in slot i % capacity. first is also the number
+/// dropped.
 struct ring_range {
   std::uint64_t first;
   std::uint64_t written;

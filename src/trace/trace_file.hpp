@@ -1,10 +1,10 @@
 // The trace file of a run: raw chunks (file.hpp), then Perfetto packets made from them.
 //
-// Events are appended worker by worker while they come in (rings of this process, messages of other ranks); finish
-// then reads them back from the file, merged by time, twice: to see which threads matter, and to write the packets
-// (and once before, if events were dropped: what a worker ran when its events begin shows only later).
-// Order in the file: events, strings, info, Perfetto's packets; who wants raw chunks only can stop after info.
-// Memory: a buffer per worker and four bytes per thread, however many events there are.
+// Events are appended worker by worker while they come in (rings of this process, messages of other ranks);
+// finish then reads them back from the file, merged by time, twice: to see which threads matter, and to write
+// the packets (and once before, if events were dropped: what a worker ran when its events begin shows only
+// later). Order in the file: events, strings, info, Perfetto's packets; who wants raw chunks only can stop
+// after info. Memory: a buffer per worker and four bytes per thread, however many events there are.
 // Called by: src/runtime/trace_output.cpp. Test: tests/trace/file_test.cpp.
 #pragma once
 
@@ -36,8 +36,8 @@ struct summary {
   std::vector<std::uint64_t> dropped_of;
 };
 
-/// The zero-terminated text at @p address of this process, "" if nothing readable is there. Never faults, whatever
-/// the address. Some system calls.
+/// The zero-terminated text at @p address of this process, "" if nothing readable is there. Never faults,
+/// whatever the address. Some system calls.
 std::string text_at(std::uint64_t address);
 
 class trace_file {
@@ -50,8 +50,10 @@ class trace_file {
   void append(std::uint32_t worker, const event* events, std::size_t count);
   void dropped(std::uint32_t worker, std::uint64_t count) { sum_.dropped_of[worker] = count; }
 
-  /// Write the rest. @p names: of the workers' tracks. @p info gives the info chunk's text. @p text: of addresses.
-  const summary& finish(const std::vector<std::string>& names, const std::function<std::string(const summary&)>& info,
+  /// Write the rest. @p names: of the workers' tracks. @p info gives the info chunk's text. @p text: of
+  /// addresses.
+  const summary& finish(const std::vector<std::string>& names,
+                        const std::function<std::string(const summary&)>& info,
                         const std::function<std::string(std::uint64_t)>& text = text_at,
                         std::uint32_t most_tracks = most_thread_tracks);
   /// Why the file is not complete; empty: it is.
@@ -64,7 +66,8 @@ class trace_file {
   };
   class source;
 
-  void chunk(trace::chunk what, std::uint32_t worker, std::uint64_t count, const void* data, std::size_t bytes);
+  void chunk(trace::chunk what, std::uint32_t worker, std::uint64_t count, const void* data,
+             std::size_t bytes);
   merger read_back();
   void write_strings(const std::function<std::string(std::uint64_t)>& text);
   std::vector<bool> choose(const std::vector<std::uint32_t>& slices_of, std::uint32_t most_tracks);

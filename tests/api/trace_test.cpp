@@ -102,7 +102,9 @@ TEST(trace, holds_what_the_scheduler_did) {
   EXPECT_EQ(count(c, kind::resume), stats.at("totals").at("resumes").get<std::size_t>());
   EXPECT_GE(count(c, kind::end), 1u);
   for (const auto& [w, all] : c.events)
-    EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](auto& a, auto& b) { return a.time_ns < b.time_ns; })) << w;
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](auto& a, auto& b) {
+      return a.time_ns < b.time_ns;
+    })) << w;
 }
 
 TEST(trace, places_are_those_of_the_program) {
@@ -193,7 +195,16 @@ TEST(trace, is_written_when_the_run_is_interrupted) {
       [&] {
         char name[] = "program";
         char* argv[] = {name, nullptr};
-        return gw::run(1, argv, [] { for (;;) { fib(12); std::puts("going"); std::fflush(stdout); } }, f.options(2));
+        return gw::run(
+            1, argv,
+            [] {
+              for (;;) {
+                fib(12);
+                std::puts("going");
+                std::fflush(stdout);
+              }
+            },
+            f.options(2));
       },
       [&](pid_t pid) {
         while (!std::filesystem::exists(f.trace)) usleep(1000);
@@ -233,8 +244,8 @@ TEST(stats, json_to_standard_output_and_the_table) {
   EXPECT_EQ(stats.at("options").at("workers"), "2");
   EXPECT_EQ(stats.at("status"), 0);
   EXPECT_GT(stats.at("wall_seconds"), 0);
-  for (const char* row : {"worker 0", "worker 1", "spawns", "steals", "latency, us", "outstanding joins", "busy, %",
-                          "stack high-water mark"})
+  for (const char* row : {"worker 0", "worker 1", "spawns", "steals", "latency, us", "outstanding joins",
+                          "busy, %", "stack high-water mark"})
     EXPECT_TRUE(o.err_has(row)) << row << "\n" << show(o);
 }
 

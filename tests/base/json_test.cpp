@@ -16,7 +16,15 @@ std::string text(std::string_view v) { return json_writer().value(v).text(); }
 
 TEST(json, structure) {
   json_writer j;
-  j.begin_object().field("a", 1).key("b").begin_array().value(true).value("x").begin_object().end_object().end_array();
+  j.begin_object()
+      .field("a", 1)
+      .key("b")
+      .begin_array()
+      .value(true)
+      .value("x")
+      .begin_object()
+      .end_object()
+      .end_array();
   j.key("c").raw("{\"d\":null}").field("e", std::uint64_t{18446744073709551615u}).end_object();
   EXPECT_EQ(j.text(), R"({"a":1,"b":[true,"x",{}],"c":{"d":null},"e":18446744073709551615})");
 }
@@ -26,7 +34,8 @@ TEST(json, strings_are_escaped) {
   EXPECT_EQ(text("a\"b\\c/"), R"("a\"b\\c/")");
   EXPECT_EQ(text("\n\t\x01\x1f"), R"("\u000a\u0009\u0001\u001f")");
   EXPECT_EQ(text("a\0b"s), "\"a\\u0000b\"");
-  EXPECT_EQ(text("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xa6"), "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xa6\"");
+  EXPECT_EQ(text("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xa6"),
+            "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x90\xa6\"");
 }
 
 TEST(json, what_is_no_utf8_becomes_a_replacement_character) {

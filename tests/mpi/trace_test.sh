@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A trace of hosts whose clocks differ: trace_test.sh FIB [openmpi|mpich]   (some seconds)
-# Two hosts of scripts/hosts; the second one's CLOCK_MONOTONIC is 5,000 s ahead (a time namespace). In the trace all
-# times must be the first host's again: the run fits into its few seconds, and effects do not come before causes.
-# Status 77, and a line saying why, where there are no such namespaces, no MPI, or no Perfetto classes.
+# Two hosts of scripts/hosts; the second one's CLOCK_MONOTONIC is 5,000 s ahead (a time namespace). In the
+# trace all times must be the first host's again: the run fits into its few seconds, and effects do not come
+# before causes. Status 77, and a line saying why, where there are no such namespaces, no MPI, or no Perfetto
+# classes.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 fib=$(readlink -f "$1") mpi=${2:-openmpi}
@@ -26,13 +27,15 @@ chmod +x "$work/rank"
 python=$root/build/tools/perfetto/bin/python3
 [ -x "$python" ] || python=python3
 
-GODWIT_TRACE=$work/trace GODWIT_STATS_JSON=$work/stats.json "$root/scripts/hosts" --hosts 2 --mpi "$mpi" --timeout 100 -- \
+export GODWIT_TRACE=$work/trace GODWIT_STATS_JSON=$work/stats.json
+"$root/scripts/hosts" --hosts 2 --mpi "$mpi" --timeout 100 -- \
   "$work/rank" 40 >"$work/out" 2>"$work/err" || fail "the run ended with status $?"
 grep -q "fib(40) = 102334155" "$work/out" || fail "wrong result: $(cat "$work/out")"
 python3 - "$work/stats.json" <<'PY' || fail "the counters"
 import json, sys
 s = json.load(open(sys.argv[1]))
-assert len(s["worker_stats"]) == s["workers"] == 2 and [h["name"] for h in s["hosts"]] == ["host1", "host2"], s
+assert len(s["worker_stats"]) == s["workers"] == 2, s
+assert [h["name"] for h in s["hosts"]] == ["host1", "host2"], s
 PY
 "$python" "$root/tests/trace/perfetto_check.py" --causal --within-seconds 60 "$work/trace"
 status=$?

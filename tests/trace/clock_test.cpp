@@ -1,4 +1,5 @@
-// Tests of clock synchronisation: fake clocks with an offset and a drift, messages with noise that differs by direction.
+// Tests of clock synchronisation: fake clocks with an offset and a drift, messages with noise that differs by
+// direction.
 // test: timeout=60 tsan
 #include "trace/clock_sync.hpp"
 
@@ -26,7 +27,8 @@ struct fake_network {
   double there_noise_ns, back_noise_ns;  // at most, on top
 };
 
-std::vector<round_trip> burst(const fake_clock& c, const fake_network& net, double start_ns, int n, small_random& r) {
+std::vector<round_trip> burst(const fake_clock& c, const fake_network& net, double start_ns, int n,
+                              small_random& r) {
   std::vector<round_trip> trips;
   const auto noise = [&](double most) { return most * static_cast<double>(r.below(1000)) / 1000; };
   for (double t = start_ns; n-- > 0;) {
@@ -48,7 +50,8 @@ TEST(clock_sync, offset_is_within_the_error_it_states) {
       const auto trips = burst(c, {12'000, 17'000, noise, noise / 50}, 10 * day_ns, 64, random);
       const clock_offset o = estimate_offset(trips);
       const double true_offset = 10 * day_ns - static_cast<double>(c.at(10 * day_ns));
-      const double tolerance = static_cast<double>(o.error_ns) + 64 * 5.2e6 * 2e-5;  // and the drift within the burst
+      const double tolerance =
+          static_cast<double>(o.error_ns) + 64 * 5.2e6 * 2e-5;  // and the drift within the burst
       EXPECT_NEAR(static_cast<double>(o.offset_ns), true_offset, tolerance);
       EXPECT_GE(o.at_ns, trips.front().there_ns);
       EXPECT_LE(o.at_ns, trips.back().there_ns);
@@ -65,7 +68,8 @@ TEST(clock_sync, many_trips_beat_the_fastest_one_when_noise_is_one_sided) {
     const double t = 1e12 + i * 1e6;
     const double there = i % 2 == 0 ? 5'000 : 400'000 + random.below(1000);
     const double back = i % 2 == 0 ? 400'000 + random.below(1000) : 5'000;
-    trips.push_back({static_cast<std::uint64_t>(t), c.at(t + there), static_cast<std::uint64_t>(t + there + back)});
+    trips.push_back(
+        {static_cast<std::uint64_t>(t), c.at(t + there), static_cast<std::uint64_t>(t + there + back)});
   }
   const clock_offset o = estimate_offset(trips);
   EXPECT_LE(std::llabs(o.offset_ns - 4'000'000'000), 5'001);

@@ -1,7 +1,8 @@
 // Events without a scheduler: written by hand, or by a small simulation that knows the rules of events.hpp.
 //
-// The simulation plays continuation stealing on n workers: threads are stolen, suspend, are completed and resumed, as
-// the scheduler would write it down, thieves sometimes late. It is not the scheduler: it has no stacks and no results.
+// The simulation plays continuation stealing on n workers: threads are stolen, suspend, are completed and
+// resumed, as the scheduler would write it down, thieves sometimes late. It is not the scheduler: it has no
+// stacks and no results.
 #pragma once
 
 #include "base/pause.hpp"
@@ -31,7 +32,8 @@ inline event make(kind k, std::uint64_t time, const fields& f = {}) {
 using history = std::vector<std::vector<event>>;
 
 struct simulation {
-  explicit simulation(std::uint32_t workers, std::uint64_t seed) : random(seed), events(workers), states(workers) {}
+  explicit simulation(std::uint32_t workers, std::uint64_t seed)
+      : random(seed), events(workers), states(workers) {}
 
   /// About @p steps decisions.
   history run(std::size_t steps) {
@@ -68,7 +70,8 @@ struct simulation {
       case 0: {  // the thread ends; greedily, who waits for it follows
         const std::uint64_t done = me.bottom;
         if (done == first_record) break;  // the root thread lives as long as the run
-        const auto waiter = std::find_if(waiters.begin(), waiters.end(), [&](auto& x) { return x.record == done; });
+        const auto waiter =
+            std::find_if(waiters.begin(), waiters.end(), [&](auto& x) { return x.record == done; });
         open.erase(std::remove(open.begin(), open.end(), done), open.end());
         emit(w, kind::end, {.a = done, .detail = static_cast<std::uint16_t>(waiter != waiters.end())});
         if (waiter != waiters.end()) {
@@ -154,8 +157,9 @@ struct simulation {
   }
 
   void idle_until(std::uint32_t w, std::uint64_t time) {
-    events[w].push_back(make(kind::idle, time, {.duration_ns = static_cast<std::uint32_t>(time - states[w].idle_since),
-                                                .detail = states[w].joins}));
+    events[w].push_back(make(
+        kind::idle, time,
+        {.duration_ns = static_cast<std::uint32_t>(time - states[w].idle_since), .detail = states[w].joins}));
   }
 
   void emit(std::uint32_t w, kind k, const fields& f = {}) {

@@ -1,5 +1,5 @@
-// Tests of the trace file: chunks can be read back as file.hpp says, tracks are limited, bad names and full disks are
-// told, texts are read from anywhere. What Perfetto makes of it is checked by perfetto_check.py.
+// Tests of the trace file: chunks can be read back as file.hpp says, tracks are limited, bad names and full
+// disks are told, texts are read from anywhere. What Perfetto makes of it is checked by perfetto_check.py.
 // test: timeout=120
 #include "trace/trace_file.hpp"
 
@@ -42,7 +42,8 @@ support::trace_contents write(const history& h, const std::vector<std::uint64_t>
       file.append(w, h[w].data() + h[w].size() / 3, h[w].size() - h[w].size() / 3);
       if (!dropped.empty()) file.dropped(w, dropped[w]);
     }
-    const summary& s = file.finish(names, [](const summary& x) { return std::to_string(x.threads); }, some_text, most_tracks);
+    const summary& s = file.finish(
+        names, [](const summary& x) { return std::to_string(x.threads); }, some_text, most_tracks);
     if (sum != nullptr) *sum = s;
     EXPECT_EQ(file.problem(), "");
   }
@@ -140,8 +141,8 @@ TEST(text_at, reads_texts_and_survives_any_address) {
   EXPECT_EQ(text_at(1), "");
   EXPECT_EQ(text_at(~0ull - 4096), "");
   const long page = sysconf(_SC_PAGESIZE);
-  auto* p = static_cast<char*>(
-      mmap(nullptr, static_cast<std::size_t>(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* p = static_cast<char*>(mmap(nullptr, static_cast<std::size_t>(2 * page), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   munmap(p + page, static_cast<std::size_t>(page));
   std::memcpy(p + page - 4, "end", 4);
   EXPECT_EQ(text_at(reinterpret_cast<std::uint64_t>(p + page - 4)), "end") << "the last bytes before a hole";

@@ -1,4 +1,5 @@
-// Tests of the merge by time: order, ties, empty sources, buffers of one event, a source whose times go backwards.
+// Tests of the merge by time: order, ties, empty sources, buffers of one event, a source whose times go
+// backwards.
 // test: timeout=30 tsan
 #include "trace/merge.hpp"
 
@@ -30,7 +31,8 @@ class listed final : public event_source {
   std::size_t next_ = 0;
 };
 
-std::vector<std::pair<std::uint32_t, event>> merged(const std::vector<std::vector<std::uint64_t>>& times, std::size_t buffer) {
+std::vector<std::pair<std::uint32_t, event>> merged(const std::vector<std::vector<std::uint64_t>>& times,
+                                                    std::size_t buffer) {
   std::vector<std::unique_ptr<event_source>> sources;
   for (const auto& t : times) sources.push_back(std::make_unique<listed>(t));
   merger m(std::move(sources), buffer);

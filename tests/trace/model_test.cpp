@@ -173,8 +173,10 @@ TEST(model, a_steal_and_a_join) {
 
 TEST(model, a_steal_written_down_after_the_victim_noticed) {
   recorder r;
-  play({{make(kind::start, 100, {.a = root}), make(kind::end, 290, {.a = child}), make(kind::idle, 800, {.duration_ns = 500})},
-        {make(kind::steal, 300, {.a = root, .b = child, .duration_ns = 150, .other = 0}), make(kind::end, 700, {.a = root})}},
+  play({{make(kind::start, 100, {.a = root}), make(kind::end, 290, {.a = child}),
+         make(kind::idle, 800, {.duration_ns = 500})},
+        {make(kind::steal, 300, {.a = root, .b = child, .duration_ns = 150, .other = 0}),
+         make(kind::end, 700, {.a = root})}},
        r);
   const auto zero = r.of(0, activity::thread);
   ASSERT_EQ(zero.size(), 1u);
@@ -254,7 +256,8 @@ TEST(model, several_waiters_of_one_record_each_get_a_flow) {
   const auto flows = r.marks(mark::done)[0].flows;
   ASSERT_EQ(flows.size(), 2u);
   const std::set<std::uint64_t> expected(flows.begin(), flows.end());
-  const std::set<std::uint64_t> found = {r.of(0, activity::thread)[1].flow, r.of(1, activity::thread)[1].flow};
+  const std::set<std::uint64_t> found = {r.of(0, activity::thread)[1].flow,
+                                         r.of(1, activity::thread)[1].flow};
   EXPECT_EQ(found, expected);
   EXPECT_EQ(r.values(counter::ready_joins), (std::vector<std::uint32_t>{1, 2, 1, 0}));
 }
@@ -279,9 +282,11 @@ TEST(model, what_ran_when_the_events_begin_is_known_in_the_second_pass) {
   EXPECT_EQ(two[1].record, 512u);
 }
 
-// ---- any beginning may be missing ---------------------------------------------------------------------------
+// ---- any beginning may be missing
+// ---------------------------------------------------------------------------
 
-/// As Perfetto puts slices together: ends have no names. Returns the deepest nesting, -1 if an end has no begin.
+/// As Perfetto puts slices together: ends have no names. Returns the deepest nesting, -1 if an end has no
+/// begin.
 int replay(const std::vector<worker_slice>& slices, std::uint32_t worker) {
   struct edge {
     std::uint64_t time;
@@ -351,7 +356,8 @@ TEST(model, simulated_runs_of_which_each_worker_lost_its_beginning) {
     history h = by_hand::simulation(workers, seed).run(1500);
     godwit::base::small_random random(seed);
     for (auto& w : h)
-      w.erase(w.begin(), w.begin() + static_cast<std::ptrdiff_t>(random.below(static_cast<std::uint32_t>(w.size()))));
+      w.erase(w.begin(),
+              w.begin() + static_cast<std::ptrdiff_t>(random.below(static_cast<std::uint32_t>(w.size()))));
     recorder first, second;
     const auto initial = play(h, first);
     check_invariants(first, workers);

@@ -15,7 +15,7 @@ import sys
 try:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
 except ImportError:
-    print("perfetto_check: SKIPPED: python3 has no module perfetto: scripts/setup test, or pip install perfetto")
+    print("perfetto_check: SKIPPED: no python module perfetto: scripts/setup test, or pip install perfetto")
     sys.exit(77)
 
 RAW_FIELD = 47001
@@ -191,7 +191,7 @@ def check_clocks(events, info, arguments):
         moves = [e for e in every if e[6] in (STEAL, RESUME)]
         if not moves:
             wrong("no thread moved")
-        # A thief's time is the end of its steal, so it is after the start by at least the time the message took.
+        # A thief's time is the end of its steal: after the start by at least what the message took.
         for e in moves:
             if e[0] <= starts[0][0]:
                 wrong(f"a thread moved {starts[0][0] - e[0]} ns before the run started")

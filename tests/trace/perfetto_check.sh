@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# perfetto_check.sh PROGRAM ARGS... FILE: the program writes the trace FILE, then perfetto_check.py reads it with the
-# python that has Perfetto's classes. Status 77 (and why, from perfetto_check.py) where there is none.
+# perfetto_check.sh PROGRAM ARGS... FILE: the program writes the trace FILE, then perfetto_check.py reads it
+# with the python that has Perfetto's classes. Status 77 (and why, from perfetto_check.py) where there is
+# none.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 file=${!#}

@@ -1,4 +1,5 @@
-// Tests of the ring of events: order, going round, what is dropped, a reader beside a writer in another process.
+// Tests of the ring of events: order, going round, what is dropped, a reader beside a writer in another
+// process.
 // test: timeout=60
 #include "trace/ring.hpp"
 

@@ -1,5 +1,5 @@
-// trace_sample [EVENTS [lost]] FILE: writes the trace of a simulated run, for perfetto_check.py and for a look at
-// ui.perfetto.dev. lost: every worker has lost the first half of its events.
+// trace_sample [EVENTS [lost]] FILE: writes the trace of a simulated run, for perfetto_check.py and for a
+// look at ui.perfetto.dev. lost: every worker has lost the first half of its events.
 #include "trace/events_by_hand.hpp"
 #include "trace/trace_file.hpp"
 
@@ -32,10 +32,12 @@ int main(int argc, char** argv) {
       events += (w != 0 ? "," : "") + std::to_string(s.events_of[w]);
     }
     return "{\"godwit\":\"sample\",\"program\":\"trace_sample\",\"arguments\":[],\"workers\":" +
-           std::to_string(workers) + ",\"hosts\":[],\"options\":{},\"clock\":\"\",\"stats\":{},\"events\":[" + events +
-           "],\"dropped\":[" + dropped + "]}";
+           std::to_string(workers) + ",\"hosts\":[],\"options\":{},\"clock\":\"\",\"stats\":{},\"events\":[" +
+           events + "],\"dropped\":[" + dropped + "]}";
   };
-  const auto text = [](std::uint64_t address) { return std::string(address == 0x1000 ? "some/file.cpp" : "function"); };
+  const auto text = [](std::uint64_t address) {
+    return std::string(address == 0x1000 ? "some/file.cpp" : "function");
+  };
   const summary& s = file.finish(names, info, text);
   std::printf("%zu events, %u threads (%u without a track), %.2f s\n", total, s.threads, s.threads_left_out,
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -60,7 +60,8 @@ TEST(stats_table, one_column_per_worker_and_all) {
   EXPECT_EQ(line_with(t, "  ready until resumed, us"), (words{"3.50", "3.50", "3.50"}));
   EXPECT_EQ(line_with(t, "busy, %"), (words{"95.0", "85.0", "90.0"}));
   EXPECT_EQ(line_with(t, "idle, %: no work"), (words{"0.0", "10.0", "5.0"}));
-  EXPECT_EQ(line_with(t, "stack high-water mark, KiB"), (words{"8", "16", "16"})) << "the largest, not the sum";
+  EXPECT_EQ(line_with(t, "stack high-water mark, KiB"), (words{"8", "16", "16"}))
+      << "the largest, not the sum";
   EXPECT_EQ(line_with(t, "far steals"), words{"no line"}) << "left out where there are none";
   EXPECT_EQ(t.find("Tinf"), std::string::npos) << "only with span";
 }
@@ -76,7 +77,8 @@ TEST(stats_table, many_workers_become_smallest_median_largest) {
 TEST(stats_table, work_and_span) {
   run_facts f = facts_for(5);
   f.opts.span = true;
-  EXPECT_NE(stats_table(f).find("work T1 4.000 ms, span Tinf 0.004 ms, parallelism T1/Tinf 1000.0"), std::string::npos)
+  EXPECT_NE(stats_table(f).find("work T1 4.000 ms, span Tinf 0.004 ms, parallelism T1/Tinf 1000.0"),
+            std::string::npos)
       << stats_table(f);
 }
 
@@ -98,9 +100,10 @@ TEST(stats_json, has_every_counter_and_the_run) {
     for (std::size_t at = j.find(name); at != std::string::npos; at = j.find(name, at + 1)) ++n;
     EXPECT_GE(n, 4u) << name << " of three workers and in total";
   }
-  for (const char* part : {R"("program":"pro\"gram")", R"("arguments":["-n","5"])", R"("workers":3)", R"("status":70)",
-                           R"("message":"it\u000afailed")", R"("name":"here","first_worker":0,"workers":3)",
-                           R"("policy":"greedy")", R"("wall_seconds":1.5)", R"("spawns":6000)"})
+  for (const char* part :
+       {R"("program":"pro\"gram")", R"("arguments":["-n","5"])", R"("workers":3)", R"("status":70)",
+        R"("message":"it\u000afailed")", R"("name":"here","first_worker":0,"workers":3)",
+        R"("policy":"greedy")", R"("wall_seconds":1.5)", R"("spawns":6000)"})
     EXPECT_NE(j.find(part), std::string::npos) << part << "\n" << j;
 }
 

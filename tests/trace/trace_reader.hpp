@@ -69,7 +69,8 @@ inline void read_chunk(std::string_view in, trace_contents& to) {
   if (in.size() < sizeof h) throw std::runtime_error("a chunk without a header");
   std::memcpy(&h, in.data(), sizeof h);
   in.remove_prefix(sizeof h);
-  if (std::memcmp(h.magic, raw_magic, 8) != 0 || h.bytes != in.size()) throw std::runtime_error("a bad chunk header");
+  if (std::memcmp(h.magic, raw_magic, 8) != 0 || h.bytes != in.size())
+    throw std::runtime_error("a bad chunk header");
   if (h.what == chunk::info) to.info = in;
   if (h.what == chunk::events) {
     if (h.bytes != h.count * sizeof(event)) throw std::runtime_error("a chunk of events of the wrong size");
@@ -111,7 +112,8 @@ inline trace_contents read_trace(const std::string& path) {
       }
       if (f.number == 60)  // track_descriptor
         for (std::string_view track = f.text; !track.empty();)
-          if (const detail::field name = detail::next_field(track); name.number == 2) c.track_names.emplace_back(name.text);
+          if (const detail::field name = detail::next_field(track); name.number == 2)
+            c.track_names.emplace_back(name.text);
     }
     if (!raw) ++c.packets;
   }
