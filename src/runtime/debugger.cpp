@@ -18,7 +18,7 @@ namespace godwit::runtime {
 
 namespace {
 
-/// Where a field lies in its object. offsetof is for standard-layout types, which objects with a head are not.
+/// Where a field lies in its object. offsetof is for standard-layout types; objects with a head are none.
 template <class T, class Base, class M>
 std::uint64_t offset_of(M Base::* field) noexcept {
   alignas(T) static std::byte room[sizeof(T)];

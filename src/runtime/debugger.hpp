@@ -1,9 +1,10 @@
-// What a debugger needs to find lightweight threads in a process: one table of names and numbers, godwit_debug_.
+// What a debugger needs to find lightweight threads in a process: a table of names and numbers,
+// godwit_debug_.
 //
-// It says where the shared memory lies and how its words and objects are laid out, so that tools/gdb/godwit.py works
-// without debug information of the library and does not break when a field moves. The runtime only writes it (before
-// and after each fork of a worker) and never reads it. Not an interface for programs.
-// Called by: worker_process.cpp, run_common.cpp. Document: docs/debugging.md. Test: tests/gdb.
+// It says where the shared memory lies and how its words and objects are laid out, so that
+// tools/gdb/godwit.py works without debug information of the library and does not break when a field moves.
+// The runtime only writes it (before and after each fork of a worker) and never reads it. Not an interface
+// for programs. Called by: worker_process.cpp, run_common.cpp. Document: docs/debugging.md. Test: tests/gdb.
 #pragma once
 
 #include "runtime/worker_process.hpp"
@@ -18,7 +19,7 @@ struct godwit_debug_entry {
 };
 
 struct godwit_debug_info {
-  std::uint32_t version;  ///< of this struct and of what the names mean; godwit.py refuses one it does not know
+  std::uint32_t version;  ///< of this struct and of what the names mean; godwit.py refuses others
   std::uint32_t entries;  ///< 0: this process has not started a run
   char policy[32];        ///< how threads are stolen and joined, options::policy
   godwit_debug_entry entry[80];

@@ -43,6 +43,7 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     GODWIT_CHECK(r == root_, "the root thread's record is the first object");
     root_thread_.record = r;
     current_ = &root_thread_;
+    running_ = r;
     if (trace_.on()) note(kind::start, base::now_ns(), r);
     announce_stack(0);
     godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
@@ -153,7 +154,9 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   sleep_ms_ = 1;
   if (trace_.on()) note(kind::task, now, r, 0, now - start, head.closure_bytes, index(from), buried);
   base::set_float_control(head.float_control);
+  const ref below = std::exchange(running_, r);
   head.entry(closure, head.closure_bytes, r);
+  running_ = below;
   finish_task(r);
 }
 
@@ -284,7 +287,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
       since = base::now_ns();
       ++words_->stats.outstanding_joins;
       if (trace_.on()) {
-        note(kind::suspend, since, 0, r);
+        note(kind::suspend, since, running_, r, 0, 0, 0, 2);
         note_place(since, where);
       }
     }
@@ -307,7 +310,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   if (since == 0) return;
   const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
   if (done != 0) count_outstanding(std::max(done, since), now);
-  if (trace_.on()) note(kind::resume, now, 0, r, 0, 0, index(me_));
+  if (trace_.on()) note(kind::resume, now, running_, r, 0, 0, index(me_));
 }
 
 /// A buried join with nothing to do at all: do not burn the CPU. Tasks and ends come without a wake-up: look often.

@@ -66,6 +66,7 @@ class child_worker final : public worker {
   void try_waiting() noexcept;  // does not come back if somebody is ready
   thread* new_thread(ref task) noexcept;
 
+  ref running_ = 0;   ///< run to completion: the thread on top
   ref starting_ = 0;  ///< run to completion: the task that the region is about to run
   thread root_thread_{};
   thread* current_ = nullptr;

@@ -284,8 +284,11 @@ void continuation_worker<P>::force(bool children) noexcept {
       if (opts_.check_frames)
         at<record>(own.record)->frame_hash.store(hash_frame(own.sp, im->top), std::memory_order_relaxed);
       r = ref_of(im);
-      // As in a steal: from here on the child is the bottom thread.
-      if (trace_.on()) note(kind::steal, base::now_ns(), above.record, own.record, 0, im->top - im->low, index(me_));
+      if (trace_.on()) {  // from here on the child is the bottom thread
+        const std::uint64_t now = base::now_ns();
+        note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
+        note(kind::task, now, own.record, 0, 0, 0, index(me_));
+      }
     });
     if (!found) break;
     push_ready(r, 0);

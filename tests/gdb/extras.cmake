@@ -1,5 +1,5 @@
-# The program that gdb_gdb debugs. Included by ../CMakeLists.txt. The library stays as the preset builds it: without
-# -g in release builds, which is what users have.
+# The program that gdb_gdb debugs. Included by ../CMakeLists.txt. The library stays as the preset builds it:
+# without -g in release builds, which is what users have.
 if(TARGET gdb_gdb)
   add_executable(gdb_situation ${CMAKE_CURRENT_LIST_DIR}/situation.cpp)
   target_link_libraries(gdb_situation PRIVATE godwit godwit_build)

@@ -1,5 +1,6 @@
-// The gdb commands of tools/gdb/godwit.py, in batch mode, on the program situation.cpp, which stands still with one
-// running thread on each of two workers, three queued ones (one of them stolen), three suspended, one ready.
+// The gdb commands of tools/gdb/godwit.py, in batch mode, on the program situation.cpp, which stands still
+// with one running thread on each of two workers, three queued ones (one of them stolen), three suspended,
+// one ready.
 // test: timeout=300 skip-asan skip-tsan skip-qemu
 #include <gtest/gtest.h>
 
@@ -35,8 +36,11 @@ std::string shell(const std::string& command) {
 }
 
 /// gdb @p arguments, with the script and then @p commands.
-std::string gdb(const std::string& arguments, const std::vector<std::string>& commands, const char* before = "") {
-  std::string line = std::string(before) + " timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'source " + script_ + "'";
+std::string gdb(const std::string& arguments, const std::vector<std::string>& commands,
+                const char* before = "") {
+  std::string line = std::string(before) +
+                     " timeout 120 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'source " + script_ +
+                     "'";
   for (const std::string& c : commands) line += " -ex '" + c + "'";
   return shell(line + " " + arguments + " 2>&1 </dev/null");
 }
@@ -46,7 +50,8 @@ std::string at(const std::string& mark) {
   std::ifstream in(source_);
   std::string text;
   for (int number = 1; std::getline(in, text); ++number)
-    if (const auto found = text.find("// line: " + mark); found != std::string::npos && text.substr(found) == "// line: " + mark)
+    if (const auto found = text.find("// line: " + mark);
+        found != std::string::npos && text.substr(found) == "// line: " + mark)
       return "situation.cpp:" + std::to_string(number);
   return "no line is marked " + mark;
 }
@@ -123,11 +128,13 @@ struct row {
 };
 
 std::vector<row> rows_of(const std::string& text) {
-  static const std::regex line(R"(^[* ] +(\d+[.:][0-9a-f]+) +(running|queued|suspended|ready) +(\d+) +(\?|\d+ B) +(.*)$)");
+  static const std::regex line(
+      R"(^[* ] +(\d+[.:][0-9a-f]+) +(running|queued|suspended|ready) +(\d+) +(\?|\d+ B) +(.*)$)");
   std::vector<row> rows;
   std::istringstream in(text);
   for (std::string l; std::getline(in, l);)
-    if (std::smatch m; std::regex_match(l, m, line)) rows.push_back({m[1], m[2], m[4], m[5], std::stoi(m[3])});
+    if (std::smatch m; std::regex_match(l, m, line))
+      rows.push_back({m[1], m[2], m[4], m[5], std::stoi(m[3])});
   return rows;
 }
 
@@ -158,13 +165,15 @@ void expect_in_order(const std::string& text, const std::vector<std::string>& wo
 
 const char* why_not() {
   if (std::system("gdb --version >/dev/null 2>&1") != 0) return "gdb is missing";
-  if (shell("gdb -nx -batch -ex 'python print(6 * 7)' 2>&1").find("42") == std::string::npos) return "this gdb has no Python";
+  if (shell("gdb -nx -batch -ex 'python print(6 * 7)' 2>&1").find("42") == std::string::npos)
+    return "this gdb has no Python";
   if (shell("sleep 20 & gdb -nx -batch -p $! 2>&1; kill $!").find("not permitted") != std::string::npos)
     return "gdb may not attach to processes here (ptrace)";
   return nullptr;
 }
-#define NEED_GDB() \
-  if (const char* reason = why_not(); reason != nullptr) GTEST_SKIP() << reason << ": the gdb commands were NOT tested"
+#define NEED_GDB()                                       \
+  if (const char* reason = why_not(); reason != nullptr) \
+  GTEST_SKIP() << reason << ": the gdb commands were NOT tested"
 
 /// What all views of the situation have in common. @p running: the registers of running threads are there.
 std::vector<row> check_rows(const std::string& text, bool running_0, bool running_1) {
@@ -176,7 +185,8 @@ std::vector<row> check_rows(const std::string& text, bool running_0, bool runnin
   EXPECT_EQ(count["queued"], 3) << text;
   EXPECT_EQ(count["suspended"], 3) << text;
   EXPECT_EQ(count["ready"], 1) << text;
-  EXPECT_NE(text.find("9 threads: 2 running, 3 queued, 3 suspended, 1 ready; 1 stolen"), std::string::npos) << text;
+  EXPECT_NE(text.find("9 threads: 2 running, 3 queued, 3 suspended, 1 ready; 1 stolen"), std::string::npos)
+      << text;
 
   const row root = find(rows, "root at " + at("root"));
   EXPECT_EQ(root.state, "queued");
@@ -227,18 +237,19 @@ void check_backtraces(const std::string& text, const std::vector<row>& rows) {
       const std::string n = "n=" + std::to_string(10 * waiters);
       const std::string entry = "n@entry=" + std::to_string(10 * waiters);
       EXPECT_TRUE(own.find(n) != std::string::npos || own.find(entry) != std::string::npos) << own;
-      expect_in_order(own, {"wait_inner", at("wait_inner"), "wait_middle", at("wait_middle"), "wait_outer", at("wait_outer")});
+      expect_in_order(own, {"wait_inner", at("wait_inner"), "wait_middle", at("wait_middle"), "wait_outer",
+                            at("wait_outer")});
     } else if (r.state == "ready") {
       expect_in_order(own, {"yielder", at("yielder")});
     } else if (r.where.rfind("root", 0) == 0) {
       expect_in_order(own, {"root", at("root")});
     } else if (r.where.rfind("level_two", 0) == 0) {
       const row one = find(rows, "level_one");
-      expect_in_order(own, {"level_two", at("level_two"), "was spawned by thread " + one.id, "level_one", at("level_one"),
-                            "holder", "its parent was stolen"});
+      expect_in_order(own, {"level_two", at("level_two"), "was spawned by thread " + one.id, "level_one",
+                            at("level_one"), "holder", "its parent was stolen"});
     } else if (r.where.rfind("leaf", 0) == 0) {
-      expect_in_order(own, {"leaf", at("leaf"), "-- thread", "level_two", at("level_two"), "-- thread", "level_one",
-                            at("level_one"), "holder"});
+      expect_in_order(own, {"leaf", at("leaf"), "-- thread", "level_two", at("level_two"), "-- thread",
+                            "level_one", at("level_one"), "holder"});
     } else if (r.where.rfind("spinner", 0) == 0) {
       expect_in_order(own, {"spinner", at("spinner"), "-- thread", "root", at("root")});
     }
@@ -260,8 +271,9 @@ TEST(gdb, one_worker_attached) {
 TEST(gdb, all_workers_attached) {
   NEED_GDB();
   situation s;
-  const std::string text = gdb("-p " + s.worker(1), {"godwit attach", "godwit threads", "echo -- next\\n", "godwit backtrace all",
-                                                     "echo -- next\\n", "godwit workers", "info inferiors"});
+  const std::string text =
+      gdb("-p " + s.worker(1), {"godwit attach", "godwit threads", "echo -- next\\n", "godwit backtrace all",
+                                "echo -- next\\n", "godwit workers", "info inferiors"});
   const auto second = text.find("-- next\n");
   const auto third = text.find("-- next\n", second + 1);
   ASSERT_NE(third, std::string::npos) << text;
@@ -270,17 +282,20 @@ TEST(gdb, all_workers_attached) {
   check_backtraces(text.substr(second, third - second), rows);
   const std::string workers = text.substr(third);
   for (const unsigned worker : {0u, 1u})
-    EXPECT_TRUE(std::regex_search(workers, std::regex("\n[* ] +" + std::to_string(worker) + " +" + s.worker(worker) +
-                                                      " +stopped by a debugger.* runs thread " + std::to_string(worker) + "\\.")))
+    EXPECT_TRUE(std::regex_search(
+        workers, std::regex("\n[* ] +" + std::to_string(worker) + " +" + s.worker(worker) +
+                            " +stopped by a debugger.* runs thread " + std::to_string(worker) + "\\.")))
         << workers;
-  expect_in_order(workers, {"2 workers on this host, policy greedy", "process " + s.worker(1), "process " + s.worker(0)});
+  expect_in_order(
+      workers, {"2 workers on this host, policy greedy", "process " + s.worker(1), "process " + s.worker(0)});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
 TEST(gdb, the_supervising_process) {
   NEED_GDB();
   situation s;
-  const std::string text = gdb("-p " + s.supervisor(), {"godwit threads", "godwit backtrace", "godwit workers"});
+  const std::string text =
+      gdb("-p " + s.supervisor(), {"godwit threads", "godwit backtrace", "godwit workers"});
   check_rows(text, false, false);
   expect_in_order(text, {"the selected process runs no thread", "the selected process is the supervisor"});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
@@ -294,26 +309,32 @@ TEST(gdb, a_thread_can_be_looked_at) {
   for (const row& r : rows_of(list))
     if (r.state == "suspended") second = second.empty() ? "first" : second == "first" ? r.id : second;
   // Not "frame function": gdb 13 crashes in it whenever there are two inferiors of one program.
-  const std::string middle = "python import godwit_gdb.frames as g; [f.select() for f in g.frames() if f.name() == \"wait_middle\"]";
+  const std::string middle =
+      "python import godwit_gdb.frames as g; [f.select() for f in g.frames() if f.name() == \"wait_middle\"]";
   const std::string text = gdb("-p " + s.worker(0), {"godwit select " + second, middle, "frame", "info args",
-                                                     "print n * 1000", "godwit select", "info inferiors", "godwit select",
-                                                     "godwit select 9.9", "backtrace 30"});
-  expect_in_order(text, {"Thread " + second + ": suspended", "wait_middle", "n = 20", "= 20000", "back in the process",
-                         "process " + s.worker(0), "no thread is selected", "there is no thread 9.9", "leaf (n="});
+                                                     "print n * 1000", "godwit select", "info inferiors",
+                                                     "godwit select", "godwit select 9.9", "backtrace 30"});
+  expect_in_order(
+      text, {"Thread " + second + ": suspended", "wait_middle", "n = 20", "= 20000", "back in the process",
+             "process " + s.worker(0), "no thread is selected", "there is no thread 9.9", "leaf (n="});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
-// Everything that a command could have touched is as before: registers, the stacks, the heap with the images, the words.
+// Everything that a command could have touched is as before: registers, the stacks, the heap with the
+// images, the words.
 TEST(gdb, the_process_is_not_changed) {
   NEED_GDB();
   situation s({"--godwit-stack-bytes=1M", "--godwit-heap-bytes=1M"});
   const std::string sum =
-      "python import zlib; import godwit_gdb.state as g; r = g.Run(); n = r.names; i = gdb.selected_inferior(); "
-      "print(\"sum\", [zlib.crc32(bytes(i.read_memory(n[\"base\"] + n[\"span\"] * (w + 1), n[\"span\"]))) for w in (0, 1)], "
+      "python import zlib; import godwit_gdb.state as g; r = g.Run(); n = r.names; i = "
+      "gdb.selected_inferior(); "
+      "print(\"sum\", [zlib.crc32(bytes(i.read_memory(n[\"base\"] + n[\"span\"] * (w + 1), n[\"span\"]))) "
+      "for w in (0, 1)], "
       "[str(gdb.newest_frame().read_register(x.name)) for x in i.architecture().registers(\"general\")])";
-  const std::string text = gdb("-p " + s.worker(0), {"godwit attach", sum, "godwit threads", "godwit backtrace all",
-                                                     "godwit backtrace 1.7", "godwit select 0.1", "info locals", "godwit select",
-                                                     sum, "show confirm", "info inferiors"});
+  const std::string text =
+      gdb("-p " + s.worker(0),
+          {"godwit attach", sum, "godwit threads", "godwit backtrace all", "godwit backtrace 1.7",
+           "godwit select 0.1", "info locals", "godwit select", sum, "show confirm", "info inferiors"});
   std::vector<std::string> sums;
   std::istringstream in(text);
   for (std::string l; std::getline(in, l);)
@@ -329,10 +350,10 @@ TEST(gdb, a_program_that_gdb_starts) {
   char folder[] = "/tmp/godwit-gdb-test-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   const std::string file = std::string(folder) + "/held";
-  const std::string text = gdb(
-      std::string("--args ") + SITUATION + " " + file,
-      {"set detach-on-fork off", "set schedule-multiple on", "handle SIGURG nostop noprint pass", "break leaf", "run",
-       "godwit threads", "delete", "echo -- next\\n", "godwit backtrace all", "kill inferiors 1 2 3"});
+  const std::string text = gdb(std::string("--args ") + SITUATION + " " + file,
+                               {"set detach-on-fork off", "set schedule-multiple on",
+                                "handle SIGURG nostop noprint pass", "break leaf", "run", "godwit threads",
+                                "delete", "echo -- next\\n", "godwit backtrace all", "kill inferiors 1 2 3"});
   static_cast<void>(std::system((std::string("rm -rf ") + folder).c_str()));
   if (text.find("9 threads") == std::string::npos) FAIL() << text;
   const auto second = text.find("-- next\n");
@@ -353,9 +374,9 @@ TEST(gdb, a_core_file) {
   const std::string made = gdb("-p " + s.worker(0), {"generate-core-file " + core}, "ulimit -f 400000;");
   ASSERT_NE(made.find("Saved corefile"), std::string::npos) << made;
   EXPECT_EQ(s.finish(), "142\nstatus 0");  // what follows knows the core file only
-  const std::string text = gdb(std::string(SITUATION) + " " + core,
-                               {"godwit threads", "echo -- next\\n", "godwit backtrace all", "echo -- next\\n", "godwit attach",
-                                "godwit workers"});
+  const std::string text =
+      gdb(std::string(SITUATION) + " " + core, {"godwit threads", "echo -- next\\n", "godwit backtrace all",
+                                                "echo -- next\\n", "godwit attach", "godwit workers"});
   const auto second = text.find("-- next\n");
   const auto third = text.find("-- next\n", second + 1);
   ASSERT_NE(third, std::string::npos) << text;
@@ -363,27 +384,33 @@ TEST(gdb, a_core_file) {
   expect_in_order(text.substr(0, second), {"no registers in this core file", "note: this is a core file"});
   check_backtraces(text.substr(second, third - second), rows);
   expect_in_order(text.substr(second, third - second), {"its registers are in that worker's own core file"});
-  expect_in_order(text.substr(third), {"a core file has no other workers", "in the core file", "not in this core file"});
+  expect_in_order(text.substr(third),
+                  {"a core file has no other workers", "in the core file", "not in this core file"});
 }
 
 TEST(gdb, what_cannot_be_shown_is_said) {
   NEED_GDB();
   situation s;
   const std::string other_policy =  // of this process only, and nobody but debuggers reads it
-      "python import struct; import godwit_gdb.state as g; a = g.table_address(); i = gdb.selected_inferior(); "
-      "m = bytes(i.read_memory(a, 40 + 80 * 32)); p = m.index(b\"lists_threads\"); i.write_memory(a + p + 24, bytes(8)); "
+      "python import struct; import godwit_gdb.state as g; a = g.table_address(); i = "
+      "gdb.selected_inferior(); "
+      "m = bytes(i.read_memory(a, 40 + 80 * 32)); p = m.index(b\"lists_threads\"); i.write_memory(a + p + "
+      "24, bytes(8)); "
       "i.write_memory(a + 8, b\"rtc\\0\")";
   const std::string other_version = "python i.write_memory(a, b\"\\x63\")";
-  const std::string text = gdb("-p " + s.worker(1), {other_policy, "godwit threads", "godwit backtrace 1.0", other_version,
-                                                     "godwit threads"});
-  expect_in_order(text, {"policy rtc: only workers are listed", s.worker(0), s.worker(1), "2 workers on this host, policy rtc",
-                         "policy rtc: only workers are listed", "speaks version 99, this script version 1"});
+  const std::string text = gdb("-p " + s.worker(1), {other_policy, "godwit threads", "godwit backtrace 1.0",
+                                                     other_version, "godwit threads"});
+  expect_in_order(text, {"policy rtc: only workers are listed", s.worker(0), s.worker(1),
+                         "2 workers on this host, policy rtc", "policy rtc: only workers are listed",
+                         "speaks version 99, this script version 1"});
   EXPECT_EQ(s.finish(), "142\nstatus 0");
   const std::string none = gdb("", {"godwit threads", "help godwit backtrace"});
   expect_in_order(none, {"no process: attach to a worker", "Backtrace of any lightweight thread"});
-  const std::string outside = gdb(std::string("--args ") + SITUATION + " x", {"break main", "run", "godwit workers", "kill"});
+  const std::string outside =
+      gdb(std::string("--args ") + SITUATION + " x", {"break main", "run", "godwit workers", "kill"});
   expect_in_order(outside, {"this process is not inside godwit::run"});
-  expect_in_order(gdb("--args /bin/sh -c :", {"starti", "godwit threads", "kill"}), {"there is no symbol godwit_debug_"});
+  expect_in_order(gdb("--args /bin/sh -c :", {"starti", "godwit threads", "kill"}),
+                  {"there is no symbol godwit_debug_"});
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // The program that gdb_test.cpp debugs: two workers in a situation that does not change until it is let go.
 //
 //   worker 0: holder (its parent, root, was stolen) > level_one > level_two > spins in leaf
-//   worker 1: root > spins in spinner; three waiters suspended in wait_inner until holder is done; one that yielded
-// The steps order themselves through counters in shared memory, never by time. situation FILE: writes "ready" into FILE
-// when everybody is in place and goes on when FILE is gone. Prints the result, 142.
-// Lines that the test names carry a comment `// line: NAME`. Frames are kept apart by empty asm statements: no tail calls.
+//   worker 1: root > spins in spinner; three waiters suspended in wait_inner until holder is done; a yielder
+// The steps order themselves through counters in shared memory, never by time. situation FILE: writes
+// "ready" into FILE when everybody is in place and goes on when FILE is gone. Prints the result, 142.
+// Workers must be forked from one process. Lines that the test names carry a comment `// line: NAME`. Empty
+// asm statements keep frames apart: no tail calls.
 #include "support/shared.hpp"
 
 #include <godwit/godwit.hpp>

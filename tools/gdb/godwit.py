@@ -3,12 +3,14 @@
   godwit workers            the workers of this host, what each does
   godwit threads [-all]     all lightweight threads: running, queued, suspended, ready
   godwit backtrace ID       of any of them, whether it runs or not
-  godwit select [ID]        look around in a thread that does not run: frame, info locals, print; no ID: come back
+  godwit select [ID]        look around in a thread that does not run (info locals, print); no ID: come back
   godwit attach             stop the other workers of this host too
 
-Attached to any worker or to the supervising process, in a program started by gdb, or on a core file of a worker. Nothing
-of the process is changed: see godwit_gdb/frames.py. Document: docs/debugging.md. Test: tests/gdb.
+Attached to any worker or to the supervising process, in a program started by gdb, or on a core file of a
+worker. Nothing of the process is changed: see godwit_gdb/frames.py. Document: docs/debugging.md. Test:
+tests/gdb.
 """
+
 import importlib
 import os
 import re
@@ -17,8 +19,8 @@ import sys
 import gdb
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import godwit_gdb.state as state      # noqa: E402
-import godwit_gdb.frames as frames    # noqa: E402
+import godwit_gdb.state as state  # noqa: E402
+import godwit_gdb.frames as frames  # noqa: E402
 
 for module in state, frames:  # sourced again: perhaps another version
     importlib.reload(module)
@@ -31,25 +33,36 @@ selected_replica = None
 class View:
     """The run as gdb sees it now: its workers, and which of them gdb holds."""
 
-    def __init__(self):
+    def __init__(self, everything=False, threads=True):
         leave_replica()
-        self.run = state.Run()
+        self.run = state.Run(1 << 24 if everything else state.MOST_OBJECTS)
         self.core = state.is_core()
         self.workers = self.run.workers()
         self.held = {}
         for inferior in gdb.inferiors():
             for w in self.workers:
                 if inferior.pid == w.pid and inferior.threads():
-                    self.held[w.number] = next((t for t in inferior.threads() if w.pid in t.ptid), inferior.threads()[0])
+                    self.held[w.number] = next(
+                        (t for t in inferior.threads() if w.pid in t.ptid), inferior.threads()[0]
+                    )
         if self.core and self.run.me != state.NO_WORKER and gdb.selected_thread() is not None:
             self.held[self.run.me] = gdb.selected_thread()
         self.frames = {}
+        self.threads = []
+        if threads:
+            self._read_threads()
+
+    def _read_threads(self):
         with frames.selection():
             for number, thread in self.held.items():
-                if thread.is_stopped() if hasattr(thread, "is_stopped") else True:
+                if thread.is_stopped():
                     thread.switch()
-                    self.frames[number] = [frames.stack_pointer(f) for _, f in zip(range(64), frames.frames())]
-        self.threads = self.run.threads(self.workers, lambda w: self.frames.get(w.number)) if self.lists() else []
+                    self.frames[number] = [
+                        frames.stack_pointer(f) for _, f in zip(range(64), frames.frames())
+                    ]
+        if self.lists():
+            found = self.run.threads(self.workers, lambda w: self.frames.get(w.number))
+            self.threads = sorted(found, key=lambda t: ":" in t.id)  # those on stacks first: they are few
         self.by_id = {t.id: t for t in self.threads}
         self.by_record = {t.record: t for t in self.threads if t.record}
 
@@ -60,8 +73,10 @@ class View:
         if not self.lists():
             raise state.Problem(f"godwit: policy {self.run.policy}: only workers are listed")
         if ident not in self.by_id:
-            raise state.Problem(f"godwit: there is no thread {ident}: see godwit threads (threads of workers that are not "
-                                "stopped come and go)")
+            raise state.Problem(
+                f"godwit: there is no thread {ident}: see godwit threads (threads of workers that are not "
+                "stopped come and go)"
+            )
         return self.by_id[ident]
 
     def running_on(self, number):
@@ -108,17 +123,25 @@ class View:
     def warning(self):
         """What is missing from this view."""
         if self.core:
-            return ("this is a core file: the shared memory as it was when this worker died; registers of this worker "
-                    "only")
+            return (
+                "this is a core file: the shared memory as it was then, and the registers of this worker only"
+            )
         others = [w for w in self.workers if w.pid and w.number not in self.held]
         if others:
-            return ("not stopped: worker " + ", ".join(str(w.number) for w in others) +
-                    ": what is said of their threads may be out of date (godwit attach stops them)")
+            return (
+                "not stopped: worker "
+                + ", ".join(str(w.number) for w in others)
+                + ": what is said of their threads may be out of date (godwit attach stops them)"
+            )
         return None
 
     def hosts_text(self):
         hosts, workers = self.run.names["hosts"], self.run.names["workers"]
-        return f"; {hosts - 1} other hosts with {workers - self.run.count} workers are not seen" if hosts > 1 else ""
+        return (
+            f"; {hosts - 1} other hosts with {workers - self.run.count} workers are not seen"
+            if hosts > 1
+            else ""
+        )
 
 
 def say(text=""):
@@ -149,8 +172,9 @@ def leave_replica():
 
 # ---- godwit threads
 
+
 def locate(view, threads):
-    """{id: place} of the innermost user frame. Suspended threads noted where they wait; the others are unwound."""
+    """{id: place} of the innermost user frame. Suspended threads noted it, others are unwound."""
     places = {}
     with frames.selection():
         for t in threads:
@@ -172,7 +196,7 @@ def locate(view, threads):
 
 
 def list_threads(arguments):
-    view = View()
+    view = View("-all" in arguments)
     if not view.lists():
         say(f"policy {view.run.policy}: only workers are listed")
         list_workers(view)
@@ -186,23 +210,41 @@ def list_threads(arguments):
         if t.state == "running" and t.worker not in view.frames:
             where = "? (no registers in this core file)" if view.core else "? (its worker is not attached)"
         notes = view.notes(t)
-        rows.append(("*" if t is mine else "", t.id, t.state, str(t.worker),
-                     "?" if t.size() is None else f"{t.size()} B", where + (f"; {notes}" if notes else "")))
+        rows.append(
+            (
+                "*" if t is mine else "",
+                t.id,
+                t.state,
+                str(t.worker),
+                "?" if t.size() is None else f"{t.size()} B",
+                where + (f"; {notes}" if notes else ""),
+            )
+        )
     table(rows)
     if len(shown) < len(view.threads):
         say(f"... and {len(view.threads) - len(shown)} more: godwit threads -all")
-    counts = [f"{sum(t.state == s for t in view.threads)} {s}" for s in ("running", "queued", "suspended", "ready")]
+    counts = [
+        f"{sum(t.state == s for t in view.threads)} {s}" for s in ("running", "queued", "suspended", "ready")
+    ]
     stolen = sum(t.stolen_from is not None for t in view.threads)
-    say(f"{len(view.threads)} threads: {', '.join(counts)}; {stolen} stolen from where their children are"
-        f"{view.hosts_text()}")
+    say(
+        f"{len(view.threads)} threads: {', '.join(counts)}; {stolen} stolen from where their children are"
+        f"{view.hosts_text()}"
+    )
     for w in view.workers:
         if w.problem:
             say(f"worker {w.number}: {w.problem}")
+        if w.more:
+            say(
+                f"worker {w.number}: only the newest {view.run.most_objects} objects of its heap were seen; "
+                "all of them: godwit threads -all"
+            )
     if view.warning():
         say("note: " + view.warning())
 
 
 # ---- godwit workers
+
 
 def process_state(pid):
     try:
@@ -210,8 +252,14 @@ def process_state(pid):
             letter = f.read().rsplit(")", 1)[1].split()[0]
     except OSError:
         return "gone, or on another machine"
-    return {"R": "on a CPU or ready for one", "S": "asleep", "D": "in the kernel", "Z": "dead", "T": "stopped",
-            "t": "stopped by a debugger"}.get(letter, letter)
+    return {
+        "R": "on a CPU or ready for one",
+        "S": "asleep",
+        "D": "in the kernel",
+        "Z": "dead",
+        "T": "stopped",
+        "t": "stopped by a debugger",
+    }.get(letter, letter)
 
 
 def worker_text(view, w):
@@ -234,12 +282,25 @@ def list_workers(view=None):
     rows = [("", "Worker", "Pid", "Process", "Queued", "Suspended", "Ready", "State")]
     for w in view.workers:
         of = lambda s: str(sum(t.state == s for t in w.threads)) if view.lists() else "-"
-        process = "in the core file" if view.core and w.number == view.run.me else \
-            "not in this core file" if view.core else process_state(w.pid)
+        process = (
+            "in the core file"
+            if view.core and w.number == view.run.me
+            else "not in this core file" if view.core else process_state(w.pid)
+        )
         if w.number in view.held and not view.core:
             process += f", inferior {view.held[w.number].inferior.num}"
-        rows.append(("*" if w.number == view.run.me else "", str(w.number), str(w.pid), process, of("queued"),
-                     of("suspended"), of("ready"), worker_text(view, w)))
+        rows.append(
+            (
+                "*" if w.number == view.run.me else "",
+                str(w.number),
+                str(w.pid),
+                process,
+                of("queued"),
+                of("suspended"),
+                of("ready"),
+                worker_text(view, w),
+            )
+        )
     table(rows)
     role = "" if view.run.me != state.NO_WORKER else "; the selected process is the supervisor"
     say(f"{view.run.count} workers on this host, policy {view.run.policy}{role}{view.hosts_text()}")
@@ -248,6 +309,7 @@ def list_workers(view=None):
 
 
 # ---- godwit backtrace
+
 
 def heading(view, t):
     notes = view.notes(t)
@@ -258,7 +320,9 @@ def heading(view, t):
 def print_frames(view, t, full):
     """The selected gdb thread's frames up to the end of the stack of t and those below it."""
     sps = [(frames.stack_pointer(f), f.pc()) for f in frames.frames()]
-    text = gdb.execute("backtrace -frame-arguments scalars -no-filters" + (" -full" if full else ""), to_string=True)
+    text = gdb.execute(
+        "backtrace -frame-arguments scalars -no-filters" + (" -full" if full else ""), to_string=True
+    )
     parts = re.split(r"(?m)^(?=#\d+ )", text)[1:]
     chain = list(view.chain(t))
     for part, (sp, pc) in zip(parts, sps):
@@ -294,9 +358,13 @@ def backtrace_of(view, t, full):
         return
     if t.worker not in view.frames:
         if view.core:
-            raise state.Problem(f"godwit: worker {t.worker} ran it: its registers are in that worker's own core file")
-        raise state.Problem(f"godwit: it runs on worker {t.worker}, which gdb has not stopped: godwit attach, or "
-                            f"gdb -p {next(w.pid for w in view.workers if w.number == t.worker)}")
+            raise state.Problem(
+                f"godwit: worker {t.worker} ran it: its registers are in that worker's own core file"
+            )
+        raise state.Problem(
+            f"godwit: it runs on worker {t.worker}, which gdb has not stopped: godwit attach, or "
+            f"gdb -p {next(w.pid for w in view.workers if w.number == t.worker)}"
+        )
     with frames.selection():
         view.held[t.worker].switch()
         print_frames(view, t, full)
@@ -309,7 +377,9 @@ def backtrace(arguments):
     if not words:
         here = view.running_on(view.run.me)
         if here is None:
-            raise state.Problem("godwit: the selected process runs no thread: godwit backtrace ID (see godwit threads)")
+            raise state.Problem(
+                "godwit: the selected process runs no thread: godwit backtrace ID (see godwit threads)"
+            )
         words = [here.id]
     if words == ["all"]:
         for t in view.threads:
@@ -325,6 +395,7 @@ def backtrace(arguments):
 
 # ---- godwit select, godwit attach
 
+
 def select(arguments):
     global selected_replica
     if not arguments:
@@ -337,7 +408,9 @@ def select(arguments):
     t = view.thread(arguments[0])
     if t.state == "running":
         if t.worker not in view.held:
-            raise state.Problem(f"godwit: it runs on worker {t.worker}, which gdb has not stopped: godwit attach")
+            raise state.Problem(
+                f"godwit: it runs on worker {t.worker}, which gdb has not stopped: godwit attach"
+            )
         view.held[t.worker].switch()
         say(heading(view, t))
         return
@@ -355,11 +428,11 @@ def select(arguments):
 
 
 def attach(_):
-    view = View()
+    view = View(threads=False)
     if view.core:
         raise state.Problem("godwit: a core file has no other workers to attach to")
     missing = [w for w in view.workers if w.pid and w.number not in view.held]
-    with frames.settings(), frames.selection():
+    with frames.settings(), frames.selection() as selected:
         for w in missing:
             before = {i.num for i in gdb.inferiors()}
             gdb.execute("add-inferior", to_string=True)
@@ -369,9 +442,11 @@ def attach(_):
                 gdb.execute(f"attach {w.pid}", to_string=True)
                 say(f"worker {w.number}: process {w.pid} stopped, inferior {number}")
             except gdb.error as problem:
+                gdb.execute(f"inferior {selected.inferior}", to_string=True)
+                gdb.execute(f"remove-inferiors {number}", to_string=True)
                 say(f"worker {w.number}: cannot attach to process {w.pid}: {problem}")
     if missing:
-        say("all of them go on with: set schedule-multiple on, continue; or detach: detach inferiors N ..., or quit")
+        say("all of them go on with: set schedule-multiple on, continue; or: detach inferiors N ..., or quit")
 
 
 class Godwit(gdb.Command):
@@ -385,20 +460,41 @@ def command(name, function, text):
     def invoke(self, argument, _tty):
         self.dont_repeat()
         function(gdb.string_to_argv(argument))
+
     kind = type("godwit_" + name, (gdb.Command,), {"__doc__": text, "invoke": invoke})
     kind(f"godwit {name}", gdb.COMMAND_STACK)
 
 
 Godwit()
-command("threads", list_threads, f"""List all lightweight threads of the run that are on this host.
+command(
+    "threads",
+    list_threads,
+    f"""List all lightweight threads of the run that are on this host.
 godwit threads [-all]: more than the first {MOST_LISTED}.
 States: running; queued: goes on here when its child ends, or elsewhere if stolen (public: may be stolen now);
-suspended: waits for another thread's result; ready: waits for a worker.""")
-command("backtrace", backtrace, """Backtrace of any lightweight thread.
-godwit backtrace [-full] [ID ... | all]: without an ID, the one that the selected worker runs.""")
+suspended: waits for another thread's result; ready: waits for a worker.""",
+)
+command(
+    "backtrace",
+    backtrace,
+    """Backtrace of any lightweight thread.
+godwit backtrace [-full] [ID ... | all]: without an ID, the one that the selected worker runs.""",
+)
 command("bt", backtrace, "Short for godwit backtrace.")
-command("workers", lambda _: list_workers(), "List the workers of this host: process, what they do, what waits there.")
-command("select", select, """Look around in a thread that does not run.
-godwit select ID: gdb then shows a copy of it, for frame, info locals and print. godwit select: come back.""")
-command("attach", attach, """Attach to the other workers of this host, each as an inferior of its own.
-Then everything stands still, and running threads of all workers can be shown.""")
+command(
+    "workers",
+    lambda _: list_workers(),
+    "List the workers of this host: process, what they do, what waits there.",
+)
+command(
+    "select",
+    select,
+    """Look around in a thread that does not run.
+godwit select ID: gdb then shows a copy of it, for frame, info locals and print. godwit select: come back.""",
+)
+command(
+    "attach",
+    attach,
+    """Attach to the other workers of this host, each as an inferior of its own.
+Then everything stands still, and running threads of all workers can be shown.""",
+)

@@ -1,11 +1,13 @@
 """Frames of threads that do not run: gdb unwinds a replica, the process is not touched.
 
-A lightweight thread that waits has its registers in the runtime's structures and its stack bytes at another address than
-the one its frames were made for. So they are written as a small core file -- the thread's registers, its stack bytes at
-their proper addresses, what gdb needs to find the shared libraries, the writable data -- which a second inferior opens:
-gdb's own unwinder then gives exact frames (call frame information, inlined functions, arguments), and nothing of the real
-process changes. That works on core files of workers just as well. Called by godwit.py. Document: docs/debugging.md.
+A lightweight thread that waits has its registers in the runtime's structures and its stack bytes at another
+address than the one its frames were made for. So they are written as a small core file -- the thread's
+registers, its stack bytes at their proper addresses, what gdb needs to find the shared libraries, the
+writable data -- which a second inferior opens: gdb's own unwinder then gives exact frames (call frame
+information, inlined functions, arguments), and nothing of the real process changes. That works on core files
+of workers just as well. Called by godwit.py. Document: docs/debugging.md.
 """
+
 import os
 import re
 import struct
@@ -20,8 +22,10 @@ DT_DEBUG = 21
 AT_PHDR, AT_PHENT, AT_PHNUM = 3, 4, 5
 NT_PRSTATUS, NT_AUXV = 1, 6
 MOST_DATA = 8 << 20  # bytes of writable data per module that go into a replica
-X86_REGISTERS = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base "
-                 "gs_base ds es fs gs").split()
+X86_REGISTERS = (
+    "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base "
+    "gs_base ds es fs gs"
+).split()
 ARM_REGISTERS = [f"x{i}" for i in range(31)] + ["sp", "pc", "pstate"]
 
 
@@ -96,7 +100,10 @@ class Process:
         try:
             head = self.memory.read(base, 64)
             if head[:4] == b"\x7fELF":
-                at, count = base + struct.unpack_from("<Q", head, 32)[0], struct.unpack_from("<H", head, 56)[0]
+                at, count = (
+                    base + struct.unpack_from("<Q", head, 32)[0],
+                    struct.unpack_from("<H", head, 56)[0],
+                )
                 self._keep_data(self._headers(at, count), base)
         except gdb.MemoryError:
             pass  # a core file may lack it
@@ -130,7 +137,7 @@ def _note(kind, data, owner=b"CORE\0"):
 
 def _prstatus(run, number, registers):
     names = ARM_REGISTERS if run.aarch64 else X86_REGISTERS
-    values = {"cs": 0x33, "ss": 0x2b, **registers}
+    values = {"cs": 0x33, "ss": 0x2B, **registers}
     data = bytearray(112 + 8 * len(names) + 8)
     struct.pack_into("<I", data, 32, number)  # pr_pid
     for i, name in enumerate(names):
@@ -146,8 +153,25 @@ def core_image(run, process, threads, stack):
     loads = process.loads() + stack
     offset = 64 + 56 * (1 + len(loads))
     machine = 183 if run.aarch64 else 62
-    out = [struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 4, machine, 1, 0, 64, 0, 0, 64, 56, 1 + len(loads),
-                       0, 0, 0)]
+    out = [
+        struct.pack(
+            "<16sHHIQQQIHHHHHH",
+            b"\x7fELF\x02\x01\x01",
+            4,
+            machine,
+            1,
+            0,
+            64,
+            0,
+            0,
+            64,
+            56,
+            1 + len(loads),
+            0,
+            0,
+            0,
+        )
+    ]
     out.append(struct.pack("<IIQQQQQQ", PT_NOTE, 0, offset, 0, 0, len(notes), 0, 4))
     offset += len(notes)
     for address, data in loads:
@@ -157,7 +181,7 @@ def core_image(run, process, threads, stack):
 
 
 def stack_of(run, threads):
-    """The stack bytes of threads that lie in one worker's region, or of one image, without the ends' way up."""
+    """The stack bytes of threads that lie in one worker's region, or of one image, without the way up."""
     low, top = min(t.low for t in threads), max(t.top for t in threads)
     data = bytearray(run.memory.read(low + threads[0].shift, top - low))
     if not run.aarch64:
@@ -169,8 +193,13 @@ def stack_of(run, threads):
 class settings:
     """Settings for the length of a `with`: nothing is asked, and what gdb does is not told."""
 
-    WANTED = {"confirm": "off", "print inferior-events": "off", "print thread-events": "off", "pagination": "off",
-              "suppress-cli-notifications": "on"}
+    WANTED = {
+        "confirm": "off",
+        "print inferior-events": "off",
+        "print thread-events": "off",
+        "pagination": "off",
+        "suppress-cli-notifications": "on",
+    }
 
     def __enter__(self):
         self.before = {}
@@ -213,7 +242,7 @@ class selection:
 
 
 class Replica:
-    """A second inferior that shows one set of threads after the other. with Replica(run) as r: r.show(threads)"""
+    """A second inferior that shows one thread after the other. with Replica(run) as r: r.show([thread])"""
 
     def __init__(self, run):
         self.run = run
@@ -317,8 +346,13 @@ def is_system(frame):
     if frame.name() and re.split(r"[<(]", frame.name(), maxsplit=1)[0].split(" ")[-1].startswith("std::"):
         return True
     library = gdb.solib_name(frame.pc())
-    return library is not None and re.match(r"(lib(c|m|pthread|stdc\+\+|c\+\+|gcc_s)|ld-linux.*|linux-vdso)[.-]",
-                                            os.path.basename(library)) is not None
+    return (
+        library is not None
+        and re.match(
+            r"(lib(c|m|pthread|stdc\+\+|c\+\+|gcc_s)|ld-linux.*|linux-vdso)[.-]", os.path.basename(library)
+        )
+        is not None
+    )
 
 
 def user_place():

@@ -1,17 +1,18 @@
 """What the shared memory of a run says: workers, and the lightweight threads that each holds.
 
-Reads only, by way of the table godwit_debug_ (src/runtime/debugger.hpp), so it needs no debug information of the library.
-Works wherever gdb can read the memory: a worker, the supervising process, a core. Workers that are not stopped go on
-meanwhile: everything is checked, nothing is believed. Does not unwind: see frames.py. Words: docs/protocols/deque.md,
-join.md. Document: docs/debugging.md. Test: tests/gdb.
+Reads only, by way of the table godwit_debug_ (src/runtime/debugger.hpp), so it needs no debug information of
+the library. Works wherever gdb can read the memory: a worker, the supervising process, a core. Workers that
+are not stopped go on meanwhile: everything is checked, nothing is believed. Does not unwind: see frames.py.
+Words: docs/protocols/deque.md, join.md. Document: docs/debugging.md. Test: tests/gdb.
 """
+
 import struct
 
 import gdb
 
 VERSION = 1
 NO_WORKER = (1 << 64) - 1
-MOST_OBJECTS = 1 << 20  # per heap; a list that is longer is taken to be a cycle
+MOST_OBJECTS = 50_000  # per heap that are looked at; forced steals and waiting by the million are rare
 
 
 class Problem(gdb.GdbError):
@@ -19,7 +20,7 @@ class Problem(gdb.GdbError):
 
 
 class Memory:
-    """The memory of the selected inferior, read in blocks that are kept: it stands still while a command runs."""
+    """The memory of the selected inferior, read in blocks that are kept for the length of a command."""
 
     BLOCK = 1 << 14
 
@@ -28,6 +29,10 @@ class Memory:
 
     def read(self, address, size):
         out = bytearray()
+        start = address & ~(self.BLOCK - 1)
+        block = self.blocks.get(start)
+        if block is not None and address + size <= start + self.BLOCK:  # nearly always
+            return block[address - start : address - start + size]
         while size > 0:
             start = address & ~(self.BLOCK - 1)
             if start not in self.blocks:
@@ -41,7 +46,7 @@ class Memory:
             if block is None:
                 out += bytes(gdb.selected_inferior().read_memory(address, n))
             else:
-                out += block[address - start:address - start + n]
+                out += block[address - start : address - start + n]
             address += n
             size -= n
         return bytes(out)
@@ -67,7 +72,7 @@ class Thread:
 
     state      running, queued, suspended (waits for a record), ready
     worker     the worker in whose memory it is
-    low, top   its stack, addresses of the uni-address region; low is None for one whose registers are not known
+    low, top   its stack, addresses of the uni-address region; low is None if the registers are not known
     shift      what to add to a stack address to find the byte in this process
     registers  sp, pc and what else is known, as gdb calls them; None for running threads
     bottom     its parent is not below it on this worker; else parent is that thread
@@ -86,8 +91,8 @@ class Thread:
         self.waiting_for = 0
         self.place = None
         self.public = False
-        self.stolen_from = None   # worker
-        self.parent_gone = None   # own record of the parent that was stolen from here
+        self.stolen_from = None  # worker
+        self.parent_gone = None  # own record of the parent that was stolen from here
 
     def size(self):
         return None if self.low is None else self.top - self.low
@@ -99,27 +104,34 @@ class Worker:
         self.pid = 0
         self.started = False
         self.in_runtime = False
-        self.slots = []        # (sp, fp, extra, record) up to bottom
+        self.slots = []  # (sp, fp, extra, record) up to bottom
         self.top = self.split = 1
-        self.stolen = {}       # own record of a thread that was stolen from here -> slot
+        self.stolen = {}  # own record of a thread that was stolen from here -> slot
         self.threads = []
         self.problem = None
+        self.more = False  # not all of its heap was looked at
 
 
 def table_address():
     try:
         return int(gdb.parse_and_eval("(unsigned long)&godwit_debug_"))
     except gdb.error:
-        raise Problem("godwit: there is no symbol godwit_debug_ in the selected inferior: it is no godwit program, has no "
-                      "symbols yet (gdb -p PID, or `file PROGRAM`), or was stripped") from None
+        raise Problem(
+            "godwit: there is no symbol godwit_debug_ in the selected inferior: it is no godwit program, "
+            "has no "
+            "symbols yet (gdb -p PID, or `file PROGRAM`), or was stripped"
+        ) from None
 
 
 class Run:
     """All that one process can see of a run: the workers of its host."""
 
-    def __init__(self):
+    def __init__(self, most_objects=MOST_OBJECTS):
+        self.most_objects = most_objects
         if gdb.selected_inferior().pid == 0:
-            raise Problem("godwit: no process: attach to a worker (gdb -p PID), run the program, or open a core file")
+            raise Problem(
+                "godwit: no process: attach to a worker (gdb -p PID), run the program, or open a core file"
+            )
         architecture = gdb.selected_inferior().architecture().name()
         self.aarch64 = architecture.startswith("aarch64")
         if not self.aarch64 and architecture != "i386:x86-64":
@@ -134,12 +146,16 @@ class Run:
             self.policy = self.memory.text(at + 8, 32)
             raw = self.memory.read(at + 40, 32 * entries)
         except gdb.MemoryError:
-            raise Problem("godwit: the table of the process cannot be read: a core file without its data?") from None
+            raise Problem(
+                "godwit: the table of the process cannot be read: a core file without its data?"
+            ) from None
         if entries == 0:
             raise Problem("godwit: this process is not inside godwit::run")
         if version != VERSION:
-            raise Problem(f"godwit: the program's library speaks version {version}, this script version {VERSION}: "
-                          "source the godwit.py that was installed with the library")
+            raise Problem(
+                f"godwit: the program's library speaks version {version}, this script version {VERSION}: "
+                "source the godwit.py that was installed with the library"
+            )
         self.names = {}
         for i in range(entries):
             name, value = struct.unpack_from("<24sQ", raw, 32 * i)
@@ -178,9 +194,14 @@ class Run:
                 w.problem = "its memory cannot be read"
             out.append(w)
         if all(w.problem for w in out):
-            raise Problem("godwit: the shared memory of the run is not there: " + (
-                "the core file was written without shared mappings (bit 1 of /proc/PID/coredump_filter)"
-                if is_core() else "the run is over"))
+            raise Problem(
+                "godwit: the shared memory of the run is not there: "
+                + (
+                    "the core file was written without shared mappings (bit 1 of /proc/PID/coredump_filter)"
+                    if is_core()
+                    else "the run is over"
+                )
+            )
         return out
 
     def _read_words(self, w):
@@ -209,15 +230,19 @@ class Run:
         w.top = max(1, min(w.top, max(w.bottom, 1)))
         w.split = max(w.top, min(w.split, max(w.bottom, 1)))
         raw = m.read(base + n["slots"], size * max(w.bottom, 1))
-        w.slots = [tuple(struct.unpack_from("<Q", raw, i + n[f])[0]
-                         for f in ("slot.sp", "slot.fp", "slot.extra", "slot.record"))
-                   for i in range(0, len(raw), size)]
+        w.slots = [
+            tuple(
+                struct.unpack_from("<Q", raw, i + n[f])[0]
+                for f in ("slot.sp", "slot.fp", "slot.extra", "slot.record")
+            )
+            for i in range(0, len(raw), size)
+        ]
         for i in range(1, w.top):
             if w.slots[i - 1][3]:
                 w.stolen[w.slots[i - 1][3]] = i
 
     def threads(self, workers, attached):
-        """All threads of these workers. attached(worker) gives the stack pointers of a worker's frames if gdb holds it."""
+        """All threads. attached(worker) gives the stack pointers of a worker's frames if gdb holds it."""
         out = []
         for w in workers:
             if w.problem or not w.started:
@@ -231,7 +256,7 @@ class Run:
         return out
 
     def _on_region(self, w, stack_pointers):
-        """Thread i's continuation is in slot i + 1, and slot i says where its stack ends. docs/protocols/deque.md"""
+        """Thread i's continuation is in slot i + 1, slot i says where its stack ends: deque.md"""
         out = []
         here = [sp for sp in stack_pointers or [] if self.in_region(sp)]
         has_running = not w.in_runtime or w.bottom > 1 or bool(here and here[0] == stack_pointers[0])
@@ -268,8 +293,10 @@ class Run:
 
     def _suspended(self, t, sp, bytes_at):
         """Registers of a thread that godwit_ctx_suspend saved on its own stack. switch_ARCH.S"""
+
         def words(count):
             return struct.unpack(f"<{count}Q", self.memory.read(bytes_at, 8 * count))
+
         if self.aarch64:
             names = ["x29", "x30"] + [f"x{i}" for i in range(19, 29)]
             t.registers = dict(zip(names, words(12)))
@@ -280,30 +307,42 @@ class Run:
             t.registers.update(rsp=sp + 56, rip=saved[6] - 1)
 
     def objects(self, w):
-        """(kind, address here, offset) of what lives in a worker's heap."""
+        """(kind, address here, offset) of what lives in a heap, the newest first; sets w.more if not all."""
         n, m = self.names, self.memory
         base = n["base"] + self.shift(w.number)
+        kind_at, freed_at, next_at = n["object.kind"], n["object.freed"], n["object.next"]
+        head = max(kind_at + 4, freed_at + 8, next_at + 8)
         offset, seen = w.live, 0
         while offset != 0:
-            if not n["heap"] <= offset < n["heap"] + n["heap_bytes"] or offset % 64 or seen == MOST_OBJECTS:
+            if not n["heap"] <= offset < n["heap"] + n["heap_bytes"] or offset % 64:
                 raise gdb.MemoryError("the heap is being changed")
-            at = base + offset
-            if m.u64(at + n["object.freed"]) == 0:
-                yield m.u32(at + n["object.kind"]), at, offset
-            offset = m.u64(at + n["object.next"])
+            if seen == self.most_objects:
+                w.more = True
+                return
+            raw = m.read(base + offset, head)
+            if struct.unpack_from("<Q", raw, freed_at)[0] == 0:
+                yield struct.unpack_from("<I", raw, kind_at)[0], base + offset, offset
+            offset = struct.unpack_from("<Q", raw, next_at)[0]
             seen += 1
 
     def _images(self, w):
         n, m = self.names, self.memory
         out = []
-        for kind, at, offset in self.objects(w):
+        for kind, at, offset in self.objects(w):  # the newest first
             if kind != n["kind.image"]:
                 continue
+
             def field(name):
                 return m.u64(at + n["image." + name])
+
             waiting_for = field("waiting_for")
             t = Thread(f"{w.number}:{offset:x}", "suspended" if waiting_for else "ready", w.number)
-            t.low, t.top, t.record, t.waiting_for = field("low"), field("top"), field("own_record"), waiting_for
+            t.low, t.top, t.record, t.waiting_for = (
+                field("low"),
+                field("top"),
+                field("own_record"),
+                waiting_for,
+            )
             bytes_at = at + n["image"]
             if not self.in_region(t.low) or not self.in_region(t.top) or t.top < t.low:
                 continue  # being written
@@ -337,7 +376,7 @@ class Run:
                     t.stolen_from = w.number
 
     def record_state(self, ref):
-        """How far the thread is that completes a record: in words, or None if the record is on another host."""
+        """How far the thread is that completes a record; None if the record is on another host."""
         worker, offset = self.split_ref(ref)
         if not self.is_near(worker):
             return None
