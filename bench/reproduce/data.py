@@ -61,6 +61,11 @@ def measurements(record, suffix=None):
     return [m for m in all_of if "rows" in m and m["title"].endswith(suffix)]
 
 
+def problem_of(measurement):
+    """What the title says before the details."""
+    return measurement["title"].split(" (geometric")[0].split(":")[0]
+
+
 def variant(measurement, name, workers=None):
     for v in measurement["variants"]:
         if v["name"] == name and "seconds" in v and (workers is None or v["workers"] == workers):
@@ -94,17 +99,18 @@ def versus(name_a, a, name_b, b, busy):
     return f"{name_a} and {name_b}: no order that all rounds agree on; {span}."
 
 
-def order(title, values, unit, expected, busy=0.0):
-    """A sentence: does the order of these {name: value} agree with the expected one (smallest first)?"""
-    known = [n for n in expected if values.get(n) is not None]
+def order(title, values, theirs, busy=0.0):
+    """A sentence: does the order of these {name: value} agree with that of the papers' values?"""
+    known = sorted((n for n in theirs if values.get(n) is not None), key=lambda n: theirs[n])
     if len(known) < 2:
         return ""
-    shown = ", ".join(f"{n} {number(values[n])}" for n in known)
+    text = f"{title}: " + ", ".join(f"{n} {number(values[n])}" for n in known)
     if busy > BUSY:
-        return f"{title}: {shown} {unit}; order not judged, because the machine was busy."
-    agrees = all(values[a] <= values[b] for a, b in zip(known, known[1:]))
-    return (f"{title}: {shown} {unit}. The papers' order ({' <= '.join(known)}) "
-            + ("appears." if agrees else "does not appear in this run."))
+        return f"{text}; order not judged, because the machine was busy."
+    if len({values[n] for n in known}) == 1:
+        return f"{text}: no difference in this run."
+    agrees = all(values[a] < values[b] for a, b in zip(known, known[1:]))
+    return f"{text}. The paper's order ({' < '.join(known)}) " + ("appears." if agrees else "does not appear in this run.")
 
 
 def number(value):

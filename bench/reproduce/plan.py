@@ -124,7 +124,7 @@ def plan(machine, preset):
     for mpi in mpis:
         for way in of(["server"], ["server", "assist", "am"], ["server", "assist", "rma", "am"]) + ["words"]:
             setting = {"GODWIT_WAY": "server", "GODWIT_FAR_STEAL": "words"} if way == "words" else {"GODWIT_WAY": way}
-            steps.append(Step(f"u13_{mpi}_{way}", "far_steal", ["--rounds", of("8", "60", "200"), "--reps", of("1", "2", "5")],
+            steps.append(Step(f"u13_{mpi}_{way}", "far_steal", ["--rounds", of("40", "60", "200"), "--reps", of("1", "2", "5")],
                               of(3, 8, 30), setting, 2, mpi, about={"way": way}))
     add("U13", "A steal and its parts", steps)
     add("U14", "Task trees and their stacks", [
@@ -146,8 +146,8 @@ def plan(machine, preset):
                             about={"problem": problem, "way": way, "check": check, "hosts": hosts}))
     add("U15", "Messages and steals between hosts", steps)
     add("U16", "Use of address space", [
-        Step(f"u16_{policy}_{w}", "btc",
-             ["--depth", of("8", "20", "22"), "--iter", "1", "--workers", str(w), "--reps", "1", *no_peers, "--policies", policy],
+        Step(f"u16_{policy}_{w}", "pfor",  # its time does not depend on the policy: long enough to be looked at
+             ["--kind", "recpfor", "-n", of("64", "128", "512"), "--us", "50", "--workers", str(w), "--reps", "1", "--policies", policy],
              of(1, 2, 4), kind="addresses", about={"policies": [policy], "policy": policy, "workers": w})
         for policy in ("greedy", "iso") for w in of((1, 2), (1, 2, 4), (1, 2, 4, 8))])
     add("C8", "PFor and RecPFor: efficiency against problem size", [

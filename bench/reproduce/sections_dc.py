@@ -2,10 +2,6 @@
 from . import papers
 from .data import BUSY, Chart, Content, Table, measurements, number, order, variant, versus
 
-CONTINUATION = ("greedy", "stalling", "locked_free")
-CHILD = ("child_full", "child_rtc")
-
-
 def joins(record):
     """(kind, parameters, rows) of every size of a pfor step."""
     tables = measurements(record, ": joins and steals")
@@ -51,12 +47,10 @@ def c9(data):
                               "wait: from when an outstanding join could go on to when it did. Ours and the paper's differ in the number of workers, "
                               "and with it in the number of steals that a run needs."))
         by = {r["policy"]: r for r in table}
-        expected = ["greedy", "stalling"] if kind == "PFor" else ["greedy", "child_full", "child_rtc"]
-        c.sentences.append(order(f"{kind}, outstanding joins", {p: r["outstanding_joins"] for p, r in by.items()}, "", expected))
-        c.sentences.append(order(f"{kind}, their average wait", {p: r["outstanding_us"] for p, r in by.items()}, "us", ["greedy", "stalling"],
-                                 data.busy(record)))
-        c.sentences.append(order(f"{kind}, their average wait", {p: r["outstanding_us"] for p, r in by.items()}, "us",
-                                 ["greedy", "child_full", "child_rtc"], data.busy(record)))
+        for what, column, at in (("outstanding joins", "outstanding_joins", 1), ("their average wait, us", "outstanding_us", 2)):
+            ours, paper = {p: r[column] for p, r in by.items()}, {p: v[at] for p, v in papers.TABLE_II[kind].items()}
+            for some in (("greedy", "stalling"), ("greedy", "child_full", "child_rtc")):
+                c.sentences.append(order(f"{kind}, {what}", ours, {p: paper[p] for p in some}, data.busy(record)))
         sizes = {p: r["stolen_bytes"] for p, r in by.items() if r["stolen_bytes"]}
         if "greedy" in sizes and "child_full" in sizes:
             c.sentences.append(f"{kind}: a stolen continuation has {number(sizes['greedy'] / sizes['child_full'])} times the bytes of a stolen child "

@@ -159,8 +159,9 @@ class Store:
                         os.killpg(process.pid, signal.SIGKILL)
                         process.wait()
             log.seek(0)
-            lines = [x for x in log.read().strip().splitlines() if x.strip()]
-            last = lines[-1] if lines else "no output"
+            lines = [x.strip() for x in log.read().splitlines() if x.strip(" -=\n")]
+            ours = [x for x in lines if x.startswith((step.program + ":", "godwit:", "hosts:"))]
+            last = (ours or lines or ["no output"])[-1]
             if process.returncode != 0:
                 raise Failed(f"status {process.returncode}: {last}")
             return last
@@ -192,7 +193,7 @@ class Meter:
 
     def end(self, spent):
         expected = self.left.pop(self.name, 1)
-        self.scale = 0.7 * self.scale + 0.3 * min(20.0, max(0.1, spent / expected))
+        self.scale = 0.7 * self.scale + 0.3 * min(4.0, max(0.25, spent / expected))
         self.done += 1
         if self.live:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
