@@ -39,4 +39,6 @@ cmake_path(APPEND pc_to_prefix ${libdir} pkgconfig)
 string(REGEX REPLACE "[^/]+" ".." pc_to_prefix ${pc_to_prefix})
 configure_file(cmake/godwit.pc.in ${CMAKE_CURRENT_BINARY_DIR}/godwit.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# gdb commands, to be sourced: the library is static as a rule, so gdb could not find them by its name.
+install(DIRECTORY tools/gdb/ DESTINATION ${CMAKE_INSTALL_DATADIR}/godwit/gdb FILES_MATCHING PATTERN "*.py")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -21,6 +21,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 extern "C" void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg);
@@ -53,45 +55,74 @@ struct child_on_own_stack {
   }
 };
 
-/// Child stealing: the thread around one callable.
-template <class F, class R>
-struct task_of {
-  static void entry(void* closure, ref record) {
-    F& f = *static_cast<F*>(closure);
-    ref error = 0;
-    try {
-      if constexpr (std::is_void_v<R>) {
-        std::move(f)();
-        publish(record, outcome::value, nullptr, 0);
+/// Call @p f, and put what comes of it into the record of a task.
+template <class R, class F>
+void run_into(ref record, F&& f) {
+  ref error = 0;
+  try {
+    if constexpr (std::is_void_v<R>) {
+      f();
+      publish(record, outcome::value, nullptr, 0);
+    } else {
+      R value = f();
+      if constexpr (plain<R>) {
+        publish(record, outcome::value, &value, sizeof value);
       } else {
-        R value = std::move(f)();
-        if constexpr (plain<R>) {
-          publish(record, outcome::value, &value, sizeof value);
-        } else {
-          writer w;
-          w.put(value);
-          publish(record, outcome::value, w.data(), w.size());
-        }
+        writer w;
+        w.put(value);
+        publish(record, outcome::value, w.data(), w.size());
       }
-    } catch (...) {
-      error = capture_exception();
     }
-    f.~F();
-    if (error != 0) publish_error(record, error);
+  } catch (...) {
+    error = capture_exception();
   }
-};
+  if (error != 0) publish_error(record, error);
+}
+
+/// Child stealing: a callable whose bytes are all there is. They are relocated, not copied.
+template <class F, class R>
+void closure_task(void* closure, std::size_t, ref record) {
+  F& f = *static_cast<F*>(closure);
+  run_into<R>(record, [&]() -> R { return std::move(f)(); });
+  f.~F();
+}
+
+/// A callable and arguments of which some own memory: encoded at the spawn, since the thread may begin elsewhere.
+template <class F, class R, class... Args>
+void encoded_task(void* bytes, std::size_t size, ref record) {
+  run_into<R>(record, [&]() -> R {
+    reader r(static_cast<const std::byte*>(bytes), size);
+    F f = r.get<F>();
+    std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
+    return std::apply(std::move(f), std::move(args));
+  });
+}
+
+template <class R>
+inline future<R> task_future(task_entry* entry, const void* closure, std::size_t bytes) {
+  static_assert(!std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),
+                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
+                "specialise godwit::codec<T> for it, and do not return references");
+  future<R> result;
+  future_access::state(result) = spawn_task(entry, closure, bytes);
+  return result;
+}
 
 template <class F>
 inline auto spawn_child(F& f) {
   using R = std::invoke_result_t<F>;
-  static_assert(!std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),
-                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it, and do not return references");
   manual<F> taken;
   new (&taken.value) F(std::move(f));
-  future<R> result;
-  future_access::state(result) = spawn_task(&task_of<F, R>::entry, &taken, sizeof(F));
-  return result;
+  return task_future<R>(&closure_task<F, R>, &taken, sizeof(F));
+}
+
+template <class F, class... Args>
+inline auto spawn_encoded_child(F& fn, Args&... args) {
+  using R = std::invoke_result_t<F, Args...>;
+  writer w;
+  w.put(fn);
+  (w.put(args), ...);
+  return task_future<R>(&encoded_task<F, R, Args...>, w.data(), w.size());
 }
 
 }  // namespace detail
@@ -152,8 +183,20 @@ struct child_stealing {
 
   template <class F, class... Args>
   static auto spawn(F&& fn, Args&&... args) {
-    return detail::with_closure([](auto& f) { return detail::spawn_child(f); }, std::forward<F>(fn),
-                                std::forward<Args>(args)...);
+    if constexpr ((plain<std::decay_t<Args>> && ...) && !coded<std::decay_t<F>>) {
+      return detail::with_closure([](auto& f) { return detail::spawn_child(f); }, std::forward<F>(fn),
+                                  std::forward<Args>(args)...);
+    } else {
+      static_assert(plain<std::decay_t<F>> || coded<std::decay_t<F>>,
+                    "godwit: under child stealing a thread with arguments that own memory needs a callable that is "
+                    "plain bytes or has a codec: both are encoded at the spawn");
+      static_assert((migratable<std::decay_t<Args>> && ...),
+                    "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
+                    "or specialise godwit::codec<T> for it");
+      std::decay_t<F> own(std::forward<F>(fn));
+      std::tuple<std::decay_t<Args>...> values(std::forward<Args>(args)...);
+      return std::apply([&](auto&... a) { return detail::spawn_encoded_child(own, a...); }, values);
+    }
   }
 };
 

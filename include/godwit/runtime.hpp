@@ -1,11 +1,9 @@
 // run: start the workers, execute the root thread, stop the workers. And who am I: worker_id, worker_count.
 //
 // run forks one worker per usable CPU from the calling process, which itself only supervises: it waits,
-// passes on
-// what happened, and ends the run when a worker dies. What the program made before run is there in every
-// worker (as a
-// copy of its own); what threads change in globals or heap stays in the worker that did it. Threads give back
-// values through join, the root thread through run.
+// passes on what happened, and ends the run when a worker dies. What the program made before run is there in
+// every worker (as a copy of its own); what threads change in globals or heap stays in the worker that did
+// it. Threads give back values through join, the root thread through run.
 // Source: Uni-address threads, 5.1 (a process per worker). See docs/architecture.md. Tests:
 // tests/api/run_test.cpp.
 #pragma once
@@ -41,8 +39,7 @@ struct worker_stats {
   /// Successful ones by their time: [i] took from 2^(i/4) to 2^((i+1)/4) us, the last one more.
   std::uint32_t far_steal_times[64] = {};
   // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the
-  // victim's host;
-  // steals word by word: the steps of the papers (Uni-address threads, table 3).
+  // victim's host; steals word by word: the steps of the papers (Uni-address threads, table 3).
   std::uint64_t far_carry_ns = 0;
   std::uint64_t far_serve_ns = 0;
   std::uint64_t far_check_ns = 0;   ///< empty check
@@ -82,8 +79,8 @@ inline std::uint32_t worker_id() noexcept { return godwit_hot_.worker; }
 inline std::uint32_t worker_count() noexcept { return godwit_hot_.workers; }
 
 /// True in the one process whose main counts: always on one machine; under MPI, where every rank executes
-/// main, in
-/// the first rank. For what main should do once, such as writing a file after run. Local, no communication.
+/// main, in the first rank. For what main should do once, such as writing a file after run. Local, no
+/// communication.
 bool is_first_process() noexcept;
 
 namespace detail {
@@ -145,13 +142,13 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 }  // namespace detail
 
 /// Start the workers, execute `root()` as the first thread, wait until it and every thread it created are
-/// done.
-/// Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root (its
-/// what() is
-/// printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run (130 for SIGINT);
-/// 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in one line.
-/// --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
+/// done. Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root
+/// (its what() is printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run
+/// (130 for SIGINT); 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in
+/// one line. --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
 /// Can be called any number of times, not from inside a run. Cost: forks, some milliseconds.
+/// Under MPI: collective. Every rank calls run equally often and with the same roots; root is executed once,
+/// in worker 0 of the first rank, whose options count; all ranks get the same result. docs/cluster.md
 template <class F>
 int run(int argc, char** argv, F&& root, const options& base = {}) {
   using task_type = detail::root_of<std::decay_t<F>>;
@@ -170,7 +167,7 @@ int run(int argc, char** argv, F&& root, const options& base = {}) {
 }
 
 /// The same, but gives back root's value, which must be migratable. Throws what root threw (see error.hpp),
-/// std::invalid_argument for bad options, run_error when the run itself failed.
+/// std::invalid_argument for bad options, run_error when the run itself failed; under MPI in all ranks.
 template <class T, class F>
 T run(int argc, char** argv, F&& root, const options& base = {}) {
   using task_type = detail::root_of<std::decay_t<F>>;
@@ -191,9 +188,8 @@ T run(F&& root, const options& base = {}) {
 }
 
 /// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f
-/// must be plain
-/// bytes and must not throw; it runs inside whatever thread the worker is executing. Collective in cost: one
-/// message per worker. Meant for per-worker set-up and for reading per-worker state.
+/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. Collective
+/// in cost: one message per worker. Meant for per-worker set-up and for reading per-worker state.
 template <class F>
 void on_each_worker(const F& f, detail::place where = detail::place::here()) {
   static_assert(plain<F>,
@@ -202,8 +198,8 @@ void on_each_worker(const F& f, detail::place where = detail::place::here()) {
 }
 
 /// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It
-/// runs outside
-/// the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f ends it.
+/// runs outside the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f
+/// ends it. Under MPI it is called in the first rank only, which shares memory with its own workers only.
 void on_tick(std::chrono::milliseconds interval, std::function<void()> f);
 
 }  // namespace godwit

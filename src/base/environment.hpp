@@ -6,8 +6,7 @@
 namespace godwit::base {
 
 /// Move the array of environment pointers from the initial stack to the heap, so that getenv and setenv go on
-/// working
-/// when that stack becomes read-only. Local.
+/// working when that stack becomes read-only. Local.
 void move_environment();
 
 }  // namespace godwit::base

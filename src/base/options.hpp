@@ -1,8 +1,8 @@
 // The options table: what a run can be told, and where it can be said.
 //
 // One row per field of godwit::options gives the GODWIT_* variable, the --godwit-* flag, the range check, the
-// line of
-// --godwit-help and the row of docs/options.md. A new option is a new field and a new row, nothing else.
+// line of --godwit-help and the row of docs/options.md. A new option is a new field and a new row, nothing
+// else.
 // Public side: include/godwit/options.hpp. Called by src/runtime (launch) and tools/options_doc.cpp.
 // Tests: tests/base/options_test.cpp, tests/tools (docs/options.md is up to date).
 #pragma once

@@ -28,8 +28,7 @@ struct rank_info {
 class mpi_session {
  public:
   /// The session of this process; made at the first call, which is collective. Throws std::runtime_error: no
-  /// component,
-  /// MPI does not start, ranks that do not fit together.
+  /// component, MPI does not start, ranks that do not fit together.
   static mpi_session& get(const options& opts);
 
   const transport::mpi::port& mpi() const noexcept { return *mpi_; }
@@ -43,8 +42,7 @@ class mpi_session {
   bool announced = false;  ///< the line about the connection has been printed
 
   /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective.
-  /// Throws if
-  /// some of them came here because their program ends (@p leaving), or with another @p root.
+  /// Throws if some of them came here because their program ends (@p leaving), or with another @p root.
   void meet(bool leaving, std::uintptr_t root = 0);
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.
   void agree(const std::string& problem) const;

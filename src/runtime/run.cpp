@@ -1,10 +1,9 @@
 // run: create the shared memory, fork the workers, supervise, collect. See include/godwit/runtime.hpp.
 //
 // The calling process is the supervisor: it sleeps until a worker ends, a signal arrives or a tick is due.
-// Any
-// worker that ends before the run is over ends the run: all others are killed, the reason is told once. The
-// shared memory has no name and the workers die with the supervisor (parent-death signal), so nothing stays
-// behind.
+// Any worker that ends before the run is over ends the run: all others are killed, the reason is told once.
+// The shared memory has no name and the workers die with the supervisor (parent-death signal), so nothing
+// stays behind.
 // Test: tests/api/run_test.cpp, tests/api/fault_test.cpp.
 #include <godwit/runtime.hpp>
 
@@ -30,6 +29,14 @@ namespace {
 
 using runtime::family;
 using runtime::interrupt_guard;
+using runtime::run_outputs;
+using runtime::trace_rings;
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
 
 /// Wait for the end of the run; fills in status and message when it did not end well.
 void supervise(family& workers, interrupt_guard& stop, const transport::shm::segment& memory,
@@ -62,6 +69,10 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
   what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
   const transport::shm::near_range all{0, what.job.workers};
   what.job.hosts = &all;
+  run_outputs outputs(opts);
+  outputs.begin(all.count);
+  const trace_rings rings(opts, all);
+  what.rings = &rings;
   if (opts.seed == 0 &&
       (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
@@ -74,6 +85,7 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
   } unmap_at_end{what.memory};
   for (std::uint32_t i = 0; i < all.count; ++i) runtime::prepare_words(what.memory, transport::worker_no{i});
 
+  const std::uint64_t start_ns = base::now_ns();
   runtime::flush_output();  // or every worker would write it again
   {
     family workers;
@@ -86,9 +98,13 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
 
   const auto* words = runtime::common_words(what.memory);
   std::vector<worker_stats> stats;
-  for (std::uint32_t i = 0; i < all.count; ++i)
+  for (std::uint32_t i = 0; i < all.count; ++i) {
     stats.push_back(what.memory.at(transport::worker_no{i}, words)->worker.stats);
-  runtime::keep_stats(std::move(stats), opts.stats);
+    rings.count(transport::worker_no{i}, stats.back());
+  }
+  runtime::keep_stats(std::move(stats));
+  outputs.add(rings, all);
+  outputs.write(runtime::facts_of(opts, {{host_name(), 0, all.count}}, start_ns, result));
   if (result.status != 0) return result;
 
   const auto& root_result = what.memory.at<sched::record>(sched::worker::root_record(what.memory.where()))->result;

@@ -12,6 +12,7 @@
 #include "base/cpus.hpp"
 #include "base/launcher.hpp"
 #include "base/pause.hpp"
+#include "runtime/debugger.hpp"
 
 namespace godwit {
 
@@ -20,22 +21,6 @@ namespace {
 std::vector<worker_stats> last_stats_;
 std::function<void()> tick_;
 std::chrono::milliseconds tick_every_{0};
-
-void print_stats(const std::vector<worker_stats>& all) {
-  std::fprintf(
-      stderr,
-      "godwit: worker   steals   failed  suspends  resumes  exposed  signals  sleeps  stack KiB  heap KiB\n");
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const worker_stats& s = all[i];
-    std::fprintf(stderr, "godwit: %6zu %8llu %8llu %9llu %8llu %8llu %8llu %7llu %10llu %9llu\n", i,
-                 static_cast<unsigned long long>(s.steals), static_cast<unsigned long long>(s.steals_failed),
-                 static_cast<unsigned long long>(s.suspends), static_cast<unsigned long long>(s.resumes),
-                 static_cast<unsigned long long>(s.exposures), static_cast<unsigned long long>(s.signals),
-                 static_cast<unsigned long long>(s.sleeps),
-                 static_cast<unsigned long long>(s.stack_high_bytes >> 10),
-                 static_cast<unsigned long long>(s.heap_high_bytes >> 10));
-  }
-}
 
 }  // namespace
 
@@ -95,6 +80,7 @@ void prepare_words(const transport::shm::segment& memory, transport::worker_no w
 }
 
 bool fork_worker(launch& what, transport::worker_no w, family& workers, detail::run_result& result) {
+  describe_to_debuggers(what, debug_no_worker);  // workers write their number over it
   const pid_t pid = fork();
   if (pid == 0) worker_main(what, w);
   if (pid < 0) {
@@ -126,9 +112,19 @@ std::string interrupted(int signal) {
   return "godwit: interrupted by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
-void keep_stats(std::vector<worker_stats> all, bool print) {
-  last_stats_ = std::move(all);
-  if (print) print_stats(last_stats_);
+void keep_stats(std::vector<worker_stats> all) { last_stats_ = std::move(all); }
+
+run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,
+                   const detail::run_result& result) {
+  run_facts facts;
+  facts.wall_seconds = static_cast<double>(base::now_ns() - start_ns) / 1e9;
+  facts.opts = opts;
+  name_program(facts);
+  facts.hosts = std::move(hosts);
+  facts.stats = last_stats_;
+  facts.status = result.status;
+  facts.message = result.message;
+  return facts;
 }
 
 }  // namespace runtime

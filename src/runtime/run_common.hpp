@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/family.hpp"
+#include "runtime/stats_output.hpp"
 #include "runtime/worker_process.hpp"
 
 #include <godwit/runtime.hpp>
@@ -30,10 +31,13 @@ const sched::segment_words* common_words(const transport::shm::segment& memory) 
 int tick(std::uint64_t& next_tick_ns);
 void last_tick();
 std::string interrupted(int signal);
-void keep_stats(std::vector<worker_stats> all, bool print);
+void keep_stats(std::vector<worker_stats> all);
+/// What is known at the end; needs last_run_stats.
+run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,
+                   const detail::run_result& result);
 
 /// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.
 /// @p problem: why the options of this rank are bad, else empty.
-detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root);
+detail::run_result run_mpi(const options& opts, std::string problem, detail::root_task& root);
 
 }  // namespace godwit::runtime

@@ -27,6 +27,7 @@
 #include "runtime/run_common.hpp"
 #include "runtime/services.hpp"
 #include "runtime/short_turns.hpp"
+#include "runtime/trace_gather.hpp"
 #include "transport/mpi/companion.hpp"
 
 namespace godwit::runtime {
@@ -54,8 +55,9 @@ constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
 /// One run of this rank.
 class rank_run {
  public:
-  rank_run(mpi_session& s, const options& opts, detail::root_task& root)
-      : session_(s), opts_(opts), place_(s.ranks(), s.rank(), opts) {
+  /// @p outputs: what the first rank writes; null in the others.
+  rank_run(mpi_session& s, const options& opts, detail::root_task& root, run_outputs* outputs)
+      : session_(s), opts_(opts), place_(s.ranks(), s.rank(), opts), outputs_(outputs) {
     begin_launch(what_, opts_, root);
   }
   ~rank_run() {
@@ -71,6 +73,8 @@ class rank_run {
       std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what_.seed));
     share_memory();
     choose_way();
+    make_rings();
+    const std::uint64_t start_ns = base::now_ns();
     interrupt_guard stop;
     {
       family workers;
@@ -89,6 +93,7 @@ class rank_run {
     }
     last_tick_on_first_rank();
     collect();
+    write_outputs(start_ns);
     return std::move(result_);
   }
 
@@ -141,6 +146,31 @@ class rank_run {
       problem = e.what();
     }
     session_.agree(problem);  // from here on everybody may look at everybody's words
+  }
+
+  void make_rings() {
+    std::string problem;
+    try {
+      rings_.emplace(opts_, mine());
+    } catch (const std::runtime_error& e) {
+      problem = e.what();
+    }
+    session_.agree(problem);
+    what_.rings = &*rings_;
+    if (!opts_.trace.empty()) clocks_before_ = compare_clocks(session_);
+  }
+
+  void write_outputs(std::uint64_t start_ns) {
+    std::vector<host_facts> hosts;
+    for (std::size_t h = 0; h < place_.hosts.size(); ++h) {
+      const auto& first = session_.ranks()[static_cast<std::size_t>(place_.ranks_of[h].front())];
+      hosts.push_back({first.host_name, place_.hosts[h].first, place_.hosts[h].count});
+    }
+    const run_facts facts = facts_of(opts_, std::move(hosts), start_ns, result_);
+    if (outputs_ != nullptr) outputs_->begin(place_.workers);
+    if (!opts_.trace.empty())
+      gather_events(session_, outputs_, *rings_, place_.of_rank, clocks_before_, compare_clocks(session_));
+    if (outputs_ != nullptr) outputs_->write(facts);
   }
 
   void choose_way() {
@@ -430,14 +460,16 @@ class rank_run {
     for (const near_range& r : place_.of_rank) most = std::max(most, r.count);
     std::vector<worker_stats> own(most);
     std::vector<worker_stats> all(std::size_t{most} * place_.of_rank.size());
-    for (std::uint32_t i = 0; i < mine().count; ++i)
+    for (std::uint32_t i = 0; i < mine().count; ++i) {
       own[i] = what_.memory.at(worker_no{mine().first + i}, common_words(what_.memory))->worker.stats;
+      rings_->count(worker_no{mine().first + i}, own[i]);
+    }
     session_.check(session_.mpi().allgather(own.data(), all.data(), most * sizeof(worker_stats)), "gather");
     std::vector<worker_stats> by_worker(place_.workers);
     for (std::size_t r = 0; r < place_.of_rank.size(); ++r)
       for (std::uint32_t i = 0; i < place_.of_rank[r].count; ++i)
         by_worker[place_.of_rank[r].first + i] = all[r * most + i];
-    keep_stats(std::move(by_worker), opts_.stats && session_.rank() == 0);
+    keep_stats(std::move(by_worker));
   }
 
   mpi_session& session_;
@@ -450,23 +482,32 @@ class rank_run {
   bool primary_ = false;
   std::string problem_at_start_;
   std::optional<services> services_;
+  run_outputs* outputs_;
+  std::optional<trace_rings> rings_;
+  std::vector<trace::clock_offset> clocks_before_;
   std::optional<companion> companion_;
   detail::run_result result_;
 };
 
 }  // namespace
 
-detail::run_result run_mpi(const options& opts, const std::string& problem, detail::root_task& root) {
+detail::run_result run_mpi(const options& opts, std::string problem, detail::root_task& root) {
   mpi_session& session = mpi_session::get(opts);
   session.meet(false,
                *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
+  std::optional<run_outputs> outputs;
+  try {
+    if (session.rank() == 0 && problem.empty()) outputs.emplace(opts);
+  } catch (const std::invalid_argument& e) {
+    problem = e.what();
+  }
   try {
     session.agree(problem);
   } catch (const std::runtime_error& e) {
     throw std::invalid_argument(e.what());
   }
   const options agreed = base::read_options(session.share_text(base::write_options(opts), 0));
-  return rank_run(session, agreed, root)();
+  return rank_run(session, agreed, root, outputs ? &*outputs : nullptr)();
 }
 
 }  // namespace godwit::runtime

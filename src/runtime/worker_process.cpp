@@ -14,6 +14,7 @@
 #include "base/environment.hpp"
 #include "base/rank_output.hpp"
 #include "context/context.hpp"
+#include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
 
@@ -112,8 +113,9 @@ void on_own_stack(void*) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::make_worker(what.opts);
-  sched::this_worker().init(
-      {&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error}});
+  sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts,
+                             {exit_worker, unseen_error},
+                             what.rings != nullptr ? what.rings->of(me_) : nullptr});
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);
@@ -142,6 +144,7 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   what_ = &what;
   me_ = me;
   what.memory.adopt(me, &godwit_hot_);
+  describe_to_debuggers(what, transport::index(me));
   std::byte* low = nullptr;
   std::byte* high = stack::map_private(stack::scheduler_stack_bytes, &low);
   context::sanitizer_on_stack(low, stack::scheduler_stack_bytes);

@@ -44,7 +44,7 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     root_thread_.record = r;
     current_ = &root_thread_;
     if (trace_.on()) note(kind::start, base::now_ns(), r);
-    announce_region();
+    announce_stack(0);
     godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
   }
   announce_scheduler_stack(0);
@@ -153,7 +153,7 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   sleep_ms_ = 1;
   if (trace_.on()) note(kind::task, now, r, 0, now - start, head.closure_bytes, index(from), buried);
   base::set_float_control(head.float_control);
-  head.entry(closure, r);
+  head.entry(closure, head.closure_bytes, r);
   finish_task(r);
 }
 
@@ -209,7 +209,7 @@ void child_worker<P>::begin(ref r, worker_no from) noexcept {
         t);
   } else {
     starting_ = r;
-    announce_region();
+    announce_stack(0);
     godwit_ctx_start(
         reinterpret_cast<void*>(region_high_ - 64),
         [](void*) {
@@ -430,7 +430,7 @@ void child_worker<P>::try_waiting() noexcept {
   if (current_->stack_low != nullptr)
     context::sanitizer_on_stack(current_->stack_low, thread_stack_bytes);
   else
-    announce_region();
+    announce_stack(0);
   godwit_ctx_resume_suspended(sp, 0);
   __builtin_unreachable();
 }
@@ -457,7 +457,7 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
         if (w.current_->stack_low != nullptr)
           context::sanitizer_on_stack(w.current_->stack_low, thread_stack_bytes);
         else
-          w.announce_region();
+          w.announce_stack(0);
         godwit_ctx_resume_suspended(self->caller_sp, reinterpret_cast<std::uintptr_t>(self));
       },
       t));

@@ -54,7 +54,7 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     enter_thread(top, r);
     if (trace_.on()) note(kind::start, base::now_ns(), r);
     if constexpr (P::spans) strand_begins(0);
-    announce_region();
+    announce_stack(top - 64);
     godwit_hot_.in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
   }
@@ -394,7 +394,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
         if (trace_.on()) note(kind::cancel, base::now_ns(), own);
         if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
         if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
-        announce_region();
+        announce_stack(sp);
         godwit_hot_.in_runtime = 0;
         godwit_ctx_resume_suspended(sp, 0);
         __builtin_unreachable();
@@ -415,7 +415,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
     const spawn_slot parent = *b;
     b->record = 0;  // it went with the thread that left
     if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
-    announce_region();
+    announce_stack(parent.sp);
     godwit_hot_.in_runtime = 0;
     godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
     __builtin_unreachable();
@@ -527,7 +527,21 @@ void* continuation_worker<P>::new_stack() noexcept {
       base::fatal("worker %u: policy iso: a thread used up its stack of %lu KiB, which is fixed: move large local "
                   "variables to the heap, or use policy greedy",
                   index(me_), thread_stack_bytes >> 10);
+    announce_stack(top - 1);  // the caller goes there next
     return reinterpret_cast<void*>(top);
+  }
+}
+
+template <class P>
+void continuation_worker<P>::announce_stack(std::uintptr_t sp) noexcept {
+  if constexpr (!iso) {
+    worker::announce_stack(sp);
+  } else {
+    const std::uintptr_t top = own_stacks_.top_of(sp);
+    const std::uintptr_t low = own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
+    // What lies below are frames that were left without returning: the thunk of a child that went elsewhere.
+    context::sanitizer_forget(std::max(low, sp - thread_stack_bytes) / 64 * 64, sp);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(low), top - low);
   }
 }
 
@@ -537,6 +551,8 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
     worker::free_stack(at_top);
   } else {
     const auto top = reinterpret_cast<std::uintptr_t>(at_top);
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (here - region_low_ < region_high_ - region_low_) announce_stack(here);  // we came back from there
     const worker_no owner{own_stacks_.owner(top)};
     if (owner == me_)
       own_stacks_.give_back(top);

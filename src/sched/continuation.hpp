@@ -30,6 +30,7 @@ class continuation_worker final : public worker {
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
   void free_far(ref r) noexcept override;
+  void announce_stack(std::uintptr_t sp) noexcept override;
   bool polls() const noexcept override { return stalls; }
   bool sees_ready_waiter() noexcept override;
 

@@ -3,8 +3,8 @@
 //   slots:  0 sentinel | 1 ... stolen ... | top ... public ... | split ... private ... | bottom
 //
 // Words: split W owner R thieves; top W thieves and owner under lock R all; lock W all; bottom and the
-// owner's
-// copy of split are the owner's. A slot's contents: W owner before it is public, R thieves under lock.
+// owner's copy of split are the owner's. A slot's contents: W owner before it is public, R thieves under
+// lock.
 // Invariants:  top <= split <= bottom          (seen by the owner with the lock held)
 //              hot.split == split              (outside pop_public)
 //              slot[i].record != 0             for every public slot
@@ -13,9 +13,8 @@
 //   D1  pop: bottom is stored before split is read -- against the expose signal on the same CPU only
 //   D2  expose: slots and records before split (release);       thief: split (acquire) before the slot
 //   D3  reclaim: split, fence, top (owner);                      top, fence, split (thief)     -- THE
-//   D4  thief: stack copied before unlock (release);             owner: lock (acquire) before reuse of the
-// region
-// Long form, alternatives and the model: docs/protocols/deque.md, models/deque.pml. 
+//   D4  thief: stack copied before unlock (release);             owner: lock (acquire) before reuse of region
+// Long form, alternatives and the model: docs/protocols/deque.md, models/deque.pml.
 // Test: tests/sched/deque_test.cpp.
 // Sources: Frigo et al. (THE), Uni-address threads 5.3, Lace (the split).
 #pragma once
@@ -88,8 +87,7 @@ class deque_owner {
   };
 
   /// Pop slot @p b, which was public when the caller looked; bottom is already b. @p left(slot) is called for
-  /// a
-  /// parent that is gone, before the region may be reused.
+  /// a parent that is gone, before the region may be reused.
   template <class Left>
   popped pop_public(spawn_slot* b, Left&& left) noexcept {
     if (b == slots_) {  // the thread at the bottom: its parent left before it came here
@@ -172,8 +170,8 @@ class deque_owner {
 enum class steal_outcome { taken, empty, busy };
 
 /// The thief's side. One-sided: look (1 read), lock (1 swap), bounds (read), claim (1 write), recheck (read),
-/// two slots
-/// (1 read), then @p take(slot, neighbour) copies the stack, unlock (1 write). Uni-address threads, figure 6.
+/// two slots (1 read), then @p take(slot, neighbour) copies the stack, unlock (1 write). Uni-address threads,
+/// figure 6.
 static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 
 template <transport::one_sided Transport, class Take>

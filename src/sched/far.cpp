@@ -3,8 +3,8 @@
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
 // then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
 //
-// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as any,
-// a look concerns that one only, nothing is remembered and nobody pauses. The loop chooses near or far.
+// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
+// any, a look concerns that one only, nothing is remembered, nobody pauses. The loop chooses near or far.
 #include "sched/worker.hpp"
 
 #include <algorithm>
@@ -151,8 +151,7 @@ static_assert(transport::one_sided<watched>);
 }  // namespace
 
 /// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6). Does not come back if
-/// it got
-/// something.
+/// it got something.
 void worker::try_steal_by_words(worker_no victim) noexcept {
   std::uint64_t step[5] = {};
   const watched net{net_, step};

@@ -1,8 +1,8 @@
 // What a worker asks another host to do in one go, instead of word by word: the calls of transport/far.
 //
 // They are carried out at the victim's host, by its companion (ways server and assist) or by the victim
-// itself
-// (way am), with the very protocols that near workers use: ready.hpp, deque.hpp. docs/protocols/far.md.
+// itself (way am), with the very protocols that near workers use: ready.hpp, deque.hpp.
+// docs/protocols/far.md.
 #pragma once
 
 #include "base/pause.hpp"
@@ -53,8 +53,7 @@ struct call_site {
 };
 
 /// Carry out @p e, whose op is call or cast. Fills in head.result, info, bytes, local; info and bytes that
-/// fit lie in
-/// e.data. Gives back where the bytes are: null if in e.data. Local.
+/// fit lie in e.data. Gives back where the bytes are: null if in e.data. Local.
 std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
 
 /// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock.

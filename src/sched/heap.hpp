@@ -2,9 +2,8 @@
 // anywhere.
 //
 // Local collection (Distributed continuation stealing, III-B): all live objects of a worker are in a list of
-// its
-// own; a free by the owner takes effect at once, a free by anybody else is one store to the object's `freed`
-// word; when the live bytes pass a limit, the owner walks the list and takes back what is marked.
+// its own; a free by the owner takes effect at once, a free by anybody else is one store to the object's
+// `freed` word; when the live bytes pass a limit, the owner walks the list and takes back what is marked.
 // Invariant: used_bytes == sum of the sizes of the objects in the live list (check_invariants).
 // Not for user data and not a general allocator: only the owner allocates. Test: tests/sched/heap_test.cpp.
 #pragma once

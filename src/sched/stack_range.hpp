@@ -60,6 +60,7 @@ class stack_range {
     return reinterpret_cast<transport::word*>(low_ + part_ * owner(top)) + number(top);
   }
   bool is_large(std::uintptr_t top) const noexcept { return (top - low_) % part_ == 0; }
+  std::uintptr_t large_low(std::uintptr_t top) const noexcept { return top - part_ + first_ + count_ * stack_; }
   void give_back(std::uintptr_t top) noexcept { free_.push_back(number(top)); }
 
  private:

@@ -1,10 +1,8 @@
 // The words that workers share. Each says who writes it and who reads it.
 //
 // All of them live in a worker's segment: public_words in each one's own, node_words in that of the first
-// worker
-// of a host, job_words in worker 0's. They are reached through the transport; by workers of the same host
-// that is
-// a CPU access.
+// worker of a host, job_words in worker 0's. They are reached through the transport; by workers of the same
+// host that is a CPU access.
 #pragma once
 
 #include "transport/far/requests.hpp"

@@ -96,7 +96,7 @@ void worker::announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t lef
                               static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
 }
 
-void worker::announce_region() noexcept {
+void worker::announce_stack(std::uintptr_t) noexcept {
   context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
 }
 
@@ -120,7 +120,7 @@ void worker::resume(const loot& what, loot_kind kind) noexcept {
     reinterpret_cast<std::uintptr_t*>(what.top)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
 #endif
   base::set_float_control(static_cast<std::uint32_t>(what.float_control));
-  announce_region();
+  announce_stack(what.sp);
   godwit_hot_.in_runtime = 0;
   if (kind == loot_kind::fork)
     godwit_ctx_resume_fork(what.sp, what.fp, what.extra, what.status);

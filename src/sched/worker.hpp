@@ -53,7 +53,7 @@ struct worker_setup {
   const job_shape* job = nullptr;
   const options* opts = nullptr;
   worker_hooks hooks;
-  trace::ring_memory* trace = nullptr;
+  trace::ring_memory* trace = nullptr;  ///< where to write events; null: nowhere
 };
 
 class worker {
@@ -165,7 +165,8 @@ class worker {
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
   void serve_mailbox() noexcept;
   void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept;
-  void announce_region() noexcept;
+  /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
+  virtual void announce_stack(std::uintptr_t sp) noexcept;
   void delay() noexcept;
   static void delay_step() noexcept;
   std::uint64_t hash_frame(std::uint64_t low, std::uint64_t high) const noexcept;

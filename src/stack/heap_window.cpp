@@ -2,13 +2,10 @@
 // its own.
 //
 // The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the window with
-// inaccessible
-// reservations (address space only), stop the program break from growing, and use up what the C library still
-// has
-// free in the inherited heap. From then on whatever is allocated lies in the window, and a pointer that came
-// with a
-// migrated stack points to nothing. A diagnostic, not a wall: what is larger than a window spills into the
-// next.
+// inaccessible reservations (address space only), stop the program break from growing, and use up what the C
+// library still has free in the inherited heap. From then on whatever is allocated lies in the window, and a
+// pointer that came with a migrated stack points to nothing. A diagnostic, not a wall: what is larger than a
+// window spills into the next.
 // Uses malloc's public behaviour only; another malloc that maps its memory works as well. Test:
 // fault_test.cpp.
 #include "stack/stack.hpp"
@@ -38,8 +35,11 @@ constexpr std::uintptr_t windows_bytes = 0x800'0000'0000;  // 8 TiB for all work
 constexpr std::uintptr_t largest_window = 64ull << 30;
 
 bool reserve(std::uintptr_t low, std::uintptr_t high) noexcept {
-  return mmap(reinterpret_cast<void*>(low), high - low, PROT_NONE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != MAP_FAILED;
+  void* p = mmap(reinterpret_cast<void*>(low), high - low, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  madvise(p, high - low, MADV_DONTDUMP);  // gdb would write tens of terabytes of zeros into a core file
+  return true;
 }
 
 /// Fill every gap between mappings above @p from. Reads the list of mappings without allocating.

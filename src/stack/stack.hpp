@@ -15,8 +15,7 @@ inline constexpr std::size_t scheduler_stack_bytes = 256 << 10;
 inline constexpr std::size_t signal_stack_bytes = 64 << 10;
 
 /// Private memory with a guard page below it. Gives back the high end; *low gets the low end. Ends the run
-/// when there is
-/// no memory.
+/// when there is no memory.
 std::byte* map_private(std::size_t bytes, std::byte** low) noexcept;
 
 /// An address range [low, high).

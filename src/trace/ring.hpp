@@ -1,8 +1,10 @@
 // The events of one worker, in memory that outlives it: one writer, read by the supervisor after the worker's end.
 //
 //   written   W owner (release), R supervisor
-//   events    slot (written % capacity): W owner. When the ring is full the oldest are overwritten; the reader counts
-//             max(0, written - capacity) as dropped
+//   events    slot (written % capacity): W owner. When the ring is full the oldest are overwritten. The slot that is
+//             next may be half written when the owner was killed, so a full ring has capacity - 1 readable events;
+//             the reader counts the others as dropped
+// Not reentrant: emit() only where the expose signal keeps its hands off.
 // Off (no memory given): emit() is one test of a private pointer. Test: tests/trace/ring_test.cpp.
 #pragma once
 
@@ -22,6 +24,16 @@ struct ring_memory {
     return offsetof(ring_memory, events) + static_cast<std::size_t>(capacity) * sizeof(event);
   }
 };
+
+/// What a reader may look at: events [first, written), event i in slot i % capacity. first is also the number dropped.
+struct ring_range {
+  std::uint64_t first;
+  std::uint64_t written;
+};
+inline ring_range readable(const ring_memory& m) noexcept {
+  const std::uint64_t written = m.written.load(std::memory_order_acquire);
+  return {written >= m.capacity ? written - m.capacity + 1 : 0, written};
+}
 
 /// The owner's handle. Local, no locks, no system calls.
 class ring {

@@ -42,8 +42,7 @@ concept one_sided = requires(const T& t, worker_no w, const word* at, std::uint6
                              void* to, const void* from, std::size_t n) {
   { t.remote_load(w, at, std::memory_order_acquire) } -> std::same_as<std::uint64_t>;
   // Both words of at[0], at[1] for the price of one; the second is loaded first, both with acquire, where the
-  // CPU
-  // does it. Across hosts nothing is promised about their order.
+  // CPU does it. Across hosts nothing is promised about their order.
   { t.remote_load_pair(w, at) } -> std::same_as<word_pair_value>;
   t.remote_store(w, at, v, std::memory_order_release);
   { t.remote_exchange(w, at, v) } -> std::same_as<std::uint64_t>;

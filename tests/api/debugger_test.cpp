@@ -1,6 +1,5 @@
 // A debugger sees the user's frames: gdb breaks in a function inside a thread on a worker and its backtrace
-// goes up to
-// where the thread began; also for a thread whose parent has left, and for one that was suspended.
+// goes up to where the thread began; also for a thread whose parent has left, and for one that was suspended.
 // test: timeout=180 skip-asan skip-qemu
 #include "support/schedule.hpp"
 

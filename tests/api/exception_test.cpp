@@ -1,6 +1,5 @@
 // Tests of exceptions: which types travel and how, which of several wins, what is destroyed on the way, and
-// that nothing
-// of it depends on the schedule.
+// that nothing of it depends on the schedule.
 // test: timeout=180
 #include "support/schedule.hpp"
 #include "support/shared.hpp"

@@ -1,6 +1,5 @@
 // Fault injection: whatever goes wrong, the run ends within two seconds with the right status and one clear
-// message, and
-// neither a process nor shared memory stays behind.
+// message, and neither a process nor shared memory stays behind.
 // test: timeout=120 skip-qemu
 #include "support/child.hpp"
 #include "support/schedule.hpp"

@@ -5,8 +5,7 @@ extern "C" {
 using foreign_callback = int (*)(void* context, int argument);
 
 /// Sum of back(context, i) for i in [0, n), with checks that this frame's contents stay what they were:
-/// -1000000
-/// per damage.
+/// -1000000 per damage.
 int foreign_sum(foreign_callback back, void* context, int n);
 /// Calls back through @p depth frames of this library.
 int foreign_nested(foreign_callback back, void* context, int depth);

@@ -2,8 +2,7 @@
 // test: timeout=120
 //
 // This file and the library are compiled with -fstack-protector-all (extras.cmake): every function checks its
-// canary
-// when it returns, possibly in another process than it was called in.
+// canary when it returns, possibly in another process than it was called in.
 #include "api/foreign_library.hpp"
 #include "support/schedule.hpp"
 

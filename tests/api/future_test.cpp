@@ -1,6 +1,5 @@
 // Tests of future and shared_future: moves, drops, coded results in frames that leave, many consumers,
-// handles that
-// travel as arguments, captures and results -- under every schedule.
+// handles that travel as arguments, captures and results -- under every schedule.
 // test: timeout=180
 #include "support/schedule.hpp"
 #include "support/shared.hpp"

@@ -2,9 +2,8 @@
 // test: timeout=180
 //
 // Every case runs under forced steals with 1 to 4 workers; `elsewhere()` spawns and yields until the caller
-// has changed
-// worker (or gives up: on a busy machine nobody may come), so that the checks after it are made on another
-// process.
+// has changed worker (or gives up: on a busy machine nobody may come), so that the checks after it are made
+// on another process.
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 

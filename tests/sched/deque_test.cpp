@@ -3,10 +3,9 @@
 // test: timeout=120 tsan
 //
 // The owner's fast path is written out here as task.hpp inlines it. Thieves use the very steal() of the
-// scheduler with a
-// transport over plain memory. Each entry carries its number, the number of the entry below it, and what the
-// thief
-// and the owner must find in slot and record; the model says the same in Promela (models/deque.pml).
+// scheduler with a transport over plain memory. Each entry carries its number, the number of the entry below
+// it, and what the thief and the owner must find in slot and record; the model says the same in Promela
+// (models/deque.pml).
 #include "sched/deque.hpp"
 
 #include "base/pause.hpp"

@@ -1,10 +1,8 @@
 // Run a piece of a test in a process of its own and see what becomes of it: exit status, output, how long it
-// took, and
-// whether anything stayed behind.
+// took, and whether anything stayed behind.
 //
 // The child leads a process group; the test process makes itself the reaper of orphans, so that workers that
-// outlive
-// their supervisor are found. Used for everything that ends a run badly.
+// outlive their supervisor are found. Used for everything that ends a run badly.
 #pragma once
 
 #include <cerrno>
@@ -60,8 +58,7 @@ inline void drain(int fd, std::string& into) {
 }  // namespace detail
 
 /// Fork, run @p body in the child and exit with what it returns. @p during(pid) runs here meanwhile (for
-/// example to
-/// kill somebody). The child's standard input is empty. Ends the group after @p limit_s.
+/// example to kill somebody). The child's standard input is empty. Ends the group after @p limit_s.
 inline outcome run_child(const std::function<int()>& body, const std::function<void(pid_t)>& during = {},
                          double limit_s = 30) {
   using clock = std::chrono::steady_clock;

@@ -1,11 +1,9 @@
 // The schedules under which every program of the suites must give the same result.
 //
 // A table: workers x forced steals x delays inside the protocols. for_each_schedule runs a body once per row,
-// with the
-// row's name in the trace of every failure. STRESS_SEED=n fixes the seed (0 or unset: drawn); it is in the
-// trace too, and
-// so a failure can be run again. STRESS_REPEAT=n goes through the table n times, with another seed each time.
-// STRESS_SHORT=1 keeps 1 and 2 workers, without delays (for emulators).
+// with the row's name in the trace of every failure. STRESS_SEED=n fixes the seed (0 or unset: drawn); it is
+// in the trace too, and so a failure can be run again. STRESS_REPEAT=n goes through the table n times, with
+// another seed each time. STRESS_SHORT=1 keeps 1 and 2 workers, without delays (for emulators).
 // Not for what a single schedule is about: pass options by hand there.
 #pragma once
 

@@ -58,8 +58,7 @@ struct payload {
 [[gnu::cold]] ref make_completed(outcome kind, const void* data, std::size_t bytes);
 
 /// Wait until the record is complete. May migrate. The place is shown in deadlock reports; its parts ride in
-/// registers,
-/// because arguments on the stack would cost the inlined callers a frame pointer.
+/// registers, because arguments on the stack would cost the inlined callers a frame pointer.
 [[gnu::cold]] payload wait(ref record, const char* file, const char* function, unsigned line) noexcept;
 
 /// True when the record is complete: one load, possibly of another worker's memory.
@@ -81,8 +80,9 @@ struct payload {
 
 // Policies other than the default (policy.hpp).
 
-/// Child stealing: what runs a task. @p closure lies on the runner's stack; completes nothing itself.
-using task_entry = void(void* closure, ref record);
+/// Child stealing: what runs a task. @p closure lies on the runner's stack; puts the result into the record, but does not
+/// complete it.
+using task_entry = void(void* closure, std::size_t bytes, ref record);
 /// Child stealing: put a task into the deque. @p closure is relocated (its bytes are taken). Gives back its record.
 ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes);
 /// Iso-address: top of an unused stack with a globally unique address. Does not migrate.

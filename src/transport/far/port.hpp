@@ -1,13 +1,10 @@
 // A worker's side of the requests: post one, wait for its answer. See requests.hpp.
 //
 // Not thread-safe: one worker, one port. Every function that waits may be called only where a worker may
-// sleep
-// (never from the expose signal). Ordering: requests of one worker to one other worker take effect in the
-// order of
-// the calls; store, cast and small puts come back before they have taken effect, fence waits for them. (Way
-// rma: a
-// cast and a later load, store, get or put may change places unless a fence stands between them.)
-// Cost: one round trip of the network for everything that gives a result.
+// sleep (never from the expose signal). Ordering: requests of one worker to one other worker take effect in
+// the order of the calls; store, cast and small puts come back before they have taken effect, fence waits for
+// them. (Way rma: a cast and a later load, store, get or put may change places unless a fence stands between
+// them.) Cost: one round trip of the network for everything that gives a result.
 #pragma once
 
 #include "transport/far/requests.hpp"
@@ -17,8 +14,7 @@ namespace godwit::transport::far {
 class port {
  public:
   /// @p bell_of the words of the companion's first worker, @p idle called again and again while waiting (may
-  /// be
-  /// null), @p spin whether there is a CPU to spare for spinning.
+  /// be null), @p spin whether there is a CPU to spare for spinning.
   void init(const shm::segment& memory, worker_no me, words* mine, words* bell_of, void (*idle)(void*),
             void* idle_arg, bool spin) noexcept;
   bool present() const noexcept { return mine_ != nullptr; }

@@ -1,12 +1,9 @@
 // Requests of workers for memory of other hosts: plain data in shared memory.
 //
 // A worker never talks to the network. It writes a request into a ring in its own segment; the *companion*
-// (the
-// process that the launcher started, src/transport/mpi) takes it from there, has it carried out on the other
-// host
-// and writes the answer back. The same entry, in a worker's inbox, is how requests of others reach a worker
-// in the
-// `am` way. docs/protocols/far.md. Test: tests/transport/far_test.cpp.
+// (the process that the launcher started, src/transport/mpi) takes it from there, has it carried out on the
+// other host and writes the answer back. The same entry, in a worker's inbox, is how requests of others reach
+// a worker in the `am` way. docs/protocols/far.md. Test: tests/transport/far_test.cpp.
 #pragma once
 
 #include "transport/shm/segment.hpp"
@@ -43,8 +40,7 @@ struct header {
   std::uint64_t local = 0;   ///< common address in the asker's own segment to read from or write to; 0: inline
   std::uint64_t info = 0;    ///< answer of a call: bytes in front of those, which stay inline
   /// call: [0] a second argument; of the answer [1] non-zero if another request will follow soon, [2] ns
-  /// between request and answer at the companion, [3] of those
-  /// the ns of the execution
+  /// between request and answer at the companion, [3] of those the ns of the execution
   std::uint64_t more[4] = {};
 };
 static_assert(sizeof(header) == 96);
@@ -90,10 +86,8 @@ struct words {
 };
 
 /// Carry out a request that only touches words and bytes, on memory that @p memory reaches. Everything here
-/// is
-/// sequentially consistent, so that the requests of one worker to another order like its program. Bytes of
-/// get are
-/// left where they are: answered by address.
+/// is sequentially consistent, so that the requests of one worker to another order like its program. Bytes of
+/// get are left where they are: answered by address.
 void execute_on(const shm::segment& memory, header& head, const std::byte* data) noexcept;
 
 }  // namespace godwit::transport::far

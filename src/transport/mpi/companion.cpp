@@ -24,9 +24,8 @@ namespace {
 // overtake.
 constexpr int head_tag = 1;
 // Data tags are drawn by the asker. Bytes of a put come from the asker, those of an answer go to it: two
-// ranges, or
-// two ranks that draw the same number would mix them up. Never started over: a failed run may leave messages
-// behind.
+// ranges, or two ranks that draw the same number would mix them up. Never started over: a failed run may
+// leave messages behind.
 constexpr int first_data_tag = 16;
 constexpr std::uint32_t data_tags = 16'000;  // MPI guarantees tags up to 32767
 std::atomic<std::uint32_t> next_tag_{0};     // tests have companions in threads
@@ -232,8 +231,7 @@ void companion::send(int to, std::unique_ptr<message> m) {
 }
 
 // Bytes of any length as messages of up to 1 GiB of one tag; both sides cut alike. What depends on the
-// transfer is
-// done when all pieces are.
+// transfer is done when all pieces are.
 void companion::send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra) {
   const auto whole = std::make_shared<outgoing>(std::move(extra));
   for (std::size_t done = 0; done < bytes; done += largest_message) {

@@ -1,10 +1,8 @@
 // The companion: the process that the launcher started, carrying messages for the workers it forked.
 //
 // It takes requests (far/requests.hpp) out of the rings of the workers that it serves, sends them to the
-// companion
-// that answers for the target, and writes the answers back; and it answers what others send. One thread,
-// nothing in
-// here waits: turn() does what can be done now. Which companion serves whom is the *way*
+// companion that answers for the target, and writes the answers back; and it answers what others send. One
+// thread, nothing in here waits: turn() does what can be done now. Which companion serves whom is the *way*
 // (docs/protocols/far.md):
 //   server  the first rank of a host serves all its workers        assist  each rank serves its own
 //   am      each rank passes requests on to the target worker      rma     bytes and words by MPI-3 RMA, the
@@ -30,9 +28,8 @@ const char* name_of(way w) noexcept;
 /// What the layers above do for a companion.
 struct host_services {
   virtual ~host_services() = default;
-  /// Carry out a call or cast on this host's memory. Room for bytes that do not fit into e.data comes from @p
-  /// room.
-  /// Gives back where the bytes are, null: in e.data.
+  /// Carry out a call or cast on this host's memory. Room for bytes that do not fit into e.data comes from
+  /// @p room. Gives back where the bytes are, null: in e.data.
   virtual std::byte* carry_out(far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept = 0;
   /// am: has worker @p w not ended yet?
   virtual bool runs(worker_no w) noexcept = 0;

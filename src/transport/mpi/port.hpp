@@ -1,11 +1,10 @@
 // What godwit needs of an MPI library, as a table of functions.
 //
 // <mpi.h> means another ABI in every MPI, so the one file that includes it (plugin/plugin.cpp) is compiled
-// once per
-// MPI found, into a component godwit-mpi-NAME.so that is loaded only in a program that an MPI launcher
-// started (load.hpp). All protocol code is written against this table: it is compiled once, and tests can
-// give it
-// another table. Called from one thread only, the one that calls run: MPI_THREAD_FUNNELED is enough.
+// once per MPI found, into a component godwit-mpi-NAME.so that is loaded only in a program that an MPI
+// launcher started (load.hpp). All protocol code is written against this table: it is compiled once, and
+// tests can give it another table. Called from one thread only, the one that calls run: MPI_THREAD_FUNNELED
+// is enough.
 // No function here throws; status 0 is success, everything else is MPI's error code (error_text).
 #pragma once
 

@@ -54,8 +54,7 @@ class segment {
   void create(std::uint32_t workers, const layout& l);
 
   // The same in steps, for processes that are not forked from one: one of them makes the file, the others
-  // open it;
-  // all agree on a base that is free in each.
+  // open it; all agree on a base that is free in each.
   void make_file(near_range near, const layout& l);
   /// "/proc/PID/fd/N": valid while the maker has not adopted and lives.
   std::string file_path() const;

@@ -1,0 +1,138 @@
+// See debugger.hpp.
+#include "runtime/debugger.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "sched/record.hpp"
+#include "sched/words.hpp"
+
+extern "C" {
+// In the executable's or library's symbol table under this name, whatever the build.
+[[gnu::used, gnu::visibility("default")]] volatile godwit_debug_info godwit_debug_ = {};
+}
+
+namespace godwit::runtime {
+
+namespace {
+
+/// Where a field lies in its object. offsetof is for standard-layout types, which objects with a head are not.
+template <class T, class Base, class M>
+std::uint64_t offset_of(M Base::* field) noexcept {
+  alignas(T) static std::byte room[sizeof(T)];
+  auto* object = reinterpret_cast<T*>(room);
+  return static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(&(object->*field)) - room);
+}
+
+class table {
+ public:
+  void add(const char* name, std::uint64_t value) noexcept {
+    constexpr std::uint32_t room = sizeof godwit_debug_.entry / sizeof godwit_debug_.entry[0];
+    GODWIT_CHECK(used_ < room && std::strlen(name) < sizeof(godwit_debug_entry::name),
+                 "the debuggers' table is full, or a name too long: %s", name);
+    volatile godwit_debug_entry& e = godwit_debug_.entry[used_++];
+    for (std::size_t i = 0; i < sizeof e.name; ++i) e.name[i] = i < std::strlen(name) ? name[i] : '\0';
+    e.value = value;
+  }
+  template <class T, class Base, class M>
+  void field(const char* name, M Base::* f) noexcept {
+    add(name, offset_of<T>(f));
+  }
+  std::uint32_t used() const noexcept { return used_; }
+
+ private:
+  std::uint32_t used_ = 0;
+};
+
+/// The policies whose threads lie where the names below say: in slots, on the region and in images.
+bool threads_are_listed(std::string_view policy) noexcept {
+  return policy == "greedy" || policy == "stalling" || policy == "locked_free";
+}
+
+void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
+  const transport::shm::segment& memory = what.memory;
+  const transport::shm::layout& l = memory.where();
+  t.add("worker", worker);
+  t.add("first", memory.near().first);
+  t.add("count", memory.near().count);
+  t.add("workers", what.job.workers);
+  t.add("hosts", what.job.host_count);
+  t.add("lists_threads", threads_are_listed(what.opts.policy) ? 1 : 0);
+  t.add("supervisor", static_cast<std::uint64_t>(what.supervisor));
+  t.add("base", reinterpret_cast<std::uint64_t>(memory.common()));
+  t.add("span", l.span);
+  t.add("hot", l.hot);
+  t.add("words", l.words);
+  t.add("slots", l.slots);
+  t.add("slots_bytes", l.slots_bytes);
+  t.add("heap", l.heap);
+  t.add("heap_bytes", l.heap_bytes);
+  t.add("stack", l.stack);
+  t.add("stack_bytes", l.stack_bytes);
+  t.add("ref_offset_bits", transport::ref_offset_bits);
+}
+
+void add_deque(table& t) noexcept {
+  using detail::hot_words;
+  using detail::spawn_slot;
+  using sched::public_words;
+  t.field<hot_words>("hot.bottom", &hot_words::bottom);
+  t.field<hot_words>("hot.in_runtime", &hot_words::in_runtime);
+  t.add("slot", sizeof(spawn_slot));
+  t.field<spawn_slot>("slot.sp", &spawn_slot::sp);
+  t.field<spawn_slot>("slot.fp", &spawn_slot::fp);
+  t.field<spawn_slot>("slot.extra", &spawn_slot::extra);
+  t.field<spawn_slot>("slot.record", &spawn_slot::record);
+  t.field<public_words>("words.top", &public_words::top);
+  t.field<public_words>("words.split", &public_words::split);
+  t.field<public_words>("words.live", &public_words::live);
+  t.field<public_words>("words.pid", &public_words::pid);
+  t.field<public_words>("words.mailbox", &public_words::mailbox);
+}
+
+void add_objects(table& t) noexcept {
+  using sched::image;
+  using sched::object;
+  using sched::record;
+  t.field<object>("object.kind", &object::kind);
+  t.field<object>("object.freed", &object::freed);
+  t.field<object>("object.next", &object::next);
+  t.add("kind.record", static_cast<std::uint64_t>(sched::object_kind::record));
+  t.add("kind.image", static_cast<std::uint64_t>(sched::object_kind::image));
+  t.field<record>("record.state", &record::state);
+  t.add("state.none", sched::state_none);
+  t.add("state.done", sched::state_done);
+  t.add("state.detached", sched::state_detached);
+  t.add("image", sizeof(image));
+  t.field<image>("image.sp", &image::sp);
+  t.field<image>("image.fp", &image::fp);
+  t.field<image>("image.extra", &image::extra);
+  t.field<image>("image.low", &image::low);
+  t.field<image>("image.top", &image::top);
+  t.field<image>("image.own_record", &image::own_record);
+  t.field<image>("image.waiting_for", &image::waiting_for);
+  t.field<image>("image.fork", &image::fork);
+  t.field<image>("image.where", &image::where);
+  t.field<detail::place>("place.file", &detail::place::file);
+  t.field<detail::place>("place.function", &detail::place::function);
+  t.field<detail::place>("place.line", &detail::place::line);
+}
+
+}  // namespace
+
+void describe_to_debuggers(const launch& what, std::uint64_t worker) noexcept {
+  godwit_debug_.entries = 0;  // a debugger may look at any time
+  godwit_debug_.version = debug_version;
+  const std::size_t room = sizeof godwit_debug_.policy;
+  for (std::size_t i = 0; i < room; ++i)
+    godwit_debug_.policy[i] = i < what.opts.policy.size() && i + 1 < room ? what.opts.policy[i] : '\0';
+  table t;
+  add_places(t, what, worker);
+  add_deque(t);
+  add_objects(t);
+  godwit_debug_.entries = t.used();
+}
+
+}  // namespace godwit::runtime

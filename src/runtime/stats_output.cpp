@@ -1,0 +1,264 @@
+// See stats_output.hpp.
+#include "runtime/stats_output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "base/json.hpp"
+#include "base/options.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+using stats = worker_stats;
+
+constexpr counter_field fields[] = {
+    {"spawns", &stats::spawns, false},
+    {"steals", &stats::steals, false},
+    {"steals_failed", &stats::steals_failed, false},
+    {"steal_ns", &stats::steal_ns, false},
+    {"steal_copy_ns", &stats::steal_copy_ns, false},
+    {"stolen_bytes", &stats::stolen_bytes, false},
+    {"outstanding_joins", &stats::outstanding_joins, false},
+    {"outstanding_resumed", &stats::outstanding_resumed, false},
+    {"outstanding_ns", &stats::outstanding_ns, false},
+    {"suspends", &stats::suspends, false},
+    {"evacuated_bytes", &stats::evacuated_bytes, false},
+    {"resumes", &stats::resumes, false},
+    {"exposures", &stats::exposures, false},
+    {"signals", &stats::signals, false},
+    {"sleeps", &stats::sleeps, false},
+    {"messages", &stats::messages, false},
+    {"message_ns", &stats::message_ns, false},
+    {"far_steals", &stats::far_steals, false},
+    {"far_failed", &stats::far_failed, false},
+    {"far_looks", &stats::far_looks, false},
+    {"far_steal_ns", &stats::far_steal_ns, false},
+    {"far_carry_ns", &stats::far_carry_ns, false},
+    {"far_serve_ns", &stats::far_serve_ns, false},
+    {"far_check_ns", &stats::far_check_ns, false},
+    {"far_lock_ns", &stats::far_lock_ns, false},
+    {"far_entry_ns", &stats::far_entry_ns, false},
+    {"far_stack_ns", &stats::far_stack_ns, false},
+    {"far_unlock_ns", &stats::far_unlock_ns, false},
+    {"idle_no_work_ns", &stats::idle_no_work_ns, false},
+    {"idle_join_ns", &stats::idle_join_ns, false},
+    {"idle_transport_ns", &stats::idle_transport_ns, false},
+    {"life_ns", &stats::life_ns, false},
+    {"work_ns", &stats::work_ns, false},
+    {"span_ns", &stats::span_ns, true},
+    {"trace_events", &stats::trace_events, false},
+    {"trace_dropped", &stats::trace_dropped, false},
+    {"stack_high_bytes", &stats::stack_high_bytes, true},
+    {"heap_high_bytes", &stats::heap_high_bytes, true},
+};
+static_assert(std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
+              "a counter was added to worker_stats: give it a row above, a line in docs/tracing.md, and in rows below "
+              "if the table should show it");
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+double ratio(double a, double b) { return b != 0 ? a / b : none; }
+double f(std::uint64_t n) { return static_cast<double>(n); }
+double percent_of_life(const stats& s, std::uint64_t ns) { return ratio(100 * f(ns), f(s.life_ns)); }
+std::uint64_t idle_ns(const stats& s) { return s.idle_no_work_ns + s.idle_join_ns + s.idle_transport_ns; }
+/// Steals whose time steal_ns holds.
+double near_steals(const stats& s) { return f(s.steals - std::min(s.steals, s.far_steals)); }
+
+struct row {
+  const char* title;
+  double (*value)(const stats&);
+  int decimals;
+  bool if_any;  ///< left out where it is 0 for all workers
+};
+constexpr row rows[] = {
+    {"spawns", [](const stats& s) { return f(s.spawns); }, 0, false},
+    {"steals", [](const stats& s) { return f(s.steals); }, 0, false},
+    {"  failed attempts", [](const stats& s) { return f(s.steals_failed); }, 0, false},
+    {"  latency, us", [](const stats& s) { return ratio(f(s.steal_ns) / 1e3, near_steals(s)); }, 2, false},
+    {"    of that copying", [](const stats& s) { return ratio(f(s.steal_copy_ns) / 1e3, near_steals(s)); }, 2, false},
+    {"  stolen stack, bytes", [](const stats& s) { return ratio(f(s.stolen_bytes), f(s.steals)); }, 0, false},
+    {"outstanding joins", [](const stats& s) { return f(s.outstanding_joins); }, 0, false},
+    {"  ready until resumed, us",
+     [](const stats& s) { return ratio(f(s.outstanding_ns) / 1e3, f(s.outstanding_resumed)); }, 2, false},
+    {"suspensions", [](const stats& s) { return f(s.suspends); }, 0, false},
+    {"  copied out, KiB", [](const stats& s) { return f(s.evacuated_bytes) / 1024; }, 1, false},
+    {"resumes", [](const stats& s) { return f(s.resumes); }, 0, false},
+    {"exposures", [](const stats& s) { return f(s.exposures); }, 0, false},
+    {"  by signal", [](const stats& s) { return f(s.signals); }, 0, false},
+    {"sleeps", [](const stats& s) { return f(s.sleeps); }, 0, false},
+    {"far steals", [](const stats& s) { return f(s.far_steals); }, 0, true},
+    {"  failed attempts", [](const stats& s) { return f(s.far_failed); }, 0, true},
+    {"  latency, us", [](const stats& s) { return ratio(f(s.far_steal_ns) / 1e3, f(s.far_steals)); }, 1, true},
+    {"messages handled", [](const stats& s) { return f(s.messages); }, 0, true},
+    {"  time, ms", [](const stats& s) { return f(s.message_ns) / 1e6; }, 2, true},
+    {"busy, %", [](const stats& s) {
+       return s.life_ns == 0 ? none : std::max(0.0, 100 - percent_of_life(s, idle_ns(s)));
+     }, 1, false},
+    {"idle, %: no work", [](const stats& s) { return percent_of_life(s, s.idle_no_work_ns); }, 1, false},
+    {"idle, %: outstanding join", [](const stats& s) { return percent_of_life(s, s.idle_join_ns); }, 1, false},
+    {"idle, %: other hosts", [](const stats& s) { return percent_of_life(s, s.idle_transport_ns); }, 1, true},
+    {"work, ms", [](const stats& s) { return f(s.work_ns) / 1e6; }, 2, true},
+    {"trace events", [](const stats& s) { return f(s.trace_events); }, 0, true},
+    {"  dropped", [](const stats& s) { return f(s.trace_dropped); }, 0, true},
+    {"stack high-water mark, KiB", [](const stats& s) { return f(s.stack_high_bytes) / 1024; }, 0, false},
+    {"heap high-water mark, KiB", [](const stats& s) { return f(s.heap_high_bytes) / 1024; }, 0, false},
+};
+
+constexpr std::size_t most_columns = 8;
+constexpr int title_width = 28;
+constexpr int column_width = 12;
+
+std::string cell(double v, int decimals) {
+  char text[64];
+  if (std::isnan(v))
+    std::snprintf(text, sizeof text, "%*s", column_width, "-");
+  else
+    std::snprintf(text, sizeof text, "%*.*f", column_width, decimals, v);
+  return text;
+}
+
+std::string line_of(const row& r, const std::vector<stats>& all, const stats& total) {
+  std::vector<double> values;
+  for (const stats& s : all) values.push_back(r.value(s));
+  if (r.if_any && std::all_of(values.begin(), values.end(), [](double v) { return std::isnan(v) || v == 0; }))
+    return {};
+  char title[64];
+  std::snprintf(title, sizeof title, "godwit: %-*s", title_width, r.title);
+  std::string line = title;
+  if (values.size() > most_columns) {
+    std::erase_if(values, [](double v) { return std::isnan(v); });
+    std::sort(values.begin(), values.end());
+    const bool any = !values.empty();
+    values = {any ? values.front() : none, any ? values[values.size() / 2] : none, any ? values.back() : none};
+  }
+  for (const double v : values) line += cell(v, r.decimals);
+  return line + cell(r.value(total), r.decimals) + "\n";
+}
+
+std::string heading(const run_facts& facts) {
+  char text[256];
+  std::snprintf(text, sizeof text, "godwit: %zu workers on %zu host%s, policy %s, %.3f s%s\n", facts.stats.size(),
+                facts.hosts.size(), facts.hosts.size() == 1 ? "" : "s", facts.opts.policy.c_str(), facts.wall_seconds,
+                facts.status != 0 ? " (the run failed)" : "");
+  std::string lines = text;
+  std::snprintf(text, sizeof text, "godwit: %-*s", title_width, "");
+  lines += text;
+  std::vector<std::string> names;
+  if (facts.stats.size() > most_columns)
+    names = {"smallest", "median", "largest"};
+  else
+    for (std::size_t i = 0; i < facts.stats.size(); ++i) names.push_back("worker " + std::to_string(i));
+  names.emplace_back("all");
+  for (const auto& n : names) {
+    std::snprintf(text, sizeof text, "%*s", column_width, n.c_str());
+    lines += text;
+  }
+  return lines + "\n";
+}
+
+void put_counters(base::json_writer& json, const stats& s) {
+  json.begin_object();
+  for (const counter_field& c : fields) json.field(c.name, s.*c.field);
+  std::size_t n = std::size(s.far_steal_times);
+  while (n > 0 && s.far_steal_times[n - 1] == 0) --n;
+  json.key("far_steal_times").begin_array();
+  for (std::size_t i = 0; i < n; ++i) json.value(s.far_steal_times[i]);
+  json.end_array().end_object();
+}
+
+void put_derived(base::json_writer& json, const stats& s, bool span) {
+  json.begin_object()
+      .field("steal_latency_ns", ratio(f(s.steal_ns), near_steals(s)))
+      .field("steal_copy_ns", ratio(f(s.steal_copy_ns), near_steals(s)))
+      .field("stolen_bytes", ratio(f(s.stolen_bytes), f(s.steals)))
+      .field("far_steal_latency_ns", ratio(f(s.far_steal_ns), f(s.far_steals)))
+      .field("outstanding_join_ns", ratio(f(s.outstanding_ns), f(s.outstanding_resumed)))
+      .field("busy_fraction", 1 - ratio(f(idle_ns(s)), f(s.life_ns)))
+      .field("idle_no_work_fraction", ratio(f(s.idle_no_work_ns), f(s.life_ns)))
+      .field("idle_join_fraction", ratio(f(s.idle_join_ns), f(s.life_ns)))
+      .field("idle_transport_fraction", ratio(f(s.idle_transport_ns), f(s.life_ns)));
+  if (span)
+    json.field("t1_ns", s.work_ns).field("t_inf_ns", s.span_ns).field("parallelism", ratio(f(s.work_ns), f(s.span_ns)));
+  json.end_object();
+}
+
+}  // namespace
+
+std::span<const counter_field> counter_fields() noexcept { return fields; }
+
+worker_stats total_of(const std::vector<worker_stats>& all) noexcept {
+  worker_stats total;
+  for (const stats& s : all) {
+    for (const counter_field& c : fields) {
+      std::uint64_t& t = total.*c.field;
+      t = c.maximum ? std::max(t, s.*c.field) : t + s.*c.field;
+    }
+    for (std::size_t i = 0; i < std::size(s.far_steal_times); ++i) total.far_steal_times[i] += s.far_steal_times[i];
+  }
+  return total;
+}
+
+std::string stats_table(const run_facts& facts) {
+  const stats total = total_of(facts.stats);
+  std::string text = heading(facts);
+  for (const row& r : rows) text += line_of(r, facts.stats, total);
+  if (facts.opts.span && total.span_ns != 0) {
+    char line[200];
+    std::snprintf(line, sizeof line, "godwit: work T1 %.3f ms, span Tinf %.3f ms, parallelism T1/Tinf %.1f\n",
+                  f(total.work_ns) / 1e6, f(total.span_ns) / 1e6, ratio(f(total.work_ns), f(total.span_ns)));
+    text += line;
+  }
+  return text;
+}
+
+void name_program(run_facts& facts) {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string word;
+  for (bool first = true; std::getline(file, word, '\0'); first = false) {
+    if (first)
+      facts.program = word;
+    else
+      facts.arguments.push_back(word);
+  }
+}
+
+void put_run(base::json_writer& json, const run_facts& facts) {
+  json.field("godwit", GODWIT_VERSION).field("program", facts.program);
+  json.key("arguments").begin_array();
+  for (const auto& a : facts.arguments) json.value(a);
+  json.end_array().field("workers", facts.stats.size());
+  json.key("hosts").begin_array();
+  for (const auto& h : facts.hosts)
+    json.begin_object().field("name", h.name).field("first_worker", h.first_worker).field("workers", h.workers).end_object();
+  json.end_array()
+      .field("policy", facts.opts.policy)
+      .field("wall_seconds", facts.wall_seconds)
+      .field("status", facts.status)
+      .field("message", facts.message);
+  json.new_line().key("options").begin_object();
+  for (const base::option_info& o : base::option_table()) json.field(o.name, base::option_value(o, facts.opts));
+  json.end_object();
+}
+
+std::string stats_json(const run_facts& facts) {
+  base::json_writer json;
+  json.begin_object();
+  put_run(json, facts);
+  const stats total = total_of(facts.stats);
+  json.new_line().key("totals");
+  put_counters(json, total);
+  json.new_line().key("derived");
+  put_derived(json, total, facts.opts.span);
+  json.new_line().key("worker_stats").begin_array();
+  for (const stats& s : facts.stats) put_counters(json.new_line(), s);
+  json.new_line().end_array().new_line().end_object();
+  return json.text();
+}
+
+}  // namespace godwit::runtime

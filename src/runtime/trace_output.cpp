@@ -1,0 +1,131 @@
+// See trace_output.hpp.
+#include "runtime/trace_output.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "base/json.hpp"
+
+namespace godwit::runtime {
+
+using trace::ring_memory;
+using transport::worker_no;
+using transport::shm::near_range;
+
+namespace {
+
+std::uint64_t capacity_of(const options& opts) {
+  return (opts.trace_bytes - ring_memory::bytes_for(0)) / sizeof(trace::event);
+}
+
+std::string trace_info(const run_facts& facts, const trace::summary& sum) {
+  base::json_writer json;
+  json.begin_object();
+  put_run(json, facts);
+  json.new_line().field("clock", "CLOCK_MONOTONIC of the first rank's host");
+  json.field("origin_ns", sum.origin_ns).field("end_ns", sum.end_ns);
+  json.key("events").begin_array();
+  for (const auto n : sum.events_of) json.value(n);
+  json.end_array().key("dropped").begin_array();
+  for (const auto n : sum.dropped_of) json.value(n);
+  json.end_array().field("threads", sum.threads).field("threads_left_out", sum.threads_left_out);
+  json.new_line().key("stats").raw(stats_json(facts)).end_object();
+  return json.text();
+}
+
+std::vector<std::string> track_names(const run_facts& facts) {
+  std::vector<std::string> names;
+  for (std::size_t w = 0; w < facts.stats.size(); ++w) names.push_back("worker " + std::to_string(w));
+  if (facts.hosts.size() < 2) return names;
+  for (const host_facts& h : facts.hosts)
+    for (std::uint32_t i = 0; i < h.workers; ++i) names[h.first_worker + i] += " (" + h.name + ")";
+  return names;
+}
+
+}  // namespace
+
+trace_rings::trace_rings(const options& opts, near_range own) : own_(own) {
+  if (opts.trace.empty() || own.count == 0) return;
+  const std::uint64_t capacity = capacity_of(opts);
+  constexpr std::size_t line = 64;
+  bytes_each_ = (ring_memory::bytes_for(capacity) + line - 1) / line * line;
+  pages_ = transport::shm::shared_pages(bytes_each_ * own.count, "lower --godwit-trace-bytes");
+  for (std::uint32_t i = 0; i < own.count; ++i) {
+    auto* m = new (pages_.data() + bytes_each_ * i) ring_memory;
+    m->written.store(0, std::memory_order_relaxed);
+    m->capacity = capacity;
+  }
+}
+
+ring_memory* trace_rings::of(worker_no w) const noexcept {
+  if (bytes_each_ == 0 || !own_.holds(w)) return nullptr;
+  return reinterpret_cast<ring_memory*>(pages_.data() + bytes_each_ * (transport::index(w) - own_.first));
+}
+
+void trace_rings::count(worker_no w, worker_stats& stats) const noexcept {
+  const ring_memory* m = of(w);
+  if (m == nullptr) return;
+  const trace::ring_range r = trace::readable(*m);
+  stats.trace_events = r.written;
+  stats.trace_dropped = r.first;
+}
+
+run_outputs::run_outputs(const options& opts) {
+  if (!opts.trace.empty()) trace_.emplace(opts.trace);
+  if (!opts.stats_json.empty()) stats_json_.emplace(opts.stats_json, "stats-json");
+}
+
+void run_outputs::add(const trace_rings& rings, near_range own) {
+  for (std::uint32_t i = 0; i < own.count; ++i) {
+    const std::uint32_t w = own.first + i;
+    const ring_memory* m = rings.of(worker_no{w});
+    if (m == nullptr || !trace_) continue;
+    const trace::ring_range r = trace::readable(*m);
+    trace_->dropped(w, r.first);
+    for (std::uint64_t at = r.first; at < r.written;) {
+      const std::uint64_t slot = at % m->capacity;
+      const std::uint64_t n = std::min(r.written - at, m->capacity - slot);
+      trace_->append(w, &m->events[slot], n);
+      at += n;
+    }
+  }
+}
+
+void run_outputs::write(const run_facts& facts) noexcept {
+  try {
+    if (facts.opts.stats) std::fputs(stats_table(facts).c_str(), stderr);
+    if (stats_json_) write_stats(facts);
+    if (trace_) write_trace(facts);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "godwit: the counters or the trace of this run are incomplete: %s\n", e.what());
+  }
+}
+
+void run_outputs::write_stats(const run_facts& facts) {
+  std::fflush(stdout);
+  stats_json_->write(stats_json(facts) + "\n");
+  stats_json_->flush();
+  if (!stats_json_->problem().empty())
+    std::fprintf(stderr, "godwit: cannot write all counters to %s: %s\n", stats_json_->path().c_str(),
+                 stats_json_->problem().c_str());
+}
+
+void run_outputs::write_trace(const run_facts& facts) {
+  const trace::summary& sum =
+      trace_->finish(track_names(facts), [&](const trace::summary& s) { return trace_info(facts, s); });
+  if (!trace_->problem().empty()) {
+    std::fprintf(stderr, "godwit: the trace %s is cut short: %s: make room, or lower --godwit-trace-bytes\n",
+                 trace_->path().c_str(), trace_->problem().c_str());
+    return;
+  }
+  std::fprintf(stderr,
+               "godwit: trace %s: %llu events of %zu workers, %llu oldest dropped%s: open at ui.perfetto.dev or with "
+               "godwit-report %s\n",
+               trace_->path().c_str(), static_cast<unsigned long long>(sum.events), facts.stats.size(),
+               static_cast<unsigned long long>(sum.dropped), sum.dropped != 0 ? " (raise --godwit-trace-bytes)" : "",
+               trace_->path().c_str());
+}
+
+}  // namespace godwit::runtime

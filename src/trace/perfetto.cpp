@@ -1,0 +1,294 @@
+// See perfetto.hpp. Numbers of fields: Perfetto's protos/perfetto/trace.
+#include "trace/perfetto.hpp"
+
+#include <algorithm>
+
+namespace godwit::trace {
+
+enum perfetto::note : std::uint8_t {
+  note_thread = 1, note_record, note_bytes, note_from, note_to, note_latency, note_copied_out, note_got, note_left,
+  note_at, note_function, note_worker, note_number, note_count, note_signal, note_unknown_begin,
+};
+
+namespace {
+
+// TracePacket
+constexpr std::uint32_t f_timestamp = 8, f_sequence = 10, f_event = 11, f_interned = 12, f_flags = 13, f_track = 60;
+// TrackEvent
+constexpr std::uint32_t f_annotations = 4, f_type = 9, f_name_iid = 10, f_track_uuid = 11, f_name = 23, f_value = 30,
+                        f_flows = 47, f_flows_end = 48;
+constexpr std::uint32_t type_begin = 1, type_end = 2, type_instant = 3, type_counter = 4;
+// DebugAnnotation
+constexpr std::uint32_t f_note_name = 1, f_note_number = 3, f_note_text = 6;
+
+constexpr std::uint64_t uuid_workers = 1, uuid_threads = 2, uuid_busy = 3, uuid_ready = 4;
+std::uint64_t uuid_of_worker(std::uint32_t w) { return 100 + std::uint64_t{w}; }
+std::uint64_t uuid_of_thread(std::uint32_t n) { return 10'000 + std::uint64_t{n}; }
+
+constexpr const char* note_names[] = {nullptr, "thread", "record", "bytes copied in", "from worker", "to worker",
+                                      "latency ns", "bytes copied out", "came by", "left by", "at", "function",
+                                      "worker", "request", "continuations", "by signal", "began before the trace"};
+
+const char* came_by(kind k) {
+  switch (k) {
+    case kind::start: return "start of the run";
+    case kind::steal: return "steal";
+    case kind::resume: return "resume";
+    case kind::task: return "task";
+    default: return "unknown";
+  }
+}
+const char* left_by(kind k) {
+  switch (k) {
+    case kind::end: return "its end";
+    case kind::suspend: return "suspension";
+    case kind::steal: return "steal";
+    default: return "unknown";
+  }
+}
+
+}  // namespace
+
+perfetto::perfetto(out_file& out, setup s) : out_(out), setup_(std::move(s)), described_(setup_.shown.size()) {
+  for (std::uint64_t i = note_thread; i <= note_unknown_begin; ++i) {
+    part_.clear();
+    part_.number(1, i);
+    part_.text(2, note_names[i]);
+    interned_.nested(3, part_);  // debug_annotation_names
+  }
+  packet_.clear();
+  packet_.number(f_sequence, 1);
+  packet_.number(f_flags, 1);  // the interned state begins here
+  packet_.nested(f_interned, interned_);
+  packet(packet_);
+  interned_.clear();
+  describe_tracks();
+}
+
+void perfetto::describe_tracks() {
+  track(uuid_busy, "busy workers", 0, 0, true);
+  track(uuid_ready, "ready outstanding joins that nobody runs", 0, 1, true);
+  track(uuid_workers, "workers", 0, 2, false);
+  track(uuid_threads, "threads", 0, 3, false);
+  for (std::uint32_t w = 0; w < setup_.workers.size(); ++w) {
+    track(uuid_of_worker(w), setup_.workers[w], uuid_workers, w, false);
+    if (setup_.dropped[w] == 0) continue;
+    start(type_instant, uuid_of_worker(w));
+    event_.text(f_name, std::to_string(setup_.dropped[w]) + " earlier events dropped");
+    emit(setup_.first_ns[w]);
+  }
+  if (setup_.threads_left_out == 0) return;
+  start(type_instant, uuid_threads);
+  event_.text(f_name, std::to_string(setup_.threads_left_out) + " threads have no track (those with the fewest events)");
+  emit(setup_.origin_ns);
+}
+
+void perfetto::track(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::uint64_t rank,
+                     bool is_counter) {
+  part_.clear();
+  part_.number(1, uuid);
+  part_.text(2, name);
+  if (parent != 0) part_.number(5, parent);
+  if (is_counter) {
+    message unit;
+    unit.number(3, 2);  // UNIT_COUNT
+    part_.nested(8, unit);
+  }
+  part_.number(11, 3);  // children in the order of their ranks
+  part_.number(12, rank);
+  packet_.clear();
+  packet_.number(f_sequence, 1);
+  packet_.nested(f_track, part_);
+  packet(packet_);
+}
+
+void perfetto::packet(const message& m) {
+  head_.clear();
+  head_.head(1, m.bytes().size());  // Trace.packet
+  out_.write(head_.bytes());
+  out_.write(m.bytes());
+}
+
+void perfetto::start(std::uint32_t type, std::uint64_t track) {
+  event_.clear();
+  event_.number(f_type, type);
+  event_.number(f_track_uuid, track);
+}
+
+void perfetto::add(note n, std::uint64_t value) {
+  part_.clear();
+  part_.number(f_note_name, n);
+  part_.number(f_note_number, value);
+  event_.nested(f_annotations, part_);
+}
+
+void perfetto::add(note n, std::string_view text) {
+  part_.clear();
+  part_.number(f_note_name, n);
+  part_.text(f_note_text, text);
+  event_.nested(f_annotations, part_);
+}
+
+void perfetto::add_place(std::uint32_t place) {
+  if (place == 0) return;
+  const place_text where = setup_.where(place);
+  add(note_at, where.file + ":" + std::to_string(where.line));
+  if (!where.function.empty()) add(note_function, where.function);
+}
+
+/// For names that come again and again.
+std::uint64_t perfetto::name_of(std::string_view name) {
+  const auto [at, added] = names_.try_emplace(std::string(name), names_.size() + 1);
+  if (added) {
+    part_.clear();
+    part_.number(1, at->second);
+    part_.text(2, name);
+    interned_.nested(2, part_);  // event_names
+    has_interned_ = true;
+  }
+  return at->second;
+}
+
+const std::string& perfetto::short_place(std::uint32_t place) {
+  const auto [at, added] = places_.try_emplace(place);
+  if (added) {
+    const place_text where = setup_.where(place);
+    at->second = where.file.substr(where.file.rfind('/') + 1) + ":" + std::to_string(where.line);
+  }
+  return at->second;
+}
+
+void perfetto::emit(std::uint64_t time_ns) {
+  packet_.clear();
+  packet_.number(f_timestamp, time_ns - std::min(time_ns, setup_.origin_ns));
+  packet_.number(f_sequence, 1);
+  packet_.number(f_flags, 2);  // needs the interned state
+  if (has_interned_) {
+    packet_.nested(f_interned, interned_);
+    interned_.clear();
+    has_interned_ = false;
+  }
+  packet_.nested(f_event, event_);
+  packet(packet_);
+}
+
+void perfetto::emit_end(std::uint64_t track, std::uint64_t time_ns) {
+  start(type_end, track);
+  emit(time_ns);
+}
+
+void perfetto::on(const worker_slice& s) {
+  static constexpr const char* idle_names[] = {"idle: no work", "idle: at an outstanding join",
+                                               "idle: waits for another host"};
+  const std::uint64_t where = uuid_of_worker(s.worker);
+  start(type_begin, where);
+  switch (s.what) {
+    case activity::thread: {
+      std::string name = "thread " + std::to_string(s.thread);
+      if (s.place != 0) name += " " + short_place(s.place);
+      event_.text(f_name, name);
+      break;
+    }
+    case activity::below:
+      event_.number(f_name_iid, name_of("waits below others"));
+      break;
+    case activity::idle:
+      event_.number(f_name_iid, name_of(s.detail < std::size(idle_names) ? idle_names[s.detail] : "idle"));
+      break;
+    case activity::sleep:
+      event_.number(f_name_iid, name_of("sleeps"));
+      break;
+    case activity::getting:
+      event_.number(f_name_iid, name_of(came_by(s.how)));
+      break;
+    case activity::far_call:
+      event_.number(f_name_iid, name_of("asks another host"));
+      add(note_number, s.detail);
+      break;
+    case activity::message:
+      event_.number(f_name_iid, name_of("serves another host"));
+      break;
+  }
+  if (s.thread != 0) {
+    add(note_thread, s.thread);
+    add(note_record, s.record);
+  }
+  if (s.what == activity::thread) {
+    if (s.how == kind::count_) add(note_unknown_begin, 1);
+    else add(note_got, came_by(s.how));
+    if (s.why != kind::count_) add(note_left, left_by(s.why));
+    if (s.copied_out != 0) add(note_copied_out, s.copied_out);
+    add_place(s.place);
+  }
+  if (s.from != nobody && s.how != kind::start) add(s.what == activity::far_call ? note_to : note_from, s.from);
+  if (s.bytes != 0) add(note_bytes, s.bytes);
+  if (s.latency_ns != 0) add(note_latency, s.latency_ns);
+  if (s.flow != 0) event_.fixed(f_flows_end, s.flow);
+  emit(s.begin_ns);
+  emit_end(where, s.end_ns);
+}
+
+void perfetto::on(const thread_slice& s) {
+  if (s.thread >= setup_.shown.size() || !setup_.shown[s.thread]) return;
+  const std::uint64_t where = uuid_of_thread(s.thread);
+  if (!described_[s.thread]) {
+    described_[s.thread] = true;
+    track(where, "thread " + std::to_string(s.thread), uuid_threads, s.thread, false);
+  }
+  start(type_begin, where);
+  switch (s.what) {
+    case state::running:
+      event_.number(f_name_iid, name_of("runs on worker " + std::to_string(s.worker)));
+      add(note_worker, s.worker);
+      break;
+    case state::ready:
+      event_.number(f_name_iid, name_of("ready: what it waited for is there"));
+      break;
+    case state::yielded:
+      event_.number(f_name_iid, name_of("ready: gave way"));
+      break;
+    case state::waiting:
+      event_.number(f_name_iid, name_of(s.place != 0 ? "waits at " + short_place(s.place) : std::string("waits")));
+      add_place(s.place);
+      break;
+    case state::none:
+      break;
+  }
+  emit(s.begin_ns);
+  emit_end(where, s.end_ns);
+}
+
+void perfetto::on(const instant& i) {
+  start(type_instant, uuid_of_worker(i.worker));
+  switch (i.what) {
+    case mark::stolen:
+      event_.number(f_name_iid, name_of("stolen"));
+      add(note_to, i.other);
+      if (i.bytes != 0) add(note_bytes, i.bytes);
+      break;
+    case mark::done:
+      event_.number(f_name_iid, name_of("completes a join"));
+      break;
+    case mark::suspended:
+      event_.number(f_name_iid, name_of("suspends, parent goes on"));
+      if (i.bytes != 0) add(note_copied_out, i.bytes);
+      add_place(i.place);
+      break;
+    case mark::exposed:
+      event_.number(f_name_iid, name_of("exposes"));
+      add(note_count, i.bytes);
+      if (i.by_signal) add(note_signal, 1);
+      break;
+  }
+  if (i.thread != 0) add(note_thread, i.thread);
+  for (const std::uint64_t f : i.flows) event_.fixed(f_flows, f);
+  emit(i.time_ns);
+}
+
+void perfetto::on(counter which, std::uint64_t time_ns, std::uint32_t value) {
+  start(type_counter, which == counter::busy_workers ? uuid_busy : uuid_ready);
+  event_.number(f_value, value);
+  emit(time_ns);
+}
+
+}  // namespace godwit::trace

@@ -1,0 +1,171 @@
+// The sentences: for each reason of lost time the right one comes first, with the right numbers.
+#include "summary.hpp"
+#include "trace_builder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace godwit::report;
+using godwit::trace::idle_cause;
+using report_test::trace_builder;
+
+constexpr std::uint64_t root = 0x1000, child = 0x2000;
+
+struct told {
+  std::vector<finding> findings;
+  run_figures f;
+  explicit told(const trace_builder& t) : told(t.bytes()) {}
+  explicit told(const std::string& file) {
+    const recording r = parse(std::as_bytes(std::span(file)), "test");
+    if (r.has_events) {
+      const analysis a = analyze(r);
+      f = figures_of(r, &a);
+      findings = explain(f, r, &a);
+    } else {
+      f = figures_of(r, nullptr);
+      findings = explain(f, r, nullptr);
+    }
+  }
+  const finding* find(const std::string& part) const {
+    for (const finding& x : findings)
+      if (x.title.find(part) != std::string::npos) return &x;
+    return nullptr;
+  }
+};
+bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+/// Worker 1 is idle for 9 of 10 ms.
+trace_builder two(idle_cause cause) {
+  trace_builder t(2);
+  t.strings = {{1, "dir/search.cpp"}, {2, "visit"}};
+  t.start(0, 0, root);
+  t.steal(1, 10'000, root, child, 0, 1000);
+  if (cause == idle_cause::join)
+    t.suspend(1, 1'000'000, root, child, 77);
+  else
+    t.end(1, 1'000'000, root);
+  t.idle(1, 10'000'000, 9'000'000, cause);
+  t.end(0, 10'000'000, child);
+  return t;
+}
+
+TEST(Summary, Headline) {
+  const told x(two(idle_cause::no_work));
+  EXPECT_NEAR(x.f.speed_up(), 1.099, 1e-3);
+  EXPECT_TRUE(has(x.findings[0].title, "2 workers, 10.0 ms: 1.10 × faster")) << x.findings[0].title;
+  EXPECT_TRUE(has(x.findings[0].title, "efficiency 55 %")) << x.findings[0].title;
+  EXPECT_TRUE(has(x.findings[0].text, "45 % of the workers' time (9.01 ms of 20.0 ms)")) << x.findings[0].text;
+}
+
+TEST(Summary, NoWork) {
+  const told x(two(idle_cause::no_work));
+  ASSERT_NE(x.find("Too little to run: 100 %"), nullptr);
+  EXPECT_TRUE(has(x.find("Too little")->text, "at most one worker was busy"));
+  EXPECT_EQ(x.find("Outstanding joins"), nullptr);
+}
+
+TEST(Summary, JoinsNameThePlace) {
+  const told x(two(idle_cause::join));
+  const finding* j = x.find("Outstanding joins: 100 %");
+  ASSERT_NE(j, nullptr);
+  EXPECT_TRUE(has(j->text, "search.cpp:77 (visit), 1 outstanding join.")) << j->text;
+  EXPECT_TRUE(has(j->advice, "late")) << j->advice;
+  EXPECT_TRUE(has(x.findings[0].text, "search.cpp:77")) << x.findings[0].text;
+}
+
+TEST(Summary, ReadyThreadsThatNobodyRuns) {
+  trace_builder t = two(idle_cause::join);
+  t.events[0].clear();
+  t.info["policy"] = "stalling";
+  t.start(0, 0, root);
+  t.end(0, 2'000'000, child);  // ready for 8 ms, both workers idle
+  t.idle(0, 10'000'000, 8'000'000, idle_cause::no_work);
+  const told x(t);
+  const finding* j = x.find("Outstanding joins");
+  ASSERT_NE(j, nullptr);
+  EXPECT_TRUE(has(j->text, "could have gone on")) << j->text;
+  EXPECT_TRUE(has(j->advice, "policy stalling")) << j->advice;
+}
+
+TEST(Summary, Transport) { EXPECT_NE(told(two(idle_cause::transport)).find("Other hosts: 100 %"), nullptr); }
+
+TEST(Summary, Steals) {
+  trace_builder t(2);
+  t.start(0, 0, root);
+  t.steal(1, 900, root, child, 0, 900);
+  t.end(1, 1000, root);
+  t.end(0, 1000, child);
+  EXPECT_NE(told(t).find("Overhead of stealing"), nullptr);
+}
+
+TEST(Summary, NothingLost) {
+  trace_builder t(2);
+  t.start(0, 0, root);
+  t.steal(1, 10, root, child, 0, 5);
+  t.end(1, 100'000, root);
+  t.end(0, 100'000, child);
+  const told x(t);
+  EXPECT_NE(x.find("Nothing to gain"), nullptr);
+  EXPECT_EQ(x.findings[0].what, finding::level::good);
+}
+
+TEST(Summary, Dropped) {
+  trace_builder t = two(idle_cause::no_work);
+  t.info["dropped"] = {0, 1234};
+  const told x(t);
+  const finding* d = x.find("1,234 events were dropped");
+  ASSERT_NE(d, nullptr);
+  EXPECT_TRUE(has(d->advice, "GODWIT_TRACE_BYTES"));
+}
+
+TEST(Summary, MoreWorkersThanCpus) {
+  trace_builder t = two(idle_cause::no_work);
+  EXPECT_EQ(told(t).find("CPU"), nullptr);
+  t.info["cpus"] = 1;
+  EXPECT_NE(told(t).find("2 workers on 1 CPU"), nullptr);
+}
+
+TEST(Summary, Sleep) {
+  trace_builder t = two(idle_cause::no_work);
+  t.sleep(1, 10'000'000, 8'000'000);
+  EXPECT_NE(told(t).find("Workers slept for 40 %"), nullptr);
+}
+
+TEST(Summary, SpanFromCounters) {
+  trace_builder t = two(idle_cause::no_work);
+  t.info["stats"]["workers"] = {{{"work_ns", 6e6}, {"span_ns", 1e6}}, {{"work_ns", 4e6}, {"span_ns", 5e6}}};
+  const told x(t);
+  EXPECT_DOUBLE_EQ(x.f.t1(), 1e7);
+  EXPECT_DOUBLE_EQ(x.f.span, 5e6);
+  EXPECT_NE(x.find("Parallelism T1/T∞ = 2.00"), nullptr);
+}
+
+TEST(Summary, CountersOnly) {
+  const told x(std::string(R"({"run": {"program": "p", "seconds": 0.011},
+    "workers": [{"life_ns": 10000000, "idle_no_work_ns": 1000000, "steal_ns": 400000},
+                {"life_ns": 10000000, "idle_join_ns": 5000000}]})"));
+  EXPECT_DOUBLE_EQ(x.f.busy(), 14e6);
+  EXPECT_DOUBLE_EQ(x.f.total[static_cast<std::size_t>(state::getting)], 4e5);
+  EXPECT_NE(x.find("Outstanding joins: 83 %"), nullptr);
+  EXPECT_NE(x.find("Counters only"), nullptr);
+  EXPECT_TRUE(has(told(std::string(R"({"workers": [{}]})")).findings[0].text, "nothing can be concluded"));
+}
+
+TEST(Format, Units) {
+  EXPECT_EQ(format_time(0), "0 ns");
+  EXPECT_EQ(format_time(999), "999 ns");
+  EXPECT_EQ(format_time(1500), "1.50 µs");
+  EXPECT_EQ(format_time(999'999), "1.00 ms");
+  EXPECT_EQ(format_time(123e9), "123 s");
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(3 << 20), "3.00 MiB");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+  EXPECT_EQ(format_count(-1234), "-1,234");
+  EXPECT_EQ(format_count(12), "12");
+  EXPECT_EQ(format_percent(0.0004), "< 0.1 %");
+  EXPECT_EQ(format_percent(0.5), "50 %");
+  EXPECT_EQ(format_percent(0.0321), "3.2 %");
+}
+
+}  // namespace

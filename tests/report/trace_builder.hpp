@@ -1,0 +1,60 @@
+// Trace files for tests: events added by hand or by a simulated schedule, written in the format of src/trace/file.hpp.
+//
+// It is a writer of its own, not the library's: what it knows of the format is what the header says. Used by the tests
+// of this folder and by generate.cpp.
+#pragma once
+
+#include "trace/events.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace report_test {
+
+struct trace_builder {
+  nlohmann::json info = nlohmann::json::object();
+  std::vector<std::vector<godwit::trace::event>> events;  ///< per worker
+  std::map<std::uint64_t, std::string> strings;
+
+  explicit trace_builder(std::uint32_t workers) : events(workers) { info["workers"] = workers; }
+
+  void start(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t took = 0);
+  void steal(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t child, std::uint32_t victim,
+             std::uint32_t took, std::uint32_t bytes = 512);
+  void resume(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited, std::uint32_t from,
+              std::uint32_t took);
+  void task(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t from, std::uint32_t took, bool on_top);
+  void end(std::uint32_t w, std::uint64_t t, std::uint64_t thread, bool waiter = false);
+  /// With a place if @p line is not 0; its file is strings[1], its function strings[2].
+  void suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited, std::uint32_t line = 0,
+               bool parent_goes_on = false);
+  void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
+  void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
+  void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);
+  void complete(std::uint32_t w, std::uint64_t t, std::uint64_t record);
+  void add(std::uint32_t w, const godwit::trace::event& e) { events[w].push_back(e); }
+
+  std::uint64_t event_count() const;
+  /// The file. Between our chunks lie packets and fields that a reader has to skip.
+  std::string bytes() const;
+  void write(const std::string& path) const;
+};
+
+/// A fork-join program on workers that steal, in simulated time. Deterministic for a seed.
+struct schedule {
+  std::uint32_t workers = 4;
+  std::uint64_t events = 100'000;     ///< about how many
+  double grain_ns = 20'000;           ///< mean size of a piece that is not divided further
+  double latency_ns = 900;            ///< of a steal, median
+  double serial = 0;                  ///< part of the work before anything can be stolen
+  bool greedy = true;                 ///< whoever completes a record runs the waiter; else its worker, later
+  std::uint32_t hosts = 1;            ///< steals between them take 30 times as long
+  std::uint64_t seed = 1;
+};
+trace_builder simulate(const schedule& s);
+
+}  // namespace report_test

@@ -1,0 +1,107 @@
+// Tests of the texts about counters: the table for few and for many workers, totals, derived figures, JSON.
+// test: timeout=30
+#include "runtime/stats_output.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace {
+
+using godwit::worker_stats;
+using godwit::runtime::run_facts;
+
+run_facts facts_for(std::size_t workers) {
+  run_facts f;
+  f.program = "pro\"gram";
+  f.arguments = {"-n", "5"};
+  f.hosts = {{"here", 0, static_cast<std::uint32_t>(workers)}};
+  f.wall_seconds = 1.5;
+  for (std::uint64_t w = 0; w < workers; ++w) {
+    worker_stats s;
+    s.spawns = 1000 * (w + 1);
+    s.steals = 10;
+    s.steal_ns = 25'000 * (w + 1);
+    s.stolen_bytes = 5000;
+    s.outstanding_joins = 4;
+    s.outstanding_resumed = 2;
+    s.outstanding_ns = 7'000;
+    s.life_ns = 1'000'000;
+    s.idle_no_work_ns = 100'000 * w;
+    s.idle_join_ns = 50'000;
+    s.work_ns = 800'000;
+    s.span_ns = 1000 * w;
+    s.stack_high_bytes = 8192 * (w + 1);
+    f.stats.push_back(s);
+  }
+  return f;
+}
+
+std::vector<std::string> line_with(const std::string& text, const std::string& title) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("godwit: " + title)) {
+      std::istringstream words(line.substr(8 + title.size()));
+      std::vector<std::string> out;
+      for (std::string w; words >> w;) out.push_back(w);
+      return out;
+    }
+  return {"no line"};
+}
+
+using words = std::vector<std::string>;
+
+TEST(stats_table, one_column_per_worker_and_all) {
+  const std::string t = stats_table(facts_for(2));
+  EXPECT_EQ(line_with(t, "spawns"), (words{"1000", "2000", "3000"}));
+  EXPECT_EQ(line_with(t, "  latency, us"), (words{"2.50", "5.00", "3.75"})) << "the mean over all steals";
+  EXPECT_EQ(line_with(t, "  stolen stack, bytes"), (words{"500", "500", "500"}));
+  EXPECT_EQ(line_with(t, "  ready until resumed, us"), (words{"3.50", "3.50", "3.50"}));
+  EXPECT_EQ(line_with(t, "busy, %"), (words{"95.0", "85.0", "90.0"}));
+  EXPECT_EQ(line_with(t, "idle, %: no work"), (words{"0.0", "10.0", "5.0"}));
+  EXPECT_EQ(line_with(t, "stack high-water mark, KiB"), (words{"8", "16", "16"})) << "the largest, not the sum";
+  EXPECT_EQ(line_with(t, "far steals"), words{"no line"}) << "left out where there are none";
+  EXPECT_EQ(t.find("Tinf"), std::string::npos) << "only with span";
+}
+
+TEST(stats_table, many_workers_become_smallest_median_largest) {
+  const std::string t = stats_table(facts_for(21));
+  EXPECT_EQ(line_with(t, "spawns"), (words{"1000", "11000", "21000", "231000"}));
+  EXPECT_NE(t.find("smallest"), std::string::npos);
+  std::istringstream in(t);
+  for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), 110u) << line;
+}
+
+TEST(stats_table, work_and_span) {
+  run_facts f = facts_for(5);
+  f.opts.span = true;
+  EXPECT_NE(stats_table(f).find("work T1 4.000 ms, span Tinf 0.004 ms, parallelism T1/Tinf 1000.0"), std::string::npos)
+      << stats_table(f);
+}
+
+TEST(stats_table, a_worker_without_counters_divides_by_nothing) {
+  run_facts f = facts_for(1);
+  f.stats[0] = {};
+  EXPECT_EQ(line_with(stats_table(f), "busy, %"), (words{"-", "-"}));
+  EXPECT_EQ(line_with(stats_table(f), "  latency, us"), (words{"-", "-"}));
+}
+
+TEST(stats_json, has_every_counter_and_the_run) {
+  run_facts f = facts_for(3);
+  f.status = 70;
+  f.message = "it\nfailed";
+  const std::string j = stats_json(f);
+  for (const auto& c : godwit::runtime::counter_fields()) {
+    const std::string name = "\"" + std::string(c.name) + "\":";
+    std::size_t n = 0;
+    for (std::size_t at = j.find(name); at != std::string::npos; at = j.find(name, at + 1)) ++n;
+    EXPECT_GE(n, 4u) << name << " of three workers and in total";
+  }
+  for (const char* part : {R"("program":"pro\"gram")", R"("arguments":["-n","5"])", R"("workers":3)", R"("status":70)",
+                           R"("message":"it\u000afailed")", R"("name":"here","first_worker":0,"workers":3)",
+                           R"("policy":"greedy")", R"("wall_seconds":1.5)", R"("spawns":6000)"})
+    EXPECT_NE(j.find(part), std::string::npos) << part << "\n" << j;
+}
+
+}  // namespace

@@ -1,0 +1,99 @@
+// The table of counters. See counters.hpp; the fields are those of worker_stats in include/godwit/runtime.hpp.
+#include "counters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace godwit::report {
+namespace {
+
+using nlohmann::json;
+
+struct counter {
+  const char* name;
+  const char* label;
+  const char* what;
+};
+constexpr std::array table{
+    counter{"spawns", "threads created", ""},
+    counter{"steals", "steals", "continuations taken from other workers"},
+    counter{"steals_failed", "failed steals", "looks at a victim that gave nothing"},
+    counter{"steal_ns", "time of steals", "successful ones inside a host"},
+    counter{"steal_copy_ns", "of that, copying stacks", ""},
+    counter{"stolen_bytes", "stolen stack bytes", ""},
+    counter{"suspends", "threads copied out", "outstanding joins and yields"},
+    counter{"evacuated_bytes", "copied-out stack bytes", ""},
+    counter{"resumes", "resumes", "suspended threads run again"},
+    counter{"outstanding_joins", "outstanding joins", "joins that found their thread unfinished, and left"},
+    counter{"outstanding_resumed", "of these, resumed", ""},
+    counter{"outstanding_ns", "outstanding join time", "from when both sides were there to when they went on, summed"},
+    counter{"exposures", "exposures", "times that continuations were made public"},
+    counter{"signals", "exposures by signal", ""},
+    counter{"idle_no_work_ns", "idle: no work", "the last thread had ended"},
+    counter{"idle_join_ns", "idle: join", "the last thread waits at an outstanding join"},
+    counter{"idle_transport_ns", "idle: transport", "waiting for an answer from another host"},
+    counter{"sleeps", "sleeps", "times that a worker went to sleep"},
+    counter{"life_ns", "life", "from a worker's start to its end"},
+    counter{"work_ns", "work", "time in threads (GODWIT_SPAN); the sum is T1"},
+    counter{"span_ns", "span", "longest chain that ended there (GODWIT_SPAN); the maximum is T∞"},
+    counter{"far_steals", "threads from other hosts", "of the steals and resumes"},
+    counter{"far_failed", "failed, other hosts", ""},
+    counter{"far_looks", "looks at other hosts", ""},
+    counter{"far_steal_ns", "time of steals, other hosts", "request to answer"},
+    counter{"far_carry_ns", "of that, companions", ""},
+    counter{"far_serve_ns", "of that, at the victim's host", ""},
+    counter{"far_check_ns", "of that, empty check", ""},
+    counter{"far_lock_ns", "of that, lock", ""},
+    counter{"far_entry_ns", "of that, bounds and entry", ""},
+    counter{"far_stack_ns", "of that, stack", ""},
+    counter{"far_unlock_ns", "of that, unlock", "handed over, not waited for"},
+    counter{"messages", "messages", "requests of other hosts carried out by a worker"},
+    counter{"message_ns", "time of messages", ""},
+    counter{"stack_high_bytes", "stack touched", "the most of a worker, whole pages"},
+    counter{"heap_high_bytes", "heap in use", "the most of a worker"},
+    counter{"trace_events", "events written", ""},
+    counter{"trace_dropped", "events dropped", "overwritten by later ones"},
+};
+
+bool ends_with(std::string_view text, std::string_view end) { return text.ends_with(end); }
+bool is_maximum(std::string_view name) { return name == "span_ns" || name == "life_ns" || ends_with(name, "_high_bytes"); }
+
+json row_of(const std::string& name, const json& workers) {
+  std::vector<double> values;
+  for (const json& w : workers) values.push_back(w.is_object() ? number_of(w, name.c_str()) : 0);
+  double total = 0;
+  for (const double v : values) total = is_maximum(name) ? std::max(total, v) : total + v;
+  if (std::all_of(values.begin(), values.end(), [](double v) { return v == 0; })) return nullptr;
+  const auto known = std::find_if(table.begin(), table.end(), [&](const counter& c) { return c.name == name; });
+  return {{"name", name},
+          {"label", known == table.end() ? name : known->label},
+          {"what", known == table.end() ? "" : known->what},
+          {"unit", ends_with(name, "_ns") ? "ns" : ends_with(name, "_bytes") ? "bytes" : ""},
+          {"maximum", is_maximum(name)},
+          {"total", total},
+          {"values", values}};
+}
+
+}  // namespace
+
+json counter_rows(const json& stats) {
+  json rows = json::array();
+  const auto workers = stats.find("workers");
+  if (workers == stats.end() || !workers->is_array()) return rows;
+  std::vector<std::string> names;
+  for (const counter& c : table) names.emplace_back(c.name);
+  for (const json& w : *workers) {
+    if (!w.is_object()) continue;
+    for (const auto& [name, value] : w.items())
+      if (value.is_number() && name != "worker" && name != "host" &&
+          std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  }
+  for (const std::string& name : names)
+    if (json row = row_of(name, *workers); !row.is_null()) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace godwit::report

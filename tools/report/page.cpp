@@ -1,0 +1,210 @@
+// The model of the page as JSON, and the page around it. See page.hpp; page/*.js reads what is written here.
+#include "page.hpp"
+
+#include "counters.hpp"
+#include "embed.hpp"
+#include "encode.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+namespace godwit::report {
+namespace {
+
+using nlohmann::json;
+
+json findings_json(const std::vector<finding>& findings) {
+  static constexpr const char* names[] = {"good", "cause", "hint", "caveat"};
+  json list = json::array();
+  for (const finding& f : findings)
+    list.push_back({{"level", names[static_cast<int>(f.what)]},
+                    {"title", f.title}, {"text", f.text}, {"advice", f.advice}});
+  return list;
+}
+
+json histogram_json(const char* id, const std::string& title, const char* unit, const std::string& note,
+                    const histogram& h) {
+  json bins = json::array();
+  std::size_t first = 0, last = h.bins.size();
+  while (first < last && h.bins[first] == 0) ++first;
+  while (last > first && h.bins[last - 1] == 0) --last;
+  for (std::size_t i = first; i < last; ++i)
+    bins.push_back({histogram::lower_edge(i), histogram::lower_edge(i + 1), h.bins[i]});
+  return {{"id", id}, {"title", title}, {"unit", unit}, {"note", note}, {"bins", bins}, {"count", h.count},
+          {"mean", h.mean()}, {"median", h.quantile(0.5)}, {"p99", h.quantile(0.99)}, {"max", h.most}};
+}
+
+/// far_steal_times of all workers: [i] took from 2^(i/4) to 2^((i+1)/4) us.
+json far_times_json(const json& stats) {
+  const auto workers = stats.find("workers");
+  if (workers == stats.end() || !workers->is_array()) return nullptr;
+  std::vector<double> counts;
+  for (const json& w : *workers) {
+    const auto times = w.is_object() ? w.find("far_steal_times") : w.end();
+    if (!w.is_object() || times == w.end() || !times->is_array()) continue;
+    counts.resize(std::max(counts.size(), times->size()));
+    for (std::size_t i = 0; i < times->size(); ++i) counts[i] += (*times)[i].is_number() ? (*times)[i].get<double>() : 0;
+  }
+  json bins = json::array();
+  double count = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0 || !bins.empty())
+      bins.push_back({1000 * histogram::lower_edge(i), 1000 * histogram::lower_edge(i + 1), counts[i]});
+    count += counts[i];
+  }
+  while (!bins.empty() && bins.back()[2] == 0) bins.erase(bins.size() - 1);
+  if (count == 0) return nullptr;
+  return {{"id", "far"}, {"title", "Steals from other hosts: time"}, {"unit", "ns"},
+          {"note", "request to answer, whole run (counters)"}, {"bins", bins}, {"count", count}};
+}
+
+json histograms_json(const recording& r, const analysis* a) {
+  json list = json::array();
+  if (a != nullptr) {
+    list.push_back(histogram_json("steal", "Steals: time", "ns", "successful ones, inside a host", a->steal_ns));
+    if (a->far_steal_ns.count > 0)
+      list.push_back(histogram_json("far", "Steals from other hosts: time", "ns", "successful ones", a->far_steal_ns));
+    list.push_back(histogram_json("run", "Task sizes", "ns",
+                                  "from when a worker got a thread to when it lost it", a->run_ns));
+    list.push_back(histogram_json("ready", "Outstanding joins: ready but not running", "ns",
+                                  "from when both sides were there to when it went on", a->ready_ns));
+    list.push_back(histogram_json("wait", "Outstanding joins: whole wait", "ns", "from leaving to going on", a->wait_ns));
+    list.push_back(histogram_json("bytes", "Stolen stacks", "bytes", "copied per steal", a->stolen_bytes));
+  }
+  if (a == nullptr || a->far_steal_ns.count == 0)
+    if (json far = far_times_json(r.stats); !far.is_null()) list.push_back(std::move(far));
+  return list;
+}
+
+json matrix_json(const matrix& m) {
+  json cells = json::array();
+  for (std::uint32_t i = 0; i < m.size; ++i)
+    for (std::uint32_t j = 0; j < m.size; ++j) {
+      const std::size_t c = static_cast<std::size_t>(i) * m.size + j;
+      if (m.steals[c] + m.resumes[c] > 0) cells.push_back({j, i, m.steals[c], m.bytes[c], m.resumes[c]});
+    }
+  return {{"group", m.group}, {"size", m.size}, {"cells", cells}};
+}
+
+/// All places, in the order in which the time line names them.
+json places_json(const std::vector<waiting_place>& places) {
+  json list = json::array();
+  for (const waiting_place& p : places)
+    list.push_back({{"name", format_place(p)}, {"file", p.file}, {"line", p.line}, {"function", p.function},
+                    {"count", p.count}, {"wait", p.wait_ns}, {"ready", p.ready_ns}, {"idle", p.idle_ns}});
+  return list;
+}
+
+json path_json(const last_path& path) {
+  constexpr std::size_t most_pieces = 30'000;  // of a longer one the time line shows the end
+  json pieces = json::array();
+  for (std::size_t i = 0; i < std::min(path.pieces.size(), most_pieces); ++i)
+    pieces.push_back({path.pieces[i].worker, path.pieces[i].begin, path.pieces[i].end});
+  return {{"pieces", pieces}, {"cut", path.pieces.size() > most_pieces}, {"complete", path.complete}, {"running", path.running_ns}, {"stealing", path.stealing_ns},
+          {"ready", path.ready_ns}, {"steals", path.steals}, {"joins", path.joins}};
+}
+
+json bounds_json(const run_figures& f) {
+  return {{"t1", f.t1()}, {"t1_measured", f.work > 0}, {"span", f.span}, {"chain", f.longest_chain},
+          {"wall", f.wall}, {"run", f.whole_run}, {"workers", f.workers}};
+}
+
+/// Command line, where it ran: what is known of it.
+json run_json(const recording& r, const run_figures& f) {
+  json run = {{"program", f.program}, {"policy", f.policy}, {"workers", f.workers}, {"hosts", f.hosts},
+              {"seconds", f.whole_run > 0 ? f.whole_run / 1e9 : -1}};
+  std::string command = f.program;
+  if (const auto args = r.info.find("arguments"); args != r.info.end() && args->is_array())
+    for (const json& arg : *args)
+      if (arg.is_string()) command += " " + arg.get<std::string>();
+  if (const auto args = r.info.find("arguments"); args != r.info.end() && args->is_string())
+    command += " " + args->get<std::string>();
+  run["command"] = command;
+  run["clock"] = text_of(r.info, "clock");
+  run["version"] = text_of(r.info, "version");
+  return run;
+}
+
+/// For an element of type application/json: no text in it may end the element.
+std::string script_safe(const json& value) {
+  const std::string plain = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(plain.size());
+  for (const char c : plain) {
+    if (c == '<')
+      safe += "\\u003c";
+    else
+      safe.push_back(c);
+  }
+  return safe;
+}
+
+std::string html_safe(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<') safe += "&lt;";
+    else if (c == '&') safe += "&amp;";
+    else safe.push_back(c);
+  }
+  return safe;
+}
+
+struct blobs {
+  std::string timeline, ready;
+};
+
+json model_of(const recording& r, const analysis* a, const std::string& file, const page_options& options,
+              blobs& big) {
+  const run_figures f = figures_of(r, a);
+  json model = {{"file", file}, {"kind", a != nullptr ? "trace" : "counters"}, {"run", run_json(r, f)},
+                {"findings", findings_json(explain(f, r, a))}, {"bounds", bounds_json(f)},
+                {"idle", f.by_worker}, {"sleep", f.sleep}, {"counters", counter_rows(r.stats)},
+                {"histograms", histograms_json(r, a)}, {"hosts", r.host_of}};
+  if (a == nullptr) return model;
+  const std::uint64_t end = a->end;
+  const auto from = std::min(end, static_cast<std::uint64_t>(std::max(0.0, options.from_s) * 1e9));
+  const auto to = options.to_s < 0 ? end : std::min(end, static_cast<std::uint64_t>(options.to_s * 1e9));
+  const std::size_t fixed = embedded::echarts().size() + embedded::scripts().size() + (std::size_t{1} << 19);
+  const std::size_t left = options.most_bytes > fixed * 5 / 4 ? options.most_bytes - fixed : fixed / 4;
+  const encoded_series ready = encode_steps(a->ready, std::min<std::size_t>(100'000, left / 50), end);
+  const encoded_timeline line = encode_timeline(a->timeline, left / 4 * 3 - std::min(left / 4, ready.bytes.size()),
+                                                from, to);
+  big.ready = base64(ready.bytes);
+  big.timeline = base64(line.bytes);
+  model["end"] = end;
+  model["whole_from"] = a->whole_from;
+  model["timeline"] = {{"from", from}, {"to", std::max(from, to)}, {"threshold", line.threshold_ns}, {"pieces", line.pieces}};
+  model["ready_bin"] = ready.bin_ns;
+  model["ready_most"] = a->ready.most();
+  model["events"] = a->events;
+  model["threads"] = a->threads;
+  model["dropped"] = a->dropped;
+  model["places"] = places_json(a->places);
+  model["matrix"] = matrix_json(a->from_whom);
+  model["path"] = path_json(a->path);
+  return model;
+}
+
+}  // namespace
+
+void write_page(std::ostream& out, const recording& r, const analysis* a, const std::string& file,
+                const page_options& options) {
+  blobs big;
+  const json model = model_of(r, a, file, options, big);
+  std::string frame(embedded::frame());
+  const auto put = [&](std::string_view mark, std::string_view text) {
+    const auto at = frame.find(mark);
+    out << std::string_view(frame).substr(0, at) << text;
+    frame.erase(0, at == std::string::npos ? frame.size() : at + mark.size());
+  };
+  put("{{title}}", html_safe(file) + " · godwit-report");
+  put("{{style}}", embedded::style());
+  put("{{model}}", script_safe(model));
+  put("{{timeline}}", big.timeline);
+  put("{{ready}}", big.ready);
+  put("{{echarts}}", embedded::echarts());
+  put("{{scripts}}", embedded::scripts());
+  out << frame;
+}
+
+}  // namespace godwit::report

@@ -1,0 +1,318 @@
+// Figures and findings. See summary.hpp.
+#include "summary.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <set>
+
+namespace godwit::report {
+namespace {
+
+using level = finding::level;
+using nlohmann::json;
+
+constexpr std::size_t at(state s) { return static_cast<std::size_t>(s); }
+
+std::string plural(double n, const char* one) { return format_count(n) + " " + one + (n == 1 ? "" : "s"); }
+
+std::string decimals(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", value < 100 ? 2 : 0, value);
+  return text;
+}
+
+/// A worker's counters say how long it lived and why it was idle; steals are part of that idleness.
+void add_counters(run_figures& f, const json& worker) {
+  std::array<double, states> ns{};
+  const double life = number_of(worker, "life_ns");
+  const double join = number_of(worker, "idle_join_ns"), transport = number_of(worker, "idle_transport_ns");
+  const double no_work = number_of(worker, "idle_no_work_ns");
+  const double idle = std::min(join + transport + no_work, life);
+  ns[at(state::busy)] = life - idle;
+  ns[at(state::getting)] = std::min(number_of(worker, "steal_ns") + number_of(worker, "far_steal_ns"), no_work);
+  ns[at(state::no_work)] = no_work - ns[at(state::getting)];
+  ns[at(state::join)] = join;
+  ns[at(state::transport)] = transport;
+  f.by_worker.push_back(ns);
+  f.sleep.push_back(0);
+  f.wall = std::max(f.wall, life);
+}
+
+void add_span(run_figures& f, const json& stats) {
+  const auto list = stats.find("workers");
+  if (list == stats.end() || !list->is_array()) return;
+  double work = 0, span = 0;
+  for (const json& w : *list) {
+    if (!w.is_object()) continue;
+    work += number_of(w, "work_ns");
+    span = std::max(span, number_of(w, "span_ns"));
+  }
+  if (span > 0 && work > 0) f.span = span, f.work = work;
+}
+
+/// How idle workers' time divides among causes; each cause explains itself.
+struct explainer {
+  const run_figures& f;
+  const recording& r;
+  const analysis* a;
+  std::vector<finding> out;
+
+  double lost_share(state s) const { return f.lost() > 0 ? f.total[at(s)] / f.lost() : 0; }
+  double lost_in_all() const { return f.known() > 0 ? f.lost() / f.known() : 0; }
+  void headline();
+  void causes();
+  void no_work(double share);
+  void join(double share);
+  void transport(double share);
+  void getting(double share);
+  void parallelism();
+  void oversubscribed();
+  void asleep();
+  void messages();
+  void caveats();
+};
+
+const waiting_place* worst_place(const analysis* a) {
+  const waiting_place* worst = nullptr;
+  if (a != nullptr)
+    for (const waiting_place& p : a->places)
+      if (p.idle_ns > 0 && (worst == nullptr || p.idle_ns > worst->idle_ns)) worst = &p;
+  return worst;
+}
+
+void explainer::headline() {
+  finding h{level::good, "", "", ""};
+  h.title = plural(f.workers, "worker") + (f.hosts > 1 ? " on " + plural(f.hosts, "host") : "") + ", ";
+  if (f.by_worker.empty() || f.wall <= 0) {
+    h.title += f.whole_run > 0 ? format_time(f.whole_run) : "no times";
+    h.text = "The file does not say how the workers' time divides, so nothing can be concluded.";
+    out.push_back(h);
+    return;
+  }
+  h.title += format_time(f.wall) + ": " + decimals(f.speed_up()) +
+             " × faster than the work done by one (T1/TP), efficiency " +
+             format_percent(f.speed_up() / std::max(1u, f.workers));
+  h.text = "On average " + decimals(f.speed_up()) + " of " + plural(f.workers, "worker") +
+           " had a thread to run. " + format_percent(lost_in_all()) + " of the workers' time (" +
+           format_time(f.lost()) + " of " + format_time(f.known()) + ") was lost.";
+  std::vector<std::pair<double, state>> shares;
+  for (const state s : {state::getting, state::no_work, state::join, state::transport})
+    shares.emplace_back(lost_share(s), s);
+  std::sort(shares.rbegin(), shares.rend(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::string list;
+  for (const auto& [share, s] : shares) {
+    if (share < 0.03) continue;
+    list += (list.empty() ? " Of that: " : "; ") + format_percent(share) + " ";
+    if (s == state::getting) list += "getting threads from other workers";
+    if (s == state::no_work) list += "having nothing to run";
+    if (s == state::transport) list += "waiting for other hosts";
+    if (s == state::join) {
+      const waiting_place* p = worst_place(a);
+      list += "waiting for outstanding joins";
+      if (p != nullptr) list += " (most of it at " + format_place(*p) + ")";
+    }
+  }
+  if (lost_in_all() >= 0.005 && !list.empty()) h.text += list + ".";
+  if (lost_in_all() > 0.05) h.what = level::cause;
+  out.push_back(h);
+}
+
+void explainer::no_work(double share) {
+  finding x{level::cause, "Too little to run: " + format_percent(share) + " of the lost time", "", ""};
+  x.text = "Workers' last threads had ended, and nobody had a continuation to steal.";
+  if (a != nullptr && a->wall() > 0) {
+    const double serial = static_cast<double>(a->ns_by_busy[0] + a->ns_by_busy[std::min(1u, a->workers)]) /
+                          static_cast<double>(a->wall());
+    if (f.workers > 1 && serial > 0.05) {
+      x.text += " During " + format_percent(serial) +
+                " of the time at most one worker was busy: the program was serial then.";
+      x.advice = "Look at where 'busy workers over time' is low: what runs there? Start creating threads earlier, "
+                 "divide that part too, or let it overlap with something else.";
+    }
+  }
+  if (x.advice.empty())
+    x.advice = "Divide the work into more and smaller threads (a lower cut-off), so that everybody finds some until "
+               "the end; a few large threads at the end leave the others idle.";
+  out.push_back(x);
+}
+
+void explainer::join(double share) {
+  finding x{level::cause, "Outstanding joins: " + format_percent(share) + " of the lost time", "", ""};
+  x.text = "Workers' last threads waited at a join for a thread that another worker had not finished, and there was "
+           "nothing else to run.";
+  if (const waiting_place* p = worst_place(a); p != nullptr) {
+    const double part = f.total[at(state::join)] > 0 ? static_cast<double>(p->idle_ns) / f.total[at(state::join)] : 0;
+    x.text += " " + format_percent(part) + " of it follows joins at " + format_place(*p) +
+              (p->function.empty() ? "" : " (" + p->function + ")") + ", " +
+              plural(static_cast<double>(p->count), "outstanding join") + ".";
+  }
+  const double ready = a != nullptr && f.lost() > 0 ? static_cast<double>(a->ready_while_idle_ns) / f.lost() : 0;
+  if (ready > 0.1) {
+    x.text += " For " + format_percent(ready) + " of the lost time threads could have gone on while workers were idle.";
+    x.advice = "Ready threads were not run: that is the joining strategy" +
+               (f.policy.empty() ? std::string() : " (policy " + f.policy + ")") +
+               ". GODWIT_POLICY=greedy runs them at once.";
+  } else {
+    x.advice = "The threads waited for were late: divide the children before those joins more evenly, spawn the "
+               "largest first, or do something else between spawn and join.";
+  }
+  out.push_back(x);
+}
+
+void explainer::transport(double share) {
+  finding x{level::cause, "Other hosts: " + format_percent(share) + " of the lost time", "", ""};
+  x.text = "Workers waited for answers from other hosts.";
+  if (a != nullptr && a->far_steal_ns.count > 0)
+    x.text += " A steal from there took " + format_time(a->far_steal_ns.quantile(0.5)) + " (median of " +
+              format_count(static_cast<double>(a->far_steal_ns.count)) + ").";
+  x.advice = "Larger threads need fewer steals between hosts; GODWIT_VICTIMS=near asks the own host first; "
+             "docs/cluster.md compares the ways between hosts (GODWIT_WAY).";
+  out.push_back(x);
+}
+
+void explainer::getting(double share) {
+  finding x{level::cause, "Overhead of stealing: " + format_percent(share) + " of the lost time", "", ""};
+  x.text = "Workers were busy moving threads to themselves.";
+  if (a != nullptr && a->steal_ns.count + a->far_steal_ns.count > 0) {
+    const histogram& h = a->steal_ns.count >= a->far_steal_ns.count ? a->steal_ns : a->far_steal_ns;
+    x.text += " " + plural(static_cast<double>(a->steal_ns.count + a->far_steal_ns.count), "steal") + ", median " +
+              format_time(h.quantile(0.5)) + " and " + format_bytes(a->stolen_bytes.mean()) +
+              " of stack each; what a worker then ran before it lost it lasted " +
+              format_time(a->run_ns.quantile(0.5)) + " (median).";
+  }
+  x.advice = "Make threads larger (a higher cut-off), so that one steal brings more work; keep large arrays out of the "
+             "frames of threads that are stolen.";
+  out.push_back(x);
+}
+
+void explainer::causes() {
+  if (f.by_worker.empty() || lost_in_all() < 0.02) {
+    if (!f.by_worker.empty())
+      out.push_back({level::good, "Nothing to gain from scheduling",
+                     "Workers had threads to run for " + format_percent(1 - lost_in_all()) + " of their time.",
+                     "If the program is slower than expected all the same, compare the work (T1) with a serial "
+                     "program: threads may be so small that creating them counts, or memory may be the limit."});
+    return;
+  }
+  std::vector<std::pair<double, state>> shares;
+  for (const state s : {state::getting, state::no_work, state::join, state::transport})
+    shares.emplace_back(lost_share(s), s);
+  std::sort(shares.rbegin(), shares.rend(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  bool first = true;
+  for (const auto& [share, s] : shares) {
+    if (!first && share < 0.15) break;
+    first = false;
+    if (s == state::getting) getting(share);
+    if (s == state::no_work) no_work(share);
+    if (s == state::join) join(share);
+    if (s == state::transport) transport(share);
+  }
+}
+
+void explainer::parallelism() {
+  if (f.span <= 0 || f.workers < 2) return;
+  const double most = f.t1() / f.span;
+  finding x{level::hint, "Parallelism T1/T∞ = " + decimals(most), "", ""};
+  x.text = "Work " + format_time(f.t1()) + ", span " + format_time(f.span) + " (measured with GODWIT_SPAN): no number of "
+           "workers can be more than " + decimals(most) + " × faster than one.";
+  if (most < 2.0 * f.workers) {
+    x.what = level::cause;
+    x.advice = "That is little for " + plural(f.workers, "worker") + ". Only a shorter span helps: divide further what "
+               "the longest chain of threads does.";
+  }
+  out.push_back(x);
+}
+
+void explainer::oversubscribed() {
+  if (f.cpus <= 0 || f.workers <= f.cpus) return;
+  out.push_back({level::cause, plural(f.workers, "worker") + " on " + plural(f.cpus, "CPU"),
+                 "There were more workers than CPUs. A worker that the system has put aside still counts as busy, so "
+                 "times of threads and of steals are longer than what they need.",
+                 "Start one worker per CPU (GODWIT_WORKERS=0) when measuring."});
+}
+
+void explainer::asleep() {
+  if (f.known() <= 0 || f.total_sleep / f.known() < 0.02) return;
+  out.push_back({level::hint, "Workers slept for " + format_percent(f.total_sleep / f.known()) + " of the time",
+                 "Idle workers that find nothing sleep, so that others get the CPU; waking one takes 5 to 50 µs.",
+                 "If many sleeps are short, a longer GODWIT_SPIN_US keeps workers awake between bursts of work."});
+}
+
+void explainer::messages() {
+  if (a == nullptr || f.busy() <= 0) return;
+  double ns = 0;
+  for (const worker_totals& w : a->totals) ns += static_cast<double>(w.message_ns);
+  if (ns / f.busy() < 0.02) return;
+  out.push_back({level::hint, "Messages took " + format_percent(ns / f.busy()) + " of the busy time",
+                 "Workers carried out requests of other hosts between their threads' spawns.",
+                 "GODWIT_WAY=server or rma takes that off the workers (docs/cluster.md)."});
+}
+
+void explainer::caveats() {
+  if (a == nullptr) {
+    out.push_back({level::caveat, "Counters only",
+                   "Sums over the whole run. Which places waited, when workers were idle, who stole from whom and the "
+                   "chain that ended last are in a trace.",
+                   "Run again with GODWIT_TRACE=trace.pftrace and give that file to godwit-report."});
+    return;
+  }
+  if (a->dropped > 0)
+    out.push_back({level::caveat, format_count(static_cast<double>(a->dropped)) + " events were dropped",
+                   "The oldest events did not fit into memory. Everything on this page, but for the counters, describes "
+                   "the last " + format_time(static_cast<double>(a->wall())) + " of " +
+                       format_time(static_cast<double>(a->end)) + ", where all workers' events are there.",
+                   "GODWIT_TRACE_BYTES=256M (per worker) keeps more; or trace a shorter run."});
+  if (static_cast<double>(a->odd) > 0.001 * static_cast<double>(a->events))
+    out.push_back({level::caveat, format_count(static_cast<double>(a->odd)) + " events contradict earlier ones",
+                   "The file may be incomplete, or clocks of different hosts disagree. Small numbers on this page may be "
+                   "wrong.", ""});
+}
+
+}  // namespace
+
+double run_figures::known() const noexcept {
+  return std::accumulate(total.begin(), total.end(), 0.0) - total[at(state::unknown)];
+}
+
+run_figures figures_of(const recording& r, const analysis* a) {
+  run_figures f;
+  f.program = text_of(r.info, "program");
+  f.policy = text_of(r.info, "policy");
+  f.workers = r.workers;
+  f.hosts = static_cast<std::uint32_t>(std::set(r.host_of.begin(), r.host_of.end()).size());
+  f.cpus = number_of(r.info, "cpus", -1);
+  if (const double s = number_of(r.info, "seconds", -1); s > 0) f.whole_run = s * 1e9;
+  if (a != nullptr) {
+    f.wall = static_cast<double>(a->wall());
+    f.longest_chain = static_cast<double>(a->longest_chain_ns);
+    for (const worker_totals& w : a->totals) {
+      auto& mine = f.by_worker.emplace_back();
+      std::copy(w.ns.begin(), w.ns.end(), mine.begin());
+      f.sleep.push_back(static_cast<double>(w.sleep_ns));
+    }
+  } else if (const auto list = r.stats.find("workers"); list != r.stats.end() && list->is_array()) {
+    for (const json& w : *list)
+      if (w.is_object() && number_of(w, "life_ns") > 0) add_counters(f, w);
+    if (f.by_worker.size() != r.workers) f.by_worker.clear(), f.sleep.clear();
+  }
+  for (const auto& w : f.by_worker)
+    for (std::size_t s = 0; s < states; ++s) f.total[s] += w[s];
+  f.total_sleep = std::accumulate(f.sleep.begin(), f.sleep.end(), 0.0);
+  add_span(f, r.stats);
+  return f;
+}
+
+std::vector<finding> explain(const run_figures& f, const recording& r, const analysis* a) {
+  explainer e{f, r, a, {}};
+  e.headline();
+  e.causes();
+  e.parallelism();
+  e.oversubscribed();
+  e.asleep();
+  e.messages();
+  e.caveats();
+  return std::move(e.out);
+}
+
+}  // namespace godwit::report

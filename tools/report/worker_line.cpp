@@ -1,0 +1,143 @@
+// One worker's segments. See worker_line.hpp.
+#include "worker_line.hpp"
+
+#include <algorithm>
+
+namespace godwit::report {
+
+void worker_line::put(segment s) {
+  if (s.end <= s.begin) return;
+  const std::uint64_t from = std::max(s.begin, sums_.whole_from);
+  if (s.end > from) {
+    sums_.totals.ns[static_cast<std::size_t>(s.what)] += s.end - from;
+    if (s.what == state::join && s.place != nothing) sums_.places[s.place].idle_ns += s.end - from;
+  }
+  if (!sums_.out.empty() && s.what != state::busy) {
+    segment& last = sums_.out.back();
+    if (last.what == s.what && last.end == s.begin && last.place == s.place) {
+      last.end = s.end;
+      return;
+    }
+  }
+  sums_.out.push_back(s);
+}
+
+void worker_line::put_busy(std::uint64_t to, loss how, std::uint32_t place) {
+  put({now_.begin, to, now_.thread, now_.other, place, state::busy, now_.begun, how});
+}
+
+// The time since the last thread: what idle events say about it, and at its end the getting. What lies between two
+// idle events, or before the first, is the few instructions between them: it goes to its neighbour.
+void worker_line::put_gap(std::uint64_t to, std::uint64_t took) {
+  const std::uint64_t got = took < to - gap_from_ ? to - took : gap_from_;
+  std::uint64_t from = gap_from_;
+  const auto idle_segment = [&](std::uint64_t end, state cause) {
+    const std::uint32_t place = cause == state::join ? gap_place_ : nothing;
+    put({from, end, nothing, nothing, place, cause, gain::none, loss::none});
+    from = std::max(from, end);
+  };
+  state cause = lost_start_ ? state::unknown : gap_is_join_ ? state::join : state::no_work;
+  for (std::size_t i = 0; i < pauses_.size(); ++i) {
+    cause = pauses_[i].cause;
+    const bool last = i + 1 == pauses_.size();
+    idle_segment(last ? got : std::min(pauses_[i].to, got), cause);
+  }
+  idle_segment(got, cause);
+  put({got, to, nothing, nothing, nothing, state::getting, gain::none, loss::none});
+  pauses_.clear();
+}
+
+void worker_line::get(running r, std::uint64_t at, std::uint64_t took, bool on_top) {
+  if (on_top) {
+    // What lies below waits: its time so far is a segment of its own.
+    if (busy_) {
+      now_.depth = now_.depth_at(at);
+      now_.since = at;
+      put_busy(std::max(at - std::min(at, took), now_.begin), loss::join, nothing);
+      gap_from_ = std::max(at - std::min(at, took), now_.begin);
+      gap_is_join_ = true;
+      gap_place_ = nothing;
+    }
+    buried_.push_back({now_, busy_});
+  } else if (busy_) {
+    put_busy(std::max(at, now_.begin), loss::none, nothing);
+    gap_from_ = std::max(at, now_.begin);
+  }
+  at = std::max(at, gap_from_);
+  put_gap(at, took);
+  lost_start_ = false;
+  busy_ = true;
+  now_ = r;
+  now_.begin = now_.run_begin = now_.since = at;
+}
+
+void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place) {
+  if (!busy_) return;
+  at = std::max(at, now_.begin);
+  last_depth_ = now_.depth_at(at);
+  put_busy(at, how, place);
+  busy_ = false;
+  gap_from_ = at;
+  gap_is_join_ = how == loss::join;
+  gap_place_ = place;
+  // Only the end of a task uncovers what lies below it; a thread that leaves is followed by another in its place.
+  if ((how == loss::end || how == loss::end_waiter) && !buried_.empty()) {
+    const buried_thread below = buried_.back();
+    buried_.pop_back();
+    if (!below.was_busy) return;
+    busy_ = true;
+    now_ = below.r;
+    now_.begin = now_.since = at;
+    now_.depth = std::max(now_.depth, last_depth_);
+    now_.begun = gain::resume;
+  }
+}
+
+void worker_line::stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread) {
+  if (!busy_) return;
+  at = std::max(at, now_.begin);
+  put_busy(at, loss::stolen, nothing);
+  now_.begin = at;
+  now_.record = record;
+  now_.thread = thread;
+  now_.begun = gain::left;
+  now_.other = nothing;
+}
+
+void worker_line::idle(std::uint64_t from, std::uint64_t to, state cause) {
+  if (!busy_) {
+    if (lost_start_) first_known(from, false);
+    pauses_.push_back({from, to, cause});
+    return;
+  }
+  from = std::max(from, now_.begin);
+  if (to <= from) return;
+  const std::uint64_t depth = now_.depth_at(from);
+  put_busy(from, loss::join, nothing);
+  put({from, to, nothing, nothing, nothing, cause, gain::none, loss::none});
+  now_.begin = now_.since = to;
+  now_.depth = depth;
+  now_.begun = gain::resume;
+}
+
+void worker_line::first_known(std::uint64_t at, bool busy) {
+  put_gap(at, 0);
+  lost_start_ = false;
+  gap_from_ = at;
+  busy_ = busy;
+  if (busy) {
+    now_ = {};
+    now_.begin = now_.run_begin = now_.since = at;
+  }
+}
+
+void worker_line::finish(std::uint64_t at) {
+  if (busy_) {
+    last_depth_ = now_.depth_at(at);
+    put_busy(std::max(at, now_.begin), loss::none, nothing);
+  } else {
+    put_gap(std::max(at, gap_from_), 0);
+  }
+}
+
+}  // namespace godwit::report
