@@ -22,7 +22,9 @@ std::string error_of(const std::string& text) {
   }
   return "no error";
 }
-bool says(const std::string& text, const char* part) { return error_of(text).find(part) != std::string::npos; }
+bool says(const std::string& text, const char* part) {
+  return error_of(text).find(part) != std::string::npos;
+}
 
 trace_builder example() {
   trace_builder t(3);
@@ -59,7 +61,8 @@ TEST(Input, CountersOfATrace) {
 }
 
 TEST(Input, CountersAlone) {
-  const recording r = parse_text(R"( {"run": {"program": "x", "workers": 2}, "workers": [{"steals": 1}, {}]} )");
+  const recording r =
+      parse_text(R"( {"run": {"program": "x", "workers": 2}, "workers": [{"steals": 1}, {}]} )");
   EXPECT_FALSE(r.has_events);
   EXPECT_EQ(r.workers, 2u);
   EXPECT_EQ(r.info["program"], "x");

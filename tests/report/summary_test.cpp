@@ -55,7 +55,8 @@ TEST(Summary, Headline) {
   EXPECT_NEAR(x.f.speed_up(), 1.099, 1e-3);
   EXPECT_TRUE(has(x.findings[0].title, "2 workers, 10.0 ms: 1.10 × faster")) << x.findings[0].title;
   EXPECT_TRUE(has(x.findings[0].title, "efficiency 55 %")) << x.findings[0].title;
-  EXPECT_TRUE(has(x.findings[0].text, "45 % of the workers' time (9.01 ms of 20.0 ms)")) << x.findings[0].text;
+  EXPECT_TRUE(has(x.findings[0].text, "45 % of the workers' time (9.01 ms of 20.0 ms)"))
+      << x.findings[0].text;
 }
 
 TEST(Summary, NoWork) {
