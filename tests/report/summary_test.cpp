@@ -120,6 +120,22 @@ TEST(Summary, Dropped) {
   EXPECT_TRUE(has(d->advice, "GODWIT_TRACE_BYTES"));
 }
 
+TEST(Summary, FailedRuns) {
+  trace_builder t = two(idle_cause::no_work);
+  EXPECT_EQ(told(t).find("failed"), nullptr);
+  t.info["status"] = 70;
+  t.info["message"] = "stack overflow";
+  const told x(t);
+  ASSERT_NE(x.find("The run failed"), nullptr);
+  EXPECT_EQ(x.find("The run failed")->text, "stack overflow (status 70).");
+}
+
+TEST(Summary, PlacesWithoutLines) {
+  EXPECT_EQ(format_place({.file = "/a/b.cpp", .function = "", .line = 3}), "b.cpp:3");
+  EXPECT_EQ(format_place({.file = "godwit::invoke", .function = ""}), "godwit::invoke");
+  EXPECT_EQ(format_place({.file = "", .function = ""}), "an unknown place");
+}
+
 TEST(Summary, MoreWorkersThanCpus) {
   trace_builder t = two(idle_cause::no_work);
   EXPECT_EQ(told(t).find("CPU"), nullptr);

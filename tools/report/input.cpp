@@ -148,8 +148,20 @@ void read_chunk(recording& r, bytes_view data, const std::string& name, std::siz
   }
 }
 
+/// One shape for what writers may say in two: names of fields, and [first, count] for a host.
+void normalise(json& info) {
+  if (!info.contains("seconds") && info.contains("wall_seconds")) info["seconds"] = info["wall_seconds"];
+  if (!info.contains("version") && info.contains("godwit")) info["version"] = info["godwit"];
+  const auto hosts = info.find("hosts");
+  if (hosts == info.end() || !hosts->is_array()) return;
+  for (json& h : *hosts)
+    if (h.is_object()) h = {count_of(h, "first_worker"), count_of(h, "workers")};
+}
+
 /// Fills what both kinds of files have in common: workers, hosts, dropped.
 void complete(recording& r, const std::string& name) {
+  normalise(r.info);
+  if (const auto list = r.stats.find("worker_stats"); list != r.stats.end()) r.stats["workers"] = *list;
   const double said = number_of(r.info, "workers", 0);
   if (said < 0 || said > most_workers)
     throw input_error(name + ": damaged: a run of " + std::to_string(said) + " workers");
@@ -210,10 +222,12 @@ recording parse_trace(bytes_view bytes, const std::string& name) {
 }
 
 recording parse_stats(json whole, const std::string& name) {
-  if (!whole.contains("workers") || !whole["workers"].is_array())
-    throw input_error(name + ": JSON, but without a list of workers: not a file of GODWIT_STATS_JSON");
+  const char* list = whole.contains("worker_stats") ? "worker_stats" : "workers";
+  if (!whole.contains(list) || !whole[list].is_array())
+    throw input_error(name + ": JSON, but without counters of workers: not a file of GODWIT_STATS_JSON");
   recording r;
-  if (const auto run = whole.find("run"); run != whole.end() && run->is_object()) r.info = *run;
+  const auto run = whole.find("run");
+  r.info = run != whole.end() && run->is_object() ? *run : whole;
   r.stats = std::move(whole);
   complete(r, name);
   return r;

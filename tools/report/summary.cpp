@@ -268,6 +268,9 @@ void explainer::messages() {
 }
 
 void explainer::caveats() {
+  if (number_of(r.info, "status") != 0)
+    out.push_back({level::caveat, "The run failed",
+                   text_of(r.info, "message") + " (status " + format_count(number_of(r.info, "status")) + ").", ""});
   if (a == nullptr) {
     out.push_back(
         {level::caveat, "Counters only",
