@@ -1,4 +1,5 @@
-// The analysis on schedules made by hand, whose answers are known, and on simulated ones, where sums must fit.
+// The analysis on schedules made by hand, whose answers are known, and on simulated ones, where sums must
+// fit.
 #include "analysis.hpp"
 #include "trace_builder.hpp"
 
@@ -25,7 +26,8 @@ struct analysed {
 
 constexpr std::uint64_t root = 0x1000, child = 0x2000, other = 0x3000;
 
-/// Worker 1 steals the root from worker 0 at 3000, waits for the child at 6000; worker 0 ends the child at 10000.
+/// Worker 1 steals the root from worker 0 at 3000, waits for the child at 6000; worker 0 ends the child at
+/// 10000.
 trace_builder one_steal() {
   trace_builder t(2);
   t.strings = {{1, "/src/a/search.cpp"}, {2, "visit"}};
@@ -384,9 +386,11 @@ TEST_P(Simulated, SumsFit) {
   EXPECT_EQ(a.ready.list().empty() ? 0 : a.ready.list().back().value, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, Simulated, testing::Values(
-    report_test::schedule{.workers = 2, .events = 5000}, report_test::schedule{.workers = 7, .events = 20'000, .seed = 3},
-    report_test::schedule{.workers = 4, .events = 20'000, .greedy = false},
-    report_test::schedule{.workers = 16, .events = 30'000, .hosts = 2, .seed = 9}));
+INSTANTIATE_TEST_SUITE_P(
+    Schedules, Simulated,
+    testing::Values(report_test::schedule{.workers = 2, .events = 5000},
+                    report_test::schedule{.workers = 7, .events = 20'000, .seed = 3},
+                    report_test::schedule{.workers = 4, .events = 20'000, .greedy = false},
+                    report_test::schedule{.workers = 16, .events = 30'000, .hosts = 2, .seed = 9}));
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""A headless Chromium by its debugging pipe: enough to open a page, act on it, look at it. Standard library only.
+"""A headless Chromium by its debugging pipe: enough to open a page, act on it, look at it.
 
 Not a test; browser_test.py and screenshots use it. find() gives None where there is no browser.
 """
@@ -43,7 +43,8 @@ class Browser:
             os.dup2(answers, 4)
 
         self.process = subprocess.Popen(
-            [path, *FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self.profile}", "about:blank"],
+            [path, *FLAGS, f"--window-size={width},{height}", f"--user-data-dir={self.profile}",
+             "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             preexec_fn=descriptors, close_fds=False, start_new_session=True)
         os.close(to_browser)
@@ -52,7 +53,8 @@ class Browser:
         os.set_blocking(self._in, False)
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(t for t in targets if t["type"] == "page")
-        self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=page["targetId"],
+                                  flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
         self.size(width, height)
@@ -106,7 +108,8 @@ class Browser:
                 self.events.append(answer)
 
     def size(self, width, height):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
 
     def dark(self, on):
         self.call("Emulation.setEmulatedMedia",
@@ -162,5 +165,6 @@ class Browser:
 
     def requests(self):
         """Addresses that the page asked for, without itself and what it carries."""
-        return [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"
+        return [e["params"]["request"]["url"] for e in self.events
+                if e["method"] == "Network.requestWillBeSent"
                 and not e["params"]["request"]["url"].startswith(("data:", "blob:", "about:"))]

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Opens pages of godwit-report in a headless Chromium: they render, zoom and describe what is under the pointer, say
-nothing on the console and ask the network for nothing. browser_test.py GENERATE REPORT (ctest: report.browser)
+"""Opens pages of godwit-report in a headless Chromium: they render, zoom, describe what is under the
+pointer, say nothing on the console and ask the network for nothing.
+
+browser_test.py GENERATE REPORT (ctest: report.browser)
 
 Status 77, which ctest shows as skipped: no browser here (on Debian: chromium).
 """
@@ -42,14 +44,17 @@ def colours(page, chart):
         const copy = new OffscreenCanvas(c.width, c.height).getContext('2d', {willReadFrequently: true});
         copy.drawImage(c, 0, 0);
         const d = copy.getImageData(0, 0, c.width, c.height).data;
-        for (let i = 0; i < d.length; i += 4 * 7) if (d[i + 3] > 0) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+        for (let i = 0; i < d.length; i += 4 * 7)
+          if (d[i + 3] > 0) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
       } return seen.size; })()""" % chart)
 
 
 def centre(page, chart, part=0.5):
     """A point in a chart, `part` of its width from the left, scrolled into view."""
-    return page.value("""(() => { const e = document.getElementById('%s'); e.scrollIntoView({block: 'center'});
-      const r = e.getBoundingClientRect(); return [r.left + r.width * %f, r.top + r.height * 0.4]; })()""" % (chart, part))
+    return page.value("""(() => { const e = document.getElementById('%s');
+      e.scrollIntoView({block: 'center'});
+      const r = e.getBoundingClientRect(); return [r.left + r.width * %f, r.top + r.height * 0.4]; })()"""
+                      % (chart, part))
 
 
 def width(page):
@@ -58,8 +63,8 @@ def width(page):
 
 def shown(page, chart):
     """What a chart itself says that it shows."""
-    return page.value("""(() => { const z = echarts.getInstanceByDom(document.getElementById('%s')).getOption()
-      .dataZoom[0]; return [z.startValue, z.endValue]; })()""" % chart)
+    return page.value("""(() => { const z = echarts.getInstanceByDom(byId('%s')).getOption().dataZoom[0];
+      return [z.startValue, z.endValue]; })()""" % chart)
 
 
 def check_zoom(page, name):
@@ -96,17 +101,21 @@ def check_trace(page, path, name, workers):
     for chart in ("activity", "timeline", "bounds", "idle", "matrix", "histogram-steal", "histogram-run"):
         check(colours(page, chart) >= 4, f"{name}: chart {chart} shows {colours(page, chart)} colours")
     check(page.value("godwitReport.lines.length") == workers, f"{name}: {workers} lines")
-    check("faster than the work done by one" in page.value("byId('headline').textContent"), f"{name}: headline")
+    headline = page.value("byId('headline').textContent")
+    check("faster than the work done by one" in headline, f"{name}: headline {headline}")
     check(page.value("document.querySelectorAll('.finding').length") >= 2, f"{name}: findings")
     # The page's data have the whole run, and its sums are those of the analysis.
-    check(page.value("""godwitReport.lines.every((line, w) => line.begin[line.count] === godwitReport.model.end &&
-      line.sums.every((s, i) => s[line.count] === godwitReport.model.idle[w][i]))"""), f"{name}: sums of the time lines")
+    check(page.value("""godwitReport.lines.every((line, w) =>
+      line.begin[line.count] === godwitReport.model.end &&
+      line.sums.every((s, i) => s[line.count] === godwitReport.model.idle[w][i]))"""),
+          f"{name}: sums of the time lines")
     check_zoom(page, name)
     x, y = centre(page, "timeline", 0.4)
     for step in (0, 3):
         page.mouse("mouseMoved", x + step, y)
         page.frames()
-    check("worker" in page.value("byId('hover').hidden ? '' : byId('hover').textContent"), f"{name}: what is under the pointer")
+    hover = page.value("byId('hover').hidden ? '' : byId('hover').textContent")
+    check("worker" in hover, f"{name}: what is under the pointer: {hover}")
     for button in (1, 2, 0):
         page.value(f"byId('matrix-{button}').click()")
     page.value("byId('show-path').click()")
@@ -129,13 +138,15 @@ def main():
               "Install it (Debian: apt-get install chromium)")
         return 77
     with tempfile.TemporaryDirectory(prefix="godwit-report-") as folder:
-        small, large, counters = (os.path.join(folder, n) for n in ("small.pftrace", "large.pftrace", "stats.json"))
+        small, large, counters = (
+            os.path.join(folder, n) for n in ("small.pftrace", "large.pftrace", "stats.json"))
         run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         run(generate, small, "4", "3000", "serial=0.1")
         run(generate, large, "48", "300000", "hosts=3", "policy=stalling")
         with open(counters, "w", encoding="utf-8") as out:
             json.dump({"run": {"program": "uts", "workers": 2, "seconds": 1.5},
-                       "workers": [{"steals": 5, "life_ns": 10**9, "idle_join_ns": 10**8, "stack_high_bytes": 8192,
+                       "workers": [{"steals": 5, "life_ns": 10**9, "idle_join_ns": 10**8,
+                                    "stack_high_bytes": 8192,
                                     "far_steal_times": [0, 3, 9, 1]}] * 2}, out)
         run(report, small)
         run(report, large, "--page-mib", "3")
@@ -145,7 +156,8 @@ def main():
             check_trace(page, large + ".html", "large", 48)
             check(page.value("godwitReport.model.timeline.threshold") > 0, "large: has less than full detail")
             open_page(page, counters + ".html")
-            check(page.value("byId('activity-section').hidden && !byId('missing-section').hidden"), "counters: sections")
+            check(page.value("byId('activity-section').hidden && !byId('missing-section').hidden"),
+                  "counters: sections")
             check(page.value("byId('counters').rows.length") >= 4, "counters: table")
             check(colours(page, "idle") >= 3, "counters: idle chart")
             check_quiet(page, counters + ".html", "counters")

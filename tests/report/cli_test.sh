@@ -1,5 +1,6 @@
 #!/bin/sh
-# What godwit-report says to bad files, where it writes, its status: cli_test.sh GENERATE REPORT (ctest: report.cli)
+# What godwit-report says to bad files, where it writes, its status: cli_test.sh GENERATE REPORT (ctest:
+# report.cli)
 generate=$1 report=$2
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT

@@ -1,6 +1,7 @@
 // Writes a trace file of a simulated run: report_generate FILE [workers [events [key=value...]]]
 //
-// Keys: grain, latency (ns), serial (part), hosts, seed, policy=stalling, dropped=N (the first events of every worker).
+// Keys: grain, latency (ns), serial (part), hosts, seed, policy=stalling, dropped=N (the first events of
+// every worker).
 #include "trace_builder.hpp"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ int main(int argc, char** argv) {
   report_test::trace_builder t = report_test::simulate(s);
   if (dropped > 0) drop(t, dropped);
   t.write(argv[1]);
-  std::printf("%s: %llu events of %u workers\n", argv[1], static_cast<unsigned long long>(t.event_count()), s.workers);
+  std::printf("%s: %llu events of %u workers\n", argv[1], static_cast<unsigned long long>(t.event_count()),
+              s.workers);
   return 0;
 }

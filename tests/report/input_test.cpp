@@ -22,7 +22,9 @@ std::string error_of(const std::string& text) {
   }
   return "no error";
 }
-bool says(const std::string& text, const char* part) { return error_of(text).find(part) != std::string::npos; }
+bool says(const std::string& text, const char* part) {
+  return error_of(text).find(part) != std::string::npos;
+}
 
 trace_builder example() {
   trace_builder t(3);
@@ -59,10 +61,26 @@ TEST(Input, CountersOfATrace) {
 }
 
 TEST(Input, CountersAlone) {
-  const recording r = parse_text(R"( {"run": {"program": "x", "workers": 2}, "workers": [{"steals": 1}, {}]} )");
+  const recording r =
+      parse_text(R"( {"run": {"program": "x", "workers": 2}, "workers": [{"steals": 1}, {}]} )");
   EXPECT_FALSE(r.has_events);
   EXPECT_EQ(r.workers, 2u);
   EXPECT_EQ(r.info["program"], "x");
+}
+
+TEST(Input, CountersAsTheLibraryWritesThem) {
+  const recording r = parse_text(R"({"godwit": "0.1.0", "program": "fib", "arguments": ["36"], "workers": 3,
+    "hosts": [{"name": "a", "first_worker": 0, "workers": 2}, {"name": "b", "first_worker": 2, "workers": 1}],
+    "wall_seconds": 0.25, "totals": {"steals": 8}, "worker_stats": [{"steals": 1}, {"steals": 7}, {}]})");
+  EXPECT_EQ(r.workers, 3u);
+  EXPECT_EQ(r.host_of, (std::vector<std::uint32_t>{0, 0, 1}));
+  EXPECT_DOUBLE_EQ(number_of(r.info, "seconds"), 0.25);
+  EXPECT_EQ(text_of(r.info, "version"), "0.1.0");
+  EXPECT_EQ(count_of(r.stats["workers"][1], "steals"), 7u);
+  trace_builder t(2);
+  t.start(0, 0, 1);
+  t.info["stats"] = {{"workers", 2}, {"worker_stats", {{{"steals", 3}}, {{"steals", 4}}}}};
+  EXPECT_EQ(count_of(parse_text(t.bytes()).stats["workers"][1], "steals"), 4u);
 }
 
 TEST(Input, MissingFieldsAreNoError) {
@@ -110,7 +128,7 @@ TEST(Input, SaysWhatIsWrong) {
   EXPECT_TRUE(says("", "empty"));
   EXPECT_TRUE(says("hello, this is no trace", "trace"));
   EXPECT_TRUE(says("{\"a\": 1", "not (truncated?)"));
-  EXPECT_TRUE(says("{\"a\": 1}", "without a list of workers"));
+  EXPECT_TRUE(says("{\"a\": 1}", "without counters of workers"));
   EXPECT_TRUE(says("{\"workers\": []}", "without workers"));
   EXPECT_TRUE(says(std::string("\x0a\x02\x08\x01", 4), "no godwit events"));
   std::string file = example().bytes();

@@ -56,7 +56,8 @@ decoded decode(const encoded_timeline& e, std::size_t workers) {
       mine[head & 7] += duration;
       if ((head & 7) != 0) continue;
       const std::uint64_t step = in.number();
-      thread += (step & 1) != 0 ? -static_cast<std::int64_t>(step / 2) - 1 : static_cast<std::int64_t>(step / 2);
+      thread +=
+          (step & 1) != 0 ? -static_cast<std::int64_t>(step / 2) - 1 : static_cast<std::int64_t>(step / 2);
       d.threads.push_back(thread);
       in.number();
       if (in.byte() == static_cast<unsigned>(loss::join)) in.number();
@@ -177,7 +178,8 @@ TEST(Page, ObeysItsSize) {
 }
 
 TEST(Page, OfCountersOnly) {
-  const std::string text = R"({"run": {"program": "p"}, "workers": [{"steals": 3, "life_ns": 1000, "new_one": 4}]})";
+  const std::string text =
+      R"({"run": {"program": "p"}, "workers": [{"steals": 3, "life_ns": 1000, "new_one": 4}]})";
   const recording r = parse(std::as_bytes(std::span(text)), "s.json");
   std::ostringstream out;
   write_page(out, r, nullptr, "s.json", {});

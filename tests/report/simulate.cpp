@@ -1,7 +1,8 @@
 // A fork-join program on simulated workers, as events. See trace_builder.hpp.
 //
-// A thread has work left and children to join. A thief takes a worker's thread and leaves a new child of it there: what
-// was left to do is divided among the two. At its end a thread joins its children, the last first.
+// A thread has work left and children to join. A thief takes a worker's thread and leaves a new child of it
+// there: what was left to do is divided among the two. At its end a thread joins its children, the last
+// first.
 #include "trace_builder.hpp"
 
 #include <algorithm>
@@ -92,7 +93,8 @@ class simulation {
     worker_state& me = workers_[w];
     if (until <= me.since) return;
     if (me.slept > 0)
-      out_.sleep(w, static_cast<std::uint64_t>(until), static_cast<std::uint32_t>(std::min(me.slept, until - me.since)));
+      out_.sleep(w, static_cast<std::uint64_t>(until),
+                 static_cast<std::uint32_t>(std::min(me.slept, until - me.since)));
     me.slept = 0;
     out_.idle(w, static_cast<std::uint64_t>(until), static_cast<std::uint32_t>(until - me.since), me.cause);
   }

@@ -55,7 +55,8 @@ TEST(Summary, Headline) {
   EXPECT_NEAR(x.f.speed_up(), 1.099, 1e-3);
   EXPECT_TRUE(has(x.findings[0].title, "2 workers, 10.0 ms: 1.10 × faster")) << x.findings[0].title;
   EXPECT_TRUE(has(x.findings[0].title, "efficiency 55 %")) << x.findings[0].title;
-  EXPECT_TRUE(has(x.findings[0].text, "45 % of the workers' time (9.01 ms of 20.0 ms)")) << x.findings[0].text;
+  EXPECT_TRUE(has(x.findings[0].text, "45 % of the workers' time (9.01 ms of 20.0 ms)"))
+      << x.findings[0].text;
 }
 
 TEST(Summary, NoWork) {
@@ -117,6 +118,22 @@ TEST(Summary, Dropped) {
   const finding* d = x.find("1,234 events were dropped");
   ASSERT_NE(d, nullptr);
   EXPECT_TRUE(has(d->advice, "GODWIT_TRACE_BYTES"));
+}
+
+TEST(Summary, FailedRuns) {
+  trace_builder t = two(idle_cause::no_work);
+  EXPECT_EQ(told(t).find("failed"), nullptr);
+  t.info["status"] = 70;
+  t.info["message"] = "stack overflow";
+  const told x(t);
+  ASSERT_NE(x.find("The run failed"), nullptr);
+  EXPECT_EQ(x.find("The run failed")->text, "stack overflow (status 70).");
+}
+
+TEST(Summary, PlacesWithoutLines) {
+  EXPECT_EQ(format_place({.file = "/a/b.cpp", .function = "", .line = 3}), "b.cpp:3");
+  EXPECT_EQ(format_place({.file = "godwit::invoke", .function = ""}), "godwit::invoke");
+  EXPECT_EQ(format_place({.file = "", .function = ""}), "an unknown place");
 }
 
 TEST(Summary, MoreWorkersThanCpus) {

@@ -33,7 +33,8 @@ void put_delimited(std::string& out, std::uint64_t field, const std::string& dat
   out += data;
 }
 
-std::string chunk(godwit::trace::chunk what, std::uint32_t worker, std::uint64_t count, const std::string& body) {
+std::string chunk(godwit::trace::chunk what, std::uint32_t worker, std::uint64_t count,
+                  const std::string& body) {
   godwit::trace::raw_header h{};
   std::memcpy(h.magic, godwit::trace::raw_magic, sizeof h.magic);
   h.what = what;
@@ -84,8 +85,8 @@ void trace_builder::resume(std::uint32_t w, std::uint64_t t, std::uint64_t threa
   add(w, e);
 }
 
-void trace_builder::task(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t from, std::uint32_t took,
-                         bool on_top) {
+void trace_builder::task(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t from,
+                         std::uint32_t took, bool on_top) {
   event e = make(t, kind::task, thread, 0, took);
   e.other = from;
   e.detail = on_top ? 1 : 0;
@@ -114,7 +115,8 @@ void trace_builder::cancel(std::uint32_t w, std::uint64_t t, std::uint64_t threa
   add(w, make(t, kind::cancel, thread));
 }
 
-void trace_builder::idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause) {
+void trace_builder::idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration,
+                         godwit::trace::idle_cause cause) {
   event e = make(t, kind::idle, 0, 0, duration);
   e.detail = static_cast<std::uint16_t>(cause);
   add(w, e);

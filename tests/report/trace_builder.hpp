@@ -1,7 +1,8 @@
-// Trace files for tests: events added by hand or by a simulated schedule, written in the format of src/trace/file.hpp.
+// Trace files for tests: events added by hand or by a simulated schedule, written in the format of
+// src/trace/file.hpp.
 //
-// It is a writer of its own, not the library's: what it knows of the format is what the header says. Used by the tests
-// of this folder and by generate.cpp.
+// It is a writer of its own, not the library's: what it knows of the format is what the header says. Used by
+// the tests of this folder and by generate.cpp.
 #pragma once
 
 #include "trace/events.hpp"
@@ -23,15 +24,16 @@ struct trace_builder {
   explicit trace_builder(std::uint32_t workers) : events(workers) { info["workers"] = workers; }
 
   void start(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t took = 0);
-  void steal(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t child, std::uint32_t victim,
-             std::uint32_t took, std::uint32_t bytes = 512);
-  void resume(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited, std::uint32_t from,
-              std::uint32_t took);
-  void task(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t from, std::uint32_t took, bool on_top);
+  void steal(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t child,
+             std::uint32_t victim, std::uint32_t took, std::uint32_t bytes = 512);
+  void resume(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited,
+              std::uint32_t from, std::uint32_t took);
+  void task(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t from, std::uint32_t took,
+            bool on_top);
   void end(std::uint32_t w, std::uint64_t t, std::uint64_t thread, bool waiter = false);
   /// With a place if @p line is not 0; its file is strings[1], its function strings[2].
-  void suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited, std::uint32_t line = 0,
-               bool parent_goes_on = false);
+  void suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited,
+               std::uint32_t line = 0, bool parent_goes_on = false);
   void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);

@@ -1,8 +1,9 @@
-// What the events of a run say: who ran what when, what workers waited for, which chain of threads ended last.
+// What the events of a run say: who ran what when, what workers waited for, which chain of threads ended
+// last.
 //
-// analyze() walks all events once in the order of time. It knows nothing of pages; page.cpp and summary.cpp read
-// its result. Times are nanoseconds since the first event. Document: docs/report.md (what each number means).
-// Test: tests/report/analysis_test.cpp.
+// analyze() walks all events once in the order of time. It knows nothing of pages; page.cpp and summary.cpp
+// read its result. Times are nanoseconds since the first event. Document: docs/report.md (what each number
+// means). Test: tests/report/analysis_test.cpp.
 #pragma once
 
 #include "input.hpp"
@@ -26,7 +27,14 @@ enum class state : std::uint8_t {
 inline constexpr std::size_t states = 6;
 
 /// How a piece of busy time began, and how it ended.
-enum class gain : std::uint8_t { none, start, steal, resume, task, left };  // left: a thief took what was below
+enum class gain : std::uint8_t {
+  none,
+  start,
+  steal,
+  resume,
+  task,
+  left
+};  // left: a thief took what was below
 enum class loss : std::uint8_t { none, end, end_waiter, join, yield, stolen };
 
 inline constexpr std::uint32_t nothing = 0xffffffff;
@@ -127,7 +135,8 @@ struct analysis {
   std::uint64_t sum(state s) const noexcept;
 };
 
-/// Cost: one pass over all events, about 0.3 us each; about 100 bytes of memory per change of a worker's state.
+/// Cost: one pass over all events, about 0.3 us each; about 100 bytes of memory per change of a worker's
+/// state.
 analysis analyze(const recording& r);
 
 }  // namespace godwit::report

@@ -1,7 +1,9 @@
-// All events of a run in the order of time: which thread waits for which, what was ready, which chain ended last.
+// All events of a run in the order of time: which thread waits for which, what was ready, which chain ended
+// last.
 //
-// Every worker's events come in order; they are merged by time. Where two workers' clocks disagree by a little, an
-// effect may be seen before its cause: then what is known counts, nothing is guessed. See analysis.hpp.
+// Every worker's events come in order; they are merged by time. Where two workers' clocks disagree by a
+// little, an effect may be seen before its cause: then what is known counts, nothing is guessed. See
+// analysis.hpp.
 #include "thread_table.hpp"
 #include "worker_line.hpp"
 
@@ -45,12 +47,14 @@ class walker {
     a_.from_whom.group = (r.workers + 127) / 128;
     a_.from_whom.size = (r.workers + a_.from_whom.group - 1) / a_.from_whom.group;
     const std::size_t cells = static_cast<std::size_t>(a_.from_whom.size) * a_.from_whom.size;
-    for (auto* cell : {&a_.from_whom.steals, &a_.from_whom.bytes, &a_.from_whom.resumes}) cell->assign(cells, 0);
+    for (auto* cell : {&a_.from_whom.steals, &a_.from_whom.bytes, &a_.from_whom.resumes})
+      cell->assign(cells, 0);
   }
   analysis run() {
     look_ahead();
     for (std::uint32_t w = 0; w < r_.workers; ++w) {
-      lines_.emplace_back(line_sums{a_.totals[w], a_.timeline[w], a_.places, a_.whole_from}, r_.dropped[w] > 0);
+      lines_.emplace_back(line_sums{a_.totals[w], a_.timeline[w], a_.places, a_.whole_from},
+                          r_.dropped[w] > 0);
       cursors_.emplace_back(r_.events[w]);
     }
     skip_idle_.assign(r_.workers, 0);
@@ -79,7 +83,8 @@ class walker {
   void apply(taking& t);
   bool cancelled(std::uint32_t w, const event& e, std::uint32_t& place);
   void idles_behind(std::uint32_t w, std::uint64_t before);
-  std::uint32_t new_node(std::uint32_t w, std::uint64_t at, gain how, std::uint32_t parent, std::uint64_t parent_at);
+  std::uint32_t new_node(std::uint32_t w, std::uint64_t at, gain how, std::uint32_t parent,
+                         std::uint64_t parent_at);
   void ended(worker_line& line, std::uint64_t at);
   void levels(std::uint64_t at, int busy, int ready);
   void walk_back();
@@ -102,9 +107,9 @@ class walker {
   std::uint64_t origin_ = 0;
   std::vector<worker_line> lines_;
   std::vector<event_cursor> cursors_;
-  std::vector<std::uint32_t> skip_idle_;  // idle events that a get before them has used already
-  std::vector<taking> takings_;           // by thief, in order
-  std::vector<std::size_t> next_taking_;  // per thief
+  std::vector<std::uint32_t> skip_idle_;            // idle events that a get before them has used already
+  std::vector<taking> takings_;                     // by thief, in order
+  std::vector<std::size_t> next_taking_;            // per thief
   std::vector<std::vector<std::uint32_t>> losses_;  // per victim, by when the thief began
   std::vector<std::size_t> next_loss_;
   thread_table threads_;
@@ -184,16 +189,24 @@ void walker::handle(std::uint32_t w, const event& e) {
     case kind::start:
     case kind::steal:
     case kind::resume:
-    case kind::task: on_get(w, e); break;
-    case kind::end: on_end(w, e); break;
-    case kind::suspend: on_suspend(w, e); break;
+    case kind::task:
+      on_get(w, e);
+      break;
+    case kind::end:
+      on_end(w, e);
+      break;
+    case kind::suspend:
+      on_suspend(w, e);
+      break;
     case kind::idle:
       if (skip_idle_[w] > 0) {
         --skip_idle_[w];
         break;
       }
       lines_[w].idle(minus(at, e.duration_ns), at,
-                     e.detail == 1 ? state::join : e.detail == 2 ? state::transport : state::no_work);
+                     e.detail == 1   ? state::join
+                     : e.detail == 2 ? state::transport
+                                     : state::no_work);
       break;
     case kind::sleep:
       if (counts(at)) {
@@ -201,14 +214,17 @@ void walker::handle(std::uint32_t w, const event& e) {
         ++totals.sleeps;
       }
       break;
-    case kind::complete: on_complete(w, e.a, at); break;
+    case kind::complete:
+      on_complete(w, e.a, at);
+      break;
     case kind::message:
       if (counts(at)) totals.message_ns += e.duration_ns;
       break;
     case kind::far_call:
       if (counts(at)) totals.far_call_ns += e.duration_ns;
       break;
-    default: break;  // place: read with its suspend; cancel: likewise; expose, clock: say nothing here
+    default:
+      break;  // place: read with its suspend; cancel: likewise; expose, clock: say nothing here
   }
 }
 
@@ -222,7 +238,9 @@ void walker::idles_behind(std::uint32_t w, std::uint64_t before) {
     const std::uint64_t from = minus(time(e), e.duration_ns);
     if (what != kind::idle || from >= before) break;
     lines_[w].idle(from, time(e),
-                   e.detail == 1 ? state::join : e.detail == 2 ? state::transport : state::no_work);
+                   e.detail == 1   ? state::join
+                   : e.detail == 2 ? state::transport
+                                   : state::no_work);
     ++found;
   }
   skip_idle_[w] = found;
@@ -327,9 +345,8 @@ void walker::on_resume(std::uint32_t w, const event& e, worker_line::running& ne
 void walker::on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at) {
   const std::uint64_t depth = lines_[w].depth_at(at);
   int joins = 0;
-  threads_.complete(record, at, depth, lines_[w].last_node(), [&](thread_table::wait& waiter) {
-    joins += waiter.is_join ? 1 : 0;
-  });
+  threads_.complete(record, at, depth, lines_[w].last_node(),
+                    [&](thread_table::wait& waiter) { joins += waiter.is_join ? 1 : 0; });
   if (joins > 0) levels(at, 0, joins);
 }
 
@@ -379,8 +396,12 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
     }
   }
   const bool is_join = e.b != 0;
-  thread_table::wait waiter{.valid = true, .is_join = is_join, .since = at, .depth = line.depth_at(at),
-                            .node = line.last_node(), .place = place};
+  thread_table::wait waiter{.valid = true,
+                            .is_join = is_join,
+                            .since = at,
+                            .depth = line.depth_at(at),
+                            .node = line.last_node(),
+                            .place = place};
   if (threads_.suspend(e.a, e.b, waiter) && is_join) levels(at, 0, +1);
   if (is_join && counts(at)) {
     ++a_.totals[w].suspends;
@@ -392,8 +413,9 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
   levels(at, -1, 0);
 }
 
-// What thieves took from a worker before its next own event: its bottom thread is another one since. A thief far away
-// may begin before and end after one nearby, so the threads' names say the order: each takes what the last one left.
+// What thieves took from a worker before its next own event: its bottom thread is another one since. A thief
+// far away may begin before and end after one nearby, so the threads' names say the order: each takes what
+// the last one left.
 void walker::apply_takings(std::uint32_t victim, std::uint64_t until) {
   constexpr std::size_t overlapping = 64;
   auto& list = losses_[victim];
@@ -474,7 +496,8 @@ void walker::walk_back() {
     const std::uint64_t took = here.begin - here.parent_at;
     (here.how == gain::resume ? path.ready_ns : path.stealing_ns) += took;
     ++(here.how == gain::resume ? path.joins : path.steals);
-    if (path.pieces.size() < most_pieces) path.pieces.push_back({here.parent_at, here.begin, here.worker, here.how});
+    if (path.pieces.size() < most_pieces)
+      path.pieces.push_back({here.parent_at, here.begin, here.worker, here.how});
     at = std::max(here.parent_at, nodes_[here.parent].begin);
     n = here.parent;
   }

@@ -1,4 +1,5 @@
-// The table of counters. See counters.hpp; the fields are those of worker_stats in include/godwit/runtime.hpp.
+// The table of counters. See counters.hpp; the fields are those of worker_stats in
+// include/godwit/runtime.hpp.
 #include "counters.hpp"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ constexpr std::array table{
     counter{"resumes", "resumes", "suspended threads run again"},
     counter{"outstanding_joins", "outstanding joins", "joins that found their thread unfinished, and left"},
     counter{"outstanding_resumed", "of these, resumed", ""},
-    counter{"outstanding_ns", "outstanding join time", "from when both sides were there to when they went on, summed"},
+    counter{"outstanding_ns", "outstanding join time",
+            "from when both sides were there to when they went on, summed"},
     counter{"exposures", "exposures", "times that continuations were made public"},
     counter{"signals", "exposures by signal", ""},
     counter{"idle_no_work_ns", "idle: no work", "the last thread had ended"},
@@ -58,7 +60,9 @@ constexpr std::array table{
 };
 
 bool ends_with(std::string_view text, std::string_view end) { return text.ends_with(end); }
-bool is_maximum(std::string_view name) { return name == "span_ns" || name == "life_ns" || ends_with(name, "_high_bytes"); }
+bool is_maximum(std::string_view name) {
+  return name == "span_ns" || name == "life_ns" || ends_with(name, "_high_bytes");
+}
 
 json row_of(const std::string& name, const json& workers) {
   std::vector<double> values;
@@ -66,11 +70,14 @@ json row_of(const std::string& name, const json& workers) {
   double total = 0;
   for (const double v : values) total = is_maximum(name) ? std::max(total, v) : total + v;
   if (std::all_of(values.begin(), values.end(), [](double v) { return v == 0; })) return nullptr;
-  const auto known = std::find_if(table.begin(), table.end(), [&](const counter& c) { return c.name == name; });
+  const auto known =
+      std::find_if(table.begin(), table.end(), [&](const counter& c) { return c.name == name; });
   return {{"name", name},
           {"label", known == table.end() ? name : known->label},
           {"what", known == table.end() ? "" : known->what},
-          {"unit", ends_with(name, "_ns") ? "ns" : ends_with(name, "_bytes") ? "bytes" : ""},
+          {"unit", ends_with(name, "_ns")      ? "ns"
+                   : ends_with(name, "_bytes") ? "bytes"
+                                               : ""},
           {"maximum", is_maximum(name)},
           {"total", total},
           {"values", values}};

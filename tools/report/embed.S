@@ -1,5 +1,5 @@
-// The files that every page contains, byte by byte, in the executable's read-only data. The compiler is given the
-// folders (-I). Read by embed.cpp. A rebuild after a change of a file: OBJECT_DEPENDS in CMakeLists.txt.
+// The files that every page contains, byte by byte, in the executable's read-only data. The compiler is given
+// the folders (-I). Read by embed.cpp. A rebuild after a change of a file: OBJECT_DEPENDS in CMakeLists.txt.
 	.section .rodata, "a", %progbits
 
 	.globl godwit_report_frame, godwit_report_frame_end

@@ -12,7 +12,9 @@ GODWIT_REPORT_PART(echarts);
 
 namespace godwit::report::embedded {
 namespace {
-std::string_view between(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
+std::string_view between(const char* begin, const char* end) {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
 }  // namespace
 
 std::string_view frame() { return between(godwit_report_frame, godwit_report_frame_end); }

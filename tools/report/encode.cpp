@@ -82,8 +82,8 @@ class piece_writer {
   std::int64_t last_thread_ = 0;
 };
 
-bool try_encode(const std::vector<std::vector<segment>>& timeline, encoded_timeline& result, std::size_t most_bytes,
-                std::uint64_t from, std::uint64_t to) {
+bool try_encode(const std::vector<std::vector<segment>>& timeline, encoded_timeline& result,
+                std::size_t most_bytes, std::uint64_t from, std::uint64_t to) {
   result.bytes.clear();
   result.pieces = 0;
   std::string line;
@@ -110,14 +110,14 @@ encoded_timeline encode_timeline(const std::vector<std::vector<segment>>& timeli
                                  std::uint64_t from, std::uint64_t to) {
   encoded_timeline result;
   if (try_encode(timeline, result, most_bytes, from, to)) return result;
-  std::uint64_t total = 0;
-  for (const auto& segments : timeline) total += segments.size();
   // Pieces of less than a millionth of all workers' time could not fit anyway; then up in steps of 1.4.
   const double workers = static_cast<double>(std::max<std::size_t>(timeline.size(), 1));
-  double threshold = std::max(1.0, static_cast<double>(to - from) * workers / static_cast<double>(most_bytes));
+  double threshold =
+      std::max(1.0, static_cast<double>(to - from) * workers / static_cast<double>(most_bytes));
   for (;; threshold *= 1.4) {
     result.threshold_ns = static_cast<std::uint64_t>(threshold);
-    if (try_encode(timeline, result, most_bytes, from, to) || threshold > static_cast<double>(to - from)) return result;
+    if (try_encode(timeline, result, most_bytes, from, to) || threshold > static_cast<double>(to - from))
+      return result;
   }
 }
 
@@ -154,7 +154,8 @@ encoded_series encode_steps(const steps& series, std::size_t most_steps, std::ui
     }
     sum += static_cast<double>(to - at) * value;
     put_number(result.bytes, b == 0 ? 0 : result.bin_ns);
-    put_number(result.bytes, static_cast<std::uint64_t>(std::max(0.0, sum * 256 / static_cast<double>(to - from))));
+    put_number(result.bytes,
+               static_cast<std::uint64_t>(std::max(0.0, sum * 256 / static_cast<double>(to - from))));
     put_number(result.bytes, static_cast<std::uint64_t>(std::max(most, 0)));
   }
   return result;

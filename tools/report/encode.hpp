@@ -1,8 +1,10 @@
-// Time lines and series as text for the page: variable-length numbers in base64, and less detail where there is much.
+// Time lines and series as text for the page: variable-length numbers in base64, and less detail where there
+// is much.
 //
-// Every piece of a time line that is longer than some threshold is kept as it is; neighbours shorter than that are put
-// together into one piece that says how much of it was what. The threshold is the smallest with which the result fits
-// the size that is allowed: 0 for small traces. Read by page/data.js. Test: tests/report/page_test.cpp.
+// Every piece of a time line that is longer than some threshold is kept as it is; neighbours shorter than
+// that are put together into one piece that says how much of it was what. The threshold is the smallest with
+// which the result fits the size that is allowed: 0 for small traces. Read by page/data.js. Test:
+// tests/report/page_test.cpp.
 #pragma once
 
 #include "analysis.hpp"

@@ -66,7 +66,8 @@ std::string format_count(double n) {
 std::string format_place(const waiting_place& p) {
   if (p.file.empty()) return "an unknown place";
   const auto slash = p.file.rfind('/');
-  return (slash == std::string::npos ? p.file : p.file.substr(slash + 1)) + ":" + std::to_string(p.line);
+  const std::string name = slash == std::string::npos ? p.file : p.file.substr(slash + 1);
+  return p.line == 0 ? name : name + ":" + std::to_string(p.line);
 }
 
 }  // namespace godwit::report

@@ -24,7 +24,8 @@ constexpr std::uint32_t most_workers = 1u << 16;  // a file that names more is d
 /// Protocol buffers, as much of them as skipping needs. All positions are within the file, for messages.
 class wire_reader {
  public:
-  wire_reader(bytes_view bytes, std::size_t base, const std::string& name) : bytes_(bytes), base_(base), name_(name) {}
+  wire_reader(bytes_view bytes, std::size_t base, const std::string& name)
+      : bytes_(bytes), base_(base), name_(name) {}
   bool done() const noexcept { return at_ == bytes_.size(); }
   std::size_t position() const noexcept { return base_ + at_; }
 
@@ -37,16 +38,23 @@ class wire_reader {
   field next() {
     const std::uint64_t tag = varint();
     switch (tag & 7) {
-      case 0: varint(); break;
-      case 1: take(8); break;
+      case 0:
+        varint();
+        break;
+      case 1:
+        take(8);
+        break;
       case 2: {
         const std::uint64_t length = varint();
         const std::size_t where = position();
         return {tag >> 3, take(length), where, true};
       }
-      case 5: take(4); break;
-      default: throw input_error(name_ + ": not a godwit trace (byte " + std::to_string(position()) +
-                                 " starts no field); give a file written with GODWIT_TRACE or GODWIT_STATS_JSON");
+      case 5:
+        take(4);
+        break;
+      default:
+        throw input_error(name_ + ": not a godwit trace (byte " + std::to_string(position()) +
+                          " starts no field); give a file written with GODWIT_TRACE or GODWIT_STATS_JSON");
     }
     return {tag >> 3, {}, position(), false};
   }
@@ -87,7 +95,8 @@ T read_as(bytes_view bytes, std::size_t at) {
   throw input_error(name + ": damaged: chunk at byte " + std::to_string(where) + ": " + what);
 }
 
-void read_strings(recording& r, bytes_view body, std::uint64_t count, const std::string& name, std::size_t where) {
+void read_strings(recording& r, bytes_view body, std::uint64_t count, const std::string& name,
+                  std::size_t where) {
   std::size_t at = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     if (body.size() - at < 12) damaged(name, where, "its strings are cut off");
@@ -124,25 +133,44 @@ void read_chunk(recording& r, bytes_view data, const std::string& name, std::siz
     case trace::chunk::events:
       if (header.worker >= most_workers) damaged(name, where, "worker " + std::to_string(header.worker));
       if (header.count > body.size() || header.count * sizeof(trace::event) != body.size())
-        damaged(name, where, std::to_string(header.count) + " events do not take " + std::to_string(body.size()) +
-                                 " bytes");
+        damaged(
+            name, where,
+            std::to_string(header.count) + " events do not take " + std::to_string(body.size()) + " bytes");
       if (r.events.size() <= header.worker) r.events.resize(header.worker + 1);
       r.events[header.worker].parts.push_back(body);
       r.events[header.worker].count += header.count;
       break;
-    case trace::chunk::strings: read_strings(r, body, header.count, name, where); break;
-    default: break;  // a later version may say more
+    case trace::chunk::strings:
+      read_strings(r, body, header.count, name, where);
+      break;
+    default:
+      break;  // a later version may say more
   }
+}
+
+/// One shape for what writers may say in two: names of fields, and [first, count] for a host.
+void normalise(json& info) {
+  if (!info.contains("seconds") && info.contains("wall_seconds")) info["seconds"] = info["wall_seconds"];
+  if (!info.contains("version") && info.contains("godwit")) info["version"] = info["godwit"];
+  const auto hosts = info.find("hosts");
+  if (hosts == info.end() || !hosts->is_array()) return;
+  for (json& h : *hosts)
+    if (h.is_object()) h = {count_of(h, "first_worker"), count_of(h, "workers")};
 }
 
 /// Fills what both kinds of files have in common: workers, hosts, dropped.
 void complete(recording& r, const std::string& name) {
+  normalise(r.info);
+  if (const auto list = r.stats.find("worker_stats"); list != r.stats.end()) r.stats["workers"] = *list;
   const double said = number_of(r.info, "workers", 0);
-  if (said < 0 || said > most_workers) throw input_error(name + ": damaged: a run of " + std::to_string(said) + " workers");
+  if (said < 0 || said > most_workers)
+    throw input_error(name + ": damaged: a run of " + std::to_string(said) + " workers");
   const auto of_stats = r.stats.find("workers");
-  r.workers = std::max({static_cast<std::uint32_t>(said), static_cast<std::uint32_t>(r.events.size()),
-                        of_stats != r.stats.end() && of_stats->is_array()
-                            ? static_cast<std::uint32_t>(std::min<std::size_t>(of_stats->size(), most_workers)) : 0u});
+  r.workers =
+      std::max({static_cast<std::uint32_t>(said), static_cast<std::uint32_t>(r.events.size()),
+                of_stats != r.stats.end() && of_stats->is_array()
+                    ? static_cast<std::uint32_t>(std::min<std::size_t>(of_stats->size(), most_workers))
+                    : 0u});
   if (r.workers == 0) throw input_error(name + ": describes a run without workers");
   r.events.resize(r.workers);
   r.dropped.assign(r.workers, 0);
@@ -156,7 +184,8 @@ void complete(recording& r, const std::string& name) {
   for (const json& h : *hosts) {
     if (!h.is_array() || h.size() != 2 || !h[0].is_number_unsigned() || !h[1].is_number_unsigned()) continue;
     const auto first = h[0].get<std::uint64_t>();
-    for (std::uint64_t i = first; i < std::min<std::uint64_t>(first + h[1].get<std::uint64_t>(), r.workers); ++i)
+    for (std::uint64_t i = first; i < std::min<std::uint64_t>(first + h[1].get<std::uint64_t>(), r.workers);
+         ++i)
       r.host_of[i] = host;
     ++host;
   }
@@ -178,8 +207,9 @@ recording parse_trace(bytes_view bytes, const std::string& name) {
     }
   }
   if (chunks == 0)
-    throw input_error(name + ": no godwit events in it (a trace of another program?); give a file written with "
-                             "GODWIT_TRACE or GODWIT_STATS_JSON");
+    throw input_error(name +
+                      ": no godwit events in it (a trace of another program?); give a file written with "
+                      "GODWIT_TRACE or GODWIT_STATS_JSON");
   r.has_events = true;
   if (const auto stats = r.info.find("stats"); stats != r.info.end()) {
     if (stats->is_object()) r.stats = *stats;
@@ -192,10 +222,12 @@ recording parse_trace(bytes_view bytes, const std::string& name) {
 }
 
 recording parse_stats(json whole, const std::string& name) {
-  if (!whole.contains("workers") || !whole["workers"].is_array())
-    throw input_error(name + ": JSON, but without a list of workers: not a file of GODWIT_STATS_JSON");
+  const char* list = whole.contains("worker_stats") ? "worker_stats" : "workers";
+  if (!whole.contains(list) || !whole[list].is_array())
+    throw input_error(name + ": JSON, but without counters of workers: not a file of GODWIT_STATS_JSON");
   recording r;
-  if (const auto run = whole.find("run"); run != whole.end() && run->is_object()) r.info = *run;
+  const auto run = whole.find("run");
+  r.info = run != whole.end() && run->is_object() ? *run : whole;
   r.stats = std::move(whole);
   complete(r, name);
   return r;
@@ -213,7 +245,9 @@ bool starts_like_json(bytes_view bytes) {
 }  // namespace
 
 mapped_file::mapped_file(const std::string& path) {
-  const auto fail = [&](const char* what) { throw input_error(path + ": " + what + ": " + std::strerror(errno)); };
+  const auto fail = [&](const char* what) {
+    throw input_error(path + ": " + what + ": " + std::strerror(errno));
+  };
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("cannot open it");
   struct stat about;

@@ -1,9 +1,9 @@
 // What godwit-report reads: a trace file (GODWIT_TRACE) or a file of counters (GODWIT_STATS_JSON).
 //
-// The format is src/trace/file.hpp and events.hpp. Packets and fields that are not ours are skipped. The file is
-// mapped, not read: events are looked at in place, so ten million of them cost no memory of this process's own.
-// Nothing here interprets events; that is analyze.cpp. Called by main.cpp. Document: docs/report.md. Test:
-// tests/report/input_test.cpp.
+// The format is src/trace/file.hpp and events.hpp. Packets and fields that are not ours are skipped. The file
+// is mapped, not read: events are looked at in place, so ten million of them cost no memory of this process's
+// own. Nothing here interprets events; that is analyze.cpp. Called by main.cpp. Document: docs/report.md.
+// Test: tests/report/input_test.cpp.
 #pragma once
 
 #include "trace/events.hpp"
@@ -79,7 +79,8 @@ class event_cursor {
 /// One run as it was written down. Spans point into @c bytes given to parse_*, which must outlive it.
 struct recording {
   bool has_events = false;               ///< a trace, not only counters
-  nlohmann::json info = nlohmann::json::object();  ///< program, arguments, workers, hosts, policy, seconds, ...
+  nlohmann::json info =
+      nlohmann::json::object();  ///< program, arguments, workers, hosts, policy, seconds, ...
   nlohmann::json stats = nlohmann::json::object(); ///< { workers: [...], totals: {...} }, or empty
   std::uint32_t workers = 0;
   std::vector<event_list> events;                        ///< per worker

@@ -1,6 +1,7 @@
 // godwit-report: what a run did, as a page. godwit-report FILE [-o page.html] [--text] ...
 //
-// FILE is what GODWIT_TRACE or GODWIT_STATS_JSON wrote. Errors are one line; exit status 2. See docs/report.md.
+// FILE is what GODWIT_TRACE or GODWIT_STATS_JSON wrote. Errors are one line; exit status 2. See
+// docs/report.md.
 #include "page.hpp"
 
 #include <CLI/CLI.hpp>
@@ -46,11 +47,14 @@ int main(int argc, char** argv) {
   app.add_option("FILE", file, "a trace or a file of counters")->required();
   app.add_option("-o,--output", output, "the page to write (default: FILE.html)");
   app.add_flag("--text", text, "print the summary only, write no page");
-  app.add_option("--from", options.from_s, "keep the time line from this second on ...")->check(CLI::NonNegativeNumber);
-  app.add_option("--to", options.to_s, "... up to this second: the same page size for a shorter time shows more detail")
+  app.add_option("--from", options.from_s, "keep the time line from this second on ...")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--to", options.to_s,
+                 "... up to this second: the same page size for a shorter time shows more detail")
       ->check(CLI::PositiveNumber);
   app.add_option("--page-mib", mebibytes, "about how large the page may be, in MiB")
-      ->check(CLI::Range(2.0, 500.0))->capture_default_str();
+      ->check(CLI::Range(2.0, 500.0))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -63,13 +67,15 @@ int main(int argc, char** argv) {
     const recording r = parse(bytes.bytes(), file);
     std::optional<analysis> a;
     if (r.has_events && r.event_count() > 0) a = analyze(r);
-    if (r.has_events && !a) std::cerr << "godwit-report: " << file << ": the trace has no events; counters only\n";
+    if (r.has_events && !a)
+      std::cerr << "godwit-report: " << file << ": the trace has no events; counters only\n";
     if (text) {
       print_text(r, a ? &*a : nullptr);
       return 0;
     }
     const auto slash = file.rfind('/');
-    write_file(output, r, a ? &*a : nullptr, slash == std::string::npos ? file : file.substr(slash + 1), options);
+    write_file(output, r, a ? &*a : nullptr, slash == std::string::npos ? file : file.substr(slash + 1),
+               options);
     std::cout << output << '\n';
     return 0;
   } catch (const input_error& e) {

@@ -18,7 +18,9 @@ json findings_json(const std::vector<finding>& findings) {
   json list = json::array();
   for (const finding& f : findings)
     list.push_back({{"level", names[static_cast<int>(f.what)]},
-                    {"title", f.title}, {"text", f.text}, {"advice", f.advice}});
+                    {"title", f.title},
+                    {"text", f.text},
+                    {"advice", f.advice}});
   return list;
 }
 
@@ -30,8 +32,16 @@ json histogram_json(const char* id, const std::string& title, const char* unit, 
   while (last > first && h.bins[last - 1] == 0) --last;
   for (std::size_t i = first; i < last; ++i)
     bins.push_back({histogram::lower_edge(i), histogram::lower_edge(i + 1), h.bins[i]});
-  return {{"id", id}, {"title", title}, {"unit", unit}, {"note", note}, {"bins", bins}, {"count", h.count},
-          {"mean", h.mean()}, {"median", h.quantile(0.5)}, {"p99", h.quantile(0.99)}, {"max", h.most}};
+  return {{"id", id},
+          {"title", title},
+          {"unit", unit},
+          {"note", note},
+          {"bins", bins},
+          {"count", h.count},
+          {"mean", h.mean()},
+          {"median", h.quantile(0.5)},
+          {"p99", h.quantile(0.99)},
+          {"max", h.most}};
 }
 
 /// far_steal_times of all workers: [i] took from 2^(i/4) to 2^((i+1)/4) us.
@@ -43,7 +53,8 @@ json far_times_json(const json& stats) {
     const auto times = w.is_object() ? w.find("far_steal_times") : w.end();
     if (!w.is_object() || times == w.end() || !times->is_array()) continue;
     counts.resize(std::max(counts.size(), times->size()));
-    for (std::size_t i = 0; i < times->size(); ++i) counts[i] += (*times)[i].is_number() ? (*times)[i].get<double>() : 0;
+    for (std::size_t i = 0; i < times->size(); ++i)
+      counts[i] += (*times)[i].is_number() ? (*times)[i].get<double>() : 0;
   }
   json bins = json::array();
   double count = 0;
@@ -54,21 +65,25 @@ json far_times_json(const json& stats) {
   }
   while (!bins.empty() && bins.back()[2] == 0) bins.erase(bins.size() - 1);
   if (count == 0) return nullptr;
-  return {{"id", "far"}, {"title", "Steals from other hosts: time"}, {"unit", "ns"},
-          {"note", "request to answer, whole run (counters)"}, {"bins", bins}, {"count", count}};
+  return {{"id", "far"},  {"title", "Steals from other hosts: time"},
+          {"unit", "ns"}, {"note", "request to answer, whole run (counters)"},
+          {"bins", bins}, {"count", count}};
 }
 
 json histograms_json(const recording& r, const analysis* a) {
   json list = json::array();
   if (a != nullptr) {
-    list.push_back(histogram_json("steal", "Steals: time", "ns", "successful ones, inside a host", a->steal_ns));
+    list.push_back(
+        histogram_json("steal", "Steals: time", "ns", "successful ones, inside a host", a->steal_ns));
     if (a->far_steal_ns.count > 0)
-      list.push_back(histogram_json("far", "Steals from other hosts: time", "ns", "successful ones", a->far_steal_ns));
+      list.push_back(
+          histogram_json("far", "Steals from other hosts: time", "ns", "successful ones", a->far_steal_ns));
     list.push_back(histogram_json("run", "Task sizes", "ns",
                                   "from when a worker got a thread to when it lost it", a->run_ns));
     list.push_back(histogram_json("ready", "Outstanding joins: ready but not running", "ns",
                                   "from when both sides were there to when it went on", a->ready_ns));
-    list.push_back(histogram_json("wait", "Outstanding joins: whole wait", "ns", "from leaving to going on", a->wait_ns));
+    list.push_back(histogram_json("wait", "Outstanding joins: whole wait", "ns", "from leaving to going on",
+                                  a->wait_ns));
     list.push_back(histogram_json("bytes", "Stolen stacks", "bytes", "copied per steal", a->stolen_bytes));
   }
   if (a == nullptr || a->far_steal_ns.count == 0)
@@ -90,8 +105,14 @@ json matrix_json(const matrix& m) {
 json places_json(const std::vector<waiting_place>& places) {
   json list = json::array();
   for (const waiting_place& p : places)
-    list.push_back({{"name", format_place(p)}, {"file", p.file}, {"line", p.line}, {"function", p.function},
-                    {"count", p.count}, {"wait", p.wait_ns}, {"ready", p.ready_ns}, {"idle", p.idle_ns}});
+    list.push_back({{"name", format_place(p)},
+                    {"file", p.file},
+                    {"line", p.line},
+                    {"function", p.function},
+                    {"count", p.count},
+                    {"wait", p.wait_ns},
+                    {"ready", p.ready_ns},
+                    {"idle", p.idle_ns}});
   return list;
 }
 
@@ -100,18 +121,27 @@ json path_json(const last_path& path) {
   json pieces = json::array();
   for (std::size_t i = 0; i < std::min(path.pieces.size(), most_pieces); ++i)
     pieces.push_back({path.pieces[i].worker, path.pieces[i].begin, path.pieces[i].end});
-  return {{"pieces", pieces}, {"cut", path.pieces.size() > most_pieces}, {"complete", path.complete}, {"running", path.running_ns}, {"stealing", path.stealing_ns},
-          {"ready", path.ready_ns}, {"steals", path.steals}, {"joins", path.joins}};
+  return {{"pieces", pieces},
+          {"cut", path.pieces.size() > most_pieces},
+          {"complete", path.complete},
+          {"running", path.running_ns},
+          {"stealing", path.stealing_ns},
+          {"ready", path.ready_ns},
+          {"steals", path.steals},
+          {"joins", path.joins}};
 }
 
 json bounds_json(const run_figures& f) {
-  return {{"t1", f.t1()}, {"t1_measured", f.work > 0}, {"span", f.span}, {"chain", f.longest_chain},
-          {"wall", f.wall}, {"run", f.whole_run}, {"workers", f.workers}};
+  return {{"t1", f.t1()},   {"t1_measured", f.work > 0}, {"span", f.span},      {"chain", f.longest_chain},
+          {"wall", f.wall}, {"run", f.whole_run},        {"workers", f.workers}};
 }
 
 /// Command line, where it ran: what is known of it.
 json run_json(const recording& r, const run_figures& f) {
-  json run = {{"program", f.program}, {"policy", f.policy}, {"workers", f.workers}, {"hosts", f.hosts},
+  json run = {{"program", f.program},
+              {"policy", f.policy},
+              {"workers", f.workers},
+              {"hosts", f.hosts},
               {"seconds", f.whole_run > 0 ? f.whole_run / 1e9 : -1}};
   std::string command = f.program;
   if (const auto args = r.info.find("arguments"); args != r.info.end() && args->is_array())
@@ -142,9 +172,12 @@ std::string script_safe(const json& value) {
 std::string html_safe(const std::string& text) {
   std::string safe;
   for (const char c : text) {
-    if (c == '<') safe += "&lt;";
-    else if (c == '&') safe += "&amp;";
-    else safe.push_back(c);
+    if (c == '<')
+      safe += "&lt;";
+    else if (c == '&')
+      safe += "&amp;";
+    else
+      safe.push_back(c);
   }
   return safe;
 }
@@ -156,10 +189,16 @@ struct blobs {
 json model_of(const recording& r, const analysis* a, const std::string& file, const page_options& options,
               blobs& big) {
   const run_figures f = figures_of(r, a);
-  json model = {{"file", file}, {"kind", a != nullptr ? "trace" : "counters"}, {"run", run_json(r, f)},
-                {"findings", findings_json(explain(f, r, a))}, {"bounds", bounds_json(f)},
-                {"idle", f.by_worker}, {"sleep", f.sleep}, {"counters", counter_rows(r.stats)},
-                {"histograms", histograms_json(r, a)}, {"hosts", r.host_of}};
+  json model = {{"file", file},
+                {"kind", a != nullptr ? "trace" : "counters"},
+                {"run", run_json(r, f)},
+                {"findings", findings_json(explain(f, r, a))},
+                {"bounds", bounds_json(f)},
+                {"idle", f.by_worker},
+                {"sleep", f.sleep},
+                {"counters", counter_rows(r.stats)},
+                {"histograms", histograms_json(r, a)},
+                {"hosts", r.host_of}};
   if (a == nullptr) return model;
   const std::uint64_t end = a->end;
   const auto from = std::min(end, static_cast<std::uint64_t>(std::max(0.0, options.from_s) * 1e9));
@@ -167,13 +206,14 @@ json model_of(const recording& r, const analysis* a, const std::string& file, co
   const std::size_t fixed = embedded::echarts().size() + embedded::scripts().size() + (std::size_t{1} << 19);
   const std::size_t left = options.most_bytes > fixed * 5 / 4 ? options.most_bytes - fixed : fixed / 4;
   const encoded_series ready = encode_steps(a->ready, std::min<std::size_t>(100'000, left / 50), end);
-  const encoded_timeline line = encode_timeline(a->timeline, left / 4 * 3 - std::min(left / 4, ready.bytes.size()),
-                                                from, to);
+  const encoded_timeline line =
+      encode_timeline(a->timeline, left / 4 * 3 - std::min(left / 4, ready.bytes.size()), from, to);
   big.ready = base64(ready.bytes);
   big.timeline = base64(line.bytes);
   model["end"] = end;
   model["whole_from"] = a->whole_from;
-  model["timeline"] = {{"from", from}, {"to", std::max(from, to)}, {"threshold", line.threshold_ns}, {"pieces", line.pieces}};
+  model["timeline"] = {
+      {"from", from}, {"to", std::max(from, to)}, {"threshold", line.threshold_ns}, {"pieces", line.pieces}};
   model["ready_bin"] = ready.bin_ns;
   model["ready_most"] = a->ready.most();
   model["events"] = a->events;

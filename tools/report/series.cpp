@@ -23,7 +23,8 @@ void steps::add(std::uint64_t time, std::int32_t change) {
 double steps::mean(std::uint64_t from, std::uint64_t to) const noexcept {
   if (to <= from) return at(from);
   double sum = 0;
-  auto s = std::upper_bound(list_.begin(), list_.end(), from, [](std::uint64_t t, const step& x) { return t < x.time; });
+  auto s = std::upper_bound(list_.begin(), list_.end(), from,
+                            [](std::uint64_t t, const step& x) { return t < x.time; });
   std::uint64_t now = from;
   std::int32_t value = s == list_.begin() ? 0 : (s - 1)->value;
   for (; s != list_.end() && s->time < to; ++s) {
@@ -42,8 +43,8 @@ std::int32_t steps::most() const noexcept {
 }
 
 std::int32_t steps::at(std::uint64_t time) const noexcept {
-  const auto s =
-      std::upper_bound(list_.begin(), list_.end(), time, [](std::uint64_t t, const step& x) { return t < x.time; });
+  const auto s = std::upper_bound(list_.begin(), list_.end(), time,
+                                  [](std::uint64_t t, const step& x) { return t < x.time; });
   return s == list_.begin() ? 0 : (s - 1)->value;
 }
 

@@ -30,7 +30,8 @@ void add_counters(run_figures& f, const json& worker) {
   const double no_work = number_of(worker, "idle_no_work_ns");
   const double idle = std::min(join + transport + no_work, life);
   ns[at(state::busy)] = life - idle;
-  ns[at(state::getting)] = std::min(number_of(worker, "steal_ns") + number_of(worker, "far_steal_ns"), no_work);
+  ns[at(state::getting)] =
+      std::min(number_of(worker, "steal_ns") + number_of(worker, "far_steal_ns"), no_work);
   ns[at(state::no_work)] = no_work - ns[at(state::getting)];
   ns[at(state::join)] = join;
   ns[at(state::transport)] = transport;
@@ -127,35 +128,43 @@ void explainer::no_work(double share) {
     if (f.workers > 1 && serial > 0.05) {
       x.text += " During " + format_percent(serial) +
                 " of the time at most one worker was busy: the program was serial then.";
-      x.advice = "Look at where 'busy workers over time' is low: what runs there? Start creating threads earlier, "
-                 "divide that part too, or let it overlap with something else.";
+      x.advice =
+          "Look at where 'busy workers over time' is low: what runs there? Start creating threads earlier, "
+          "divide that part too, or let it overlap with something else.";
     }
   }
   if (x.advice.empty())
-    x.advice = "Divide the work into more and smaller threads (a lower cut-off), so that everybody finds some until "
-               "the end; a few large threads at the end leave the others idle.";
+    x.advice =
+        "Divide the work into more and smaller threads (a lower cut-off), so that everybody finds some until "
+        "the end; a few large threads at the end leave the others idle.";
   out.push_back(x);
 }
 
 void explainer::join(double share) {
   finding x{level::cause, "Outstanding joins: " + format_percent(share) + " of the lost time", "", ""};
-  x.text = "Workers' last threads waited at a join for a thread that another worker had not finished, and there was "
-           "nothing else to run.";
+  x.text =
+      "Workers' last threads waited at a join for a thread that another worker had not finished, and there "
+      "was "
+      "nothing else to run.";
   if (const waiting_place* p = worst_place(a); p != nullptr) {
-    const double part = f.total[at(state::join)] > 0 ? static_cast<double>(p->idle_ns) / f.total[at(state::join)] : 0;
+    const double part =
+        f.total[at(state::join)] > 0 ? static_cast<double>(p->idle_ns) / f.total[at(state::join)] : 0;
     x.text += " " + format_percent(part) + " of it follows joins at " + format_place(*p) +
               (p->function.empty() ? "" : " (" + p->function + ")") + ", " +
               plural(static_cast<double>(p->count), "outstanding join") + ".";
   }
-  const double ready = a != nullptr && f.lost() > 0 ? static_cast<double>(a->ready_while_idle_ns) / f.lost() : 0;
+  const double ready =
+      a != nullptr && f.lost() > 0 ? static_cast<double>(a->ready_while_idle_ns) / f.lost() : 0;
   if (ready > 0.1) {
-    x.text += " For " + format_percent(ready) + " of the lost time threads could have gone on while workers were idle.";
+    x.text += " For " + format_percent(ready) +
+              " of the lost time threads could have gone on while workers were idle.";
     x.advice = "Ready threads were not run: that is the joining strategy" +
                (f.policy.empty() ? std::string() : " (policy " + f.policy + ")") +
                ". GODWIT_POLICY=greedy runs them at once.";
   } else {
-    x.advice = "The threads waited for were late: divide the children before those joins more evenly, spawn the "
-               "largest first, or do something else between spawn and join.";
+    x.advice =
+        "The threads waited for were late: divide the children before those joins more evenly, spawn the "
+        "largest first, or do something else between spawn and join.";
   }
   out.push_back(x);
 }
@@ -166,8 +175,9 @@ void explainer::transport(double share) {
   if (a != nullptr && a->far_steal_ns.count > 0)
     x.text += " A steal from there took " + format_time(a->far_steal_ns.quantile(0.5)) + " (median of " +
               format_count(static_cast<double>(a->far_steal_ns.count)) + ").";
-  x.advice = "Larger threads need fewer steals between hosts; GODWIT_VICTIMS=near asks the own host first; "
-             "docs/cluster.md compares the ways between hosts (GODWIT_WAY).";
+  x.advice =
+      "Larger threads need fewer steals between hosts; GODWIT_VICTIMS=near asks the own host first; "
+      "docs/cluster.md compares the ways between hosts (GODWIT_WAY).";
   out.push_back(x);
 }
 
@@ -176,23 +186,26 @@ void explainer::getting(double share) {
   x.text = "Workers were busy moving threads to themselves.";
   if (a != nullptr && a->steal_ns.count + a->far_steal_ns.count > 0) {
     const histogram& h = a->steal_ns.count >= a->far_steal_ns.count ? a->steal_ns : a->far_steal_ns;
-    x.text += " " + plural(static_cast<double>(a->steal_ns.count + a->far_steal_ns.count), "steal") + ", median " +
-              format_time(h.quantile(0.5)) + " and " + format_bytes(a->stolen_bytes.mean()) +
+    x.text += " " + plural(static_cast<double>(a->steal_ns.count + a->far_steal_ns.count), "steal") +
+              ", median " + format_time(h.quantile(0.5)) + " and " + format_bytes(a->stolen_bytes.mean()) +
               " of stack each; what a worker then ran before it lost it lasted " +
               format_time(a->run_ns.quantile(0.5)) + " (median).";
   }
-  x.advice = "Make threads larger (a higher cut-off), so that one steal brings more work; keep large arrays out of the "
-             "frames of threads that are stolen.";
+  x.advice =
+      "Make threads larger (a higher cut-off), so that one steal brings more work; keep large arrays out of "
+      "the "
+      "frames of threads that are stolen.";
   out.push_back(x);
 }
 
 void explainer::causes() {
   if (f.by_worker.empty() || lost_in_all() < 0.02) {
     if (!f.by_worker.empty())
-      out.push_back({level::good, "Nothing to gain from scheduling",
-                     "Workers had threads to run for " + format_percent(1 - lost_in_all()) + " of their time.",
-                     "If the program is slower than expected all the same, compare the work (T1) with a serial "
-                     "program: threads may be so small that creating them counts, or memory may be the limit."});
+      out.push_back(
+          {level::good, "Nothing to gain from scheduling",
+           "Workers had threads to run for " + format_percent(1 - lost_in_all()) + " of their time.",
+           "If the program is slower than expected all the same, compare the work (T1) with a serial "
+           "program: threads may be so small that creating them counts, or memory may be the limit."});
     return;
   }
   std::vector<std::pair<double, state>> shares;
@@ -214,11 +227,14 @@ void explainer::parallelism() {
   if (f.span <= 0 || f.workers < 2) return;
   const double most = f.t1() / f.span;
   finding x{level::hint, "Parallelism T1/T∞ = " + decimals(most), "", ""};
-  x.text = "Work " + format_time(f.t1()) + ", span " + format_time(f.span) + " (measured with GODWIT_SPAN): no number of "
-           "workers can be more than " + decimals(most) + " × faster than one.";
+  x.text = "Work " + format_time(f.t1()) + ", span " + format_time(f.span) +
+           " (measured with GODWIT_SPAN): no number of "
+           "workers can be more than " +
+           decimals(most) + " × faster than one.";
   if (most < 2.0 * f.workers) {
     x.what = level::cause;
-    x.advice = "That is little for " + plural(f.workers, "worker") + ". Only a shorter span helps: divide further what "
+    x.advice = "That is little for " + plural(f.workers, "worker") +
+               ". Only a shorter span helps: divide further what "
                "the longest chain of threads does.";
   }
   out.push_back(x);
@@ -226,17 +242,19 @@ void explainer::parallelism() {
 
 void explainer::oversubscribed() {
   if (f.cpus <= 0 || f.workers <= f.cpus) return;
-  out.push_back({level::cause, plural(f.workers, "worker") + " on " + plural(f.cpus, "CPU"),
-                 "There were more workers than CPUs. A worker that the system has put aside still counts as busy, so "
-                 "times of threads and of steals are longer than what they need.",
-                 "Start one worker per CPU (GODWIT_WORKERS=0) when measuring."});
+  out.push_back(
+      {level::cause, plural(f.workers, "worker") + " on " + plural(f.cpus, "CPU"),
+       "There were more workers than CPUs. A worker that the system has put aside still counts as busy, so "
+       "times of threads and of steals are longer than what they need.",
+       "Start one worker per CPU (GODWIT_WORKERS=0) when measuring."});
 }
 
 void explainer::asleep() {
   if (f.known() <= 0 || f.total_sleep / f.known() < 0.02) return;
-  out.push_back({level::hint, "Workers slept for " + format_percent(f.total_sleep / f.known()) + " of the time",
-                 "Idle workers that find nothing sleep, so that others get the CPU; waking one takes 5 to 50 µs.",
-                 "If many sleeps are short, a longer GODWIT_SPIN_US keeps workers awake between bursts of work."});
+  out.push_back(
+      {level::hint, "Workers slept for " + format_percent(f.total_sleep / f.known()) + " of the time",
+       "Idle workers that find nothing sleep, so that others get the CPU; waking one takes 5 to 50 µs.",
+       "If many sleeps are short, a longer GODWIT_SPIN_US keeps workers awake between bursts of work."});
 }
 
 void explainer::messages() {
@@ -250,23 +268,32 @@ void explainer::messages() {
 }
 
 void explainer::caveats() {
+  if (number_of(r.info, "status") != 0)
+    out.push_back({level::caveat, "The run failed",
+                   text_of(r.info, "message") + " (status " + format_count(number_of(r.info, "status")) + ").", ""});
   if (a == nullptr) {
-    out.push_back({level::caveat, "Counters only",
-                   "Sums over the whole run. Which places waited, when workers were idle, who stole from whom and the "
-                   "chain that ended last are in a trace.",
-                   "Run again with GODWIT_TRACE=trace.pftrace and give that file to godwit-report."});
+    out.push_back(
+        {level::caveat, "Counters only",
+         "Sums over the whole run. Which places waited, when workers were idle, who stole from whom and the "
+         "chain that ended last are in a trace.",
+         "Run again with GODWIT_TRACE=trace.pftrace and give that file to godwit-report."});
     return;
   }
   if (a->dropped > 0)
     out.push_back({level::caveat, format_count(static_cast<double>(a->dropped)) + " events were dropped",
-                   "The oldest events did not fit into memory. Everything on this page, but for the counters, describes "
-                   "the last " + format_time(static_cast<double>(a->wall())) + " of " +
+                   "The oldest events did not fit into memory. Everything on this page, but for the "
+                   "counters, describes "
+                   "the last " +
+                       format_time(static_cast<double>(a->wall())) + " of " +
                        format_time(static_cast<double>(a->end)) + ", where all workers' events are there.",
                    "GODWIT_TRACE_BYTES=256M (per worker) keeps more; or trace a shorter run."});
   if (static_cast<double>(a->odd) > 0.001 * static_cast<double>(a->events))
-    out.push_back({level::caveat, format_count(static_cast<double>(a->odd)) + " events contradict earlier ones",
-                   "The file may be incomplete, or clocks of different hosts disagree. Small numbers on this page may be "
-                   "wrong.", ""});
+    out.push_back({level::caveat,
+                   format_count(static_cast<double>(a->odd)) + " events contradict earlier ones",
+                   "The file may be incomplete, or clocks of different hosts disagree. Small numbers on this "
+                   "page may be "
+                   "wrong.",
+                   ""});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // What a run's numbers mean, in sentences: what was gained, what was lost and why, what to try.
 //
-// figures_of() brings traces and files of counters to one form; explain() writes. No pages here. Called by page.cpp and
-// main.cpp (--text). Document: docs/report.md. Test: tests/report/summary_test.cpp.
+// figures_of() brings traces and files of counters to one form; explain() writes. No pages here. Called by
+// page.cpp and main.cpp (--text). Document: docs/report.md. Test: tests/report/summary_test.cpp.
 #pragma once
 
 #include "analysis.hpp"

@@ -1,7 +1,7 @@
 // Threads by the record that names them: their numbers, what they wait for, who waits for them; and places.
 //
-// A record serves one thread after another: over() ends a name, the next use of the record is a new thread. Used by
-// analyze.cpp only.
+// A record serves one thread after another: over() ends a name, the next use of the record is a new thread.
+// Used by analyze.cpp only.
 #pragma once
 
 #include "analysis.hpp"
@@ -104,7 +104,8 @@ class place_table {
   std::uint32_t index_of(std::uint64_t file, std::uint64_t function, std::uint32_t line,
                          const std::unordered_map<std::uint64_t, std::string>& strings,
                          std::vector<waiting_place>& places) {
-    if (known_ != nothing && file == last_file_ && function == last_function_ && line == last_line_) return known_;
+    if (known_ != nothing && file == last_file_ && function == last_function_ && line == last_line_)
+      return known_;
     last_file_ = file, last_function_ = function, last_line_ = line;
     const auto text = [&](std::uint64_t address) {
       const auto found = strings.find(address);

@@ -26,8 +26,9 @@ void worker_line::put_busy(std::uint64_t to, loss how, std::uint32_t place) {
   put({now_.begin, to, now_.thread, now_.other, place, state::busy, now_.begun, how});
 }
 
-// The time since the last thread: what idle events say about it, and at its end the getting. What lies between two
-// idle events, or before the first, is the few instructions between them: it goes to its neighbour.
+// The time since the last thread: what idle events say about it, and at its end the getting. What lies
+// between two idle events, or before the first, is the few instructions between them: it goes to its
+// neighbour.
 void worker_line::put_gap(std::uint64_t to, std::uint64_t took) {
   const std::uint64_t got = took < to - gap_from_ ? to - took : gap_from_;
   std::uint64_t from = gap_from_;
@@ -80,7 +81,8 @@ void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place) {
   gap_from_ = at;
   gap_is_join_ = how == loss::join;
   gap_place_ = place;
-  // Only the end of a task uncovers what lies below it; a thread that leaves is followed by another in its place.
+  // Only the end of a task uncovers what lies below it; a thread that leaves is followed by another in its
+  // place.
   if ((how == loss::end || how == loss::end_waiter) && !buried_.empty()) {
     const buried_thread below = buried_.back();
     buried_.pop_back();

@@ -1,7 +1,7 @@
 // The time line of one worker, built from its own events in order and from what thieves took away.
 //
-// It knows one worker only. What joins workers -- which thread waits for which, chains -- is analyze.cpp, which
-// calls this and nobody else does. Test: tests/report/analysis_test.cpp.
+// It knows one worker only. What joins workers -- which thread waits for which, chains -- is analyze.cpp,
+// which calls this and nobody else does. Test: tests/report/analysis_test.cpp.
 #pragma once
 
 #include "analysis.hpp"
@@ -30,7 +30,9 @@ class worker_line {
     std::uint64_t depth = 0, since = 0;  ///< length of the chain at the time since
     std::uint32_t other = nothing;
     gain begun = gain::none;
-    std::uint64_t depth_at(std::uint64_t time) const noexcept { return depth + (time > since ? time - since : 0); }
+    std::uint64_t depth_at(std::uint64_t time) const noexcept {
+      return depth + (time > since ? time - since : 0);
+    }
   };
 
   worker_line(line_sums sums, bool first_lost) : sums_(sums), lost_start_(first_lost) {}
@@ -39,10 +41,13 @@ class worker_line {
   bool knows_nothing() const noexcept { return lost_start_; }
   running& now() noexcept { return now_; }
   const running& now() const noexcept { return now_; }
-  std::uint64_t depth_at(std::uint64_t time) const noexcept { return busy_ ? now_.depth_at(time) : last_depth_; }
+  std::uint64_t depth_at(std::uint64_t time) const noexcept {
+    return busy_ ? now_.depth_at(time) : last_depth_;
+  }
   std::uint32_t last_node() const noexcept { return now_.node; }
 
-  /// It gets a thread at @p at, which took @p took. Whatever ran is over (a task on top: buried until lose()).
+  /// It gets a thread at @p at, which took @p took. Whatever ran is over (a task on top: buried until
+  /// lose()).
   void get(running r, std::uint64_t at, std::uint64_t took, bool on_top);
   /// It loses the thread.
   void lose(std::uint64_t at, loss how, std::uint32_t place);

@@ -20,7 +20,10 @@ class NumberReader {
     } while (byte & 128);
     return value;
   }
-  signed() { const n = this.number(); return n % 2 === 0 ? n / 2 : -(n + 1) / 2; }
+  signed() {
+    const n = this.number();
+    return n % 2 === 0 ? n / 2 : -(n + 1) / 2;
+  }
 }
 
 /// One worker: pieces of time one behind the other, and sums so that any interval is known at once.
@@ -28,10 +31,10 @@ class Line {
   constructor(reader, from) {
     const n = this.count = reader.number();
     this.begin = new Float64Array(n + 1);
-    this.kind = new Uint8Array(n);       // state, or MIXTURE
+    this.kind = new Uint8Array(n);  // state, or MIXTURE
     this.begun = new Uint8Array(n);
     this.ended = new Uint8Array(n);
-    this.thread = new Int32Array(n);     // of a mixture: number of pieces in it
+    this.thread = new Int32Array(n);  // of a mixture: number of pieces in it
     this.other = new Int32Array(n).fill(-1);
     this.place = new Int32Array(n).fill(-1);
     this.sums = STATES.map(() => new Float64Array(n + 1));
@@ -65,17 +68,25 @@ class Line {
     if (low < high && this.begin[low + 1] > time) return low;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.begin[middle] <= time) low = middle; else high = middle - 1;
+      if (this.begin[middle] <= time)
+        low = middle;
+      else
+        high = middle - 1;
     }
     return Math.max(low, 0);
   }
-  /// Time in each state from the start of the line up to `time`, into out[0...5]. Gives back the piece's index.
+  /// Time in each state from the start of the line up to `time`, into out[0...5]. Gives back the piece's
+  /// index.
   sumsAt(time, out, low = 0) {
-    if (this.count === 0) { out.fill(0); return 0; }
+    if (this.count === 0) {
+      out.fill(0);
+      return 0;
+    }
     const i = this.pieceAt(time, low);
     const length = this.begin[i + 1] - this.begin[i];
     const part = length > 0 ? Math.min(1, Math.max(0, (time - this.begin[i]) / length)) : 0;
-    for (let s = 0; s < STATES.length; ++s) out[s] = this.sums[s][i] + part * (this.sums[s][i + 1] - this.sums[s][i]);
+    for (let s = 0; s < STATES.length; ++s)
+      out[s] = this.sums[s][i] + part * (this.sums[s][i + 1] - this.sums[s][i]);
     return i;
   }
 }
@@ -101,7 +112,10 @@ class Steps {
     let low = 0, high = this.count - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.time[middle] <= time) low = middle; else high = middle - 1;
+      if (this.time[middle] <= time)
+        low = middle;
+      else
+        high = middle - 1;
     }
     return low;
   }

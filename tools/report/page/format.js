@@ -2,9 +2,11 @@
 // Numbers with units, colours of the theme, small HTML helpers. Used by all scripts of the page.
 
 const STATES = ["busy", "getting", "no_work", "join", "transport", "unknown"];
-const STATE_NAMES = ["has a thread", "getting one (steal, resume)", "no work", "waits at an outstanding join",
-                     "waits for another host", "not recorded"];
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+const STATE_NAMES = [
+  "has a thread", "getting one (steal, resume)", "no work", "waits at an outstanding join",
+  "waits for another host", "not recorded"
+];
+const FONT = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"DejaVu Sans\", sans-serif";
 const BUSY = 0, GETTING = 1, NO_WORK = 2, JOIN = 3, TRANSPORT = 4, UNKNOWN = 5, MIXTURE = 6;
 
 function digits(value) {
@@ -13,7 +15,10 @@ function digits(value) {
 }
 function scaled(value, step, units) {
   let i = 0;
-  while (i + 1 < units.length && Math.abs(value) >= step * 0.9995) { value /= step; ++i; }
+  while (i + 1 < units.length && Math.abs(value) >= step * 0.9995) {
+    value /= step;
+    ++i;
+  }
   return (i === 0 ? String(Math.round(value)) : digits(value)) + " " + units[i];
 }
 const formatTime = ns => scaled(ns, 1000, ["ns", "µs", "ms", "s"]);
@@ -27,27 +32,37 @@ function formatPercent(part) {
 }
 /// A moment, with as many digits as tell moments apart that are `resolution` ns away from each other.
 function formatMoment(ns, resolution, whole) {
-  const [unit, name] = whole >= 1e9 ? [1e9, "s"] : whole >= 1e6 ? [1e6, "ms"] : whole >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+  const [unit, name] = whole >= 1e9 ? [1e9, "s"] :
+      whole >= 1e6                  ? [1e6, "ms"] :
+      whole >= 1e3                  ? [1e3, "µs"] :
+                                      [1, "ns"];
   const places = Math.min(9, Math.max(0, Math.ceil(Math.log10(unit / Math.max(resolution, 1)))));
   return (ns / unit).toFixed(places) + " " + name;
 }
 
-function cssColour(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
+function cssColour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
 function hexToRgb(hex) { return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)); }
 /// A colour as a pixel of ImageData on little-endian machines.
-function pixel(hex) { const [r, g, b] = hexToRgb(hex); return (255 << 24 | b << 16 | g << 8 | r) >>> 0; }
+function pixel(hex) {
+  const [r, g, b] = hexToRgb(hex);
+  return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+}
 function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
 /// Shades that tell neighbouring threads apart, all blue to green: orange and grey are idle.
 function threadColours() {
-  return isDark()
-    ? ["#4f93d6", "#3fa7a0", "#6f86e0", "#57b878", "#3f7ab8", "#5cb3d9", "#8a7fe0", "#2f9186"]
-    : ["#3b7dbf", "#2f8f88", "#5468c4", "#3f9a5d", "#235f9c", "#4aa3cc", "#7566c9", "#1f766c"];
+  return isDark() ? ["#4f93d6", "#3fa7a0", "#6f86e0", "#57b878", "#3f7ab8", "#5cb3d9", "#8a7fe0", "#2f9186"] :
+                    ["#3b7dbf", "#2f8f88", "#5468c4", "#3f9a5d", "#235f9c", "#4aa3cc", "#7566c9", "#1f766c"];
 }
 
 function element(tag, properties, ...children) {
   const e = document.createElement(tag);
   for (const [key, value] of Object.entries(properties || {}))
-    if (key in e) e[key] = value; else e.setAttribute(key, value);
+    if (key in e)
+      e[key] = value;
+    else
+      e.setAttribute(key, value);
   for (const child of children) e.append(child);
   return e;
 }

@@ -13,13 +13,19 @@ function fillSummary() {
   const about = [model.file];
   if (model.run.policy) about.push("policy " + model.run.policy);
   if (model.run.hosts > 1) about.push(model.run.hosts + " hosts");
-  if (hasTrace) about.push(formatCount(model.events) + " events", formatCount(model.threads) + " threads that were separated from their parents");
+  if (hasTrace)
+    about.push(
+        formatCount(model.events) + " events",
+        formatCount(model.threads) + " threads that were separated from their parents");
   if (model.run.version) about.push("godwit " + model.run.version);
   byId("about").textContent = about.join(" · ");
 }
 
 function draw() {
-  if (hasTrace) { drawTime(); drawMatrix(); }
+  if (hasTrace) {
+    drawTime();
+    drawMatrix();
+  }
   if (model.idle.length > 0) drawIdle();
   if (model.bounds.t1 > 0) drawBounds();
   drawHistograms();
@@ -32,7 +38,11 @@ function start() {
   byId("idle-section").hidden = model.idle.length === 0;
   byId("bounds-section").hidden = !(model.bounds.t1 > 0);
   byId("histograms-section").hidden = model.histograms.length === 0;
-  if (hasTrace) { startTime(); buildMatrix(); fillPlaces(); }
+  if (hasTrace) {
+    startTime();
+    buildMatrix();
+    fillPlaces();
+  }
   if (model.bounds.t1 > 0) fillBoundsText();
   buildHistograms();
   fillCounters();
@@ -44,7 +54,8 @@ function start() {
     width = innerWidth;
     clearTimeout(pending);
     pending = setTimeout(() => {
-      for (const chart of [...charts.values(), activityChart, timelineChart]) if (chart) chart.resize();
+      for (const chart of [...charts.values(), activityChart, timelineChart])
+        if (chart) chart.resize();
       if (hasTrace) fillActivity();
     }, 100);
   });

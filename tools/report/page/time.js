@@ -1,8 +1,15 @@
-// The two charts over time and their common zoom. ECharts does axes, sliders and zooming; the time line itself is one
-// picture per redraw, painted here column by column: the work depends on the width, not on the number of events.
+// The two charts over time and their common zoom. ECharts does axes, sliders and zooming; the time line
+// itself is one picture per redraw, painted here column by column: the work depends on the width, not on the
+// number of events.
 
-const view = {from: 0, to: 1};           // what both charts show, in ns
-const whole = {from: 0, to: 1};
+const view = {
+  from: 0,
+  to: 1
+};  // what both charts show, in ns
+const whole = {
+  from: 0,
+  to: 1
+};
 let activityChart = null, timelineChart = null, redraw = 0;
 
 function setView(from, to) {
@@ -14,7 +21,11 @@ function setView(from, to) {
   view.to = from + width;
   for (const chart of [activityChart, timelineChart])
     chart.dispatchAction({type: "dataZoom", dataZoomIndex: 0, startValue: view.from, endValue: view.to});
-  if (redraw === 0) redraw = requestAnimationFrame(() => { redraw = 0; fillActivity(); });
+  if (redraw === 0)
+    redraw = requestAnimationFrame(() => {
+      redraw = 0;
+      fillActivity();
+    });
   showRange();
 }
 function zoomBy(factor, centre = (view.from + view.to) / 2) {
@@ -27,40 +38,78 @@ function moveBy(part) {
 function showRange() {
   const width = view.to - view.from;
   byId("range").textContent = formatMoment(view.from, width / 100, whole.to) + " … " +
-    formatMoment(view.to, width / 100, whole.to) + " (" + formatTime(width) + ")";
+      formatMoment(view.to, width / 100, whole.to) + " (" + formatTime(width) + ")";
 }
 function onDataZoom(chart) {
   return () => {
     const zoom = chart.getOption().dataZoom[0];
-    if (Math.abs(zoom.startValue - view.from) + Math.abs(zoom.endValue - view.to) < 1e-4 * (view.to - view.from)) return;
+    if (Math.abs(zoom.startValue - view.from) + Math.abs(zoom.endValue - view.to) <
+        1e-4 * (view.to - view.from))
+      return;
     setView(zoom.startValue, zoom.endValue);
   };
 }
 
 function timeAxis(extra) {
   return {
-    type: "value", min: whole.from, max: whole.to, axisLine: {lineStyle: {color: cssColour("line")}},
-    axisLabel: {color: cssColour("soft"), hideOverlap: true, showMinLabel: true, showMaxLabel: false,
-                formatter: v => formatMoment(v, (view.to - view.from) / 8, whole.to)},
-    splitLine: {show: false}, axisTick: {show: true}, ...extra,
+    type: "value",
+    min: whole.from,
+    max: whole.to,
+    axisLine: {lineStyle: {color: cssColour("line")}},
+    axisLabel: {
+      color: cssColour("soft"),
+      hideOverlap: true,
+      showMinLabel: true,
+      showMaxLabel: false,
+      formatter: v => formatMoment(v, (view.to - view.from) / 8, whole.to)
+    },
+    splitLine: {show: false},
+    axisTick: {show: true},
+    ...extra,
   };
 }
 function zoomOptions(slider) {
-  const inside = {type: "inside", xAxisIndex: 0, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true,
-                  moveOnMouseWheel: false, preventDefaultMouseMove: false, minValueSpan: 100, startValue: view.from, endValue: view.to,
-                  throttle: 30};
-  return slider
-    ? [inside, {type: "slider", xAxisIndex: 0, filterMode: "none", bottom: 4, height: 22, startValue: view.from, endValue: view.to,
-                minValueSpan: 100, showDetail: false, brushSelect: false, borderColor: cssColour("line"),
-                fillerColor: cssColour("accent") + "33", backgroundColor: "transparent", showDataShadow: false,
-                handleStyle: {color: cssColour("card"), borderColor: cssColour("accent")},
-                moveHandleStyle: {color: cssColour("soft")}}]
-    : [inside];
+  const inside = {
+    type: "inside",
+    xAxisIndex: 0,
+    filterMode: "none",
+    zoomOnMouseWheel: "ctrl",
+    moveOnMouseMove: true,
+    moveOnMouseWheel: false,
+    preventDefaultMouseMove: false,
+    minValueSpan: 100,
+    startValue: view.from,
+    endValue: view.to,
+    throttle: 30
+  };
+  return slider ?
+      [
+        inside, {
+          type: "slider",
+          xAxisIndex: 0,
+          filterMode: "none",
+          bottom: 4,
+          height: 22,
+          startValue: view.from,
+          endValue: view.to,
+          minValueSpan: 100,
+          showDetail: false,
+          brushSelect: false,
+          borderColor: cssColour("line"),
+          fillerColor: cssColour("accent") + "33",
+          backgroundColor: "transparent",
+          showDataShadow: false,
+          handleStyle: {color: cssColour("card"), borderColor: cssColour("accent")},
+          moveHandleStyle: {color: cssColour("soft")}
+        }
+      ] :
+      [inside];
 }
 
 // Busy at the bottom, then what follows from most to least interesting.
 const STACK = [BUSY, GETTING, JOIN, TRANSPORT, NO_WORK, UNKNOWN];
-const present = () => STACK.filter(s => model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0));
+const present = () =>
+    STACK.filter(s => model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0));
 
 function activitySeries() {
   const box = byId("activity").clientWidth;
@@ -74,17 +123,36 @@ function activitySeries() {
     return list;
   };
   const heights = new Float64Array(columns);
-  const series = present().map(s => {
-    for (let c = 0; c < columns; ++c) heights[c] += data.states[s][c];
-    return {
-      id: STATES[s], name: STATE_NAMES[s], type: "line", step: "end", symbol: "none", animation: false,
-      lineStyle: {width: 0}, areaStyle: {color: cssColour(STATES[s]), opacity: 1}, itemStyle: {color: cssColour(STATES[s])},
-      data: points(heights, data.states[s]), emphasis: {disabled: true},
-    };
-  }).reverse();
+  const series = present()
+                     .map(s => {
+                       for (let c = 0; c < columns; ++c) heights[c] += data.states[s][c];
+                       return {
+                         id: STATES[s],
+                         name: STATE_NAMES[s],
+                         type: "line",
+                         step: "end",
+                         symbol: "none",
+                         animation: false,
+                         lineStyle: {width: 0},
+                         areaStyle: {color: cssColour(STATES[s]), opacity: 1},
+                         itemStyle: {color: cssColour(STATES[s])},
+                         data: points(heights, data.states[s]),
+                         emphasis: {disabled: true},
+                       };
+                     })
+                     .reverse();
   series.push({
-    id: "ready", name: "ready, not running", type: "line", yAxisIndex: 1, step: "end", symbol: "none", animation: false,
-    lineStyle: {width: 1.8, color: cssColour("ready")}, itemStyle: {color: cssColour("ready")}, z: 5, data: points(data.ready, data.ready),
+    id: "ready",
+    name: "ready, not running",
+    type: "line",
+    yAxisIndex: 1,
+    step: "end",
+    symbol: "none",
+    animation: false,
+    lineStyle: {width: 1.8, color: cssColour("ready")},
+    itemStyle: {color: cssColour("ready")},
+    z: 5,
+    data: points(data.ready, data.ready),
     emphasis: {disabled: true},
   });
   return series;
@@ -100,24 +168,62 @@ function activityTooltip(items) {
   return html;
 }
 function drawActivity() {
-  const axis = {axisLabel: {color: cssColour("soft")}, nameTextStyle: {color: cssColour("soft")}, minInterval: 1};
-  activityChart.setOption({
-    ...chartStyle(),
-    grid: {left: 64, right: 64, top: 58, bottom: 28},
-    legend: {type: "scroll", selectedMode: false, data: [...present().map(s => STATE_NAMES[s]), "ready, not running"], top: 0, left: 0, right: 0, textStyle: {color: cssColour("text")}, itemWidth: 14, itemHeight: 10,
-             inactiveColor: cssColour("line")},
-    tooltip: {trigger: "axis", formatter: activityTooltip, backgroundColor: cssColour("card"), borderColor: cssColour("line"),
-              textStyle: {color: cssColour("text"), fontSize: 13}, transitionDuration: 0},
-    xAxis: timeAxis(),
-    yAxis: [{type: "value", name: "workers", min: 0, max: model.run.workers, ...axis,
-             splitLine: {lineStyle: {color: cssColour("line")}}},
-            {type: "value", name: "ready threads", min: 0, max: v => Math.max(1, Math.ceil(v.max * 1.05)), ...axis,
-             splitLine: {show: false}}],
-    dataZoom: zoomOptions(false), series: activitySeries(),
-  }, true);
+  const axis = {
+    axisLabel: {color: cssColour("soft")},
+    nameTextStyle: {color: cssColour("soft")},
+    minInterval: 1
+  };
+  activityChart.setOption(
+      {
+        ...chartStyle(),
+        grid: {left: 64, right: 64, top: 58, bottom: 28},
+        legend: {
+          type: "scroll",
+          selectedMode: false,
+          data: [...present().map(s => STATE_NAMES[s]), "ready, not running"],
+          top: 0,
+          left: 0,
+          right: 0,
+          textStyle: {color: cssColour("text")},
+          itemWidth: 14,
+          itemHeight: 10,
+          inactiveColor: cssColour("line")
+        },
+        tooltip: {
+          trigger: "axis",
+          formatter: activityTooltip,
+          backgroundColor: cssColour("card"),
+          borderColor: cssColour("line"),
+          textStyle: {color: cssColour("text"), fontSize: 13},
+          transitionDuration: 0
+        },
+        xAxis: timeAxis(),
+        yAxis: [
+          {
+            type: "value",
+            name: "workers",
+            min: 0,
+            max: model.run.workers,
+            ...axis,
+            splitLine: {lineStyle: {color: cssColour("line")}}
+          },
+          {
+            type: "value",
+            name: "ready threads",
+            min: 0,
+            max: v => Math.max(1, Math.ceil(v.max * 1.05)),
+            ...axis,
+            splitLine: {show: false}
+          }
+        ],
+        dataZoom: zoomOptions(false),
+        series: activitySeries(),
+      },
+      true);
 }
 
-// ---- the time line -------------------------------------------------------------------------------------------------
+// ---- the time line
+// -------------------------------------------------------------------------------------------------
 
 let canvases = [], turn = 0, painted = 0;
 const rowHeight = () => Math.max(5, Math.min(34, Math.floor(880 / model.run.workers)));
@@ -136,7 +242,9 @@ function paintRow(line, pixels, width, top, height, colours, shades) {
   const last = new Float64Array(6), now = new Float64Array(6), share = new Float64Array(6);
   const perColumn = (view.to - view.from) / width;
   let piece = line.sumsAt(view.from, last), column = 0;
-  const put = (y, colour) => { pixels[(top + height - 1 - y) * width + column] = colour; };
+  const put = (y, colour) => {
+    pixels[(top + height - 1 - y) * width + column] = colour;
+  };
   for (column = 0; column < width; ++column) {
     const first = piece;
     piece = line.sumsAt(view.from + (column + 1) * perColumn, now, piece);
@@ -161,10 +269,13 @@ function paintLabels(context, box, ratio, rows) {
   context.textBaseline = "middle";
   lines.forEach((line, w) => {
     if (line.count === 0) return;
-    for (let i = line.pieceAt(view.from), shown = 0; i < line.count && line.begin[i] < view.to && shown < 60; ++i) {
+    for (let i = line.pieceAt(view.from), shown = 0; i < line.count && line.begin[i] < view.to && shown < 60;
+         ++i) {
       const from = Math.max(line.begin[i], view.from), to = Math.min(line.begin[i + 1], view.to);
       if (line.kind[i] !== BUSY || (to - from) * scale < 64 || line.thread[i] < 0) continue;
-      context.fillText("thread " + line.thread[i], ((from - view.from) * scale + 5) * ratio, rows[w].middle, ((to - from) * scale - 8) * ratio);
+      context.fillText(
+          "thread " + line.thread[i], ((from - view.from) * scale + 5) * ratio, rows[w].middle,
+          ((to - from) * scale - 8) * ratio);
       ++shown;
     }
   });
@@ -178,9 +289,15 @@ function paintPath(context, box, ratio, rows) {
   let previous = -1;
   context.beginPath();
   for (const [worker, begin, end] of model.path.pieces) {  // the last first
-    if (end < view.from || begin > view.to) { previous = worker; continue; }
+    if (end < view.from || begin > view.to) {
+      previous = worker;
+      continue;
+    }
     const y = rows[worker].middle;
-    if (previous >= 0 && previous !== worker) { context.moveTo(x(end), rows[previous].middle); context.lineTo(x(end), y); }
+    if (previous >= 0 && previous !== worker) {
+      context.moveTo(x(end), rows[previous].middle);
+      context.lineTo(x(end), y);
+    }
     context.moveTo(x(begin), y);
     context.lineTo(Math.max(x(end), x(begin) + 1), y);
     previous = worker;
@@ -191,7 +308,8 @@ function paintPath(context, box, ratio, rows) {
 /// The time line as one canvas of the size of the chart's grid.
 function paintTimeline(box) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
-  const width = Math.max(1, Math.round(box.width * ratio)), height = Math.max(1, Math.round(box.height * ratio));
+  const width = Math.max(1, Math.round(box.width * ratio)),
+        height = Math.max(1, Math.round(box.height * ratio));
   turn = 1 - turn;
   const canvas = canvases[turn] = canvases[turn] || document.createElement("canvas");
   canvas.width = width;
@@ -214,33 +332,50 @@ function paintTimeline(box) {
 }
 
 function workerName(w) {
-  return model.run.hosts > 1 ? "host " + model.hosts[w] + " · " + w : (model.run.workers <= 24 ? "worker " : "") + w;
+  return model.run.hosts > 1 ? "host " + model.hosts[w] + " · " + w :
+                               (model.run.workers <= 24 ? "worker " : "") + w;
 }
 function drawTimeline() {
   const rows = model.run.workers;
   byId("timeline").style.height = rows * rowHeight() + 76 + "px";
   timelineChart.resize();
-  timelineChart.setOption({
-    ...chartStyle(),
-    grid: {left: model.run.hosts > 1 ? 88 : 64, right: 64, top: 8, bottom: 62},
-    xAxis: timeAxis({position: "bottom"}),
-    yAxis: {type: "category", inverse: true, data: lines.map((_, w) => workerName(w)), axisTick: {show: false},
-            axisLine: {lineStyle: {color: cssColour("line")}}, axisLabel: {color: cssColour("soft"), fontSize: 12}},
-    dataZoom: zoomOptions(true),
-    series: [{
-      type: "custom", data: [[0, 0]], silent: true, animation: false,
-      renderItem: params => {
-        const box = params.coordSys;
-        return {type: "image", style: {image: paintTimeline(box), x: box.x, y: box.y, width: box.width, height: box.height}};
+  timelineChart.setOption(
+      {
+        ...chartStyle(),
+        grid: {left: model.run.hosts > 1 ? 88 : 64, right: 64, top: 8, bottom: 62},
+        xAxis: timeAxis({position: "bottom"}),
+        yAxis: {
+          type: "category",
+          inverse: true,
+          data: lines.map((_, w) => workerName(w)),
+          axisTick: {show: false},
+          axisLine: {lineStyle: {color: cssColour("line")}},
+          axisLabel: {color: cssColour("soft"), fontSize: 12}
+        },
+        dataZoom: zoomOptions(true),
+        series: [{
+          type: "custom",
+          data: [[0, 0]],
+          silent: true,
+          animation: false,
+          renderItem: params => {
+            const box = params.coordSys;
+            return {
+              type: "image",
+              style: {image: paintTimeline(box), x: box.x, y: box.y, width: box.width, height: box.height}
+            };
+          },
+        }],
       },
-    }],
-  }, true);
+      true);
 }
 
-// ---- what is under the pointer -------------------------------------------------------------------------------------
+// ---- what is under the pointer
+// -------------------------------------------------------------------------------------
 
 const BEGUN = ["", "began as the first thread", "stolen", "resumed", "began here", "left here by a thief"];
-const ENDED = ["", "ended", "ended; its waiter follows", "left at an outstanding join", "yielded", "taken by a thief"];
+const ENDED =
+    ["", "ended", "ended; its waiter follows", "left at an outstanding join", "yielded", "taken by a thief"];
 
 function describePiece(line, i) {
   const out = [], from = line.begin[i], to = line.begin[i + 1], kind = line.kind[i];
@@ -256,13 +391,20 @@ function describePiece(line, i) {
     out.push(["", line.thread[i] >= 0 ? "thread " + line.thread[i] : "a thread"]);
     if (BEGUN[line.begun[i]]) out.push(["how it came", BEGUN[line.begun[i]] + origin]);
     if (ENDED[line.ended[i]]) out.push(["how it went", ENDED[line.ended[i]]]);
-    if (place >= 0) out.push(["at", model.places[place].name + (model.places[place].function ? ", " + model.places[place].function : "")]);
+    if (place >= 0)
+      out.push([
+        "at",
+        model.places[place].name + (model.places[place].function ? ", " + model.places[place].function : "")
+      ]);
   } else {
     out.push(["", STATE_NAMES[kind]]);
     const before = i - 1;
-    if (kind === JOIN && before >= 0 && line.place[before] >= 0) out.push(["at", model.places[line.place[before]].name]);
+    if (kind === JOIN && before >= 0 && line.place[before] >= 0)
+      out.push(["at", model.places[line.place[before]].name]);
   }
-  out.push(["from", formatMoment(from, Math.max(1, (to - from) / 1000), whole.to)], ["for", formatTime(to - from)]);
+  out.push(
+      ["from", formatMoment(from, Math.max(1, (to - from) / 1000), whole.to)],
+      ["for", formatTime(to - from)]);
   return out;
 }
 function describe(worker, time, perPixel) {
@@ -270,36 +412,53 @@ function describe(worker, time, perPixel) {
   if (!line || line.count === 0) return [];
   const first = line.pieceAt(time), last = line.pieceAt(time + perPixel);
   if (last - first < 2) {
-    const longer = last > first && line.begin[last + 1] - line.begin[last] > line.begin[first + 1] - line.begin[first];
+    const longer =
+        last > first && line.begin[last + 1] - line.begin[last] > line.begin[first + 1] - line.begin[first];
     return describePiece(line, longer ? last : first);
   }
   const a = new Float64Array(6), b = new Float64Array(6);
   line.sumsAt(time, a);
   line.sumsAt(time + perPixel, b);
   const out = [["", formatCount(last - first + 1) + " pieces within this pixel: zoom in to see them"]];
-  STATES.forEach((_, s) => { if (b[s] > a[s]) out.push([STATE_NAMES[s], formatPercent((b[s] - a[s]) / perPixel)]); });
+  STATES.forEach((_, s) => {
+    if (b[s] > a[s]) out.push([STATE_NAMES[s], formatPercent((b[s] - a[s]) / perPixel)]);
+  });
   out.push(["at", formatMoment(time, perPixel, whole.to)]);
   return out;
 }
 function showHover(event) {
   const box = byId("hover"), point = [event.offsetX, event.offsetY];
-  if (!timelineChart.containPixel({gridIndex: 0}, point)) { box.hidden = true; return; }
+  if (!timelineChart.containPixel({gridIndex: 0}, point)) {
+    box.hidden = true;
+    return;
+  }
   const [time, row] = timelineChart.convertFromPixel({gridIndex: 0}, point);
   const perPixel = (view.to - view.from) / Math.max(1, timelineChart.getWidth() - 128);
   const parts = describe(row, time, perPixel);
-  if (parts.length === 0) { box.hidden = true; return; }
-  box.replaceChildren(element("b", {}, "worker " + row + (model.run.hosts > 1 ? " on host " + model.hosts[row] : "")));
+  if (parts.length === 0) {
+    box.hidden = true;
+    return;
+  }
+  box.replaceChildren(
+      element("b", {}, "worker " + row + (model.run.hosts > 1 ? " on host " + model.hosts[row] : "")));
   for (const [name, value] of parts)
     box.append(element("br"), name ? name + ": " + value : element("b", {}, value));
   box.hidden = false;
-  const host = byId("timeline"), left = host.offsetLeft + event.offsetX, flip = left > host.clientWidth * 0.65;
+  const host = byId("timeline"), left = host.offsetLeft + event.offsetX,
+        flip = left > host.clientWidth * 0.65;
   box.style.left = flip ? Math.max(0, left - box.offsetWidth - 14) + "px" : left + 16 + "px";
   box.style.top = host.offsetTop + event.offsetY + 14 + "px";
 }
 
 function onKey(event) {
-  const actions = {"+": () => zoomBy(0.5), "=": () => zoomBy(0.5), "-": () => zoomBy(2), "0": () => setView(whole.from, whole.to),
-                   "ArrowLeft": () => moveBy(-0.25), "ArrowRight": () => moveBy(0.25)};
+  const actions = {
+    "+": () => zoomBy(0.5),
+    "=": () => zoomBy(0.5),
+    "-": () => zoomBy(2),
+    "0": () => setView(whole.from, whole.to),
+    "ArrowLeft": () => moveBy(-0.25),
+    "ArrowRight": () => moveBy(0.25)
+  };
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
   event.preventDefault();
   actions[event.key]();
@@ -311,19 +470,26 @@ function startTime() {
   activityChart = echarts.init(byId("activity"));
   timelineChart = echarts.init(byId("timeline"));
   const exact = model.timeline.threshold === 0;
-  byId("detail").textContent = exact ? "All " + formatCount(model.timeline.pieces) + " pieces are exact."
-    : "There are too many events for one page: pieces shorter than " + formatTime(model.timeline.threshold) +
-      " are shown together (--from, --to and --page-mib show more).";
+  byId("detail").textContent = exact ?
+      "All " + formatCount(model.timeline.pieces) + " pieces are exact." :
+      "There are too many events for one page: pieces shorter than " + formatTime(model.timeline.threshold) +
+          " are shown together (--from, --to and --page-mib show more).";
   for (const s of present()) {
     const swatch = element("span", {}, STATE_NAMES[s]);
     swatch.style.setProperty("--swatch", "var(--" + STATES[s] + ")");
     byId("legend").append(swatch);
   }
   byId("path-label").hidden = model.path.pieces.length === 0;
-  if (model.path.cut) byId("path-label").append(" (its last " + formatCount(model.path.pieces.length) + " pieces)");
+  if (model.path.cut)
+    byId("path-label").append(" (its last " + formatCount(model.path.pieces.length) + " pieces)");
   byId("show-path").addEventListener("change", drawTimeline);
-  const buttons = {"zoom-in": () => zoomBy(0.5), "zoom-out": () => zoomBy(2), "move-left": () => moveBy(-0.5),
-                   "move-right": () => moveBy(0.5), "zoom-all": () => setView(whole.from, whole.to)};
+  const buttons = {
+    "zoom-in": () => zoomBy(0.5),
+    "zoom-out": () => zoomBy(2),
+    "move-left": () => moveBy(-0.5),
+    "move-right": () => moveBy(0.5),
+    "zoom-all": () => setView(whole.from, whole.to)
+  };
   for (const [id, action] of Object.entries(buttons)) byId(id).addEventListener("click", action);
   for (const chart of [activityChart, timelineChart]) {
     chart.on("datazoom", onDataZoom(chart));
@@ -334,7 +500,12 @@ function startTime() {
     });
   }
   timelineChart.getZr().on("mousemove", showHover);
-  timelineChart.getZr().on("globalout", () => { byId("hover").hidden = true; });
+  timelineChart.getZr().on("globalout", () => {
+    byId("hover").hidden = true;
+  });
   showRange();
 }
-function drawTime() { drawActivity(); drawTimeline(); }
+function drawTime() {
+  drawActivity();
+  drawTimeline();
+}
