@@ -10,7 +10,9 @@
 
 #include <godwit/godwit.hpp>
 
+#include <alloca.h>
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <sched.h>
@@ -56,6 +58,8 @@ extern "C" {
   return v + 1;
 }
 [[gnu::noinline]] int level_one(int n) {
+  void* room = alloca(static_cast<std::size_t>(n) * 64);  // its frame hangs on the frame pointer in the slot
+  asm volatile("" ::"r"(room) : "memory");
   auto f = gw::spawn([n] { return level_two(n); });  // line: level_one
   const int v = f.join();
   KEEP_FRAME();
