@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "sched/policies.hpp"
 
 namespace godwit::runtime {
 
@@ -49,6 +50,11 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu KiB there; "
         "spawn a thread from it for deeper work",
         me, stack::scheduler_stack_bytes >> 10);
+  if (const char* policy = w.overflow_of_thread(address))
+    base::fatal(
+        "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local variables to "
+        "the heap, or use policy greedy",
+        me, policy, sched::thread_stack_bytes >> 10);
   if (write && map_.main_stack.holds(address))
     base::fatal(
         "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its "

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 #include <linux/futex.h>
+#include <new>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,11 +27,27 @@ namespace {
 constexpr std::uint32_t rounds_before_idle = 256;
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
 constexpr std::size_t descriptor_room = 128;  // of a thread, at the top of its stack
+constexpr std::size_t closure_bytes_on_stack = 1024;
+constexpr std::size_t slots_between_looks = 4096;  // of the deque: for stolen ones to be used again
+
+/// Room for a closure that does not go onto the stack, if it has @p size.
+struct large_closure {
+  static constexpr std::align_val_t alignment{64};
+  explicit large_closure(std::size_t size)
+      : bytes(size != 0 ? static_cast<std::byte*>(::operator new(size, alignment)) : nullptr) {}
+  ~large_closure() { ::operator delete(bytes, alignment); }
+  large_closure(const large_closure&) = delete;
+  large_closure& operator=(const large_closure&) = delete;
+  std::byte* bytes;
+};
 }  // namespace
 
 template <class P>
 void child_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
+  const auto& l = seg_->where();
+  slots_ = l.slots_bytes / sizeof(spawn_slot);
+  compact_at_ = godwit_hot_.bottom + std::min(slots_between_looks, slots_ - 2);
   // Nothing here is exposed by signal: everything is public already. And spawn() of other policies must be noticed.
   godwit_hot_.in_runtime = 1;
   godwit_hot_.poll.store(1, std::memory_order_relaxed);
@@ -78,6 +95,7 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, 
   t->closure_bytes = bytes;
   std::memcpy(t->closure(), closure, bytes);
   const ref r = ref_of(t);
+  if (godwit_hot_.bottom >= compact_at_) make_room();
   spawn_slot* slot = godwit_hot_.bottom;
   slot->sp = 0;
   slot->record = r;
@@ -88,6 +106,18 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, 
   return r;
 }
 
+/// Slots are not pushed and popped in step here: those of stolen tasks pile up below the ones that wait.
+template <class P>
+void child_worker<P>::make_room() noexcept {
+  const std::size_t waiting = deque_.compact();
+  if (waiting + 2 >= slots_)
+    base::fatal("worker %u: policy %s: %zu threads have been spawned here that did not begin yet, and there is no room "
+                "for more: join some first, or raise --godwit-stack-bytes (GODWIT_STACK_BYTES), which also sets this",
+                index(me_), opts_.policy.c_str(), waiting);
+  // Not again before as many came as had to be moved.
+  compact_at_ = godwit_hot_.bottom + std::min(waiting + slots_between_looks, slots_ - waiting - 2);
+}
+
 /// The newest task of the own deque, or 0.
 template <class P>
 ref child_worker<P>::pop_own() noexcept {
@@ -96,6 +126,8 @@ ref child_worker<P>::pop_own() noexcept {
   godwit_hot_.bottom = mine;
   const ref r = mine->record;
   if (mine < godwit_hot_.split && !deque_.pop_public(mine, [](const spawn_slot&) {}).parent_here) return 0;
+  // That took half of them back. But this worker may be busy for long now, and nobody can ask it to share them.
+  if (deque_.has_private()) deque_.expose(godwit_hot_.bottom, [](spawn_slot&) {});
   return r;
 }
 
@@ -141,7 +173,11 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   task head;
   const std::uint64_t start = base::now_ns();
   net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<task>(r), sizeof head);
-  auto* closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
+  // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
+  const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
+  std::byte* closure = large.bytes;
+  if (closure == nullptr)
+    closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
   net_.remote_get(ref_worker(r), closure, home<task>(r) + 1, head.closure_bytes);
   const std::uint64_t now = base::now_ns();
   if (ref_worker(r) != me_) {
@@ -261,18 +297,26 @@ void child_worker<P>::end_of_root_thread() noexcept {
 
 template <class P>
 void child_worker<P>::block(ref r, const detail::place& where) noexcept {
+  const std::uint32_t control = base::float_control();  // who runs meanwhile has another
   if constexpr (full)
     wait_in_queue(r, where);
   else
     bury(r, where);
+  base::set_float_control(control);
 }
 
 template <class P>
 void child_worker<P>::yield_thread() noexcept {
   serve_mailbox();
+  const std::uint32_t control = base::float_control();
   if constexpr (full) {
-    if (!waiting_.empty() || !deque_.empty()) wait_in_queue(0, {});
+    // Who called this thread from a join may be ready by now, too.
+    if (current_ == nullptr) return;  // a letter, between threads
+    if (!waiting_.empty() || !deque_.empty() || current_->caller != nullptr) wait_in_queue(0, {});
+  } else if (const ref r = pop_own(); r != 0) {
+    run_task(r, true, ref_worker(r));  // all that can be done: on top of this one
   }
+  base::set_float_control(control);
 }
 
 // ---- run to completion ----
@@ -342,6 +386,13 @@ typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   t->record = r;
   t->stack_low = low;
   return t;
+}
+
+template <class P>
+const char* child_worker<P>::overflow_of_thread(std::uintptr_t address) const noexcept {
+  if (current_ == nullptr || current_->stack_low == nullptr) return nullptr;
+  const auto low = reinterpret_cast<std::uintptr_t>(current_->stack_low);
+  return address < low && low - address <= thread_stack_bytes ? "child_full" : nullptr;
 }
 
 template <class P>
@@ -454,7 +505,7 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
         auto* self = static_cast<thread*>(arg);
         self->caller_sp = sp;
         w.current_ = self;
-        w.run_task(self->record, false, ref_worker(self->record));
+        w.run_task(self->record, true, ref_worker(self->record));
         if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile
         w.current_ = self->caller;
         if (w.current_->stack_low != nullptr)

@@ -28,6 +28,7 @@ class child_worker final : public worker {
   void yield_thread() noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
+  const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
 
  private:
   static constexpr bool full = Policy::full;
@@ -47,7 +48,9 @@ class child_worker final : public worker {
   void block(ref r, const detail::place& where) noexcept override;
   bool polls() const noexcept override { return full; }
   bool sees_ready_waiter() noexcept override;
+  bool has_waiters() const noexcept override { return !waiting_.empty(); }
 
+  void make_room() noexcept;
   ref pop_own() noexcept;
   ref take_from(worker_no victim) noexcept;
   ref look_for_task() noexcept;
@@ -66,6 +69,8 @@ class child_worker final : public worker {
   void try_waiting() noexcept;  // does not come back if somebody is ready
   thread* new_thread(ref task) noexcept;
 
+  std::size_t slots_ = 0;               ///< of the deque
+  spawn_slot* compact_at_ = nullptr;    ///< spawn looks for slots to use again when it comes here
   ref running_ = 0;   ///< run to completion: the thread on top
   ref starting_ = 0;  ///< run to completion: the task that the region is about to run
   thread root_thread_{};

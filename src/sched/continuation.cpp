@@ -41,7 +41,19 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     opts_.check_frames = false;  // frames of parent and child do not touch each other
     own_stacks_.init(region_low_, region_high_ - region_low_, workers_, index(me_), thread_stack_bytes);
   }
-  godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
+  // iso: the first spawn is looked at (check_own_stack).
+  godwit_hot_.poll.store(iso || force_mode_ != 0, std::memory_order_relaxed);
+}
+
+template <class P>
+void continuation_worker<P>::check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept {
+  if constexpr (iso) {
+    if (own_stacks_.top_of(sp) == own_stacks_.top_of(parents))
+      base::fatal("worker %u: this run's policy is iso, but the program spawned with godwit::spawn or invoke, which do not "
+                  "give the thread a stack: take the policy of the run (godwit::with_policy), or do not set "
+                  "--godwit-policy (GODWIT_POLICY)",
+                  index(me_));
+  }
 }
 
 template <class P>
@@ -218,6 +230,7 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a request (way am)
   // or a letter could wait for as long as nobody else asks.
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), godwit_hot_.bottom[-1].sp);
   serve_inbox();
   serve_mailbox();
   delay();
@@ -366,6 +379,8 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   }
   if constexpr (iso) top = own_stacks_.top_of(sp);
 
+  check_own_stack(sp, b->sp);
+
   // 2. Copy out.
   image* im = new_image(sp, top);
   im->sp = sp;
@@ -386,7 +401,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   // 3. Publish -- or find that there is nothing to wait for any more.
   delay();
   if (waiting_for == 0) {
-    push_ready(me, 0);
+    push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that
   } else {
     const record* rec = home<record>(waiting_for);
     const worker_no home_of_record = ref_worker(waiting_for);
@@ -437,6 +452,7 @@ void continuation_worker<P>::complete(ref r) noexcept {
     words_->stats.span_ns = std::max(words_->stats.span_ns, span);
     if (is_near(r)) this->template at<record>(r)->span_ns = span;
   }
+  if (r != root_) check_own_stack(here, deque_.sentinel().sp);
   announce_scheduler_stack(here, iso ? own_stacks_.top_of(here) : 0);
   if constexpr (iso) ended_sp_ = here;
   godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
@@ -505,7 +521,11 @@ void continuation_worker<P>::free_far(ref r) noexcept {
     worker::free_far(r);
   } else {
     const worker_no owner = ref_worker(r);
-    while (net_.remote_exchange(owner, &words_->free_lock, 1) != 0) base::spin_pause();
+    for (unsigned spins = 0; net_.remote_exchange(owner, &words_->free_lock, 1) != 0;)
+      if (++spins % 256 == 0)
+        sched_yield();  // the holder may have been descheduled
+      else
+        base::spin_pause();
     const std::uint64_t head = net_.remote_load(owner, &words_->free_head, std::memory_order_relaxed);
     net_.remote_store(owner, &home<object>(r)->freed, head != 0 ? head : 1, std::memory_order_relaxed);
     net_.remote_store(owner, &words_->free_head, r, std::memory_order_relaxed);

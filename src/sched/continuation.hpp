@@ -33,6 +33,7 @@ class continuation_worker final : public worker {
   void announce_stack(std::uintptr_t sp) noexcept override;
   bool polls() const noexcept override { return stalls; }
   bool sees_ready_waiter() noexcept override;
+  bool has_waiters() const noexcept override { return !waiting_.empty(); }
 
   void look_at(worker_no v) noexcept;   // these come back if they got nothing
   void look_at_anybody() noexcept;
@@ -50,6 +51,8 @@ class continuation_worker final : public worker {
     return below.sp;
   }
   void end_own_stack(std::uintptr_t sp) noexcept;
+  /// iso: threads of the free functions would share their parent's stack, and be moved with it. End the run in time.
+  void check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept;
   void mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept;
   void joined(ref r) noexcept override;
 

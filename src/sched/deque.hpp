@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace godwit::sched {
 
@@ -137,6 +138,21 @@ class deque_owner {
     }
     words_->lock.store(0, std::memory_order_release);
     return found;
+  }
+
+  /// Child stealing, everything public: move the waiting slots down over the stolen ones. Gives back how many wait.
+  /// Thieves read slots under the lock only; a look without it may see words that do not fit together, in vain.
+  std::size_t compact() noexcept {
+    GODWIT_ASSERT(!has_private(), "compact moves public slots only");
+    lock_own(words_->lock, yield_cpu_);
+    const spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
+    const auto waiting = static_cast<std::size_t>(hot_->bottom - t);
+    if (t != slots_ + 1) std::memmove(slots_ + 1, t, waiting * sizeof(spawn_slot));
+    hot_->bottom = hot_->split = slots_ + 1 + waiting;
+    words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
+    words_->split.store(as_word(hot_->split), std::memory_order_relaxed);
+    words_->lock.store(0, std::memory_order_release);
+    return waiting;
   }
 
   void check_invariants() noexcept {

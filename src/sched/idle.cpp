@@ -36,6 +36,7 @@ namespace {
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
+constexpr std::uint64_t poll_every_ns = 100'000;  // own waiting threads, where they poll
 constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
@@ -128,12 +129,14 @@ bool worker::nothing_is_ready() noexcept {
       const auto* o = reinterpret_cast<const object*>(base + i);
       i = o->next;
       // Somebody left idleness: the lists may change under our eyes.
+      std::atomic_thread_fence(std::memory_order_acquire);
       if (node_->left_idleness.load() != epoch) return false;
       if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
       const ref r = static_cast<const image*>(o)->waiting_for;
       if (r == 0 || is_complete(r)) return false;
     }
   }
+  std::atomic_thread_fence(std::memory_order_acquire);
   return node_->idle.load() == near_.count && node_->left_idleness.load() == epoch;
 }
 
@@ -164,6 +167,7 @@ void worker::wait_for_work() noexcept {
       const std::uint64_t asleep = base::now_ns();
       ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
     }
+    if (has_waiters()) ns = std::min(ns, poll_every_ns);
     const timespec period{0, static_cast<long>(ns)};
     const std::uint64_t before = trace_.on() ? base::now_ns() : 0;
     futex(&node_->wake, FUTEX_WAIT, seen, &period);

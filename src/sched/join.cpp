@@ -224,7 +224,7 @@ ref worker::make_near(ref r) noexcept {
   return ref_of(copy);
 }
 
-void worker::push_ready(ref image_ref, std::uint64_t now) noexcept {
+void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {
   if (!is_near(image_ref)) image_ref = make_near(image_ref);
   image* im = at<image>(image_ref);
   im->next = 0;
@@ -234,13 +234,16 @@ void worker::push_ready(ref image_ref, std::uint64_t now) noexcept {
     this_worker().serve_inbox();
     sched_yield();
   });
-  if (words_->ready_count.load(std::memory_order_relaxed) == 0) {
-    words_->ready_head.store(image_ref, std::memory_order_relaxed);
-  } else {
+  const bool alone = words_->ready_count.load(std::memory_order_relaxed) == 0;
+  if (!alone && in_front) {
+    im->next = words_->ready_head.load(std::memory_order_relaxed);
+    at<image>(im->next)->prev = image_ref;
+  } else if (!alone) {
     im->prev = words_->ready_tail.load(std::memory_order_relaxed);
     at<image>(im->prev)->next = image_ref;
   }
-  words_->ready_tail.store(image_ref, std::memory_order_relaxed);
+  if (alone || in_front) words_->ready_head.store(image_ref, std::memory_order_relaxed);
+  if (alone || !in_front) words_->ready_tail.store(image_ref, std::memory_order_relaxed);
   words_->ready_count.fetch_add(1, std::memory_order_relaxed);
   words_->ready_lock.store(0, std::memory_order_release);
   wake_one();

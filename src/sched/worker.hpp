@@ -121,6 +121,9 @@ class worker {
   std::uintptr_t scheduler_stack_low() const noexcept {
     return reinterpret_cast<std::uintptr_t>(scheduler_stack_low_);
   }
+  /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the running thread
+  /// used its own up, the policy's name; else null. For the handler of faults.
+  virtual const char* overflow_of_thread(std::uintptr_t) const noexcept { return nullptr; }
   void finish_stats() noexcept;
   void check_invariants() noexcept;
 
@@ -155,6 +158,8 @@ class worker {
   /// Policies that poll: is a thread in this worker's own queue ready?
   virtual bool sees_ready_waiter() noexcept { return false; }
   virtual bool polls() const noexcept { return false; }
+  /// Policies that poll: does a thread wait in this worker's own queue? Nobody wakes the worker when it is ready.
+  virtual bool has_waiters() const noexcept { return false; }
   [[noreturn]] virtual void loop() noexcept = 0;
 
   // worker.cpp
@@ -195,8 +200,8 @@ class worker {
   void finish_record(ref r) noexcept;
   /// The record's last word: when it is done. Near records only; 0 for others.
   void stamp_done(ref r, std::uint64_t now) noexcept;
-  /// @p now: when it became ready, 0: it never waited.
-  void push_ready(ref image_ref, std::uint64_t now) noexcept;
+  /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
+  void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
   ref make_near(ref image_ref) noexcept;
   ref next_waiter(ref image_ref) noexcept;
   void free_object(ref r) noexcept;

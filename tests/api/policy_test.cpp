@@ -10,9 +10,11 @@
 
 #include <array>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -251,6 +253,99 @@ TEST(policy, tied_threads_stay) {
     });
 }
 
+TEST(policy, arguments_larger_than_a_stack) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    EXPECT_EQ(gw::run<std::size_t>(
+                  [] {
+                    auto a = P::spawn([](const std::string& s) { return is_text(s, 200'000) ? s.size() : 0; }, text(200'000));
+                    return a.join();
+                  },
+                  o),
+              200'000u);
+  });
+}
+
+TEST(policy, threads_may_wait_by_yielding) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    support::shared<std::atomic<int>> shared;
+    shared->store(0);
+    gw::run<void>(
+        [flag = shared.get()] {
+          auto child = P::spawn([flag] { flag->store(1); });
+          while (flag->load() == 0) gw::yield();
+          child.join();
+          if constexpr (P::has_futures) {
+            // The second thread waits for the root, which may be what called it.
+            gw::shared_future<int> first = P::spawn([] { return 1; });
+            auto second = P::spawn([flag, first] {
+              static_cast<void>(first.get());
+              while (flag->load() == 1) gw::yield();
+            });
+            static_cast<void>(first.get());
+            flag->store(2);
+            second.join();
+          }
+        },
+        o);
+  });
+}
+
+TEST(policy, rounding_modes_do_not_reach_whom_a_thread_runs_above) {
+  for (const char* name : {"child_rtc", "child_full"})
+    gw::with_policy(name, [&](auto p) {
+      using P = decltype(p);
+      for (const std::uint32_t workers : {1u, 2u}) {
+        gw::options o;
+        o.workers = workers;
+        o.policy = name;
+        EXPECT_EQ(gw::run<int>(
+                      [] {
+                        int other = 0;
+                        for (int i = 0; i < 20; ++i) {
+                          auto f = P::spawn([i] {
+                            std::fesetround(FE_UPWARD);
+                            if (i % 2 != 0) gw::yield();
+                            return std::fegetround() == FE_UPWARD ? 0 : 1;
+                          });
+                          other += f.join();
+                          other += std::fegetround() != FE_TONEAREST;
+                        }
+                        return other;
+                      },
+                      o),
+                  0)
+            << name;
+      }
+    });
+}
+
+TEST(policy, a_busy_worker_leaves_its_children_to_thieves) {
+  for (const char* name : {"child_rtc", "child_full"})
+    gw::with_policy(name, [&](auto p) {
+      using P = decltype(p);
+      gw::options o;
+      o.workers = 2;
+      o.policy = name;
+      support::shared<std::atomic<int>> shared;
+      shared->store(0);
+      gw::run<void>(
+          [done = shared.get()] {
+            constexpr int others = 16;
+            std::array<gw::future<void>, others> all;
+            for (auto& f : all) f = P::spawn([done] { done->fetch_add(1); });
+            auto last = P::spawn([done] {  // whoever takes this one: the other worker does all the rest
+              while (done->load() != others) std::this_thread::yield();
+            });
+            last.join();
+            for (auto& f : all) f.join();
+          },
+          o);
+      EXPECT_EQ(shared->load(), 16) << name;
+    });
+}
+
 /// The text of a run that must fail.
 template <class Root>
 std::string failure(const gw::options& o, Root&& root) {
@@ -285,6 +380,37 @@ TEST(policy, threads_of_another_policy_are_reported) {
   EXPECT_NE(failure(under("stalling"), [] { static_cast<void>(fib<gw::policies::iso>(5)); })
                 .find("this run's policy is stalling"),
             std::string::npos);
+}
+
+TEST(policy, free_functions_under_iso_are_reported) {
+  EXPECT_NE(failure(under("iso"), spawn_one).find("this run's policy is iso"), std::string::npos);
+}
+
+[[gnu::noinline]] int use_stack(int n) {
+  volatile char room[512];
+  room[0] = static_cast<char>(n);
+  return n == 0 ? 0 : use_stack(n - 1) + room[0];
+}
+
+TEST(policy, full_stacks_that_are_used_up_are_reported) {
+  const std::string said = failure(under("child_full"), [] {
+    auto f = gw::policies::child_full::spawn([] { return use_stack(200); });
+    static_cast<void>(f.join());
+  });
+  EXPECT_NE(said.find("policy child_full: a thread used up its stack of 32 KiB"), std::string::npos) << said;
+}
+
+TEST(policy, too_many_waiting_children_are_reported) {
+  for (const char* name : {"child_rtc", "child_full"})
+    gw::with_policy(name, [&](auto p) {
+      using P = decltype(p);
+      gw::options o = under(name, 1);
+      o.stack_bytes = 1 << 20;
+      const std::string said = failure(o, [] {
+        for (int i = 0; i < 100'000; ++i) static_cast<void>(P::spawn([] {}));
+      });
+      EXPECT_NE(said.find("did not begin yet"), std::string::npos) << name << ": " << said;
+    });
 }
 
 TEST(policy, impossible_combinations_are_refused) {

@@ -125,6 +125,29 @@ TEST(deque, below_everything_is_the_sentinel) {
   d.deque.check_invariants();
 }
 
+TEST(deque, compacting_moves_what_waits_over_what_was_stolen) {
+  deque_fixture d;
+  spawn_slot got{}, above{};
+  std::uint64_t next = 1;
+  // Many more in turn than there are slots; 5 always wait.
+  for (std::uint64_t stolen = 1; next < 10 * max_slots; ++stolen) {
+    while (next < stolen + 5) {
+      if (d.hot->bottom == d.slots.data() + 100) {
+        EXPECT_EQ(d.deque.compact(), next - stolen);
+      }
+      d.push(next);
+      d.deque.expose(d.hot->bottom, [&](spawn_slot& s) { s.record = 100 + next; });
+      ++next;
+    }
+    ASSERT_EQ(d.steal_one(&got, &above), steal_outcome::taken);
+    ASSERT_EQ(got.fp, stolen);
+    ASSERT_EQ(got.record, 100 + stolen);
+  }
+  d.deque.check_invariants();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(d.pop().here);
+  EXPECT_TRUE(d.deque.compact() == 0 && d.deque.empty());
+}
+
 TEST(deque, exposes_the_older_half_and_thieves_take_the_oldest) {
   deque_fixture d;
   spawn_slot got{}, above{};
