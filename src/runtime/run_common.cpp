@@ -118,6 +118,7 @@ run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint
                    const detail::run_result& result) {
   run_facts facts;
   facts.wall_seconds = static_cast<double>(base::now_ns() - start_ns) / 1e9;
+  facts.cpus = base::usable_cpu_count();
   facts.opts = opts;
   name_program(facts);
   facts.hosts = std::move(hosts);
