@@ -78,7 +78,7 @@ struct row {
   bool if_any;  ///< left out where it is 0 for all workers
 };
 constexpr row rows[] = {
-    {"spawns, where counted", [](const stats& s) { return s.spawns != 0 ? f(s.spawns) : none; }, 0, false},
+    {"spawns", [](const stats& s) { return s.spawns != 0 ? f(s.spawns) : none; }, 0, false},
     {"steals", [](const stats& s) { return f(s.steals); }, 0, false},
     {"  failed attempts", [](const stats& s) { return f(s.steals_failed); }, 0, false},
     {"  latency, us", [](const stats& s) { return ratio(f(s.steal_ns) / 1e3, near_steals(s)); }, 2, false},

@@ -152,7 +152,7 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   failed_rounds_ = 0;
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
-  if (trace_.on()) note(kind::task, now, r, 0, now - start, head.closure_bytes, index(from), buried);
+  if (trace_.on()) note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from), buried);
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
   head.entry(closure, head.closure_bytes, r);
@@ -454,7 +454,7 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
         auto* self = static_cast<thread*>(arg);
         self->caller_sp = sp;
         w.current_ = self;
-        w.run_task(self->record, false, ref_worker(self->record));
+        w.run_task(self->record, true, ref_worker(self->record));
         if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile
         w.current_ = self->caller;
         if (w.current_->stack_low != nullptr)
