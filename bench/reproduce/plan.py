@@ -274,11 +274,11 @@ class Planner:
                         policy,
                     ],
                     of(1, 2, 4),
+                    # Without the reservation that keeps the workers' own heaps apart.
+                    environment={"GODWIT_PRIVATE_HEAP": "0"},
                     kind="addresses",
                     about={"policies": [policy], "policy": policy, "workers": w},
-                )
-                for policy in ("greedy", "iso")
-                for w in of((1, 2), (1, 2, 4), (1, 2, 4, 8))
+                ) for policy in ("greedy", "iso") for w in of((1, 2), (1, 2, 4), (1, 2, 4, 8))
             ],
         )
 

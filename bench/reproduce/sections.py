@@ -346,7 +346,8 @@ def u16(data):
             ["policy", "workers", "virtual bytes", "resident bytes", "stack region touched"],
             rows,
             "Virtual bytes have every worker of the host in them, because on one machine all memory is mapped"
-            " by all. The stack region touched is counted for the uni-address region only.",
+            " by all; without the reservation that keeps workers' own heaps apart. The stack region touched"
+            " is counted for the uni-address region only.",
         )
     )
     if per_policy:

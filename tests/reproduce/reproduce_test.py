@@ -71,6 +71,14 @@ class TinyRun(unittest.TestCase):
         theirs = [r for r in table if r["source"] != "this run"]
         self.assertIn("8.3", [r["s"] for r in theirs])  # the paper's greedy RecPFor
 
+    def test_times_of_lcs(self):
+        rows = [
+            m for m in load(self.out, "c12_9")["result"]["measurements"] if m["title"].endswith(": bounds")
+        ]
+        with open(os.path.join(self.out, "csv", "C12-1.csv"), encoding="utf-8") as f:
+            shown = [(r["policy"], float(r["s"])) for r in csv.DictReader(f)]
+        self.assertEqual(shown, [(r["policy"], r["seconds"]) for r in rows[0]["rows"]])
+
     def test_one_result_of_every_kind(self):
         lcs = [
             m for m in load(self.out, "c12_9")["result"]["measurements"] if m["title"].endswith(": bounds")
@@ -141,6 +149,10 @@ class Interrupted(unittest.TestCase):
             self.assertEqual(again.returncode, 0, again.stderr)
             self.assertEqual(os.stat(os.path.join(out, "raw", "u11_spawn.json")).st_mtime_ns, first)
             self.assertEqual(load(out, "c8_recpfor")["status"], "done")
+            result = load(out, "c8_pfor")["result"]
+            seconds = [r["seconds"] for m in result["measurements"] if "rows" in m for r in m["rows"]]
+            with open(os.path.join(out, "csv", "C8-1.csv"), encoding="utf-8") as f:
+                self.assertEqual([float(r["s"]) for r in csv.DictReader(f)], seconds)
 
 
 class Input(unittest.TestCase):
