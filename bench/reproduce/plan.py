@@ -21,8 +21,7 @@ PROBLEMS = {  # of U15: program, then flags per preset
     "NQueens": ("nqueens", {"tiny": "-n 6", "quick": "-n 10", "full": "-n 12"}),
 }
 COMPARED = ("greedy", "stalling", "locked_free", "child_full", "child_rtc")
-NO_PEERS = ["--peers", "none"]
-UTS = "-t 1 -r 0 -b 4 -a 3 -d".split()  # the papers' tree, of a depth
+UTS = "-t 1 -r 0 -b 4 -a 3 -d"  # the papers' tree, of a depth
 
 
 @dataclasses.dataclass
@@ -31,7 +30,7 @@ class Step:
 
     name: str
     program: str
-    flags: list
+    flags: str
     seconds: float  # roughly, on two idle cores
     environment: dict = dataclasses.field(default_factory=dict)
     hosts: int = 0  # in network namespaces, by scripts/hosts; 0: plainly
@@ -118,10 +117,8 @@ class Planner:
         self.preset = preset
         self.experiments = []
         self.p = machine.workers
-        self.reps = ["--reps", self.of("1", "3", "5")]
-        self.alone = ["--workers", "1", *self.reps]
-        self.one_and_all = "1" if self.p == 1 else f"1,{self.p}"
-        self.both = ["--workers", self.one_and_all, *self.reps]
+        self.reps = self.of(1, 3, 5)
+        self.counts = "1" if self.p == 1 else f"1,{self.p}"  # workers: one, and all
         known = [x for x in COMPARED if x in machine.policies or not machine.policies]
         self.compared = ",".join(known) or "greedy"
         self.mpis = (machine.mpis or ["openmpi"])[: self.of(1, 1, 2)]
@@ -134,282 +131,119 @@ class Planner:
         self.experiments.append(Experiment(name, title, steps, list(sources)))
 
     def u11(self):
-        of = self.of
-        self.add(
-            "U11",
-            "Creating a task",
-            [
-                Step(
-                    "u11_spawn",
-                    "spawn_join",
-                    [*of(["--blocks", "4"], ["--blocks", "50"], []), *self.reps],
-                    of(1, 4, 40),
-                ),
-                Step(
-                    "u11_policies",
-                    "btc",
-                    [
-                        "--depth",
-                        of("6", "18", "20"),
-                        "--iter",
-                        "1",
-                        *self.alone,
-                        *NO_PEERS,
-                        "--policies",
-                        "all",
-                    ],
-                    of(1, 8, 60),
-                ),
-            ],
-        )
+        of, reps = self.of, self.reps
+        spawn = of("--blocks 4 ", "--blocks 50 ", "")
+        tree = f"--depth {of(6, 18, 20)} --iter 1 --workers 1 --reps {reps} --peers none --policies all"
+        self.add("U11", "Creating a task", [
+            Step("u11_spawn", "spawn_join", f"{spawn}--reps {reps}", of(1, 4, 40)),
+            Step("u11_policies", "btc", tree, of(1, 8, 60)),
+        ])
 
     def u12(self):
         of = self.of
-        rest = [*self.alone, "--peers", of("none", "tbb", "tbb"), "--peer-reps", "1"]
-        self.add(
-            "U12",
-            "Overhead over serial code",
-            [
-                Step("u12_btc", "btc", ["--depth", of("8", "24", "28"), "--iter", "1", *rest], of(1, 6, 60)),
-                Step(
-                    "u12_uts", "uts", [*UTS, of("4", "11", "11"), "--threads", "every", *rest], of(1, 8, 14)
-                ),
-                Step("u12_nqueens", "nqueens", ["-n", of("6", "12", "13"), *rest], of(1, 3, 20)),
-            ],
-        )
+        rest = f"--workers 1 --reps {self.reps} --peers {of('none', 'tbb', 'tbb')} --peer-reps 1"
+        self.add("U12", "Overhead over serial code", [
+            Step("u12_btc", "btc", f"--depth {of(8, 24, 28)} --iter 1 {rest}", of(1, 6, 60)),
+            Step("u12_uts", "uts", f"{UTS} {of(4, 11, 11)} --threads every {rest}", of(1, 8, 14)),
+            Step("u12_nqueens", "nqueens", f"-n {of(6, 12, 13)} {rest}", of(1, 3, 20)),
+        ])
 
     def u13(self):
         of = self.of
-        steps = [
-            Step(
-                "u13_near",
-                "steal",
-                ["--bytes", "664,3055", *of(["--rounds", "64"], [], []), *self.reps],
-                of(1, 6, 12),
-            )
-        ]
+        near = f"--bytes 664,3055 {of('--rounds 64 ', '', '')}--reps {self.reps}"
+        far = f"--rounds {of(40, 60, 200)} --reps {of(1, 2, 5)}"
+        steps = [Step("u13_near", "steal", near, of(1, 6, 12))]
         ways = of(["server"], ["server", "assist", "am"], ["server", "assist", "rma", "am"])
-        for mpi in self.mpis:
-            for way in [*ways, "words"]:
-                setting = {"GODWIT_WAY": "server" if way == "words" else way}
-                if way == "words":
-                    setting["GODWIT_FAR_STEAL"] = "words"
-                steps.append(
-                    Step(
-                        f"u13_{mpi}_{way}",
-                        "far_steal",
-                        ["--rounds", of("40", "60", "200"), "--reps", of("1", "2", "5")],
-                        of(3, 8, 30),
-                        setting,
-                        2,
-                        mpi,
-                        about={"way": way},
-                    )
-                )
+        for mpi, way in itertools.product(self.mpis, [*ways, "words"]):
+            setting = {"GODWIT_WAY": way}
+            if way == "words":  # the papers' protocol, word by word
+                setting = {"GODWIT_WAY": "server", "GODWIT_FAR_STEAL": "words"}
+            name, about = f"u13_{mpi}_{way}", {"way": way}
+            steps.append(Step(name, "far_steal", far, of(3, 8, 30), setting, 2, mpi, about=about))
         self.add("U13", "A steal and its parts", steps)
 
     def u14(self):
-        of, rest = self.of, [*self.both, *NO_PEERS]
-        self.add(
-            "U14",
-            "Task trees and their stacks",
-            [
-                Step(
-                    "u14_btc1", "btc", ["--depth", of("8", "26", "30"), "--iter", "1", *rest], of(1, 8, 120)
-                ),
-                Step("u14_btc2", "btc", ["--depth", of("4", "12", "14"), "--iter", "2", *rest], of(1, 3, 40)),
-                Step("u14_uts", "uts", [*UTS, of("4", "11", "13"), *rest], of(1, 6, 120)),
-                Step("u14_nqueens", "nqueens", ["-n", of("6", "12", "14"), *rest], of(1, 3, 90)),
-            ],
-        )
+        of = self.of
+        rest = f"--workers {self.counts} --reps {self.reps} --peers none"
+        self.add("U14", "Task trees and their stacks", [
+            Step("u14_btc1", "btc", f"--depth {of(8, 26, 30)} --iter 1 {rest}", of(1, 8, 120)),
+            Step("u14_btc2", "btc", f"--depth {of(4, 12, 14)} --iter 2 {rest}", of(1, 3, 40)),
+            Step("u14_uts", "uts", f"{UTS} {of(4, 11, 13)} {rest}", of(1, 6, 120)),
+            Step("u14_nqueens", "nqueens", f"-n {of(6, 12, 14)} {rest}", of(1, 3, 90)),
+        ])
 
     def u15(self):
         of, steps = self.of, []
-        for hosts, problem, way, check in itertools.product(
-            of([2], [2], [2, 4]), of(["BTC"], ["BTC", "UTS"], list(PROBLEMS)), ("assist", "am"), (1, 0)
-        ):
+        problems = of(["BTC"], ["BTC", "UTS"], list(PROBLEMS))
+        counts = of([2], [2], [2, 4])
+        for hosts, problem, way, check in itertools.product(counts, problems, ("assist", "am"), (1, 0)):
             program, flags = PROBLEMS[problem]
-            steps.append(
-                Step(
-                    f"u15_{problem}_{hosts}_{way}_{check}".lower(),
-                    program,
-                    [
-                        *flags[self.preset].split(),
-                        "--workers",
-                        str(hosts),
-                        "--reps",
-                        of("1", "2", "5"),
-                        *NO_PEERS,
-                    ],
-                    of(3, 7, 20),
-                    {"GODWIT_WAY": way, "GODWIT_EMPTY_CHECK": str(check)},
-                    hosts,
-                    self.mpis[0],
-                    about={"problem": problem, "way": way, "check": check, "hosts": hosts},
-                )
-            )
+            flags = f"{flags[self.preset]} --workers {hosts} --reps {of(1, 2, 5)} --peers none"
+            name = f"u15_{problem}_{hosts}_{way}_{check}".lower()
+            setting = {"GODWIT_WAY": way, "GODWIT_EMPTY_CHECK": str(check)}
+            about = {"problem": problem, "way": way, "check": check, "hosts": hosts}
+            steps.append(Step(name, program, flags, of(3, 7, 20), setting, hosts, self.mpis[0], about=about))
         self.add("U15", "Messages and steals between hosts", steps)
 
     def u16(self):
-        of = self.of
-        self.add(
-            "U16",
-            "Use of address space",
-            [
-                Step(
-                    f"u16_{policy}_{w}",
-                    "pfor",  # its time does not depend on the policy: long enough to be looked at
-                    [
-                        "--kind",
-                        "recpfor",
-                        "-n",
-                        of("64", "128", "512"),
-                        "--us",
-                        "50",
-                        "--workers",
-                        str(w),
-                        "--reps",
-                        "1",
-                        "--policies",
-                        policy,
-                    ],
-                    of(1, 2, 4),
-                    # Without the reservation that keeps the workers' own heaps apart.
-                    environment={"GODWIT_PRIVATE_HEAP": "0"},
-                    kind="addresses",
-                    about={"policies": [policy], "policy": policy, "workers": w},
-                ) for policy in ("greedy", "iso") for w in of((1, 2), (1, 2, 4), (1, 2, 4, 8))
-            ],
-        )
+        of, steps = self.of, []
+        for policy, w in itertools.product(("greedy", "iso"), of((1, 2), (1, 2, 4), (1, 2, 4, 8))):
+            # RecPFor's time does not depend on the policy: long enough to be looked at. No reservation that keeps
+            # the workers' own heaps apart: it is larger than all else.
+            flags = f"--kind recpfor -n {of(64, 128, 512)} --us 50 --workers {w} --reps 1 --policies {policy}"
+            about = {"policies": [policy], "policy": policy, "workers": w}
+            steps.append(Step(f"u16_{policy}_{w}", "pfor", flags, of(1, 2, 4), {"GODWIT_PRIVATE_HEAP": "0"},
+                              kind="addresses", about=about))
+        self.add("U16", "Use of address space", steps)
 
     def pfor(self, name, kind, scale, seconds):
-        return Step(
-            f"{name}_{kind}",
-            "pfor",
-            [
-                "--kind",
-                kind,
-                "--scale",
-                scale,
-                "--policies",
-                self.compared,
-                "--workers",
-                str(self.p),
-                *self.reps,
-            ],
-            seconds,
-            about={"kind": kind},
-        )
+        flags = f"--kind {kind} --scale {scale} --policies {self.compared}"
+        flags += f" --workers {self.p} --reps {self.reps}"
+        return Step(f"{name}_{kind}", "pfor", flags, seconds, about={"kind": kind})
 
     def c8_c9(self):
         of = self.of
         scales = of("8192", "512,64,8", "512,128,32,8,2")
-        self.add(
-            "C8",
-            "PFor and RecPFor: efficiency against problem size",
-            [
-                self.pfor("c8", "pfor", scales, of(2, 12, 150)),
-                self.pfor("c8", "recpfor", scales, of(2, 35, 400)),
-            ],
-        )
-        self.add(
-            "C9",
-            "PFor and RecPFor: joins and steals",
-            [
-                self.pfor("c9", "pfor", of("4096", "4", "1"), of(2, 20, 120)),
-                self.pfor("c9", "recpfor", of("4096", "8", "1"), of(2, 30, 400)),
-            ],
-        )
+        self.add("C8", "PFor and RecPFor: efficiency against problem size", [
+            self.pfor("c8", "pfor", scales, of(2, 12, 150)),
+            self.pfor("c8", "recpfor", scales, of(2, 35, 400)),
+        ])
+        self.add("C9", "PFor and RecPFor: joins and steals", [
+            self.pfor("c9", "pfor", of(4096, 4, 1), of(2, 20, 120)),
+            self.pfor("c9", "recpfor", of(4096, 8, 1), of(2, 30, 400)),
+        ])
 
     def c10(self):
-        of = self.of
-        self.add(
-            "C10",
-            "Busy workers and ready joins over time",
-            [
-                Step(
-                    f"c10_{policy}",
-                    "pfor",
-                    [
-                        "--kind",
-                        "recpfor",
-                        "--scale",
-                        of("512", "16", "4"),
-                        "--workers",
-                        str(self.p),
-                        "--reps",
-                        "1",
-                        "--policies",
-                        policy,
-                    ],
-                    of(1, 3, 10),
-                    kind="trace",
-                    about={"policies": [policy], "policy": policy},
-                )
-                for policy in COMPARED
-                if policy != "locked_free"
-            ],
-        )
+        of, steps = self.of, []
+        for policy in COMPARED:
+            if policy == "locked_free":  # joins as greedy does
+                continue
+            flags = f"--kind recpfor --scale {of(512, 16, 4)} --workers {self.p} --reps 1 --policies {policy}"
+            about = {"policies": [policy], "policy": policy}
+            steps.append(Step(f"c10_{policy}", "pfor", flags, of(1, 3, 10), kind="trace", about=about))
+        self.add("C10", "Busy workers and ready joins over time", steps)
 
     def c11(self):
-        of = self.of
-        trees = of(
-            [("own", [*UTS, "5"], 1, "1")],
-            [("T1L", ["--tree", "T1L"], 20, "1")],
-            [("T1L", ["--tree", "T1L"], 60, "3"), ("T1XL", ["--tree", "T1XL"], 320, "1")],
-        )
-        every = of([*UTS, "5"], ["--tree", "T1"], ["--tree", "T1"])
-        self.add(
-            "C11",
-            "Unbalanced tree search",
-            [
-                Step(
-                    f"c11_{name.lower()}",
-                    "uts",
-                    [*flags, "--workers", self.one_and_all, *NO_PEERS, "--reps", reps],
-                    s,
-                    about={"tree": name},
-                )
-                for name, flags, s, reps in trees
-            ]
-            + [
-                Step(
-                    "c11_every",
-                    "uts",
-                    [*every, "--threads", "every", *self.both, *NO_PEERS],
-                    of(1, 4, 6),
-                    about={"tree": "every"},
-                )
-            ],
-        )
+        of, steps = self.of, []
+        trees = of([("own", f"{UTS} 5", 1, 1)], [("T1L", "--tree T1L", 20, 1)],
+                   [("T1L", "--tree T1L", 60, 3), ("T1XL", "--tree T1XL", 320, 1)])
+        for name, flags, seconds, reps in trees:
+            flags += f" --workers {self.counts} --peers none --reps {reps}"
+            steps.append(Step(f"c11_{name.lower()}", "uts", flags, seconds, about={"tree": name}))
+        flags = of(f"{UTS} 5", "--tree T1", "--tree T1")
+        flags += f" --threads every --workers {self.counts} --reps {self.reps} --peers none"
+        steps.append(Step("c11_every", "uts", flags, of(1, 4, 6), about={"tree": "every"}))
+        self.add("C11", "Unbalanced tree search", steps)
 
     def c12(self):
-        of = self.of
-        self.add(
-            "C12",
-            "Longest common subsequence with futures",
-            [
-                Step(
-                    f"c12_{k}",
-                    "lcs",
-                    [
-                        "-n",
-                        str(2**k),
-                        "-c",
-                        of("32", "512", "512"),
-                        "--policies",
-                        self.compared,
-                        "--workers",
-                        str(self.p),
-                        "--reps",
-                        "1" if k > 16 else self.reps[1],
-                    ],
-                    max(1, 0.03 * 4 ** (k - 13) * of(1, 12, 16)),
-                    about={"k": k},
-                )
-                for k in of((9,), (13, 14, 15), (13, 14, 15, 16, 17, 18))
-            ],
-        )
+        of, steps = self.of, []
+        for k in of((9,), (13, 14, 15), (13, 14, 15, 16, 17, 18)):
+            reps = 1 if k > 16 else self.reps
+            flags = f"-n {2 ** k} -c {of(32, 512, 512)} --policies {self.compared}"
+            flags += f" --workers {self.p} --reps {reps}"
+            seconds = max(1, 0.03 * 4 ** (k - 13) * (5 + 4 * reps))
+            steps.append(Step(f"c12_{k}", "lcs", flags, seconds, about={"k": k}))
+        self.add("C12", "Longest common subsequence with futures", steps)
 
 
 def plan(machine, preset):

@@ -21,7 +21,7 @@ class Failed(Exception):
 def command_of(step, build):
     """(what runs, what to print): the printed one can be pasted into a shell in the project's folder."""
     program = os.path.join(build, "bench", step.program)
-    argv = [program, *step.flags]
+    argv = [program, *step.flags.split()]
     if step.hosts:
         argv = [
             os.path.join(ROOT, "scripts", "hosts"),
