@@ -38,6 +38,7 @@ bool is_first_process() noexcept {
 namespace runtime {
 
 void begin_launch(launch& what, const options& opts, detail::root_task& root) {
+  base::prepare_fast_clock();
   what.opts = opts;
   what.cpus = base::usable_cpu_count();
   what.seed = opts.seed != 0 ? opts.seed : base::now_ns() ^ static_cast<std::uint64_t>(getpid()) << 32;
