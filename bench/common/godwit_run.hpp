@@ -34,6 +34,7 @@ inline scheduler_counts last_counts() {
   for (const auto& w : godwit::last_run_stats()) {
     c.steals += w.steals;
     c.steals_failed += w.steals_failed;
+    c.steals_timed += w.steals_timed;
     c.steal_ns += w.steal_ns;
     c.steal_copy_ns += w.steal_copy_ns;
     c.spawns += w.spawns;

@@ -85,6 +85,7 @@ constexpr struct {
   double quantile;
 } count_fields[] = {{"steals", &scheduler_counts::steals, 0.5},
                     {"steals_failed", &scheduler_counts::steals_failed, 0.5},
+                    {"steals_timed", &scheduler_counts::steals_timed, 0.5},
                     {"steal_ns", &scheduler_counts::steal_ns, 0.5},
                     {"steal_copy_ns", &scheduler_counts::steal_copy_ns, 0.5},
                     {"spawns", &scheduler_counts::spawns, 0.5},

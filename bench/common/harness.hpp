@@ -36,7 +36,8 @@ struct common_options {
 struct scheduler_counts {
   std::uint64_t steals = 0;
   std::uint64_t steals_failed = 0;
-  std::uint64_t steal_ns = 0;       ///< of the successful ones inside a host, of which
+  std::uint64_t steals_timed = 0;   ///< successful ones inside a host of which the time was taken
+  std::uint64_t steal_ns = 0;       ///< their time, of which
   std::uint64_t steal_copy_ns = 0;  ///< copying stacks
   std::uint64_t spawns = 0;
   std::uint64_t suspends = 0;

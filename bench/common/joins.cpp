@@ -47,9 +47,9 @@ void show_joins(program& p, const std::string& title, const std::vector<series>&
     using c = scheduler_counts;
     const double part = efficiency(s);
     const auto waited = mean_of(s, &c::outstanding_ns, &c::outstanding_resumed, 1e-3);
-    const auto latency = mean_of(s, &c::steal_ns, &c::steals, 1e-3);
+    const auto latency = mean_of(s, &c::steal_ns, &c::steals_timed, 1e-3);
     const auto bytes = mean_of(s, &c::stolen_bytes, &c::steals, 1);
-    const auto copy = mean_of(s, &c::steal_copy_ns, &c::steals, 1e-3);
+    const auto copy = mean_of(s, &c::steal_copy_ns, &c::steals_timed, 1e-3);
     std::fprintf(to, "  %-24s %7u %9.4f %9.1f%% %6.1f%% %11llu %12s %8llu %12llu %10s %8s %9s\n",
                  s.name.c_str(), s.workers, s.median_s, 100 * part, 100 / s.over_reference / s.workers,
                  static_cast<unsigned long long>(s.counts.outstanding_joins), text(waited).c_str(),

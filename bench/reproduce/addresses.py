@@ -1,4 +1,8 @@
-"""Address space of a run's processes: looks at /proc while it runs. Also: scripts/reproduce --addresses -- PROGRAM."""
+"""Address space of a run's processes: looks at /proc while it runs.
+
+Also a command of its own: scripts/reproduce --addresses -- PROGRAM ARGUMENTS...
+"""
+
 import json
 import os
 import subprocess

@@ -1,4 +1,5 @@
 """Line charts as inline SVG. Every chart's numbers are in a table beside it as well."""
+
 import html
 import math
 
@@ -10,8 +11,11 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 16, 12, 44
 def ticks(low, high, log):
     """Positions of about five marks."""
     if log:
-        return [10.0 ** e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-                if low * 0.999 <= 10.0 ** e <= high * 1.001] or [low, high]
+        return [
+            10.0**e
+            for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+            if low * 0.999 <= 10.0**e <= high * 1.001
+        ] or [low, high]
     span = high - low
     step = 10.0 ** math.floor(math.log10(span / 5))
     for factor in (1, 2, 5, 10):
@@ -44,7 +48,9 @@ class Axis:
 
     def at(self, value):
         if self.log:
-            part = (math.log(max(value, self.low)) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+            part = (math.log(max(value, self.low)) - math.log(self.low)) / (
+                math.log(self.high) - math.log(self.low)
+            )
         else:
             part = (value - self.low) / (self.high - self.low)
         return self.start + part * (self.end - self.start)
@@ -54,15 +60,21 @@ def frame(chart, x, y):
     parts = []
     for v in ticks(y.low, y.high, y.log):
         at = y.at(v)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
-                     f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text_of(v)}</text>')
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
+            f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text_of(v)}</text>'
+        )
     for v in ticks(x.low, x.high, x.log):
         at = x.at(v)
-        parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-                     f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{text_of(v)}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{html.escape(chart.x)}</text>'
-                 f'<text transform="rotate(-90 14 {HEIGHT / 2:.0f})" x="14" y="{HEIGHT / 2:.0f}" text-anchor="middle">'
-                 f"{html.escape(chart.y)}</text>")
+        parts.append(
+            f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+            f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{text_of(v)}</text>'
+        )
+    parts.append(
+        f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{HEIGHT - 6}"'
+        f' text-anchor="middle">{html.escape(chart.x)}</text><text transform="rotate(-90 14'
+        f' {HEIGHT / 2:.0f})" x="14" y="{HEIGHT / 2:.0f}" text-anchor="middle">{html.escape(chart.y)}</text>'
+    )
     return parts
 
 
@@ -83,12 +95,20 @@ def svg(chart):
         path = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in points)
         if name in chart.areas:
             base = y.at(y.low)
-            parts.append(f'<polygon fill="{colour}" fill-opacity="0.25" points="{x.at(points[0][0]):.1f},{base:.1f} {path} '
-                         f'{x.at(points[-1][0]):.1f},{base:.1f}"/>')
+            parts.append(
+                f'<polygon fill="{colour}" fill-opacity="0.25" points="{x.at(points[0][0]):.1f},{base:.1f}'
+                f' {path} {x.at(points[-1][0]):.1f},{base:.1f}"/>'
+            )
         parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.8" points="{path}"/>')
         if len(points) <= 20:
-            parts += [f'<circle cx="{x.at(a):.1f}" cy="{y.at(b):.1f}" r="3" fill="{colour}"><title>{html.escape(name)}: '
-                      f"{text_of(a)}, {text_of(b)}</title></circle>" for a, b in points]
+            parts += [
+                f'<circle cx="{x.at(a):.1f}" cy="{y.at(b):.1f}" r="3"'
+                f' fill="{colour}"><title>{html.escape(name)}: {text_of(a)}, {text_of(b)}</title></circle>'
+                for a, b in points
+            ]
         legend.append(f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>')
-    return (f'<figure><figcaption>{html.escape(chart.title)}</figcaption><svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-            f'aria-label="{html.escape(chart.title)}">{"".join(parts)}</svg><p class="legend">{"".join(legend)}</p></figure>')
+    return (
+        f'<figure><figcaption>{html.escape(chart.title)}</figcaption><svg viewBox="0 0 {WIDTH} {HEIGHT}"'
+        f' role="img" aria-label="{html.escape(chart.title)}">{"".join(parts)}</svg><p'
+        f' class="legend">{"".join(legend)}</p></figure>'
+    )

@@ -1,4 +1,5 @@
 """scripts/reproduce: options, build, the loop over the steps, the report."""
+
 import argparse
 import json
 import os
@@ -11,7 +12,9 @@ from .data import Data
 from .plan import Machine, PRESETS, ROOT, plan
 from .store import Meter, Store, command_of
 
-WRITERS = {name.upper(): getattr(module, name) for module in (sections, sections_dc) for name in module.__all__}
+WRITERS = {
+    name.upper(): getattr(module, name) for module in (sections, sections_dc) for name in module.__all__
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,17 +23,37 @@ class Parser(argparse.ArgumentParser):
 
 
 def options(argv):
-    parser = Parser(prog="scripts/reproduce", description="Run the papers' experiments, scaled to this machine, and write a page about them. "
-                    "Interrupted, it goes on where it was when it is called again.")
+    parser = Parser(
+        prog="scripts/reproduce",
+        description=(
+            "Run the papers' experiments, scaled to this machine, and write a page about them. "
+            "Interrupted, it goes on where it was when it is called again."
+        ),
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="at most ten minutes on two cores")
     size.add_argument("--tiny", action="store_true", help="seconds; for tests of this script")
     parser.add_argument("--only", metavar="LIST", help="some experiments, such as U13,C9")
-    parser.add_argument("--list", action="store_true", help="list experiments and their commands, run nothing")
+    parser.add_argument(
+        "--list", action="store_true", help="list experiments and their commands, run nothing"
+    )
     parser.add_argument("--fresh", action="store_true", help="measure anew what is there already")
-    parser.add_argument("--out", metavar="FOLDER", help="where data and report go (default: results/reproduce/full, quick or tiny)")
-    parser.add_argument("--build", metavar="FOLDER", help="use this build folder as it is (default: build/release, built first)")
-    parser.add_argument("--workers", type=int, metavar="P", help="workers of the runs on one machine (default: all usable CPUs)")
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="where data and report go (default: results/reproduce/full, quick or tiny)",
+    )
+    parser.add_argument(
+        "--build",
+        metavar="FOLDER",
+        help="use this build folder as it is (default: build/release, built first)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="P",
+        help="workers of the runs on one machine (default: all usable CPUs)",
+    )
     o = parser.parse_args(argv)
     o.preset = "tiny" if o.tiny else "quick" if o.quick else "full"
     assert o.preset in PRESETS
@@ -52,19 +75,30 @@ def build(o):
     """Build what the experiments need; exits with the log's end if that fails."""
     if o.build:
         if not os.path.exists(os.path.join(o.build, "bench", "pfor")):
-            sys.exit(f"scripts/reproduce: no benchmarks in {o.build}: build the target bench/all there, or leave out --build")
+            sys.exit(
+                f"scripts/reproduce: no benchmarks in {o.build}: build the target bench/all there, or leave"
+                " out --build"
+            )
         return os.path.abspath(o.build)
     folder = os.path.join(ROOT, "build", "release")
     os.makedirs(folder, exist_ok=True)
     log = os.path.join(ROOT, "build", "reproduce.log")
-    script = ('. scripts/common.sh; scripts/setup run; o=(-DGODWIT_BUILD_BENCH=ON -DGODWIT_WERROR=OFF); '
-              "grep -qs '^GODWIT_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt || o+=(-DGODWIT_BUILD_TESTS=OFF); "
-              'cmake --preset release "${o[@]}" $(compiler_settings release) && '
-              "cmake --build --preset release --target bench/all src/transport/mpi/all")
+    script = (
+        ". scripts/common.sh; scripts/setup run; o=(-DGODWIT_BUILD_BENCH=ON -DGODWIT_WERROR=OFF); grep -qs"
+        " '^GODWIT_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt || o+=(-DGODWIT_BUILD_TESTS=OFF); cmake"
+        ' --preset release "${o[@]}" $(compiler_settings release) && cmake --build --preset release'
+        " --target bench/all src/transport/mpi/all"
+    )
     print("scripts/reproduce: building ...", file=sys.stderr, flush=True)
     with open(log, "w", encoding="utf-8") as f:
-        done = subprocess.run(["bash", "-c", script, os.path.join(ROOT, "scripts", "reproduce")], cwd=ROOT, stdout=f,
-                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(
+            ["bash", "-c", script, os.path.join(ROOT, "scripts", "reproduce")],
+            cwd=ROOT,
+            stdout=f,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
     if done.returncode != 0:
         with open(log, encoding="utf-8", errors="replace") as f:
             sys.stderr.write("".join(f.readlines()[-30:]))
@@ -74,7 +108,9 @@ def build(o):
 
 def version():
     try:
-        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
         return done.stdout.strip() or "unknown"
     except OSError:
         return "unknown"
@@ -95,7 +131,11 @@ def show_list(o, machine, experiments):
         print(f"{e.name} {e.title}{read}: {o.again} --only {e.name}")
         for s in e.steps:
             reason = machine.why_not(s)
-            print("    " + command_of(s, machine.build)[1] + (f"\n        left out here: {reason}" if reason else ""))
+            print(
+                "    "
+                + command_of(s, machine.build)[1]
+                + (f"\n        left out here: {reason}" if reason else "")
+            )
 
 
 def report(o, store, machine, reported, records):
@@ -104,13 +144,30 @@ def report(o, store, machine, reported, records):
     for e in reported:
         names = [s.name for s in e.steps]
         own = [records[n] for n in names if n in records]
-        read = [r for n, r in records.items() if n in names or any(n.startswith(x.lower() + "_") for x in e.sources)]
+        read = [
+            r
+            for n, r in records.items()
+            if n in names or any(n.startswith(x.lower() + "_") for x in e.sources)
+        ]
         data = Data(read)
-        result.append({"name": e.name, "title": e.title, "records": own, "content": WRITERS[e.name](data) if data else None})
+        result.append(
+            {
+                "name": e.name,
+                "title": e.title,
+                "records": own,
+                "content": WRITERS[e.name](data) if data else None,
+            }
+        )
     done = [r for r in records.values() if r.get("status") == "done"]
-    run = {"preset": o.preset, "workers": machine.workers, "command": o.again, "date": time.strftime("%Y-%m-%d"),
-           "versions": sorted({r["version"] for r in done}) or [store.version],
-           "machine": next((r["result"]["machine"] for r in done), None), "busy": Data(done).busy()}
+    run = {
+        "preset": o.preset,
+        "workers": machine.workers,
+        "command": o.again,
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": sorted({r["version"] for r in done}) or [store.version],
+        "machine": next((r["result"]["machine"] for r in done), None),
+        "busy": Data(done).busy(),
+    }
     page.write(o.out, run, result)
     with open(os.path.join(o.out, "run.json"), "w", encoding="utf-8") as f:
         json.dump({**run, "steps": {n: r.get("status") for n, r in records.items()}}, f, indent=1)
@@ -122,15 +179,26 @@ def measure(o, store, machine, steps):
     records, todo = {}, []
     for e, s in steps:
         reason = machine.why_not(s)
-        had = None if o.fresh else store.load(s)
+        if o.fresh:
+            store.forget(s)
+        had = store.load(s)
         if had and had.get("status") == "done":
             records[s.name] = had
         elif reason:
-            records[s.name] = {"step": s.name, "command": command_of(s, machine.build)[1], "status": "skipped", "reason": reason}
+            records[s.name] = {
+                "step": s.name,
+                "command": command_of(s, machine.build)[1],
+                "status": "skipped",
+                "reason": reason,
+            }
         else:
             todo.append((e, s))
     if len(todo) < len(steps):
-        print(f"scripts/reproduce: {len(todo)} of {len(steps)} steps to do; the others are there or cannot run here", file=sys.stderr)
+        print(
+            f"scripts/reproduce: {len(todo)} of {len(steps)} steps to do; the others are there or cannot run"
+            " here",
+            file=sys.stderr,
+        )
     meter, interrupted = Meter([s for _, s in todo]), False
     try:
         for e, s in todo:
@@ -165,15 +233,23 @@ def main(argv):
     try:
         store = Store(o.out, folder, version())
     except OSError as e:
-        sys.exit(f"scripts/reproduce: cannot write to {o.out}: {e.strerror}: choose another folder with --out")
+        sys.exit(
+            f"scripts/reproduce: cannot write to {o.out}: {e.strerror}: choose another folder with --out"
+        )
     reported, steps = chosen(o, experiments)
     records, interrupted = measure(o, store, machine, steps)
     report(o, store, machine, reported, records)
     where = os.path.relpath(o.out) if o.out.startswith(os.getcwd() + os.sep) else o.out
     if interrupted:
-        print("\nscripts/reproduce: stopped; called again it goes on from here. What there is so far: "
-              f"{where}/report.html", file=sys.stderr)
+        print(
+            "\nscripts/reproduce: stopped; called again it goes on from here. What there is so far: "
+            f"{where}/report.html",
+            file=sys.stderr,
+        )
         return 130
     count = {k: sum(1 for r in records.values() if r["status"] == k) for k in ("done", "skipped", "failed")}
-    print(f"{where}/report.html, report.md, csv/, raw/: {count['done']} steps done, {count['skipped']} skipped, {count['failed']} failed")
+    print(
+        f"{where}/report.html, report.md, csv/, raw/: {count['done']} steps done, {count['skipped']} skipped,"
+        f" {count['failed']} failed"
+    )
     return 1 if count["failed"] else 0

@@ -1,4 +1,5 @@
 """Raw data made easy to ask: rows of steps, and comparisons that claim only what all rounds showed."""
+
 import dataclasses
 import statistics
 
@@ -18,15 +19,16 @@ class Chart:
     title: str
     x: str
     y: str
-    series: dict                 # name -> [(x, y)]
+    series: dict  # name -> [(x, y)]
     log_x: bool = False
     log_y: bool = False
-    areas: tuple = ()            # names of series drawn as filled areas
+    areas: tuple = ()  # names of series drawn as filled areas
 
 
 @dataclasses.dataclass
 class Content:
     """What a section shows of its data."""
+
     tables: list = dataclasses.field(default_factory=list)
     charts: list = dataclasses.field(default_factory=list)
     sentences: list = dataclasses.field(default_factory=list)
@@ -49,8 +51,13 @@ class Data:
 
     def busy(self, *records):
         """The most CPUs that others used during these steps (all, if none is named)."""
-        return max([r["result"].get("foreign_cpus", 0) if not r["command"].startswith("GODWIT_WAY") else 0
-                    for r in (records or self.records.values())] or [0])
+        return max(
+            [
+                r["result"].get("foreign_cpus", 0) if not r["command"].startswith("GODWIT_WAY") else 0
+                for r in records or self.records.values()
+            ]
+            or [0]
+        )
 
 
 def measurements(record, suffix=None):
@@ -89,7 +96,10 @@ def versus(name_a, a, name_b, b, busy):
     middle, least, most = r
     span = f"{middle:.3f} x (from {least:.3f} to {most:.3f} over {len(a['seconds'])} rounds)"
     if busy > BUSY:
-        return f"{name_a} against {name_b}: {span}; not judged, because other programs used {busy:.1f} CPUs meanwhile."
+        return (
+            f"{name_a} against {name_b}: {span}; not judged, because other programs used {busy:.1f} CPUs"
+            " meanwhile."
+        )
     if len(a["seconds"]) < 3:
         return f"{name_a} against {name_b}: {span}; too few rounds to judge."
     if most < 1:
@@ -110,7 +120,9 @@ def order(title, values, theirs, busy=0.0):
     if len({values[n] for n in known}) == 1:
         return f"{text}: no difference in this run."
     agrees = all(values[a] < values[b] for a, b in zip(known, known[1:]))
-    return f"{text}. The paper's order ({' < '.join(known)}) " + ("appears." if agrees else "does not appear in this run.")
+    return f"{text}. The paper's order ({' < '.join(known)}) " + (
+        "appears." if agrees else "does not appear in this run."
+    )
 
 
 def number(value):

@@ -1,8 +1,9 @@
 """From raw data to what stands on the page: the first paper's and its successor's experiments (U11 to U16).
 
-Each function takes the experiment's data and gives back a Content; sentences are computed, orders only claimed where
-the data shows them. The other experiments: sections_dc.py.
+Each function takes the experiment's data and gives back a Content; sentences are computed, orders only
+claimed where the data shows them. The other experiments: sections_dc.py.
 """
+
 import statistics
 
 from . import papers
@@ -17,8 +18,14 @@ def u11(data: Data):
         for row in spawn["result"]["measurements"][0]["rows"]:
             rows.append([f"godwit, {row['form']}", row["over_ticks"], row["over_ns"], "this run"])
     rows += [[name, cycles, None, source] for name, cycles, source in papers.TASK_CYCLES]
-    c.tables.append(Table("Creating and joining a task that nobody steals, over a plain call",
-                          ["what", "cycles", "ns", "source"], rows, "Ours in ticks of the constant-rate counter."))
+    c.tables.append(
+        Table(
+            "Creating and joining a task that nobody steals, over a plain call",
+            ["what", "cycles", "ns", "source"],
+            rows,
+            "Ours in ticks of the constant-rate counter.",
+        )
+    )
     if tree:
         rate = tree["result"]["machine"]["counter_ticks_per_ns"]
         rows = []
@@ -26,20 +33,38 @@ def u11(data: Data):
             serial, tasks = variant(m, "serial"), m["parameters"]["tasks"] - 1
             for v in m["variants"]:
                 if v["workers"] == 1 and "seconds" in v and "policy" in v:
-                    ns = statistics.median(x - y for x, y in zip(v["seconds"], serial["seconds"])) * 1e9 / tasks
+                    ns = (
+                        statistics.median(x - y for x, y in zip(v["seconds"], serial["seconds"]))
+                        * 1e9
+                        / tasks
+                    )
                     rows.append([v["policy"], ns * rate, ns])
-        c.tables.append(Table("A task of BTC over a call, by policy, one worker", ["policy", "cycles", "ns"], rows))
-        why = {"crude": "the crude scheme copies a stack at every creation", "iso": "iso-address takes a stack of its own",
-               "child_full": "child stealing with full threads stores a task and takes a stack",
-               "child_rtc": "child stealing with run-to-completion threads stores a task"}
+        c.tables.append(
+            Table("A task of BTC over a call, by policy, one worker", ["policy", "cycles", "ns"], rows)
+        )
+        why = {
+            "crude": "the crude scheme copies a stack at every creation",
+            "iso": "iso-address takes a stack of its own",
+            "child_full": "child stealing with full threads stores a task and takes a stack",
+            "child_rtc": "child stealing with run-to-completion threads stores a task",
+        }
         base = next((r[2] for r in rows if r[0] == "greedy"), None)
-        dearer = [f"{why[r[0]]} ({number(r[2] / base)} x greedy's)" for r in rows if base and r[0] in why and r[2] > 1.1 * base]
+        dearer = [
+            f"{why[r[0]]} ({number(r[2] / base)} x greedy's)"
+            for r in rows
+            if base and r[0] in why and r[2] > 1.1 * base
+        ]
         if dearer:
-            c.sentences.append("Dearer than the default, on one worker where nobody steals: " + "; ".join(dearer) + ".")
+            c.sentences.append(
+                "Dearer than the default, on one worker where nobody steals: " + "; ".join(dearer) + "."
+            )
     if spawn:
         best = min(r["over_ticks"] for r in spawn["result"]["measurements"][0]["rows"])
-        c.sentences.append(f"Ours: from {number(best)} ticks. The papers' creation stores a queue entry in memory that other nodes read, or "
-                           "polls for messages; ours makes queued continuations public only when somebody starves, so a creation stays local.")
+        c.sentences.append(
+            f"Ours: from {number(best)} ticks. The papers' creation stores a queue entry in memory that other"
+            " nodes read, or polls for messages; ours makes queued continuations public only when somebody"
+            " starves, so a creation stays local."
+        )
     return c
 
 
@@ -52,10 +77,16 @@ def u12(data):
                 if v["workers"] == 1 and "seconds" in v:
                     r = ratio_of(v, serial)
                     rows.append([problem_of(m), v["name"], v["median_s"], r[0], v["cpu_over_reference"]])
-    c.tables.append(Table("Time on one worker over serial code", ["problem", "runtime", "s", "/ serial", "CPU / CPU"], rows))
-    c.sentences.append(f"The paper gives the ratio to MassiveThreads, at most {papers.OVERHEAD_OVER_MASSIVETHREADS}; MassiveThreads is not "
-                       "part of this comparison. BTC's tasks do nothing, so that its ratio is the whole cost of a task; trees with work in "
-                       "every node hide it.")
+    c.tables.append(
+        Table(
+            "Time on one worker over serial code", ["problem", "runtime", "s", "/ serial", "CPU / CPU"], rows
+        )
+    )
+    c.sentences.append(
+        f"The paper gives the ratio to MassiveThreads, at most {papers.OVERHEAD_OVER_MASSIVETHREADS};"
+        " MassiveThreads is not part of this comparison. BTC's tasks do nothing, so that its ratio is the"
+        " whole cost of a task; trees with work in every node hide it."
+    )
     return c
 
 
@@ -65,30 +96,75 @@ def u13(data):
     if near:
         rate = near["result"]["machine"]["counter_ticks_per_ns"]
         for r in near["result"]["measurements"][0]["rows"]:
-            rows.append(["one machine", r["stolen_bytes"], r["median_us"], r["p90_us"], r["median_us"] * 1e3 * rate, "this run"])
+            rows.append(
+                [
+                    "one machine",
+                    r["stolen_bytes"],
+                    r["median_us"],
+                    r["p90_us"],
+                    r["median_us"] * 1e3 * rate,
+                    "this run",
+                ]
+            )
     far = [r for r in data.steps("u13_") if r is not near]
     for record in far:
         rate = record["result"]["machine"]["counter_ticks_per_ns"]
         for r in record["result"]["measurements"][0]["rows"]:
-            rows.append([f"two hosts, {record['step'].split('_', 1)[1].replace('_', ', ')}", r["stolen_bytes"], r["median_us"], r["p90_us"],
-                         r["median_us"] * 1e3 * rate, "this run"])
+            rows.append(
+                [
+                    f"two hosts, {record['step'].split('_', 1)[1].replace('_', ', ')}",
+                    r["stolen_bytes"],
+                    r["median_us"],
+                    r["p90_us"],
+                    r["median_us"] * 1e3 * rate,
+                    "this run",
+                ]
+            )
     rows += [[name, None, None, None, cycles, source] for name, cycles, source in papers.STEAL_CYCLES]
-    c.tables.append(Table("A successful steal", ["where", "stolen bytes", "median us", "p90 us", "cycles", "source"], rows,
-                          "The first steals are left out."))
+    c.tables.append(
+        Table(
+            "A successful steal",
+            ["where", "stolen bytes", "median us", "p90 us", "cycles", "source"],
+            rows,
+            "The first steals are left out.",
+        )
+    )
     if near:
-        c.tables.append(Table("Its parts on one machine, us", ["stolen bytes", "copy", "one cache line", "rest"],
-                              [[r["stolen_bytes"], r["copy_us"], r["line_us"], r["rest_us"]]
-                               for r in near["result"]["measurements"][0]["rows"]]))
+        c.tables.append(
+            Table(
+                "Its parts on one machine, us",
+                ["stolen bytes", "copy", "one cache line", "rest"],
+                [
+                    [r["stolen_bytes"], r["copy_us"], r["line_us"], r["rest_us"]]
+                    for r in near["result"]["measurements"][0]["rows"]
+                ],
+            )
+        )
     steps = ["carry_us", "serve_us", "check_us", "lock_us", "entry_us", "stack_us", "unlock_us"]
     if far:
-        c.tables.append(Table("Its parts between two hosts, us",
-                              ["way", "stolen bytes", "mean", *[s[:-3] for s in steps]],
-                              [[rec["step"].split("_", 1)[1].replace("_", ", "), r["stolen_bytes"], r["mean_us"], *[r[s] for s in steps]]
-                               for rec in far for r in rec["result"]["measurements"][0]["rows"]],
-                              "carry: between the two companions, of that serve: at the victim's host. Only the way `words` has the papers' steps: "
-                              "empty check, lock, entry, stack transfer, unlock."))
-    c.sentences.append("On one machine a thief reads its victim's memory: what remains is cache lines and a copy. Between the hosts here, messages go "
-                       "through the kernel's TCP over a bridge; the papers had InfiniBand or Tofu, where a round trip takes microseconds.")
+        c.tables.append(
+            Table(
+                "Its parts between two hosts, us",
+                ["way", "stolen bytes", "mean", *[s[:-3] for s in steps]],
+                [
+                    [
+                        rec["step"].split("_", 1)[1].replace("_", ", "),
+                        r["stolen_bytes"],
+                        r["mean_us"],
+                        *[r[s] for s in steps],
+                    ]
+                    for rec in far
+                    for r in rec["result"]["measurements"][0]["rows"]
+                ],
+                "carry: between the two companions, of that serve: at the victim's host. Only the way `words`"
+                " has the papers' steps: empty check, lock, entry, stack transfer, unlock.",
+            )
+        )
+    c.sentences.append(
+        "On one machine a thief reads its victim's memory: what remains is cache lines and a copy. Between"
+        " the hosts here, messages go through the kernel's TCP over a bridge; the papers had InfiniBand or"
+        " Tofu, where a round trip takes microseconds."
+    )
     return c
 
 
@@ -103,22 +179,53 @@ def u14(data):
                 continue
             r = ratio_of(one, many)
             efficiency = r[0] / many["workers"] * 100 if r and many["workers"] > 1 else None
-            rows.append([problem_of(m), many["workers"], many["median_s"], efficiency,
-                         many["counts"]["steals"], many["counts"]["stack_high_bytes"], papers.STACK_LIMIT])
-    c.tables.append(Table("Trees of tasks", ["problem", "workers", "s", "efficiency %", "steals", "stack bytes", "papers' most"], rows,
-                          "Efficiency: time on one worker / time / workers. Every result was checked."))
-    c.tables.append(Table("The papers' stacks (3,840 and 1,800 cores)", ["problem", "bytes", "source"], [list(x) for x in papers.STACKS]))
+            rows.append(
+                [
+                    problem_of(m),
+                    many["workers"],
+                    many["median_s"],
+                    efficiency,
+                    many["counts"]["steals"],
+                    many["counts"]["stack_high_bytes"],
+                    papers.STACK_LIMIT,
+                ]
+            )
+    c.tables.append(
+        Table(
+            "Trees of tasks",
+            ["problem", "workers", "s", "efficiency %", "steals", "stack bytes", "papers' most"],
+            rows,
+            "Efficiency: time on one worker / time / workers. Every result was checked.",
+        )
+    )
+    c.tables.append(
+        Table(
+            "The papers' stacks (3,840 and 1,800 cores)",
+            ["problem", "bytes", "source"],
+            [list(x) for x in papers.STACKS],
+        )
+    )
     over = [r[0] for r in rows if r[5] > papers.STACK_LIMIT]
-    c.sentences.append("No worker touched more of its stack region than the papers' most, 147,392 bytes." if rows and not over else
-                       "More than the papers' most was touched in " + ", ".join(over) + "." if over else "")
+    c.sentences.append(
+        "No worker touched more of its stack region than the papers' most, 147,392 bytes."
+        if rows and not over
+        else "More than the papers' most was touched in " + ", ".join(over) + "." if over else ""
+    )
     busy = data.busy()
     if busy > BUSY:
-        c.sentences.append(f"Efficiencies are not judged: other programs used up to {busy:.1f} CPUs meanwhile.")
+        c.sentences.append(
+            f"Efficiencies are not judged: other programs used up to {busy:.1f} CPUs meanwhile."
+        )
     else:
         low = [r for r in rows if r[3] is not None and r[3] < 97]
-        c.sentences.append("The papers report 97 to 99 % for eight times as many cores. "
-                           + ("Below 97 % here: " + ", ".join(f"{r[0]} ({r[3]:.1f} %)" for r in low) + "." if low
-                              else "None is below 97 % here." if any(r[3] for r in rows) else ""))
+        c.sentences.append(
+            "The papers report 97 to 99 % for eight times as many cores. "
+            + (
+                "Below 97 % here: " + ", ".join(f"{r[0]} ({r[3]:.1f} %)" for r in low) + "."
+                if low
+                else "None is below 97 % here." if any(r[3] for r in rows) else ""
+            )
+        )
     return c
 
 
@@ -132,31 +239,89 @@ def u15(data):
                     continue
                 n = v["counts"]
                 share = 100 * n["message_ns"] * 1e-9 / (v["median_s"] * about["hosts"])
-                cells[about["problem"], about["way"], about["check"], about["hosts"]] = (share, n["far_steals"], v["median_s"])
-                paper = next((s for p, w, e, s in papers.WS_TABLE_4
-                              if (p, w, e) == (about["problem"], about["way"], about["check"])), None)
-                rows.append([about["problem"], "RDMA-emulated" if about["way"] == "assist" else "AM", bool(about["check"]), about["hosts"],
-                             v["median_s"], n["messages"], share, n["far_steals"], n["far_failed"], paper])
-    c.tables.append(Table("Two hosts or more, a worker each", ["problem", "fetch-and-add", "empty check", "P", "s", "messages", "share %",
-                                                                "steals", "in vain", "paper, 1,800 cores, s"], rows,
-                          "messages, share: requests of other hosts that workers carried out at spawns, and the part of all workers' time that took; "
-                          "with RDMA-emulated a companion does it."))
+                cells[about["problem"], about["way"], about["check"], about["hosts"]] = (
+                    share,
+                    n["far_steals"],
+                    v["median_s"],
+                )
+                paper = next(
+                    (
+                        s
+                        for p, w, e, s in papers.WS_TABLE_4
+                        if (p, w, e) == (about["problem"], about["way"], about["check"])
+                    ),
+                    None,
+                )
+                rows.append(
+                    [
+                        about["problem"],
+                        "RDMA-emulated" if about["way"] == "assist" else "AM",
+                        bool(about["check"]),
+                        about["hosts"],
+                        v["median_s"],
+                        n["messages"],
+                        share,
+                        n["far_steals"],
+                        n["far_failed"],
+                        paper,
+                    ]
+                )
+    c.tables.append(
+        Table(
+            "Two hosts or more, a worker each",
+            [
+                "problem",
+                "fetch-and-add",
+                "empty check",
+                "P",
+                "s",
+                "messages",
+                "share %",
+                "steals",
+                "in vain",
+                "paper, 1,800 cores, s",
+            ],
+            rows,
+            "messages, share: requests of other hosts that workers carried out at spawns, and the part of all"
+            " workers' time that took; with RDMA-emulated a companion does it.",
+        )
+    )
     am = [x for (_, way, _, _), x in cells.items() if way == "am"]
     if am and max(x[0] for x in am) > 100:
-        c.sentences.append("The runs were too short for shares: messages at a run's start and end outweigh it.")
+        c.sentences.append(
+            "The runs were too short for shares: messages at a run's start and end outweigh it."
+        )
     elif am:
-        c.sentences.append(f"With active messages workers spent up to {number(max(x[0] for x in am))} % of their time on others' messages; the share grows "
-                           "with the number of workers that look for work at once, of which there are few here. The papers' gap between the two "
-                           "opens at hundreds of cores; two hosts on one machine show the mechanism, not that gap.")
+        c.sentences.append(
+            f"With active messages workers spent up to {number(max(x[0] for x in am))} % of their time on"
+            " others' messages; the share grows with the number of workers that look for work at once, of"
+            " which there are few here. The papers' gap between the two opens at hundreds of cores; two"
+            " hosts on one machine show the mechanism, not that gap."
+        )
     return c
 
 
 def u16(data):
     c = Content()
     w, d, s = papers.ISO_BYTES_LOG2
-    c.tables.append(Table("Computed: address space for stacks", ["scheme", "bytes", "as a power of two"], [
-        ["iso-address, 2^22 workers, depth 2^13, stacks of 2^14 bytes", 2 ** (w + d + s), f"2^{w + d + s}"],
-        ["uni-address, the same: one region, whatever the number of workers", 2 ** (d + s), f"2^{d + s}"]]))
+    c.tables.append(
+        Table(
+            "Computed: address space for stacks",
+            ["scheme", "bytes", "as a power of two"],
+            [
+                [
+                    "iso-address, 2^22 workers, depth 2^13, stacks of 2^14 bytes",
+                    2 ** (w + d + s),
+                    f"2^{w + d + s}",
+                ],
+                [
+                    "uni-address, the same: one region, whatever the number of workers",
+                    2 ** (d + s),
+                    f"2^{d + s}",
+                ],
+            ],
+        )
+    )
     rows, per_policy = [], {}
     for record in data.steps():
         about, workers = record["about"], [x for x in record["result"]["processes"] if x["role"] == "worker"]
@@ -166,18 +331,41 @@ def u16(data):
         v = next(x for x in m["variants"] if "counts" in x)
         virtual = max(x["virtual_bytes"] for x in workers)
         per_policy.setdefault(about["policy"], []).append((about["workers"], virtual))
-        rows.append([about["policy"], about["workers"], virtual, max(x.get("resident_bytes", 0) for x in workers),
-                     v["counts"]["stack_high_bytes"]])
-    c.tables.append(Table("Measured: a worker process (VmPeak, VmHWM)", ["policy", "workers", "virtual bytes", "resident bytes", "stack region touched"],
-                          rows, "Virtual bytes have every worker of the host in them, because on one machine all memory is mapped by all. "
-                                "The stack region touched is counted for the uni-address region only."))
+        rows.append(
+            [
+                about["policy"],
+                about["workers"],
+                virtual,
+                max(x.get("resident_bytes", 0) for x in workers),
+                v["counts"]["stack_high_bytes"],
+            ]
+        )
+    c.tables.append(
+        Table(
+            "Measured: a worker process (VmPeak, VmHWM)",
+            ["policy", "workers", "virtual bytes", "resident bytes", "stack region touched"],
+            rows,
+            "Virtual bytes have every worker of the host in them, because on one machine all memory is mapped"
+            " by all; without the reservation that keeps workers' own heaps apart. The stack region touched"
+            " is counted for the uni-address region only.",
+        )
+    )
     if per_policy:
-        c.charts.append(Chart("Virtual memory of one worker", "workers", "GiB", {p: [(n, b / 2**30) for n, b in points]
-                                                                                for p, points in per_policy.items()}))
+        c.charts.append(
+            Chart(
+                "Virtual memory of one worker",
+                "workers",
+                "GiB",
+                {p: [(n, b / 2**30) for n, b in points] for p, points in per_policy.items()},
+            )
+        )
     for policy, points in per_policy.items():
         if len(points) > 1:
             (n0, b0), (n1, b1) = points[0], points[-1]
-            c.sentences.append(f"{policy}: {number((b1 - b0) / (n1 - n0) / 2**30)} GiB of addresses more per worker of the host.")
+            c.sentences.append(
+                f"{policy}: {number((b1 - b0) / (n1 - n0) / 2**30)} GiB of addresses more per worker of the"
+                " host."
+            )
     if "iso" not in per_policy:
         c.sentences.append("Iso-address was not measured: this build does not have it, or its step failed.")
     return c

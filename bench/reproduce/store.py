@@ -1,4 +1,5 @@
 """Runs steps and keeps what they gave: one file per step, so that an interrupted run goes on where it was."""
+
 import json
 import os
 import resource
@@ -20,10 +21,19 @@ class Failed(Exception):
 def command_of(step, build):
     """(what runs, what to print): the printed one can be pasted into a shell in the project's folder."""
     program = os.path.join(build, "bench", step.program)
-    argv = [program, *step.flags]
+    argv = [program, *step.flags.split()]
     if step.hosts:
-        argv = [os.path.join(ROOT, "scripts", "hosts"), "--hosts", str(step.hosts), "--mpi", step.mpi,
-                "--timeout", str(step.limit), "--", *argv]
+        argv = [
+            os.path.join(ROOT, "scripts", "hosts"),
+            "--hosts",
+            str(step.hosts),
+            "--mpi",
+            step.mpi,
+            "--timeout",
+            str(step.limit),
+            "--",
+            *argv,
+        ]
     shown = [f"{k}={shlex.quote(v)}" for k, v in step.environment.items()]
     if step.kind == "trace":
         shown.append(f"GODWIT_TRACE={step.name}.trace")
@@ -35,8 +45,11 @@ def command_of(step, build):
 
 
 def short(path):
-    return os.path.relpath(path, ROOT) if os.path.isabs(path) and path.startswith(ROOT + os.sep) else \
-        os.path.basename(path) if os.path.isabs(path) else path
+    return (
+        os.path.relpath(path, ROOT)
+        if os.path.isabs(path) and path.startswith(ROOT + os.sep)
+        else os.path.basename(path) if os.path.isabs(path) else path
+    )
 
 
 def busy_seconds():
@@ -74,19 +87,31 @@ class Store:
             return None
         return data if data.get("command") == command_of(step, self.build)[1] else None
 
+    def forget(self, step):
+        if os.path.exists(self.path(step)):
+            os.remove(self.path(step))
+
     def save(self, step, data):
         """All or nothing: a file that is there is whole."""
-        with tempfile.NamedTemporaryFile("w", dir=self.raw, prefix=".", suffix=".tmp", delete=False, encoding="utf-8") as f:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=self.raw, prefix=".", suffix=".tmp", delete=False, encoding="utf-8"
+        ) as f:
             json.dump(data, f, indent=1)
             f.write("\n")
         os.chmod(f.name, 0o644)
         os.replace(f.name, self.path(step))
 
     def run(self, step, meter):
-        """Run the step and keep its data, also if it failed (then a rerun tries again). Gives back the data."""
+        """Run the step and keep its data, also if it failed (then a rerun tries again). Gives it back."""
         argv, shown = command_of(step, self.build)
-        record = {"step": step.name, "command": shown, "about": step.about, "kind": step.kind, "version": self.version,
-                  "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        record = {
+            "step": step.name,
+            "command": shown,
+            "about": step.about,
+            "kind": step.kind,
+            "version": self.version,
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
         start, busy, own = time.monotonic(), busy_seconds(), own_seconds()
         try:
             record["result"] = self._execute(step, argv, meter)
@@ -136,8 +161,15 @@ class Store:
         """Run it in a process group of its own; gives back its last line of output."""
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             try:
-                process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                                           cwd=ROOT, start_new_session=True)
+                process = subprocess.Popen(
+                    argv,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=ROOT,
+                    start_new_session=True,
+                )
             except OSError as e:
                 raise Failed(f"cannot start: {e.strerror}") from e
             start = time.monotonic()
@@ -180,7 +212,11 @@ class Meter:
     def begin(self, step, title):
         self.name, self.text = step.name, f"{title} ({step.name})"
         if not self.live:
-            print(f"[{self.done + 1}/{self.total}, about {self._rest(0):.0f} s left] {self.text}", file=sys.stderr, flush=True)
+            print(
+                f"[{self.done + 1}/{self.total}, about {self._rest(0):.0f} s left] {self.text}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _rest(self, spent):
         rest = max(self.left.get(self.name, 0) * self.scale - spent, 0)
@@ -188,8 +224,13 @@ class Meter:
 
     def tick(self, spent):
         if self.live:
-            print(f"\r\033[K[{self.done + 1}/{self.total}, about {self._rest(spent):.0f} s left] {self.text}: {spent:.0f} s",
-                  end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\033[K[{self.done + 1}/{self.total}, about {self._rest(spent):.0f} s left] {self.text}:"
+                f" {spent:.0f} s",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def end(self, spent):
         expected = self.left.pop(self.name, 1)

@@ -1,16 +1,17 @@
 """Time series from a trace file: how many workers were busy, how many joins could have gone on.
 
-Reads the raw chunks that a trace has beside its Perfetto packets (src/trace/file.hpp, events.hpp). It keeps two
-counts only, in buckets; godwit-report is what shows a trace to people.
+Reads the raw chunks that a trace has beside its Perfetto packets (src/trace/file.hpp, events.hpp). Two counts
+only, in buckets; godwit-report is what shows a trace to people.
 """
+
 import collections
 import json
 import struct
 
 RAW_FIELD = 47001
 MAGIC = b"godwit01"
-HEADER = struct.Struct("<8sIIQQ")         # magic, what, worker, count, bytes
-EVENT = struct.Struct("<QQQIIIHH")        # time, a, b, duration, bytes, other, what, detail
+HEADER = struct.Struct("<8sIIQQ")  # magic, what, worker, count, bytes
+EVENT = struct.Struct("<QQQIIIHH")  # time, a, b, duration, bytes, other, what, detail
 INFO, EVENTS = 1, 2
 # src/trace/events.hpp: kind
 START, STEAL, RESUME, TASK, END, SUSPEND, PLACE, CANCEL, IDLE, SLEEP, EXPOSE, COMPLETE = range(1, 13)
@@ -43,7 +44,7 @@ def fields(data):
             size, at = varint(data, at)
             if at + size > len(data):
                 raise ValueError("it ends in the middle of a field")
-            yield number, data[at:at + size]
+            yield number, data[at : at + size]
             at += size
         else:
             raise ValueError(f"field {number} has wire type {wire}")
@@ -63,7 +64,7 @@ def read(path):
             if len(chunk) < HEADER.size:
                 raise ValueError("a chunk without a header")
             magic, what, worker, count, size = HEADER.unpack_from(chunk)
-            body = chunk[HEADER.size:HEADER.size + size]
+            body = chunk[HEADER.size : HEADER.size + size]
             if magic != MAGIC or len(body) != size:
                 raise ValueError("a chunk of another version")
             if what == INFO:
@@ -71,14 +72,14 @@ def read(path):
             elif what == EVENTS:
                 if size < count * EVENT.size:
                     raise ValueError("fewer events than it says")
-                events[worker] += list(EVENT.iter_unpack(body[:count * EVENT.size]))
+                events[worker] += list(EVENT.iter_unpack(body[: count * EVENT.size]))
     if not events:
         raise ValueError("there are no events in it")
     return info, dict(events)
 
 
 def ready_spans(events):
-    """(from, to) of every join between "both sides are there" and "the thread goes on", of all workers' events."""
+    """(from, to) of every join, from when both sides are there to when the thread goes on; all workers'."""
     waits, spans, done = {}, [], {}
     merged = sorted((e for own in events.values() for e in own), key=lambda e: e[0])
     for time, a, b, duration, _, _, what, detail in merged:
@@ -92,14 +93,17 @@ def ready_spans(events):
             suspended, record = waits.pop(a)
             ended = done.get(record)
             if ended is None or ended[0] < suspended:
-                ended = (suspended, False)  # a record that was complete already, or whose end fell out of the ring
+                ended = (
+                    suspended,
+                    False,
+                )  # a record that was complete already, or whose end fell out of the ring
             if not ended[1]:
                 spans.append((max(suspended, ended[0]), max(time - duration, suspended)))
     return [(x, y) for x, y in spans if y > x]
 
 
 def time_series(path, buckets=200):
-    """Averages per bucket: {"seconds": width, "workers", "busy": [...], "ready": [...], "dropped": events}."""
+    """Averages per bucket of time: how many workers were busy, how many joins ready; and what was lost."""
     info, events = read(path)
     first = min(e[0] - e[3] for own in events.values() for e in own)
     last = max(e[0] for own in events.values() for e in own)
@@ -120,6 +124,11 @@ def time_series(path, buckets=200):
     for start, end in ready_spans(events):
         add(ready, start, end)
     workers = max(info.get("workers", 0) if isinstance(info.get("workers", 0), int) else 0, max(events) + 1)
-    return {"width_s": width * 1e-9, "workers": workers, "busy": [round(workers - x, 4) for x in idle],
-            "ready": [round(x, 4) for x in ready], "dropped": info.get("dropped", 0),
-            "events": sum(len(own) for own in events.values())}
+    return {
+        "width_s": width * 1e-9,
+        "workers": workers,
+        "busy": [round(workers - x, 4) for x in idle],
+        "ready": [round(x, 4) for x in ready],
+        "dropped": sum(info["dropped"]) if isinstance(info.get("dropped"), list) else 0,
+        "events": sum(len(own) for own in events.values()),
+    }

@@ -88,7 +88,10 @@ class writer {
 /// Takes values off an encoded form, in the order in which they were put.
 class reader {
  public:
-  reader(const std::byte* data, std::size_t size) noexcept : at_(data), end_(data + size) {}
+  /// @p again: the same bytes may be read by others, too, so handles in them must not be taken over.
+  reader(const std::byte* data, std::size_t size, bool again = false) noexcept
+      : at_(data), end_(data + size), again_(again) {}
+  bool again() const noexcept { return again_; }
   /// Copy @p n raw bytes out. Throws std::length_error when fewer are left (writer and reader disagree).
   void bytes(void* to, std::size_t n) {
     if (n != 0) std::memcpy(to, take(n), n);
@@ -119,6 +122,7 @@ class reader {
  private:
   const std::byte* at_;
   const std::byte* end_;
+  bool again_;
 };
 
 namespace detail {

@@ -69,10 +69,12 @@ template <class T>
 constexpr bool is_plain_result = std::is_void_v<T> || plain<T>;
 
 template <class T>
-T decode(const payload& p) {
-  reader r(p.data, p.size);
+T decode(const payload& p, bool again = false) {
+  reader r(p.data, p.size, again);
   return r.get<T>();
 }
+
+[[noreturn, gnu::cold]] void future_taken_twice() noexcept;
 
 }  // namespace detail
 
@@ -289,7 +291,7 @@ class shared_future {
       detail::retain(record);  // rethrow gives one reference back
       detail::rethrow(record, p);
     }
-    if constexpr (!std::is_void_v<T>) return detail::decode<T>(p);
+    if constexpr (!std::is_void_v<T>) return detail::decode<T>(p, true);
   }
 
  private:
@@ -308,13 +310,15 @@ struct codec<future<T>> {
     w.put(std::exchange(detail::future_access::state(f), detail::no_state));
   }
   static future<T> read(reader& r) {
+    if (r.again()) detail::future_taken_twice();
     future<T> f;
     detail::future_access::state(f) = r.get<detail::ref>();
     return f;
   }
 };
 
-/// A shared future as a result or argument: the reference travels with it.
+/// A shared future as a result or argument: the reference travels with it. Inside the value of another shared future it
+/// stays there, for the next get(), and every reader gets one of its own (so that record lives as long as the run).
 template <class T>
 struct codec<shared_future<T>> {
   static void write(writer& w, shared_future<T>& f) {
@@ -323,6 +327,7 @@ struct codec<shared_future<T>> {
   static shared_future<T> read(reader& r) {
     shared_future<T> f;
     detail::future_access::record(f) = r.get<detail::ref>();
+    if (r.again() && f.valid()) detail::retain(detail::future_access::record(f));
     return f;
   }
 };

@@ -49,7 +49,8 @@ struct worker_stats {
   std::uint64_t far_unlock_ns = 0;  ///< unlock (handed over, not waited for)
   std::uint64_t messages = 0;          ///< way am: requests of other hosts carried out by this worker
   std::uint64_t message_ns = 0;        ///< time that took
-  std::uint64_t steal_ns = 0;          ///< time of the successful steals inside this host, of which
+  std::uint64_t steals_timed = 0;      ///< steals inside this host of which the time was taken (every 8th; with a trace all)
+  std::uint64_t steal_ns = 0;          ///< their time, from looking to going on, of which
   std::uint64_t steal_copy_ns = 0;     ///< copying stacks
   std::uint64_t spawns = 0;            ///< threads created here; with greedy and its like only in
                                        ///< programs compiled with GODWIT_COUNT_SPAWNS

@@ -68,6 +68,11 @@ void* new_stack() noexcept {
 }
 void free_stack(void* top) noexcept { this_worker().free_stack(top); }
 
+void future_taken_twice() noexcept {
+  base::fatal("a future that is part of a shared_future's value can be taken only once, but get() may be called by many: "
+              "make the inner one a shared_future as well");
+}
+
 void run_on_each_worker(const broadcast_task& task, place where) {
   need_run("on_each_worker");
   // The closure is copied into the messages before anything can migrate; the records are waited for after.

@@ -38,6 +38,7 @@ bool is_first_process() noexcept {
 namespace runtime {
 
 void begin_launch(launch& what, const options& opts, detail::root_task& root) {
+  base::prepare_fast_clock();
   what.opts = opts;
   what.cpus = base::usable_cpu_count();
   what.seed = opts.seed != 0 ? opts.seed : base::now_ns() ^ static_cast<std::uint64_t>(getpid()) << 32;
@@ -118,6 +119,7 @@ run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint
                    const detail::run_result& result) {
   run_facts facts;
   facts.wall_seconds = static_cast<double>(base::now_ns() - start_ns) / 1e9;
+  facts.cpus = base::usable_cpu_count();
   facts.opts = opts;
   name_program(facts);
   facts.hosts = std::move(hosts);

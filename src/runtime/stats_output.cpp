@@ -22,6 +22,7 @@ constexpr counter_field fields[] = {
     {"spawns", &stats::spawns, false},
     {"steals", &stats::steals, false},
     {"steals_failed", &stats::steals_failed, false},
+    {"steals_timed", &stats::steals_timed, false},
     {"steal_ns", &stats::steal_ns, false},
     {"steal_copy_ns", &stats::steal_copy_ns, false},
     {"stolen_bytes", &stats::stolen_bytes, false},
@@ -68,8 +69,6 @@ double ratio(double a, double b) { return b != 0 ? a / b : none; }
 double f(std::uint64_t n) { return static_cast<double>(n); }
 double percent_of_life(const stats& s, std::uint64_t ns) { return ratio(100 * f(ns), f(s.life_ns)); }
 std::uint64_t idle_ns(const stats& s) { return s.idle_no_work_ns + s.idle_join_ns + s.idle_transport_ns; }
-/// Steals whose time steal_ns holds.
-double near_steals(const stats& s) { return f(s.steals - std::min(s.steals, s.far_steals)); }
 
 struct row {
   const char* title;
@@ -78,11 +77,11 @@ struct row {
   bool if_any;  ///< left out where it is 0 for all workers
 };
 constexpr row rows[] = {
-    {"spawns", [](const stats& s) { return f(s.spawns); }, 0, false},
+    {"spawns", [](const stats& s) { return s.spawns != 0 ? f(s.spawns) : none; }, 0, false},
     {"steals", [](const stats& s) { return f(s.steals); }, 0, false},
     {"  failed attempts", [](const stats& s) { return f(s.steals_failed); }, 0, false},
-    {"  latency, us", [](const stats& s) { return ratio(f(s.steal_ns) / 1e3, near_steals(s)); }, 2, false},
-    {"    of that copying", [](const stats& s) { return ratio(f(s.steal_copy_ns) / 1e3, near_steals(s)); }, 2,
+    {"  latency, us", [](const stats& s) { return ratio(f(s.steal_ns) / 1e3, f(s.steals_timed)); }, 2, false},
+    {"    of that copying", [](const stats& s) { return ratio(f(s.steal_copy_ns) / 1e3, f(s.steals_timed)); }, 2,
      false},
     {"  stolen stack, bytes", [](const stats& s) { return ratio(f(s.stolen_bytes), f(s.steals)); }, 0, false},
     {"outstanding joins", [](const stats& s) { return f(s.outstanding_joins); }, 0, false},
@@ -181,8 +180,8 @@ void put_counters(base::json_writer& json, const stats& s) {
 
 void put_derived(base::json_writer& json, const stats& s, bool span) {
   json.begin_object()
-      .field("steal_latency_ns", ratio(f(s.steal_ns), near_steals(s)))
-      .field("steal_copy_ns", ratio(f(s.steal_copy_ns), near_steals(s)))
+      .field("steal_latency_ns", ratio(f(s.steal_ns), f(s.steals_timed)))
+      .field("steal_copy_ns", ratio(f(s.steal_copy_ns), f(s.steals_timed)))
       .field("stolen_bytes", ratio(f(s.stolen_bytes), f(s.steals)))
       .field("far_steal_latency_ns", ratio(f(s.far_steal_ns), f(s.far_steals)))
       .field("outstanding_join_ns", ratio(f(s.outstanding_ns), f(s.outstanding_resumed)))
@@ -252,6 +251,7 @@ void put_run(base::json_writer& json, const run_facts& facts) {
         .end_object();
   json.end_array()
       .field("policy", facts.opts.policy)
+      .field("cpus", facts.cpus)
       .field("wall_seconds", facts.wall_seconds)
       .field("status", facts.status)
       .field("message", facts.message);

@@ -33,6 +33,7 @@ struct run_facts {
   std::vector<host_facts> hosts;
   std::vector<worker_stats> stats;
   double wall_seconds = 0;
+  unsigned cpus = 0;  ///< that this process may use
   int status = 0;
   std::string message;  ///< why it failed
 };

@@ -29,7 +29,7 @@ void worker::note_place(std::uint64_t now, const detail::place& where) noexcept 
 }
 
 void worker::begin_idle(idle_cause cause) noexcept {
-  idle_from_ns_ = base::now_ns();
+  idle_from_ns_ = base::fast_ns();
   idle_transport_ns_ = 0;
   idle_cause_ = cause;
 }
@@ -53,7 +53,7 @@ void worker::end_idle(std::uint64_t now) noexcept {
 }
 
 std::uint64_t worker::count_transport(std::uint64_t since, worker_no target, call_no what) noexcept {
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
   if (trace_.on())
     note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target), static_cast<std::uint16_t>(what));
@@ -67,7 +67,7 @@ void worker::count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexce
 }
 
 void worker::finish_stats() noexcept {
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   end_idle(now);
   worker_stats& stats = words_->stats;
   stats.life_ns = now - started_ns_;

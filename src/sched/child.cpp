@@ -61,7 +61,7 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     root_thread_.record = r;
     current_ = &root_thread_;
     running_ = r;
-    if (trace_.on()) note(kind::start, base::now_ns(), r);
+    if (trace_.on()) note(kind::start, base::fast_ns(), r);
     announce_stack(0);
     godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
   }
@@ -140,7 +140,7 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
     ++stats.steals_failed;
     return 0;
   }
-  const std::uint64_t before = base::now_ns();
+  const std::uint64_t before = base::fast_ns();
   ref r = 0;
   const auto result = steal(net_, victim, words_, opts_.empty_check, delay_step,
                             [&](const spawn_slot& own, const spawn_slot&) { r = own.record; });
@@ -149,7 +149,8 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
     return 0;
   }
   ++stats.steals;
-  stats.steal_ns += base::now_ns() - before;
+  ++stats.steals_timed;
+  stats.steal_ns += base::fast_ns() - before;
   return r;
 }
 
@@ -171,7 +172,7 @@ ref child_worker<P>::look_for_task() noexcept {
 template <class P>
 void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   task head;
-  const std::uint64_t start = base::now_ns();
+  const std::uint64_t start = base::fast_ns();
   net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<task>(r), sizeof head);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
   const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
@@ -179,7 +180,7 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   if (closure == nullptr)
     closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
   net_.remote_get(ref_worker(r), closure, home<task>(r) + 1, head.closure_bytes);
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (ref_worker(r) != me_) {
     words_->stats.steal_copy_ns += now - start;
     words_->stats.stolen_bytes += head.closure_bytes;
@@ -188,7 +189,7 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
   failed_rounds_ = 0;
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
-  if (trace_.on()) note(kind::task, now, r, 0, now - start, head.closure_bytes, index(from), buried);
+  if (trace_.on()) note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from), buried);
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
   head.entry(closure, head.closure_bytes, r);
@@ -198,7 +199,7 @@ void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
 
 template <class P>
 void child_worker<P>::finish_task(ref r) noexcept {
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(kind::end, now, r);
   if (net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done) != state_detached) return;  // J1
@@ -267,7 +268,7 @@ void child_worker<P>::complete(ref r) noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (r != 0) {
     GODWIT_CHECK(r == root_, "only the root thread ends this way");
-    if (trace_.on()) note(kind::end, base::now_ns(), r);
+    if (trace_.on()) note(kind::end, base::fast_ns(), r);
     at<record>(r)->state.store(state_done, std::memory_order_release);
     static_cast<void>(net_.remote_exchange(worker_no{0}, &job_->root_done, 1));
   }
@@ -328,7 +329,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   while (!is_complete(r)) {
     const bool empty = deque_.empty();
     if (empty && since == 0) {
-      since = base::now_ns();
+      since = base::fast_ns();
       ++words_->stats.outstanding_joins;
       if (trace_.on()) {
         note(kind::suspend, since, running_, r, 0, 0, 0, 2);
@@ -348,7 +349,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
     else
       base::spin_pause();
   }
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   end_idle(now);
   failed_rounds_ = 0;
   if (since == 0) return;
@@ -445,7 +446,7 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for, const
                                                                     : reinterpret_cast<std::byte*>(region_high_));
   im->own_record = t.record;
   im->waiting_for = im->waited_for = waits_for;
-  im->suspended_ns = base::now_ns();
+  im->suspended_ns = base::fast_ns();
   im->ready_ns = 0;
   im->float_control = base::float_control();
   im->extra = reinterpret_cast<std::uintptr_t>(&t);
@@ -468,7 +469,7 @@ void child_worker<P>::try_waiting() noexcept {
     waiting_.push(im);
     return;
   }
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (r != 0) {
     const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
     count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);

@@ -23,6 +23,9 @@ namespace {
 constexpr std::uint32_t rounds_before_idle = 256;
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
 
+// A clock takes a tenth of a steal: not every one is timed.
+constexpr std::uint64_t steals_per_sample = 8;
+
 struct suspension {
   worker* self;
   ref waiting_for;
@@ -64,7 +67,7 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     std::uintptr_t top = region_high_;
     if constexpr (iso) top = own_stacks_.root_top();
     enter_thread(top, r);
-    if (trace_.on()) note(kind::start, base::now_ns(), r);
+    if (trace_.on()) note(kind::start, base::fast_ns(), r);
     if constexpr (P::spans) strand_begins(0);
     announce_stack(top - 64);
     godwit_hot_.in_runtime = 0;
@@ -148,33 +151,37 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   }
   loot got{};
   std::uint64_t bytes = 0, copied = 0;
-  const std::uint64_t before = base::now_ns();
+  worker_stats& stats = words_->stats;
+  const bool timed = trace_.on() || stats.steals % steals_per_sample == 0;
+  const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome =
       steal(net_, victim, words_, opts_.empty_check, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
         bytes = top - low;
         context::sanitizer_forget(low, top);
-        const std::uint64_t start = base::now_ns();
+        const std::uint64_t start = timed ? base::fast_ns() : 0;
         net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
-        copied = base::now_ns() - start;
+        if (timed) copied = base::fast_ns() - start;
         got = {own.sp, own.fp, own.extra, low, top, above.record, own.record,
                is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
         if (opts_.check_frames)
           net_.remote_store(ref_worker(own.record), &home<record>(own.record)->frame_hash,
                             hash_frame(own.sp, top), std::memory_order_relaxed);
       });
-  worker_stats& stats = words_->stats;
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
     ask_for_work(*seg_, victim);  // also when there was nothing
     return;
   }
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   ++stats.steals;
   stats.stolen_bytes += bytes;
-  stats.steal_ns += now - before;
-  stats.steal_copy_ns += copied;
+  if (timed) {
+    ++stats.steals_timed;
+    stats.steal_ns += now - before;
+    stats.steal_copy_ns += copied;
+  }
   end_idle(now);
   if (trace_.on()) note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
   wake_one();  // where there was one, there may be more
@@ -204,7 +211,7 @@ bool continuation_worker<P>::sees_ready_waiter() noexcept {
 template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
   ++words_->stats.resumes;
-  const std::uint64_t before = trace_.on() ? base::now_ns() : 0;
+  const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
   image head;
   const auto* bytes = home<std::byte>(r) + sizeof(image);
@@ -215,7 +222,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   if constexpr (!iso) net_.remote_get(from, here, bytes, size);
   if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
   free_object(r);
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
   end_idle(now);
   if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
@@ -298,7 +305,7 @@ void continuation_worker<P>::force(bool children) noexcept {
         at<record>(own.record)->frame_hash.store(hash_frame(own.sp, im->top), std::memory_order_relaxed);
       r = ref_of(im);
       if (trace_.on()) {  // from here on the child is the bottom thread
-        const std::uint64_t now = base::now_ns();
+        const std::uint64_t now = base::fast_ns();
         note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
         note(kind::task, now, own.record, 0, 0, 0, index(me_));
       }
@@ -391,7 +398,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   im->where = where;
   im->span_ns = span;
   const ref me = ref_of(im);
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   im->suspended_ns = now;
   if (trace_.on()) {
     note(kind::suspend, now, own, waiting_for, 0, top - sp, 0, parent_here);
@@ -409,7 +416,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
     for (;;) {
       if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
         heap_.free(im);
-        if (trace_.on()) note(kind::cancel, base::now_ns(), own);
+        if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
         if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
         if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
         announce_stack(sp);
@@ -465,7 +472,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   const auto r = reinterpret_cast<ref>(arg);
   if constexpr (iso) w.end_own_stack(w.ended_sp_);
   w.delay();
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (r == w.root_) {
     if (w.trace_.on()) w.note(kind::end, now, r);
     w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done, std::memory_order_release);
@@ -599,12 +606,12 @@ std::uint64_t continuation_worker<P>::span_of(ref r) const noexcept {
 template <class P>
 void continuation_worker<P>::strand_begins(std::uint64_t span) noexcept {
   span_ns_ = span;
-  strand_from_ns_ = base::now_ns();
+  strand_from_ns_ = base::fast_ns();
 }
 
 template <class P>
 std::uint64_t continuation_worker<P>::strand_ends() noexcept {
-  const std::uint64_t time = base::now_ns() - strand_from_ns_;
+  const std::uint64_t time = base::fast_ns() - strand_from_ns_;
   words_->stats.work_ns += time;
   return span_ns_ + time;
 }

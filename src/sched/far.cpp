@@ -73,15 +73,15 @@ void worker::look_far() noexcept {
     return;
   }
   const bool hinted = far_hint_ != ~0u;
-  if (!hinted && next_far_ns_ != 0 && base::now_ns() < next_far_ns_) return;
+  if (!hinted && next_far_ns_ != 0 && base::fast_ns() < next_far_ns_) return;
   steal_far(other_host());
   ++far_failures_;
-  next_far_ns_ = base::now_ns() + pause_after(far_failures_);
+  next_far_ns_ = base::fast_ns() + pause_after(far_failures_);
 }
 
 /// The far part of a look of an idle worker: it may look, but not take (I1).
 bool worker::sees_far_work() noexcept {
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (now < next_far_ns_) return false;
   const std::uint32_t host = other_host();
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
@@ -98,7 +98,7 @@ bool worker::sees_far_work() noexcept {
   }
   if (uniform(opts_)) return false;
   ++far_failures_;
-  next_far_ns_ = base::now_ns() + pause_after(far_failures_);
+  next_far_ns_ = base::fast_ns() + pause_after(far_failures_);
   return false;
 }
 
@@ -112,8 +112,8 @@ struct watched {
   auto timed(std::uint64_t& sum, F&& f) const {
     struct stop {
       std::uint64_t& sum;
-      std::uint64_t start = base::now_ns();
-      ~stop() { sum += base::now_ns() - start; }
+      std::uint64_t start = base::fast_ns();
+      ~stop() { sum += base::fast_ns() - start; }
     } watch{sum};
     return f();
   }
@@ -155,7 +155,7 @@ static_assert(transport::one_sided<watched>);
 void worker::try_steal_by_words(worker_no victim) noexcept {
   std::uint64_t step[5] = {};
   const watched net{net_, step};
-  const std::uint64_t before = base::now_ns();
+  const std::uint64_t before = base::fast_ns();
   loot got{};
   const auto outcome = steal(
       net, victim, words_, opts_.empty_check, [] {},
@@ -202,7 +202,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
     try_steal_by_words(victim);
     scope |= call_scope::ready_only;
   }
-  const std::uint64_t before = base::now_ns();
+  const std::uint64_t before = base::fast_ns();
   const entry& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::steal), scope, 0);
   const auto kind = static_cast<loot_kind>(e.head.result);
   const std::uint64_t now = count_transport(before, victim, call_no::steal);
@@ -247,7 +247,7 @@ void worker::serve_inbox() noexcept {
     entry& e = far_words_->inbox[inbox_next_ % transport::far::inbox_entries];
     if (e.now.load(std::memory_order_acquire) != state::posted) return;  // R1
     const section inside;
-    const std::uint64_t before = base::now_ns();
+    const std::uint64_t before = base::fast_ns();
     ++inbox_next_;
     if (e.head.what == transport::far::op::call || e.head.what == transport::far::op::cast) {
       call_site site{seg_,
@@ -274,7 +274,7 @@ void worker::serve_inbox() noexcept {
     transport::far::ring_bell(
         seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(seg_->common() + seg_->where().words))
             ->far);
-    const std::uint64_t now = base::now_ns();
+    const std::uint64_t now = base::fast_ns();
     ++words_->stats.messages;
     words_->stats.message_ns += now - before;
     if (trace_.on()) note(trace::kind::message, now, 0, 0, now - before);

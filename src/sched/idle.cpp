@@ -149,7 +149,7 @@ void worker::wait_for_work() noexcept {
   else
     for (int i = 0; i < 4; ++i) base::spin_pause();
 
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   if (idle_since_ns_ == 0) idle_since_ns_ = now;
   if (opts_.expose_signal && now - idle_since_ns_ > signal_after_ns &&
       now - last_signal_ns_ > signal_every_ns) {
@@ -164,15 +164,15 @@ void worker::wait_for_work() noexcept {
     ++words_->stats.sleeps;
     std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
     if (shape_.host_count > 1) {  // in time for the next look at another host; the last one took a while itself
-      const std::uint64_t asleep = base::now_ns();
+      const std::uint64_t asleep = base::fast_ns();
       ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
     }
     if (has_waiters()) ns = std::min(ns, poll_every_ns);
     const timespec period{0, static_cast<long>(ns)};
-    const std::uint64_t before = trace_.on() ? base::now_ns() : 0;
+    const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
     futex(&node_->wake, FUTEX_WAIT, seen, &period);
     if (trace_.on()) {
-      const std::uint64_t after = base::now_ns();
+      const std::uint64_t after = base::fast_ns();
       note(trace::kind::sleep, after, 0, 0, after - before);
     }
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;

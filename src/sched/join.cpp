@@ -189,7 +189,7 @@ void worker::stamp_done(ref r, std::uint64_t now) noexcept {
 
 /// Complete a record; its waiters become ready. The calling context goes on.
 void worker::finish_record(ref r) noexcept {
-  const std::uint64_t now = base::now_ns();
+  const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(trace::kind::complete, now, r);
   std::uint64_t waiting = net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done);  // J1

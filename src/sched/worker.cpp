@@ -32,8 +32,8 @@ base::small_random delay_random_;
 
 void worker::delay_step() noexcept {
   if (delay_limit_us_ == 0) return;
-  const std::uint64_t until = base::now_ns() + delay_random_.below(delay_limit_us_ * 1000);
-  while (base::now_ns() < until) base::spin_pause();
+  const std::uint64_t until = base::fast_ns() + delay_random_.below(delay_limit_us_ * 1000);
+  while (base::fast_ns() < until) base::spin_pause();
 }
 
 void worker::init(const worker_setup& setup) noexcept {
@@ -45,7 +45,7 @@ void worker::init(const worker_setup& setup) noexcept {
   opts_ = *setup.opts;
   hooks_ = setup.hooks;
   trace_.init(setup.trace);
-  started_ns_ = base::now_ns();
+  started_ns_ = base::fast_ns();
   crowded_ = near_.count > setup.cpus;
   const auto me = me_;
   random_ = base::small_random(setup.seed + index(me) * 7919 + 1);
@@ -147,7 +147,7 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
   });
   ++words_->stats.exposures;
   if (trace_.on() && force_mode_ == 0)
-    note(trace::kind::expose, base::now_ns(), 0, 0, 0, count, 0, by_signal);
+    note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
 }
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.

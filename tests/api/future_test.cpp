@@ -369,4 +369,24 @@ TEST(shared_future, records_are_collected) {
   }
 }
 
+TEST(shared_future, value_that_holds_a_shared_future) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    using inner = gw::shared_future<long>;
+                    gw::shared_future<inner> outer = gw::spawn([] { return inner(gw::spawn([] { return fib(10); })); });
+                    long sum = 0;
+                    for (int i = 0; i < 20; ++i) {
+                      inner a = outer.get();  // the only other reference dies at the end of each turn
+                      sum += a.get();
+                      auto other = gw::spawn([i] { return std::array<long, 3>{i, i, i}; });  // would reuse its record
+                      sum += other.join()[2];
+                    }
+                    return sum;
+                  },
+                  o),
+              20 * 55 + 190);
+  });
+}
+
 }  // namespace

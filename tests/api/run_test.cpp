@@ -249,7 +249,8 @@ TEST(run, stats_count_what_happened) {
   EXPECT_GT(stats[0].heap_high_bytes, 0u);
   const auto child = run_child([] { return run_words({"--godwit-stats", "--godwit-workers=3"}, [] { fib(5); }); });
   EXPECT_EQ(child.status, 0);
-  EXPECT_EQ(child.err_lines(), 4) << show(child);
+  EXPECT_NE(child.err.find("3 workers on 1 host, policy greedy"), std::string::npos) << show(child);
+  EXPECT_NE(child.err.find("outstanding joins"), std::string::npos) << show(child);
 }
 
 TEST(run, spawns_outside_of_the_workers_are_impossible_but_handles_are_harmless) {

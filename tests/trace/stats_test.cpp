@@ -22,6 +22,7 @@ run_facts facts_for(std::size_t workers) {
     worker_stats s;
     s.spawns = 1000 * (w + 1);
     s.steals = 10;
+    s.steals_timed = s.steals;
     s.steal_ns = 25'000 * (w + 1);
     s.stolen_bytes = 5000;
     s.outstanding_joins = 4;

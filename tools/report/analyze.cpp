@@ -253,6 +253,10 @@ void walker::on_get(std::uint32_t w, const event& e) {
   apply_takings(w, at);
   const bool on_top = what == kind::task && (e.detail & 1) != 0;
   worker_line::running next;
+  if (what == kind::resume && line.busy() && line.now().record == e.a && threads_.waiting(e.a) != nullptr) {
+    on_resume(w, e, next);  // it was buried in place (run to completion)
+    return;
+  }
   next.record = e.a;
   next.thread = threads_.number_of(e.a);
   next.other = e.other;
@@ -386,7 +390,7 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
   apply_takings(w, at);
   std::uint32_t place = nothing;
   if (cancelled(w, e, place)) return;
-  const bool goes_on = (e.detail & 1) != 0;
+  const bool goes_on = e.detail != 0;  // its parent in place (1), or what is put on top of it (2)
   if (!line.busy()) {
     if (line.knows_nothing()) {
       line.first_known(at, goes_on);

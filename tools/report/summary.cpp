@@ -30,8 +30,10 @@ void add_counters(run_figures& f, const json& worker) {
   const double no_work = number_of(worker, "idle_no_work_ns");
   const double idle = std::min(join + transport + no_work, life);
   ns[at(state::busy)] = life - idle;
-  ns[at(state::getting)] =
-      std::min(number_of(worker, "steal_ns") + number_of(worker, "far_steal_ns"), no_work);
+  const double timed = number_of(worker, "steals_timed");  // some of them only
+  const double near = number_of(worker, "steals") - std::min(number_of(worker, "steals"), number_of(worker, "far_steals"));
+  const double steal_ns = number_of(worker, "steal_ns") * (timed > 0 ? std::max(1.0, near / timed) : 1.0);
+  ns[at(state::getting)] = std::min(steal_ns + number_of(worker, "far_steal_ns"), no_work);
   ns[at(state::no_work)] = no_work - ns[at(state::getting)];
   ns[at(state::join)] = join;
   ns[at(state::transport)] = transport;

@@ -341,6 +341,11 @@ def place_of(frame):
     return name, sal.symtab.filename, sal.line
 
 
+def in_headers(filename):
+    """Is this file one of the library's public headers? Closures there have no telling names."""
+    return filename is not None and re.search(r"(^|/)godwit/(detail/)?[a-z_]+\.hpp$", filename) is not None
+
+
 def is_system(frame):
     """Of the C or C++ library, inlined or not?"""
     if frame.name() and re.split(r"[<(]", frame.name(), maxsplit=1)[0].split(" ")[-1].startswith("std::"):
@@ -361,7 +366,7 @@ def user_place():
     for _, frame in zip(range(64), frames()):
         place = place_of(frame)
         best[1] = best[1] or place
-        if frame.name() is None or is_runtime(frame.name()) or is_system(frame):
+        if frame.name() is None or is_runtime(frame.name()) or is_system(frame) or in_headers(place[1]):
             continue
         if place[1] is not None:
             return place

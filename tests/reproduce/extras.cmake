@@ -1,0 +1,7 @@
+# scripts/reproduce with sizes that take seconds: does it run, resume, stop and write what it measured?
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(TARGET bench_pfor AND Python3_Interpreter_FOUND AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME reproduce COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/reproduce_test.py
+                                  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  set_tests_properties(reproduce PROPERTIES LABELS bench TIMEOUT 300)
+endif()

@@ -1,0 +1,272 @@
+"""Tests of scripts/reproduce: a tiny run, its page and tables against raw data, resuming, stopping, input.
+
+reproduce_test.py SOURCE_FOLDER BUILD_FOLDER
+"""
+
+import csv
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE, BUILD = sys.argv[1], sys.argv[2]
+SCRIPT = os.path.join(SOURCE, "scripts", "reproduce")
+sys.path.insert(0, os.path.join(SOURCE, "bench"))
+from reproduce import data, plan, trace  # noqa: E402
+
+
+def reproduce(out, *flags, tiny=True):
+    command = [sys.executable, "-B", SCRIPT, *flags]
+    if out is not None:
+        command += ["--build", BUILD, "--out", out, "--workers", "2"]
+    return subprocess.run(
+        command + (["--tiny"] if tiny else []), capture_output=True, text=True, check=False, timeout=250
+    )
+
+
+def load(out, step):
+    with open(os.path.join(out, "raw", step + ".json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def text_of(out, name):
+    with open(os.path.join(out, name), encoding="utf-8") as f:
+        return f.read()
+
+
+class TinyRun(unittest.TestCase):
+    """One run of some experiments; the tests look at what it left."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.out = cls.folder.name
+        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_everything_ran(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        self.assertIn("0 skipped, 0 failed", self.done.stdout)
+
+    def test_tables_hold_the_raw_data(self):
+        rows = [m for m in load(self.out, "c9_recpfor")["result"]["measurements"] if "rows" in m][0]["rows"]
+        with open(os.path.join(self.out, "csv", "C9-2.csv"), encoding="utf-8") as f:
+            table = list(csv.DictReader(f))
+        ours = [r for r in table if r["source"] == "this run"]
+        self.assertEqual([r["policy"] for r in ours], [r["policy"] for r in rows])
+        self.assertGreaterEqual(len(rows), 3)
+        pages = [text_of(self.out, "report.html"), text_of(self.out, "report.md")]
+        for raw, shown in zip(rows, ours):
+            self.assertEqual(float(shown["s"]), raw["seconds"])
+            self.assertEqual(int(shown["steals"]), raw["steals"])
+            for page in pages:
+                self.assertIn(f"{raw['seconds']:.4g}", page)
+        theirs = [r for r in table if r["source"] != "this run"]
+        self.assertIn("8.3", [r["s"] for r in theirs])  # the paper's greedy RecPFor
+
+    def test_times_of_lcs(self):
+        rows = [
+            m for m in load(self.out, "c12_9")["result"]["measurements"] if m["title"].endswith(": bounds")
+        ]
+        with open(os.path.join(self.out, "csv", "C12-1.csv"), encoding="utf-8") as f:
+            shown = [(r["policy"], float(r["s"])) for r in csv.DictReader(f)]
+        self.assertEqual(shown, [(r["policy"], r["seconds"]) for r in rows[0]["rows"]])
+
+    def test_one_result_of_every_kind(self):
+        lcs = [
+            m for m in load(self.out, "c12_9")["result"]["measurements"] if m["title"].endswith(": bounds")
+        ]
+        self.assertGreater(lcs[0]["rows"][0]["upper_s"], lcs[0]["rows"][0]["lower_s"])
+        workers = [p for p in load(self.out, "u16_greedy_2")["result"]["processes"] if p["role"] == "worker"]
+        self.assertGreater(max(p["virtual_bytes"] for p in workers), 2**30)
+        series = load(self.out, "c10_greedy")["result"]["series"]
+        self.assertEqual(series["workers"], 2)
+        self.assertGreater(max(series["busy"]), 0)
+
+    def test_the_page_is_self_contained(self):
+        page = text_of(self.out, "report.html")
+        for name in ("U11", "U16", "C9", "C10", "C12", "C13"):
+            self.assertIn(f'<h2 id="{name}">', page)
+        self.assertIn("<svg", page)
+        for outside in ("http:", "https:", "<script", "<link", "src="):
+            self.assertNotIn(outside, page)
+        self.assertNotIn(os.path.dirname(SOURCE) + os.sep, page)
+        self.assertIn("bench/pfor --kind recpfor", page)
+
+    def test_a_rerun_does_only_what_is_missing(self):
+        raw = os.path.join(self.out, "raw")
+        before = {f: os.stat(os.path.join(raw, f)).st_mtime_ns for f in os.listdir(raw)}
+        os.remove(os.path.join(raw, "c9_pfor.json"))
+        with open(os.path.join(raw, "u11_spawn.json"), "w", encoding="utf-8") as f:
+            f.write('{"step": "u11_spawn", "comm')  # cut off
+        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        changed = {f for f in before if os.stat(os.path.join(raw, f)).st_mtime_ns != before[f]}
+        self.assertEqual(changed, {"c9_pfor.json", "u11_spawn.json"})
+        self.assertEqual(load(self.out, "u11_spawn")["status"], "done")
+
+
+class Interrupted(unittest.TestCase):
+    def test_a_stopped_run_goes_on(self):
+        with tempfile.TemporaryDirectory() as out:
+            command = [
+                sys.executable,
+                "-B",
+                SCRIPT,
+                "--tiny",
+                "--build",
+                BUILD,
+                "--out",
+                out,
+                "--workers",
+                "2",
+            ]
+            command += ["--only", "U11,U12,U14,U16,C8"]
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            ) as process:
+                for line in process.stderr:
+                    if line.startswith("[2/"):
+                        break
+                process.send_signal(signal.SIGINT)
+                rest = process.stderr.read()
+                process.stdout.read()
+                self.assertEqual(process.wait(60), 130, rest)
+            self.assertIn("goes on from here", rest)
+            self.assertTrue(os.path.exists(os.path.join(out, "report.html")))
+            there = set(os.listdir(os.path.join(out, "raw")))
+            self.assertIn("u11_spawn.json", there)
+            self.assertNotIn("c8_recpfor.json", there)
+            first = os.stat(os.path.join(out, "raw", "u11_spawn.json")).st_mtime_ns
+            again = reproduce(out, "--only", "U11,U12,U14,U16,C8")
+            self.assertEqual(again.returncode, 0, again.stderr)
+            self.assertEqual(os.stat(os.path.join(out, "raw", "u11_spawn.json")).st_mtime_ns, first)
+            self.assertEqual(load(out, "c8_recpfor")["status"], "done")
+            result = load(out, "c8_pfor")["result"]
+            seconds = [r["seconds"] for m in result["measurements"] if "rows" in m for r in m["rows"]]
+            with open(os.path.join(out, "csv", "C8-1.csv"), encoding="utf-8") as f:
+                self.assertEqual([float(r["s"]) for r in csv.DictReader(f)], seconds)
+
+
+class Input(unittest.TestCase):
+    def test_wrong_arguments_are_one_line(self):
+        for flags in (
+            ["--only", "X9"],
+            ["--quick", "--tiny"],
+            ["--workers", "0"],
+            ["--workers", "x"],
+            ["--slow"],
+        ):
+            done = reproduce(None, *flags, tiny=False)
+            self.assertEqual(done.returncode, 2, flags)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+
+    def test_a_build_without_benchmarks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = reproduce(None, "--build", folder, "--out", folder)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no benchmarks in", done.stderr)
+
+    def test_the_list_names_commands_that_exist(self):
+        done = reproduce(None, "--list", "--build", BUILD)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13"):
+            self.assertIn(f"--only {name}\n", done.stdout)
+
+    def test_what_cannot_run_is_skipped_with_a_reason(self):
+        machine = plan.Machine(BUILD, 2)
+        machine.mpis = []
+        steps = [s for e in plan.plan(machine, "quick") for s in e.steps]
+        far = [s for s in steps if s.hosts]
+        self.assertGreater(len(far), 4)
+        for s in far:
+            self.assertIn("no mpirun", machine.why_not(s))
+        self.assertEqual(len({s.name for s in steps}), len(steps))
+        with tempfile.TemporaryDirectory() as empty:
+            machine = plan.Machine(empty, 2)
+            machine.mpis = ["openmpi"]
+            self.assertIn("no component for openmpi", machine.why_not(far[0]))
+
+
+class Claims(unittest.TestCase):
+    """Sentences say no more than all rounds showed."""
+
+    def one(self, *seconds):
+        return {"seconds": list(seconds)}
+
+    def test_versus(self):
+        a, b = self.one(1.0, 1.1, 0.9), self.one(2.0, 2.0, 2.0)
+        self.assertIn("a was faster than b in every round", data.versus("a", a, "b", b, 0))
+        self.assertIn("b was slower than a in every round", data.versus("b", b, "a", a, 0))
+        self.assertIn("no order", data.versus("a", self.one(1, 3, 2), "b", b, 0))
+        self.assertIn("not judged", data.versus("a", a, "b", b, 1.0))
+        self.assertIn("too few rounds", data.versus("a", self.one(1), "b", self.one(2), 0))
+
+    def test_order(self):
+        theirs = {"x": 1, "y": 2}
+        self.assertIn("appears", data.order("t", {"x": 5, "y": 6}, theirs))
+        self.assertIn("does not appear", data.order("t", {"x": 6, "y": 5}, theirs))
+        self.assertIn("no difference", data.order("t", {"x": 0, "y": 0}, theirs))
+        self.assertNotIn("appear", data.order("t", {"x": 5, "y": 6}, theirs, busy=1.0))
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, payload):
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def chunk(what, worker, count, payload):
+    header = struct.pack("<8sIIQQ", b"godwit01", what, worker, count, len(payload))
+    return field(1, field(trace.RAW_FIELD, header + payload))
+
+
+class Traces(unittest.TestCase):
+    def written(self, raw):
+        f = tempfile.NamedTemporaryFile(delete=False)
+        self.addCleanup(os.remove, f.name)
+        with f:
+            f.write(raw)
+        return f.name
+
+    def test_series(self):
+        def event(time, what, a=0, b=0, duration=0, detail=0):
+            return struct.pack("<QQQIIIHH", time, a, b, duration, 0, 0, what, detail)
+
+        # Worker 0 works from 0 to 1000. Worker 1 idles until 500; its thread 7 waits from 600 for record 9,
+        # which is complete at 700; it goes on at 900 and so was ready for 200 of 1000.
+        w0 = event(0, trace.START, 1) + event(700, trace.END, 9) + event(1000, trace.END, 1)
+        w1 = (
+            event(500, trace.IDLE, duration=500)
+            + event(600, trace.SUSPEND, 7, 9)
+            + event(900, trace.RESUME, 7)
+        )
+        raw = field(1, varint(1 << 3) + varint(300))  # a packet for Perfetto
+        raw += chunk(1, 0, 0, json.dumps({"workers": 2, "dropped": [0, 3]}).encode())
+        raw += chunk(2, 0, 3, w0) + chunk(2, 1, 3, w1)
+        s = trace.time_series(self.written(raw), 10)
+        self.assertEqual(s["busy"], [1.0] * 5 + [2.0] * 5)
+        self.assertEqual(s["ready"], [0.0] * 7 + [1.0, 1.0, 0.0])
+        self.assertEqual((s["workers"], s["dropped"], s["events"]), (2, 3, 6))
+
+    def test_what_is_no_trace(self):
+        for raw in (b"", b"\x0a\xff", b"hello, world", field(1, b"")):
+            with self.assertRaises(ValueError):
+                trace.time_series(self.written(raw))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
