@@ -16,12 +16,13 @@ std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* p =
       mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) base::fatal("cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is: each "
-                "stack takes two (sysctl vm.max_map_count)",
+  if (p == MAP_FAILED)
+    base::fatal("cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is: "
+                "each stack takes two (sysctl vm.max_map_count)",
                 bytes, std::strerror(errno));
   if (mprotect(p, page, PROT_NONE) != 0)
-    base::fatal("cannot protect the end of a stack of %zu bytes: %s. A process may have so many mappings only, and each "
-                "stack takes two: raise the limit (sysctl vm.max_map_count)",
+    base::fatal("cannot protect the end of a stack of %zu bytes: %s. A process may have so many mappings "
+                "only, and each stack takes two: raise the limit (sysctl vm.max_map_count)",
                 bytes, std::strerror(errno));
   if (low != nullptr) *low = static_cast<std::byte*>(p) + page;
   return static_cast<std::byte*>(p) + page + bytes;

@@ -258,7 +258,8 @@ TEST(policy, arguments_larger_than_a_stack) {
     using P = decltype(p);
     EXPECT_EQ(gw::run<std::size_t>(
                   [] {
-                    auto a = P::spawn([](const std::string& s) { return is_text(s, 200'000) ? s.size() : 0; }, text(200'000));
+                    auto a = P::spawn([](const std::string& s) { return is_text(s, 200'000) ? s.size() : 0; },
+                                      text(200'000));
                     return a.join();
                   },
                   o),
