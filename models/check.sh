@@ -47,6 +47,8 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLETTERS=2|$small|-m1000000 -w24"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
+    echo "pass|idle_poll|-DN=3|$small|-m1000000 -w24"
+    echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
   fi
   echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
   echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
@@ -70,6 +72,12 @@ runs() {
   echo "pass|far|-DAM|$small|-m1000000"
   echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
   echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small|-m1000000"
+  echo "pass|idle_poll|-DN=3 -DNO_FAIL|$small|-m1000000 -w24"
+  echo "pass|free_queue||$small|-m1000000 -w20"
+  echo "pass|iso_stacks||$small|-m1000000 -w20"
+  for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
+    echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
+  done
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
   echo "pass|idle|-DN=2|$small|-m1000000"
@@ -104,6 +112,17 @@ runs() {
   for m in NO_SERVE_IN_WAIT NO_SERVE_IN_LOCK NO_ALERT NO_INBOX_LOOK INBOX_SILENT NOT_TAKEN_OVER SHUTDOWN_IS_GONE \
     LOOK_BEFORE_GONE; do
     echo "fail|far|-DAM -D$m|$small -O0|-m1000000"
+  done
+  for m in LEFT_FIRST NO_RECOUNT "LEFT_FIRST -DNO_RECOUNT -DCOUNT_LAST" NO_SCAN SCAN_OWN SCAN_FIRST NO_EPOCH \
+    EPOCH_BEFORE_COUNT TAKE_FIRST LEFT_AFTER_TAKE IDLE_WITH_READY WAITER_NOT_SEEN; do
+    echo "fail|idle_poll|-DN=2 -D$m|$small -O0|-m1000000"
+  done
+  for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
+    LINK_AFTER_UNLOCK; do
+    echo "fail|free_queue|-D$m|$small -O0|-m1000000"
+  done
+  for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
+    echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"
   done
 }
 
