@@ -1,12 +1,12 @@
-/* Policy locked_free: the queue by which other workers give back objects of an owner's heap. docs/protocols/policies.md
+/* Policy locked_free: the queue by which others give back objects of an owner's heap. docs/protocols/policies.md
  *
- * What it is: heap::drain_queue (owner) and continuation_worker::free_far (givers). The owner allocates an object, some
- * giver uses it and gives it back; LIVES times each.
- * Stores of givers are buffered: the two plain ones become visible in any order, the release of the lock after both
- * (UNLOCK_RELAXED: at any time). A giver sees its own stores at once. Exchanges act on memory.
- * Asserted: what the owner takes back had been given back, once; in the end it has everything. Must pass: the plain
- * model. Mutants, must FAIL: GIVER_NO_LOCK, OWNER_NO_LOCK, GIVER_HEAD_FIRST, OWNER_HEAD_FIRST (the head is read before
- * the lock is taken), OWNER_KEEPS_HEAD (emptied after unlocking), UNLOCK_RELAXED, LINK_AFTER_UNLOCK.
+ * What it is: heap::drain_queue (owner) and continuation_worker::free_far (givers). The owner allocates an
+ * object, some giver uses it and gives it back; LIVES times each.
+ * Stores of givers are buffered: the two plain ones become visible in any order, the release of the lock after
+ * both (UNLOCK_RELAXED: at any time). A giver sees its own stores at once. Exchanges act on memory.
+ * Asserted: what the owner takes back had been given back, once; in the end it has everything. Must pass: the
+ * plain model. Mutants, must FAIL: GIVER_NO_LOCK, OWNER_NO_LOCK, GIVER_HEAD_FIRST, OWNER_HEAD_FIRST (the head is
+ * read before the lock is taken), OWNER_KEEPS_HEAD (emptied after unlocking), UNLOCK_RELAXED, LINK_AFTER_UNLOCK.
  */
 #ifndef GIVERS
 #define GIVERS 2
@@ -21,7 +21,7 @@
 #define END 1
 #define FIRST 2              /* refs of objects: FIRST ... */
 #define IDS (FIRST + OBJECTS)
-#define FREE 0               /* an object is in the owner's free list, with giver w (w + 1), or on its way back */
+#define FREE 0               /* an object is in the owner's free list; with giver w: w + 1; on its way back */
 #define GIVEN 9
 
 bit  lock;

@@ -1,18 +1,18 @@
 /* Idleness where waiting threads poll (policies stalling, child_full): label I5 of docs/protocols/idle.md.
  *
- * Who completes a record tells nobody: each worker looks at its own waiting threads in turn. So a thread may become
- * ready on an idle worker, and who brings the count to N must look at all waiting threads before it decides.
- * The program: T threads, 0 is the root. A running thread may spawn, end, or wait for any thread's record: its own
- * (for ever), one that is done by now, or DONE (a yield). Deques and ready queues are reduced to what they hold;
- * taking is atomic (deque.pml). Letters, several hosts: idle.pml, idle_nodes.pml. No sleep: it ends by timeout.
+ * Who completes a record tells nobody: each worker looks at its own waiting threads in turn. So a thread may
+ * become ready on an idle worker, and who brings the count to N must look at all of them before it decides.
+ * The program: T threads, 0 is the root. A running thread may spawn, end, or wait for any thread's record: its
+ * own (for ever), one that is done by now, or DONE (a yield). Deques and ready queues are reduced to what they
+ * hold; taking is atomic (deque.pml). Letters, hosts: idle.pml, idle_nodes.pml. No sleep: it ends by timeout.
  * The epoch counts up for ever; `left` says only whether it has changed since it was read: the same, finite.
  *
- * A decision with a thread ready or running is an assertion. An idle worker that sees nothing blocks, so "all are idle
- * for ever and nobody decided" is an invalid end state.
- * Mutants, must FAIL: LEFT_FIRST, NO_RECOUNT, NO_SCAN, SCAN_OWN, SCAN_FIRST, NO_EPOCH, EPOCH_BEFORE_COUNT, TAKE_FIRST,
- * LEFT_AFTER_TAKE, IDLE_WITH_READY, WAITER_NOT_SEEN. COUNT_LAST (the count once more at the end) repairs none (docs/protocols/policies.md).
- * Must pass: the plain model; NO_FAIL (no try-lock fails: smaller); NOT_IN_EMPTY (become_idle does not look at the own waiting threads: not needed for
- * safety); ONE_WORD (count and epoch change in one atomic step, and the value that made N is the epoch).
+ * A decision with a thread ready or running is an assertion. An idle worker that sees nothing blocks, so "all
+ * are idle for ever and nobody decided" is an invalid end state.
+ * Mutants, must FAIL (docs/protocols/policies.md): LEFT_FIRST, NO_RECOUNT, both with COUNT_LAST, NO_SCAN,
+ * SCAN_OWN, SCAN_FIRST, NO_EPOCH, EPOCH_BEFORE_COUNT, TAKE_FIRST, LEFT_AFTER_TAKE, IDLE_WITH_READY,
+ * WAITER_NOT_SEEN. Must pass: the plain model; NOT_IN_EMPTY (become_idle does not look at the own waiting
+ * threads); ONE_WORD (count and epoch change in one step; the value that made N is the epoch).
  */
 #ifndef N
 #define N 3
@@ -65,7 +65,7 @@ inline scan() {
        do :: t < T && at[t] != WAITS(v) -> t++ :: else -> break od;
        if :: t < T -> r = waits[t] :: else -> r = NONE + 1; t = 0; v++ fi };
 #ifndef NO_EPOCH
-     atomic { no = (left[me] == CHANGED);           /* the lists may change under our eyes: do not walk on */
+     atomic { no = (left[me] == CHANGED);   /* the lists may change: do not walk on */
 #else
      atomic { no = 0;
 #endif
@@ -139,11 +139,7 @@ inline take() {
   :: ready_of[me] != 0 ->
      do :: at[t] == WAITS(me) && done[waits[t]] -> break :: else -> t++ od;
      mine = t; at[t] = RUN; waits[t] = 0; ready_of[me]--
-#ifdef NO_FAIL
-  :: queued == 0 && ready_of[me] == 0
-#else
   :: true                                 /* a try-lock failed */
-#endif
   fi;
   t = 0
 }
@@ -161,7 +157,9 @@ proctype worker(byte me) {
        :: at[mine] = ENDED; done[mine] = 1;
           v = 0;
           do
-          :: v < T -> if :: at[v] >= WAITS(0) && waits[v] == mine -> ready_of[at[v] - WAITS(0)]++ :: else fi; v++
+          :: v < T ->
+             if :: at[v] >= WAITS(0) && waits[v] == mine -> ready_of[at[v] - WAITS(0)]++ :: else fi;
+             v++
           :: else -> break
           od;
           mine = NONE
@@ -174,7 +172,7 @@ proctype worker(byte me) {
 #ifdef WAITER_NOT_SEEN
   :: atomic { mine == NONE && !over && is_idle && queued != 0 ->
 #else
-  :: atomic { mine == NONE && !over && is_idle && (queued != 0 || ready_of[me] != 0) -> /* sees_work */
+  :: atomic { mine == NONE && !over && is_idle && (queued != 0 || ready_of[me] != 0) ->
 #endif
 #ifdef TAKE_FIRST
        take() };
@@ -190,7 +188,7 @@ proctype worker(byte me) {
 #ifdef LEFT_AFTER_TAKE
           ; goto taken
 #endif
-       :: else ->                         /* I1: own deque and ready queue empty, no own waiting thread ready? */
+       :: else ->                         /* I1: own queues empty, no own waiting thread ready? */
 #ifndef IDLE_WITH_READY
           do :: v < T && (at[v] != QUEUED || owner[v] != me) -> v++ :: else -> break od;
 #else

@@ -1,15 +1,15 @@
 /* Policy iso: stacks at addresses of their own, given back by marks. docs/protocols/policies.md
  *
- * What it is: src/sched/stack_range.hpp. Worker 0 owns the stacks; each worker has memory of its own at their addresses.
- * A thread lies in the memory of the worker that it runs on or was saved by; who takes it (a thief from the deque, or
- * from a queue of suspended threads) copies it to its own memory, in two parts. Deques and queues: deque.pml,
- * join.pml; here taking is one step. Whoever ends a thread gives its stack back: worker 0 into its list, others by a mark.
+ * What it is: src/sched/stack_range.hpp. Worker 0 owns the stacks; each worker has memory at their addresses.
+ * A thread lies in the memory of the worker that it runs on or was saved by; who takes it (a thief from the
+ * deque, anybody from a queue of suspended threads) copies it to its own memory, in two parts. Taking is one step
+ * here (deque.pml, join.pml). Who ends a thread gives its stack back: worker 0 into its list, others by a mark.
  * `mem` says whose bytes lie somewhere: the life of the stack that wrote them.
- * Asserted: a stack is handed out while no thread uses it; a copy reads the bytes of its thread; a running thread finds its
- * own; nothing enters the list twice; in the end it holds all. Must pass: the plain model. Mutants, must FAIL:
- * COPY_NOT_AWAITED (the thread goes on before its last bytes have come), LEFT_IS_FREE (a worker whose thread was taken
- * away gives the stack back), MARK_FIRST (marked before the thread has left it), MARKS_KEPT (not cleared by the sweep),
- * CLEARED_TOGETHER (a sweep looks at all, then clears all), LIST_AND_MARK (worker 0 does both).
+ * Asserted: a stack is handed out while no thread uses it; a copy reads the bytes of its thread; a running
+ * thread finds its own; nothing enters the list twice; in the end it holds all. Must pass: the plain model.
+ * Mutants, must FAIL: COPY_NOT_AWAITED (the thread goes on before its last bytes have come), LEFT_IS_FREE (a
+ * worker whose thread was taken gives the stack back), MARK_FIRST (marked before the thread has left it),
+ * MARKS_KEPT (not cleared by the sweep), CLEARED_TOGETHER (a sweep looks at all, then clears all), LIST_AND_MARK.
  */
 #ifndef W
 #define W 3
@@ -81,7 +81,12 @@ proctype worker(byte me) {
   :: atomic { s != NO && late != NO };
      end()
   :: atomic { s == NO && late == NO ->    /* take a thread over */
-       v = 0; do :: v < S && place[v] >= SAVED(0) && place[v] < COPIED(0) -> break :: v < S -> v++ :: v == S -> break od;
+       v = 0;
+       do
+       :: v < S && place[v] >= SAVED(0) && place[v] < COPIED(0) -> break
+       :: v < S -> v++
+       :: v == S -> break
+       od;
        if
        :: v < S && place[v] >= SAVED(0) && place[v] < COPIED(0) ->
           s = v; from = place[v] - SAVED(0); tag = life[v]; place[v] = COPIED(me)
