@@ -77,8 +77,8 @@ void worker::lock_gate() noexcept {
 
 void worker::become_running() noexcept {
   is_idle_ = false;
-  if (polls()) node_->left_idleness.fetch_add(1);
-  node_->idle.fetch_sub(1);  // I4
+  node_->idle.fetch_sub(1);                        // I4
+  if (polls()) node_->left_idleness.fetch_add(1);  // I5: after the count, before any thread is touched
   if (shape_.host_count == 1 || node_->announced.load() == 0) return;
   lock_gate();
   if (node_->announced.load(std::memory_order_relaxed) != 0) {
@@ -123,6 +123,7 @@ void worker::become_idle() noexcept {
 /// that worker has not looked at yet? Then it will, and whoever reaches the count after that decides. I5
 bool worker::nothing_is_ready() noexcept {
   const std::uint64_t epoch = node_->left_idleness.load();
+  if (node_->idle.load() != near_.count) return false;  // I5: epoch, then count. They will bring it to N again
   for (std::uint32_t v = near_.first; v < near_.first + near_.count; ++v) {
     const std::byte* base = seg_->at(worker_no{v}, seg_->common());
     for (std::uint64_t i = seg_->at(worker_no{v}, words_)->live.load(std::memory_order_acquire); i != 0;) {
