@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cfenv>
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -402,6 +403,7 @@ TEST(policy, full_stacks_that_are_used_up_are_reported) {
 }
 
 TEST(policy, too_many_waiting_children_are_reported) {
+  if (std::getenv("GODWIT_STACK_BYTES") != nullptr) GTEST_SKIP() << "the size of the deque is set from outside";
   for (const char* name : {"child_rtc", "child_full"})
     gw::with_policy(name, [&](auto p) {
       using P = decltype(p);
