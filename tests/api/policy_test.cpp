@@ -391,6 +391,7 @@ TEST(policy, free_functions_under_iso_are_reported) {
 [[gnu::noinline]] int use_stack(int n) {
   volatile char room[512];
   room[0] = static_cast<char>(n);
+  asm volatile("" : : "r"(&room[0]) : "memory");  // or compilers keep the one byte only
   return n == 0 ? 0 : use_stack(n - 1) + room[0];
 }
 
@@ -432,9 +433,11 @@ TEST(policy, iso_stacks_that_are_used_up_are_reported) {
       static long down(int n) {
         volatile char room[20 << 10];
         room[0] = static_cast<char>(n);
+        asm volatile("" : : "r"(&room[0]) : "memory");
         auto f = gw::policies::iso::spawn([n] {
           volatile char more[29 << 10];
           more[0] = static_cast<char>(n);
+          asm volatile("" : : "r"(&more[0]) : "memory");  // or compilers keep the one byte only
           auto g = gw::policies::iso::spawn([] { return 1L; });
           return g.join() + more[0];
         });
