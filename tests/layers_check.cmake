@@ -5,7 +5,7 @@
 # The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched
+set(layers base context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched gas
            runtime)
 set(may_use_base)
 set(may_use_context base)
@@ -17,7 +17,8 @@ set(may_use_transport/far base transport transport/shm)
 set(may_use_transport/mpi base transport transport/shm transport/far)
 set(may_use_transport/mpi/plugin transport/mpi)  # its port.hpp: a component is no part of the library
 set(may_use_sched base context stack trace transport transport/shm transport/far)
-set(may_use_runtime base context stack trace transport transport/shm transport/far transport/mpi sched)
+set(may_use_gas base transport transport/shm transport/far)
+set(may_use_runtime base context stack trace transport transport/shm transport/far transport/mpi sched gas)
 
 # Public headers, as regular expressions behind include/godwit/.
 set(may_see_base "options.hpp|detail/hot.hpp")
@@ -30,6 +31,7 @@ set(may_see_transport/far "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi/plugin "none")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp
+set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path).hpp")
 set(may_see_runtime ".*")
 
 # What has one home: a regular expression over a line without its comment, and the layers it may stand in.

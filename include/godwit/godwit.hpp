@@ -1,9 +1,15 @@
-// Everything for users: fork-join and futures whose threads migrate.
+// Everything for users: fork-join and futures whose threads migrate, and the global memory they share.
 #pragma once
 
+#include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
+#include <godwit/global_access.hpp>
+#include <godwit/global_atomic.hpp>
+#include <godwit/global_memory.hpp>
+#include <godwit/global_ptr.hpp>
+#include <godwit/global_span.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/runtime.hpp>

@@ -39,6 +39,10 @@ struct options {
   std::string trace = "";                ///< write what the workers did to this file, for Perfetto; empty: no
   std::uint64_t trace_bytes = 64ull << 20;  ///< memory for events, per worker; the oldest are dropped
   bool span = false;                     ///< measure work and span exactly (every spawn costs more)
+  std::uint64_t global_bytes = 8ull << 40;  ///< addresses for the run's global memory (virtual until touched)
+  std::uint64_t global_limit = 0;        ///< global memory allocated on one host at most; 0: by what is available
+  std::uint64_t cache_bytes = 256ull << 20;  ///< per host: copies of other hosts' global memory
+  std::string check_global = "auto";     ///< notice misuse of global memory: on, off, auto (debug builds)
 };
 
 /// Take --godwit-* flags out of argv (and argc), so that a program can parse its own. Optional: run does the

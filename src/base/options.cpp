@@ -99,19 +99,31 @@ constexpr option_info table[] = {
      .unit = option_unit::bytes, .low = 64 * KiB, .high = 64ull << 30},
     {.name = "span", .field = &options::span, .what = "a switch",
      .help = "measure work and span: every spawn takes a slow path (one host, policy greedy)"},
+    {.name = "global_bytes", .field = &options::global_bytes, .what = "a size",
+     .help = "addresses for the global memory of the whole run (virtual until touched)",
+     .unit = option_unit::bytes, .low = 256 * MiB, .high = 64 * TiB},
+    {.name = "global_limit", .field = &options::global_limit, .what = "a size",
+     .help = "global memory that may be allocated on one host; more throws global_bad_alloc",
+     .unit = option_unit::bytes, .low = MiB, .zero = "nine tenths of the memory that is available at start"},
+    {.name = "cache_bytes", .field = &options::cache_bytes, .what = "a size",
+     .help = "per host: copies of global memory of other hosts",
+     .unit = option_unit::bytes, .low = MiB, .high = TiB},
+    {.name = "check_global", .field = &options::check_global, .what = "a choice",
+     .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; auto: in debug builds",
+     .choices = "auto|on|off", .zero_one = "off|on"},
 };
 // clang-format on
 
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22,
-               f23, f24, f25, f26, f27, f28] = o;
+               f23, f24, f25, f26, f27, f28, f29, f30, f31, f32] = o;
   return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9,
           (void)f10, (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18,
           (void)f19, (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27,
-          (void)f28, 28);
+          (void)f28, (void)f29, (void)f30, (void)f31, (void)f32, 32);
 }
-static_assert(std::size(table) == 28, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 32, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";

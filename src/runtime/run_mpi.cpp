@@ -64,6 +64,7 @@ class rank_run {
     companion_.reset();  // its receives point into the memory
     if (window_made_) session_.mpi().win_free(&window_);
     what_.memory.destroy();
+    what_.global.destroy();
   }
 
   detail::run_result operator()() {
@@ -72,6 +73,7 @@ class rank_run {
     if (session_.rank() == 0 && opts_.seed == 0 && (opts_.delay_us != 0 || opts_.force_steal == "random"))
       std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what_.seed));
     share_memory();
+    share_window();
     choose_way();
     make_rings();
     const std::uint64_t start_ns = base::now_ns();
@@ -146,6 +148,45 @@ class rank_run {
       problem = e.what();
     }
     session_.agree(problem);  // from here on everybody may look at everybody's words
+  }
+
+  /// The same for global memory.
+  void share_window() {
+    struct {
+      char path[64];
+      std::uint32_t free_bases;
+    } info{{}, ~0u};
+    std::string problem;
+    try {
+      what_.global_space = plan_global(opts_, place_.workers);
+      if (is_leader()) {
+        what_.global.make_file(opts_.global_bytes);
+        std::strncpy(info.path, what_.global.file_path().c_str(), sizeof info.path - 1);
+      }
+      if (place_.has_workers()) info.free_bases = transport::shm::window::free_bases(opts_.global_bytes);
+    } catch (const std::exception& e) {
+      problem = e.what();
+    }
+    session_.agree(problem);
+    std::vector<decltype(info)> all(static_cast<std::size_t>(session_.size()));
+    session_.check(session_.mpi().allgather(&info, all.data(), sizeof info), "gather");
+    std::uint32_t free = ~0u;
+    for (const auto& i : all) free &= i.free_bases;
+    if (free == 0)
+      throw std::runtime_error(
+          "godwit: global memory: there is no range of addresses that is free in all ranks: lower --godwit-global-bytes "
+          "(GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
+    try {
+      if (place_.has_workers()) {
+        if (!is_leader()) what_.global.open_file(opts_.global_bytes, all[static_cast<std::size_t>(leader())].path);
+        what_.global.map(static_cast<unsigned>(std::countr_zero(free)));
+        what_.memory.set_window(what_.global.base(), what_.global.bytes());
+        if (is_leader()) prepare_global(what_.global, opts_);
+      }
+    } catch (const std::runtime_error& e) {
+      problem = e.what();
+    }
+    session_.agree(problem);
   }
 
   void make_rings() {

@@ -36,6 +36,7 @@ void tell_supervisor(const char* text) noexcept {
 }
 
 void exit_worker() noexcept {
+  end_global();
   sched::this_worker().finish_stats();
 #ifndef NDEBUG
   sched::this_worker().check_invariants();
@@ -95,6 +96,17 @@ void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t worker) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
+sched::worker_hooks hooks_of(const launch& what) noexcept {
+  sched::worker_hooks h{exit_worker, unseen_error};
+  if (what.job.host_count > 1) {  // on one host the hardware does all of this
+    h.on_release = release_global;
+    h.must_release = global_is_dirty;
+    h.on_acquire = acquire_global;
+    h.serve = serve_global;
+  }
+  return h;
+}
+
 void on_own_stack(void*) {
   launch& what = *what_;
   fault_map map;
@@ -114,8 +126,9 @@ void on_own_stack(void*) {
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::make_worker(what.opts);
   sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts,
-                             {exit_worker, unseen_error},
+                             hooks_of(what),
                              what.rings != nullptr ? what.rings->of(me_) : nullptr});
+  start_global(what.global, what.global_space, what.opts, what.job);
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);

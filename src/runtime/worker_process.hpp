@@ -1,6 +1,7 @@
 // A worker's life in its own process: from the fork to _exit. See worker_process.cpp.
 #pragma once
 
+#include "runtime/global.hpp"
 #include "runtime/trace_output.hpp"
 #include "sched/worker.hpp"
 #include "stack/stack.hpp"
@@ -25,6 +26,8 @@ struct launch {
   std::vector<int> bind_to;
   std::uint64_t canary = 0;  ///< of the stack protector, the same in the whole job; 0: that of the fork is
   transport::shm::segment memory;
+  transport::shm::window global;
+  gas::space global_space;
   const trace_rings* rings = nullptr;  ///< of the workers that this process forks; null: none
 };
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/pause.hpp"
+#include "base/section.hpp"
 #include "sched/deque.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/record.hpp"
@@ -29,6 +30,11 @@ struct worker_hooks {
   void (*exit_worker)() noexcept;  ///< everything is done: flush, report, _exit
   /// An exception left a thread whose future was dropped: nobody will see it otherwise.
   void (*unseen_error)(const detail::payload& error) noexcept;
+  // What lies above the scheduler and must see threads come and go (global memory). Null: nothing does. May ask other hosts.
+  void (*on_release)() noexcept = nullptr;    ///< what was written so far must be visible to who acquires later
+  bool (*must_release)() noexcept = nullptr;  ///< on_release would have to communicate
+  void (*on_acquire)() noexcept = nullptr;    ///< a thread arrived that may know of writes elsewhere
+  void (*serve)() noexcept = nullptr;         ///< look whether something that others wait for has been answered
 };
 
 /// The hosts of a run and how workers reach each other's. Inherited by every worker.
@@ -115,6 +121,7 @@ class worker {
   }
   const public_words* words_of_all() const noexcept { return words_; }  // same address in every worker
   transport::shm::segment& memory() noexcept { return *seg_; }
+  transport::fabric& net() noexcept { return net_; }
   std::uintptr_t region_low() const noexcept { return region_low_; }
   std::uintptr_t region_high() const noexcept { return region_high_; }
   /// Lowest address of the scheduler stack; a guard page lies below.
@@ -130,24 +137,7 @@ class worker {
  protected:
   worker() = default;
 
-  /// Inside one, the expose signal keeps its hands off: it may interrupt user code anywhere, but not the
-  /// runtime's own bookkeeping. Nests.
-  class section {
-   public:
-    section() noexcept : before_(godwit_hot_.in_runtime) {
-      godwit_hot_.in_runtime = 1;
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
-    ~section() {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-      godwit_hot_.in_runtime = before_;
-    }
-    section(const section&) = delete;
-    section& operator=(const section&) = delete;
-
-   private:
-    std::uint32_t before_;
-  };
+  using section = base::section;
 
   /// What a policy does when a thread has to wait for @p r. Comes back when it is complete.
   virtual void block(ref r, const detail::place& where) noexcept = 0;
@@ -161,6 +151,16 @@ class worker {
   /// Policies that poll: does a thread wait in this worker's own queue? Nobody wakes the worker when it is ready.
   virtual bool has_waiters() const noexcept { return false; }
   [[noreturn]] virtual void loop() noexcept = 0;
+
+  void release_writes() const noexcept {
+    if (hooks_.on_release != nullptr) hooks_.on_release();
+  }
+  void acquire_writes() const noexcept {
+    if (hooks_.on_acquire != nullptr) hooks_.on_acquire();
+  }
+  void serve_others() const noexcept {
+    if (hooks_.serve != nullptr) hooks_.serve();
+  }
 
   // worker.cpp
   /// The bytes are in place. Does not come back.

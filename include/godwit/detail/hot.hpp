@@ -42,6 +42,10 @@ struct alignas(hot_bytes) hot_words {
   std::uint32_t in_runtime;        ///< non-zero: the expose signal must keep its hands off. W/R owner
   std::uint64_t spawns;            ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
 
+  std::byte* global_base;          ///< byte 0 of global memory here. W once
+  std::uint32_t global_plain;      ///< non-zero: all of it is this host's memory, and unchecked. W once
+  std::uint32_t checkouts;         ///< checked out ranges that the running thread holds. W owner
+
   alignas(64) std::atomic<std::uint32_t> poll;  ///< non-zero: owner calls spawn_point() at its next
                                                 ///< spawn. W anybody, R owner; CPU atomics only
 };

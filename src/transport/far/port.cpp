@@ -6,6 +6,7 @@
 #include "transport/far/port.hpp"
 
 #include "base/pause.hpp"
+#include "transport/shm/window.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <type_traits>
 #include <unistd.h>
 
 namespace godwit::transport::far {
@@ -42,9 +44,9 @@ void ring_bell(words& of) noexcept {
   wake_sleepers(of.bell);
 }
 
-void execute_on(const shm::segment& memory, header& head, const std::byte* data) noexcept {
+void execute_on(const shm::segment& memory, header& head, std::byte* data) noexcept {
   constexpr auto order = std::memory_order_seq_cst;
-  auto* at = memory.at(head.target, reinterpret_cast<word*>(head.address));
+  auto* at = memory.reach(head.target, reinterpret_cast<word*>(head.address));
   switch (head.what) {
     case op::load:
       head.result = at->load(order);
@@ -75,7 +77,84 @@ void execute_on(const shm::segment& memory, header& head, const std::byte* data)
     case op::call:
     case op::cast:
       break;  // a higher layer's
+    case op::atomic:
+      head.result = apply_atomic(static_cast<atomic_function>(head.info), at, static_cast<unsigned>(head.bytes), head.a, head.b);
+      break;
+    case op::gather: {
+      std::byte answer[inline_bytes];
+      std::size_t n = 0;
+      for (std::size_t i = 0; i < head.bytes; i += sizeof(piece)) {
+        piece p;
+        std::memcpy(&p, data + i, sizeof p);
+        std::memcpy(answer + n, memory.reach(head.target, reinterpret_cast<const std::byte*>(p.address)), p.bytes);
+        n += p.bytes;
+      }
+      std::memcpy(data, answer, n);
+      head.info = n;
+      std::atomic_thread_fence(order);
+      break;
+    }
+    case op::scatter:
+      for (std::size_t i = 0; i < head.bytes;) {
+        piece p;
+        std::memcpy(&p, data + i, sizeof p);
+        i += sizeof p;
+        std::memcpy(memory.reach(head.target, reinterpret_cast<std::byte*>(p.address)), data + i, p.bytes);
+        i += (p.bytes + 7) / 8 * 8;
+      }
+      std::atomic_thread_fence(order);
+      break;
+    case op::discard:
+      shm::window::discard(at, head.a);
+      break;
   }
+}
+
+std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a, std::uint64_t expected) noexcept {
+  constexpr auto order = std::memory_order_seq_cst;
+  auto run = [&]<class U>(U) -> std::uint64_t {
+    using S = std::make_signed_t<U>;
+    std::atomic_ref<U> word(*static_cast<U*>(at));
+    const U v = static_cast<U>(a);
+    auto extreme = [&](auto better) {
+      U now = word.load(order);
+      while (better(now) && !word.compare_exchange_weak(now, v, order)) {
+      }
+      return now;
+    };
+    switch (f) {
+      case atomic_function::load:
+        return word.load(order);
+      case atomic_function::store:
+        word.store(v, order);
+        return 0;
+      case atomic_function::exchange:
+        return word.exchange(v, order);
+      case atomic_function::compare_exchange: {
+        U e = static_cast<U>(expected);
+        word.compare_exchange_strong(e, v, order);
+        return e;
+      }
+      case atomic_function::fetch_add:
+        return word.fetch_add(v, order);
+      case atomic_function::fetch_and:
+        return word.fetch_and(v, order);
+      case atomic_function::fetch_or:
+        return word.fetch_or(v, order);
+      case atomic_function::fetch_xor:
+        return word.fetch_xor(v, order);
+      case atomic_function::min_signed:
+        return extreme([&](U now) { return static_cast<S>(v) < static_cast<S>(now); });
+      case atomic_function::max_signed:
+        return extreme([&](U now) { return static_cast<S>(v) > static_cast<S>(now); });
+      case atomic_function::min_unsigned:
+        return extreme([&](U now) { return v < now; });
+      case atomic_function::max_unsigned:
+        return extreme([&](U now) { return v > now; });
+    }
+    return 0;
+  };
+  return width == 4 ? run(std::uint32_t{}) : run(std::uint64_t{});
 }
 
 void port::init(const shm::segment& memory, worker_no me, words* mine, words* bell_of, void (*idle)(void*),
@@ -180,7 +259,7 @@ void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::
 void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept {
   auto* at = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
-  const bool direct = memory_->owns(to, n);
+  const bool direct = memory_->owns(to, n) || memory_->in_window(to);
   while (n != 0) {
     const bool small = n <= inline_bytes;
     const std::size_t now = direct || small ? n : std::min(n, bounce_bytes);
@@ -202,7 +281,7 @@ void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept 
 void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept {
   auto* target = static_cast<std::byte*>(to);
   const auto* at = static_cast<const std::byte*>(from);
-  const bool direct = memory_->owns(from, n);
+  const bool direct = memory_->owns(from, n) || memory_->in_window(from);
   while (n != 0) {
     const bool small = n <= inline_bytes;
     const std::size_t now = direct || small ? n : std::min(n, bounce_bytes);
@@ -215,11 +294,63 @@ void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept 
       if (!direct) std::memcpy(mine_->bounce, at, now);
     }
     post(e);
-    if (has_answer(op::put, now)) wait(e);
+    if (!small) wait(e);
     at += now;
     target += now;
     n -= now;
   }
+}
+
+std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
+                           std::uint64_t expected) noexcept {
+  entry& e = prepare(op::atomic, w, at);
+  e.head.info = static_cast<std::uint64_t>(f);
+  e.head.bytes = width;
+  e.head.a = a;
+  e.head.b = expected;
+  post(e);
+  wait(e);
+  return e.head.result;
+}
+
+void port::discard(worker_no w, const void* at, std::uint64_t bytes) noexcept { word_request(op::discard, w, static_cast<const word*>(at), bytes, 0); }
+
+const std::byte* port::gather(worker_no w, const piece* pieces, std::size_t count) noexcept {
+  entry& e = prepare(op::gather, w, nullptr);
+  e.head.bytes = count * sizeof(piece);
+  std::memcpy(e.data, pieces, e.head.bytes);
+  post(e);
+  wait(e);
+  return e.data;
+}
+
+void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept {
+  entry& e = prepare(op::scatter, w, nullptr);
+  e.head.bytes = bytes;
+  std::memcpy(e.data, packed, bytes);
+  post(e);
+  wait(e);
+}
+
+std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data, std::size_t bytes) noexcept {
+  entry& e = prepare(what, w, at);
+  e.head.bytes = bytes;
+  if (what == op::put) {
+    std::memcpy(e.data, data, bytes);
+    e.head.info = 1;  // with an answer
+  }
+  e.head.more[1] = 1;
+  post(e);
+  return next_ - 1;
+}
+
+const entry* port::ended(std::uint64_t ticket) const noexcept {
+  const entry& e = mine_->ring[ticket % ring_entries];
+  return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // R2
+}
+
+void port::forget(std::uint64_t ticket) noexcept {
+  mine_->ring[ticket % ring_entries].now.store(state::free, std::memory_order_relaxed);
 }
 
 }  // namespace godwit::transport::far

@@ -32,6 +32,29 @@ class port {
   const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2) noexcept;
   void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0) noexcept;
 
+  /// See atomic_function. @p width 4 or 8 bytes.
+  std::uint64_t atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
+                       std::uint64_t expected) noexcept;
+  /// The pages that lie wholly in these bytes of the window are given back at @p w 's host.
+  void discard(worker_no w, const void* at, std::uint64_t bytes) noexcept;
+  /// Bytes of all pieces, which must fit into one answer (inline_bytes). Valid until the next request.
+  const std::byte* gather(worker_no w, const piece* pieces, std::size_t count) noexcept;
+  /// @p packed: pieces, each followed by its bytes, padded to 8.
+  void scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept;
+
+  // Requests that are not waited for: get and put of at most inline_bytes. A ticket names one until forget; at most
+  // most_tickets at a time. When one has ended, the worker's poll word is set.
+  static constexpr std::uint32_t most_tickets = ring_entries / 2;
+  std::uint64_t begin(op what, worker_no w, const void* at, const void* data, std::size_t bytes) noexcept;
+  /// The answered entry, or null.
+  const entry* ended(std::uint64_t ticket) const noexcept;
+  void forget(std::uint64_t ticket) noexcept;
+
+  /// Do what is done while waiting for an answer.
+  void idle() noexcept {
+    if (idle_ != nullptr) idle_(idle_arg_);
+  }
+
   std::uint64_t requests() const noexcept { return next_; }
 
  private:

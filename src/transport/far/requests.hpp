@@ -25,8 +25,24 @@ enum class op : std::uint32_t {
   fence,             ///< answered when all earlier requests to this worker have taken effect
   call,              ///< number a: something that a higher layer does at the home; answer: result and bytes
   cast,              ///< likewise without an answer
+  atomic,            ///< result = the word of `bytes` (4, 8) bytes before; function `info` with a, for compare-exchange b expected
+  gather,            ///< `bytes` of inline `piece`s; answer: what lies there, `info` bytes inline
+  scatter,           ///< `bytes` of inline pieces, each followed by what to write there (padded to 8 bytes)
+  discard,           ///< `a` bytes at address need no memory any more: they read as zero or as before
 };
-constexpr bool has_answer(op o, std::uint64_t bytes) noexcept;
+
+/// What `atomic` does to the word.
+enum class atomic_function : std::uint64_t {
+  load, store, exchange, compare_exchange, fetch_add, fetch_and, fetch_or, fetch_xor,
+  min_signed, max_signed, min_unsigned, max_unsigned,
+};
+std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a, std::uint64_t expected) noexcept;
+
+/// Of gather and scatter.
+struct piece {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
 
 /// What travels besides inline bytes. 96 bytes, the same in every process of a job.
 struct header {
@@ -63,8 +79,9 @@ struct alignas(64) entry {
 };
 static_assert(sizeof(entry) == 4096);
 
-constexpr bool has_answer(op o, std::uint64_t bytes) noexcept {
-  return !(o == op::store || o == op::cast || (o == op::put && bytes <= inline_bytes));
+/// Small puts are answered only if `info` asks for it.
+constexpr bool has_answer(const header& h) noexcept {
+  return !(h.what == op::store || h.what == op::cast || (h.what == op::put && h.bytes <= inline_bytes && h.info == 0));
 }
 
 inline constexpr std::uint32_t ring_entries = 16;
@@ -85,9 +102,13 @@ struct words {
   alignas(4096) std::byte bounce[bounce_bytes];  ///< for bytes that come from or go to private memory. W by turns
 };
 
-/// Carry out a request that only touches words and bytes, on memory that @p memory reaches. Everything here
+/// Carry out a request that only touches words and bytes, on memory that @p memory reaches (also the window). Everything here
 /// is sequentially consistent, so that the requests of one worker to another order like its program. Bytes of
 /// get are left where they are: answered by address.
-void execute_on(const shm::segment& memory, header& head, const std::byte* data) noexcept;
+void execute_on(const shm::segment& memory, header& head, std::byte* data) noexcept;
+/// Bytes of the request that travel inline.
+constexpr std::uint64_t inline_of_request(const header& h) noexcept {
+  return (h.what == op::put && h.bytes <= inline_bytes) || h.what == op::gather || h.what == op::scatter ? h.bytes : 0;
+}
 
 }  // namespace godwit::transport::far

@@ -113,7 +113,7 @@ bool companion::take_requests() {
 }
 
 void companion::start(worker_no w, entry& e, std::uint32_t slot) {
-  const bool answered = has_answer(e.head.what, e.head.bytes);
+  const bool answered = has_answer(e.head);
   if (answered) ++unanswered_;
   if (e.head.what == op::call)
     started_ns_[(index(w) - setup_.served.first) * far::ring_entries + slot] = base::now_ns();
@@ -131,7 +131,6 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
   m->asker = index(w);
   m->slot = slot;
   m->data_tag = draw_tag(e.head.what);
-  m->inline_bytes = 0;
   m->head = e.head;
   const auto tag = static_cast<int>(m->data_tag);
   const message head_only = [&] {
@@ -140,10 +139,8 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
     return copy;
   }();
   const bool large = e.head.bytes > far::inline_bytes;
-  if (e.head.what == op::put && !large) {
-    std::memcpy(m->data, e.data, e.head.bytes);
-    m->inline_bytes = static_cast<std::uint32_t>(e.head.bytes);
-  }
+  m->inline_bytes = static_cast<std::uint32_t>(far::inline_of_request(e.head));
+  std::memcpy(m->data, e.data, m->inline_bytes);
   if (e.head.what == op::get && large)
     expect_bytes(to, tag, alias<std::byte>(w, e.head.local), e.head.bytes, head_only);
   if (!answered) e.now.store(state::free, std::memory_order_release);
@@ -154,6 +151,7 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
 
 /// True: done by RMA, complete at both ends.
 bool companion::by_rma(worker_no w, entry& e) {
+  if (setup_.memory->in_window(reinterpret_cast<const void*>(e.head.address))) return false;  // no RMA window on it
   const port& mpi = *setup_.mpi;
   const int target = setup_.answers_for[index(e.head.target)];
   const std::uint64_t displacement =
@@ -199,6 +197,10 @@ bool companion::by_rma(worker_no w, entry& e) {
       break;
     case op::call:
     case op::cast:
+    case op::atomic:
+    case op::gather:
+    case op::scatter:
+    case op::discard:
       return false;
   }
   check(mpi.flush(&win, target), "flush");
@@ -211,6 +213,7 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
   if (head.what == op::call)
     head.more[2] =
         base::now_ns() - started_ns_[(index(asker) - setup_.served.first) * far::ring_entries + slot];
+  const bool unawaited = head.what != op::call && head.more[1] != 0;   // the head is the worker's again after R2
   words.ring[slot].now.store(state::done, std::memory_order_release);  // R2
   std::atomic_thread_fence(std::memory_order_seq_cst);                 // R3
   if (words.waiting.load(std::memory_order_relaxed) != 0) {
@@ -218,6 +221,7 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
     far::wake_sleepers(words.answers);
   }
   --unanswered_;
+  if (unawaited) setup_.services->alert(asker);
 }
 
 // ---------------------------------------------------------------- messages
@@ -381,7 +385,7 @@ void companion::execute_here(const message& m, int from) {
 void companion::answer(const message& m, int from, entry& e, std::byte* big,
                        std::unique_ptr<std::byte[]> room, bool workers_room) {
   const op what = m.head.what;
-  if (!has_answer(what, m.head.bytes)) return;
+  if (!has_answer(m.head)) return;
   const auto tag = static_cast<int>(m.data_tag);
   const bool get = what == op::get;
   const std::byte* source = get ? alias<std::byte>(m.head.target, m.head.address) : nullptr;
@@ -398,6 +402,9 @@ void companion::answer(const message& m, int from, entry& e, std::byte* big,
   if (get) {
     std::memcpy(reply->data, source, m.head.bytes);
     reply->inline_bytes = static_cast<std::uint32_t>(m.head.bytes);
+  } else if (what == op::gather) {
+    std::memcpy(reply->data, e.data, e.head.info);
+    reply->inline_bytes = static_cast<std::uint32_t>(e.head.info);
   } else if (what == op::call) {
     const std::size_t here = e.head.info + (big == nullptr ? e.head.bytes : 0);
     std::memcpy(reply->data, e.data, here);
@@ -421,6 +428,8 @@ void companion::handle_reply(const message& m, int from) {
   e.head.result = m.head.result;
   if (m.head.what == op::get) {
     std::memcpy(e.head.local != 0 ? alias<std::byte>(asker, e.head.local) : e.data, m.data, m.inline_bytes);
+  } else if (m.head.what == op::gather) {
+    std::memcpy(e.data, m.data, m.inline_bytes);
   } else if (m.head.what == op::call) {
     e.head.bytes = m.head.bytes;
     e.head.info = m.head.info;

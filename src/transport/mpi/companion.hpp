@@ -137,7 +137,7 @@ class companion {
   far::words& words_of(worker_no w) const noexcept { return *setup_.memory->at(w, setup_.words); }
   template <class P>
   P* alias(worker_no w, std::uint64_t address) const noexcept {
-    return setup_.memory->at(w, reinterpret_cast<P*>(address));
+    return setup_.memory->reach(w, reinterpret_cast<P*>(address));
   }
 
   bool take_requests();

@@ -99,6 +99,20 @@ class segment {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
   }
 
+  /// Addresses in [base, base + bytes) are global memory: the same for all workers of a host.
+  void set_window(std::byte* base, std::uint64_t bytes) noexcept {
+    window_base_ = base;
+    window_bytes_ = bytes;
+  }
+  bool in_window(const void* p) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - window_base_) < window_bytes_;
+  }
+  /// Like at(w, p), but @p p may also lie in the window.
+  template <class P>
+  P* reach(worker_no w, P* p) const noexcept {
+    return in_window(p) ? p : at(w, p);
+  }
+
   // one_sided
   std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const noexcept {
     return at(w, p)->load(o);
@@ -133,6 +147,8 @@ class segment {
   layout layout_{};
   std::byte* base_ = nullptr;
   near_range near_{};
+  std::byte* window_base_ = nullptr;
+  std::uint64_t window_bytes_ = 0;
   int fd_ = -1;
 };
 static_assert(one_sided<segment>);

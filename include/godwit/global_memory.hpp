@@ -1,0 +1,120 @@
+// Global memory: allocate and free it, anywhere in the run.
+//
+// A home is a worker: the memory of an allocation lies on the hosts of its homes, in blocks that a distribution deals out.
+// Where it lies decides only what an access costs. Inside one host every access is a load or a store.
+// Source: Active global address space (G2). Tests: tests/global/allocate_test.cpp. See docs/global-memory.md.
+#pragma once
+
+#include <godwit/global_ptr.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace godwit {
+
+/// There is no room for an allocation: what() says how much was asked for, what is in use and what to raise.
+class global_bad_alloc : public std::bad_alloc {
+ public:
+  explicit global_bad_alloc(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+/// How the blocks of an allocation are dealt out to the homes 0 ... worker_count()-1.
+class distribution {
+ public:
+  /// All of it at the calling worker.
+  static distribution local() noexcept { return {}; }
+  /// All of it at worker @p home.
+  static distribution at(std::uint32_t home) noexcept {
+    distribution d;
+    d.how_.home = home;
+    return d;
+  }
+  /// One contiguous part per home, in order; the parts are equal but for the last ones.
+  /// @p block_bytes: how large they are; 0: what is allocated, divided by the number of homes.
+  static distribution blocked(std::uint64_t block_bytes = 0) noexcept {
+    distribution d;
+    d.how_.what = detail::spread::kind::blocked;
+    d.how_.block_bytes = block_bytes;
+    return d;
+  }
+  /// Block i at home i mod worker_count(). @p block_bytes: any size; 0: 64 KiB.
+  static distribution cyclic(std::uint64_t block_bytes = 0) noexcept {
+    distribution d;
+    d.how_.what = detail::spread::kind::cyclic;
+    d.how_.block_bytes = block_bytes;
+    return d;
+  }
+  /// Block i at home `f(i, blocks, homes)`, which must be less than homes (else std::invalid_argument). f is called by the
+  /// allocating worker, once for every block; it must live until allocate returns.
+  template <class F>
+    requires std::is_invocable_r_v<std::uint32_t, const F&, std::uint64_t, std::uint64_t, std::uint32_t>
+  static distribution user(std::uint64_t block_bytes, const F& f) noexcept {
+    distribution d;
+    d.how_.what = detail::spread::kind::user;
+    d.how_.block_bytes = block_bytes;
+    d.how_.arg = std::addressof(f);
+    d.how_.home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
+      return static_cast<std::uint32_t>((*static_cast<const F*>(arg))(block, blocks, homes));
+    };
+    return d;
+  }
+  /// The owners of blocks may change later; then every access to memory of another host starts with a look-up. Without it
+  /// memory never moves, and never pays.
+  distribution& movable(bool yes = true) noexcept {
+    how_.movable = yes;
+    return *this;
+  }
+
+  const detail::spread& how() const noexcept { return how_; }
+
+ private:
+  detail::spread how_;
+};
+
+/// Room for @p n objects of type T, uninitialised. @p d as above; @p alignment: a power of two, of the whole.
+/// Throws global_bad_alloc; std::invalid_argument for a bad alignment, block size or home.
+/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and one to each host.
+template <class T>
+global_ptr<T> allocate(std::uint64_t n, const distribution& d = distribution::local(),
+                       std::uint64_t alignment = alignof(T), detail::place where = detail::place::here()) {
+  detail::require_global_value<T>();
+  if (n > (std::uint64_t{1} << 62) / sizeof(T)) throw global_bad_alloc("godwit: that many objects do not fit any memory");
+  return global_ptr<T>(detail::global_allocate(n * sizeof(T), alignment, d.how(), where));
+}
+
+/// Give back what allocate gave, with the same @p n. From any thread, any worker. Null is nothing.
+/// Cost: local, or one message to the home; distributed: some round trips.
+template <class T>
+void deallocate(global_ptr<T> p, std::uint64_t n, detail::place where = detail::place::here()) {
+  detail::global_free(p.address(), n * sizeof(T), where);
+}
+
+/// One object at the calling worker. For millions of small ones. Local.
+template <class T, class... Args>
+global_ptr<T> global_new(Args&&... args) {
+  detail::require_global_value<T>();
+  const global_ptr<T> p(detail::global_allocate_local(sizeof(T), alignof(T), detail::place::here()));
+  *p = T{std::forward<Args>(args)...};
+  return p;
+}
+template <class T>
+void global_delete(global_ptr<T> p, detail::place where = detail::place::here()) {
+  detail::global_free(p.address(), sizeof(T), where);
+}
+
+/// What is allocated now, all homes of the calling worker's host, in bytes; and the limit there. Local.
+struct global_usage {
+  std::uint64_t used_bytes;
+  std::uint64_t limit_bytes;
+};
+global_usage global_memory_usage() noexcept;
+
+}  // namespace godwit

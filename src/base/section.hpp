@@ -1,0 +1,29 @@
+// Inside a section the expose signal keeps its hands off: it may interrupt user code anywhere, but not the runtime's own
+// bookkeeping, and not a request to another host. Nests.
+#pragma once
+
+#include <godwit/detail/hot.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace godwit::base {
+
+class section {
+ public:
+  section() noexcept : before_(godwit_hot_.in_runtime) {
+    godwit_hot_.in_runtime = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~section() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    godwit_hot_.in_runtime = before_;
+  }
+  section(const section&) = delete;
+  section& operator=(const section&) = delete;
+
+ private:
+  std::uint32_t before_;
+};
+
+}  // namespace godwit::base

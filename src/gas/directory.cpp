@@ -1,0 +1,70 @@
+// The directory of shared allocations: whose is which block. See memory.hpp, words.hpp.
+//
+// Worker 0's host has the descriptors; other hosts copy them when they first need them. Homes follow from the descriptor
+// alone. Owners are homes, unless the allocation is movable: then the word of the block, at its home, says who the owner is;
+// it carries a version, so that nobody takes an old answer for a newer one.
+#include "gas/memory.hpp"
+
+#include "base/check.hpp"
+
+#include <algorithm>
+
+namespace godwit::gas {
+
+using kind = detail::spread::kind;
+
+descriptor* memory::find(global_address at) {
+  if (!where_.is_shared(at)) return nullptr;
+  const std::uint64_t granule = where_.granule_of(at);
+  const bool here = reach_.is_near(0);
+  auto look = [&](std::uint64_t g) {
+    descriptor* d = entry(g);
+    const std::uint64_t generation = host_->generation.load(std::memory_order_acquire) + 1;
+    const std::uint64_t state = d->state.load(std::memory_order_acquire);
+    if (here || ((state == descriptor::live || state == descriptor::interior) &&
+                 d->generation.load(std::memory_order_relaxed) == generation))
+      return d;
+    descriptor copy;
+    reach_.get(0, static_cast<void*>(&copy), reach_.address_of(d), sizeof copy);
+    // Others of this host may do the same now: they write the same.
+    d->state.store(descriptor::none, std::memory_order_relaxed);
+    std::memcpy(reinterpret_cast<std::byte*>(d) + 16, reinterpret_cast<const std::byte*>(&copy) + 16, sizeof copy - 16);
+    d->generation.store(generation, std::memory_order_relaxed);
+    d->state.store(copy.state.load(std::memory_order_relaxed), std::memory_order_release);
+    return d;
+  };
+  descriptor* d = look(granule);
+  if (d->state.load(std::memory_order_acquire) == descriptor::interior) d = look(d->first);
+  return d->state.load(std::memory_order_acquire) == descriptor::live ? d : nullptr;
+}
+
+std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
+  switch (static_cast<kind>(d.what)) {
+    case kind::local:
+      return d.home;
+    case kind::blocked:
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(block, where_.homes - 1));
+    case kind::cyclic:
+      return static_cast<std::uint32_t>(block % where_.homes);
+    case kind::user:
+      break;
+  }
+  const std::uint32_t maker = where_.local_home(d.table);
+  if (reach_.is_near(maker)) return reach_.at<std::uint32_t>(d.table)[block];
+  const std::uint64_t key = d.first << 24 ^ d.generation.load(std::memory_order_relaxed);
+  auto& table = user_tables_[key];
+  if (table.empty()) {
+    table.resize(d.blocks);
+    reach_.get(maker, table.data(), d.table, d.blocks * sizeof(std::uint32_t));
+  }
+  return table[block];
+}
+
+std::uint32_t memory::owner_of_block(const descriptor& d, std::uint64_t block) {
+  const std::uint32_t home = home_of_block(d, block);
+  if (d.owners == 0) return home;  // immovable: never a look-up
+  const std::uint64_t entry = reach_.atomic(home, d.owners + block * sizeof(word), atomic_function::load, 8, 0);
+  return entry == 0 ? home : static_cast<std::uint32_t>(entry & 0xffff'ffff) - 1;  // version << 32 | owner + 1
+}
+
+}  // namespace godwit::gas

@@ -1,0 +1,71 @@
+// Small and large objects in the local area of one home. Only the home's worker allocates and frees here; what others free
+// reaches it through home_words::returned.
+//
+// The pools are the standard library's (std::pmr::unsynchronized_pool_resource); below them a map of free ranges of the area,
+// from which chunks and large objects come. All bookkeeping but the pools' free lists is private to the process.
+// See docs/decisions/0010-global-memory.md. Test: tests/gas/heap_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory_resource>
+#include <optional>
+
+namespace godwit::gas {
+
+/// In front of every object. `next` links returned objects.
+struct object_header {
+  static constexpr std::uint32_t live = 0x9e110b1e, dead = 0xdeadb10c;
+  std::uint64_t next;       ///< while returned: address of the next one. W who frees, R owner
+  std::uint32_t front;      ///< bytes between the start of the block and the object
+  std::uint32_t magic;
+  std::uint64_t bytes;      ///< as asked for
+  std::uint64_t block_bytes;
+};
+static_assert(sizeof(object_header) == 32);
+
+/// What the area's memory may cost: asked before a chunk is taken.
+struct budget {
+  bool (*take)(void* arg, std::uint64_t bytes) noexcept = nullptr;  ///< false: the limit is reached
+  void (*give)(void* arg, std::uint64_t bytes) noexcept = nullptr;
+  void (*discard)(std::byte* at, std::uint64_t bytes) noexcept = nullptr;
+  void* arg = nullptr;
+};
+
+class heap {
+ public:
+  void init(std::byte* begin, std::uint64_t bytes, const budget& limits);
+
+  /// Null: neither addresses nor budget for it. @p alignment a power of two.
+  void* allocate(std::uint64_t bytes, std::uint64_t alignment);
+  void free(void* object) noexcept;
+  static object_header* header_of(void* object) noexcept { return static_cast<object_header*>(object) - 1; }
+
+  std::uint64_t live_bytes() const noexcept { return live_bytes_; }
+  std::uint64_t live_objects() const noexcept { return live_objects_; }
+
+ private:
+  /// Free ranges of the area, best fit, joined with their neighbours.
+  class ranges final : public std::pmr::memory_resource {
+   public:
+    void init(std::byte* begin, std::uint64_t bytes, const budget& limits);
+
+   private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+    void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override;
+    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+    void insert(std::uintptr_t at, std::uint64_t bytes);
+    void erase(std::map<std::uintptr_t, std::uint64_t>::iterator i);
+    std::map<std::uintptr_t, std::uint64_t> by_place_;
+    std::multimap<std::uint64_t, std::uintptr_t> by_size_;
+    budget limits_;
+  };
+
+  ranges ranges_;
+  std::optional<std::pmr::unsynchronized_pool_resource> pools_;
+  std::uint64_t live_bytes_ = 0;
+  std::uint64_t live_objects_ = 0;
+};
+
+}  // namespace godwit::gas

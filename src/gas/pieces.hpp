@@ -1,0 +1,41 @@
+// memory::each_piece: the parts of a range by owner. Included by the files of src/gas that need it.
+#pragma once
+
+#include "gas/memory.hpp"
+
+#include <algorithm>
+
+namespace godwit::gas {
+
+template <class F>
+void memory::each_piece(global_address at, std::uint64_t bytes, F&& f) {
+  while (bytes != 0) {
+    if (where_.is_local(at)) {  // an allocation has one home there
+      const std::uint32_t home = where_.local_home(at);
+      const std::uint64_t n = std::min(bytes, where_.local_begin(home) + where_.local_bytes() - at);
+      f(home, at, n);
+      at += n;
+      bytes -= n;
+      continue;
+    }
+    const descriptor* d = find(at);
+    if (d == nullptr) bad_address(at, bytes, "reach");
+    const global_address begin = begin_of(*d);
+    const global_address end = std::min(at + bytes, begin + ((d->bytes + space::granule_bytes - 1) >> space::granule_bits
+                                                                                                          << space::granule_bits));
+    const auto what = static_cast<detail::spread::kind>(d->what);
+    while (at < end) {
+      const std::uint64_t block = (at - begin) / d->block_bytes;
+      std::uint64_t n = std::min(end, begin + (block + 1) * d->block_bytes) - at;
+      // Behind the last block there is only what rounding added.
+      const std::uint32_t owner =
+          owner_of_block(*d, what == detail::spread::kind::cyclic ? block : std::min(block, d->blocks - 1));
+      if (block >= d->blocks) n = end - at;
+      f(owner, at, n);
+      at += n;
+      bytes -= n;
+    }
+  }
+}
+
+}  // namespace godwit::gas

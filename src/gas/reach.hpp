@@ -1,0 +1,85 @@
+// How one worker reaches the memory of any host: by the window if it is this host's, else by requests.
+//
+// The home of an address is a worker number here; which host that is on is all that matters. Sections keep the expose signal
+// out while a request is under way. Cost: near a load or store, far one round trip each.
+#pragma once
+
+#include "base/section.hpp"
+#include "gas/space.hpp"
+#include "transport/far/fabric.hpp"
+#include "transport/shm/window.hpp"
+
+#include <cstring>
+
+namespace godwit::gas {
+
+using transport::worker_no;
+using transport::far::atomic_function;
+
+struct reach_setup {
+  transport::fabric* net = nullptr;
+  std::byte* window = nullptr;
+  std::uint32_t me = 0;
+  std::uint32_t workers = 0;
+  const transport::shm::near_range* hosts = nullptr;
+  std::uint32_t host_count = 1;
+  std::uint32_t my_host = 0;
+};
+
+class reach {
+ public:
+  void init(const reach_setup& s) noexcept { s_ = s; }
+
+  bool is_near(std::uint32_t home) const noexcept { return s_.hosts[s_.my_host].holds(worker_no{home}); }
+  std::uint32_t host_of(std::uint32_t home) const noexcept {
+    std::uint32_t low = 0, high = s_.host_count;  // hosts are in the order of their workers
+    while (high - low > 1) {
+      const std::uint32_t middle = (low + high) / 2;
+      (s_.hosts[middle].first <= home ? low : high) = middle;
+    }
+    return low;
+  }
+  std::uint32_t first_of(std::uint32_t host) const noexcept { return s_.hosts[host].first; }
+  std::uint32_t host_count() const noexcept { return s_.host_count; }
+  std::uint32_t my_host() const noexcept { return s_.my_host; }
+  std::uint32_t me() const noexcept { return s_.me; }
+  transport::far::port& port() const noexcept { return s_.net->far(); }
+
+  template <class T = std::byte>
+  T* at(global_address a) const noexcept {
+    return reinterpret_cast<T*>(s_.window + a);
+  }
+  global_address address_of(const void* p) const noexcept {
+    return static_cast<global_address>(static_cast<const std::byte*>(p) - s_.window);
+  }
+
+  void get(std::uint32_t home, void* to, global_address from, std::size_t n) const noexcept {
+    if (is_near(home)) {
+      std::memcpy(to, at(from), n);
+    } else {
+      const base::section inside;
+      port().get(worker_no{home}, to, at(from), n);
+    }
+  }
+  /// There when it returns.
+  void put(std::uint32_t home, global_address to, const void* from, std::size_t n) const noexcept {
+    if (is_near(home)) {
+      std::memcpy(at(to), from, n);
+    } else {
+      const base::section inside;
+      port().put(worker_no{home}, at(to), from, n);
+      if (n <= transport::far::inline_bytes) port().fence(worker_no{home});
+    }
+  }
+  std::uint64_t atomic(std::uint32_t home, global_address a, atomic_function f, unsigned width, std::uint64_t operand,
+                       std::uint64_t expected = 0) const noexcept {
+    if (is_near(home)) return transport::far::apply_atomic(f, at(a), width, operand, expected);
+    const base::section inside;
+    return port().atomic(worker_no{home}, f, at(a), width, operand, expected);
+  }
+
+ private:
+  reach_setup s_;
+};
+
+}  // namespace godwit::gas

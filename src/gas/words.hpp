@@ -1,0 +1,65 @@
+// The words of global memory that workers share, in the service part of the space. Each host has its own, at the same
+// addresses; those marked "job" are used on worker 0's host only, where others reach them by requests. Zero is how all begin.
+#pragma once
+
+#include "gas/space.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace godwit::gas {
+
+using word = std::atomic<std::uint64_t>;
+
+/// A distributed allocation: in the table entry of its first granule. Entries of the others name the first one.
+/// W the allocating worker (contents before `state`), then whoever frees it; R all, after `state` (acquire).
+/// Hosts other than worker 0's hold copies, fetched when needed, valid as long as `generation` is that of the host.
+struct alignas(128) descriptor {
+  enum : std::uint64_t { none, live, freed, interior };
+  word state;
+  word generation;              ///< copies: of the host when it was fetched, plus one
+  std::uint64_t first = 0;      ///< granule where the allocation begins
+  std::uint64_t bytes = 0;      ///< as asked for
+  std::uint64_t block_bytes = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t order = 0;      ///< log2 of the granules taken
+  std::uint64_t next_free = 0;  ///< freed: granule + 1 of the next one of this order
+  global_address table = 0;     ///< user: home of each block, 4 bytes; 0: by arithmetic
+  global_address owners = 0;    ///< movable: one word per block, at the block's home; 0: it never moves
+  std::uint32_t what = 0;       ///< detail::spread::kind
+  std::uint32_t home = 0;       ///< kind local
+};
+
+/// Debug builds and check_global: what is checked out, on this host.
+struct open_checkout {
+  word begin, end;  ///< end 0: free entry
+  const char* file;
+  std::uint32_t line;
+  std::uint32_t worker;
+  std::uint32_t writes;
+};
+inline constexpr std::uint32_t most_open_checkouts = 1024;
+
+inline constexpr unsigned orders = 44;
+
+struct host_words {
+  alignas(64) word epoch;        ///< acquires of this host; cached units older than it are stale. W all, R all
+  alignas(64) word dirty_units;  ///< units with bytes to write back. W all, R all
+  alignas(64) word used_bytes;   ///< allocated in memory of this host. W all hosts, atomics
+  word limit_bytes;              ///< W once, before the workers
+  word generation;               ///< of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
+  alignas(64) word check_lock;   ///< of open. W all of the host
+  open_checkout open[most_open_checkouts];
+
+  // job
+  alignas(64) word shared_lock;  ///< of what follows. W all
+  word next_granule;             ///< never used yet. W/R under shared_lock
+  word free_order[orders];       ///< granule + 1 of the first freed allocation of this order. W/R under shared_lock
+};
+
+/// Objects that others have given back to a home: one list each, behind host_words.
+struct alignas(64) home_words {
+  word returned;  ///< address of the newest, linked by their headers. W all, R owner
+};
+
+}  // namespace godwit::gas

@@ -1,0 +1,30 @@
+// Global memory of a run: its window, made before the fork, and each worker's part in it. See src/gas/memory.hpp.
+#pragma once
+
+#include "gas/memory.hpp"
+#include "sched/worker.hpp"
+#include "transport/shm/window.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace godwit::runtime {
+
+/// Divide the space. Throws std::invalid_argument if the options leave no room for so many workers.
+gas::space plan_global(const options& opts, std::uint32_t workers);
+/// Fill in what all workers of this host find. Once per host, before the fork, in the process that made the window.
+void prepare_global(const transport::shm::window& window, const options& opts);
+
+/// In a worker, after its scheduler is there.
+void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
+                  const sched::job_shape& job);
+/// At the end of a worker: what it has to complain about.
+void end_global() noexcept;
+/// Asynchronous accesses that have been answered: complete their records.
+void serve_global() noexcept;
+// The scheduler's hooks.
+void release_global() noexcept;
+bool global_is_dirty() noexcept;
+void acquire_global() noexcept;
+
+}  // namespace godwit::runtime

@@ -1,0 +1,214 @@
+// The functions of global_path.hpp: thin calls into this worker's gas::memory. And what global memory and the scheduler have to
+// tell each other: neither knows the other.
+#include "runtime/global.hpp"
+
+#include <godwit/global_memory.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+
+namespace godwit {
+
+namespace runtime {
+
+namespace {
+
+std::optional<gas::memory> memory_;
+std::uint64_t run_ = 0;
+
+/// An access that nobody waits for yet.
+struct pending_access {
+  std::uint64_t ticket;
+  detail::ref record;
+  std::uint32_t bytes;  ///< of the value to publish; 0: put
+};
+std::deque<pending_access> pending_;
+
+/// Memory that can be had without swapping: of the machine, or of the control group if that is less.
+std::uint64_t available_memory() {
+  std::uint64_t best = ~std::uint64_t{0};
+  std::ifstream info("/proc/meminfo");
+  std::string key, unit;
+  for (std::uint64_t kib; info >> key >> kib;) {
+    if (key == "MemAvailable:") best = kib << 10;
+    std::getline(info, unit);
+  }
+  std::uint64_t limit = 0, used = 0;
+  std::ifstream max("/sys/fs/cgroup/memory.max"), now("/sys/fs/cgroup/memory.current");
+  if (max >> limit && now >> used && limit > used) best = std::min(best, limit - used);
+  return best == ~std::uint64_t{0} ? std::uint64_t{1} << 40 : best;
+}
+
+gas::memory& memory_of(const char* what) {
+  if (!memory_) [[unlikely]]
+    base::fatal("%s was called outside godwit::run: global memory exists only inside one", what);
+  return *memory_;
+}
+
+}  // namespace
+
+gas::space plan_global(const options& opts, std::uint32_t workers) {
+  const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
+  const std::uint64_t units = gas::cache::units_of(opts.cache_bytes) * sizeof(gas::unit);
+  const gas::space s = gas::plan_space(opts.global_bytes, workers, words, units, sizeof(gas::descriptor));
+  if (s.homes == 0)
+    throw std::invalid_argument("godwit: " + std::to_string(opts.global_bytes >> 20) +
+                                " MiB of addresses for global memory are too few for " + std::to_string(workers) +
+                                " workers and the tables: raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
+  return s;
+}
+
+void prepare_global(const transport::shm::window& window, const options& opts) {
+  auto* words = reinterpret_cast<gas::host_words*>(window.base());
+  words->limit_bytes.store(opts.global_limit != 0 ? opts.global_limit : available_memory() / 10 * 9,
+                           std::memory_order_relaxed);
+  words->epoch.store(1, std::memory_order_relaxed);
+}
+
+void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
+                  const sched::job_shape& job) {
+  sched::worker& w = sched::this_worker();
+  gas::memory_setup s;
+  s.reach = {&w.net(), window.base(), transport::index(w.me()), job.workers, job.hosts, job.host_count, job.my_host};
+  s.where = where;
+  s.opts = &opts;
+  s.stats = &w.words().stats;
+  memory_.emplace().init(s);
+  static std::uint64_t runs = 0;
+  run_ = ++runs;
+  godwit_hot_.global_base = window.base();
+  godwit_hot_.checkouts = 0;
+  godwit_hot_.global_plain = job.host_count == 1 && !memory_->checks() ? 1 : 0;
+}
+
+void end_global() noexcept {
+  if (!memory_ || !memory_->checks()) return;
+  if (const std::string text = memory_->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+}
+
+void serve_global() noexcept {
+  while (!pending_.empty()) {
+    auto& port = memory_->net().port();
+    const pending_access p = pending_.front();
+    const auto* e = port.ended(p.ticket);
+    if (e == nullptr) return;
+    pending_.pop_front();
+    sched::this_worker().publish(p.record, detail::outcome::value, e->data, p.bytes);
+    port.forget(p.ticket);
+    memory_->acquire();
+    sched::this_worker().finish(p.record);
+  }
+}
+
+void release_global() noexcept { memory_->release(); }
+bool global_is_dirty() noexcept { return memory_->must_release(); }
+void acquire_global() noexcept { memory_->acquire(); }
+
+}  // namespace runtime
+
+global_usage global_memory_usage() noexcept {
+  global_usage u{0, 0};
+  if (runtime::memory_) runtime::memory_->usage(u.used_bytes, u.limit_bytes);
+  return u;
+}
+
+namespace detail {
+
+using runtime::memory_of;
+
+global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, const spread& how, place where) {
+  return memory_of("allocate").allocate(bytes, alignment, how, where);
+}
+global_address global_allocate_local(std::uint64_t bytes, std::uint64_t alignment, place where) {
+  return memory_of("allocate").allocate_local(bytes, alignment, where);
+}
+void global_free(global_address at, std::uint64_t bytes, place where) {
+  if (!runtime::memory_) return;  // the run is over, and its memory with it
+  runtime::memory_->free(at, bytes, where);
+}
+void global_populate(global_address at, std::uint64_t bytes) noexcept { memory_of("allocate").populate(at, bytes); }
+void global_get(global_address from, void* to, std::size_t bytes) { memory_of("get").get(from, to, bytes); }
+void global_put(global_address to, const void* from, std::size_t bytes) { memory_of("put").put(to, from, bytes); }
+void global_copy(global_address to, global_address from, std::uint64_t bytes) {
+  memory_of("copy").copy(to, from, bytes);
+}
+std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width, std::uint64_t operand,
+                            std::uint64_t expected, bool relaxed) {
+  return memory_of("an atomic").atomic(what, at, width, operand, expected, relaxed);
+}
+void global_fence() noexcept { memory_of("fence").fence(); }
+void global_gather(const global_piece* pieces, std::size_t count) { memory_of("gather").gather(pieces, count); }
+void global_scatter(const global_piece* pieces, std::size_t count) { memory_of("scatter").scatter(pieces, count); }
+
+namespace {
+/// Near or in several parts: at once. Else a request that is answered some time.
+ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n) {
+  gas::memory& m = memory_of("an asynchronous access");
+  sched::worker& w = sched::this_worker();
+  std::uint32_t owner = 0;
+  const bool one_far = m.single_far_owner(at, n, owner);
+  if (!one_far) {
+    if (write)
+      m.put(at, bytes, n);
+    else
+      m.get(at, bytes, n);
+    return w.make_completed(outcome::value, bytes, write ? 0 : n);
+  }
+  const base::section inside;
+  while (runtime::pending_.size() >= transport::far::port::most_tickets) {
+    runtime::serve_global();
+    m.net().port().idle();
+    base::spin_pause();
+  }
+  using transport::far::op;
+  if (write) m.forget_copies(at, n);
+  const ref record = w.make_pending();
+  const std::uint64_t ticket = m.net().port().begin(write ? op::put : op::get, transport::worker_no{owner},
+                                                    m.net().at(at), bytes, n);
+  runtime::pending_.push_back({ticket, record, write ? 0 : static_cast<std::uint32_t>(n)});
+  return record;
+}
+}  // namespace
+
+ref global_get_begin(global_address from, std::size_t bytes) {
+  std::byte room[transport::far::inline_bytes];
+  return begin_access(false, from, room, bytes);
+}
+ref global_put_begin(global_address to, const void* from, std::size_t bytes) {
+  return begin_access(true, to, const_cast<std::byte*>(static_cast<const std::byte*>(from)), bytes);
+}
+
+std::byte* global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where) {
+  return memory_of("checkout").checkout(at, bytes, mode, where);
+}
+void global_checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
+  if (runtime::memory_) runtime::memory_->checkin(at, bytes, mode);
+}
+std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
+  return memory_of("try_local").try_local(at, bytes);
+}
+std::uint32_t global_home(global_address at) { return memory_of("home_of").home(at); }
+std::uint64_t run_number() noexcept { return runtime::memory_ ? runtime::run_ : 0; }
+
+void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
+  std::string made;
+  if (runtime::memory_) made = runtime::memory_->open_checkouts();
+  std::string where;
+  if (file != nullptr) where = std::string(" at ") + file + ":" + std::to_string(line);
+  base::fatal("worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where the memory "
+              "is not: check in before (let the span go out of scope), check out again afterwards",
+              godwit_hot_.worker, made.c_str(), doing, where.c_str());
+}
+
+}  // namespace detail
+}  // namespace godwit

@@ -1,0 +1,114 @@
+// See window.hpp.
+#include "transport/shm/window.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <utility>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace godwit::transport::shm {
+
+namespace {
+
+// Large gaps in plain and sanitized programs (docs/decisions/0005-addresses.md); the last for 39-bit systems.
+constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x4000'0000'0000, 0x1000'0000'0000, 0x20'0000'0000};
+
+const char* const lower = ": lower --godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
+
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("godwit: global memory: " + what); }
+
+void* reserve(std::uintptr_t at, std::uint64_t bytes) noexcept {
+  void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  if (p == reinterpret_cast<void*>(at)) return p;
+  munmap(p, bytes);  // a kernel before 4.17 takes the address as a hint
+  return nullptr;
+}
+
+}  // namespace
+
+void window::make_file(std::uint64_t bytes) {
+  bytes_ = bytes;
+  fd_ = memfd_create("godwit-global", MFD_CLOEXEC);
+  if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
+    destroy();
+    fail(std::string("the file size limit (ulimit -f) is below its size: raise it, or") + (lower + 1));
+  }
+  if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
+    const int error = errno;
+    destroy();
+    fail("cannot size it to " + std::to_string(bytes >> 20) + " MiB (virtual): " + std::strerror(error) + lower);
+  }
+}
+
+std::string window::file_path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+
+void window::open_file(std::uint64_t bytes, const std::string& path) {
+  bytes_ = bytes;
+  fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd_ < 0) fail("cannot open the memory of another process on this host (" + path + "): " + std::strerror(errno));
+}
+
+std::uint32_t window::free_bases(std::uint64_t bytes) noexcept {
+  std::uint32_t free = 0;
+  for (unsigned i = 0; i < std::size(candidates); ++i)
+    if (void* p = reserve(candidates[i], bytes); p != nullptr) {
+      free |= 1u << i;
+      munmap(p, bytes);
+    }
+  return free;
+}
+
+void window::map(unsigned candidate) {
+  void* p = reserve(candidates[candidate], bytes_);
+  if (p == nullptr) {
+    destroy();
+    fail("an address range that was free is taken now: another thread of the program maps memory at fixed addresses");
+  }
+  if (mmap(p, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
+    const int error = errno;
+    munmap(p, bytes_);
+    destroy();
+    fail(std::string("cannot map it: ") + std::strerror(error) + lower);
+  }
+  base_ = static_cast<std::byte*>(p);
+  madvise(p, bytes_, MADV_DONTDUMP);  // a core file would hold all of it, touched or not
+}
+
+void window::create(std::uint64_t bytes) {
+  make_file(bytes);
+  const std::uint32_t free = free_bases(bytes);
+  if (free == 0) {
+    destroy();
+    fail("there is no free range of " + std::to_string(bytes >> 20) +
+         " MiB of addresses (a limit: ulimit -v?)" + lower);
+  }
+  map(static_cast<unsigned>(std::countr_zero(free)));
+  close(std::exchange(fd_, -1));
+}
+
+void window::destroy() noexcept {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+  if (base_ != nullptr) munmap(std::exchange(base_, nullptr), bytes_);
+}
+
+void window::discard(void* address, std::uint64_t bytes) noexcept {
+  static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(address) + page - 1) / page * page;
+  const std::uintptr_t high = (reinterpret_cast<std::uintptr_t>(address) + bytes) / page * page;
+  if (low < high) static_cast<void>(madvise(reinterpret_cast<void*>(low), high - low, MADV_REMOVE));
+}
+
+}  // namespace godwit::transport::shm
