@@ -59,7 +59,7 @@ gas::memory& memory_of(const char* what) {
 
 gas::space plan_global(const options& opts, std::uint32_t workers) {
   const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
-  const std::uint64_t units = gas::cache::units_of(opts.cache_bytes) * sizeof(gas::unit);
+  const std::uint64_t units = gas::cache::table_bytes(gas::cache::units_of(opts.cache_bytes));
   const gas::space s = gas::plan_space(opts.global_bytes, workers, words, units, sizeof(gas::descriptor));
   if (s.homes == 0)
     throw std::invalid_argument("godwit: " + std::to_string(opts.global_bytes >> 20) +
@@ -96,18 +96,19 @@ void end_global() noexcept {
   if (const std::string text = memory_->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
 }
 
-void serve_global() noexcept {
+bool serve_global() noexcept {
   while (!pending_.empty()) {
     auto& port = memory_->net().port();
     const pending_access p = pending_.front();
     const auto* e = port.ended(p.ticket);
-    if (e == nullptr) return;
+    if (e == nullptr) return true;
     pending_.pop_front();
     sched::this_worker().publish(p.record, detail::outcome::value, e->data, p.bytes);
     port.forget(p.ticket);
     memory_->acquire();
     sched::this_worker().finish(p.record);
   }
+  return false;
 }
 
 void release_global() noexcept { memory_->release(); }

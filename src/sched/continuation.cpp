@@ -222,6 +222,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   if constexpr (!iso) net_.remote_get(from, here, bytes, size);
   if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
   free_object(r);
+  acquire_writes();
   const std::uint64_t now = base::fast_ns();
   if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
   end_idle(now);
@@ -406,6 +407,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   }
 
   // 3. Publish -- or find that there is nothing to wait for any more.
+  release_writes();
   delay();
   if (waiting_for == 0) {
     push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that
@@ -417,6 +419,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
       if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
         heap_.free(im);
         if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
+        acquire_writes();
         if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
         if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
         announce_stack(sp);
@@ -471,6 +474,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   auto& w = static_cast<continuation_worker&>(this_worker());
   const auto r = reinterpret_cast<ref>(arg);
   if constexpr (iso) w.end_own_stack(w.ended_sp_);
+  w.release_writes();
   w.delay();
   const std::uint64_t now = base::fast_ns();
   if (r == w.root_) {
