@@ -90,10 +90,11 @@ void worker::become_running() noexcept {
 }
 
 void worker::become_idle() noexcept {
+  // Somebody may wait for what has not been answered yet. First, because what has been makes threads ready.
+  if (serve_others()) return;
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
   if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
   if (polls() && sees_ready_waiter()) return;
-  if (serve_others()) return;  // somebody may wait for what has not been answered yet
   is_idle_ = true;
   if (node_->idle.fetch_add(1) + 1 != near_.count) return;
   if (shape_.host_count > 1) {
