@@ -24,7 +24,8 @@ namespace runtime {
 namespace {
 
 std::optional<gas::memory> memory_;
-std::uint64_t run_ = 0;
+// Counted where run is called, before the fork, so that two runs never have the same number.
+std::uint32_t run_ = 0;
 
 /// An access that nobody waits for yet.
 struct pending_access {
@@ -58,6 +59,7 @@ gas::memory& memory_of(const char* what) {
 }  // namespace
 
 gas::space plan_global(const options& opts, std::uint32_t workers) {
+  ++run_;
   const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
   const std::uint64_t units = gas::cache::table_bytes(gas::cache::units_of(opts.cache_bytes));
   const gas::space s = gas::plan_space(opts.global_bytes, workers, words, units, sizeof(gas::descriptor));
@@ -84,8 +86,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
   s.opts = &opts;
   s.stats = &w.words().stats;
   memory_.emplace().init(s);
-  static std::uint64_t runs = 0;
-  run_ = ++runs;
+  godwit_hot_.run = run_;
   godwit_hot_.global_base = window.base();
   godwit_hot_.checkouts = 0;
   godwit_hot_.global_plain = job.host_count == 1 && !memory_->checks() ? 1 : 0;
