@@ -19,10 +19,6 @@ using transport::ref_worker;
 
 namespace {
 
-// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
-constexpr std::uint32_t rounds_before_idle = 256;
-constexpr std::uint32_t rounds_before_idle_crowded = 16;
-
 // A clock takes a tenth of a steal: not every one is timed.
 constexpr std::uint64_t steals_per_sample = 8;
 
@@ -107,11 +103,7 @@ void continuation_worker<P>::loop() noexcept {
         look_at(worker_no{near_.first + (first + i) % near_.count});
       if (shape_.host_count > 1) look_far();
     }
-    if (crowded_)
-      sched_yield();
-    else
-      base::spin_pause();
-    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
+    if (end_of_round()) become_idle();
   }
 }
 
@@ -141,7 +133,7 @@ void continuation_worker<P>::look_at_anybody() noexcept {
 template <class P>
 void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   // Looking is what thieves do most: no clock before there is something to see.
-  if (opts_.empty_check && net_.is_near(victim)) {
+  if (opts_.empty_check) {
     const public_words* theirs = seg_->at(victim, words_);
     if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
       ++words_->stats.steals_failed;

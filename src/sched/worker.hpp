@@ -221,6 +221,7 @@ class worker {
 
   // idle.cpp
   void wait_for_work() noexcept;
+  bool end_of_round() noexcept;
   void become_idle() noexcept;
   void become_running() noexcept;
   bool sees_work() noexcept;
