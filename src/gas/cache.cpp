@@ -21,7 +21,7 @@ using detail::access_mode;
 
 namespace {
 constexpr std::size_t most_in_batch = 256;  // units that are fetched or written back together: 4 MiB
-constexpr unsigned patience = 1 << 20;      // rounds of waiting for a range or a way that others hold open
+constexpr std::uint64_t patience_ns = 10'000'000'000;  // of waiting for a way that others hold open: they compute
 
 constexpr std::uint64_t number_of(global_address a) noexcept { return a / unit_bytes; }
 /// The part of [at, at + bytes) inside unit @p number.
@@ -82,7 +82,8 @@ bool cache::evict(unit& u) noexcept {
 
 unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
   unit* set = s_.units + number % (s_.unit_count / ways) * ways;
-  for (unsigned spins = 0; spins < patience;) {
+  const std::uint64_t since = base::fast_ns();
+  for (unsigned spins = 0; base::fast_ns() - since < patience_ns;) {
     bool busy;
     if (unit* u = find(number, wait, busy)) return u;
     if (busy) return nullptr;
@@ -282,11 +283,12 @@ bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
       finish();
       u = obtain(n, true);
     }
+    const std::uint64_t since = base::fast_ns();
     for (unsigned spins = 0; u != nullptr && mode != access_mode::read && u->writing_count == unit::most_ranges;) {
       unlock(*u);  // holders compute, and check in when they are done
       finish();
       pause(spins);
-      u = spins < patience ? obtain(n, true) : nullptr;
+      u = base::fast_ns() - since < patience_ns ? obtain(n, true) : nullptr;
     }
     if (u == nullptr) {
       finish();
@@ -343,25 +345,33 @@ void cache::checkin(global_address at, std::uint64_t bytes, access_mode mode) no
 
 bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
   const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);
-  auto* out = static_cast<std::byte*>(to);
+  bool all = true, any_dirty = false, busy;
   for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
     const unit_range part = part_of(n, at, bytes);
-    bool busy;
     unit* u = find(n, true, busy);
-    if (u == nullptr) return false;
-    const bool ours = covers(u->dirty, u->dirty_count, part) || covers(u->writing, u->writing_count, part);
-    const bool good = u->epoch >= wanted || ours;
-    if (good) {
-      std::memcpy(out, s_.net->at(n * unit_bytes + part.low), part.high - part.low);
-      out += part.high - part.low;
+    if (u == nullptr) {
+      all = false;
+      continue;
+    }
+    any_dirty = any_dirty || overlaps(u->dirty, u->dirty_count, part);
+    if (u->epoch >= wanted || covers(u->dirty, u->dirty_count, part) || covers(u->writing, u->writing_count, part)) {
+      std::memcpy(static_cast<std::byte*>(to) + (n * unit_bytes + part.low - at),
+                  s_.net->at(n * unit_bytes + part.low), part.high - part.low);
       ++s_.stats->global_hits;
-    } else if (overlaps(u->dirty, u->dirty_count, part)) {
-      write_back(&u, 1);  // the rest is at home: then all of it is
+    } else {
+      all = false;
     }
     unlock(*u);
-    if (!good) return false;
   }
-  return true;
+  if (all || !any_dirty) return all;
+  // It will be read at home: what we wrote must be there.
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
+    unit* u = find(n, true, busy);
+    if (u == nullptr) continue;
+    if (overlaps(u->dirty, u->dirty_count, part_of(n, at, bytes))) write_back(&u, 1);
+    unlock(*u);
+  }
+  return false;
 }
 
 void cache::written(global_address at, const void* from, std::size_t bytes) noexcept {
