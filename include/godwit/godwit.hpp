@@ -6,6 +6,7 @@
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
 #include <godwit/global_access.hpp>
+#include <godwit/global_array.hpp>
 #include <godwit/global_atomic.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/global_ptr.hpp>

@@ -54,9 +54,9 @@ class child_worker final : public worker {
   ref pop_own() noexcept;
   ref take_from(worker_no victim) noexcept;
   ref look_for_task() noexcept;
-  void run_task(ref r, bool buried, worker_no from) noexcept;
+  void run_task(ref r, bool buried) noexcept;
   void finish_task(ref r) noexcept;
-  void begin(ref r, worker_no from) noexcept;  // from the loop; does not come back
+  void begin(ref r) noexcept;  // from the loop; does not come back
   void nap() noexcept;
 
   // run to completion
