@@ -58,13 +58,19 @@ gas::memory& memory_of(const char* what) {
 
 }  // namespace
 
-gas::space plan_global(const options& opts, std::uint32_t workers) {
+std::uint64_t choose_global_bytes(const options& opts) noexcept {
+  if (opts.global_bytes != options().global_bytes) return opts.global_bytes;
+  const std::uint64_t most = transport::shm::window::largest(opts.global_bytes);
+  return most != 0 ? most : opts.global_bytes;  // then making it says why not
+}
+
+gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t workers) {
   ++run_;
   const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
   const std::uint64_t units = gas::cache::table_bytes(gas::cache::units_of(opts.cache_bytes));
-  const gas::space s = gas::plan_space(opts.global_bytes, workers, words, units, sizeof(gas::descriptor));
+  const gas::space s = gas::plan_space(bytes, workers, words, units, sizeof(gas::descriptor));
   if (s.homes == 0)
-    throw std::invalid_argument("godwit: " + std::to_string(opts.global_bytes >> 20) +
+    throw std::invalid_argument("godwit: " + std::to_string(bytes >> 20) +
                                 " MiB of addresses for global memory are too few for " + std::to_string(workers) +
                                 " workers and the tables: raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   return s;
