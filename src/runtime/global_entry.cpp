@@ -10,6 +10,7 @@
 #include <deque>
 #include <fstream>
 #include <optional>
+#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -206,6 +207,13 @@ std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").try_local(at, bytes);
 }
 std::uint32_t global_home(global_address at) { return memory_of("home_of").home(at); }
+void global_pause() noexcept {
+  if (runtime::memory_ && runtime::memory_->several_hosts()) {
+    const base::section inside;
+    runtime::memory_->net().port().idle();
+  }
+  sched_yield();
+}
 std::uint64_t run_number() noexcept { return runtime::memory_ ? runtime::run_ : 0; }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
