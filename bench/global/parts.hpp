@@ -1,145 +1,149 @@
-// What the programs on global memory share: parallel blocks, and runs of several timed parts.
+// What the programs on global memory share: loops by halves, and phases of a run measured on all its workers.
 //
-// A run builds something, then computes with it once or twice; every part has a time, and a table, of its own. All parts of
-// a variant are timed in the same run, so a graph is built once per repetition and not once per figure.
-// Used by graph, spmv, utsmem, nbody. Test: the bench.global.* tests (bench/CMakeLists.txt).
+// A run of theirs allocates, fills, computes several times and checks; only a phase of that is the time of a sample.
+// Used by bench/global/*. Not an interface of the library.
 #pragma once
 
-#include <array>
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <godwit/godwit.hpp>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "../common/godwit_run.hpp"
+#include "../common/clock.hpp"
+#include "../common/harness.hpp"
 
-namespace bench {
+namespace parts {
 
-/// f(block) for every block in [first, last), each a part of a thread of its own; what f gives back is added up in an order
-/// that depends on the numbers only, so sums of doubles are the same on every schedule. f: plain captures.
+namespace gw = godwit;
+
+/// f(low, high) for pieces of [low, high) of at most @p grain, in parallel. f is plain bytes.
 template <class F>
-auto each_block(std::uint64_t first, std::uint64_t last, F f) -> std::invoke_result_t<F&, std::uint64_t> {
-  using R = std::invoke_result_t<F&, std::uint64_t>;
-  if (last - first == 1) return f(first);
-  const std::uint64_t middle = first + (last - first) / 2;
-  auto left = godwit::spawn([=] { return each_block(first, middle, f); });
-  if constexpr (std::is_void_v<R>) {
-    each_block(middle, last, f);
-    left.join();
-  } else {
-    const R right = each_block(middle, last, f);
-    R sum = left.join();
-    sum += right;
-    return sum;
+void halves(std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F& f) {
+  if (high - low <= grain) {
+    f(low, high);
+    return;
   }
+  const std::uint64_t middle = low + (high - low) / 2;
+  gw::invoke([=] { halves(low, middle, grain, f); }, [=] { halves(middle, high, grain, f); });
 }
 
-/// f(from, to) for [0, n) cut into pieces of @p grain, the last one shorter.
-template <class F>
-auto each_piece(std::uint64_t n, std::uint64_t grain, F f) -> std::invoke_result_t<F&, std::uint64_t, std::uint64_t> {
-  using R = std::invoke_result_t<F&, std::uint64_t, std::uint64_t>;
-  if (n == 0) return R();
-  return each_block(0, (n + grain - 1) / grain, [n, grain, f](std::uint64_t b) mutable {
-    return f(b * grain, std::min(n, (b + 1) * grain));
+/// The same where every worker shall find the memory that it worked on before: of two halves a worker does that first which
+/// begins (or else ends) at itself, and leaves the other to be stolen. @p at: element 0 of a blocked allocation.
+template <class T, class F>
+void halves_near(gw::global_ptr<T> at, std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F& f) {
+  if (high - low <= grain) {
+    f(low, high);
+    return;
+  }
+  const std::uint64_t middle = low + (high - low) / 2;
+  const auto home = [&](std::uint64_t i) { return gw::home_of(at + static_cast<std::ptrdiff_t>(i)); };
+  const std::uint32_t first = home(low), last = home(high - 1);
+  if (first == last) return halves(low, high, grain, f);
+  const auto lower = [=] { halves_near(at, low, middle, grain, f); };
+  const auto upper = [=] { halves_near(at, middle, high, grain, f); };
+  const std::uint32_t me = gw::worker_id();
+  if (me != first && (me == last || (me >= home(middle) && me <= last)))
+    gw::invoke(upper, lower);
+  else
+    gw::invoke(lower, upper);
+}
+
+/// The sum of f(low, high) over the pieces; the order of additions is always the same.
+template <class R, class F>
+R sum_of_halves(std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F& f) {
+  if (high - low <= grain) return f(low, high);
+  const std::uint64_t middle = low + (high - low) / 2;
+  auto [x, y] = gw::invoke([=] { return sum_of_halves<R>(low, middle, grain, f); },
+                           [=] { return sum_of_halves<R>(middle, high, grain, f); });
+  return x + y;
+}
+
+/// Part of a computation: its time; CPU time and page faults of all workers meanwhile.
+struct phase {
+  double seconds = 0, cpu_seconds = 0;
+  std::uint64_t faults = 0;
+};
+
+struct used {
+  std::uint64_t cpu_ns, faults;
+};
+inline used used_here() noexcept {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return {bench::cpu_ns(), static_cast<std::uint64_t>(u.ru_minflt)};
+}
+/// By all workers so far. In a run.
+inline used used_by_all() {
+  const auto sum = gw::allocate<std::uint64_t>(2);
+  sum[0] = 0;
+  sum[1] = 0;
+  gw::on_each_worker([sum] {
+    const used u = used_here();
+    gw::atomic_fetch_add(sum, u.cpu_ns);
+    gw::atomic_fetch_add(sum + 1, u.faults);
   });
-}
-
-/// CPU time of all workers so far; outside a run, of this process.
-inline std::uint64_t all_cpu_ns() {
-  if (godwit::worker_count() <= 1) return cpu_ns();
-  const auto sum = godwit::global_new<std::uint64_t>(0u);
-  godwit::on_each_worker([=] { godwit::atomic_fetch_add(sum, cpu_ns()); });
-  const std::uint64_t total = godwit::atomic_load(sum);
-  godwit::global_delete(sum);
-  return total;
-}
-
-/// The times of the N parts of one run. Plain, so that it can leave the run.
-template <std::size_t N>
-struct parts {
-  std::array<std::uint64_t, N> ns{};
-  std::array<std::uint64_t, N> cpu_ns{};  ///< of all workers; those without work look for some
-  bool correct = true;
-
-  /// Take the time of f as part @p i.
-  template <class F>
-  auto time(std::size_t i, F f) {
-    const std::uint64_t cpu_start = all_cpu_ns(), start = now_ns();
-    if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-      f();
-      stop(i, start, cpu_start);
-    } else {
-      auto value = f();
-      stop(i, start, cpu_start);
-      return value;
-    }
-  }
-
- private:
-  void stop(std::size_t i, std::uint64_t start, std::uint64_t cpu_start) {
-    ns[i] += now_ns() - start;
-    cpu_ns[i] += all_cpu_ns() - cpu_start;
-  }
-};
-
-/// One way to do all parts.
-template <std::size_t N>
-struct way {
-  std::string name;
-  unsigned workers = 0;  ///< 0: a plain program
-  std::function<std::pair<parts<N>, sample>()> run;
-};
-
-/// The plain program, and godwit on every number of workers that the program is to run with.
-template <std::size_t N, class Serial, class Ours>
-std::vector<way<N>> ways_of(const program& p, Serial serial, Ours ours) {
-  std::vector<way<N>> ways;
-  ways.push_back({"serial", 0, [=] { return run_plain(serial); }});
-  for (const unsigned w : p.workers()) ways.push_back({"godwit", w, [=] { return run_godwit(w, ours); }});
-  return ways;
-}
-
-/// Run all ways, interleaved, and give back a series per part and way.
-template <std::size_t N>
-std::array<std::vector<series>, N> measure_parts(program& p, const std::vector<way<N>>& ways) {
-  // The harness knows variants with one time: the first part's really run, those of the others repeat what was taken then.
-  std::vector<std::vector<std::pair<parts<N>, sample>>> taken(ways.size());
-  std::array<std::vector<series>, N> all;
-  for (std::size_t part = 0; part < N; ++part) {
-    std::vector<variant> variants;
-    for (std::size_t w = 0; w < ways.size(); ++w)
-      variants.push_back({ways[w].name, ways[w].workers, [&, w, part, round = std::size_t{0}]() mutable {
-                            if (part == 0) taken[w].push_back(ways[w].run());
-                            const auto& [times, whole] = taken[w][round++];
-                            sample s = whole;
-                            s.seconds = static_cast<double>(times.ns[part]) * 1e-9;
-                            s.cpu_seconds = static_cast<double>(times.cpu_ns[part]) * 1e-9;
-                            s.correct = part != 0 || times.correct;
-                            return s;
-                          }});
-    all[part] = p.measure(variants);
-  }
+  const used all{gw::atomic_load(sum), gw::atomic_load(sum + 1)};
+  gw::deallocate(sum, 2);
   return all;
 }
 
-/// 1 worker and the most workers against the serial program.
-inline void show_ratios(program& p, const std::string& key, const std::string& what, const std::vector<series>& all) {
-  if (const auto* one = find(all, "godwit", 1)) {
-    p.figure(key + ".t1_over_serial", what + ", 1 worker / serial", one->over_reference, "",
-             "median over the rounds of godwit's time on 1 worker / serial time");
-    p.figure(key + ".t1_over_serial_cpu", what + ", the same in CPU time", one->cpu_over_reference, "",
-             "median over the rounds");
-  }
-  const unsigned most = p.most_workers();
-  if (const auto* many = find(all, "godwit", most); many != nullptr && most > 1) {
-    p.figure(key + ".speed_up", what + ", " + std::to_string(most) + " workers", 1 / many->over_reference, "x serial",
-             "inverse of the median over the rounds of godwit's time / serial time");
-    p.figure(key + ".speed_up_cpu", what + ", the same by CPU time", most / many->cpu_over_reference, "x serial",
-             "workers / median over the rounds of the CPU time of all workers / serial CPU time: what a machine that is not "
-             "busy would give, if all workers were always at work");
-  }
+/// In a run.
+template <class F>
+phase measured(const F& f) {
+  const used before = used_by_all();
+  const std::uint64_t start = bench::now_ns();
+  f();
+  const std::uint64_t end = bench::now_ns();
+  const used after = used_by_all();
+  return {static_cast<double>(end - start) * 1e-9, static_cast<double>(after.cpu_ns - before.cpu_ns) * 1e-9,
+          after.faults - before.faults};
+}
+/// In one process, all its threads.
+template <class F>
+phase measured_plain(const F& f) {
+  const used before = used_here();
+  const std::uint64_t start = bench::now_ns();
+  f();
+  const std::uint64_t end = bench::now_ns();
+  const used after = used_here();
+  return {static_cast<double>(end - start) * 1e-9, static_cast<double>(after.cpu_ns - before.cpu_ns) * 1e-9,
+          after.faults - before.faults};
 }
 
-}  // namespace bench
+/// Passes over the same data within one run: what they took, median.
+constexpr int most_passes = 16;
+struct passes {
+  int count = 0;
+  phase of[most_passes];
+  void add(const phase& p) {
+    if (count < most_passes) of[count++] = p;
+  }
+  phase median() const {
+    std::vector<double> seconds, cpu, faults;
+    for (int i = 0; i < count; ++i) {
+      seconds.push_back(of[i].seconds);
+      cpu.push_back(of[i].cpu_seconds);
+      faults.push_back(static_cast<double>(of[i].faults));
+    }
+    return {bench::median(seconds), bench::median(cpu), static_cast<std::uint64_t>(bench::median(faults))};
+  }
+};
+
+/// @p whole with the time of a phase of it.
+inline bench::sample only(const phase& p, bench::sample whole, bool correct) {
+  whole.seconds = p.seconds;
+  whole.cpu_seconds = p.cpu_seconds;
+  whole.correct = correct;
+  return whole;
+}
+
+/// A number that depends on nothing but its index and a seed.
+inline std::uint64_t scrambled(std::uint64_t i, std::uint64_t seed) noexcept {
+  std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u + seed * 0xd1342543de82ef95u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+}  // namespace parts
