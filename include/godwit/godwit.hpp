@@ -1,11 +1,13 @@
 // Everything for users: fork-join and futures whose threads migrate, and the global memory they share.
 #pragma once
 
+#include <godwit/algorithm.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
 #include <godwit/global_access.hpp>
+#include <godwit/global_array.hpp>
 #include <godwit/global_atomic.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/global_ptr.hpp>

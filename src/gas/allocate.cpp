@@ -150,8 +150,11 @@ std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t order, st
       job(host_->free_order[o], atomic_function::store, d.next_free);
       first = head - 1;
       found = true;
-      for (std::uint32_t h = 0; h < reach_.host_count(); ++h)
-        reach_.atomic(reach_.first_of(h), reach_.address_of(&host_->generation), atomic_function::fetch_add, 8, 1);
+      for (std::uint32_t h = 0; h < reach_.host_count(); ++h) {
+        const std::uint32_t w = reach_.first_of(h);
+        reach_.atomic(w, reach_.address_of(&host_->generation), atomic_function::fetch_add, 8, 1);
+        reach_.atomic(w, reach_.address_of(&host_->epoch), atomic_function::fetch_add, 8, 1);  // copies of what was there
+      }
     }
   }
   job(host_->shared_lock, atomic_function::store, 0);

@@ -100,7 +100,10 @@ class memory {
   descriptor* entry(std::uint64_t granule) const noexcept {
     return reach_.at<descriptor>(where_.directory_low) + granule;
   }
-  /// Call f(owner, address, bytes) for each part of the range that has one owner.
+  /// Call f(owner, address, bytes) for each part of the range that has one owner. False: it is not in a live allocation.
+  template <class F>
+  bool visit_pieces(global_address at, std::uint64_t bytes, F&& f);
+  /// The same for ranges that must be.
   template <class F>
   void each_piece(global_address at, std::uint64_t bytes, F&& f);
   [[noreturn]] void bad_address(global_address at, std::uint64_t bytes, const char* doing) const;
@@ -125,6 +128,7 @@ class memory {
   cache cache_;
   heap heap_;
   host_words* host_ = nullptr;
+  worker_stats* stats_ = nullptr;
   std::uint32_t me_ = 0;
   bool several_hosts_ = false;
   bool checks_ = false;
