@@ -53,6 +53,12 @@ std::uint32_t memory::home(global_address at) {
   return home_of_block(*d, (at - begin_of(*d)) / d->block_bytes);
 }
 
+std::uint32_t memory::owner(global_address at) {
+  std::uint32_t found = 0;
+  each_piece(at, 1, [&](std::uint32_t o, global_address, std::uint64_t) { found = o; });
+  return found;
+}
+
 bool memory::is_near(global_address at, std::uint64_t bytes) {
   if (!several_hosts_) return true;
   bool near = true;

@@ -49,6 +49,7 @@ class memory {
   void checkin(global_address at, std::uint64_t bytes, detail::access_mode mode) noexcept;
   std::byte* try_local(global_address at, std::uint64_t bytes) noexcept;
   std::uint32_t home(global_address at);
+  std::uint32_t owner(global_address at);
 
   global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how, detail::place where);
   global_address allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where);

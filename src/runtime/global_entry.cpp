@@ -214,6 +214,7 @@ void global_pause() noexcept {
   }
   sched_yield();
 }
+std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
 std::uint64_t run_number() noexcept { return runtime::memory_ ? runtime::run_ : 0; }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
