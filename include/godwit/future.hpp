@@ -305,7 +305,7 @@ class shared_future {
  private:
   friend struct detail::future_access;
   void keep() const noexcept {
-    if (record_ != 0) detail::retain(record_);
+    if (record_ != 0) detail::share(record_);
   }
   detail::ref record_ = 0;
 };
@@ -335,7 +335,7 @@ struct codec<shared_future<T>> {
   static shared_future<T> read(reader& r) {
     shared_future<T> f;
     detail::future_access::record(f) = r.get<detail::ref>();
-    if (r.again() && f.valid()) detail::retain(detail::future_access::record(f));
+    if (r.again() && f.valid()) detail::share(detail::future_access::record(f));
     return f;
   }
 };

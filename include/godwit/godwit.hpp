@@ -1,6 +1,7 @@
 // Everything for users: fork-join and futures whose threads migrate, and the global memory they share.
 #pragma once
 
+#include <godwit/algorithm.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
 #include <godwit/error.hpp>

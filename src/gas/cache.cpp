@@ -12,7 +12,6 @@
 #include <bit>
 #include <memory>
 #include <sched.h>
-#include <unordered_map>
 #include <vector>
 
 namespace godwit::gas {
@@ -399,25 +398,16 @@ void cache::drop(global_address at, std::size_t bytes) noexcept {
 
 void cache::write_back(unit* const* units, std::size_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
-  struct packed {
-    std::byte bytes[transport::far::inline_bytes];
-    std::size_t used = 0;
-    bool puts = false;  ///< on their way without an answer
+  const std::uint64_t epoch = s_.host->epoch.load(std::memory_order_acquire);
+  struct piece {
+    std::uint32_t host;
+    global_address at;
+    std::uint64_t bytes;
   };
   struct state {
     cache* self;
-    std::unordered_map<std::uint32_t, std::unique_ptr<packed>> hosts;
-    std::uint64_t bytes = 0;
-    worker_no target(std::uint32_t host) const { return worker_no{self->s_.net->first_of(host)}; }
-    void send(std::uint32_t host, packed& p) {
-      if (p.used == 0) return;
-      self->s_.net->port().scatter(target(host), p.bytes, p.used);
-      p.used = 0;
-      p.puts = false;  // requests to one worker keep their order
-    }
+    std::vector<piece> pieces;
   } s{this, {}};
-  const base::section inside;
-  const std::uint64_t epoch = s_.host->epoch.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
     unit& u = *units[i];
     for (unsigned r = 0; r < u.dirty_count; ++r)
@@ -425,28 +415,49 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
                       [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
                         auto& to = *static_cast<state*>(p);
                         auto* net = to.self->s_.net;
-                        if (net->is_near(owner)) return;
-                        to.bytes += n;
-                        const std::uint32_t host = net->host_of(owner);
-                        auto& room = to.hosts[host];
-                        if (!room) room = std::make_unique<packed>();
-                        const std::size_t needs = sizeof(transport::far::piece) + (n + 7) / 8 * 8;
-                        if (needs > transport::far::inline_bytes / 2) {
-                          net->port().put(to.target(host), net->at(at), net->at(at), n);
-                          room->puts = true;
-                          return;
-                        }
-                        if (room->used + needs > sizeof room->bytes) to.send(host, *room);
-                        const transport::far::piece head{reinterpret_cast<std::uint64_t>(net->at(at)), n};
-                        std::memcpy(room->bytes + room->used, &head, sizeof head);
-                        std::memcpy(room->bytes + room->used + sizeof head, net->at(at), n);
-                        room->used += needs;
+                        if (!net->is_near(owner)) to.pieces.push_back({net->host_of(owner), at, n});
                       },
                       &s);
   }
-  for (auto& [host, room] : s.hosts) {
-    s.send(host, *room);
-    if (room->puts) s_.net->port().fence(s.target(host));
+  std::sort(s.pieces.begin(), s.pieces.end(), [](const piece& x, const piece& y) {
+    return x.host != y.host ? x.host < y.host : x.at < y.at;
+  });
+  std::uint64_t bytes = 0;
+  {
+    const base::section inside;
+    auto& port = s_.net->port();
+    std::byte packed[transport::far::inline_bytes];
+    for (std::size_t i = 0; i < s.pieces.size();) {
+      // All for one host: small ones packed together, neighbours as one, and wait for it at the end.
+      const std::uint32_t host = s.pieces[i].host;
+      const worker_no target{s_.net->first_of(host)};
+      std::size_t used = 0;
+      bool puts = false;
+      for (; i < s.pieces.size() && s.pieces[i].host == host;) {
+        piece p = s.pieces[i++];
+        while (i < s.pieces.size() && s.pieces[i].host == host && s.pieces[i].at == p.at + p.bytes) p.bytes += s.pieces[i++].bytes;
+        bytes += p.bytes;
+        std::byte* data = s_.net->at(p.at);
+        const std::size_t needs = sizeof(transport::far::piece) + (p.bytes + 7) / 8 * 8;
+        if (needs > sizeof packed / 2) {
+          port.put(target, data, data, p.bytes);
+          puts = true;
+          continue;
+        }
+        if (used + needs > sizeof packed) {
+          port.scatter(target, packed, used);
+          used = 0;
+        }
+        const transport::far::piece head{reinterpret_cast<std::uint64_t>(data), p.bytes};
+        std::memcpy(packed + used, &head, sizeof head);
+        std::memcpy(packed + used + sizeof head, data, p.bytes);
+        used += needs;
+      }
+      if (used != 0)
+        port.scatter(target, packed, used);  // answered; and requests to one worker keep their order
+      else if (puts)
+        port.fence(target);
+    }
   }
   for (std::size_t i = 0; i < count; ++i) {
     unit& u = *units[i];
@@ -459,9 +470,9 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
     s_.host->dirty_units.fetch_sub(1, std::memory_order_acq_rel);
     ++s_.stats->global_write_backs;
   }
-  s_.stats->global_written_bytes += s.bytes;
+  s_.stats->global_written_bytes += bytes;
   s_.stats->global_write_back_ns += base::fast_ns() - since;
-  if (s_.note != nullptr) s_.note(cache_event::write_back, since, s.bytes);
+  if (s_.note != nullptr) s_.note(cache_event::write_back, since, bytes);
 }
 
 void cache::write_back() noexcept {

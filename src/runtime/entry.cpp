@@ -59,6 +59,9 @@ void release(ref record) noexcept {
 void retain(ref record) noexcept {
   if (godwit_hot_.workers != 0) this_worker().retain(record);
 }
+void share(ref record) noexcept {
+  if (godwit_hot_.workers != 0) this_worker().share(record);
+}
 void detach(ref record) noexcept {
   if (godwit_hot_.workers != 0) this_worker().detach(record);
 }

@@ -313,6 +313,17 @@ void child_worker<P>::yield_thread() noexcept {
   base::set_float_control(control);
 }
 
+/// Run to completion: the copy would go to a thread that is no parent, and perhaps wait for what it buries.
+template <class P>
+void child_worker<P>::share(ref r) noexcept {
+  if constexpr (!full)
+    base::fatal("worker %u: this run's policy is %s, where a thread may wait for its own children only, but the program "
+                "copied a shared_future: keep it in the thread that spawned, or take another policy with "
+                "--godwit-policy (GODWIT_POLICY)",
+                index(me_), opts_.policy.c_str());
+  retain(r);
+}
+
 // ---- run to completion ----
 
 /// Run other tasks on top of this thread until @p r is complete.

@@ -26,6 +26,7 @@ class child_worker final : public worker {
   ref pop_public(spawn_slot* b) noexcept override;
   ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
   void yield_thread() noexcept override;
+  void share(ref r) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;

@@ -88,6 +88,7 @@ class worker {
   detail::payload payload_of(ref r) const noexcept;
   bool is_complete(ref r) const noexcept;
   void retain(ref r) noexcept;
+  virtual void share(ref r) noexcept { retain(r); }
   void release(ref r) noexcept;
   void detach(ref r) noexcept;
   ref new_record() noexcept;

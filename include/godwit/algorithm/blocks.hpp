@@ -1,0 +1,381 @@
+// What the parallel algorithms are made of: grain, recursion over blocks of elements, and how a leaf gets at its elements.
+//
+// A range of n elements is cut into blocks of `grain` elements (the last one may be shorter); block b begins at b * grain.
+// A binary recursion with invoke runs the blocks. Inside a leaf, elements are
+//   a) the memory itself, where all global memory is this host's: it stays in place whatever the user's function does;
+//   b) else, for functions that cannot spawn, checked out;
+//   c) else copied piece by piece through a buffer in the leaf's frame, which travels with the thread.
+// Not an interface for users but for grain, indices and never_spawns. Used by algorithm/*.hpp. Document:
+// docs/algorithms.md. Tests: tests/algorithm/.
+#pragma once
+
+#include <godwit/global_span.hpp>
+#include <godwit/task.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace godwit {
+
+/// Elements that one leaf of an algorithm works on, one after the other. 0: chosen by the algorithm.
+struct grain {
+  std::uint64_t elements = 0;
+};
+
+/// first, first + 1 ... last - 1: a range without memory behind it, for algorithms that only read.
+template <std::integral I>
+class index_range {
+ public:
+  using value_type = I;
+  constexpr index_range(I first, I last) noexcept : first_(first), last_(last < first ? first : last) {}
+  constexpr I first() const noexcept { return first_; }
+  constexpr I last() const noexcept { return last_; }
+  constexpr std::uint64_t size() const noexcept {
+    return static_cast<std::uint64_t>(last_) - static_cast<std::uint64_t>(first_);
+  }
+  constexpr I operator[](std::uint64_t i) const noexcept { return static_cast<I>(static_cast<std::uint64_t>(first_) + i); }
+
+ private:
+  I first_, last_;
+};
+template <std::integral A, std::integral B>
+constexpr auto indices(A first, B last) noexcept {
+  using I = std::common_type_t<A, B>;
+  return index_range<I>(static_cast<I>(first), static_cast<I>(last));
+}
+template <std::integral I>
+constexpr auto indices(I n) noexcept {
+  return index_range<I>(I{0}, n);
+}
+
+/// Promises that a function neither spawns, joins nor yields. On several hosts algorithms then work on checked out memory
+/// and not on copies of the elements. A broken promise ends the run with a message, as for any checkout.
+template <class F>
+struct never_spawns_function {
+  F f;
+  template <class... A>
+  constexpr decltype(auto) operator()(A&&... a) {
+    return std::invoke(f, std::forward<A>(a)...);
+  }
+  template <class... A>
+  constexpr decltype(auto) operator()(A&&... a) const {
+    return std::invoke(f, std::forward<A>(a)...);
+  }
+};
+template <class F>
+constexpr never_spawns_function<F> never_spawns(F f) {
+  return {std::move(f)};
+}
+
+namespace detail {
+
+template <class P>
+inline constexpr bool is_global_ptr = false;
+template <class T>
+inline constexpr bool is_global_ptr<global_ptr<T>> = true;
+template <class R>
+inline constexpr bool is_index_range = false;
+template <class I>
+inline constexpr bool is_index_range<index_range<I>> = true;
+
+/// global_span, global_array, global_vector, and what users write like them.
+template <class R>
+concept global_range = requires(R& r) {
+  { r.size() } -> std::convertible_to<std::uint64_t>;
+  requires is_global_ptr<std::remove_cvref_t<decltype(r.data())>>;
+};
+template <class R>
+concept input_range = global_range<R> || is_index_range<std::remove_cvref_t<R>>;
+/// Where results go: the first element's address, or a range.
+template <class R>
+concept output_place = global_range<R> || is_global_ptr<std::remove_cvref_t<R>>;
+template <class F>
+concept not_grain = !std::is_same_v<std::remove_cvref_t<F>, grain>;
+
+template <global_range R>
+constexpr auto span_of(R&& r) {
+  using T = typename std::remove_cvref_t<decltype(r.data())>::element_type;
+  return global_span<T>(r.data(), static_cast<std::uint64_t>(r.size()));
+}
+template <std::integral I>
+constexpr index_range<I> span_of(index_range<I> r) {
+  return r;
+}
+template <output_place P>
+constexpr auto pointer_of(P&& p) {
+  if constexpr (is_global_ptr<std::remove_cvref_t<P>>)
+    return p;
+  else
+    return p.data();
+}
+template <class R>
+using value_of = typename decltype(span_of(std::declval<R>()))::value_type;
+
+template <class F>
+constexpr void require_function() {
+  static_assert(plain<F> && std::is_copy_constructible_v<F>,
+                "godwit: a function given to a parallel algorithm is copied to the workers that call it: it must be plain "
+                "bytes. This one captures something that is not (std::string, std::vector, std::function...), or cannot be "
+                "copied. Capture plain values, a global_ptr or global_span, or a pointer to data made before run");
+}
+
+// ---- which functions can spawn
+
+template <class F>
+inline constexpr bool is_operator = false;
+template <class T> inline constexpr bool is_operator<std::plus<T>> = true;
+template <class T> inline constexpr bool is_operator<std::minus<T>> = true;
+template <class T> inline constexpr bool is_operator<std::multiplies<T>> = true;
+template <class T> inline constexpr bool is_operator<std::divides<T>> = true;
+template <class T> inline constexpr bool is_operator<std::modulus<T>> = true;
+template <class T> inline constexpr bool is_operator<std::negate<T>> = true;
+template <class T> inline constexpr bool is_operator<std::bit_and<T>> = true;
+template <class T> inline constexpr bool is_operator<std::bit_or<T>> = true;
+template <class T> inline constexpr bool is_operator<std::bit_xor<T>> = true;
+template <class T> inline constexpr bool is_operator<std::bit_not<T>> = true;
+template <class T> inline constexpr bool is_operator<std::logical_and<T>> = true;
+template <class T> inline constexpr bool is_operator<std::logical_or<T>> = true;
+template <class T> inline constexpr bool is_operator<std::logical_not<T>> = true;
+template <class T> inline constexpr bool is_operator<std::less<T>> = true;
+template <class T> inline constexpr bool is_operator<std::greater<T>> = true;
+template <class T> inline constexpr bool is_operator<std::less_equal<T>> = true;
+template <class T> inline constexpr bool is_operator<std::greater_equal<T>> = true;
+template <class T> inline constexpr bool is_operator<std::equal_to<T>> = true;
+template <class T> inline constexpr bool is_operator<std::not_equal_to<T>> = true;
+
+template <class F>
+inline constexpr bool is_promised = std::is_same_v<F, std::identity>;
+template <class F>
+inline constexpr bool is_promised<never_spawns_function<F>> = true;
+template <class F>
+  requires requires { F::godwit_never_spawns; }
+inline constexpr bool is_promised<F> = F::godwit_never_spawns;
+
+/// May F, called with values of types T, spawn? An operator of a class type is the user's code.
+template <class F, class... T>
+inline constexpr bool may_spawn = !(is_promised<F> || (is_operator<F> && (std::is_scalar_v<T> && ...)));
+
+// ---- grain
+
+/// Elements that take 32 KiB, but not so many that a leaf of slow ones takes long.
+template <class... T>
+constexpr std::uint64_t most_in_leaf() {
+  const std::uint64_t bytes = std::max({std::uint64_t{1}, std::uint64_t{sizeof(T)}...});
+  return std::clamp<std::uint64_t>(32768 / bytes, 1, 8192);
+}
+/// For results that do not depend on it.
+inline std::uint64_t grain_by_workers(std::uint64_t n, grain g, std::uint64_t most) noexcept {
+  if (g.elements != 0) return g.elements;
+  return std::clamp<std::uint64_t>(n / (64 * std::uint64_t{godwit_hot_.workers}), 1, most);
+}
+/// For results that do (the order of floating-point additions): the same for any number of workers.
+inline std::uint64_t grain_by_size(std::uint64_t n, grain g, std::uint64_t most) noexcept {
+  if (g.elements != 0) return g.elements;
+  return std::clamp<std::uint64_t>(n / 512, 1, most);
+}
+constexpr std::uint64_t block_count(std::uint64_t n, std::uint64_t grain) noexcept { return n / grain + (n % grain != 0); }
+
+// ---- recursion
+
+/// body(b) for all b in [first, last). The body is copied into each thread, so that references to it stay valid in it.
+template <class Body>
+void for_blocks(std::uint64_t first, std::uint64_t last, const Body& body) {
+  if (last - first == 1) {
+    body(first);
+    return;
+  }
+  const std::uint64_t middle = first + (last - first) / 2;
+  invoke([first, middle, body] { for_blocks(first, middle, body); }, [&] { for_blocks(middle, last, body); });
+}
+
+/// body.combine of body(b) for all b in [first, last), in order; the tree depends on last - first only.
+template <class Body>
+auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) -> decltype(body(first)) {
+  if (last - first == 1) return body(first);
+  const std::uint64_t middle = first + (last - first) / 2;
+  auto [a, b] = invoke([first, middle, body] { return reduce_blocks(first, middle, body); },
+                       [&] { return reduce_blocks(middle, last, body); });
+  return body.combine(std::move(a), std::move(b));
+}
+
+// ---- elements of a leaf
+
+/// One of the ranges that an algorithm works on, as its leaves see it.
+template <class T, access_mode Mode>
+struct memory_operand {
+  using value_type = T;
+  using pointer = std::conditional_t<Mode == access_mode::read, const T*, T*>;
+  static constexpr bool reads = Mode != access_mode::write;
+  static constexpr bool writes = Mode != access_mode::read;
+  static constexpr std::uint64_t width = sizeof(T);
+
+  global_address first;
+
+  global_address begin(std::uint64_t at) const noexcept { return first + at * sizeof(T); }
+  pointer raw(std::uint64_t at) const noexcept { return global_raw<std::remove_pointer_t<pointer>>(begin(at)); }
+  auto check_out(std::uint64_t at, std::uint64_t n) const {
+    const global_ptr<T> p(begin(at));
+    if constexpr (Mode == access_mode::read)
+      return checkout(p, n, access::read);
+    else if constexpr (Mode == access_mode::write)
+      return checkout(p, n, access::write);
+    else
+      return checkout(p, n, access::read_write);
+  }
+  /// Room for @p N elements in a frame; what may have changed goes back when it ends, also by an exception.
+  template <std::uint64_t N>
+  struct buffer {
+    global_ptr<T> at;
+    std::uint64_t n;
+    alignas(T) std::byte bytes[N * sizeof(T)];
+    buffer(const memory_operand& of, std::uint64_t from, std::uint64_t count) : at(of.begin(from)), n(count) {
+      if constexpr (reads) get(at, data(), n);
+    }
+    buffer(const buffer&) = delete;
+    ~buffer() {
+      if constexpr (writes) put(at, data(), n);
+    }
+    T* data() noexcept { return reinterpret_cast<T*>(bytes); }
+    pointer shown() noexcept { return data(); }
+  };
+};
+template <class T>
+using read_operand = memory_operand<T, access_mode::read>;
+template <class T>
+using write_operand = memory_operand<T, access_mode::write>;
+template <class T>
+using update_operand = memory_operand<T, access_mode::read_write>;
+
+template <class I>
+struct index_operand {
+  using value_type = I;
+  static constexpr bool reads = true;
+  static constexpr bool writes = false;
+  static constexpr std::uint64_t width = 0;
+
+  struct pointer {
+    I first;
+    I operator[](std::uint64_t i) const noexcept { return static_cast<I>(static_cast<std::uint64_t>(first) + i); }
+  };
+  I first;
+
+  global_address begin(std::uint64_t) const noexcept { return 0; }
+  pointer raw(std::uint64_t at) const noexcept { return {static_cast<I>(static_cast<std::uint64_t>(first) + at)}; }
+  struct nothing_held {
+    pointer p;
+    pointer data() const noexcept { return p; }
+  };
+  nothing_held check_out(std::uint64_t at, std::uint64_t) const noexcept { return {raw(at)}; }
+  template <std::uint64_t N>
+  struct buffer {
+    pointer p;
+    buffer(const index_operand& of, std::uint64_t from, std::uint64_t) noexcept : p(of.raw(from)) {}
+    pointer shown() const noexcept { return p; }
+  };
+};
+
+template <class T>
+constexpr read_operand<std::remove_cv_t<T>> reading(global_span<T> s) noexcept {
+  require_global_value<T>();
+  return {s.data().address()};
+}
+template <class I>
+constexpr index_operand<I> reading(index_range<I> r) noexcept {
+  return {r.first()};
+}
+template <class T>
+constexpr write_operand<T> writing(global_ptr<T> p) noexcept {
+  static_assert(!std::is_const_v<T>, "godwit: this algorithm writes, but it was given const elements");
+  require_global_value<T>();
+  return {p.address()};
+}
+template <class T>
+constexpr auto updating(global_span<T> s) noexcept {
+  require_global_value<T>();
+  if constexpr (std::is_const_v<T>)
+    return read_operand<std::remove_cv_t<T>>{s.data().address()};
+  else
+    return update_operand<T>{s.data().address()};
+}
+
+/// Does something that is written here overlap another operand? (In-place transform, for example.)
+template <class... Op>
+bool operands_overlap(std::uint64_t at, std::uint64_t n, const Op&... ops) noexcept {
+  constexpr std::size_t count = sizeof...(Op);
+  const global_address begin[] = {ops.begin(at)...};
+  const global_address end[] = {ops.begin(at) + n * Op::width...};
+  constexpr bool writes[] = {Op::writes...};
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if ((writes[i] || writes[j]) && begin[i] < end[j] && begin[j] < end[i]) return true;
+  return false;
+}
+
+/// Elements copied at a time: some KiB, a multiple of 8.
+template <class... Op>
+constexpr std::uint64_t piece_size() {
+  const std::uint64_t widest = std::max({std::uint64_t{1}, std::uint64_t{Op::width}...});
+  const std::uint64_t n = 2048 / widest;
+  return n >= 8 ? n / 8 * 8 : std::max<std::uint64_t>(n, 1);
+}
+
+/// f(at, n, pointers...); gives back whether to go on. Functions that return nothing always do.
+template <class F, class... P>
+[[gnu::always_inline]] inline bool call_piece(F& f, std::uint64_t at, std::uint64_t n, P... p) {
+  if constexpr (std::is_void_v<decltype(f(at, n, p...))>) {
+    f(at, n, p...);
+    return true;
+  } else {
+    return f(at, n, p...);
+  }
+}
+
+template <class F, class... Op>
+[[gnu::noinline]] void leaf_by_copies(std::uint64_t at, std::uint64_t n, F& f, const Op&... ops) {
+  constexpr std::uint64_t piece = piece_size<Op...>();
+  for (std::uint64_t i = 0; i < n; i += piece) {
+    const std::uint64_t count = std::min(piece, n - i);
+    const auto one = [&](auto&&... buffer) { return call_piece(f, at + i, count, buffer.shown()...); };
+    if (!one(typename Op::template buffer<piece>(ops, at + i, count)...)) return;
+  }
+}
+template <class F, class... Op>
+[[gnu::noinline]] void leaf_by_checkout(std::uint64_t at, std::uint64_t n, F& f, const Op&... ops) {
+  const auto one = [&](auto&&... held) { return call_piece(f, at, n, held.data()...); };
+  one(ops.check_out(at, n)...);
+}
+
+/// f(at, n, pointers...) once or, until it gives back false, for consecutive pieces of [at, at + n). Sizes of pieces are
+/// multiples of 8 but for the last, unless elements are large. The noinline parts keep buffers out of the usual frames.
+template <bool Spawns, class F, class... Op>
+[[gnu::always_inline]] inline void leaf(std::uint64_t at, std::uint64_t n, F& f, const Op&... ops) {
+  if (global_is_plain()) [[likely]] {
+    call_piece(f, at, n, ops.raw(at)...);
+    return;
+  }
+  if constexpr (!Spawns) {
+    if (!operands_overlap(at, n, ops...)) {
+      leaf_by_checkout(at, n, f, ops...);
+      return;
+    }
+  }
+  leaf_by_copies(at, n, f, ops...);
+}
+
+/// leaf() for all blocks of [0, n), each with its own copy of f.
+template <bool Spawns, class F, class... Op>
+void for_leaves(std::uint64_t n, std::uint64_t grain, const F& f, Op... ops) {
+  if (n == 0) return;
+  for_blocks(0, block_count(n, grain), [n, grain, f, ops...](std::uint64_t b) {
+    F own(f);
+    leaf<Spawns>(b * grain, std::min(grain, n - b * grain), own, ops...);
+  });
+}
+
+}  // namespace detail
+}  // namespace godwit
