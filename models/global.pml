@@ -91,7 +91,7 @@ byte serves;                               /* one bit per worker: it waits, so i
 #define WRITING(u) writing[U(h, u)]
 #define STAMP(u) stamp[U(h, u)]
 #if defined(AM) && !defined(NO_SERVE_IN_LOCK)
-#define BEFORE_LOCK(u) if :: FREE(u) :: atomic { !FREE(u) -> WAITS skip } fi;
+#define BEFORE_LOCK(u) atomic { WAITS skip };
 #define LOCKED GOES_ON
 #else
 #define BEFORE_LOCK(u)
@@ -405,7 +405,7 @@ proctype worker(byte me) {
   od;
   release();
   atomic {
-    ended++;
+    ended++; WAITS
     if
     :: ended == WORKERS ->
        g = 0;
