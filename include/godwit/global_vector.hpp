@@ -1,8 +1,8 @@
 // global_vector<T>: a growing sequence of objects in global memory, with one owner.
 //
 // Grown by one thread at a time, like std::vector; read and written by any through span(). Contiguous: growing moves the
-// elements, after which spans and pointers from before hold nothing. Ownership, runs and codec as in global_array.hpp. To append
-// from many threads at once: begin_append(). Tests: tests/global/vector_test.cpp. See docs/containers.md.
+// elements, after which spans and pointers from before hold nothing. Ownership, runs and codec as in global_array.hpp. To
+// append from many threads at once: begin_append(). Tests: tests/global/vector_test.cpp. See docs/containers.md.
 #pragma once
 
 #include <godwit/global_array.hpp>
@@ -218,8 +218,8 @@ class global_vector {
     }
   }
 
-  /// Let any number of threads append @p at_most elements at most. Until end_append the vector itself must be left alone
-  /// (also not moved from thread to thread while others append, as that would end them as little as it ends it).
+  /// Let any number of threads append @p at_most elements at most. Until end_append the vector itself must be left
+  /// alone, though it may be moved.
   global_appender<T> begin_append(std::uint64_t at_most) {
     reserve(size_ + at_most);
     global_appender<T> a;

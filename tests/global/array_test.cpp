@@ -212,7 +212,8 @@ TEST(GlobalArray, AGlobalVariableLeftFullIsHarmless) {
     gw::options opts;
     opts.workers = 2;
     for (int i = 0; i < 2; ++i)
-      if (gw::run(0, nullptr, [] { left_over = gw::global_array<int>(100, gw::distribution::blocked(), 1); }, opts) != 0) return 1;
+      if (gw::run(0, nullptr, [] { left_over = gw::global_array<int>(100, gw::distribution::blocked(), 1); }, opts) != 0)
+        return 1;
     left_over = gw::run<gw::global_array<int>>([] { return gw::global_array<int>(5); }, opts);
     return left_over.size() == 5 ? 0 : 2;  // and it is destroyed behind main
   });

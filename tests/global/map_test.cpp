@@ -234,7 +234,8 @@ TEST(GlobalMap, ForEachSeesAllOnceAndMaySpawn) {
       gw::spawn([=] { gw::atomic_fetch_add(s + k, static_cast<long>(v)); }).join();
     });
     for (std::uint64_t i = 0; i < 2000; ++i) WANT(seen[i] == static_cast<long>(i) + 1);
-    WANT_THROW(m.for_each([](int k, int) { if (k == 1500) throw std::runtime_error("found it"); }), std::runtime_error, "found it");
+    auto stop = [](int k, int) { if (k == 1500) throw std::runtime_error("found it"); };
+    WANT_THROW(m.for_each(stop), std::runtime_error, "found it");
   });
 }
 

@@ -1,0 +1,5 @@
+// expect: global_ref<const int>
+// Who was given a span of const elements does not write.
+#include <godwit/godwit.hpp>
+
+void use(godwit::global_span<const int> s) { s[0] = 1; }

@@ -1,0 +1,5 @@
+// expect: cannot lie in global memory.*Store plain values
+#include <godwit/godwit.hpp>
+#include <vector>
+
+void use() { godwit::global_vector<std::vector<int>> v; }
