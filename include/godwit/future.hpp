@@ -75,6 +75,8 @@ T decode(const payload& p, bool again = false) {
 }
 
 [[noreturn, gnu::cold]] void future_taken_twice() noexcept;
+/// global_path.hpp has it, too: of global memory this file knows only that a checkout may be open.
+[[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
 
 }  // namespace detail
 
@@ -113,6 +115,9 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
   /// (greedy join). Calling it on a future without a thread is a bug that ends the program.
   [[gnu::always_inline]] T join(detail::place where = detail::place::here()) {
     if (state_ == detail::in_frame) [[likely]] {
+#ifndef NDEBUG  // with it, only where the thread really leaves
+      if (godwit_hot_.checkouts != 0) [[unlikely]] detail::checkout_held("join", where.file, where.line);
+#endif
       state_ = detail::no_state;
       if constexpr (!std::is_void_v<T>) {
         if constexpr (!detail::is_plain_result<T>) this->unlink();
@@ -238,6 +243,9 @@ struct future_access {
   /// Wait, but leave the outcome in the future. May migrate unless it is in the frame.
   template <class T>
   [[gnu::always_inline]] static void settle(future<T>& f, const place& where) {
+#ifndef NDEBUG
+    if (godwit_hot_.checkouts != 0) [[unlikely]] checkout_held("join", where.file, where.line);
+#endif
     if (f.state_ != in_frame) [[unlikely]]
       static_cast<void>(wait(f.state_, where.file, where.function, where.line));
   }
@@ -297,7 +305,7 @@ class shared_future {
  private:
   friend struct detail::future_access;
   void keep() const noexcept {
-    if (record_ != 0) detail::retain(record_);
+    if (record_ != 0) detail::share(record_);
   }
   detail::ref record_ = 0;
 };
@@ -327,7 +335,7 @@ struct codec<shared_future<T>> {
   static shared_future<T> read(reader& r) {
     shared_future<T> f;
     detail::future_access::record(f) = r.get<detail::ref>();
-    if (r.again() && f.valid()) detail::retain(detail::future_access::record(f));
+    if (r.again() && f.valid()) detail::share(detail::future_access::record(f));
     return f;
   }
 };

@@ -68,6 +68,18 @@ struct worker_stats {
   std::uint64_t trace_dropped = 0;     ///< of these, overwritten by later ones
   std::uint64_t stack_high_bytes = 0;  ///< uni-address region touched, whole pages
   std::uint64_t heap_high_bytes = 0;   ///< shared heap in use at most
+  // Global memory of other hosts; all zero on one host. Units are what the cache keeps: 16 KiB each.
+  std::uint64_t global_hits = 0;           ///< units that a checkout or get found in the cache, new enough
+  std::uint64_t global_fetches = 0;        ///< units that it had to fetch (misses)
+  std::uint64_t global_fetched_bytes = 0;  ///< bytes these brought
+  std::uint64_t global_fetch_ns = 0;       ///< time spent waiting for them
+  std::uint64_t global_write_backs = 0;    ///< units of which changed bytes were written back to their homes
+  std::uint64_t global_written_bytes = 0;  ///< bytes these took
+  std::uint64_t global_write_back_ns = 0;  ///< time that took
+  std::uint64_t global_evictions = 0;      ///< units thrown out to make room
+  std::uint64_t far_gets = 0;              ///< requests for single values of other hosts: get and gather, past the cache
+  std::uint64_t far_puts = 0;              ///< put and scatter
+  std::uint64_t far_atomics = 0;           ///< atomics
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.

@@ -160,6 +160,9 @@ template <template <class, class> class Thunk, class F>
   static_assert(std::is_nothrow_move_constructible_v<F> || plain<F>,
                 "godwit: the callable of a thread and its arguments must be nothrow move constructible");
 
+#ifndef NDEBUG  // with it, where the runtime is entered, or when the thread really leaves
+  if (godwit_hot_.checkouts != 0) [[unlikely]] checkout_held("spawn", nullptr, 0);
+#endif
   future<R> result = future_access::make<R>();
   std::uintptr_t words[2] = {0, 0};
   if constexpr (in_registers<F>)

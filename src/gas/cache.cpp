@@ -1,14 +1,521 @@
-// See cache.hpp.
+// See cache.hpp and docs/protocols/global.md.
+//
+// Locks: one per unit, held over the requests for it; and one per set, for changes of tags. A worker waits for a unit's lock
+// only while it holds none; further ones it takes by trying. While it waits it serves requests of others (way am). A set's
+// lock is taken by who holds no unit's.
 #include "gas/cache.hpp"
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <sched.h>
+#include <vector>
 
 namespace godwit::gas {
 
-bool cache::checkout(global_address, std::uint64_t, detail::access_mode) { return false; }
-void cache::checkin(global_address, std::uint64_t, detail::access_mode) noexcept {}
-bool cache::read(global_address, void*, std::size_t) noexcept { return false; }
-void cache::written(global_address, const void*, std::size_t) noexcept {}
-void cache::drop(global_address, std::size_t) noexcept {}
-void cache::write_back() noexcept {}
-void cache::check_invariants() const noexcept {}
+using detail::access_mode;
+
+namespace {
+constexpr std::size_t most_in_batch = 256;  // units that are fetched or written back together: 4 MiB
+constexpr std::uint64_t patience_ns = 10'000'000'000;  // of waiting for a way that others hold open: they compute
+
+constexpr std::uint64_t number_of(global_address a) noexcept { return a / unit_bytes; }
+/// The part of [at, at + bytes) inside unit @p number.
+unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes) noexcept {
+  const global_address low = number * unit_bytes;
+  const global_address from = std::max(at, low), to = std::min(at + bytes, low + unit_bytes);
+  return {static_cast<std::uint16_t>(from - low), static_cast<std::uint16_t>(to - low)};
+}
+}  // namespace
+
+void cache::pause(unsigned& spins) noexcept {
+  s_.net->port().idle();
+  if (++spins % 32 == 0)
+    sched_yield();
+  else
+    base::spin_pause();
+}
+
+void cache::lock(unit& u) noexcept {
+  for (unsigned spins = 0; !try_lock(u);) pause(spins);
+}
+
+unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
+  busy = false;
+  unit* set = s_.units + number % (s_.unit_count / ways) * ways;
+  for (unsigned w = 0; w < ways; ++w) {
+    unit& u = set[w];
+    if (u.tag.load(std::memory_order_acquire) != number + 1) continue;
+    if (!wait && !try_lock(u)) {
+      busy = true;
+      return nullptr;
+    }
+    if (wait) lock(u);
+    if (u.tag.load(std::memory_order_relaxed) == number + 1) return &u;
+    unlock(u);  // it was replaced meanwhile
+  }
+  return nullptr;
+}
+
+/// Locked, without pins: it can be used for another unit afterwards, if true.
+bool cache::evict(unit& u) noexcept {
+  if (u.pins != 0 || u.dirty_count != 0) return false;
+  if (u.tag.load(std::memory_order_relaxed) == 0) return true;
+  const std::uint64_t since = s_.note != nullptr ? base::fast_ns() : 0;
+  // Pages of other hosts' memory go back to the system; what lies between is our own.
+  s_.pieces.visit(s_.pieces.arg, begin_of(u), unit_bytes,
+                  [](void* self, std::uint32_t owner, global_address at, std::uint64_t n) {
+                    auto* net = static_cast<cache*>(self)->s_.net;
+                    if (!net->is_near(owner)) transport::shm::window::discard(net->at(at), n);
+                  },
+                  this);
+  u.tag.store(0, std::memory_order_relaxed);
+  u.epoch = 0;
+  ++s_.stats->global_evictions;
+  if (s_.note != nullptr) s_.note(cache_event::evict, since, unit_bytes);
+  return true;
+}
+
+unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
+  unit* set = s_.units + number % (s_.unit_count / ways) * ways;
+  const std::uint64_t since = base::fast_ns();
+  for (unsigned spins = 0; base::fast_ns() - since < patience_ns;) {
+    bool busy;
+    if (unit* u = find(number, wait, busy)) return u;
+    if (busy) return nullptr;
+    if (set->set_lock.exchange(1, std::memory_order_acquire) != 0) {
+      if (!wait) return nullptr;
+      pause(spins);
+      continue;
+    }
+    // Under the set's lock no tag of the set appears but by us.
+    unit* best = nullptr;
+    bool present = false, any_dirty = false;
+    for (unsigned w = 0; w < ways; ++w) {
+      unit& u = set[w];
+      present = present || u.tag.load(std::memory_order_acquire) == number + 1;
+    }
+    for (unsigned w = 0; w < ways && !present; ++w) {
+      unit& u = set[w];
+      if (!try_lock(u)) continue;
+      any_dirty = any_dirty || (u.pins == 0 && u.dirty_count != 0);
+      const bool candidate = u.pins == 0 && u.dirty_count == 0;
+      const bool better = candidate && (best == nullptr || u.tag.load(std::memory_order_relaxed) == 0 ||
+                                        (best->tag.load(std::memory_order_relaxed) != 0 && u.used < best->used));
+      if (better) {
+        if (best != nullptr) unlock(*best);
+        best = &u;
+      } else {
+        unlock(u);
+      }
+    }
+    if (best != nullptr && evict(*best)) {
+      best->used = ++clock_;
+      best->tag.store(number + 1, std::memory_order_release);
+      set->set_lock.store(0, std::memory_order_release);
+      return best;
+    }
+    if (best != nullptr) unlock(*best);
+    set->set_lock.store(0, std::memory_order_release);
+    if (!wait) return nullptr;
+    if (any_dirty) write_back();
+    pause(spins);
+  }
+  return nullptr;
+}
+
+bool cache::covers(const unit_range* ranges, unsigned count, unit_range r) noexcept {
+  return std::any_of(ranges, ranges + count, [&](unit_range o) { return o.low <= r.low && r.high <= o.high; });
+}
+bool cache::overlaps(const unit_range* ranges, unsigned count, unit_range r) noexcept {
+  return std::any_of(ranges, ranges + count, [&](unit_range o) { return o.low < r.high && r.low < o.high; });
+}
+
+/// Join with what touches it. False: no room.
+bool cache::add(unit_range* ranges, std::uint16_t& count, unit_range r) noexcept {
+  for (std::uint16_t i = 0; i < count;) {
+    if (ranges[i].low <= r.high && r.low <= ranges[i].high) {
+      r.low = std::min(r.low, ranges[i].low);
+      r.high = std::max(r.high, ranges[i].high);
+      ranges[i] = ranges[--count];
+    } else {
+      ++i;
+    }
+  }
+  if (count == unit::most_ranges) return false;
+  ranges[count++] = r;
+  return true;
+}
+
+void cache::mark_dirty(unit& u, unit_range r) noexcept {
+  const bool first = u.dirty_count == 0;
+  if (!add(u.dirty, u.dirty_count, r)) {
+    unit* one = &u;
+    write_back(&one, 1);
+    mark_dirty(u, r);
+    return;
+  }
+  if (!first) return;
+  const std::uint64_t slot = slot_of(u);
+  dirty_map_[slot / 64].fetch_or(std::uint64_t{1} << slot % 64, std::memory_order_acq_rel);
+  s_.host->dirty_units.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
+  const std::uint64_t since = base::fast_ns();
+  struct state {
+    cache* self;
+    std::uint64_t bytes;
+    std::uint32_t host;
+    global_address at, end;
+    void flush() {
+      if (at == end) return;
+      self->s_.net->get(self->s_.net->first_of(host), self->s_.net->at(at), at, end - at);
+      bytes += end - at;
+    }
+  } s{this, 0, 0, 0, 0};
+  s_.pieces.visit(s_.pieces.arg, first * unit_bytes, count * unit_bytes,
+                  [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+                    auto& to = *static_cast<state*>(p);
+                    auto* net = to.self->s_.net;
+                    if (net->is_near(owner)) return;
+                    const std::uint32_t host = net->host_of(owner);
+                    if (host != to.host || at != to.end) {  // neighbours of one host travel together
+                      to.flush();
+                      to.host = host;
+                      to.at = at;
+                    }
+                    to.end = at + n;
+                  },
+                  &s);
+  s.flush();
+  s_.stats->global_fetches += count;
+  s_.stats->global_fetched_bytes += s.bytes;
+  s_.stats->global_fetch_ns += base::fast_ns() - since;
+  if (s_.note != nullptr) s_.note(cache_event::fetch, since, s.bytes);
+}
+
+void cache::fetch_around(unit& u) noexcept {
+  const std::uint64_t since = base::fast_ns();
+  struct state {
+    cache* self;
+    unit* u;
+    std::uint64_t bytes;
+    std::byte room[unit_bytes];
+  };
+  const auto s = std::make_unique<state>();
+  s->self = this;
+  s->u = &u;
+  s->bytes = 0;
+  s_.pieces.visit(
+      s_.pieces.arg, begin_of(u), unit_bytes,
+      [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+        auto& to = *static_cast<state*>(p);
+        auto* net = to.self->s_.net;
+        if (net->is_near(owner)) return;
+        net->get(owner, to.room, at, n);
+        to.bytes += n;
+        // Byte by byte would be simplest; by gaps between the kept ranges it is fast enough.
+        const std::uint64_t begin = at - begin_of(*to.u);
+        for (std::uint64_t i = 0; i < n;) {
+          std::uint64_t stop = n;  // of the current gap or kept range
+          bool keep = false;
+          auto look = [&](const unit_range* ranges, unsigned count) {
+            for (unsigned r = 0; r < count; ++r) {
+              if (ranges[r].low <= begin + i && begin + i < ranges[r].high) {
+                if (!keep) stop = n;
+                keep = true;
+                stop = std::min<std::uint64_t>(stop, ranges[r].high - begin);
+              } else if (!keep && ranges[r].low > begin + i) {
+                stop = std::min<std::uint64_t>(stop, ranges[r].low - begin);
+              }
+            }
+          };
+          look(to.u->dirty, to.u->dirty_count);
+          look(to.u->writing, to.u->writing_count);
+          if (!keep) std::memcpy(net->at(at + i), to.room + i, stop - i);
+          i = stop;
+        }
+      },
+      s.get());
+  ++s_.stats->global_fetches;
+  s_.stats->global_fetched_bytes += s->bytes;
+  s_.stats->global_fetch_ns += base::fast_ns() - since;
+  if (s_.note != nullptr) s_.note(cache_event::fetch, since, s->bytes);
+}
+
+/// Locked, pinned, and readable if it has to be: enter what is written. False: too many write there.
+bool cache::open(unit& u, unit_range part, access_mode mode) noexcept {
+  if (mode == access_mode::read) return true;
+  if (u.writing_count == unit::most_ranges) return false;
+  u.writing[u.writing_count++] = part;  // never joined: each is taken out as it came
+  return true;
+}
+
+bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
+  const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);
+  const std::uint64_t first = number_of(at), last = number_of(at + bytes - 1);
+  // Units that are being fetched together: neighbours, locked.
+  unit* batch[most_in_batch];
+  std::size_t batched = 0;
+  std::uint64_t batch_first = 0;
+  std::uint64_t opened = first;  // [first, opened) are open
+  bool enough = true;
+  auto finish = [&] {
+    if (batched == 0) return;
+    fetch(batch_first, batched);
+    for (std::size_t i = 0; i < batched; ++i) {
+      batch[i]->epoch = wanted;
+      open(*batch[i], part_of(batch_first + i, at, bytes), mode);
+      unlock(*batch[i]);
+    }
+    opened = batch_first + batched;
+    batched = 0;
+  };
+  for (std::uint64_t n = first; n <= last && enough; ++n) {
+    const unit_range part = part_of(n, at, bytes);
+    unit* u = batched != 0 ? obtain(n, false) : nullptr;
+    if (u == nullptr) {
+      finish();
+      u = obtain(n, true);
+    }
+    const std::uint64_t since = base::fast_ns();
+    for (unsigned spins = 0; u != nullptr && mode != access_mode::read && u->writing_count == unit::most_ranges;) {
+      unlock(*u);  // holders compute, and check in when they are done
+      finish();
+      pause(spins);
+      u = base::fast_ns() - since < patience_ns ? obtain(n, true) : nullptr;
+    }
+    if (u == nullptr) {
+      finish();
+      enough = false;
+      break;
+    }
+    ++u->pins;
+    u->used = ++clock_;
+    const bool valid = mode == access_mode::write || u->epoch >= wanted ||
+                       covers(u->dirty, u->dirty_count, part) || covers(u->writing, u->writing_count, part);
+    if (valid) {
+      finish();
+      if (mode != access_mode::write) ++s_.stats->global_hits;
+      open(*u, part, mode);
+      unlock(*u);
+      opened = n + 1;
+    } else if (u->dirty_count != 0 || u->writing_count != 0) {
+      finish();
+      fetch_around(*u);
+      u->epoch = wanted;
+      open(*u, part, mode);
+      unlock(*u);
+      opened = n + 1;
+    } else {
+      if (batched == 0) batch_first = n;
+      batch[batched++] = u;
+      if (batched == most_in_batch) finish();
+    }
+  }
+  finish();
+  if (enough) return true;
+  for (std::uint64_t n = first; n < opened; ++n) close(n, part_of(n, at, bytes), mode);
+  return false;
+}
+
+void cache::close(std::uint64_t number, unit_range part, access_mode mode) noexcept {
+  bool busy;
+  unit* u = find(number, true, busy);
+  GODWIT_CHECK(u != nullptr && u->pins != 0, "a checkout's unit left the cache");
+  if (mode != access_mode::read) {
+    auto* end = u->writing + u->writing_count;
+    auto* mine = std::find_if(u->writing, end, [&](unit_range r) { return r.low == part.low && r.high == part.high; });
+    GODWIT_CHECK(mine != end, "a checkout for writing is checked in that was not made");
+    *mine = u->writing[--u->writing_count];
+    mark_dirty(*u, part);
+  }
+  --u->pins;
+  unlock(*u);
+}
+
+void cache::checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) close(n, part_of(n, at, bytes), mode);
+}
+
+bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
+  const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);
+  bool all = true, any_dirty = false, busy;
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
+    const unit_range part = part_of(n, at, bytes);
+    unit* u = find(n, true, busy);
+    if (u == nullptr) {
+      all = false;
+      continue;
+    }
+    any_dirty = any_dirty || overlaps(u->dirty, u->dirty_count, part);
+    if (u->epoch >= wanted || covers(u->dirty, u->dirty_count, part) || covers(u->writing, u->writing_count, part)) {
+      std::memcpy(static_cast<std::byte*>(to) + (n * unit_bytes + part.low - at),
+                  s_.net->at(n * unit_bytes + part.low), part.high - part.low);
+      ++s_.stats->global_hits;
+    } else {
+      all = false;
+    }
+    unlock(*u);
+  }
+  if (all || !any_dirty) return all;
+  // It will be read at home: what we wrote must be there.
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
+    unit* u = find(n, true, busy);
+    if (u == nullptr) continue;
+    if (overlaps(u->dirty, u->dirty_count, part_of(n, at, bytes))) write_back(&u, 1);
+    unlock(*u);
+  }
+  return false;
+}
+
+void cache::written(global_address at, const void* from, std::size_t bytes) noexcept {
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
+    const unit_range part = part_of(n, at, bytes);
+    bool busy;
+    unit* u = find(n, true, busy);
+    if (u == nullptr) continue;
+    std::memcpy(s_.net->at(n * unit_bytes + part.low),
+                static_cast<const std::byte*>(from) + (n * unit_bytes + part.low - at), part.high - part.low);
+    unlock(*u);
+  }
+}
+
+void cache::drop(global_address at, std::size_t bytes) noexcept {
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
+    bool busy;
+    unit* u = find(n, true, busy);
+    if (u == nullptr) continue;
+    if (u->dirty_count != 0) write_back(&u, 1);
+    u->epoch = 0;
+    unlock(*u);
+  }
+}
+
+void cache::write_back(unit* const* units, std::size_t count) noexcept {
+  const std::uint64_t since = base::fast_ns();
+  const std::uint64_t epoch = s_.host->epoch.load(std::memory_order_acquire);
+  struct piece {
+    std::uint32_t host;
+    global_address at;
+    std::uint64_t bytes;
+  };
+  struct state {
+    cache* self;
+    std::vector<piece> pieces;
+  } s{this, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    unit& u = *units[i];
+    for (unsigned r = 0; r < u.dirty_count; ++r)
+      s_.pieces.visit(s_.pieces.arg, begin_of(u) + u.dirty[r].low, u.dirty[r].high - u.dirty[r].low,
+                      [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+                        auto& to = *static_cast<state*>(p);
+                        auto* net = to.self->s_.net;
+                        if (!net->is_near(owner)) to.pieces.push_back({net->host_of(owner), at, n});
+                      },
+                      &s);
+  }
+  std::sort(s.pieces.begin(), s.pieces.end(), [](const piece& x, const piece& y) {
+    return x.host != y.host ? x.host < y.host : x.at < y.at;
+  });
+  std::uint64_t bytes = 0;
+  {
+    const base::section inside;
+    auto& port = s_.net->port();
+    std::byte packed[transport::far::inline_bytes];
+    for (std::size_t i = 0; i < s.pieces.size();) {
+      // All for one host: small ones packed together, neighbours as one, and wait for it at the end.
+      const std::uint32_t host = s.pieces[i].host;
+      const worker_no target{s_.net->first_of(host)};
+      std::size_t used = 0;
+      bool puts = false;
+      for (; i < s.pieces.size() && s.pieces[i].host == host;) {
+        piece p = s.pieces[i++];
+        while (i < s.pieces.size() && s.pieces[i].host == host && s.pieces[i].at == p.at + p.bytes) p.bytes += s.pieces[i++].bytes;
+        bytes += p.bytes;
+        std::byte* data = s_.net->at(p.at);
+        const std::size_t needs = sizeof(transport::far::piece) + (p.bytes + 7) / 8 * 8;
+        if (needs > sizeof packed / 2) {
+          port.put(target, data, data, p.bytes);
+          puts = true;
+          continue;
+        }
+        if (used + needs > sizeof packed) {
+          port.scatter(target, packed, used);
+          used = 0;
+        }
+        const transport::far::piece head{reinterpret_cast<std::uint64_t>(data), p.bytes};
+        std::memcpy(packed + used, &head, sizeof head);
+        std::memcpy(packed + used + sizeof head, data, p.bytes);
+        used += needs;
+      }
+      if (used != 0)
+        port.scatter(target, packed, used);  // answered; and requests to one worker keep their order
+      else if (puts)
+        port.fence(target);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    unit& u = *units[i];
+    if (u.dirty_count == 0) continue;
+    if (u.dirty_count == 1 && u.dirty[0].low == 0 && u.dirty[0].high == unit_bytes)
+      u.epoch = std::max(u.epoch, epoch);  // all of it is what we wrote
+    u.dirty_count = 0;
+    const std::uint64_t slot = slot_of(u);
+    dirty_map_[slot / 64].fetch_and(~(std::uint64_t{1} << slot % 64), std::memory_order_acq_rel);
+    s_.host->dirty_units.fetch_sub(1, std::memory_order_acq_rel);
+    ++s_.stats->global_write_backs;
+  }
+  s_.stats->global_written_bytes += bytes;
+  s_.stats->global_write_back_ns += base::fast_ns() - since;
+  if (s_.note != nullptr) s_.note(cache_event::write_back, since, bytes);
+}
+
+void cache::write_back() noexcept {
+  if (!has_dirty()) return;
+  unit* batch[most_in_batch];
+  std::size_t batched = 0;
+  auto finish = [&] {
+    if (batched == 0) return;
+    write_back(batch, batched);
+    for (std::size_t i = 0; i < batched; ++i) unlock(*batch[i]);
+    batched = 0;
+  };
+  for (std::uint64_t w = 0; w < s_.unit_count / 64; ++w) {
+    for (std::uint64_t bits = dirty_map_[w].load(std::memory_order_acquire); bits != 0; bits &= bits - 1) {
+      unit& u = s_.units[w * 64 + static_cast<unsigned>(std::countr_zero(bits))];
+      if (batched == 0) {
+        lock(u);  // whoever holds it may be writing it back: that has to be awaited
+      } else if (!try_lock(u)) {
+        finish();
+        lock(u);
+      }
+      if (u.dirty_count == 0) {
+        unlock(u);
+        continue;
+      }
+      batch[batched++] = &u;
+      if (batched == most_in_batch) finish();
+    }
+  }
+  finish();
+}
+
+void cache::check_invariants() const noexcept {
+  std::uint64_t dirty = 0;
+  for (std::uint64_t i = 0; i < s_.unit_count; ++i) {
+    const unit& u = s_.units[i];
+    if (u.dirty_count != 0) ++dirty;
+    GODWIT_CHECK(u.tag.load(std::memory_order_relaxed) != 0 || (u.pins == 0 && u.dirty_count == 0 && u.writing_count == 0),
+                 "an empty unit of the cache is in use");
+    const bool marked = (dirty_map_[i / 64].load(std::memory_order_relaxed) >> i % 64 & 1) != 0;
+    GODWIT_CHECK((u.dirty_count != 0) == marked, "the map of dirty units is wrong");
+  }
+  GODWIT_CHECK(dirty == s_.host->dirty_units.load(std::memory_order_relaxed), "dirty units counted wrongly");
+}
 
 }  // namespace godwit::gas

@@ -33,7 +33,7 @@ struct alignas(64) unit {
   std::uint64_t epoch;              ///< of the host before the last fetch; 0: bytes not valid
   std::uint64_t used;               ///< the cache's clock at the last checkout
   std::uint16_t dirty_count, writing_count;
-  std::uint16_t unused[2];
+  std::atomic<std::uint32_t> set_lock;  ///< of the first unit of a set: whoever changes tags of the set. W all of the host
   static constexpr unsigned most_ranges = 16;
   unit_range dirty[most_ranges];    ///< to be written back
   unit_range writing[most_ranges];  ///< checked out for writing
@@ -41,16 +41,16 @@ struct alignas(64) unit {
 
 /// Who owns the pieces of a range, as the directory says.
 struct piece_visitor {
-  void (*each)(void* arg, global_address at, std::uint64_t bytes, void (*f)(void* to, std::uint32_t owner, global_address at,
-                                                                           std::uint64_t bytes),
-               void* to);
-  void* arg;
+  using each = void(void* to, std::uint32_t owner, global_address at, std::uint64_t bytes);
+  /// False: the range does not lie in a live allocation (any more).
+  bool (*visit)(void* arg, global_address at, std::uint64_t bytes, each* f, void* to) = nullptr;
+  void* arg = nullptr;
 };
 
 struct cache_setup {
   reach* net = nullptr;
   host_words* host = nullptr;
-  unit* units = nullptr;
+  unit* units = nullptr;         ///< and behind them a bit per unit: has dirty ranges. W under the unit's lock, R all
   std::uint64_t unit_count = 0;  ///< a multiple of the ways
   piece_visitor pieces{};
   worker_stats* stats = nullptr;
@@ -62,10 +62,15 @@ class cache {
   static constexpr unsigned ways = 16;
   /// Units that @p bytes of cache are.
   static std::uint64_t units_of(std::uint64_t bytes) noexcept {
-    return (bytes / unit_bytes + ways - 1) / ways * ways;
+    return (bytes / unit_bytes + 63) / 64 * 64;
   }
+  /// Room that the table of so many units needs.
+  static std::uint64_t table_bytes(std::uint64_t units) noexcept { return units * sizeof(unit) + units / 8; }
 
-  void init(const cache_setup& s) noexcept { s_ = s; }
+  void init(const cache_setup& s) noexcept {
+    s_ = s;
+    dirty_map_ = reinterpret_cast<word*>(s.units + s.unit_count);
+  }
 
   /// Make the range readable or writable at its place in the window, until checkin. False: more than the cache can hold
   /// beside what is open.
@@ -87,7 +92,36 @@ class cache {
   void check_invariants() const noexcept;
 
  private:
+  static global_address begin_of(const unit& u) noexcept {
+    return (u.tag.load(std::memory_order_relaxed) - 1) * unit_bytes;
+  }
+  std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
+  void lock(unit& u) noexcept;
+  bool try_lock(unit& u) noexcept { return u.lock.exchange(1, std::memory_order_acquire) == 0; }
+  void unlock(unit& u) noexcept { u.lock.store(0, std::memory_order_release); }
+  void pause(unsigned& spins) noexcept;
+
+  /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.
+  unit* find(std::uint64_t number, bool wait, bool& busy) noexcept;
+  /// The same, but makes room for it. Null: everything it could replace is open, or without @p wait busy or dirty.
+  unit* obtain(std::uint64_t number, bool wait) noexcept;
+  bool evict(unit& u) noexcept;
+  /// Bytes of other hosts in units [first, first + count), all locked, without dirty or open ranges: straight into place.
+  void fetch(std::uint64_t first, std::uint64_t count) noexcept;
+  /// One unit, around what must not be overwritten.
+  void fetch_around(unit& u) noexcept;
+  static bool add(unit_range* ranges, std::uint16_t& count, unit_range r) noexcept;
+  static bool covers(const unit_range* ranges, unsigned count, unit_range r) noexcept;
+  static bool overlaps(const unit_range* ranges, unsigned count, unit_range r) noexcept;
+  void mark_dirty(unit& u, unit_range r) noexcept;
+  /// Locked units: their dirty ranges are at home afterwards.
+  void write_back(unit* const* units, std::size_t count) noexcept;
+  bool open(unit& u, unit_range part, detail::access_mode mode) noexcept;
+  void close(std::uint64_t number, unit_range part, detail::access_mode mode) noexcept;
+
   cache_setup s_;
+  word* dirty_map_ = nullptr;
+  std::uint64_t clock_ = 0;
 };
 
 }  // namespace godwit::gas

@@ -18,6 +18,7 @@ void memory::init(const memory_setup& setup) {
   reach_.init(setup.reach);
   where_ = setup.where;
   me_ = setup.reach.me;
+  stats_ = setup.stats;
   host_ = reach_.at<host_words>(0);
   several_hosts_ = setup.reach.host_count > 1;
   checks_ = setup.opts->check_global == "on";
@@ -25,13 +26,11 @@ void memory::init(const memory_setup& setup) {
   checks_ = checks_ || setup.opts->check_global == "auto";
 #endif
   if (several_hosts_) {
-    const piece_visitor pieces{
-        [](void* self, global_address at, std::uint64_t bytes,
-           void (*f)(void*, std::uint32_t, global_address, std::uint64_t), void* to) {
-          static_cast<memory*>(self)->each_piece(
-              at, bytes, [&](std::uint32_t owner, global_address a, std::uint64_t n) { f(to, owner, a, n); });
-        },
-        this};
+    const piece_visitor pieces{[](void* self, global_address at, std::uint64_t bytes, piece_visitor::each* f, void* to) {
+                                 return static_cast<memory*>(self)->visit_pieces(
+                                     at, bytes, [&](std::uint32_t owner, global_address a, std::uint64_t n) { f(to, owner, a, n); });
+                               },
+                               this};
     cache_.init({&reach_, host_, reach_.at<unit>(where_.units_low), cache::units_of(setup.opts->cache_bytes), pieces,
                  setup.stats, setup.note});
   }
@@ -52,6 +51,12 @@ std::uint32_t memory::home(global_address at) {
   const descriptor* d = find(at);
   if (d == nullptr) bad_address(at, 1, "ask for the home of");
   return home_of_block(*d, (at - begin_of(*d)) / d->block_bytes);
+}
+
+std::uint32_t memory::owner(global_address at) {
+  std::uint32_t found = 0;
+  each_piece(at, 1, [&](std::uint32_t o, global_address, std::uint64_t) { found = o; });
+  return found;
 }
 
 bool memory::is_near(global_address at, std::uint64_t bytes) {
@@ -80,10 +85,12 @@ void memory::get(global_address from, void* to, std::size_t bytes) {
   }
   each_piece(from, bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
     auto* here = static_cast<std::byte*>(to) + (at - from);
-    if (reach_.is_near(owner))
+    if (reach_.is_near(owner)) {
       std::memcpy(here, reach_.at(at), n);
-    else if (!cache_.read(at, here, n))
+    } else if (!cache_.read(at, here, n)) {
+      ++stats_->far_gets;
       reach_.get(owner, here, at, n);
+    }
   });
 }
 
@@ -95,8 +102,15 @@ void memory::put(global_address to, const void* from, std::size_t bytes) {
   }
   each_piece(to, bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
     const auto* here = static_cast<const std::byte*>(from) + (at - to);
+    if (reach_.is_near(owner)) {
+      std::memcpy(reach_.at(at), here, n);
+      return;
+    }
+    // Before: a write-back that comes between would restore the old bytes. After: so would a fetch.
+    cache_.written(at, here, n);
+    ++stats_->far_puts;
     reach_.put(owner, at, here, n);
-    if (!reach_.is_near(owner)) cache_.written(at, here, n);
+    cache_.written(at, here, n);
   });
 }
 
@@ -132,9 +146,16 @@ std::uint64_t memory::atomic(atomic_op what, global_address at, unsigned width, 
   std::uint32_t owner = 0;
   each_piece(at, width, [&](std::uint32_t o, global_address, std::uint64_t) { owner = o; });
   if (!relaxed) release();
-  if (!reach_.is_near(owner)) cache_.drop(at, width);
+  const bool far = !reach_.is_near(owner);
+  if (far) {
+    ++stats_->far_atomics;
+    cache_.drop(at, width);
+  }
   const std::uint64_t before = reach_.atomic(owner, at, static_cast<atomic_function>(what), width, operand, expected);
-  if (!relaxed) acquire();
+  if (!relaxed)
+    acquire();
+  else if (far)
+    cache_.drop(at, width);  // what was fetched meanwhile
   return before;
 }
 
@@ -175,6 +196,7 @@ void memory::gather(const detail::global_piece* pieces, std::size_t count) {
         batch[n] = list[begin + n].first;
         bytes += batch[n++].bytes;
       }
+      ++stats_->far_gets;
       const base::section inside;
       const std::byte* answer = reach_.port().gather(worker_no{reach_.first_of(host)}, batch, n);
       for (std::size_t i = 0; i < n; ++i) {
@@ -195,6 +217,7 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
   std::unordered_map<std::uint32_t, packed> far;  // by host
   auto send = [&](std::uint32_t host, packed& p) {
     if (p.used == 0) return;
+    ++stats_->far_puts;
     const base::section inside;
     reach_.port().scatter(worker_no{reach_.first_of(host)}, p.bytes, p.used);
     p.used = 0;
@@ -207,6 +230,7 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
         std::memcpy(reach_.at(at), here, n);
         return;
       }
+      cache_.written(at, here, n);
       if (room > transport::far::inline_bytes / 4) {
         reach_.put(owner, at, here, n);
       } else {
@@ -217,7 +241,6 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
         std::memcpy(p.bytes + p.used + sizeof head, here, n);
         p.used += room;
       }
-      cache_.written(at, here, n);
     };
     if (several_hosts_)
       each_piece(pieces[i].at, pieces[i].bytes, give);
@@ -225,6 +248,10 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
       give(me_, pieces[i].at, pieces[i].bytes);
   }
   for (auto& [host, p] : far) send(host, p);
+  for (std::size_t i = 0; several_hosts_ && i < count; ++i)  // what was fetched meanwhile
+    each_piece(pieces[i].at, pieces[i].bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
+      if (!reach_.is_near(owner)) cache_.written(at, static_cast<const std::byte*>(pieces[i].here) + (at - pieces[i].at), n);
+    });
 }
 
 std::byte* memory::checkout(global_address at, std::uint64_t bytes, access_mode mode, detail::place where) {
@@ -257,8 +284,8 @@ void memory::populate(global_address at, std::uint64_t bytes) noexcept {
   // One byte per page: reads would map the zero page.
   each_piece(at, bytes, [&](std::uint32_t owner, global_address a, std::uint64_t n) {
     if (owner != me_) return;
-    for (std::uint64_t i = 0; i < n; i += 4096) {
-      auto* p = reinterpret_cast<volatile std::byte*>(reach_.at(a + i));
+    for (global_address i = a; i < a + n; i = (i | 4095) + 1) {
+      auto* p = reinterpret_cast<volatile std::byte*>(reach_.at(i));
       *p = *p;
     }
   });

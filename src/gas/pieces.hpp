@@ -1,4 +1,4 @@
-// memory::each_piece: the parts of a range by owner. Included by the files of src/gas that need it.
+// memory::visit_pieces and each_piece: the parts of a range by owner. Included by the files of src/gas that need it.
 #pragma once
 
 #include "gas/memory.hpp"
@@ -8,7 +8,7 @@
 namespace godwit::gas {
 
 template <class F>
-void memory::each_piece(global_address at, std::uint64_t bytes, F&& f) {
+bool memory::visit_pieces(global_address at, std::uint64_t bytes, F&& f) {
   while (bytes != 0) {
     if (where_.is_local(at)) {  // an allocation has one home there
       const std::uint32_t home = where_.local_home(at);
@@ -19,7 +19,7 @@ void memory::each_piece(global_address at, std::uint64_t bytes, F&& f) {
       continue;
     }
     const descriptor* d = find(at);
-    if (d == nullptr) bad_address(at, bytes, "reach");
+    if (d == nullptr) return false;
     const global_address begin = begin_of(*d);
     const global_address end = std::min(at + bytes, begin + ((d->bytes + space::granule_bytes - 1) >> space::granule_bits
                                                                                                           << space::granule_bits));
@@ -36,6 +36,12 @@ void memory::each_piece(global_address at, std::uint64_t bytes, F&& f) {
       bytes -= n;
     }
   }
+  return true;
+}
+
+template <class F>
+void memory::each_piece(global_address at, std::uint64_t bytes, F&& f) {
+  if (!visit_pieces(at, bytes, f)) bad_address(at, bytes, "reach");
 }
 
 }  // namespace godwit::gas

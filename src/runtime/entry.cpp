@@ -1,6 +1,7 @@
 // The functions of slow_path.hpp, for the processes substrate: thin calls into this process's worker.
 #include "sched/worker.hpp"
 
+#include <godwit/detail/global_path.hpp>
 #include <godwit/detail/slow_path.hpp>
 #include <godwit/runtime.hpp>
 
@@ -15,10 +16,15 @@ void need_run(const char* what) noexcept {
   if (godwit_hot_.workers == 0) [[unlikely]]
     base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
 }
+/// A thread may leave here. With a checkout open it would take along pointers to memory that is not where it goes.
+void need_no_checkout(const char* doing, const place& where = {}) noexcept {
+  if (godwit_hot_.checkouts != 0) [[unlikely]] checkout_held(doing, where.file, where.line);
+}
 }  // namespace
 
 void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
+  need_no_checkout("spawn");
   this_worker().spawn_point(child_may_leave);
 }
 ref pop_public(spawn_slot* slot) noexcept { return this_worker().pop_public(slot); }
@@ -31,6 +37,7 @@ void publish_error(ref record, ref error) noexcept {
   this_worker().release(error);
 }
 void complete(ref record) noexcept {
+  need_no_checkout("spawn");  // the parent's: this thread is over, its own are checked in
   this_worker().complete(record);
   __builtin_unreachable();
 }
@@ -41,6 +48,7 @@ ref make_completed(outcome kind, const void* data, std::size_t bytes) {
 }
 payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
+  need_no_checkout("join", {file, function, line});
   return this_worker().wait(record, {file, function, line});
 }
 bool is_complete(ref record) noexcept { return this_worker().is_complete(record); }
@@ -51,15 +59,21 @@ void release(ref record) noexcept {
 void retain(ref record) noexcept {
   if (godwit_hot_.workers != 0) this_worker().retain(record);
 }
+void share(ref record) noexcept {
+  if (godwit_hot_.workers != 0) this_worker().share(record);
+}
 void detach(ref record) noexcept {
   if (godwit_hot_.workers != 0) this_worker().detach(record);
 }
 void yield_thread() noexcept {
-  if (godwit_hot_.workers != 0) this_worker().yield_thread();
+  if (godwit_hot_.workers == 0) return;
+  need_no_checkout("yield");
+  this_worker().yield_thread();
 }
 
 ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes) {
   need_run("spawn");
+  need_no_checkout("spawn");
   return this_worker().spawn_task(entry, closure, bytes);
 }
 void* new_stack() noexcept {
@@ -75,6 +89,7 @@ void future_taken_twice() noexcept {
 
 void run_on_each_worker(const broadcast_task& task, place where) {
   need_run("on_each_worker");
+  need_no_checkout("call of on_each_worker", where);
   // The closure is copied into the messages before anything can migrate; the records are waited for after.
   // A chain of records through `next` would need memory; instead one record per worker, in batches on the
   // stack.

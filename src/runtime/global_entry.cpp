@@ -10,6 +10,7 @@
 #include <deque>
 #include <fstream>
 #include <optional>
+#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -24,7 +25,8 @@ namespace runtime {
 namespace {
 
 std::optional<gas::memory> memory_;
-std::uint64_t run_ = 0;
+// Counted where run is called, before the fork, so that two runs never have the same number.
+std::uint32_t run_ = 0;
 
 /// An access that nobody waits for yet.
 struct pending_access {
@@ -57,12 +59,19 @@ gas::memory& memory_of(const char* what) {
 
 }  // namespace
 
-gas::space plan_global(const options& opts, std::uint32_t workers) {
+std::uint64_t choose_global_bytes(const options& opts) noexcept {
+  if (opts.global_bytes != options().global_bytes) return opts.global_bytes;
+  const std::uint64_t most = transport::shm::window::largest(opts.global_bytes);
+  return most != 0 ? most : opts.global_bytes;  // then making it says why not
+}
+
+gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t workers) {
+  ++run_;
   const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
-  const std::uint64_t units = gas::cache::units_of(opts.cache_bytes) * sizeof(gas::unit);
-  const gas::space s = gas::plan_space(opts.global_bytes, workers, words, units, sizeof(gas::descriptor));
+  const std::uint64_t units = gas::cache::table_bytes(gas::cache::units_of(opts.cache_bytes));
+  const gas::space s = gas::plan_space(bytes, workers, words, units, sizeof(gas::descriptor));
   if (s.homes == 0)
-    throw std::invalid_argument("godwit: " + std::to_string(opts.global_bytes >> 20) +
+    throw std::invalid_argument("godwit: " + std::to_string(bytes >> 20) +
                                 " MiB of addresses for global memory are too few for " + std::to_string(workers) +
                                 " workers and the tables: raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   return s;
@@ -84,8 +93,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
   s.opts = &opts;
   s.stats = &w.words().stats;
   memory_.emplace().init(s);
-  static std::uint64_t runs = 0;
-  run_ = ++runs;
+  godwit_hot_.run = run_;
   godwit_hot_.global_base = window.base();
   godwit_hot_.checkouts = 0;
   godwit_hot_.global_plain = job.host_count == 1 && !memory_->checks() ? 1 : 0;
@@ -96,18 +104,19 @@ void end_global() noexcept {
   if (const std::string text = memory_->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
 }
 
-void serve_global() noexcept {
+bool serve_global() noexcept {
   while (!pending_.empty()) {
     auto& port = memory_->net().port();
     const pending_access p = pending_.front();
     const auto* e = port.ended(p.ticket);
-    if (e == nullptr) return;
+    if (e == nullptr) return true;
     pending_.pop_front();
     sched::this_worker().publish(p.record, detail::outcome::value, e->data, p.bytes);
     port.forget(p.ticket);
     memory_->acquire();
     sched::this_worker().finish(p.record);
   }
+  return false;
 }
 
 void release_global() noexcept { memory_->release(); }
@@ -198,13 +207,21 @@ std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").try_local(at, bytes);
 }
 std::uint32_t global_home(global_address at) { return memory_of("home_of").home(at); }
+void global_pause() noexcept {
+  if (runtime::memory_ && runtime::memory_->several_hosts()) {
+    const base::section inside;
+    runtime::memory_->net().port().idle();
+  }
+  sched_yield();
+}
+std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
 std::uint64_t run_number() noexcept { return runtime::memory_ ? runtime::run_ : 0; }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
   std::string made;
   if (runtime::memory_) made = runtime::memory_->open_checkouts();
   std::string where;
-  if (file != nullptr) where = std::string(" at ") + file + ":" + std::to_string(line);
+  if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
   base::fatal("worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where the memory "
               "is not: check in before (let the span go out of scope), check out again afterwards",
               godwit_hot_.worker, made.c_str(), doing, where.c_str());

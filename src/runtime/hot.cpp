@@ -5,4 +5,4 @@ namespace {
 godwit::detail::spawn_slot stray_slots_[2];
 }
 
-godwit::detail::hot_words godwit_hot_ = {stray_slots_, stray_slots_, nullptr, 0, 0, 1, 0, nullptr, 0, 0, {1}};
+godwit::detail::hot_words godwit_hot_ = {stray_slots_, stray_slots_, nullptr, 0, 0, 1, 0, 0, nullptr, 0, 0, {1}};

@@ -58,6 +58,17 @@ constexpr counter_field fields[] = {
     {"trace_dropped", &stats::trace_dropped, false},
     {"stack_high_bytes", &stats::stack_high_bytes, true},
     {"heap_high_bytes", &stats::heap_high_bytes, true},
+    {"global_hits", &stats::global_hits, false},
+    {"global_fetches", &stats::global_fetches, false},
+    {"global_fetched_bytes", &stats::global_fetched_bytes, false},
+    {"global_fetch_ns", &stats::global_fetch_ns, false},
+    {"global_write_backs", &stats::global_write_backs, false},
+    {"global_written_bytes", &stats::global_written_bytes, false},
+    {"global_write_back_ns", &stats::global_write_back_ns, false},
+    {"global_evictions", &stats::global_evictions, false},
+    {"far_gets", &stats::far_gets, false},
+    {"far_puts", &stats::far_puts, false},
+    {"far_atomics", &stats::far_atomics, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
@@ -113,6 +124,17 @@ constexpr row rows[] = {
     {"  dropped", [](const stats& s) { return f(s.trace_dropped); }, 0, true},
     {"stack high-water mark, KiB", [](const stats& s) { return f(s.stack_high_bytes) / 1024; }, 0, false},
     {"heap high-water mark, KiB", [](const stats& s) { return f(s.heap_high_bytes) / 1024; }, 0, false},
+    {"global cache hits", [](const stats& s) { return f(s.global_hits); }, 0, true},
+    {"  fetches", [](const stats& s) { return f(s.global_fetches); }, 0, true},
+    {"    KiB", [](const stats& s) { return f(s.global_fetched_bytes) / 1024; }, 1, true},
+    {"    time, ms", [](const stats& s) { return f(s.global_fetch_ns) / 1e6; }, 2, true},
+    {"  write-backs", [](const stats& s) { return f(s.global_write_backs); }, 0, true},
+    {"    KiB", [](const stats& s) { return f(s.global_written_bytes) / 1024; }, 1, true},
+    {"    time, ms", [](const stats& s) { return f(s.global_write_back_ns) / 1e6; }, 2, true},
+    {"  evictions", [](const stats& s) { return f(s.global_evictions); }, 0, true},
+    {"global gets, other hosts", [](const stats& s) { return f(s.far_gets); }, 0, true},
+    {"  puts", [](const stats& s) { return f(s.far_puts); }, 0, true},
+    {"  atomics", [](const stats& s) { return f(s.far_atomics); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;

@@ -6,7 +6,6 @@
 #include <ctime>
 #include <linux/futex.h>
 #include <new>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
@@ -24,8 +23,6 @@ using transport::index;
 using transport::ref_worker;
 
 namespace {
-constexpr std::uint32_t rounds_before_idle = 256;
-constexpr std::uint32_t rounds_before_idle_crowded = 16;
 constexpr std::size_t descriptor_room = 128;  // of a thread, at the top of its stack
 constexpr std::size_t closure_bytes_on_stack = 1024;
 constexpr std::size_t slots_between_looks = 4096;  // of the deque: for stolen ones to be used again
@@ -170,18 +167,19 @@ ref child_worker<P>::look_for_task() noexcept {
 
 /// On the present stack: copy the closure here, run it, complete the record.
 template <class P>
-void child_worker<P>::run_task(ref r, bool buried, worker_no from) noexcept {
+void child_worker<P>::run_task(ref r, bool buried) noexcept {
+  const worker_no from = ref_worker(r);  // records of tasks lie with who spawned them
   task head;
   const std::uint64_t start = base::fast_ns();
-  net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<task>(r), sizeof head);
+  net_.remote_get(from, static_cast<void*>(&head), home<task>(r), sizeof head);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
   const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
   std::byte* closure = large.bytes;
   if (closure == nullptr)
     closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
-  net_.remote_get(ref_worker(r), closure, home<task>(r) + 1, head.closure_bytes);
+  net_.remote_get(from, closure, home<task>(r) + 1, head.closure_bytes);
   const std::uint64_t now = base::fast_ns();
-  if (ref_worker(r) != me_) {
+  if (from != me_) {
     words_->stats.steal_copy_ns += now - start;
     words_->stats.stolen_bytes += head.closure_bytes;
   }
@@ -218,20 +216,15 @@ void child_worker<P>::loop() noexcept {
       become_running();
     }
     serve_mailbox();
-    if (const ref r = look_for_task(); r != 0) begin(r, ref_worker(r));
+    if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
-    if (crowded_)
-      sched_yield();
-    else
-      base::spin_pause();
-    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
+    if (end_of_round()) become_idle();
   }
 }
 
 /// A new thread, from the scheduler stack.
 template <class P>
-void child_worker<P>::begin(ref r, worker_no from) noexcept {
-  static_cast<void>(from);
+void child_worker<P>::begin(ref r) noexcept {
   if constexpr (full) {
     thread* t = new_thread(r);
     t->caller = nullptr;
@@ -243,7 +236,7 @@ void child_worker<P>::begin(ref r, worker_no from) noexcept {
         [](void* arg) {
           auto& w = static_cast<child_worker&>(this_worker());
           auto* self = static_cast<thread*>(arg);
-          w.run_task(self->record, false, ref_worker(self->record));
+          w.run_task(self->record, false);
           w.complete(0);
         },
         t);
@@ -254,7 +247,7 @@ void child_worker<P>::begin(ref r, worker_no from) noexcept {
         reinterpret_cast<void*>(region_high_ - 64),
         [](void*) {
           auto& w = static_cast<child_worker&>(this_worker());
-          w.run_task(w.starting_, false, ref_worker(w.starting_));
+          w.run_task(w.starting_, false);
           w.complete(0);
         },
         nullptr);
@@ -315,9 +308,20 @@ void child_worker<P>::yield_thread() noexcept {
     if (current_ == nullptr) return;  // a letter, between threads
     if (!waiting_.empty() || !deque_.empty() || current_->caller != nullptr) wait_in_queue(0, {});
   } else if (const ref r = pop_own(); r != 0) {
-    run_task(r, true, ref_worker(r));  // all that can be done: on top of this one
+    run_task(r, true);  // all that can be done: on top of this one
   }
   base::set_float_control(control);
+}
+
+/// Run to completion: the copy would go to a thread that is no parent, and perhaps wait for what it buries.
+template <class P>
+void child_worker<P>::share(ref r) noexcept {
+  if constexpr (!full)
+    base::fatal("worker %u: this run's policy is %s, where a thread may wait for its own children only, but the program "
+                "copied a shared_future: keep it in the thread that spawned, or take another policy with "
+                "--godwit-policy (GODWIT_POLICY)",
+                index(me_), opts_.policy.c_str());
+  retain(r);
 }
 
 // ---- run to completion ----
@@ -338,16 +342,11 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
     }
     serve_mailbox();
     if (const ref t = look_for_task(); t != 0) {
-      run_task(t, true, ref_worker(t));
+      run_task(t, true);
       continue;
     }
     if (idle_from_ns_ == 0) begin_idle(idle_cause::join);
-    if (++failed_rounds_ > (crowded_ ? rounds_before_idle_crowded : rounds_before_idle))
-      nap();
-    else if (crowded_)
-      sched_yield();
-    else
-      base::spin_pause();
+    if (end_of_round()) nap();
   }
   const std::uint64_t now = base::fast_ns();
   end_idle(now);
@@ -506,7 +505,7 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
         auto* self = static_cast<thread*>(arg);
         self->caller_sp = sp;
         w.current_ = self;
-        w.run_task(self->record, true, ref_worker(self->record));
+        w.run_task(self->record, true);
         if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile
         w.current_ = self->caller;
         if (w.current_->stack_low != nullptr)

@@ -26,6 +26,7 @@ class child_worker final : public worker {
   ref pop_public(spawn_slot* b) noexcept override;
   ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
   void yield_thread() noexcept override;
+  void share(ref r) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
@@ -54,9 +55,9 @@ class child_worker final : public worker {
   ref pop_own() noexcept;
   ref take_from(worker_no victim) noexcept;
   ref look_for_task() noexcept;
-  void run_task(ref r, bool buried, worker_no from) noexcept;
+  void run_task(ref r, bool buried) noexcept;
   void finish_task(ref r) noexcept;
-  void begin(ref r, worker_no from) noexcept;  // from the loop; does not come back
+  void begin(ref r) noexcept;  // from the loop; does not come back
   void nap() noexcept;
 
   // run to completion

@@ -19,10 +19,6 @@ using transport::ref_worker;
 
 namespace {
 
-// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
-constexpr std::uint32_t rounds_before_idle = 256;
-constexpr std::uint32_t rounds_before_idle_crowded = 16;
-
 // A clock takes a tenth of a steal: not every one is timed.
 constexpr std::uint64_t steals_per_sample = 8;
 
@@ -107,11 +103,7 @@ void continuation_worker<P>::loop() noexcept {
         look_at(worker_no{near_.first + (first + i) % near_.count});
       if (shape_.host_count > 1) look_far();
     }
-    if (crowded_)
-      sched_yield();
-    else
-      base::spin_pause();
-    if (++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle)) become_idle();
+    if (end_of_round()) become_idle();
   }
 }
 
@@ -141,7 +133,7 @@ void continuation_worker<P>::look_at_anybody() noexcept {
 template <class P>
 void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   // Looking is what thieves do most: no clock before there is something to see.
-  if (opts_.empty_check && net_.is_near(victim)) {
+  if (opts_.empty_check) {
     const public_words* theirs = seg_->at(victim, words_);
     if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
       ++words_->stats.steals_failed;
@@ -222,6 +214,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   if constexpr (!iso) net_.remote_get(from, here, bytes, size);
   if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
   free_object(r);
+  acquire_writes();
   const std::uint64_t now = base::fast_ns();
   if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
   end_idle(now);
@@ -406,6 +399,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   }
 
   // 3. Publish -- or find that there is nothing to wait for any more.
+  release_writes();
   delay();
   if (waiting_for == 0) {
     push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that
@@ -417,6 +411,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
       if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
         heap_.free(im);
         if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
+        acquire_writes();
         if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
         if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
         announce_stack(sp);
@@ -471,6 +466,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   auto& w = static_cast<continuation_worker&>(this_worker());
   const auto r = reinterpret_cast<ref>(arg);
   if constexpr (iso) w.end_own_stack(w.ended_sp_);
+  w.release_writes();
   w.delay();
   const std::uint64_t now = base::fast_ns();
   if (r == w.root_) {

@@ -187,6 +187,7 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
   stats.far_stack_ns += step[watched::stack];
   stats.far_unlock_ns += step[watched::unlock];
   stats.stolen_bytes += got.top - got.low;
+  acquire_writes();
   end_idle(now);
   if (trace_.on())
     note(trace::kind::steal, now, got.own_record, got.status, now - before, got.top - got.low, index(victim));
@@ -233,6 +234,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   } else {
     ++words_->stats.resumes;
   }
+  acquire_writes();
   end_idle(now);
   if (trace_.on())
     note(kind == loot_kind::fork ? trace::kind::steal : trace::kind::resume, now, got.own_record, got.status,

@@ -33,6 +33,9 @@ namespace godwit::sched {
 
 namespace {
 
+// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
+constexpr std::uint32_t rounds_before_idle = 256;
+constexpr std::uint32_t rounds_before_idle_crowded = 16;
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
@@ -90,6 +93,8 @@ void worker::become_running() noexcept {
 }
 
 void worker::become_idle() noexcept {
+  // Somebody may wait for what has not been answered yet. First, because what has been makes threads ready.
+  if (serve_others()) return;
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
   if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
   if (polls() && sees_ready_waiter()) return;
@@ -117,6 +122,15 @@ void worker::become_idle() noexcept {
   node_->shutdown.store(1, std::memory_order_release);
   wake_all();
   hooks_.exit_worker();
+}
+
+/// A look everywhere found nothing: let others use the CPU. Gives back whether there have been many such in a row.
+bool worker::end_of_round() noexcept {
+  if (crowded_)
+    sched_yield();
+  else
+    base::spin_pause();
+  return ++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle);
 }
 
 /// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread ready, which

@@ -174,11 +174,16 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
         "worker %u: join on a future that has no thread (joined before, moved from, or default "
         "constructed) at %s:%u",
         transport::index(me_), where.file, where.line);
-  if (!is_near(r) && fetch(r)) return fetched_payload();  // one round trip for all of it
-  if (!is_near(r) || !is_complete(r))
+  if (!is_near(r) && fetch(r)) {  // one round trip for all of it
+    acquire_writes();
+    return fetched_payload();
+  }
+  if (!is_near(r) || !is_complete(r)) {
     block(r, where);
-  else
+  } else {
+    acquire_writes();  // whoever completed it may have been on another host
     joined(r);
+  }
   // From here on possibly another worker. `this` is the same address everywhere.
   return payload_of(r);
 }
@@ -189,6 +194,7 @@ void worker::stamp_done(ref r, std::uint64_t now) noexcept {
 
 /// Complete a record; its waiters become ready. The calling context goes on.
 void worker::finish_record(ref r) noexcept {
+  release_writes();
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(trace::kind::complete, now, r);

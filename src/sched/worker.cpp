@@ -140,6 +140,9 @@ void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
 }
 
 void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
+  // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to release, and must not
+  // try: the code that it interrupts may hold locks.
+  if (!by_signal) release_writes();
   const auto count = static_cast<std::uint64_t>(end - godwit_hot_.split);
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();
@@ -152,7 +155,8 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
 void worker::on_expose_signal(std::uint32_t float_control) noexcept {
-  if (godwit_hot_.in_runtime != 0 || godwit_hot_.pending != nullptr || force_mode_ != 0) {
+  if (godwit_hot_.in_runtime != 0 || godwit_hot_.pending != nullptr || force_mode_ != 0 ||
+      (hooks_.must_release != nullptr && hooks_.must_release())) {
     godwit_hot_.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
     return;
   }
@@ -190,6 +194,7 @@ void* worker::new_stack() noexcept { wrong_policy(opts_); }
 void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
 
 void worker::serve_mailbox() noexcept {
+  static_cast<void>(serve_others());
   if (words_->mailbox.load(std::memory_order_relaxed) == 0) return;
   for (ref m = words_->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
     message head;
@@ -206,6 +211,7 @@ void worker::serve_mailbox() noexcept {
       net_.remote_get(ref_worker(m), copy.data(), closure, head.bytes);
       closure = copy.data()->bytes;
     }
+    acquire_writes();
     head.call(closure);
     const section inside;
     free_object(m);
@@ -222,6 +228,7 @@ void worker::serve_mailbox() noexcept {
 void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
                   std::size_t bytes) noexcept {
   const section inside;
+  release_writes();
   const bool near = net_.is_near(to);
   auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
   m->done = done;

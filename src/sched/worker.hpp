@@ -34,7 +34,7 @@ struct worker_hooks {
   void (*on_release)() noexcept = nullptr;    ///< what was written so far must be visible to who acquires later
   bool (*must_release)() noexcept = nullptr;  ///< on_release would have to communicate
   void (*on_acquire)() noexcept = nullptr;    ///< a thread arrived that may know of writes elsewhere
-  void (*serve)() noexcept = nullptr;         ///< look whether something that others wait for has been answered
+  bool (*serve)() noexcept = nullptr;         ///< complete what has been answered; true: something has not been yet
 };
 
 /// The hosts of a run and how workers reach each other's. Inherited by every worker.
@@ -88,6 +88,7 @@ class worker {
   detail::payload payload_of(ref r) const noexcept;
   bool is_complete(ref r) const noexcept;
   void retain(ref r) noexcept;
+  virtual void share(ref r) noexcept { retain(r); }
   void release(ref r) noexcept;
   void detach(ref r) noexcept;
   ref new_record() noexcept;
@@ -158,9 +159,7 @@ class worker {
   void acquire_writes() const noexcept {
     if (hooks_.on_acquire != nullptr) hooks_.on_acquire();
   }
-  void serve_others() const noexcept {
-    if (hooks_.serve != nullptr) hooks_.serve();
-  }
+  bool serve_others() const noexcept { return hooks_.serve != nullptr && hooks_.serve(); }
 
   // worker.cpp
   /// The bytes are in place. Does not come back.
@@ -223,6 +222,7 @@ class worker {
 
   // idle.cpp
   void wait_for_work() noexcept;
+  bool end_of_round() noexcept;
   void become_idle() noexcept;
   void become_running() noexcept;
   bool sees_work() noexcept;

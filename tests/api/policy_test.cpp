@@ -388,6 +388,39 @@ TEST(policy, free_functions_under_iso_are_reported) {
   EXPECT_NE(failure(under("iso"), spawn_one).find("this run's policy is iso"), std::string::npos);
 }
 
+TEST(policy, shared_futures_for_several_threads_are_reported_where_nobody_may_wait_for_them) {
+  using P = gw::policies::child_rtc;
+  const std::string said = failure(under("child_rtc"), [] {
+    const gw::shared_future<long> first = P::spawn([] { return fib<P>(12); });
+    auto second = P::spawn([first] { return first.get(); });
+    static_cast<void>(second.join());
+  });
+  EXPECT_NE(said.find("policy is child_rtc"), std::string::npos) << said;
+  EXPECT_NE(said.find("copied a shared_future"), std::string::npos) << said;
+}
+
+TEST(policy, a_shared_future_that_stays_with_its_parent_works_everywhere) {
+  for_each_policy([](auto p, const gw::options& o) {
+    using P = decltype(p);
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    const gw::shared_future<long> good = P::spawn([] { return fib<P>(10); });
+                    const gw::shared_future<long> bad = P::spawn([]() -> long { throw std::out_of_range("bad"); });
+                    long caught = 0;
+                    for (int i = 0; i < 2; ++i) {
+                      try {
+                        static_cast<void>(bad.get());
+                      } catch (const std::out_of_range&) {
+                        ++caught;
+                      }
+                    }
+                    return good.get() + good.get() + caught;
+                  },
+                  o),
+              2 * 55 + 2);
+  });
+}
+
 [[gnu::noinline]] int use_stack(int n) {
   volatile char room[512];
   room[0] = static_cast<char>(n);

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -25,6 +26,12 @@ std::string read_all(std::FILE* f) {
   char line[4096];
   while (std::fgets(line, sizeof line, f) != nullptr) text += line;
   return text;
+}
+
+std::string new_folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "godwit-gdb-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) std::abort();
+  return name;
 }
 
 std::string shell(const std::string& command) {
@@ -60,9 +67,7 @@ std::string at(const std::string& mark) {
 class situation {
  public:
   explicit situation(std::vector<std::string> flags = {}) {
-    char folder[] = "/tmp/godwit-gdb-test-XXXXXX";
-    if (mkdtemp(folder) == nullptr) std::abort();
-    folder_ = folder;
+    folder_ = new_folder();
     int out[2];
     if (pipe(out) != 0) std::abort();
     supervisor_ = fork();
@@ -347,14 +352,13 @@ TEST(gdb, the_process_is_not_changed) {
 
 TEST(gdb, a_program_that_gdb_starts) {
   NEED_GDB();
-  char folder[] = "/tmp/godwit-gdb-test-XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string file = std::string(folder) + "/held";
+  const std::string folder = new_folder();
+  const std::string file = folder + "/held";
   const std::string text = gdb(std::string("--args ") + SITUATION + " " + file,
                                {"set detach-on-fork off", "set schedule-multiple on",
                                 "handle SIGURG nostop noprint pass", "break leaf", "run", "godwit threads",
                                 "delete", "echo -- next\\n", "godwit backtrace all", "kill inferiors 1 2 3"});
-  static_cast<void>(std::system((std::string("rm -rf ") + folder).c_str()));
+  std::filesystem::remove_all(folder);
   if (text.find("9 threads") == std::string::npos) FAIL() << text;
   const auto second = text.find("-- next\n");
   const std::vector<row> rows = rows_of(text.substr(0, second));

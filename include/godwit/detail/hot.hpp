@@ -40,6 +40,7 @@ struct alignas(hot_bytes) hot_words {
   std::uint32_t worker;            ///< this worker's number. W once
   std::uint32_t workers;           ///< number of workers. W once
   std::uint32_t in_runtime;        ///< non-zero: the expose signal must keep its hands off. W/R owner
+  std::uint32_t run;               ///< number of the run in the process that called it; 0 outside. W once
   std::uint64_t spawns;            ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
 
   std::byte* global_base;          ///< byte 0 of global memory here. W once

@@ -66,8 +66,11 @@ struct payload {
 
 /// Give up one reference; the last one frees the record (local, or one store to the owner).
 [[gnu::cold]] void release(ref record) noexcept;
-/// One more reference (shared futures).
+/// One more reference, held by the same thread.
 [[gnu::cold]] void retain(ref record) noexcept;
+/// One more reference for a copy of a shared future, which may reach any thread. Ends the run where threads may wait for
+/// their own children only (policy child_rtc).
+[[gnu::cold]] void share(ref record) noexcept;
 /// The only consumer loses interest in a thread that may still run.
 [[gnu::cold]] void detach(ref record) noexcept;
 

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <type_traits>
 #include <unistd.h>
+#include <utility>
 
 namespace godwit::transport::far {
 
@@ -256,49 +257,77 @@ void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::
   post(e);
 }
 
+// Bytes from or to private memory pass through the bounce buffer, in pieces that are under way while others are copied.
 void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept {
   auto* at = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
-  const bool direct = memory_->owns(to, n) || memory_->in_window(to);
-  while (n != 0) {
-    const bool small = n <= inline_bytes;
-    const std::size_t now = direct || small ? n : std::min(n, bounce_bytes);
+  if (n <= inline_bytes || memory_->owns(to, n) || memory_->in_window(to)) {
+    if (n == 0) return;
     entry& e = prepare(op::get, w, source);
-    e.head.bytes = now;
-    e.head.local = small ? 0 : reinterpret_cast<std::uint64_t>(direct ? at : mine_->bounce);
+    e.head.bytes = n;
+    e.head.local = n <= inline_bytes ? 0 : reinterpret_cast<std::uint64_t>(at);
     post(e);
     wait(e);
-    if (small)
-      std::memcpy(at, e.data, now);
-    else if (!direct)
-      std::memcpy(at, mine_->bounce, now);
-    at += now;
-    source += now;
-    n -= now;
+    if (n <= inline_bytes) std::memcpy(at, e.data, n);
+    return;
+  }
+  entry* under_way[bounce_pieces];
+  std::size_t asked = 0, taken = 0;
+  for (std::size_t i = 0; taken < n; ++i) {
+    if (i >= bounce_pieces || asked == n) {  // the oldest
+      const std::size_t now = std::min(n - taken, bounce_piece);
+      const std::size_t slot = taken / bounce_piece % bounce_pieces;
+      wait(*under_way[slot]);
+      std::memcpy(at + taken, mine_->bounce + slot * bounce_piece, now);
+      taken += now;
+    }
+    if (asked == n) continue;
+    const std::size_t now = std::min(n - asked, bounce_piece);
+    const std::size_t slot = asked / bounce_piece % bounce_pieces;
+    entry& e = prepare(op::get, w, source + asked);
+    e.head.bytes = now;
+    e.head.local = reinterpret_cast<std::uint64_t>(mine_->bounce + slot * bounce_piece);
+    under_way[slot] = &e;
+    post(e);
+    asked += now;
   }
 }
 
 void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept {
   auto* target = static_cast<std::byte*>(to);
   const auto* at = static_cast<const std::byte*>(from);
-  const bool direct = memory_->owns(from, n) || memory_->in_window(from);
-  while (n != 0) {
-    const bool small = n <= inline_bytes;
-    const std::size_t now = direct || small ? n : std::min(n, bounce_bytes);
+  if (n <= inline_bytes || memory_->owns(from, n) || memory_->in_window(from)) {
+    if (n == 0) return;
     entry& e = prepare(op::put, w, target);
-    e.head.bytes = now;
-    if (small) {
-      std::memcpy(e.data, at, now);
-    } else {
-      e.head.local = reinterpret_cast<std::uint64_t>(direct ? at : mine_->bounce);
-      if (!direct) std::memcpy(mine_->bounce, at, now);
-    }
+    e.head.bytes = n;
+    if (n <= inline_bytes)
+      std::memcpy(e.data, at, n);
+    else
+      e.head.local = reinterpret_cast<std::uint64_t>(at);
     post(e);
-    if (!small) wait(e);
-    at += now;
-    target += now;
-    n -= now;
+    if (n > inline_bytes) wait(e);
+    return;
   }
+  entry* under_way[bounce_pieces] = {};
+  for (std::size_t done = 0; done < n; done += bounce_piece) {
+    const std::size_t now = std::min(n - done, bounce_piece);
+    const std::size_t slot = done / bounce_piece % bounce_pieces;
+    if (under_way[slot] != nullptr) wait(*std::exchange(under_way[slot], nullptr));
+    entry& e = prepare(op::put, w, target + done);
+    e.head.bytes = now;
+    if (now <= inline_bytes) {  // the end of it; like all small puts it is taken at once and not answered
+      std::memcpy(e.data, at + done, now);
+      post(e);
+      fence(w);
+      continue;
+    }
+    std::memcpy(mine_->bounce + slot * bounce_piece, at + done, now);
+    e.head.local = reinterpret_cast<std::uint64_t>(mine_->bounce + slot * bounce_piece);
+    under_way[slot] = &e;
+    post(e);
+  }
+  for (entry* e : under_way)
+    if (e != nullptr) wait(*e);
 }
 
 std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,

@@ -86,7 +86,9 @@ constexpr bool has_answer(const header& h) noexcept {
 
 inline constexpr std::uint32_t ring_entries = 16;
 inline constexpr std::uint32_t inbox_entries = 8;
-inline constexpr std::size_t bounce_bytes = 1 << 20;
+inline constexpr std::size_t bounce_piece = 512 << 10;  ///< of what goes through the bounce buffer
+inline constexpr std::size_t bounce_pieces = 4;
+inline constexpr std::size_t bounce_bytes = bounce_piece * bounce_pieces;
 
 /// One per worker, in its segment.
 struct words {
