@@ -66,19 +66,25 @@ void scan_operands(std::uint64_t n, grain g, before<T> init, const Op& op, const
   if (n == 0) return;
   const std::uint64_t block = grain_by_size(n, g, most_in_leaf<typename In::value_type, U>());
   const std::uint64_t blocks = block_count(n, block);
+  // A long range in one host's memory goes in portions, which are still in the caches when the second pass comes.
+  const std::uint64_t portion = global_is_plain() && blocks > 512 ? 32 * std::uint64_t{godwit_hot_.workers} : blocks;
   const scratch<T> sums(blocks);  // first of block b, then of all before block b + 1
   const global_ptr<T> sum = sums.data();
-  if (blocks > 1) {
-    const reduction<Spawns, T, Op, F, In> body{n, block, op, f, {in}};
-    for_blocks(0, blocks - 1, [sum, body](std::uint64_t b) { put(sum + static_cast<std::ptrdiff_t>(b), body(b)); });
-    scanner<true, T, Op, std::identity> prefix{init, op, {}};
-    auto in_place = [&](std::uint64_t at, std::uint64_t count, T* p) { prefix(at, count, p, p); };
-    leaf<may_spawn<Op, T>>(0, blocks - 1, in_place, update_operand<T>{sum.address()});
+  scanner<true, T, Op, std::identity> prefix{init, op, {}};
+  for (std::uint64_t first = 0; first < blocks;) {
+    const std::uint64_t last = first + std::min(portion, blocks - first);
+    if (const std::uint64_t end = std::min(last, blocks - 1); first < end) {
+      const reduction<Spawns, T, Op, F, In> body{n, block, op, f, {in}};
+      for_blocks(first, end, [sum, body](std::uint64_t b) { put(sum + static_cast<std::ptrdiff_t>(b), body(b)); });
+      auto in_place = [&](std::uint64_t at, std::uint64_t count, T* p) { prefix(at, count, p, p); };
+      leaf<may_spawn<Op, T>>(first, end - first, in_place, update_operand<T>{sum.address()});
+    }
+    for_blocks(first, last, [n, block, sum, init, op, f, in, out](std::uint64_t b) {
+      scanner<Inclusive, T, Op, F> scan{b == 0 ? init : before<T>(get(sum + static_cast<std::ptrdiff_t>(b - 1))), op, f};
+      leaf<Spawns>(b * block, std::min(block, n - b * block), scan, in, out);
+    });
+    first = last;
   }
-  for_blocks(0, blocks, [n, block, sum, init, op, f, in, out](std::uint64_t b) {
-    scanner<Inclusive, T, Op, F> scan{b == 0 ? init : before<T>(get(sum + static_cast<std::ptrdiff_t>(b - 1))), op, f};
-    leaf<Spawns>(b * block, std::min(block, n - b * block), scan, in, out);
-  });
 }
 
 template <bool Inclusive, class T, class R, class O, class Op, class F>

@@ -13,7 +13,22 @@ namespace godwit {
 
 namespace detail {
 
-/// The first i < n with hit(pointers..., i), or n. Looked for in portions that double, each in parallel: so what lies in
+/// The first i < n with hit(i, pointers...), or n; no later one is asked.
+template <class Hit, class... P>
+[[gnu::always_inline]] inline std::uint64_t first_hit(Hit& hit, std::uint64_t n, P... p) {
+  std::uint64_t i = 0;
+  for (; n - i >= 4; i += 4) {
+    if (hit(i, p...)) return i;
+    if (hit(i + 1, p...)) return i + 1;
+    if (hit(i + 2, p...)) return i + 2;
+    if (hit(i + 3, p...)) return i + 3;
+  }
+  for (; i < n; ++i)
+    if (hit(i, p...)) return i;
+  return n;
+}
+
+/// The first i < n with hit(i, pointers...), or n. Looked for in portions that double, each in parallel: so what lies in
 /// front is found soon, by all workers. Leaves behind a place that was found already do nothing, as far as they can know
 /// that for free: on the host where the search began.
 template <bool Spawns, class Hit, class... Operand>
@@ -29,12 +44,9 @@ struct finder {
     if (known != nullptr && std::atomic_ref<std::uint64_t>(*known).load(std::memory_order_relaxed) < at) return n;
     std::uint64_t first = n;
     auto piece = [own = hit, &first](std::uint64_t from, std::uint64_t count, auto... p) mutable {
-      for (std::uint64_t i = 0; i < count; ++i)
-        if (own(i, p...)) {
-          first = from + i;
-          return false;
-        }
-      return true;
+      const std::uint64_t i = first_hit(own, count, p...);
+      if (i != count) first = from + i;
+      return i == count;
     };
     std::apply([&](const Operand&... o) { leaf<Spawns>(at, std::min(grain, n - at), piece, o...); }, operands);
     if (first != n) atomic_fetch_min(found, first, std::memory_order_relaxed);

@@ -29,29 +29,90 @@ struct projected_less {
   }
 };
 
-/// Stable: of equal elements those of @p a come first. Small elements are chosen without a branch, which nobody can predict.
+/// Stable: of equal elements those of @p a come first.
 template <class T, class V, class Out, class Less>
-void merge_here(const T* a, std::uint64_t na, const V* b, std::uint64_t nb, Out* to, Less& less) {
-  const T* const a_end = a + na;
-  const V* const b_end = b + nb;
-  if constexpr (std::is_same_v<T, V> && std::is_same_v<T, Out> && sizeof(T) <= 16) {
-    while (a != a_end && b != b_end) {
-      const bool second = less(*b, *a);
-      const T* from = second ? b : a;
-      std::memcpy(static_cast<void*>(to++), static_cast<const void*>(from), sizeof(T));
-      b += second;
-      a += !second;
-    }
-  } else {
-    while (a != a_end && b != b_end) {
-      if (less(*b, *a))
-        *to++ = static_cast<Out>(*b++);
-      else
-        *to++ = static_cast<Out>(*a++);
-    }
+void merge_plainly(const T* a, const T* a_end, const V* b, const V* b_end, Out* to, Less& less) {
+  while (a != a_end && b != b_end) {
+    if (less(*b, *a))
+      *to++ = static_cast<Out>(*b++);
+    else
+      *to++ = static_cast<Out>(*a++);
   }
   to = std::copy(a, a_end, to);
   std::copy(b, b_end, to);
+}
+
+/// How many of the first @p k elements of the merged result come from a. get_a(i), get_b(j): elements.
+template <class A, class B, class Less>
+std::uint64_t merge_cut(std::uint64_t na, std::uint64_t nb, std::uint64_t k, A get_a, B get_b, Less& less) {
+  std::uint64_t low = k > nb ? k - nb : 0;
+  std::uint64_t high = std::min(k, na);
+  while (low < high) {
+    const std::uint64_t i = low + (high - low) / 2;  // a[i] or b[k - i - 1]: which is earlier in the result?
+    if (less(get_b(k - i - 1), get_a(i)))
+      high = i;
+    else
+      low = i + 1;
+  }
+  return low;
+}
+
+/// Small elements: the one that comes next is chosen without a branch, since nobody can predict it. Each choice waits for
+/// the one before; so several parts of the result are made at the same time, step by step in turn.
+template <class T, class Less>
+void merge_interleaved(const T* a, std::uint64_t na, const T* b, std::uint64_t nb, T* to, Less& less) {
+  constexpr std::uint64_t parts = 4;
+  const std::uint64_t n = na + nb;
+  std::uint64_t cut[parts + 1];
+  cut[0] = 0;
+  cut[parts] = na;
+  for (std::uint64_t w = 1; w < parts; ++w)
+    cut[w] = merge_cut(na, nb, n * w / parts, [a](std::uint64_t i) { return a[i]; }, [b](std::uint64_t j) { return b[j]; }, less);
+  struct part {
+    const T *a, *a_end, *b, *b_end;
+    T* to;
+  } part[parts];
+  for (std::uint64_t w = 0; w < parts; ++w)
+    part[w] = {a + cut[w], a + cut[w + 1], b + (n * w / parts - cut[w]), b + (n * (w + 1) / parts - cut[w + 1]),
+               to + n * w / parts};
+  const auto step = [&less](const T*& x, const T*& y, T*& out) __attribute__((always_inline)) {
+    const T p = *x, q = *y;
+    const bool second = less(q, p);
+    *out++ = second ? q : p;
+    y += second;
+    x += !second;
+  };
+  for (;;) {
+    // As many steps as all parts can do without running out of either side.
+    std::ptrdiff_t steps = part[0].a_end - part[0].a;
+    for (const auto& m : part) steps = std::min({steps, m.a_end - m.a, m.b_end - m.b});
+    if (steps == 0) break;
+    const T *a0 = part[0].a, *b0 = part[0].b, *a1 = part[1].a, *b1 = part[1].b;
+    const T *a2 = part[2].a, *b2 = part[2].b, *a3 = part[3].a, *b3 = part[3].b;
+    T *t0 = part[0].to, *t1 = part[1].to, *t2 = part[2].to, *t3 = part[3].to;
+    for (std::ptrdiff_t i = 0; i < steps; ++i) {
+      step(a0, b0, t0);
+      step(a1, b1, t1);
+      step(a2, b2, t2);
+      step(a3, b3, t3);
+    }
+    part[0].a = a0, part[0].b = b0, part[0].to = t0;
+    part[1].a = a1, part[1].b = b1, part[1].to = t1;
+    part[2].a = a2, part[2].b = b2, part[2].to = t2;
+    part[3].a = a3, part[3].b = b3, part[3].to = t3;
+  }
+  for (const auto& m : part) merge_plainly(m.a, m.a_end, m.b, m.b_end, m.to, less);
+}
+
+template <class T, class V, class Out, class Less>
+void merge_here(const T* a, std::uint64_t na, const V* b, std::uint64_t nb, Out* to, Less& less) {
+  if constexpr (std::is_same_v<T, V> && std::is_same_v<T, Out> && sizeof(T) <= 16) {
+    if (na + nb >= 64) {
+      merge_interleaved(a, na, b, nb, to, less);
+      return;
+    }
+  }
+  merge_plainly(a, a + na, b, b + nb, to, less);
 }
 
 /// Two sorted ranges and where the result goes. Never holds a checkout across a spawn.
@@ -77,23 +138,6 @@ template <class T, class V, class Out, class Less>
   merge_here(a.data(), m.na, b.data(), m.nb, to.data(), less);
 }
 
-/// How many of the first @p k elements of the merged result come from a.
-template <class T, class V, class Out, class Less>
-std::uint64_t merge_cut(const merge_job<T, V, Out>& m, std::uint64_t k, Less less) {
-  std::uint64_t low = k > m.nb ? k - m.nb : 0;
-  std::uint64_t high = std::min(k, m.na);
-  while (low < high) {
-    const std::uint64_t i = low + (high - low) / 2;  // a[i] or b[k - i - 1]: which is earlier in the result?
-    const T x = get(m.a + static_cast<std::ptrdiff_t>(i));
-    const V y = get(m.b + static_cast<std::ptrdiff_t>(k - i - 1));
-    if (less(y, x))
-      high = i;
-    else
-      low = i + 1;
-  }
-  return low;
-}
-
 template <class T, class V, class Out, class Less>
 void merge_all(const merge_job<T, V, Out>& m, std::uint64_t most, const Less& less) {
   const std::uint64_t n = m.na + m.nb;
@@ -102,7 +146,10 @@ void merge_all(const merge_job<T, V, Out>& m, std::uint64_t most, const Less& le
     return;
   }
   const std::uint64_t k = n / 2;
-  const std::uint64_t i = merge_cut(m, k, less);
+  Less own(less);
+  const std::uint64_t i = merge_cut(
+      m.na, m.nb, k, [&m](std::uint64_t at) { return get(m.a + static_cast<std::ptrdiff_t>(at)); },
+      [&m](std::uint64_t at) { return get(m.b + static_cast<std::ptrdiff_t>(at)); }, own);
   const auto di = static_cast<std::ptrdiff_t>(i);
   const auto dj = static_cast<std::ptrdiff_t>(k - i);
   const merge_job<T, V, Out> left{m.a, i, m.b, k - i, m.to};
@@ -110,11 +157,11 @@ void merge_all(const merge_job<T, V, Out>& m, std::uint64_t most, const Less& le
   invoke([left, most, less] { merge_all(left, most, less); }, [&] { merge_all(right, most, less); });
 }
 
-/// Elements of one leaf: of sorting up to 256 KiB, of merging up to 64 KiB; fewer elements if there are few.
+/// Elements of one leaf: of sorting up to 32 KiB, of merging up to 64 KiB; fewer elements if there are few.
 template <class T>
 std::uint64_t sort_grain(std::uint64_t n, grain g) noexcept {
   if (g.elements != 0) return g.elements;
-  const std::uint64_t most = std::max<std::uint64_t>(262144 / sizeof(T), 1);
+  const std::uint64_t most = std::max<std::uint64_t>(32768 / sizeof(T), 1);
   return std::clamp<std::uint64_t>(n / 256, std::min<std::uint64_t>(1024, most), most);
 }
 template <class T>
