@@ -48,7 +48,17 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
     echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
+    echo "pass|global|-DOPS=3|$small|-m1000000 -w24"
+    echo "pass|global|-DOPS=3 -DMIXED|$small|-m1000000 -w24"
+    echo "pass|global|-DOPS=5 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w24"
+    echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DBOTH_WAYS -DUNITS=2 -DCHECKOUTS|$small|-m1000000 -w24"
   fi
+  echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=4 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
   echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
   echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
   echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
@@ -119,6 +129,19 @@ runs() {
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
     LINK_AFTER_UNLOCK; do
     echo "fail|free_queue|-D$m|$small -O0|-m1000000"
+  done
+  for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do
+    echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small -O1|-m1000000"
+  done
+  for m in FETCH_OVER_DIRTY FETCH_OVER_WRITING CLEAR_BEFORE_ACK COUNT_BEFORE_ACK \
+    SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY EVICT_DIRTY EVICT_PINNED \
+    "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
+    "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small -O1|-m1000000"
+  done
+  for m in ATOMIC_KEEPS_COPY ATOMIC_DROPS_BEFORE ATOMIC_OVER_DIRTY PUT_KEEPS_COPY PUT_WRITES_COPY_BEFORE \
+    PUT_WRITES_COPY_AFTER GET_IGNORES_DIRTY; do
+    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O1|-m1000000"
   done
   for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
     echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"

@@ -3,4 +3,9 @@
 
 #include <godwit/algorithm/blocks.hpp>
 #include <godwit/algorithm/for_each.hpp>
+#include <godwit/algorithm/partition.hpp>
 #include <godwit/algorithm/reduce.hpp>
+#include <godwit/algorithm/scan.hpp>
+#include <godwit/algorithm/search.hpp>
+#include <godwit/algorithm/shuffle.hpp>
+#include <godwit/algorithm/sort.hpp>

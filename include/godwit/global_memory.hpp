@@ -6,6 +6,7 @@
 #pragma once
 
 #include <godwit/global_ptr.hpp>
+#include <godwit/runtime.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -88,6 +89,17 @@ global_ptr<T> allocate(std::uint64_t n, const distribution& d = distribution::lo
   detail::require_global_value<T>();
   if (n > (std::uint64_t{1} << 62) / sizeof(T)) throw global_bad_alloc("godwit: that many objects do not fit any memory");
   return global_ptr<T>(detail::global_allocate(n * sizeof(T), alignment, d.how(), where));
+}
+
+/// The same, and at once in memory: every worker touches its own parts, so that pages lie where the worker runs (NUMA).
+/// Called by one thread, which may go on at another worker. Cost: allocate's, the system's for the pages, and one message per
+/// worker.
+template <class T>
+global_ptr<T> collective_allocate(std::uint64_t n, const distribution& d = distribution::blocked(),
+                                  std::uint64_t alignment = alignof(T), detail::place where = detail::place::here()) {
+  const global_ptr<T> p = allocate<T>(n, d, alignment, where);
+  on_each_worker([at = p.address(), bytes = n * sizeof(T)] { detail::global_populate(at, bytes); }, where);
+  return p;
 }
 
 /// Give back what allocate gave, with the same @p n. From any thread, any worker. Null is nothing.

@@ -150,6 +150,13 @@ std::uint32_t home_of(global_ptr<T> p) {
   return detail::global_home(p.address());
 }
 
+/// Number of the worker that has the block of @p p now: its home, unless it is movable and was moved. Cost: that of home_of;
+/// for movable memory, a look at the block's home.
+template <class T>
+std::uint32_t owner_of(global_ptr<T> p) {
+  return detail::global_owner(p.address());
+}
+
 /// What *p and p[i] give: reads by get, writes by put. `p[i] += v` is a get and a put, not an atomic (see global_atomic.hpp).
 template <class T>
 class global_ref {

@@ -9,9 +9,12 @@
 #include <godwit/global_access.hpp>
 #include <godwit/global_array.hpp>
 #include <godwit/global_atomic.hpp>
+#include <godwit/global_bytes.hpp>
+#include <godwit/global_map.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/global_ptr.hpp>
 #include <godwit/global_span.hpp>
+#include <godwit/global_vector.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/runtime.hpp>

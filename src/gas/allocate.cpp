@@ -2,8 +2,8 @@
 //
 // Local: the calling worker's own heap; what others free comes back through a list that its owner empties when it allocates.
 // Shared: addresses are given out by worker 0's host under one lock, fresh ones as long as there are any, so that addresses
-// that were freed are noticed rather than reused. When they are reused, a generation is counted up on all hosts, which makes
-// every copy of an old descriptor invalid.
+// that were freed are noticed rather than reused. Then freed ones, searched for extent by extent. When they are reused, a
+// generation is counted up on all hosts, which makes every copy of an old descriptor invalid.
 #include "gas/memory.hpp"
 #include "gas/pieces.hpp"
 
@@ -16,6 +16,7 @@
 #include <bit>
 #include <sched.h>
 #include <stdexcept>
+#include <utility>
 
 namespace godwit::gas {
 
@@ -35,20 +36,6 @@ std::string show(std::uint64_t bytes) {
     std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
   return text;
 }
-
-/// Granules in an allocation of this class: four classes per power of two, so freed ones fit others of about that size.
-std::uint64_t order_of(std::uint64_t granules) noexcept {
-  if (granules <= 4) return granules - 1;
-  const unsigned log = static_cast<unsigned>(std::bit_width(granules - 1)) - 1;
-  const std::uint64_t step = std::uint64_t{1} << (log - 2);
-  return (log - 2) * 4 + (granules - (std::uint64_t{1} << log) + step - 1) / step + 3;
-}
-std::uint64_t granules_of(std::uint64_t order) noexcept {
-  if (order < 4) return order + 1;
-  const std::uint64_t log = (order - 4) / 4 + 2;
-  return (std::uint64_t{1} << log) + ((order - 4) % 4 + 1) * (std::uint64_t{1} << (log - 2));
-}
-static_assert(orders <= 64);
 
 }  // namespace
 
@@ -78,7 +65,26 @@ void memory::drain_returned() noexcept {
   if (list.load(std::memory_order_relaxed) == 0) return;
   for (std::uint64_t a = list.exchange(0, std::memory_order_acquire); a != 0;) {
     void* object = reach_.at(a);
-    a = heap::header_of(object)->next;
+    const global_address at = std::exchange(a, heap::header_of(object)->next);
+    retire(at);
+  }
+}
+
+/// A local object that is dead: free it; with checks, later.
+void memory::retire(global_address at) noexcept {
+  if (!checks_) return heap_.free(reach_.at(at));
+  quarantine_.push_back(at);
+  quarantine_bytes_ += heap::header_of(reach_.at(at))->bytes;
+  if (quarantine_bytes_ > most_in_quarantine || quarantine_.size() > most_in_quarantine / 64)
+    empty_quarantine(most_in_quarantine / 2);
+}
+
+/// Oldest first, until at most @p left bytes are there.
+void memory::empty_quarantine(std::uint64_t left) noexcept {
+  while (!quarantine_.empty() && (quarantine_bytes_ > left || quarantine_.size() > left / 64)) {
+    void* object = reach_.at(quarantine_.front());
+    quarantine_.pop_front();
+    quarantine_bytes_ -= heap::header_of(object)->bytes;
     heap_.free(object);
   }
 }
@@ -86,6 +92,10 @@ void memory::drain_returned() noexcept {
 global_address memory::allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where) {
   drain_returned();
   void* p = heap_.allocate(std::max<std::uint64_t>(bytes, 1), alignment);
+  if (p == nullptr && !quarantine_.empty()) {
+    empty_quarantine(0);
+    p = heap_.allocate(std::max<std::uint64_t>(bytes, 1), alignment);
+  }
   if (p == nullptr) {
     std::uint64_t used, limit;
     usage(used, limit);
@@ -114,8 +124,8 @@ global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, co
                                 " to be the home: the run has " + std::to_string(where_.homes));
   if (how.what == kind::user && how.block_bytes == 0)
     throw std::invalid_argument("godwit: allocate: a user distribution needs a block size");
-  if (how.block_bytes % 16 != 0)
-    throw std::invalid_argument("godwit: allocate: the block size must be a multiple of 16 bytes, not " +
+  if (how.block_bytes % 16 != 0 || how.block_bytes > std::uint64_t{1} << 46)
+    throw std::invalid_argument("godwit: allocate: the block size must be a multiple of 16 bytes, at most 2^46, not " +
                                 std::to_string(how.block_bytes));
   if (how.what == kind::local && (how.home == ~0u || how.home == me_) && !how.movable)
     return allocate_local(bytes, alignment, where);
@@ -124,32 +134,60 @@ global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, co
   return at;
 }
 
-std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t order, std::uint64_t alignment) {
-  const std::uint64_t aligned = std::max<std::uint64_t>(alignment >> space::granule_bits, 1);
-  auto job = [&](const word& w, atomic_function f, std::uint64_t v) {
-    return reach_.atomic(0, reach_.address_of(&w), f, 8, v);
-  };
+void memory::lock_shared() {
   std::uint64_t spins = 0;
-  while (job(host_->shared_lock, atomic_function::exchange, 1) != 0) {
+  while (reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::exchange, 8, 1) != 0) {
     if (several_hosts_) reach_.port().idle();
     if (++spins % 64 == 0) sched_yield();
   }
+}
+void memory::unlock_shared() { reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::store, 8, 0); }
+
+std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment) {
+  const std::uint64_t aligned = std::max<std::uint64_t>(alignment >> space::granule_bits, 1);
   const std::uint64_t low = where_.shared_low >> space::granule_bits;  // alignment is of addresses
-  const std::uint64_t next = job(host_->next_granule, atomic_function::load, 0);
-  std::uint64_t first = (next + low + aligned - 1) / aligned * aligned - low;
-  bool found = true;
-  if (first + count <= where_.granules()) {
-    job(host_->next_granule, atomic_function::store, first + count);
-  } else {
-    found = false;
-    for (std::uint64_t o = order; o < orders && !found; ++o) {
-      const std::uint64_t head = job(host_->free_order[o], atomic_function::load, 0);
-      if (head == 0 || (head - 1 + low) % aligned != 0) continue;
-      descriptor d;
-      reach_.get(0, static_cast<void*>(&d), reach_.address_of(entry(head - 1)), sizeof d);
-      job(host_->free_order[o], atomic_function::store, d.next_free);
-      first = head - 1;
-      found = true;
+  const std::uint64_t all = where_.granules();
+  auto load = [&](const word& w) { return reach_.atomic(0, reach_.address_of(&w), atomic_function::load, 8, 0); };
+  auto store = [&](const word& w, std::uint64_t v) {
+    reach_.atomic(0, reach_.address_of(&w), atomic_function::store, 8, v);
+  };
+  auto begin_in = [&](std::uint64_t g) { return (g + low + aligned - 1) / aligned * aligned - low; };
+  if (count > all) return ~std::uint64_t{0};
+
+  lock_shared();
+  const std::uint64_t next = load(host_->next_granule);
+  // Free granules [begin, end) in which the wanted ones lie.
+  std::uint64_t begin = next, end = all, first = begin_in(next);
+  const bool fresh = first + count <= all;
+  bool found = fresh;
+  if (!fresh) {  // no fresh ones: freed ones, from where the last search ended, then all
+    const std::uint64_t rover = load(host_->rover);
+    for (const auto& [from, to] : {std::pair{rover, next}, std::pair{std::uint64_t{0}, next}}) {
+      begin = from;
+      for (std::uint64_t g = from; g < to && !found;) {
+        const extent_of e = extent_of::from(load(entry(g)->extent));
+        g += e.granules;
+        if (e.taken) {
+          begin = g;
+          continue;
+        }
+        end = g == next ? all : g;  // behind the last extent the fresh ones begin
+        first = begin_in(begin);
+        found = first + count <= end;
+      }
+      if (found) break;
+    }
+  }
+  if (found) {
+    if (first > begin) store(entry(begin)->extent, extent_of{first - begin, false}.packed());
+    store(entry(first)->extent, extent_of{count, true}.packed());
+    const std::uint64_t behind = first + count;
+    if (end == all && behind > next)
+      store(host_->next_granule, behind);
+    else if (behind < std::min(end, next))
+      store(entry(behind)->extent, extent_of{std::min(end, next) - behind, false}.packed());
+    if (!fresh) {
+      store(host_->rover, behind);
       for (std::uint32_t h = 0; h < reach_.host_count(); ++h) {
         const std::uint32_t w = reach_.first_of(h);
         reach_.atomic(w, reach_.address_of(&host_->generation), atomic_function::fetch_add, 8, 1);
@@ -157,7 +195,7 @@ std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t order, st
       }
     }
   }
-  job(host_->shared_lock, atomic_function::store, 0);
+  unlock_shared();
   return found ? first : ~std::uint64_t{0};
 }
 
@@ -200,6 +238,12 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
     }
   }
 
+  if (how.what == kind::user) {
+    d.table = allocate_local(d.blocks * sizeof(std::uint32_t), 16, {});
+    sites_.erase(d.table);
+    std::memcpy(reach_.at(d.table), homes.data(), d.blocks * sizeof(std::uint32_t));
+  }
+
   // Who pays how much.
   std::vector<std::uint64_t> share(reach_.host_count());
   auto home = [&](std::uint64_t b) -> std::uint32_t {
@@ -220,6 +264,7 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
     if (share[h] != 0 && !take_budget(h, share[h])) {
       for (std::uint32_t before = 0; before < h; ++before)
         if (share[before] != 0) give_budget(before, share[before]);
+      free(d.table, d.blocks * sizeof(std::uint32_t), {});
       no_room(share[h], h, "the host's limit is reached",
               "free some, or raise --godwit-global-limit (GODWIT_GLOBAL_LIMIT) if the machine has more memory");
     }
@@ -227,22 +272,18 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
   const std::uint64_t data_granules = (bytes + space::granule_bytes - 1) >> space::granule_bits;
   const std::uint64_t owner_granules =
       how.movable ? (d.blocks * sizeof(word) + space::granule_bytes - 1) >> space::granule_bits : 0;
-  d.order = order_of(data_granules + owner_granules);
-  const std::uint64_t count = granules_of(d.order);
-  const std::uint64_t first = d.order < orders ? take_granules(count, d.order, alignment) : ~std::uint64_t{0};
+  const std::uint64_t count = data_granules + owner_granules;
+  const std::uint64_t first = take_granules(count, alignment);
   if (first == ~std::uint64_t{0}) {
     for (std::uint32_t h = 0; h < share.size(); ++h)
       if (share[h] != 0) give_budget(h, share[h]);
+    free(d.table, d.blocks * sizeof(std::uint32_t), {});
     no_room(bytes, reach_.my_host(),
             ("the run has addresses for " + show(where_.bytes - where_.shared_low) + " of distributed memory").c_str(),
             "raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   }
   d.first = first;
-  if (how.what == kind::user) {
-    d.table = allocate_local(d.blocks * sizeof(std::uint32_t), 16, {});
-    sites_.erase(d.table);
-    std::memcpy(reach_.at(d.table), homes.data(), d.blocks * sizeof(std::uint32_t));
-  }
+  d.extent.store(extent_of{count, true}.packed(), std::memory_order_relaxed);  // it says so already
   if (how.movable) d.owners = where_.shared_low + ((first + data_granules) << space::granule_bits);
 
   // Contents first, then the state that makes them valid.
@@ -284,16 +325,15 @@ void memory::free(global_address at, std::uint64_t bytes, detail::place where) {
   }
   if (checks_) mark_shadow(at, header.bytes, false);
   sites_.erase(at);
-  if (home == me_) {
-    heap_.free(reach_.at(at));
-    return;
-  }
+  const bool mine = home == me_;
+  if (mine && !checks_) return heap_.free(reach_.at(at));  // whoever else frees the same finds it dead, nearly always
   // The word `magic` decides between two that free the same: only one finds it alive.
   const global_address magic_at = header_at + offsetof(object_header, magic);
   if (reach_.atomic(home, magic_at, atomic_function::compare_exchange, 4, object_header::dead, object_header::live) !=
       object_header::live)
     base::fatal("worker %u: global memory at global:0x%llx was freed twice, the second time at %s:%u", me_,
                 static_cast<unsigned long long>(at), where.file, where.line);
+  if (mine) return retire(at);
   const global_address list =
       sizeof(host_words) + home * sizeof(home_words) + offsetof(home_words, returned);
   std::uint64_t head = reach_.atomic(home, list, atomic_function::load, 8, 0);
@@ -316,7 +356,8 @@ void memory::free_shared(global_address at, std::uint64_t bytes, detail::place w
                 "deallocate the same type and number as allocate",
                 me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(d->bytes),
                 static_cast<unsigned long long>(bytes), where.file, where.line);
-  const std::uint64_t first = d->first, order = d->order, count = granules_of(order);
+  const std::uint64_t first = d->first;
+  const std::uint64_t count = extent_of::from(d->extent.load(std::memory_order_relaxed)).granules;
   const global_address table = d->table;
   const std::uint64_t table_bytes = d->blocks * sizeof(std::uint32_t);
   std::vector<std::uint64_t> share(reach_.host_count());
@@ -344,15 +385,9 @@ void memory::free_shared(global_address at, std::uint64_t bytes, detail::place w
     if (share[h] != 0) give_budget(h, share[h]);
   }
   // Now the addresses may be used again.
-  while (reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::exchange, 8, 1) != 0) {
-    if (several_hosts_) reach_.port().idle();
-    sched_yield();
-  }
-  const global_address list = reach_.address_of(&host_->free_order[order]);
-  const std::uint64_t head = reach_.atomic(0, list, atomic_function::load, 8, 0);
-  reach_.put(0, reach_.address_of(&entry(first)->next_free), &head, sizeof head);
-  reach_.atomic(0, list, atomic_function::store, 8, first + 1);
-  reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::store, 8, 0);
+  lock_shared();
+  reach_.atomic(0, reach_.address_of(&entry(first)->extent), atomic_function::store, 8, extent_of{count, false}.packed());
+  unlock_shared();
   if (table != 0) free(table, table_bytes, where);
 }
 

@@ -40,6 +40,7 @@ void memory::check_range(global_address at, std::uint64_t bytes, const char* doi
   if (bytes == 0) return;
   if (where_.is_local(at)) {
     const std::uint32_t home = where_.local_home(at);
+    if (bytes > where_.local_begin(home) + where_.local_bytes() - at) bad_address(at, bytes, doing);
     const std::uint64_t first = (at - where_.local_low) / space::shadow_grain;
     const std::uint64_t last = (at + bytes - 1 - where_.local_low) / space::shadow_grain;
     std::vector<std::uint64_t> bits(last / 64 - first / 64 + 1);

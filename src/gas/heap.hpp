@@ -1,8 +1,9 @@
 // Small and large objects in the local area of one home. Only the home's worker allocates and frees here; what others free
 // reaches it through home_words::returned.
 //
-// The pools are the standard library's (std::pmr::unsynchronized_pool_resource); below them a map of free ranges of the area,
-// from which chunks and large objects come. All bookkeeping but the pools' free lists is private to the process.
+// Small ones: the standard library's pools (std::pmr::unsynchronized_pool_resource). Below them a map of free ranges of the
+// area, from which chunks and large objects come. The map is private to the process; headers and what the pools keep about
+// their chunks lie in the area.
 // See docs/decisions/0010-global-memory.md. Test: tests/gas/heap_test.cpp.
 #pragma once
 
@@ -11,6 +12,9 @@
 #include <map>
 #include <memory_resource>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace godwit::gas {
 
@@ -19,7 +23,7 @@ struct object_header {
   static constexpr std::uint32_t live = 0x9e110b1e, dead = 0xdeadb10c;
   std::uint64_t next;       ///< while returned: address of the next one. W who frees, R owner
   std::uint32_t front;      ///< bytes between the start of the block and the object
-  std::uint32_t magic;
+  std::uint32_t magic;      ///< live until the first who frees it. W who frees (atomic), R all
   std::uint64_t bytes;      ///< as asked for
   std::uint64_t block_bytes;
 };
@@ -50,6 +54,9 @@ class heap {
   class ranges final : public std::pmr::memory_resource {
    public:
     void init(std::byte* begin, std::uint64_t bytes, const budget& limits);
+    /// A block whose byte @p front is aligned. Null: none. Whole grains; give() wants the same @p bytes.
+    std::byte* take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t front);
+    void give(std::byte* at, std::uint64_t bytes);
 
    private:
     void* do_allocate(std::size_t bytes, std::size_t alignment) override;
@@ -58,8 +65,10 @@ class heap {
     void insert(std::uintptr_t at, std::uint64_t bytes);
     void erase(std::map<std::uintptr_t, std::uint64_t>::iterator i);
     std::map<std::uintptr_t, std::uint64_t> by_place_;
-    std::multimap<std::uint64_t, std::uintptr_t> by_size_;
+    std::set<std::pair<std::uint64_t, std::uintptr_t>> by_size_;
     budget limits_;
+    std::vector<std::pair<std::uintptr_t, std::uint64_t>> kept_;  ///< given back, but not yet to the system
+    std::uint64_t kept_bytes_ = 0;
   };
 
   ranges ranges_;

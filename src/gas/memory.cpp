@@ -53,6 +53,12 @@ std::uint32_t memory::home(global_address at) {
   return home_of_block(*d, (at - begin_of(*d)) / d->block_bytes);
 }
 
+std::uint32_t memory::owner(global_address at) {
+  std::uint32_t found = 0;
+  each_piece(at, 1, [&](std::uint32_t o, global_address, std::uint64_t) { found = o; });
+  return found;
+}
+
 bool memory::is_near(global_address at, std::uint64_t bytes) {
   if (!several_hosts_) return true;
   bool near = true;
@@ -278,8 +284,8 @@ void memory::populate(global_address at, std::uint64_t bytes) noexcept {
   // One byte per page: reads would map the zero page.
   each_piece(at, bytes, [&](std::uint32_t owner, global_address a, std::uint64_t n) {
     if (owner != me_) return;
-    for (std::uint64_t i = 0; i < n; i += 4096) {
-      auto* p = reinterpret_cast<volatile std::byte*>(reach_.at(a + i));
+    for (global_address i = a; i < a + n; i = (i | 4095) + 1) {
+      auto* p = reinterpret_cast<volatile std::byte*>(reach_.at(i));
       *p = *p;
     }
   });

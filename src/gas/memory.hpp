@@ -17,6 +17,7 @@
 #include <godwit/options.hpp>
 #include <godwit/runtime.hpp>
 
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,6 +50,7 @@ class memory {
   void checkin(global_address at, std::uint64_t bytes, detail::access_mode mode) noexcept;
   std::byte* try_local(global_address at, std::uint64_t bytes) noexcept;
   std::uint32_t home(global_address at);
+  std::uint32_t owner(global_address at);
 
   global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how, detail::place where);
   global_address allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where);
@@ -110,11 +112,16 @@ class memory {
 
   // allocate.cpp
   global_address allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how);
-  std::uint64_t take_granules(std::uint64_t count, std::uint64_t order, std::uint64_t alignment);
+  void lock_shared();
+  void unlock_shared();
+  /// The first of @p count granules; ~0: there are none.
+  std::uint64_t take_granules(std::uint64_t count, std::uint64_t alignment);
   void free_shared(global_address at, std::uint64_t bytes, detail::place where);
   bool take_budget(std::uint32_t host, std::uint64_t bytes);
   void give_budget(std::uint32_t host, std::uint64_t bytes);
   void drain_returned() noexcept;
+  void retire(global_address at) noexcept;
+  void empty_quarantine(std::uint64_t left) noexcept;
   [[noreturn]] void no_room(std::uint64_t bytes, std::uint32_t host, const char* of_what, const char* remedy);
 
   // checks.cpp
@@ -134,7 +141,9 @@ class memory {
   bool checks_ = false;
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> user_tables_;  ///< by first granule and generation
   std::unordered_map<global_address, allocation_site> sites_;                  ///< check_global
-  std::vector<global_address> quarantine_;                                     ///< check_global: freed, not reused yet
+  std::deque<global_address> quarantine_;                                      ///< check_global: freed, not reused yet
+  std::uint64_t quarantine_bytes_ = 0;
+  static constexpr std::uint64_t most_in_quarantine = 4 << 20;
 };
 
 }  // namespace godwit::gas

@@ -22,12 +22,20 @@ struct alignas(128) descriptor {
   std::uint64_t bytes = 0;      ///< as asked for
   std::uint64_t block_bytes = 0;
   std::uint64_t blocks = 0;
-  std::uint64_t order = 0;      ///< log2 of the granules taken
-  std::uint64_t next_free = 0;  ///< freed: granule + 1 of the next one of this order
+  word extent{};                ///< see extent_of. W/R under shared_lock
   global_address table = 0;     ///< user: home of each block, 4 bytes; 0: by arithmetic
   global_address owners = 0;    ///< movable: one word per block, at the block's home; 0: it never moves
   std::uint32_t what = 0;       ///< detail::spread::kind
   std::uint32_t home = 0;       ///< kind local
+};
+
+/// The granules below next_granule are divided into extents, taken or free; the entry of the first granule of each says how
+/// long it is, and which. Free ones are joined when somebody needs more than one.
+struct extent_of {
+  std::uint64_t granules;
+  bool taken;
+  std::uint64_t packed() const noexcept { return granules << 1 | (taken ? 1u : 0u); }
+  static extent_of from(std::uint64_t w) noexcept { return {w >> 1, (w & 1) != 0}; }
 };
 
 /// Debug builds and check_global: what is checked out, on this host.
@@ -39,8 +47,6 @@ struct open_checkout {
   std::uint32_t writes;
 };
 inline constexpr std::uint32_t most_open_checkouts = 1024;
-
-inline constexpr unsigned orders = 44;
 
 struct host_words {
   alignas(64) word epoch;        ///< acquires of this host; cached units older than it are stale. W all, R all
@@ -54,7 +60,7 @@ struct host_words {
   // job
   alignas(64) word shared_lock;  ///< of what follows. W all
   word next_granule;             ///< never used yet. W/R under shared_lock
-  word free_order[orders];       ///< granule + 1 of the first freed allocation of this order. W/R under shared_lock
+  word rover;                    ///< extent where the next search begins. W/R under shared_lock
 };
 
 /// Objects that others have given back to a home: one list each, behind host_words.

@@ -10,6 +10,7 @@
 #include <deque>
 #include <fstream>
 #include <optional>
+#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -58,13 +59,19 @@ gas::memory& memory_of(const char* what) {
 
 }  // namespace
 
-gas::space plan_global(const options& opts, std::uint32_t workers) {
+std::uint64_t choose_global_bytes(const options& opts) noexcept {
+  if (opts.global_bytes != options().global_bytes) return opts.global_bytes;
+  const std::uint64_t most = transport::shm::window::largest(opts.global_bytes);
+  return most != 0 ? most : opts.global_bytes;  // then making it says why not
+}
+
+gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t workers) {
   ++run_;
   const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
   const std::uint64_t units = gas::cache::table_bytes(gas::cache::units_of(opts.cache_bytes));
-  const gas::space s = gas::plan_space(opts.global_bytes, workers, words, units, sizeof(gas::descriptor));
+  const gas::space s = gas::plan_space(bytes, workers, words, units, sizeof(gas::descriptor));
   if (s.homes == 0)
-    throw std::invalid_argument("godwit: " + std::to_string(opts.global_bytes >> 20) +
+    throw std::invalid_argument("godwit: " + std::to_string(bytes >> 20) +
                                 " MiB of addresses for global memory are too few for " + std::to_string(workers) +
                                 " workers and the tables: raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   return s;
@@ -200,6 +207,14 @@ std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").try_local(at, bytes);
 }
 std::uint32_t global_home(global_address at) { return memory_of("home_of").home(at); }
+void global_pause() noexcept {
+  if (runtime::memory_ && runtime::memory_->several_hosts()) {
+    const base::section inside;
+    runtime::memory_->net().port().idle();
+  }
+  sched_yield();
+}
+std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
 std::uint64_t run_number() noexcept { return runtime::memory_ ? runtime::run_ : 0; }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {

@@ -157,13 +157,18 @@ class rank_run {
       std::uint32_t free_bases;
     } info{{}, ~0u};
     std::string problem;
+    // All ranks use what the poorest has.
+    std::uint64_t bytes = place_.has_workers() ? choose_global_bytes(opts_) : opts_.global_bytes;
+    std::vector<std::uint64_t> can(static_cast<std::size_t>(session_.size()));
+    session_.check(session_.mpi().allgather(&bytes, can.data(), sizeof bytes), "gather");
+    bytes = *std::min_element(can.begin(), can.end());
     try {
-      what_.global_space = plan_global(opts_, place_.workers);
+      what_.global_space = plan_global(opts_, bytes, place_.workers);
       if (is_leader()) {
-        what_.global.make_file(opts_.global_bytes);
+        what_.global.make_file(bytes);
         std::strncpy(info.path, what_.global.file_path().c_str(), sizeof info.path - 1);
       }
-      if (place_.has_workers()) info.free_bases = transport::shm::window::free_bases(opts_.global_bytes);
+      if (place_.has_workers()) info.free_bases = transport::shm::window::free_bases(bytes);
     } catch (const std::exception& e) {
       problem = e.what();
     }
@@ -178,7 +183,7 @@ class rank_run {
           "(GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
     try {
       if (place_.has_workers()) {
-        if (!is_leader()) what_.global.open_file(opts_.global_bytes, all[static_cast<std::size_t>(leader())].path);
+        if (!is_leader()) what_.global.open_file(bytes, all[static_cast<std::size_t>(leader())].path);
         what_.global.map(static_cast<unsigned>(std::countr_zero(free)));
         what_.memory.set_window(what_.global.base(), what_.global.bytes());
         if (is_leader()) prepare_global(what_.global, opts_);

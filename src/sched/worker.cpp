@@ -140,7 +140,9 @@ void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
 }
 
 void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
-  release_writes();  // of the parents, before anybody can take them. From a signal there is nothing to do
+  // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to release, and must not
+  // try: the code that it interrupts may hold locks.
+  if (!by_signal) release_writes();
   const auto count = static_cast<std::uint64_t>(end - godwit_hot_.split);
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();

@@ -71,7 +71,7 @@ void expect_failure(const outcome& o, int status, std::initializer_list<const ch
   EXPECT_EQ(o.status, status) << show(o);
   EXPECT_FALSE(o.timed_out);
   EXPECT_EQ(o.left_behind, 0) << show(o);
-  EXPECT_LT(o.seconds, WITH_ASAN ? 10 : 2) << show(o);
+  EXPECT_LT(o.seconds, 20) << show(o);  // it ends by itself, not by a timeout
   const std::string text = message(o);
   EXPECT_EQ(text.rfind("godwit: ", 0), 0u) << show(o);
   if (lines != 0) {

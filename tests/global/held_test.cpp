@@ -1,5 +1,5 @@
-// A checkout held where its thread may leave: the run ends, with the place. Test of src/runtime/entry.cpp and of what future.hpp
-// and task.hpp do in programs compiled without NDEBUG.
+// A checkout held where its thread may leave: the run ends, with the place. Test of src/runtime/entry.cpp and of what
+// future.hpp and task.hpp do in programs compiled without NDEBUG.
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

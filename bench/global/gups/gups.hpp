@@ -14,7 +14,7 @@
 namespace gups {
 
 constexpr std::uint64_t page_words = 2048;
-constexpr std::uint64_t batch = 1024;  ///< updates that may be looked ahead, by HPCC's rules
+constexpr std::uint64_t most_batch = 1024;  ///< updates that may be looked ahead, by HPCC's rules
 
 /// The sequence: r(0) = 1, r(i + 1) = 2 r(i), as polynomials over two elements modulo x^64 + x^2 + x + 1.
 constexpr std::uint64_t next(std::uint64_t r) noexcept { return (r << 1) ^ ((r >> 63) != 0 ? 7u : 0u); }
@@ -25,6 +25,7 @@ struct settings {
   std::uint64_t words = 0;    ///< a power of two
   std::uint64_t updates = 0;
   std::uint64_t grain = 0;    ///< updates in a leaf
+  std::uint64_t batch = 0;    ///< updates gathered and scattered together
 };
 
 struct outcome {

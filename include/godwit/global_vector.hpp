@@ -1,0 +1,352 @@
+// global_vector<T>: a growing sequence of objects in global memory, with one owner.
+//
+// Grown by one thread at a time, like std::vector; read and written by any through span(). Contiguous: growing moves the
+// elements, after which spans and pointers from before hold nothing. Ownership, runs and codec as in global_array.hpp. To append
+// from many threads at once: begin_append(). Tests: tests/global/vector_test.cpp. See docs/containers.md.
+#pragma once
+
+#include <godwit/global_array.hpp>
+#include <godwit/global_atomic.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace godwit {
+
+namespace detail {
+[[noreturn, gnu::cold, gnu::noinline]] inline void appender_full(std::uint64_t capacity) {
+  throw std::length_error("godwit: global_appender: all " + std::to_string(capacity) +
+                          " slots are taken: call begin_append with the number of elements that will come at most");
+}
+template <class T, class... Args>
+T make_value(Args&&... args) {
+  if constexpr (std::is_constructible_v<T, Args...>)
+    return T(std::forward<Args>(args)...);
+  else
+    return T{std::forward<Args>(args)...};
+}
+}  // namespace detail
+
+/// Appends to a global_vector from any number of threads, in any order, into room that is there already. Plain bytes: capture
+/// it by value. From global_vector::begin_append.
+template <class T>
+class global_appender {
+ public:
+  /// Gives back the index of the new element. Throws std::length_error when there is no room left. Cost: an atomic and a put.
+  std::uint64_t push_back(const T& v) const {
+    // Beyond the room nothing is ever written, so the counter may run past it.
+    const std::uint64_t i = atomic_fetch_add(next_, std::uint64_t{1}, std::memory_order_relaxed);
+    if (i >= capacity_) detail::appender_full(capacity_);
+    put(data_ + static_cast<std::ptrdiff_t>(i), v);
+    return i;
+  }
+  /// Several, one behind the other; all of them or, with std::length_error, none. Gives back the index of the first.
+  std::uint64_t append(std::span<const T> from) const {
+    // Not by adding: what is reserved must also be filled, or the vector would have a hole.
+    std::uint64_t i = atomic_load(next_, std::memory_order_relaxed);
+    do {
+      if (i > capacity_ || from.size() > capacity_ - i) detail::appender_full(capacity_);
+    } while (!atomic_compare_exchange(next_, i, i + from.size(), std::memory_order_relaxed));
+    if (!from.empty()) put(data_ + static_cast<std::ptrdiff_t>(i), from.data(), from.size());
+    return i;
+  }
+
+ private:
+  template <class>
+  friend class global_vector;
+  global_ptr<T> data_;
+  global_ptr<std::uint64_t> next_;
+  std::uint64_t capacity_ = 0;
+};
+
+template <class T>
+class global_vector {
+  static_assert((detail::require_global_value<T>(), true));
+  static_assert(!std::is_const_v<T>, "godwit::global_vector<const T>: make it of T and hand out global_span<const T>");
+
+ public:
+  using element_type = T;
+  using value_type = T;
+  using size_type = std::uint64_t;
+  using iterator = global_ptr<T>;
+  using const_iterator = global_ptr<const T>;
+
+  /// Empty; allocates nothing. May be a global variable. Memory will be at the worker that makes it grow.
+  constexpr global_vector() noexcept = default;
+  /// Empty, @p d for all memory to come. What a user distribution refers to must live as long as the vector, at every worker: a
+  /// function object at namespace scope. blocked with a given block size bounds the capacity: the homes times that.
+  explicit global_vector(const distribution& d) noexcept : how_(d) {}
+  /// @p n copies of @p value. Written by several threads if worth it: the calling thread may go on at another worker.
+  explicit global_vector(std::uint64_t n, const distribution& d = distribution::local(), const T& value = T())
+      : global_vector(d) {
+    resize(n, value);
+  }
+
+  global_vector(const global_vector&) = delete;  // godwit: an owner is not copied: capture its span(), or move it
+  global_vector& operator=(const global_vector&) = delete;  // godwit: an owner is not copied: append its span(), or move it
+  global_vector(global_vector&& other) noexcept : how_(other.how_) { take(other); }
+  global_vector& operator=(global_vector&& other) noexcept {
+    if (this != &other) {
+      reset();
+      how_ = other.how_;
+      take(other);
+    }
+    return *this;
+  }
+  ~global_vector() { reset(); }
+
+  /// Free the memory now; empty afterwards, and usable again.
+  void reset() noexcept {
+    if (capacity_ != 0 && run_ == detail::this_run()) deallocate(at_, capacity_);
+    forget();
+  }
+  /// What is in it, as an array of its own. The vector is empty afterwards. Cost: shrink_to_fit's.
+  global_array<T> into_array() && {
+    shrink_to_fit();
+    const global_span<T> s = span();
+    forget();
+    return global_array<T>::adopt(s);
+  }
+  void swap(global_vector& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(run_, other.run_);
+    std::swap(how_, other.how_);
+  }
+  friend void swap(global_vector& a, global_vector& b) noexcept { a.swap(b); }
+
+  std::uint64_t size() const noexcept { return size_; }
+  std::uint64_t size_bytes() const noexcept { return size_ * sizeof(T); }
+  std::uint64_t capacity() const noexcept { return capacity_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+  // All that follow throw std::logic_error when the run is over.
+
+  /// Cost: a put, now and then an allocation and a copy (the capacity doubles). Never migrates. Throws what allocate throws;
+  /// then nothing has changed.
+  void push_back(const T& v) {
+    check();
+    if (size_ == capacity_) [[unlikely]]
+      grow_to(size_ + 1);
+    put(at_ + static_cast<std::ptrdiff_t>(size_), v);
+    ++size_;
+  }
+  template <class... Args>
+  global_ref<T> emplace_back(Args&&... args) {
+    push_back(detail::make_value<T>(std::forward<Args>(args)...));
+    return back();
+  }
+  /// Not on an empty vector.
+  void pop_back() {
+    check();
+    --size_;
+  }
+  void clear() {
+    check();
+    size_ = 0;
+  }
+  /// Cost: a copy if that is more than the capacity, through the calling worker; never migrates.
+  void reserve(std::uint64_t n) {
+    check();
+    if (n > capacity_) move_to(n);
+  }
+  void shrink_to_fit() {
+    check();
+    if (size_ == capacity_) return;
+    if (size_ == 0)
+      reset();
+    else
+      move_to(size_);
+  }
+  /// New elements are copies of @p value, written by as many threads as are worth it: the calling thread may go on at
+  /// another worker.
+  void resize(std::uint64_t n, const T& value = T()) {
+    check();
+    if (n > capacity_) grow_to(n);
+    const std::uint64_t before = std::exchange(size_, n);
+    if (n > before) detail::fill_parallel<T>({at_ + static_cast<std::ptrdiff_t>(before), n - before}, value);
+  }
+  /// n elements more, contents undefined, for those who write them next. Gives back where. Never migrates.
+  global_span<T> append_uninitialised(std::uint64_t n) {
+    check();
+    if (n > capacity_ - size_) grow_to(size_ + n);
+    const global_span<T> s{at_ + static_cast<std::ptrdiff_t>(size_), n};
+    size_ += n;
+    return s;
+  }
+  /// Append objects that lie here. Never migrates.
+  void append(std::span<const T> from) {
+    if (from.empty()) return check();
+    put(append_uninitialised(from.size()).data(), from.data(), from.size());
+  }
+  /// Append objects of global memory, also of this vector. Through the calling worker.
+  void append(global_span<const T> from) {
+    check();
+    if (from.empty()) return;
+    const std::uint64_t n = size_ + from.size();
+    // The old memory is freed last: it may be what is appended.
+    global_ptr<T> old;
+    const std::uint64_t old_capacity = capacity_;
+    if (n > capacity_) {
+      old = at_;
+      replace(larger(n));
+    }
+    copy_n<T>(from.data(), from.size(), at_ + static_cast<std::ptrdiff_t>(size_));
+    size_ = n;
+    if (old != nullptr) deallocate(old, old_capacity);
+  }
+  /// Append whatever can be iterated over here.
+  template <std::ranges::input_range R>
+    requires std::convertible_to<std::ranges::range_reference_t<R>, T>
+  void append_range(R&& r) {
+    if constexpr (std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                  std::is_same_v<std::ranges::range_value_t<R>, T>) {
+      append(std::span<const T>(std::ranges::data(r), std::ranges::size(r)));
+    } else {
+      if constexpr (std::ranges::sized_range<R>) {
+        const auto n = static_cast<std::uint64_t>(std::ranges::size(r));
+        if (n > capacity_ - size_) grow_to(size_ + n);
+      }
+      for (auto&& x : r) push_back(static_cast<T>(x));
+    }
+  }
+
+  /// Let any number of threads append @p at_most elements at most. Until end_append the vector itself must be left alone
+  /// (also not moved from thread to thread while others append, as that would end them as little as it ends it).
+  global_appender<T> begin_append(std::uint64_t at_most) {
+    reserve(size_ + at_most);
+    global_appender<T> a;
+    a.data_ = at_;
+    a.capacity_ = size_ + at_most;
+    a.next_ = global_new<std::uint64_t>(size_);
+    return a;
+  }
+  /// When all appending threads are joined: what they appended belongs to the vector.
+  void end_append(const global_appender<T>& a) {
+    check();
+    const std::uint64_t n = atomic_load(a.next_);
+    size_ = n < a.capacity_ ? n : a.capacity_;
+    global_delete(a.next_);
+  }
+
+  [[gnu::always_inline]] global_ptr<T> data() {
+    check();
+    return at_;
+  }
+  [[gnu::always_inline]] global_ptr<const T> data() const {
+    check();
+    return at_;
+  }
+  global_span<T> span() { return {data(), size_}; }
+  global_span<const T> span() const { return {data(), size_}; }
+  operator global_span<T>() { return span(); }              // NOLINT: implicit on purpose
+  operator global_span<const T>() const { return span(); }  // NOLINT
+  global_ptr<T> begin() { return data(); }
+  global_ptr<T> end() { return data() + static_cast<std::ptrdiff_t>(size_); }
+  global_ptr<const T> begin() const { return data(); }
+  global_ptr<const T> end() const { return data() + static_cast<std::ptrdiff_t>(size_); }
+
+  [[gnu::always_inline]] global_ref<T> operator[](std::uint64_t i) { return data()[static_cast<std::ptrdiff_t>(i)]; }
+  [[gnu::always_inline]] global_ref<const T> operator[](std::uint64_t i) const {
+    return data()[static_cast<std::ptrdiff_t>(i)];
+  }
+  /// Throws std::out_of_range.
+  global_ref<T> at(std::uint64_t i) {
+    if (i >= size_) detail::index_out_of_range("global_vector", i, size_);
+    return (*this)[i];
+  }
+  global_ref<const T> at(std::uint64_t i) const {
+    if (i >= size_) detail::index_out_of_range("global_vector", i, size_);
+    return (*this)[i];
+  }
+  global_ref<T> front() { return *data(); }
+  global_ref<const T> front() const { return *data(); }
+  global_ref<T> back() { return (*this)[size_ - 1]; }
+  global_ref<const T> back() const { return (*this)[size_ - 1]; }
+
+  /// checkout of all of it.
+  template <class Mode>
+  auto checkout(Mode mode, detail::place where = detail::place::here()) {
+    return span().checkout(mode, where);
+  }
+  template <class Mode>
+  auto checkout(Mode mode, detail::place where = detail::place::here()) const {
+    return span().checkout(mode, where);
+  }
+
+ private:
+  friend struct codec<global_vector>;
+  void check() const {
+    if (capacity_ != 0) detail::require_run(run_, "global_vector");
+  }
+  void forget() noexcept {
+    at_ = nullptr;
+    size_ = capacity_ = 0;
+    run_ = 0;
+  }
+  void take(global_vector& other) noexcept {
+    at_ = other.at_;
+    size_ = other.size_;
+    capacity_ = other.capacity_;
+    run_ = other.run_;
+    other.forget();
+  }
+  /// At least doubled, and not absurdly small.
+  std::uint64_t larger(std::uint64_t n) const noexcept {
+    const std::uint64_t doubled = capacity_ != 0 ? capacity_ * 2 : 64 / sizeof(T) + 1;
+    return n > doubled ? n : doubled;
+  }
+  void grow_to(std::uint64_t n) { move_to(larger(n)); }
+  /// New memory with the same contents; the old one remains.
+  void replace(std::uint64_t capacity) {
+    const global_ptr<T> to = allocate<T>(capacity, how_, alignof(T) > 64 ? alignof(T) : 64);
+    if (size_ != 0) copy_n<T>(at_, size_, to);
+    at_ = to;
+    capacity_ = capacity;
+    run_ = detail::this_run();
+  }
+  void move_to(std::uint64_t capacity) {
+    const global_ptr<T> old = at_;
+    const std::uint64_t old_capacity = capacity_;
+    replace(capacity);
+    if (old_capacity != 0) deallocate(old, old_capacity);
+  }
+
+  global_ptr<T> at_;
+  std::uint64_t size_ = 0;
+  std::uint64_t capacity_ = 0;
+  distribution how_;
+  std::uint32_t run_ = 0;
+};
+
+/// As an argument or result the ownership travels. A result that nobody joins is freed by the end of the run.
+template <class T>
+struct codec<global_vector<T>> {
+  static void write(writer& w, global_vector<T>& v) {
+    w.put(v.at_);
+    w.put(v.size_);
+    w.put(v.capacity_);
+    w.put(v.how_);
+    w.put(v.run_);
+    v.forget();
+  }
+  static global_vector<T> read(reader& r) {
+    if (r.again()) detail::owner_taken_twice("global_vector");
+    global_vector<T> v;
+    v.at_ = r.get<global_ptr<T>>();
+    v.size_ = r.get<std::uint64_t>();
+    v.capacity_ = r.get<std::uint64_t>();
+    v.how_ = r.get<distribution>();
+    v.run_ = r.get<std::uint32_t>();
+    return v;
+  }
+};
+
+}  // namespace godwit
