@@ -2,7 +2,7 @@
 //
 // A run builds something, then computes with it once or twice; every part has a time, and a table, of its own. All parts of
 // a variant are timed in the same run, so a graph is built once per repetition and not once per figure.
-// Used by graph, spmv, utsmem, nbody. Test: the bench.global.* tests (bench/CMakeLists.txt).
+// Used by graph, spmv, utsmem, nbody. Test: bench.global_*, mpi.global_* (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include <array>

@@ -3,7 +3,7 @@
 // Edge number i is a function of seed and i (Graph500's parameters: A = 0.57, B = C = 0.19, 16 edges per vertex, labels
 // scrambled), so every schedule makes the same graph. Undirected: an edge stands in the rows of both ends; self-loops are left
 // out, edges that come several times stay. Rows are sorted. PageRank pulls along the rows.
-// Document: docs/performance.md. Tests: bench.global.graph*, see bench/CMakeLists.txt.
+// Document: docs/performance.md. Tests: bench.global_graph, mpi.global_graph (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// graph: an R-MAT graph in global memory: built in parallel, then PageRank and breadth-first search, beside plain serial code.
+// global_graph: an R-MAT graph in global memory: built in parallel, then PageRank and breadth-first search, beside plain serial code.
 // Every run's graph is compared with the serial one entry by entry, ranks with the serial ones to 1e-12, searches by the rules
 // of Graph500 (graph.hpp).
 
@@ -54,7 +54,7 @@ times serial(const problem& p) {
 bool right_ranks(gw::global_ptr<double> ranks) {
   auto have = gw::checkout(ranks, right.ranks.size(), gw::access::read);
   const double off = difference(have.data(), right.ranks.data(), have.size());
-  if (off > tolerance) std::fprintf(stderr, "graph: ranks are off by %g\n", off);
+  if (off > tolerance) std::fprintf(stderr, "global_graph: ranks are off by %g\n", off);
   return off <= tolerance;
 }
 
@@ -109,7 +109,7 @@ void compare(bench::program& program, const problem& p) {
 
 int main(int argc, char** argv) {
   problem p;
-  bench::program program("graph", "R-MAT graph in global memory: build, PageRank, breadth-first search.", argc, argv);
+  bench::program program("global_graph", "R-MAT graph in global memory: build, PageRank, breadth-first search.", argc, argv);
   auto& app = program.app();
   app.add_option("--scale", p.scale, "log2 of the number of vertices (default 20; with --quick 16)")
       ->check(CLI::Range(1, 31));
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
   try {
     compare(program, p);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "graph: %s\n", e.what());
+    std::fprintf(stderr, "global_graph: %s\n", e.what());
     return 1;
   }
   return program.finish();

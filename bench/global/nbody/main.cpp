@@ -1,4 +1,4 @@
-// nbody: some steps of Barnes and Hut's method with bodies and octree in global memory, beside plain serial code. Every run's
+// global_nbody: some steps of Barnes and Hut's method with bodies and octree in global memory, beside plain serial code. Every run's
 // bodies are the serial ones bit by bit, and forces on some of them are compared with direct sums.
 
 #include <cstdio>
@@ -121,7 +121,7 @@ void compare(bench::program& program, const problem& p) {
 
 int main(int argc, char** argv) {
   problem p;
-  bench::program program("nbody", "Barnes-Hut N-body simulation in global memory.", argc, argv);
+  bench::program program("global_nbody", "Barnes-Hut N-body simulation in global memory.", argc, argv);
   auto& app = program.app();
   app.add_option("--size", p.bodies, "Bodies (default 200000; with --quick 20000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31));
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   try {
     compare(program, p);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "nbody: %s\n", e.what());
+    std::fprintf(stderr, "global_nbody: %s\n", e.what());
     return 1;
   }
   return program.finish();

@@ -4,7 +4,7 @@
 // depends on the positions alone, and everything is added up in the order of the tree, so the parallel program's bodies are the
 // serial one's bit by bit, on every schedule. (The sources are compiled without contraction of a * b + c: the same
 // formula must give the same bits wherever it stands.) What the tree gives is compared with direct sums for some bodies.
-// Document: docs/performance.md. Tests: bench.global.nbody*, see bench/CMakeLists.txt.
+// Document: docs/performance.md. Tests: bench.global_nbody, mpi.global_nbody (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include <algorithm>

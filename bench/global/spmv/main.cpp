@@ -1,4 +1,4 @@
-// spmv: sparse matrices in global memory: built in parallel, then applied again and again, beside plain serial code. Every run's
+// global_spmv: sparse matrices in global memory: built in parallel, then applied again and again, beside plain serial code. Every run's
 // result is the serial one bit by bit.
 
 #include <cmath>
@@ -75,7 +75,7 @@ void compare(bench::program& program, const problem& p) {
 int main(int argc, char** argv) {
   problem p;
   std::vector<std::string> kinds = {"poisson", "random"};
-  bench::program program("spmv", "Sparse matrix-vector products in global memory.", argc, argv);
+  bench::program program("global_spmv", "Sparse matrix-vector products in global memory.", argc, argv);
   auto& app = program.app();
   app.add_option("--kind", kinds, "poisson (5-point Laplacian of a square), random, or both")
       ->delimiter(',')
@@ -101,7 +101,7 @@ int main(int argc, char** argv) {
       compare(program, one);
     }
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "spmv: %s\n", e.what());
+    std::fprintf(stderr, "global_spmv: %s\n", e.what());
     return 1;
   }
   return program.finish();

@@ -1,4 +1,4 @@
-// utsmem: a UTS tree built in global memory, traversed, and given back, beside plain serial code with new and delete.
+// global_utsmem: a UTS tree built in global memory, traversed, and given back, beside plain serial code with new and delete.
 
 #include <cstdio>
 
@@ -63,24 +63,24 @@ void compare(bench::program& program, const uts::named_tree& tree) {
 int main(int argc, char** argv) {
   std::string name;
   uts::parameters own;
-  bench::program program("utsmem", "A UTS tree in global memory: build, traverse, destroy.", argc, argv);
+  bench::program program("global_utsmem", "A UTS tree in global memory: build, traverse, destroy.", argc, argv);
   auto& app = program.app();
   app.add_option("--tree", name, "A published tree (default T1)");
   auto* depth = app.add_option("--size", own.depth, "A smaller one instead: depth of a geometric tree like T1, 1 to 10")
                     ->check(CLI::Range(1, 10));
   program.parse();
-  if (depth->count() != 0 && !name.empty()) bench::usage_error("utsmem: give either --tree or --size");
+  if (depth->count() != 0 && !name.empty()) bench::usage_error("global_utsmem: give either --tree or --size");
   own.shape = uts::shape_function::fixed;
   own.branching = 4;
   own.seed = 19;
   if (program.options().quick && depth->count() == 0 && name.empty()) own.depth = 8;
   const bool small = depth->count() != 0 || (program.options().quick && name.empty());
   const uts::named_tree* known = small ? uts::find_named(own) : uts::find_named(name.empty() ? "T1" : name);
-  if (known == nullptr && !small) bench::usage_error("utsmem: no tree is called " + name);
+  if (known == nullptr && !small) bench::usage_error("global_utsmem: no tree is called " + name);
   try {
     compare(program, known != nullptr ? *known : uts::named_tree{"small", own, {}});
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "utsmem: %s\n", e.what());
+    std::fprintf(stderr, "global_utsmem: %s\n", e.what());
     return 1;
   }
   return program.finish();

@@ -2,7 +2,7 @@
 //
 // Unlike bench/uts, which computes nodes and forgets them, this is what graph and tree libraries do: millions of small
 // allocations by all workers, then pointers followed wherever they lead. Every traversal must find the published size, and the
-// sum of all random numbers that the serial tree has. Document: docs/performance.md. Tests: bench.global.utsmem*, see
+// sum of all random numbers that the serial tree has. Document: docs/performance.md. Tests: bench.global_utsmem, mpi.global_utsmem
 // bench/CMakeLists.txt.
 #pragma once
 
