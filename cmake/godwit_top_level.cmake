@@ -26,7 +26,7 @@ endif()
 
 if(GODWIT_SANITIZE)
   set(godwit_sanitize_flags -fsanitize=${GODWIT_SANITIZE} -fno-sanitize-recover=all
-                            -fno-omit-frame-pointer -g)
+                            -fno-omit-frame-pointer -g1)
   if(GODWIT_SANITIZE MATCHES "address")
     # Frames must lie on the stack that migrates, not on AddressSanitizer's fake stack.
     if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
-# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about five minutes of CPU time.
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about three minutes of CPU time.
 #   models/check.sh          what ctest runs (label model)
-#   models/check.sh --full   also the large configurations: some more minutes
+#   models/check.sh --full   also the large configurations: a quarter of an hour of CPU time
 #   models/check.sh deque    only the runs whose line contains this text
 # Counterexamples: cd models; spin -a -DMUTANT x.pml; gcc -DSAFETY -DREACH -o pan pan.c; ./pan -i; spin -p -k x.pml.trail x.pml
 set -u
@@ -52,6 +52,15 @@ runs() {
     echo "pass|global|-DOPS=3 -DMIXED|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=5 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DBOTH_WAYS -DUNITS=2 -DCHECKOUTS|$small|-m1000000 -w24"
+    echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
+    echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
+    echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
+    echo "pass|idle_poll|-DN=3|$small|-m1000000 -w24"
+    echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
+    echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DONE_WORD|$small|-m1000000 -w22"
+    echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
+    echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
+    echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
   fi
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
@@ -59,19 +68,10 @@ runs() {
   echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=4 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
-  echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
-  echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
-  echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
-  echo "pass|idle_poll|-DN=3|$small|-m1000000 -w24"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
-  echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
   echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DONE_WORD|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
   for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
@@ -87,6 +87,7 @@ runs() {
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
   done
+  echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
   echo "pass|idle|-DN=2|$small|-m1000000"
@@ -95,23 +96,23 @@ runs() {
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
     SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
-    echo "fail|deque|-DDEPTH=2 -DTHIEVES=1 -D$m|$small|-m1000000"
+    echo "fail|deque|-DDEPTH=2 -DTHIEVES=1 -D$m|$small -O0|-m1000000"
   done
   for m in RESULT_AFTER_DONE VALUE_BEFORE_DONE COPY_AFTER_PUBLISH NEXT_AFTER_PUBLISH TOUCH_AFTER_PUBLISH \
     PUBLISH_ONCE NEXT_AFTER_PUSH CHILD_LOOKS_AGAIN RELEASE_IN_TWO_STEPS FREE_WHILE_RUNNING DETACH_WITHOUT_CAS \
     VALUE_AFTER_FREE CANCEL_KEEPS_IMAGE CANCEL_LOSES_PARENT; do
-    echo "fail|join|-DCONSUMERS=2 -D$m|$small|-m100000"
+    echo "fail|join|-DCONSUMERS=2 -D$m|$small -O0|-m100000"
   done
   for m in MAIL_NOT_COUNTED TAKE_FIRST IDLE_WITH_READY "NO_TIMEOUT -DNO_MAIL_WAKE" \
     "NO_TIMEOUT -DSHUTDOWN_WAKES_NONE" STATUS "STATUS -DLOOK_AGAIN" "STATUS -DLOOK_AGAIN -DPUT_FIRST" \
     "STATUS -DLOOK_AGAIN -DONE_STEP -DTAKE_FIRST"; do
-    echo "fail|idle|-DN=2 -D$m|$small|-m1000000"
+    echo "fail|idle|-DN=2 -D$m|$small -O0|-m1000000"
   done
   for m in NO_RETEST TEST_FIRST LOOK_FIRST FIRST_ONLY CLEAR_FIRST RUN_NOT_AWAITED ADD_FIRST NO_GATE_RUN NO_GATE_IDLE \
     SUB_TWICE ADD_TWICE TRY_GATE TAKE_FIRST STEAL_NOT_AWAITED ROOT_NOT_AWAITED LETTER_NOT_COUNTED LETTER_AFTER_PUSH \
     LETTER_NOT_AWAITED ADD_NOT_AWAITED ADD_WHEN_IDLE RECEIVER_NOT_RUNNING LOCAL_NOT_COUNTED "MERGE -DKEEPS_UNIT" \
     "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED"; do
-    echo "fail|idle_nodes|-DN=3 -D$m|$small|-m1000000"
+    echo "fail|idle_nodes|-DN=3 -D$m|$small -O0|-m1000000"
   done
   for m in CONTENTS_AFTER_POSTED CONTENTS_BEFORE_LOOK REPLY_AFTER_DONE REPLY_BEFORE_LOOK FREE_BEFORE_READ NO_FENCE_POST \
     NO_FENCE_SLEEP NO_FENCE_DONE NO_FENCE_WAIT NO_LOOK_SLEEP NO_LOOK_WAIT SEEN_LATE_SLEEP SEEN_LATE_WAIT \

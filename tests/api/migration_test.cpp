@@ -427,8 +427,10 @@ TEST(migration, frames_of_the_c_library) {
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
 constexpr long deep = 100'000;  // their frames are several times as large
+constexpr long deep_forced = 4'000;
 #else
 constexpr long deep = 1'000'000;
+constexpr long deep_forced = 20'000;
 #endif
 
 TEST(depth, a_chain_of_a_million_spawns) {
@@ -440,7 +442,7 @@ TEST(depth, a_chain_of_a_million_spawns) {
 
 TEST(depth, a_chain_under_forced_steals) {
   for (const char* force : {"parents", "children", "random"})
-    EXPECT_EQ(gw::run<long>([] { return deep_chain(20'000); }, support::schedule(2, force)), 20'000);
+    EXPECT_EQ(gw::run<long>([] { return deep_chain(deep_forced); }, support::schedule(2, force)), deep_forced);
 }
 
 // A deep, thin tree like T3L: each level has a few leaves and one subtree that goes on.

@@ -1,7 +1,7 @@
 // The gdb commands of tools/gdb/godwit.py, in batch mode, on the program situation.cpp, which stands still
 // with one running thread on each of two workers, three queued ones (one of them stolen), three suspended,
 // one ready.
-// test: timeout=300 skip-asan skip-tsan skip-qemu
+// test: timeout=300 once skip-asan skip-tsan skip-qemu
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -22,10 +22,11 @@ function(check_run)
 endfunction()
 
 # Configure and build the CMake project user/ in WORK/NAME, run what comes out.
+set(build_type Release)
 function(build_user_project name)
   set(dir ${WORK}/${name})
   file(REMOVE_RECURSE ${dir})
-  call(${CMAKE_COMMAND} -S ${SOURCE}/user -B ${dir} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
+  call(${CMAKE_COMMAND} -S ${SOURCE}/user -B ${dir} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${build_type}
        -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_COMPILER=${CC} ${ARGN})
   call(${CMAKE_COMMAND} --build ${dir})
   check_run(${dir}/user)
@@ -47,13 +48,6 @@ endfunction()
 if(WAY STREQUAL "tree")
   file(REMOVE_RECURSE ${PREFIX})
   call(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
-elseif(WAY STREQUAL "plain_tree")
-  call(${CMAKE_COMMAND} -S ${GODWIT} -B ${WORK}/plain -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
-       -DCMAKE_C_COMPILER=${CC} -DGODWIT_WITH_HWLOC=OFF -DGODWIT_BUILD_TESTS=OFF -DGODWIT_BUILD_BENCH=OFF
-       -DGODWIT_BUILD_EXAMPLES=OFF)
-  call(${CMAKE_COMMAND} --build ${WORK}/plain)
-  file(REMOVE_RECURSE ${PREFIX}_plain)
-  call(${CMAKE_COMMAND} --install ${WORK}/plain --prefix ${PREFIX}_plain)
 elseif(WAY STREQUAL "find_package")
   build_user_project(find_package -DHOW=find_package -DCMAKE_PREFIX_PATH=${PREFIX})
 elseif(WAY STREQUAL "moved_prefix")  # nothing in the installed tree knows where it was installed to
@@ -68,13 +62,17 @@ elseif(WAY STREQUAL "pkg_config")
   call(${CXX} -std=c++20 -O2 ${SOURCE}/user/main.cpp -o ${WORK}/by_pkg_config ${flags})
   check_run(${WORK}/by_pkg_config)
 elseif(WAY STREQUAL "fetch_content")
-  build_user_project(fetch_content -DHOW=fetch_content -DGODWIT_SOURCE=${GODWIT})
+  build_user_project(fetch_content -DHOW=fetch_content -DGODWIT_SOURCE=${GODWIT} -DGODWIT_WITH_HWLOC=OFF
+                     -DCMAKE_INSTALL_LIBDIR=${LIBDIR})
   foreach(unwanted tests examples bench tools)
     if(EXISTS ${WORK}/fetch_content/_deps/godwit-build/${unwanted})
       message(FATAL_ERROR "a subproject must not build godwit's ${unwanted}")
     endif()
   endforeach()
+  file(REMOVE_RECURSE ${PREFIX}_plain)
+  call(${CMAKE_COMMAND} --install ${WORK}/fetch_content/_deps/godwit-build --prefix ${PREFIX}_plain)
 elseif(WAY STREQUAL "shared")
+  set(build_type Debug)  # is built sooner
   build_user_project(shared -DHOW=fetch_content -DGODWIT_SOURCE=${GODWIT} -DBUILD_SHARED_LIBS=ON)
 elseif(WAY STREQUAL "flags")
   separate_arguments(user_flags UNIX_COMMAND "${USER_FLAGS}")

@@ -5,7 +5,7 @@
 # adds a test NAME.FAMILY.n for every family that has a launcher here. {family} in
 # an argument stands for the family. The names of the tests it added are left in godwit_mpi_tests.
 include_guard()
-option(GODWIT_ALL_MPI_TESTS "Run every suite in every way and number of ranks (about half an hour)" OFF)
+option(GODWIT_ALL_MPI_TESTS "Run every suite in every way, number of ranks and MPI (about half an hour)" OFF)
 get_property(godwit_mpi_families GLOBAL PROPERTY GODWIT_MPI_FAMILIES)
 set(godwit_mpi_tests_dir ${CMAKE_CURRENT_LIST_DIR})
 if(GODWIT_SANITIZE MATCHES "thread")
@@ -61,7 +61,11 @@ if(godwit_mpi_families)
   endfunction()
 
   godwit_add_port_check(mpi_port_check)
-  foreach(ranks 1 2 4)
+  set(port_ranks 1 2)
+  if(main_build)
+    list(APPEND port_ranks 4)
+  endif()
+  foreach(ranks ${port_ranks})
     godwit_add_mpi_test(NAME mpi.port RANKS ${ranks} COMMAND $<TARGET_FILE:mpi_port_check> {family})
     if(godwit_mpi_tests)
       set_tests_properties(${godwit_mpi_tests} PROPERTIES FAIL_REGULAR_EXPRESSION "port_check: line")
@@ -86,8 +90,8 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/far_suite.cmake)
-# Minutes each: with one compiler only, unless everything is asked for.
-if(GODWIT_ALL_MPI_TESTS OR CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+# Minutes each: in one build only, unless everything is asked for.
+if(GODWIT_ALL_MPI_TESTS OR main_build)
   include(${CMAKE_CURRENT_LIST_DIR}/life.cmake)
   include(${CMAKE_CURRENT_LIST_DIR}/api_under_mpi.cmake)
 endif()

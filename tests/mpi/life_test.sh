@@ -4,6 +4,7 @@
 # ranks (every rank a host of its own), WAY to the others. 77: that MPI has no mpirun here.
 # Compared with the plain start: exit status, standard output, what standard error says; and nothing may stay
 # behind, neither processes nor shared memory. Everything has a time limit; what hangs is shown with its stacks.
+# LIFE_ALL=1: signals to every rank in every situation, not only each of both once.
 set -u
 . "$(dirname "$0")/life_common.sh"
 [ $# -ge 3 ] || { sed -n '2,4s/^# //p' "$0"; exit 2; }
@@ -159,6 +160,7 @@ group_signals() {
   done
   for how in busy asleep; do
     for who in 0 1; do
+      [ "${LIFE_ALL:-0}" = 1 ] || [ "$how$who" = busy0 ] || [ "$how$who" = asleep1 ] || continue
       under 2 endless $how; all_here 2 || { life_kill; continue; }
       kill -KILL "$(worker_pid $who)"; ended 137
       says "^godwit: rank $who \(.*worker $who .*signal 9"

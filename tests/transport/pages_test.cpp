@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
@@ -14,19 +15,22 @@ namespace {
 using godwit::transport::shm::shared_pages;
 
 TEST(shared_pages, a_forked_process_writes_what_we_read) {
-  shared_pages p(std::size_t{1} << 40, "");  // far more than there is: only touched pages count
-  EXPECT_EQ(p.data()[std::size_t{1} << 39], std::byte{0});
+  // Far more than there is: only touched pages count. But emulators keep a record of every page.
+  const std::size_t size = std::size_t{1} << (std::getenv("STRESS_SHORT") != nullptr ? 28 : 40);
+  const std::size_t middle = size / 2;
+  shared_pages p(size, "");
+  EXPECT_EQ(p.data()[middle], std::byte{0});
   const auto o = support::run_child([&] {
-    p.data()[std::size_t{1} << 39] = std::byte{7};
+    p.data()[middle] = std::byte{7};
     return 0;
   });
   EXPECT_EQ(o.status, 0);
-  EXPECT_EQ(p.data()[std::size_t{1} << 39], std::byte{7});
+  EXPECT_EQ(p.data()[middle], std::byte{7});
   shared_pages q = std::move(p);
   EXPECT_EQ(p.data(), nullptr);
-  EXPECT_EQ(q.data()[std::size_t{1} << 39], std::byte{7});
+  EXPECT_EQ(q.data()[middle], std::byte{7});
   p = std::move(q);
-  EXPECT_EQ(p.size(), std::size_t{1} << 40);
+  EXPECT_EQ(p.size(), size);
 }
 
 TEST(shared_pages, too_much_says_what_to_do) {
