@@ -75,7 +75,8 @@ class distribution {
     d.how_.block_bytes = block_bytes;
     d.how_.arg = reinterpret_cast<const void*>(f);
     d.how_.home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
-      return reinterpret_cast<std::uint32_t (*)(std::uint64_t, std::uint64_t, std::uint32_t)>(arg)(block, blocks, homes);
+      using function = std::uint32_t (*)(std::uint64_t, std::uint64_t, std::uint32_t);
+      return reinterpret_cast<function>(const_cast<void*>(arg))(block, blocks, homes);
     };
     return d;
   }
