@@ -56,7 +56,7 @@ class distribution {
   /// Block i at home `f(i, blocks, homes)`, which must be less than homes (else std::invalid_argument). f is called by the
   /// allocating worker, once for every block; it must live until allocate returns.
   template <class F>
-    requires std::is_invocable_r_v<std::uint32_t, const F&, std::uint64_t, std::uint64_t, std::uint32_t>
+    requires std::is_object_v<F> && std::is_invocable_r_v<std::uint32_t, const F&, std::uint64_t, std::uint64_t, std::uint32_t>
   static distribution user(std::uint64_t block_bytes, const F& f) noexcept {
     distribution d;
     d.how_.what = detail::spread::kind::user;
@@ -64,6 +64,19 @@ class distribution {
     d.how_.arg = std::addressof(f);
     d.how_.home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
       return static_cast<std::uint32_t>((*static_cast<const F*>(arg))(block, blocks, homes));
+    };
+    return d;
+  }
+  /// The same with a function.
+  static distribution user(std::uint64_t block_bytes,
+                           std::uint32_t (*f)(std::uint64_t, std::uint64_t, std::uint32_t)) noexcept {
+    distribution d;
+    d.how_.what = detail::spread::kind::user;
+    d.how_.block_bytes = block_bytes;
+    d.how_.arg = reinterpret_cast<const void*>(f);
+    d.how_.home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
+      using function = std::uint32_t (*)(std::uint64_t, std::uint64_t, std::uint32_t);
+      return reinterpret_cast<function>(const_cast<void*>(arg))(block, blocks, homes);
     };
     return d;
   }

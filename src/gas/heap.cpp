@@ -2,7 +2,7 @@
 #include "gas/heap.hpp"
 
 #include <algorithm>
-#include <new>
+#include <bit>
 
 namespace godwit::gas {
 
@@ -10,8 +10,27 @@ namespace {
 constexpr std::uint64_t grain = 4 << 10;           // of ranges: pages
 constexpr std::uint64_t discard_from = 256 << 10;  // smaller ones keep their pages
 constexpr std::uint64_t most_kept = 32 << 20;      // until these are together so much
-constexpr std::uint64_t largest_in_pools = 16 << 10;
-constexpr std::size_t blocks_per_chunk = 4096;     // at most: chunks of 64 MiB. They double until then
+constexpr std::uint64_t largest_small = 16 << 10;
+constexpr std::uint64_t most_in_chunk = 1 << 20;   // chunks of a class double until then
+
+constexpr unsigned class_of(std::uint64_t bytes) {
+  if (bytes <= 1024) return static_cast<unsigned>((bytes + 15) / 16 - 1);
+  const auto log = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1;
+  const std::uint64_t step = std::uint64_t{1} << (log - 2);
+  return 64 + (log - 10) * 4 + static_cast<unsigned>((bytes - (std::uint64_t{1} << log) + step - 1) / step) - 1;
+}
+constexpr std::uint64_t bytes_of(unsigned c) {
+  if (c < 64) return (c + 1) * std::uint64_t{16};
+  const unsigned log = 10 + (c - 64) / 4;
+  return (std::uint64_t{1} << log) + ((c - 64) % 4 + 1) * (std::uint64_t{1} << (log - 2));
+}
+static_assert([] {
+  for (std::uint64_t n = 1; n <= largest_small; n += n < 3000 ? 1 : 37)
+    if (bytes_of(class_of(n)) < n || class_of(bytes_of(class_of(n))) != class_of(n) || bytes_of(class_of(n)) * 3 > n * 4 + 45)
+      return false;
+  return class_of(largest_small) == 79;
+}());
+
 constexpr std::uint64_t up(std::uint64_t v, std::uint64_t to) { return (v + to - 1) / to * to; }
 }  // namespace
 
@@ -83,45 +102,54 @@ void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
   kept_bytes_ = 0;
 }
 
-void* heap::ranges::do_allocate(std::size_t bytes, std::size_t alignment) {
-  std::byte* p = take(std::max<std::size_t>(bytes, 1), alignment, 0);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-
-void heap::ranges::do_deallocate(void* p, std::size_t bytes, std::size_t) {
-  give(static_cast<std::byte*>(p), std::max<std::size_t>(bytes, 1));
-}
-
 void heap::init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
   ranges_.init(begin, bytes, limits);
-  pools_.emplace(std::pmr::pool_options{blocks_per_chunk, largest_in_pools}, &ranges_);
+}
+
+/// Null: no room. @p got: of the block.
+std::byte* heap::take_block(std::uint64_t room, std::uint64_t& got) {
+  const unsigned number = class_of(room);
+  size_class& c = classes_[number];
+  got = bytes_of(number);
+  if (block* b = c.free; b != nullptr) {
+    c.free = b->next;
+    return reinterpret_cast<std::byte*>(b);
+  }
+  if (static_cast<std::uint64_t>(c.end - c.fresh) < got) {
+    std::uint64_t bytes = up(std::max(c.next_chunk, got), grain);
+    std::byte* chunk = ranges_.take(bytes, 16, 0);
+    if (chunk == nullptr) chunk = ranges_.take(bytes = up(got, grain), 16, 0);  // perhaps room for this one
+    if (chunk == nullptr) return nullptr;
+    c.fresh = chunk;
+    c.end = chunk + bytes;
+    c.next_chunk = std::min(bytes * 2, most_in_chunk);
+  }
+  std::byte* b = c.fresh;
+  c.fresh += got;
+  return b;
 }
 
 void* heap::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (bytes > (std::uint64_t{1} << 46) || alignment > (std::uint64_t{1} << 40)) return nullptr;
-  // In the pools, which promise 16, a larger alignment is made by leaving room; in the ranges the place is chosen.
+  // In a small block a larger alignment than 16 is made by leaving room; in the ranges the place is chosen.
   alignment = std::max<std::uint64_t>(alignment, 16);
   std::uint64_t room = sizeof(object_header) + bytes + (alignment > 16 ? alignment : 0);
-  std::byte* block = nullptr;
+  std::byte* start = nullptr;
   std::byte* object = nullptr;
-  if (room <= largest_in_pools) {
-    try {
-      block = static_cast<std::byte*>(pools_->allocate(room, 16));
-      object = reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(block) + sizeof(object_header), alignment));
-    } catch (const std::bad_alloc&) {  // no room for another chunk; perhaps for this one object
-    }
-  }
-  if (block == nullptr) {
+  if (room <= largest_small) {
+    start = take_block(room, room);
+    if (start == nullptr) return nullptr;
+    object = reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(start) + sizeof(object_header), alignment));
+  } else {
     const std::uint64_t front = std::min(up(sizeof(object_header), alignment), grain);
-    room = std::max(front + bytes, largest_in_pools + 1);  // says where it came from, too
-    block = ranges_.take(room, alignment, front);
-    if (block == nullptr) return nullptr;
-    object = block + front;
+    room = std::max(front + bytes, largest_small + 1);  // says where it came from, too
+    start = ranges_.take(room, alignment, front);
+    if (start == nullptr) return nullptr;
+    object = start + front;
   }
   object_header* h = header_of(object);
   h->next = 0;
-  h->front = static_cast<std::uint32_t>(object - block);
+  h->front = static_cast<std::uint32_t>(object - start);
   h->bytes = bytes;
   h->block_bytes = room;
   h->magic = object_header::live;
@@ -135,11 +163,13 @@ void heap::free(void* object) noexcept {
   live_bytes_ -= h->bytes;
   --live_objects_;
   h->magic = object_header::dead;
-  std::byte* block = static_cast<std::byte*>(object) - h->front;
-  if (h->block_bytes <= largest_in_pools)
-    pools_->deallocate(block, h->block_bytes, 16);
-  else
-    ranges_.give(block, h->block_bytes);
+  std::byte* start = static_cast<std::byte*>(object) - h->front;
+  const std::uint64_t bytes = h->block_bytes;
+  if (bytes > largest_small) return ranges_.give(start, bytes);
+  size_class& c = classes_[class_of(bytes)];
+  block* b = reinterpret_cast<block*>(start);  // in front of the header, or its link: `magic` stays readable
+  b->next = c.free;
+  c.free = b;
 }
 
 }  // namespace godwit::gas

@@ -1,17 +1,15 @@
 // Small and large objects in the local area of one home. Only the home's worker allocates and frees here; what others free
 // reaches it through home_words::returned.
 //
-// Small ones: the standard library's pools (std::pmr::unsynchronized_pool_resource). Below them a map of free ranges of the
-// area, from which chunks and large objects come. The map is private to the process; headers and what the pools keep about
-// their chunks lie in the area.
+// Small ones (16 KiB at most) come from lists of free blocks by size class, which are filled from chunks and keep what they
+// have. Chunks and large objects come from a map of free ranges of the area, joined and given back to the system. All
+// bookkeeping but headers is private to the process.
 // See docs/decisions/0010-global-memory.md. Test: tests/gas/heap_test.cpp.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory_resource>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -51,7 +49,7 @@ class heap {
 
  private:
   /// Free ranges of the area, best fit, joined with their neighbours.
-  class ranges final : public std::pmr::memory_resource {
+  class ranges {
    public:
     void init(std::byte* begin, std::uint64_t bytes, const budget& limits);
     /// A block whose byte @p front is aligned. Null: none. Whole grains; give() wants the same @p bytes.
@@ -59,9 +57,6 @@ class heap {
     void give(std::byte* at, std::uint64_t bytes);
 
    private:
-    void* do_allocate(std::size_t bytes, std::size_t alignment) override;
-    void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override;
-    bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
     void insert(std::uintptr_t at, std::uint64_t bytes);
     void erase(std::map<std::uintptr_t, std::uint64_t>::iterator i);
     std::map<std::uintptr_t, std::uint64_t> by_place_;
@@ -72,7 +67,19 @@ class heap {
   };
 
   ranges ranges_;
-  std::optional<std::pmr::unsynchronized_pool_resource> pools_;
+  /// Blocks of one size.
+  struct block {
+    block* next;
+  };
+  struct size_class {
+    block* free = nullptr;
+    std::byte* fresh = nullptr;  ///< of the newest chunk: not used yet
+    std::byte* end = nullptr;
+    std::uint64_t next_chunk = 0;
+  };
+  std::byte* take_block(std::uint64_t room, std::uint64_t& got);
+  static constexpr unsigned class_count = 80;  ///< steps of 16 bytes up to 1 KiB, then four per doubling
+  size_class classes_[class_count];
   std::uint64_t live_bytes_ = 0;
   std::uint64_t live_objects_ = 0;
 };

@@ -92,6 +92,11 @@ void start_global(const transport::shm::window& window, const gas::space& where,
   s.where = where;
   s.opts = &opts;
   s.stats = &w.words().stats;
+  static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));
+  if (!opts.trace.empty())
+    s.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
+      sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
+    };
   memory_.emplace().init(s);
   godwit_hot_.run = run_;
   godwit_hot_.global_base = window.base();

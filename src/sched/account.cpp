@@ -28,6 +28,13 @@ void worker::note_place(std::uint64_t now, const detail::place& where) noexcept 
        reinterpret_cast<std::uintptr_t>(where.function), 0, 0, where.line);
 }
 
+void worker::note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
+  if (!trace_.on()) return;
+  const section inside;  // the caller may be a thread
+  const std::uint64_t now = base::fast_ns();
+  note(kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
+}
+
 void worker::begin_idle(idle_cause cause) noexcept {
   idle_from_ns_ = base::fast_ns();
   idle_transport_ns_ = 0;

@@ -391,6 +391,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   im->where = where;
   im->span_ns = span;
   const ref me = ref_of(im);
+  release_writes();  // before the events: these belong together, and what it writes down must not lie between them
   const std::uint64_t now = base::fast_ns();
   im->suspended_ns = now;
   if (trace_.on()) {
@@ -399,7 +400,6 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   }
 
   // 3. Publish -- or find that there is nothing to wait for any more.
-  release_writes();
   delay();
   if (waiting_for == 0) {
     push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that

@@ -104,6 +104,9 @@ class worker {
   /// Way am: carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept;
 
+  /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).
+  void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
+
   /// The last act: from here on the companion answers for this worker.
   void leave() noexcept { far_words_->gone.store(1, std::memory_order_release); }
 

@@ -1,7 +1,7 @@
 // What a worker writes down while it runs: the kinds of events and their fields.
 //
 // Events are written at scheduler decisions only -- steals, suspensions, resumes, ends, idleness -- never at a spawn
-// that nobody steals. Threads are named by the location (ref) of their join record, which is theirs from the moment
+// that nobody steals -- and where global memory of other hosts is fetched or written back. Threads are named by the location (ref) of their join record, which is theirs from the moment
 // when they could be separated from their parent. A record may serve a later thread again.
 // Who runs on a worker: the *bottom* thread of its stack region, with its unstolen descendants above it. A steal takes
 // the bottom thread away: from then on the child that its continuation was waiting above is the victim's bottom thread.
@@ -37,6 +37,7 @@ enum class kind : std::uint16_t {
   far_call,     ///< a request to another host. other: target worker; detail: number; duration_ns
   message,      ///< carried out a request of another host, or a letter. duration_ns
   clock,        ///< a: nanoseconds to add to this worker's clock to get that of the first rank, from here on
+  global,       ///< bytes of global memory went from or to other hosts. detail: global_access; bytes; duration_ns
   count_
 };
 
@@ -45,6 +46,13 @@ enum class idle_cause : std::uint16_t {
   no_work,    ///< its last thread ended and nobody had anything to steal
   join,       ///< its last thread waits at an outstanding join
   transport,  ///< waited for an answer from another host
+};
+
+/// What the cache of global memory did.
+enum class global_access : std::uint16_t {
+  fetch,       ///< read from their homes
+  write_back,  ///< changed ones written to their homes
+  evict,       ///< a unit left to make room; contains its write-back
 };
 
 struct event {

@@ -83,6 +83,9 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::message:
       nested(w, e, activity::message);
       break;
+    case kind::global:
+      nested(w, e, activity::global);
+      break;
     case kind::clock:
     case kind::count_:
       break;
@@ -470,6 +473,7 @@ void model::nested(std::uint32_t w, const trace::event& e, activity what) {
   s.begin_ns = std::max(begin_of(e), me.floor_ns);
   s.end_ns = std::max(e.time_ns, s.begin_ns);
   s.from = what == activity::far_call ? e.other : nobody;
+  if (what == activity::global) s.bytes = e.bytes;
   s.detail = e.detail;
   out_.on(s);
 }

@@ -32,6 +32,7 @@ enum class activity : std::uint8_t {
   getting,        ///< inside idle: the steal or resume that ended it
   far_call,       ///< inside any
   message,        ///< inside any
+  global,         ///< inside any
 };
 
 /// What a thread did for a while.
@@ -47,10 +48,10 @@ struct worker_slice {
   kind how = kind::count_;  ///< thread, getting: the event that brought it; count_: began before the events
   kind why = kind::count_;         ///< thread: the event that ended it; count_: the events end
   std::uint32_t from = nobody;     ///< the worker it came from, or that was called
-  std::uint32_t bytes = 0;         ///< copied to get it
+  std::uint32_t bytes = 0;         ///< copied to get it; global: moved
   std::uint32_t copied_out = 0;    ///< copied when it left
   std::uint32_t latency_ns = 0;    ///< of the steal or resume
-  std::uint16_t detail = 0;        ///< idle: idle_cause; far_call: number
+  std::uint16_t detail = 0;        ///< idle: idle_cause; far_call: number; global: global_access
   std::uint64_t flow = 0;          ///< ends here
 };
 

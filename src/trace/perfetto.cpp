@@ -22,6 +22,7 @@ enum perfetto::note : std::uint8_t {
   note_count,
   note_signal,
   note_unknown_begin,
+  note_moved,
 };
 
 namespace {
@@ -56,7 +57,8 @@ constexpr const char* note_names[] = {nullptr,
                                       "request",
                                       "continuations",
                                       "by signal",
-                                      "began before the trace"};
+                                      "began before the trace",
+                                      "bytes"};
 
 const char* came_by(kind k) {
   switch (k) {
@@ -215,6 +217,8 @@ void perfetto::emit_end(std::uint64_t track, std::uint64_t time_ns) {
 void perfetto::name(const worker_slice& s) {
   static constexpr const char* idle_names[] = {"idle: no work", "idle: at an outstanding join",
                                                "idle: waits for another host"};
+  static constexpr const char* global_names[] = {"fetches global memory", "writes back global memory",
+                                                 "makes room for global memory"};
   switch (s.what) {
     case activity::thread: {
       std::string name = "thread " + std::to_string(s.thread);
@@ -241,6 +245,9 @@ void perfetto::name(const worker_slice& s) {
     case activity::message:
       event_.number(f_name_iid, name_of("serves another host"));
       break;
+    case activity::global:
+      event_.number(f_name_iid, name_of(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory"));
+      break;
   }
 }
 
@@ -261,7 +268,7 @@ void perfetto::on(const worker_slice& s) {
   }
   if (s.from != nobody && s.how != kind::start)
     add(s.what == activity::far_call ? note_to : note_from, s.from);
-  if (s.bytes != 0) add(note_bytes, s.bytes);
+  if (s.bytes != 0) add(s.what == activity::global ? note_moved : note_bytes, s.bytes);
   if (s.latency_ns != 0) add(note_latency, s.latency_ns);
   if (s.flow != 0) event_.fixed(f_flows_end, s.flow);
   emit(s.begin_ns);

@@ -177,6 +177,20 @@ TEST(Page, ObeysItsSize) {
   EXPECT_LT(small, 2u << 20);
 }
 
+TEST(Page, CountersOfGlobalMemory) {
+  const std::string text =
+      R"({"run": {"program": "p"}, "workers": [{"life_ns": 1000, "global_fetches": 4, "far_puts": 2, )"
+      R"("global_fetched_bytes": 65536}]})";
+  const recording r = parse(std::as_bytes(std::span(text)), "s.json");
+  std::ostringstream out;
+  write_page(out, r, nullptr, "s.json", {});
+  const std::string page = out.str();
+  EXPECT_NE(page.find("id=\"global-section\""), std::string::npos);
+  for (const char* name : {"\"name\":\"global_fetches\"", "\"name\":\"global_fetched_bytes\"", "\"name\":\"far_puts\""})
+    EXPECT_NE(page.find(name), std::string::npos) << name;
+  EXPECT_EQ(page.find("\"name\":\"global_evictions\""), std::string::npos) << "what was 0 everywhere is left out";
+}
+
 TEST(Page, OfCountersOnly) {
   const std::string text =
       R"({"run": {"program": "p"}, "workers": [{"steals": 3, "life_ns": 1000, "new_one": 4}]})";

@@ -149,6 +149,33 @@ TEST(Summary, Sleep) {
   EXPECT_NE(told(t).find("Workers slept for 40 %"), nullptr);
 }
 
+TEST(Summary, GlobalMemoryOfOtherHosts) {
+  trace_builder t = two(idle_cause::no_work);
+  t.info["stats"]["workers"] = {{{"life_ns", 1e8}, {"idle_no_work_ns", 0}}, {{"life_ns", 1e8}, {"idle_no_work_ns", 1e8}}};
+  EXPECT_EQ(told(t).find("Global memory"), nullptr) << "none was used";
+  auto& w = t.info["stats"]["workers"][0];
+  w["global_fetch_ns"] = 3e7;
+  w["global_write_back_ns"] = 1e7;
+  w["global_fetches"] = 100;
+  w["global_hits"] = 300;
+  const finding* x = nullptr;
+  {
+    const told few(t);
+    x = few.find("Global memory of other hosts took 40 % of the busy time");
+    ASSERT_NE(x, nullptr);
+    EXPECT_TRUE(has(x->text, "75 % of what they looked for was in the cache")) << x->text;
+    EXPECT_TRUE(has(x->advice, "larger ranges")) << x->advice;
+    EXPECT_EQ(few.find("single accesses"), nullptr);
+  }
+  w["global_evictions"] = 50;
+  w["far_gets"] = 20'000;
+  const told many(t);
+  x = many.find("Global memory of other hosts");
+  ASSERT_NE(x, nullptr);
+  EXPECT_TRUE(has(x->advice, "GODWIT_CACHE_BYTES")) << x->advice;
+  EXPECT_NE(many.find("20,000 single accesses"), nullptr);
+}
+
 TEST(Summary, SpanFromCounters) {
   trace_builder t = two(idle_cause::no_work);
   t.info["stats"]["workers"] = {{{"work_ns", 6e6}, {"span_ns", 1e6}}, {{"work_ns", 4e6}, {"span_ns", 5e6}}};

@@ -262,6 +262,28 @@ TEST(model, several_waiters_of_one_record_each_get_a_flow) {
   EXPECT_EQ(r.values(counter::ready_joins), (std::vector<std::uint32_t>{1, 2, 1, 0}));
 }
 
+TEST(model, global_memory_lies_inside_the_thread) {
+  recorder r;
+  const auto evict = static_cast<std::uint16_t>(godwit::trace::global_access::evict);
+  play({{make(kind::start, 100, {.a = root}), make(kind::global, 300, {.duration_ns = 150, .bytes = 16384}),
+         make(kind::global, 500, {.duration_ns = 20, .bytes = 64, .detail = 1}),
+         make(kind::global, 510, {.duration_ns = 40, .bytes = 16384, .detail = evict}), make(kind::end, 900, {.a = root})}},
+       r);
+  const auto moved = r.of(0, activity::global);
+  ASSERT_EQ(moved.size(), 3u);
+  EXPECT_EQ(moved[0].begin_ns, 150u);
+  EXPECT_EQ(moved[0].end_ns, 300u);
+  EXPECT_EQ(moved[0].bytes, 16384u);
+  EXPECT_EQ(moved[0].detail, 0u);
+  EXPECT_EQ(moved[1].detail, evict);
+  EXPECT_EQ(moved[1].begin_ns, 470u) << "around its write-back";
+  EXPECT_EQ(moved[2].detail, 1u);
+  EXPECT_EQ(moved[2].begin_ns, 480u);
+  const auto runs = r.of(0, activity::thread);
+  ASSERT_EQ(runs.size(), 1u) << "the thread goes on meanwhile";
+  EXPECT_EQ(runs[0].end_ns, 900u);
+}
+
 TEST(model, what_ran_when_the_events_begin_is_known_in_the_second_pass) {
   const history h = {{make(kind::expose, 100, {.bytes = 1}), make(kind::end, 300, {.a = root})},
                      {make(kind::idle, 150, {.duration_ns = 10}),

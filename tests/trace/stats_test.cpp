@@ -75,6 +75,26 @@ TEST(stats_table, many_workers_become_smallest_median_largest) {
   for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), 110u) << line;
 }
 
+TEST(stats_table, global_memory_of_other_hosts) {
+  run_facts f = facts_for(2);
+  EXPECT_EQ(line_with(stats_table(f), "global cache hits"), (words{"no line"})) << "left out on one host";
+  f.stats[0].global_hits = 90;
+  f.stats[1].global_hits = 10;
+  f.stats[1].global_fetches = 5;
+  f.stats[1].global_fetched_bytes = 5 * 16384;
+  f.stats[1].global_fetch_ns = 2'500'000;
+  f.stats[0].global_evictions = 3;
+  f.stats[0].far_atomics = 7;
+  const std::string t = stats_table(f);
+  EXPECT_EQ(line_with(t, "global cache hits"), (words{"90", "10", "100"}));
+  EXPECT_EQ(line_with(t, "  fetches"), (words{"0", "5", "5"}));
+  EXPECT_EQ(line_with(t, "    KiB"), (words{"0.0", "80.0", "80.0"}));
+  EXPECT_EQ(line_with(t, "    time, ms"), (words{"0.00", "2.50", "2.50"}));
+  EXPECT_EQ(line_with(t, "  evictions"), (words{"3", "0", "3"}));
+  EXPECT_EQ(line_with(t, "  atomics"), (words{"7", "0", "7"}));
+  EXPECT_EQ(line_with(t, "  write-backs"), (words{"no line"}));
+}
+
 TEST(stats_table, work_and_span) {
   run_facts f = facts_for(5);
   f.opts.span = true;

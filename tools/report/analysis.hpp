@@ -109,6 +109,8 @@ struct worker_totals {
   std::array<std::uint64_t, states> ns{};  ///< by state
   std::uint64_t sleep_ns = 0, sleeps = 0;
   std::uint64_t runs = 0, steals = 0, resumes = 0, suspends = 0, message_ns = 0, far_call_ns = 0;
+  std::uint64_t fetches = 0, fetch_ns = 0, fetched_bytes = 0;  ///< of other hosts' global memory
+  std::uint64_t write_backs = 0, write_back_ns = 0, written_bytes = 0, evictions = 0;
   std::uint64_t recorded_from = 0;
 };
 

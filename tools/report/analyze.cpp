@@ -35,6 +35,24 @@ bool takes_time(kind k) {
          k == kind::sleep;
 }
 
+void add_global(worker_totals& totals, const event& e) {
+  switch (static_cast<trace::global_access>(e.detail)) {
+    case trace::global_access::fetch:
+      ++totals.fetches;
+      totals.fetch_ns += e.duration_ns;
+      totals.fetched_bytes += e.bytes;
+      break;
+    case trace::global_access::write_back:
+      ++totals.write_backs;
+      totals.write_back_ns += e.duration_ns;
+      totals.written_bytes += e.bytes;
+      break;
+    case trace::global_access::evict:  // its time is its write-back's
+      ++totals.evictions;
+      break;
+  }
+}
+
 class walker {
  public:
   explicit walker(const recording& r) : r_(r) {
@@ -222,6 +240,9 @@ void walker::handle(std::uint32_t w, const event& e) {
       break;
     case kind::far_call:
       if (counts(at)) totals.far_call_ns += e.duration_ns;
+      break;
+    case kind::global:
+      if (counts(at)) add_global(totals, e);
       break;
     default:
       break;  // place: read with its suspend; cancel: likewise; expose, clock: say nothing here

@@ -73,6 +73,7 @@ struct explainer {
   void oversubscribed();
   void asleep();
   void messages();
+  void global_memory();
   void caveats();
 };
 
@@ -269,6 +270,45 @@ void explainer::messages() {
                  "GODWIT_WAY=server or rma takes that off the workers (docs/cluster.md)."});
 }
 
+/// Waiting for global memory of other hosts happens inside threads: it counts as busy time.
+void explainer::global_memory() {
+  const auto list = r.stats.find("workers");
+  if (f.busy() <= 0 || list == r.stats.end() || !list->is_array()) return;
+  auto sum = [&](const char* name) {
+    double n = 0;
+    for (const json& w : *list)
+      if (w.is_object()) n += number_of(w, name);
+    return n;
+  };
+  double life = sum("life_ns");
+  for (const char* idle : {"idle_no_work_ns", "idle_join_ns", "idle_transport_ns"}) life -= sum(idle);
+  const double fetch = sum("global_fetch_ns"), back = sum("global_write_back_ns");
+  if (life > 0 && (fetch + back) / life >= 0.02) {
+    const double fetches = sum("global_fetches"), hits = sum("global_hits"), evictions = sum("global_evictions");
+    finding x{level::cause, "Global memory of other hosts took " + format_percent((fetch + back) / life) + " of the busy time",
+              "Threads waited " + format_time(fetch) + " for " + format_bytes(sum("global_fetched_bytes")) +
+                  " to be fetched, and " + format_time(back) + " for " + format_bytes(sum("global_written_bytes")) +
+                  " to be written back. " + format_percent(hits / std::max(1.0, hits + fetches)) +
+                  " of what they looked for was in the cache.",
+              ""};
+    if (evictions > 0.1 * fetches)
+      x.advice = format_count(evictions) + " units were thrown out of the cache to make room: raise GODWIT_CACHE_BYTES, or "
+                 "work on smaller parts at a time.";
+    else if (back > fetch)
+      x.advice = "Changed bytes are written back whenever a thread may leave: let threads write memory of their own host, and "
+                 "larger pieces of it.";
+    else
+      x.advice = "Give threads more to do with what they fetch: distribute as the work is divided (blocked), and check out "
+                 "larger ranges at once.";
+    out.push_back(x);
+  }
+  const double singles = sum("far_gets") + sum("far_puts") + sum("far_atomics");
+  if (singles > 1000 && singles * 2000 > 0.05 * life)  // some microseconds each
+    out.push_back({level::hint, format_count(singles) + " single accesses to other hosts' memory",
+                   "Each of these gets, puts and atomics is a round trip of some microseconds.",
+                   "checkout brings whole ranges; gather and scatter combine many small pieces."});
+}
+
 void explainer::caveats() {
   if (number_of(r.info, "status") != 0)
     out.push_back({level::caveat, "The run failed",
@@ -340,6 +380,7 @@ std::vector<finding> explain(const run_figures& f, const recording& r, const ana
   e.oversubscribed();
   e.asleep();
   e.messages();
+  e.global_memory();
   e.caveats();
   return std::move(e.out);
 }

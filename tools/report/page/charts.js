@@ -356,21 +356,27 @@ function fillPlaces() {
   }
 }
 function fillCounters() {
-  const workers = model.run.workers, each = workers <= 8;
+  const of_global = c => /^global_|^far_(gets|puts|atomics)$/.test(c.name);
+  const global = model.counters.filter(of_global);
+  byId("global-section").hidden = global.length === 0;
+  if (global.length !== 0) fillTable("global", global);
   if (model.counters.length === 0) {
     byId("counters").replaceWith(element("p", {}, "The file has no counters."));
     return;
   }
+  fillTable("counters", model.counters.filter(c => !of_global(c)));
+}
+function fillTable(id, counters) {
+  const workers = model.run.workers, each = workers <= 8;
   const perWorker =
       each ? Array.from({length: workers}, (_, w) => "worker " + w) : ["least of a worker", "mean", "most"];
-  byId("counters").append(headRow(["counter", "all", ...perWorker]));
-  for (const c of model.counters) {
+  byId(id).append(headRow(["counter", "all", ...perWorker]));
+  for (const c of counters) {
     const format = formatBy(c.unit), values = c.values;
     const shown = each ?
         values :
         [Math.min(...values), values.reduce((a, b) => a + b, 0) / values.length, Math.max(...values)];
-    byId("counters")
-        .append(element(
+    byId(id).append(element(
             "tr", {title: c.name}, cell(c.label, false, c.what),
             cell(format(c.total) + (c.maximum ? " (most)" : ""), true),
             ...shown.map(v => cell(format(v), true))));
