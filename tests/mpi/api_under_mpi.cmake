@@ -1,4 +1,4 @@
-# The suites of tests/api and tests/stress as whole programs under mpirun: main and with it GoogleTest run in
+# The suites of tests/api and tests/stress, and tests/global/litmus_test.cpp, as whole programs under mpirun: main and with it GoogleTest run in
 # all ranks alike, since run is collective, and every case is many runs (support/schedule.hpp: 1 to 8 workers,
 # forced steals, delays). Included by extras.cmake after the suites' targets exist.
 #
@@ -84,7 +84,7 @@ function(godwit_add_api_hosts_test suite family hosts)
 endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
-  set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress)
+  set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus)
   set(am_families ${godwit_mpi_families})
   if(NOT GODWIT_ALL_MPI_TESTS)
     list(GET godwit_mpi_families 0 am_families)
@@ -94,7 +94,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       continue()
     endif()
     godwit_add_api_mpi_test(${suite} 2 ranks.server)
-    if(GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|migration)")
+    if(GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|migration)|global_litmus")
       # Three ranks of MPICH on two CPUs need ten times as long as of Open MPI, waiting for each other.
       godwit_add_api_mpi_test(${suite} 3 ranks.am ${am_families})
       godwit_add_api_mpi_test(${suite} 2 auto.server)
@@ -107,7 +107,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       godwit_add_api_mpi_test(${suite} 2 ranks.assist)
     endif()
     foreach(family openmpi mpich)
-      if(family IN_LIST godwit_mpi_families AND (GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|exception|migration)"))
+      if(family IN_LIST godwit_mpi_families AND (GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|exception|migration)|global_litmus"))
         godwit_add_api_hosts_test(${suite} ${family} 2)
       endif()
     endforeach()
