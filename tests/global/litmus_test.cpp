@@ -81,7 +81,7 @@ void work(std::uint64_t n) {
 TEST(litmus, message_by_join) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 60; ++i) {
+    for (std::uint64_t i = 0; i < 24; ++i) {
       const auto p = gw::allocate<long>(8, at_home(i));
       const long v = static_cast<long>(i) * 10;
       write(p, v + 1, mix(seed + i));
@@ -102,7 +102,7 @@ TEST(litmus, message_by_join) {
 TEST(litmus, message_by_future_passed_on) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 40; ++i) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
       const auto p = gw::allocate<long>(1, at_home(i));
       auto first = gw::spawn([=] {
         work(seed % 1000);
@@ -125,7 +125,7 @@ TEST(litmus, message_by_future_passed_on) {
 TEST(litmus, message_by_shared_future) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 25; ++i) {
+    for (std::uint64_t i = 0; i < 12; ++i) {
       const auto p = gw::allocate<long>(5, at_home(i));
       write(p, 1L, mix(seed + i));
       gw::shared_future<long> s = gw::spawn([=] {
@@ -157,7 +157,7 @@ void await(gw::global_ptr<long> p, long v, bool relaxed) {
 TEST(litmus, message_by_flag) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 20; ++i) {
+    for (std::uint64_t i = 0; i < 12; ++i) {
       // The flag lies in the same unit as the data, or at another home.
       const auto p = gw::allocate<long>(16, at_home(i));
       const auto q = gw::allocate<long>(1, at_home(i / 2));
@@ -212,7 +212,7 @@ long both(First a, Second b) {
 TEST(litmus, store_buffering_and_load_buffering) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 40; ++i) {
+    for (std::uint64_t i = 0; i < 16; ++i) {
       const auto x = gw::allocate<long>(1, at_home(i)), y = gw::allocate<long>(1, at_home(i / 2));
       const bool same_unit = i % 4 == 0;
       const auto z = gw::allocate<long>(2, at_home(i + 1));
@@ -248,25 +248,25 @@ TEST(litmus, store_buffering_and_load_buffering) {
 TEST(litmus, one_location_never_goes_back) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 6; ++i) {
+    for (std::uint64_t i = 0; i < 4; ++i) {
       const auto p = gw::allocate<long>(2, at_home(i));
       gw::put(p, 0L);
       const bool relaxed = i % 2 == 0;
       const auto order = relaxed ? std::memory_order_relaxed : std::memory_order_seq_cst;
       auto writer = gw::spawn([=] {
         long bad = 0;
-        for (long k = 1; k <= 100; ++k) bad += gw::atomic_fetch_add(p, 1L, order) != k - 1;
+        for (long k = 1; k <= 40; ++k) bad += gw::atomic_fetch_add(p, 1L, order) != k - 1;
         return bad;
       });
       long last = 0;
-      for (int k = 0; k < 100; ++k) {
+      for (int k = 0; k < 40; ++k) {
         if (k % 8 == 0) read(p + 1, mix(seed + i));  // its unit is fetched again and again
         const long now = gw::atomic_load(p, order);
         wrong += now < last;
         last = now;
       }
       wrong += writer.join();
-      wrong += read(p, mix(seed + i + 1)) != 100;
+      wrong += read(p, mix(seed + i + 1)) != 40;
       gw::deallocate(p, 2);
     }
     return wrong;
@@ -276,7 +276,7 @@ TEST(litmus, one_location_never_goes_back) {
 TEST(litmus, what_one_thread_writes_it_reads) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 8; ++i) {
+    for (std::uint64_t i = 0; i < 4; ++i) {
       const auto p = gw::allocate<long>(64, at_home(i));
       { gw::checkout(p, 64, gw::access::write); }
       for (int k = 0; k < 64; ++k) gw::put(p + k, 0L);
@@ -285,15 +285,15 @@ TEST(litmus, what_one_thread_writes_it_reads) {
       for (unsigned t = 0; t < 3; ++t)
         others[t] = gw::spawn([=] {
           long bad = 0;
-          for (long k = 1; k <= 30; ++k) {
+          for (long k = 1; k <= 12; ++k) {
             write(p + 8 + t, k, mix(seed + i + static_cast<unsigned>(k)));
-            if (k % 3 == 0) gw::fence();
+            if (k % 4 == 0) gw::fence();
             bad += read(p + 8 + t, mix(seed * 3 + i + static_cast<unsigned>(k))) != k;
           }
           return bad;
         });
       long value = 0;
-      for (std::uint64_t k = 0; k < 100; ++k) {
+      for (std::uint64_t k = 0; k < 40; ++k) {
         const std::uint64_t r = mix(seed + i * 1000 + k);
         if (r % 3 == 0) {
           wrong += gw::atomic_fetch_add(p, 1L, r % 2 != 0 ? std::memory_order_relaxed : std::memory_order_seq_cst) != value;
@@ -305,7 +305,7 @@ TEST(litmus, what_one_thread_writes_it_reads) {
         }
       }
       for (auto& o : others) wrong += o.join();
-      for (int t = 0; t < 3; ++t) wrong += read(p + 8 + t, mix(seed)) != 30;
+      for (int t = 0; t < 3; ++t) wrong += read(p + 8 + t, mix(seed)) != 12;
       gw::deallocate(p, 64);
     }
     return wrong;
@@ -332,18 +332,18 @@ TEST(litmus, neighbouring_bytes_of_many_writers) {
           f[t] = gw::spawn([=] {
             long bad = 0;
             // Every byte whose number is t modulo the writers, in a part of the array where units and blocks end.
-            for (std::uint64_t b = 16'300 + t; b < 16'500; b += writers) {
+            for (std::uint64_t b = 16'340 + t; b < 16'430; b += writers) {
               const byte before = read(p + static_cast<long>(b), mix(seed + b));
               bad += before != static_cast<byte>((round - 1) * (b + 1));
               write(p + static_cast<long>(b), static_cast<byte>(round * (b + 1)), mix(b + round + seed));
-              if (b % 64 == 0) gw::spawn([] {}).join();
+              if (b % 32 == 0) gw::spawn([] {}).join();
             }
             return bad;
           });
         for (auto& t : f) wrong += t.join();
         auto s = gw::checkout(p, bytes, gw::access::read);
         for (std::uint64_t b = 0; b < bytes; ++b)
-          wrong += s[b] != (b >= 16'300 && b < 16'500 ? static_cast<byte>(round * (b + 1)) : 0);
+          wrong += s[b] != (b >= 16'340 && b < 16'430 ? static_cast<byte>(round * (b + 1)) : 0);
       }
       gw::deallocate(p, bytes);
     }
@@ -471,7 +471,7 @@ TEST(litmus, parents_read_what_children_wrote) {
 TEST(litmus, memory_that_is_used_again) {
   schedules([](std::uint64_t seed) {
     long wrong = 0;
-    for (std::uint64_t i = 0; i < 30; ++i) {
+    for (std::uint64_t i = 0; i < 15; ++i) {
       const auto d = i % 5 == 0 ? gw::distribution::cyclic(4096) : at_home(i);
       const long n = i % 5 == 0 ? 1500 : 3;
       // A thread allocates and writes, another one checks and frees.

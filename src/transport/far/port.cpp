@@ -172,8 +172,19 @@ void port::init(const shm::segment& memory, worker_no me, words* mine, words* be
 
 entry& port::prepare(op what, worker_no w, const void* at) noexcept {
   entry& e = mine_->ring[next_++ % ring_entries];
-  // Only requests without an answer can still be under way here: wait until the companion has taken it.
-  for (int i = 0; e.now.load(std::memory_order_acquire) != state::free; ++i) {
+  // A request without an answer may still be under way here: wait until the companion has taken it. Or one of begin: nobody
+  // will ask for its answer before this worker is back in its scheduler, so that it is put aside.
+  for (int i = 0;; ++i) {
+    const state now = e.now.load(std::memory_order_acquire);
+    if (now == state::free) break;
+    if (now == state::done) {
+      auto kept = std::make_unique<entry>();
+      kept->head = e.head;
+      std::memcpy(kept->data, e.data, sizeof e.data);
+      kept_.push_back({next_ - 1 - ring_entries, std::move(kept)});
+      e.now.store(state::free, std::memory_order_relaxed);
+      break;
+    }
     if (idle_ != nullptr) idle_(idle_arg_);
     if (spin_ && i < spins_before_sleep)
       base::spin_pause();
@@ -374,11 +385,14 @@ std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data
 }
 
 const entry* port::ended(std::uint64_t ticket) const noexcept {
+  for (const kept_answer& k : kept_)
+    if (k.ticket == ticket) return k.answer.get();
   const entry& e = mine_->ring[ticket % ring_entries];
   return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // R2
 }
 
 void port::forget(std::uint64_t ticket) noexcept {
+  if (std::erase_if(kept_, [&](const kept_answer& k) { return k.ticket == ticket; }) != 0) return;
   mine_->ring[ticket % ring_entries].now.store(state::free, std::memory_order_relaxed);
 }
 

@@ -9,6 +9,9 @@
 
 #include "transport/far/requests.hpp"
 
+#include <memory>
+#include <vector>
+
 namespace godwit::transport::far {
 
 class port {
@@ -70,6 +73,12 @@ class port {
   void* idle_arg_ = nullptr;
   worker_no me_{};
   std::uint64_t next_ = 0;
+  /// Answers of tickets whose place in the ring was needed before anybody asked for them.
+  struct kept_answer {
+    std::uint64_t ticket;
+    std::unique_ptr<entry> answer;
+  };
+  std::vector<kept_answer> kept_;
   bool spin_ = false;
 };
 
