@@ -108,7 +108,8 @@ TEST(Allocate, AlignmentsUpToAGiB) {
   EXPECT_EQ(gw::run<int>([] {
     int wrong = 0;
     for (std::uint64_t alignment = 1; alignment <= GiB; alignment *= 2)
-      for (const auto& d : {gw::distribution::local(), gw::distribution::at(gw::worker_count() - 1), gw::distribution::cyclic(64)}) {
+      for (const auto& d : {gw::distribution::local(),
+                      gw::distribution::at(gw::worker_count() - 1), gw::distribution::cyclic(64)}) {
         auto p = gw::allocate<char>(100, d, alignment);
         wrong += p.address() % alignment != 0;
         p[99] = 1;
