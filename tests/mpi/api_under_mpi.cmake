@@ -29,6 +29,8 @@ set(api_mpi_without_api_run
     run.on_each_worker_from_several_threads_at_once run.on_tick_is_called_and_sees_shared_memory
     run.stats_count_what_happened run.flag_beats_variable_beats_struct run.ignored_interrupts_stay_ignored
     run/bad_options.* run/interrupt.*)
+# Between namespaces every round trip costs a wake-up or two: two workers, three kinds of steals.
+set(api_hosts_env_global_litmus STRESS_SHORT=1)
 set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, and each rank has its own
 
 # Every level of a deep chain is a migration between hosts: most of the time of its suite, on a busy machine minutes.
@@ -81,7 +83,7 @@ function(godwit_add_api_hosts_test suite family hosts)
   endif()
   set(name mpi.hosts.${suite}.${family}.${hosts})
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/hosts --hosts ${hosts} --mpi ${family} --timeout 230 --
-                                env STRESS_SEED=11 STRESS_RUNS=40
+                                env STRESS_SEED=11 STRESS_RUNS=40 ${api_hosts_env_${suite}}
                                 $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
   set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 RUN_SERIAL ON SKIP_RETURN_CODE 77
                        ENVIRONMENT "GODWIT_QUIET=1;GODWIT_OUTPUT=all")
