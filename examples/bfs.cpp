@@ -1,9 +1,9 @@
 // Breadth-first search: how many steps lead from one vertex to each other one, level by level.
 //
 // The graph lies in global memory, each vertex's neighbours side by side, and so does the frontier: the vertices of the last
-// level. Blocks of it are threads; a vertex belongs to whoever exchanges its parent first. The graph is de Bruijn's: v leads to
-// 2v and 2v + 1, modulo their number, so all vertices are reached. The benchmark, on graphs with rows of any length and searching
-// in both directions: bench/global/graph.
+// level. Blocks of it are threads; a vertex belongs to whoever exchanges its parent first. The graph is de Bruijn's: v leads
+// to 2v and 2v + 1, modulo their number, so all vertices are reached. The benchmark, on graphs with rows of any length and
+// searching in both directions: bench/global/graph.
 #include <godwit/godwit.hpp>
 
 #include <cstdint>

@@ -93,6 +93,30 @@ tally mark(const global_graph& g, gw::global_ptr<vertex> list, std::uint64_t cou
                            [=](std::uint64_t from, std::uint64_t to) { return mark_piece(g, list, bits, from, to); });
 }
 
+/// What a push found when that is much: the front becomes all that have a parent and were not seen. No atomics, every word has
+/// one writer; between hosts an atomic per vertex would be a round trip each.
+tally scan_piece(const global_graph& g, const bfs_room& r, std::uint64_t first_word, std::uint64_t last_word) {
+  const std::uint64_t low = first_word * 64, n = std::min(g.vertices, last_word * 64) - low;
+  const auto at = static_cast<std::ptrdiff_t>(low);
+  auto offsets = gw::checkout(g.offsets + at, n + 1, gw::access::read);
+  auto parent = gw::checkout(r.parent + at, n, gw::access::read);
+  auto seen = gw::checkout(r.seen + static_cast<std::ptrdiff_t>(first_word), last_word - first_word, gw::access::read_write);
+  auto front = gw::checkout(r.front + static_cast<std::ptrdiff_t>(first_word), last_word - first_word, gw::access::write);
+  tally sum;
+  for (std::uint64_t w = 0; w < last_word - first_word; ++w) {
+    std::uint64_t reached = 0;
+    for (std::uint64_t bit = 0; bit < std::min<std::uint64_t>(64, n - w * 64); ++bit)
+      reached |= std::uint64_t{parent[w * 64 + bit] != none} << bit;
+    front[w] = reached & ~seen[w];
+    for (std::uint64_t bits = front[w]; bits != 0; bits &= bits - 1) {
+      const std::uint64_t v = w * 64 + static_cast<std::uint64_t>(std::countr_zero(bits));
+      sum += {1, offsets[v + 1] - offsets[v]};
+    }
+    seen[w] |= reached;
+  }
+  return sum;
+}
+
 tally pull_piece(const global_graph& g, const bfs_room& r, std::uint64_t first_word, std::uint64_t last_word) {
   const std::uint64_t low = first_word * 64, n = std::min(g.vertices, last_word * 64) - low;
   const auto at = static_cast<std::ptrdiff_t>(low);
@@ -172,18 +196,28 @@ void bfs(const global_graph& g, bfs_room r, vertex source) {
   gw::put(r.frontier, source);
   tally level = mark(g, r.frontier, 1, r.seen);
   std::uint64_t left = g.entries - level.entries;
+  bool in_front = false;  // the frontier is a bitmap, too
   while (level.vertices != 0) {
     if (!should_pull(level.entries, left)) {
       gw::atomic_store(r.count, 0u);
       bench::each_piece(level.vertices, grain_frontier,
                         [=](std::uint64_t from, std::uint64_t to) { push_piece(g, r, from, to); });
-      level = mark(g, r.found, gw::atomic_load(r.count), r.seen);
+      const std::uint64_t count = gw::atomic_load(r.count);
+      in_front = count > g.vertices / 64;
+      if (in_front)
+        level = bench::each_piece(words, grain_words,
+                                  [=](std::uint64_t from, std::uint64_t to) { return scan_piece(g, r, from, to); });
+      else
+        level = mark(g, r.found, count, r.seen);
       std::swap(r.frontier, r.found);
       left -= level.entries;
       continue;
     }
-    fill(r.front, words, std::uint64_t{0});
-    mark(g, r.frontier, level.vertices, r.front);
+    if (!in_front) {
+      fill(r.front, words, std::uint64_t{0});
+      mark(g, r.frontier, level.vertices, r.front);
+    }
+    in_front = false;
     std::uint64_t before;
     do {
       before = level.vertices;

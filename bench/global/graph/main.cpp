@@ -1,6 +1,6 @@
-// global_graph: an R-MAT graph in global memory: built in parallel, then PageRank and breadth-first search, beside plain serial code.
-// Every run's graph is compared with the serial one entry by entry, ranks with the serial ones to 1e-12, searches by the rules
-// of Graph500 (graph.hpp).
+// global_graph: an R-MAT graph in global memory: built in parallel, then PageRank and breadth-first search, beside plain
+// serial code. Every run's graph is compared with the serial one entry by entry, ranks with the serial ones to 1e-12, searches
+// by the rules of Graph500 (graph.hpp).
 
 #include <cstdio>
 

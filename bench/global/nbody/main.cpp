@@ -1,5 +1,5 @@
-// global_nbody: some steps of Barnes and Hut's method with bodies and octree in global memory, beside plain serial code. Every run's
-// bodies are the serial ones bit by bit, and forces on some of them are compared with direct sums.
+// global_nbody: some steps of Barnes and Hut's method with bodies and octree in global memory, beside plain serial code. Every
+// run's bodies are the serial ones bit by bit, and forces on some of them are compared with direct sums.
 
 #include <cstdio>
 

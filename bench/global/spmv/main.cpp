@@ -1,5 +1,5 @@
-// global_spmv: sparse matrices in global memory: built in parallel, then applied again and again, beside plain serial code. Every run's
-// result is the serial one bit by bit.
+// global_spmv: sparse matrices in global memory: built in parallel, then applied again and again, beside plain serial code.
+// Every run's result is the serial one bit by bit.
 
 #include <cmath>
 #include <cstdio>

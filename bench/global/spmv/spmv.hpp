@@ -3,7 +3,8 @@
 //
 // A row is a function of its number, so every schedule makes the same matrix, and products add up in the order of the row: the
 // results are the serial ones bit by bit. A is scaled so that its largest row sum is at most 1: vectors stay in range however
-// often it is applied. Document: docs/performance.md. Tests: bench.global_spmv, mpi.global_spmv (bench/CMakeLists.txt, tests/bench).
+// often it is applied. Document: docs/performance.md. Tests: bench.global_spmv, mpi.global_spmv (bench/CMakeLists.txt,
+// tests/bench).
 #pragma once
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 //
 // Unlike bench/uts, which computes nodes and forgets them, this is what graph and tree libraries do: millions of small
 // allocations by all workers, then pointers followed wherever they lead. Every traversal must find the published size, and the
-// sum of all random numbers that the serial tree has. Document: docs/performance.md. Tests: bench.global_utsmem, mpi.global_utsmem
-// bench/CMakeLists.txt.
+// sum of all random numbers that the serial tree has. Document: docs/performance.md. Tests: bench.global_utsmem,
+// mpi.global_utsmem (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include "../../uts/tree.hpp"
