@@ -110,8 +110,8 @@ std::string memory::leaks() const {
     // Others may have freed it.
     if (where_.is_local(at)) {
       if (heap::header_of(reach_.at(at))->magic != object_header::live) continue;
-    } else if (reach_.is_near(0) &&
-               entry(where_.granule_of(at))->state.load(std::memory_order_acquire) != descriptor::live) {
+    } else if (reach_.atomic(0, reach_.address_of(&entry(where_.granule_of(at))->state), atomic_function::load, 8, 0) !=
+               descriptor::live) {
       continue;
     }
     bytes += site.bytes;
