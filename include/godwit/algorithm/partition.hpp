@@ -57,7 +57,7 @@ template <bool Spawns, bool Rest, class T, class Stays, class... Operand>
   element_writer<T, false> front(temporary + static_cast<std::ptrdiff_t>(at));
   element_writer<T, true> back(temporary + static_cast<std::ptrdiff_t>(at + n));
   std::uint64_t kept = 0;
-  auto piece = [own = stays, &front, &back, &kept](std::uint64_t, std::uint64_t count, const T* p, auto... more) mutable {
+  auto piece = [&, own = stays](std::uint64_t, std::uint64_t count, const T* p, auto... more) mutable {
     for (std::uint64_t i = 0; i < count; ++i) {
       if (own(i, p, more...)) {
         ++kept;
