@@ -74,7 +74,8 @@ TEST(Unique, AgreesWithStd) {
         };
         if (!check(gw::unique(p, p + static_cast<long>(n)) - p)) return wrong("operator", n);
         set(p, n, value);
-        if (!check(gw::unique(gw::global_span<int>(p, n), [](int a, int b) { return a == b; }) - p)) return wrong("function", n);
+        if (!check(gw::unique(gw::global_span<int>(p, n), [](int a, int b) { return a == b; }) - p))
+          return wrong("function", n);
         gw::deallocate(q, n);
         gw::deallocate(p, n);
       }

@@ -95,7 +95,8 @@ TEST(Reduce, StringsAreResults) {
       gw::iota(p, p + static_cast<long>(n), 1000);
       const auto text = [](int i) { return ' ' + std::to_string(i); };
       const std::string all =
-          gw::transform_reduce(p, p + static_cast<long>(n), std::string("a beginning that is not short any more:"), std::plus<>(), text);
+          gw::transform_reduce(p, p + static_cast<long>(n),
+                               std::string("a beginning that is not short any more:"), std::plus<>(), text);
       std::string expected = "a beginning that is not short any more:";
       for (std::uint64_t i = 0; i < n; ++i) expected += text(static_cast<int>(1000 + i));
       if (all != expected) return wrong("string", n);

@@ -145,7 +145,8 @@ TEST(Search, NestedAndThrowing) {
     auto p = gw::allocate<int>(n, d);
     gw::iota(p, p + n, 0);
     // 2 + 4 + ... : the first x with x(x - 1) / 2 >= 5000.
-    if (gw::find_if(p, p + n, [p](int x) { return gw::reduce(p, p + x) >= 5000; }) != p + 101) return std::string("nested find");
+    if (gw::find_if(p, p + n, [p](int x) { return gw::reduce(p, p + x) >= 5000; }) != p + 101)
+      return std::string("nested find");
     if (gw::count_if(p, p + n, [p](int x) { return gw::any_of(p, p + n, [x](int y) { return y * y == x; }); }) != 20)
       return std::string("nested count");
     try {

@@ -67,7 +67,8 @@ void merge_interleaved(const T* a, std::uint64_t na, const T* b, std::uint64_t n
   cut[0] = 0;
   cut[parts] = na;
   for (std::uint64_t w = 1; w < parts; ++w)
-    cut[w] = merge_cut(na, nb, n * w / parts, [a](std::uint64_t i) { return a[i]; }, [b](std::uint64_t j) { return b[j]; }, less);
+    cut[w] = merge_cut(na, nb, n * w / parts, [a](std::uint64_t i) { return a[i]; },
+                       [b](std::uint64_t j) { return b[j]; }, less);
   struct part {
     const T *a, *a_end, *b, *b_end;
     T* to;
