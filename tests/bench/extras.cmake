@@ -1,15 +1,30 @@
-# Benchmarks on global memory under MPI: the ranks as one host, and each rank a host of its own, where memory of others is
-# cached. (The same programs without MPI: bench/CMakeLists.txt.) Included by ../CMakeLists.txt.
-if(TARGET bench_global_graph)
-  include(${CMAKE_CURRENT_LIST_DIR}/../mpi/extras.cmake)
+# The programs on global memory (bench/global) at small sizes under MPI, each checking its result: two ranks of one host with
+# one MPI, and each rank a host of its own, where memory of others is cached, with another. All with all if
+# GODWIT_ALL_MPI_TESTS. Without MPI: bench/CMakeLists.txt. Included by ../CMakeLists.txt.
+include(${CMAKE_CURRENT_LIST_DIR}/../mpi/extras.cmake)
+
+if(TARGET bench_global_stream AND godwit_mpi_families)
+  list(GET godwit_mpi_families 0 one)
+  list(GET godwit_mpi_families -1 other)
+  if(GODWIT_ALL_MPI_TESTS)
+    set(one ${godwit_mpi_families})
+    set(other ${godwit_mpi_families})
+  endif()
   # godwit_add_bench_mpi_test(NAME ARGUMENT...)
   function(godwit_add_bench_mpi_test name)
-    godwit_add_mpi_test(NAME mpi.${name} RANKS 2 COMMAND $<TARGET_FILE:bench_${name}> ${ARGN} --reps 1 --workers 2)
-    godwit_add_mpi_test(NAME mpi.${name}.hosts RANKS 2
-                        COMMAND $<TARGET_FILE:bench_${name}> ${ARGN} --reps 1 --workers 2 --godwit-hosts=ranks)
+    godwit_add_mpi_test(NAME mpi.global_${name} RANKS 2 FAMILIES ${other}
+                        COMMAND $<TARGET_FILE:bench_global_${name}> ${ARGN} --reps 1 --workers 2)
+    godwit_add_mpi_test(NAME mpi.global_${name}.hosts RANKS 2 FAMILIES ${one}
+                        COMMAND $<TARGET_FILE:bench_global_${name}> ${ARGN} --reps 1 --workers 2 --godwit-hosts=ranks)
   endfunction()
-  godwit_add_bench_mpi_test(global_graph --scale 8)
-  godwit_add_bench_mpi_test(global_spmv --size 5000 --times 3)
-  godwit_add_bench_mpi_test(global_utsmem --size 4)
-  godwit_add_bench_mpi_test(global_nbody --size 500 --steps 2)
+  godwit_add_bench_mpi_test(micro -n 500 --blocks 3 --size 5000)
+  godwit_add_bench_mpi_test(bandwidth --size 2 --times 1)
+  godwit_add_bench_mpi_test(stream --size 300001 --stream-size 100003 --grain 4096 --passes 2)
+  godwit_add_bench_mpi_test(gups --size 65536 --grain 1024 --ways values,atomics)
+  godwit_add_bench_mpi_test(cilksort --size 200003 --leaf 1000 --merge-leaf 3000)
+  godwit_add_bench_mpi_test(heat --size 99 --steps 31 --rows 4)
+  godwit_add_bench_mpi_test(graph --scale 8)
+  godwit_add_bench_mpi_test(spmv --size 5000 --times 3)
+  godwit_add_bench_mpi_test(utsmem --size 4)
+  godwit_add_bench_mpi_test(nbody --size 500 --steps 2)
 endif()

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   if (s.grain == 0)
     s.grain = std::clamp<std::uint64_t>(s.updates / program.most_workers() / 32, most_batch, 64 << 10);
   // So that words that come twice among all updates on their way stay well below HPCC's bound.
-  s.batch = std::clamp<std::uint64_t>(s.words / 1024 / program.most_workers(), 1, most_batch);
+  s.batch = std::clamp<std::uint64_t>(s.words / 8192 / program.most_workers(), 1, most_batch);
   try {
     std::map<std::pair<std::string, unsigned>, std::vector<outcome>> all;
     std::vector<bench::variant> variants;
