@@ -122,6 +122,9 @@ global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, co
   if (how.what == kind::local && how.home != ~0u && how.home >= where_.homes)
     throw std::invalid_argument("godwit: allocate: there is no worker " + std::to_string(how.home) +
                                 " to be the home: the run has " + std::to_string(where_.homes));
+  if (bytes > where_.bytes)  // before the size of blocks, which may follow from it
+    no_room(bytes, reach_.my_host(), ("the run has addresses for " + show(where_.bytes) + " in all").c_str(),
+            "raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   if (how.what == kind::user && how.block_bytes == 0)
     throw std::invalid_argument("godwit: allocate: a user distribution needs a block size");
   if (how.block_bytes % 16 != 0 || how.block_bytes > std::uint64_t{1} << 46)
