@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <sched.h>
 
 #include "base/check.hpp"
@@ -137,7 +138,9 @@ void worker::release(ref r) noexcept {
 
 void worker::detach(ref r) noexcept {
   if (abandon(r)) return;
-  if (const detail::payload p = payload_of(r); p.kind == outcome::error) hooks_.unseen_error(p);
+  // While another exception is on its way (of an invoke, say, of which several callables threw) that one is the news.
+  if (const detail::payload p = payload_of(r); p.kind == outcome::error && std::uncaught_exceptions() == 0)
+    hooks_.unseen_error(p);
   free_record(r);
 }
 

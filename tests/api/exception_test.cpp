@@ -1,6 +1,7 @@
 // Tests of exceptions: which types travel and how, which of several wins, what is destroyed on the way, and
 // that nothing of it depends on the schedule.
 // test: timeout=180
+#include "support/child.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
@@ -255,6 +256,36 @@ TEST(exception, leftmost_wins_in_invoke) {
         o);
     EXPECT_EQ(text, "1 of 5");  // all have finished by then
   });
+}
+
+/// One that nobody joins is reported; those that lose against the leftmost are not news.
+TEST(exception, only_unseen_ones_are_reported) {
+  const auto dropped = support::run_child([] {
+    return gw::run(0, nullptr, [] { static_cast<void>(gw::spawn([] { throw std::runtime_error("dropped"); })); });
+  });
+  EXPECT_TRUE(dropped.err_has("dropped")) << support::show(dropped);
+  for (const char* force : {"none", "parents", "children"}) {
+    const auto beaten = support::run_child([force] {
+      gw::options o;
+      o.workers = 2;
+      o.force_steal = force;
+      return gw::run<int>([] {
+        const auto fail = [] { throw std::runtime_error("x"); };
+        try {
+          gw::invoke(fail, fail, fail);
+        } catch (const std::runtime_error&) {
+        }
+        try {
+          gw::invoke(fail, fail);
+        } catch (const std::runtime_error&) {
+          return 0;
+        }
+        return 1;
+      }, o);
+    });
+    EXPECT_EQ(beaten.status, 0) << support::show(beaten);
+    EXPECT_FALSE(beaten.err_has("nobody joins")) << support::show(beaten);
+  }
 }
 
 TEST(exception, of_the_last_callable_of_invoke) {

@@ -18,7 +18,8 @@ set(api_mpi_without_api_future
     shared_future.consumers_that_come_before_completion shared_future.dropped_before_completion
     shared_future.void_results)
 set(api_mpi_without_api_exception
-    exception.leftmost_wins_in_invoke exception.destructors_run_once_on_the_way
+    exception.leftmost_wins_in_invoke exception.only_unseen_ones_are_reported
+    exception.destructors_run_once_on_the_way
     exception.thrown_while_other_threads_are_outstanding
     exception.after_a_migration_is_caught_in_the_migrated_frame
     exception.destructors_that_join_during_unwinding_on_one_worker)
