@@ -164,62 +164,73 @@ void cache::mark_dirty(unit& u, unit_range r) noexcept {
   s_.host->dirty_units.fetch_add(1, std::memory_order_acq_rel);
 }
 
-void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
-  const std::uint64_t since = base::fast_ns();
+template <class Sink>
+std::uint64_t cache::bring(global_address at, std::uint64_t bytes, std::byte* room, const Sink& sink) noexcept {
   struct state {
     cache* self;
-    std::uint64_t bytes;
-    std::uint32_t host;
-    global_address at, end;
-    void flush() {
-      if (at == end) return;
-      self->s_.net->get(self->s_.net->first_of(host), self->s_.net->at(at), at, end - at);
-      bytes += end - at;
-    }
-  } s{this, 0, 0, 0, 0};
-  s_.pieces.visit(s_.pieces.arg, first * unit_bytes, count * unit_bytes,
-                  [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+    std::vector<part> parts;
+  } s{this, {}};
+  s_.pieces.visit(s_.pieces.arg, at, bytes,
+                  [](void* p, std::uint32_t owner, global_address a, std::uint64_t n) {
                     auto& to = *static_cast<state*>(p);
                     auto* net = to.self->s_.net;
                     if (net->is_near(owner)) return;
                     const std::uint32_t host = net->host_of(owner);
-                    if (host != to.host || at != to.end) {  // neighbours of one host travel together
-                      to.flush();
-                      to.host = host;
-                      to.at = at;
-                    }
-                    to.end = at + n;
+                    if (!to.parts.empty() && to.parts.back().host == host && to.parts.back().at + to.parts.back().bytes == a)
+                      to.parts.back().bytes += n;  // neighbours of one host travel together
+                    else
+                      to.parts.push_back({host, a, n});
                   },
                   &s);
-  s.flush();
-  s_.stats->global_fetches += count;
-  s_.stats->global_fetched_bytes += s.bytes;
-  s_.stats->global_fetch_ns += base::fast_ns() - since;
-  if (s_.note != nullptr) s_.note(cache_event::fetch, since, s.bytes);
+  using transport::far::piece;
+  constexpr std::size_t most = transport::far::inline_bytes / sizeof(piece);
+  std::stable_sort(s.parts.begin(), s.parts.end(), [](const part& x, const part& y) { return x.host < y.host; });
+  std::uint64_t brought = 0;
+  piece batch[most];
+  const part* of[most];
+  std::size_t batched = 0, batch_bytes = 0;
+  auto flush = [&](std::uint32_t host) {
+    if (batched == 0) return;
+    const base::section inside;
+    const std::byte* answer = s_.net->port().gather(worker_no{s_.net->first_of(host)}, batch, batched);
+    for (std::size_t i = 0; i < batched; ++i) {
+      sink(of[i]->at, answer, of[i]->bytes);
+      answer += of[i]->bytes;
+    }
+    batched = batch_bytes = 0;
+  };
+  for (std::size_t i = 0; i < s.parts.size(); ++i) {
+    const part& p = s.parts[i];
+    brought += p.bytes;
+    if (p.bytes > transport::far::inline_bytes / 2) {
+      std::byte* to = room != nullptr ? room : s_.net->at(p.at);
+      s_.net->get(s_.net->first_of(p.host), to, p.at, p.bytes);
+      if (room != nullptr) sink(p.at, to, p.bytes);
+    } else {
+      if (batched == most || batch_bytes + p.bytes > transport::far::inline_bytes) flush(p.host);
+      batch[batched] = {reinterpret_cast<std::uint64_t>(s_.net->at(p.at)), p.bytes};
+      of[batched++] = &p;
+      batch_bytes += p.bytes;
+    }
+    if (i + 1 == s.parts.size() || s.parts[i + 1].host != p.host) flush(p.host);
+  }
+  return brought;
+}
+
+void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
+  const std::uint64_t since = base::fast_ns();
+  const std::uint64_t bytes =
+      bring(first * unit_bytes, count * unit_bytes, nullptr,
+            [&](global_address at, const std::byte* data, std::uint64_t n) { std::memcpy(s_.net->at(at), data, n); });
+  count_fetch(count, bytes, since);
 }
 
 void cache::fetch_around(unit& u) noexcept {
   const std::uint64_t since = base::fast_ns();
-  struct state {
-    cache* self;
-    unit* u;
-    std::uint64_t bytes;
-    std::byte room[unit_bytes];
-  };
-  const auto s = std::make_unique<state>();
-  s->self = this;
-  s->u = &u;
-  s->bytes = 0;
-  s_.pieces.visit(
-      s_.pieces.arg, begin_of(u), unit_bytes,
-      [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
-        auto& to = *static_cast<state*>(p);
-        auto* net = to.self->s_.net;
-        if (net->is_near(owner)) return;
-        net->get(owner, to.room, at, n);
-        to.bytes += n;
-        // Byte by byte would be simplest; by gaps between the kept ranges it is fast enough.
-        const std::uint64_t begin = at - begin_of(*to.u);
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(unit_bytes);
+  const std::uint64_t bytes =
+      bring(begin_of(u), unit_bytes, room.get(), [&](global_address at, const std::byte* data, std::uint64_t n) {
+        const std::uint64_t begin = at - begin_of(u);
         for (std::uint64_t i = 0; i < n;) {
           std::uint64_t stop = n;  // of the current gap or kept range
           bool keep = false;
@@ -234,17 +245,20 @@ void cache::fetch_around(unit& u) noexcept {
               }
             }
           };
-          look(to.u->dirty, to.u->dirty_count);
-          look(to.u->writing, to.u->writing_count);
-          if (!keep) std::memcpy(net->at(at + i), to.room + i, stop - i);
+          look(u.dirty, u.dirty_count);
+          look(u.writing, u.writing_count);
+          if (!keep) std::memcpy(s_.net->at(at + i), data + i, stop - i);
           i = stop;
         }
-      },
-      s.get());
-  ++s_.stats->global_fetches;
-  s_.stats->global_fetched_bytes += s->bytes;
+      });
+  count_fetch(1, bytes, since);
+}
+
+void cache::count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t since) noexcept {
+  s_.stats->global_fetches += units;
+  s_.stats->global_fetched_bytes += bytes;
   s_.stats->global_fetch_ns += base::fast_ns() - since;
-  if (s_.note != nullptr) s_.note(cache_event::fetch, since, s->bytes);
+  if (s_.note != nullptr) s_.note(cache_event::fetch, since, bytes);
 }
 
 /// Locked, pinned, and readable if it has to be: enter what is written. False: too many write there.
@@ -399,14 +413,9 @@ void cache::drop(global_address at, std::size_t bytes) noexcept {
 void cache::write_back(unit* const* units, std::size_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
   const std::uint64_t epoch = s_.host->epoch.load(std::memory_order_acquire);
-  struct piece {
-    std::uint32_t host;
-    global_address at;
-    std::uint64_t bytes;
-  };
   struct state {
     cache* self;
-    std::vector<piece> pieces;
+    std::vector<part> pieces;
   } s{this, {}};
   for (std::size_t i = 0; i < count; ++i) {
     unit& u = *units[i];
@@ -419,7 +428,7 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
                       },
                       &s);
   }
-  std::sort(s.pieces.begin(), s.pieces.end(), [](const piece& x, const piece& y) {
+  std::sort(s.pieces.begin(), s.pieces.end(), [](const part& x, const part& y) {
     return x.host != y.host ? x.host < y.host : x.at < y.at;
   });
   std::uint64_t bytes = 0;
@@ -434,7 +443,7 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
       std::size_t used = 0;
       bool puts = false;
       for (; i < s.pieces.size() && s.pieces[i].host == host;) {
-        piece p = s.pieces[i++];
+        part p = s.pieces[i++];
         while (i < s.pieces.size() && s.pieces[i].host == host && s.pieces[i].at == p.at + p.bytes) p.bytes += s.pieces[i++].bytes;
         bytes += p.bytes;
         std::byte* data = s_.net->at(p.at);

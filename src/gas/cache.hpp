@@ -106,6 +106,17 @@ class cache {
   /// The same, but makes room for it. Null: everything it could replace is open, or without @p wait busy or dirty.
   unit* obtain(std::uint64_t number, bool wait) noexcept;
   bool evict(unit& u) noexcept;
+  /// Bytes of one host.
+  struct part {
+    std::uint32_t host;
+    global_address at;
+    std::uint64_t bytes;
+  };
+  /// Ask for the bytes of other hosts in a range, small parts together. Large ones go straight into place if @p room is null,
+  /// else through it (unit_bytes); all others, and those, to sink(address, data, bytes). Gives back how many there were.
+  template <class Sink>
+  std::uint64_t bring(global_address at, std::uint64_t bytes, std::byte* room, const Sink& sink) noexcept;
+  void count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t since) noexcept;
   /// Bytes of other hosts in units [first, first + count), all locked, without dirty or open ranges: straight into place.
   void fetch(std::uint64_t first, std::uint64_t count) noexcept;
   /// One unit, around what must not be overwritten.

@@ -53,6 +53,13 @@ std::uint32_t memory::home(global_address at) {
   return home_of_block(*d, (at - begin_of(*d)) / d->block_bytes);
 }
 
+/// Has the whole range one owner? Looks at the first block only.
+bool memory::is_one_piece(global_address at, std::uint64_t bytes) {
+  if (where_.is_local(at)) return true;
+  const descriptor* d = find(at);
+  return d == nullptr || (at - begin_of(*d)) % d->block_bytes + bytes <= d->block_bytes;
+}
+
 std::uint32_t memory::owner(global_address at) {
   std::uint32_t found = 0;
   each_piece(at, 1, [&](std::uint32_t o, global_address, std::uint64_t) { found = o; });
@@ -83,6 +90,10 @@ void memory::get(global_address from, void* to, std::size_t bytes) {
     std::memcpy(to, reach_.at(from), bytes);
     return;
   }
+  if (!is_one_piece(from, bytes)) {
+    const detail::global_piece all{from, bytes, to};
+    return gather(&all, 1);
+  }
   each_piece(from, bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
     auto* here = static_cast<std::byte*>(to) + (at - from);
     if (reach_.is_near(owner)) {
@@ -99,6 +110,10 @@ void memory::put(global_address to, const void* from, std::size_t bytes) {
   if (!several_hosts_) {
     std::memcpy(reach_.at(to), from, bytes);
     return;
+  }
+  if (!is_one_piece(to, bytes)) {
+    const detail::global_piece all{to, bytes, const_cast<void*>(from)};
+    return scatter(&all, 1);
   }
   each_piece(to, bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
     const auto* here = static_cast<const std::byte*>(from) + (at - to);

@@ -91,6 +91,8 @@ class memory {
     detail::place where;
   };
 
+  bool is_one_piece(global_address at, std::uint64_t bytes);
+
   // directory.cpp
   /// The descriptor of the shared allocation that @p at lies in, or null. May take round trips the first time.
   descriptor* find(global_address at);

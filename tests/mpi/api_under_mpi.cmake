@@ -30,6 +30,12 @@ set(api_mpi_without_api_run
     run.on_each_worker_from_several_threads_at_once run.on_tick_is_called_and_sees_shared_memory
     run.stats_count_what_happened run.flag_beats_variable_beats_struct run.ignored_interrupts_stay_ignored
     run/bad_options.* run/interrupt.*)
+set(api_mpi_without_global_array
+    GlobalArray.FreesWhatItOwnsAlsoWhenSomethingIsThrown GlobalArray.WhatIsNotFreedIsReportedWithItsPlace
+    GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun)
+set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
+set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
+set(api_mpi_without_global_vector GlobalVector.FreesAllItHad GlobalVector.OutlivesItsRun)
 # Between namespaces every round trip costs a wake-up or two: two workers, three kinds of steals.
 set(api_hosts_env_global_litmus STRESS_SHORT=1)
 set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, and each rank has its own
@@ -37,6 +43,8 @@ set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, a
 # Every level of a deep chain is a migration between hosts: most of the time of its suite, on a busy machine minutes.
 # Between ranks of one host always, between hosts in one way with one MPI.
 set(api_mpi_long_api_migration depth.a_chain_under_forced_steals depth.deep_thin_trees)
+
+set(api_mpi_long_global_map GlobalMap.ReadersAndWritersOfOneBucketTogether GlobalMap.ReserveMovesEverythingAndViewsRemainValid)
 
 # godwit_add_api_mpi_test(SUITE RANKS HOSTS.WAY [FAMILY...])
 function(godwit_add_api_mpi_test suite ranks mode)
@@ -106,6 +114,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_api_foreign ${first})
   set(families_api_run ${last})
   set(families_stress_stress ${first})
+  set(families_global_litmus ${last})
   foreach(suite IN LISTS suites)
     if(NOT TARGET ${suite})
       continue()
@@ -139,6 +148,16 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   if(NOT GODWIT_ALL_MPI_TESTS)
     godwit_add_api_setting_test(api_migration GODWIT_WAY=server depth.deep_thin_trees)
   endif()
+  # Global memory of other hosts: containers and algorithms, in short.
+  foreach(suite global_access global_array global_vector global_bytes global_map algorithm_for_each algorithm_reduce
+                algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
+    if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "scan|search|partition|shuffle|bytes|sort"))
+      godwit_add_api_mpi_test(${suite} 2 ranks.server ${first})
+      if(godwit_mpi_tests)
+        set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT STRESS_SHORT=1)
+      endif()
+    endif()
+  endforeach()
   foreach(setting GODWIT_VICTIMS=uniform GODWIT_EMPTY_CHECK=0 GODWIT_FAR_STEAL=words)
     godwit_add_api_setting_test(api_migration ${setting}
                                 migration.happens_at_all:migration.large_frames:migration.rounding_mode_*)
