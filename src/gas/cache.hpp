@@ -3,7 +3,7 @@
 // In units of 16 KiB. A unit's copy is as old as its epoch; a checkout wants the host's epoch of that moment, else the unit
 // is fetched again. Bytes that a checkout may write are remembered as ranges, written back by the next release of any worker of
 // the host, and never overwritten by a fetch before. Set-associative, least recently used first out.
-// Protocol: docs/protocols/global.md. Model: models/global.pml. Test: tests/gas/cache_test.cpp.
+// Protocol: docs/protocols/global.md. Model: models/global.pml. Tests: tests/global/{litmus,checkout}_test.cpp under MPI.
 #pragma once
 
 #include "gas/reach.hpp"

@@ -149,7 +149,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     godwit_add_api_setting_test(api_migration GODWIT_WAY=server depth.deep_thin_trees)
   endif()
   # Global memory of other hosts: containers and algorithms, in short.
-  foreach(suite global_access global_array global_vector global_bytes global_map algorithm_for_each algorithm_reduce
+  foreach(suite global_access global_atomic global_checkout global_array global_vector global_bytes global_map algorithm_for_each algorithm_reduce
                 algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
     if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "scan|search|partition|shuffle|bytes|sort"))
       godwit_add_api_mpi_test(${suite} 2 ranks.server ${first})
