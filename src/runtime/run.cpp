@@ -78,13 +78,13 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
   interrupt_guard stop;
-  const std::uint64_t global_bytes = runtime::choose_global_bytes(opts);
-  what.global_space = runtime::plan_global(opts, global_bytes, what.job.workers);
   what.memory.create(what.job.workers, runtime::plan_segment(opts, what.job.workers));
   struct unmap {
     transport::shm::segment& s;
     ~unmap() { s.destroy(); }
   } unmap_at_end{what.memory};
+  const std::uint64_t global_bytes = runtime::choose_global_bytes(opts);  // of what the segments leave
+  what.global_space = runtime::plan_global(opts, global_bytes, what.job.workers);
   what.global.create(global_bytes);
   what.memory.set_window(what.global.base(), what.global.bytes());
   runtime::prepare_global(what.global, opts);
