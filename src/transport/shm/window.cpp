@@ -74,7 +74,7 @@ std::uint32_t window::free_bases(std::uint64_t bytes) noexcept {
 std::uint64_t window::largest(std::uint64_t bytes) noexcept {
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  for (; bytes >= std::uint64_t{1} << 30; bytes /= 4)
+  for (; bytes >= std::uint64_t{256} << 20; bytes /= 4)
     if ((!limited || limit.rlim_cur >= bytes) && free_bases(bytes) != 0) return bytes;
   return 0;
 }

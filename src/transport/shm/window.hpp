@@ -27,7 +27,7 @@ class window {
   std::string file_path() const;
   void open_file(std::uint64_t bytes, const std::string& path);
   static std::uint32_t free_bases(std::uint64_t bytes) noexcept;
-  /// The largest of bytes, bytes / 4, bytes / 16 ... that is at least 1 GiB and can be had here; 0: none.
+  /// The largest of bytes, bytes / 4, bytes / 16 ... that is at least 256 MiB and can be had here; 0: none.
   static std::uint64_t largest(std::uint64_t bytes) noexcept;
   void map(unsigned candidate);
   void destroy() noexcept;
