@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <godwit/godwit.hpp>
+#include <vector>
 
 #include "../common/clock.hpp"
-#include "../common/harness.hpp"
 
 namespace parts {
 
@@ -111,6 +111,11 @@ phase measured_plain(const F& f) {
           after.faults - before.faults};
 }
 
+inline double median_of(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v.empty() ? 0 : (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
+}
+
 /// Passes over the same data within one run: what they took, median.
 constexpr int most_passes = 16;
 struct passes {
@@ -126,17 +131,9 @@ struct passes {
       cpu.push_back(of[i].cpu_seconds);
       faults.push_back(static_cast<double>(of[i].faults));
     }
-    return {bench::median(seconds), bench::median(cpu), static_cast<std::uint64_t>(bench::median(faults))};
+    return {median_of(seconds), median_of(cpu), static_cast<std::uint64_t>(median_of(faults))};
   }
 };
-
-/// @p whole with the time of a phase of it.
-inline bench::sample only(const phase& p, bench::sample whole, bool correct) {
-  whole.seconds = p.seconds;
-  whole.cpu_seconds = p.cpu_seconds;
-  whole.correct = correct;
-  return whole;
-}
 
 /// A number that depends on nothing but its index and a seed.
 inline std::uint64_t scrambled(std::uint64_t i, std::uint64_t seed) noexcept {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "../../common/godwit_run.hpp"
+#include "../sample_of.hpp"
 #include "cilksort.hpp"
 
 namespace {

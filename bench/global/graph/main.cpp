@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "../timed_parts.hpp"
 #include "ours.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // The graph in global memory, and what computes with it. To be called inside a run.
 #pragma once
 
-#include "../timed_parts.hpp"
+#include "../loops.hpp"
 #include "graph.hpp"
 
 namespace graph {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "../../common/godwit_run.hpp"
+#include "../sample_of.hpp"
 #include "gups.hpp"
 
 namespace {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "../../common/godwit_run.hpp"
+#include "../sample_of.hpp"
 #include "heat.hpp"
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "../timed_parts.hpp"
 #include "ours.hpp"
 
 namespace {

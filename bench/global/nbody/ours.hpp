@@ -1,7 +1,7 @@
 // Bodies and tree in global memory. To be called inside a run.
 #pragma once
 
-#include "../timed_parts.hpp"
+#include "../loops.hpp"
 #include "nbody.hpp"
 
 namespace nbody {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "../timed_parts.hpp"
 #include "ours.hpp"
 
 namespace {

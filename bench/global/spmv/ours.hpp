@@ -1,7 +1,7 @@
 // The matrix in global memory and its products. To be called inside a run.
 #pragma once
 
-#include "../timed_parts.hpp"
+#include "../loops.hpp"
 #include "spmv.hpp"
 
 namespace spmv {

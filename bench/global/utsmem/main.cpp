@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "../timed_parts.hpp"
 #include "ours.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // The tree in global memory. To be called inside a run.
 #pragma once
 
-#include "../timed_parts.hpp"
+#include "../loops.hpp"
 #include "utsmem.hpp"
 
 namespace utsmem {
