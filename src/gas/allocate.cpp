@@ -41,11 +41,15 @@ std::string show(std::uint64_t bytes) {
 
 bool memory::take_budget(std::uint32_t host, std::uint64_t bytes) {
   const std::uint32_t w = reach_.first_of(host);
-  const std::uint64_t used = reach_.atomic(w, reach_.address_of(&host_->used_bytes), atomic_function::fetch_add, 8, bytes);
+  const global_address at = reach_.address_of(&host_->used_bytes);
   const std::uint64_t limit = reach_.atomic(w, reach_.address_of(&host_->limit_bytes), atomic_function::load, 8, 0);
-  if (used + bytes <= limit) return true;
-  give_budget(host, bytes);
-  return false;
+  std::uint64_t used = reach_.atomic(w, at, atomic_function::load, 8, 0);
+  for (;;) {  // never counted before it is granted: others would be refused for its sake
+    if (bytes > limit || used > limit - bytes) return false;
+    const std::uint64_t seen = reach_.atomic(w, at, atomic_function::compare_exchange, 8, used + bytes, used);
+    if (seen == used) return true;
+    used = seen;
+  }
 }
 
 void memory::give_budget(std::uint32_t host, std::uint64_t bytes) {
@@ -146,7 +150,7 @@ void memory::lock_shared() {
 }
 void memory::unlock_shared() { reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::store, 8, 0); }
 
-std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment) {
+std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment, bool& reused) {
   const std::uint64_t aligned = std::max<std::uint64_t>(alignment >> space::granule_bits, 1);
   const std::uint64_t low = where_.shared_low >> space::granule_bits;  // alignment is of addresses
   const std::uint64_t all = where_.granules();
@@ -189,16 +193,10 @@ std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment
       store(host_->next_granule, behind);
     else if (behind < std::min(end, next))
       store(entry(behind)->extent, extent_of{std::min(end, next) - behind, false}.packed());
-    if (!fresh) {
-      store(host_->rover, behind);
-      for (std::uint32_t h = 0; h < reach_.host_count(); ++h) {
-        const std::uint32_t w = reach_.first_of(h);
-        reach_.atomic(w, reach_.address_of(&host_->generation), atomic_function::fetch_add, 8, 1);
-        reach_.atomic(w, reach_.address_of(&host_->epoch), atomic_function::fetch_add, 8, 1);  // copies of what was there
-      }
-    }
+    if (!fresh) store(host_->rover, behind);
   }
   unlock_shared();
+  reused = found && !fresh;
   return found ? first : ~std::uint64_t{0};
 }
 
@@ -263,6 +261,8 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
   } else {
     for (std::uint64_t b = 0; b < d.blocks; ++b) share[reach_.host_of(home(b))] += d.block_bytes;
   }
+  if (reach_.host_count() > 1 && how.what != kind::local)  // the last block is not all there
+    share[reach_.host_of(home(d.blocks - 1))] -= d.blocks * d.block_bytes - bytes;
   for (std::uint32_t h = 0; h < share.size(); ++h)
     if (share[h] != 0 && !take_budget(h, share[h])) {
       for (std::uint32_t before = 0; before < h; ++before)
@@ -276,7 +276,8 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
   const std::uint64_t owner_granules =
       how.movable ? (d.blocks * sizeof(word) + space::granule_bytes - 1) >> space::granule_bits : 0;
   const std::uint64_t count = data_granules + owner_granules;
-  const std::uint64_t first = take_granules(count, alignment);
+  bool reused = false;
+  const std::uint64_t first = take_granules(count, alignment, reused);
   if (first == ~std::uint64_t{0}) {
     for (std::uint32_t h = 0; h < share.size(); ++h)
       if (share[h] != 0) give_budget(h, share[h]);
@@ -301,6 +302,12 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
   d.state.store(descriptor::none, std::memory_order_relaxed);
   d.generation.store(host_->generation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   reach_.put(0, reach_.address_of(entry(first)), static_cast<void*>(&d), sizeof d);
+  // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the address yet.
+  for (std::uint32_t h = 0; reused && h < reach_.host_count(); ++h) {
+    const std::uint32_t w = reach_.first_of(h);
+    reach_.atomic(w, reach_.address_of(&host_->generation), atomic_function::fetch_add, 8, 1);
+    reach_.atomic(w, reach_.address_of(&host_->epoch), atomic_function::fetch_add, 8, 1);  // copies of what was there
+  }
   reach_.atomic(0, reach_.address_of(&entry(first)->state), atomic_function::store, 8, descriptor::live);
   return begin_of(d);
 }
@@ -370,6 +377,7 @@ void memory::free_shared(global_address at, std::uint64_t bytes, detail::place w
     share[reach_.host_of(d->home)] = d->bytes;
   } else {
     for (std::uint64_t b = 0; b < d->blocks; ++b) share[reach_.host_of(home_of_block(*d, b))] += d->block_bytes;
+    share[reach_.host_of(home_of_block(*d, d->blocks - 1))] -= d->blocks * d->block_bytes - d->bytes;
   }
   const global_address state_at = reach_.address_of(&entry(first)->state);
   if (reach_.atomic(0, state_at, atomic_function::compare_exchange, 8, descriptor::freed, descriptor::live) !=

@@ -66,12 +66,25 @@ bool cache::evict(unit& u) noexcept {
   if (u.tag.load(std::memory_order_relaxed) == 0) return true;
   const std::uint64_t since = s_.note != nullptr ? base::fast_ns() : 0;
   // Pages of other hosts' memory go back to the system; what lies between is our own.
+  struct state {
+    reach* net;
+    global_address low = 0, high = 0;  // other hosts' bytes, pieces that touch joined
+    void flush() const {
+      if (low != high) transport::shm::window::discard(net->at(low), high - low);
+    }
+  } s{s_.net};
   s_.pieces.visit(s_.pieces.arg, begin_of(u), unit_bytes,
-                  [](void* self, std::uint32_t owner, global_address at, std::uint64_t n) {
-                    auto* net = static_cast<cache*>(self)->s_.net;
-                    if (!net->is_near(owner)) transport::shm::window::discard(net->at(at), n);
+                  [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+                    auto& to = *static_cast<state*>(p);
+                    if (to.net->is_near(owner)) return;
+                    if (at != to.high) {
+                      to.flush();
+                      to.low = at;
+                    }
+                    to.high = at + n;
                   },
-                  this);
+                  &s);
+  s.flush();
   u.tag.store(0, std::memory_order_relaxed);
   u.epoch = 0;
   ++s_.stats->global_evictions;
@@ -272,6 +285,7 @@ bool cache::open(unit& u, unit_range part, access_mode mode) noexcept {
 bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
   const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);
   const std::uint64_t first = number_of(at), last = number_of(at + bytes - 1);
+  if (last - first >= s_.unit_count) return false;
   // Units that are being fetched together: neighbours, locked.
   unit* batch[most_in_batch];
   std::size_t batched = 0;
@@ -333,11 +347,11 @@ bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
   }
   finish();
   if (enough) return true;
-  for (std::uint64_t n = first; n < opened; ++n) close(n, part_of(n, at, bytes), mode);
+  for (std::uint64_t n = first; n < opened; ++n) close(n, part_of(n, at, bytes), mode, false);
   return false;
 }
 
-void cache::close(std::uint64_t number, unit_range part, access_mode mode) noexcept {
+void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool changed) noexcept {
   bool busy;
   unit* u = find(number, true, busy);
   GODWIT_CHECK(u != nullptr && u->pins != 0, "a checkout's unit left the cache");
@@ -346,7 +360,10 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode) noexc
     auto* mine = std::find_if(u->writing, end, [&](unit_range r) { return r.low == part.low && r.high == part.high; });
     GODWIT_CHECK(mine != end, "a checkout for writing is checked in that was not made");
     *mine = u->writing[--u->writing_count];
-    mark_dirty(*u, part);
+    if (changed)
+      mark_dirty(*u, part);
+    else
+      u->epoch = 0;  // it was never handed out, and a fetch may have left it as it was
   }
   --u->pins;
   unlock(*u);

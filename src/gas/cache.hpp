@@ -128,7 +128,8 @@ class cache {
   /// Locked units: their dirty ranges are at home afterwards.
   void write_back(unit* const* units, std::size_t count) noexcept;
   bool open(unit& u, unit_range part, detail::access_mode mode) noexcept;
-  void close(std::uint64_t number, unit_range part, detail::access_mode mode) noexcept;
+  /// @p changed: it was handed out, so its bytes may be new.
+  void close(std::uint64_t number, unit_range part, detail::access_mode mode, bool changed = true) noexcept;
 
   cache_setup s_;
   word* dirty_map_ = nullptr;

@@ -17,25 +17,31 @@ descriptor* memory::find(global_address at) {
   if (!where_.is_shared(at)) return nullptr;
   const std::uint64_t granule = where_.granule_of(at);
   const bool here = reach_.is_near(0);
-  auto look = [&](std::uint64_t g) {
+  // The state is what was seen with the contents: others of this host may be writing the same copy again.
+  auto look = [&](std::uint64_t g, std::uint64_t& state) {
     descriptor* d = entry(g);
     const std::uint64_t generation = host_->generation.load(std::memory_order_acquire) + 1;
-    const std::uint64_t state = d->state.load(std::memory_order_acquire);
+    state = d->state.load(std::memory_order_acquire);
     if (here || ((state == descriptor::live || state == descriptor::interior) &&
-                 d->generation.load(std::memory_order_relaxed) == generation))
+                 d->generation.load(std::memory_order_acquire) == generation))
       return d;
     descriptor copy;
     reach_.get(0, static_cast<void*>(&copy), reach_.address_of(d), sizeof copy);
-    // Others of this host may do the same now: they write the same.
-    d->state.store(descriptor::none, std::memory_order_relaxed);
     std::memcpy(reinterpret_cast<std::byte*>(d) + 16, reinterpret_cast<const std::byte*>(&copy) + 16, sizeof copy - 16);
-    d->generation.store(generation, std::memory_order_relaxed);
-    d->state.store(copy.state.load(std::memory_order_relaxed), std::memory_order_release);
+    d->generation.store(generation, std::memory_order_release);
+    state = copy.state.load(std::memory_order_relaxed);
+    d->state.store(state, std::memory_order_release);
     return d;
   };
-  descriptor* d = look(granule);
-  if (d->state.load(std::memory_order_acquire) == descriptor::interior) d = look(d->first);
-  return d->state.load(std::memory_order_acquire) == descriptor::live ? d : nullptr;
+  std::uint64_t state = descriptor::none;
+  descriptor* d = look(granule, state);
+  if (state == descriptor::interior) d = look(d->first, state);
+  if (state != descriptor::live) return nullptr;
+  // The rest of a freed allocation may still name its first granule, where a smaller one begins now.
+  const std::uint64_t owners = d->owners != 0 ? d->blocks * sizeof(word) : 0;
+  const std::uint64_t data = (d->bytes + space::granule_bytes - 1) >> space::granule_bits;
+  if (granule - d->first >= data + ((owners + space::granule_bytes - 1) >> space::granule_bits)) return nullptr;
+  return d;
 }
 
 std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
@@ -52,6 +58,7 @@ std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
   const std::uint32_t maker = where_.local_home(d.table);
   if (reach_.is_near(maker)) return reach_.at<std::uint32_t>(d.table)[block];
   const std::uint64_t key = d.first << 24 ^ d.generation.load(std::memory_order_relaxed);
+  if (user_tables_.size() >= 64 && !user_tables_.contains(key)) user_tables_.clear();  // of allocations long gone, perhaps
   auto& table = user_tables_[key];
   if (table.empty()) {
     table.resize(d.blocks);

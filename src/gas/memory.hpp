@@ -117,7 +117,8 @@ class memory {
   void lock_shared();
   void unlock_shared();
   /// The first of @p count granules; ~0: there are none.
-  std::uint64_t take_granules(std::uint64_t count, std::uint64_t alignment);
+  /// @p reused: others may have copies of what was there.
+  std::uint64_t take_granules(std::uint64_t count, std::uint64_t alignment, bool& reused);
   void free_shared(global_address at, std::uint64_t bytes, detail::place where);
   bool take_budget(std::uint32_t host, std::uint64_t bytes);
   void give_budget(std::uint32_t host, std::uint64_t bytes);

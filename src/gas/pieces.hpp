@@ -23,6 +23,7 @@ bool memory::visit_pieces(global_address at, std::uint64_t bytes, F&& f) {
     const global_address begin = begin_of(*d);
     const global_address end = std::min(at + bytes, begin + ((d->bytes + space::granule_bytes - 1) >> space::granule_bits
                                                                                                           << space::granule_bits));
+    if (end <= at) return false;  // behind its data, or more bytes than addresses
     const auto what = static_cast<detail::spread::kind>(d->what);
     while (at < end) {
       const std::uint64_t block = (at - begin) / d->block_bytes;

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <tuple>
 #include <type_traits>
@@ -227,18 +228,21 @@ struct memory_operand {
     else
       return checkout(p, n, access::read_write);
   }
-  /// Room for @p N elements in a frame; what may have changed goes back when it ends, also by an exception.
+  /// Room for @p N elements in a frame; what may have changed goes back when it ends. By an exception only if the elements had
+  /// been read: else those that were not reached would be written with nothing.
   template <std::uint64_t N>
   struct buffer {
     global_ptr<T> at;
     std::uint64_t n;
+    int exceptions = std::uncaught_exceptions();
     alignas(T) std::byte bytes[N * sizeof(T)];
     buffer(const memory_operand& of, std::uint64_t from, std::uint64_t count) : at(of.begin(from)), n(count) {
       if constexpr (reads) get(at, data(), n);
     }
     buffer(const buffer&) = delete;
     ~buffer() {
-      if constexpr (writes) put(at, data(), n);
+      if constexpr (writes)
+        if (reads || std::uncaught_exceptions() <= exceptions) put(at, data(), n);
     }
     T* data() noexcept { return reinterpret_cast<T*>(bytes); }
     pointer shown() noexcept { return data(); }
