@@ -51,6 +51,7 @@ constexpr std::uint64_t spin_after_request_ns = 5'000;
 constexpr std::uint64_t eager_ns = 500'000;  // after an answer that brings another request: only short sleeps
 constexpr std::uint64_t spin_while_waiting_ns = 40'000;
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
+constexpr std::uint64_t patience_for_sends_ns = 200'000'000;
 
 /// One run of this rank.
 class rank_run {
@@ -448,6 +449,9 @@ class rank_run {
       }
       if (!any && !done) companion_->sleep(shortest_sleep_us);
     }
+    // After a failure: what the last turn sent has not been looked at again. The others are in MPI from now on, too.
+    for (const std::uint64_t until = base::now_ns() + patience_for_sends_ns; companion_->sending() && base::now_ns() < until;)
+      companion_->turn();
     if (companion_->sending()) session_.give_up();  // nobody takes it any more
   }
 
