@@ -1,6 +1,6 @@
 // partition, remove_if, copy_if, unique against std's; the predicate is called once per element.
 // Test of include/godwit/algorithm/partition.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

@@ -1,6 +1,6 @@
 // Scans against std's: in place, to other types, operators that do not commute, nested, the same floating-point results on
 // every schedule. Test of include/godwit/algorithm/scan.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

@@ -1,6 +1,6 @@
 // find, count, any_of, equal, is_sorted, min_element and their like against std's; that a search stops.
 // Test of include/godwit/algorithm/search.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

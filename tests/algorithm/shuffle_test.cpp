@@ -1,6 +1,6 @@
 // reverse against std's; shuffle: a permutation, one for each seed on every schedule, of which none is favoured.
 // Test of include/godwit/algorithm/shuffle.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

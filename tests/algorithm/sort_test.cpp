@@ -1,6 +1,6 @@
 // sort, stable_sort, merge against std's: sizes, patterns, orders, elements of several sizes, a grain of few elements.
 // Test of include/godwit/algorithm/sort.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

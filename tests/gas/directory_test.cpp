@@ -1,6 +1,6 @@
 // Allocation and the directory, without a scheduler: the memories of many workers of one host, in one process, on one window.
 // Homes of all blocks of all distributions, reuse of addresses, limits.
-// test: timeout=120
+// test: timeout=120 skip-qemu
 #include "gas/memory.hpp"
 
 #include <godwit/global_memory.hpp>

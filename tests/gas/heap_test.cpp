@@ -1,5 +1,5 @@
 // The heap of one home: alignment, no overlaps, reuse, joining of free ranges, limits, millions of small objects.
-// test: timeout=120
+// test: timeout=120 skip-qemu
 #include "gas/heap.hpp"
 
 #include <gtest/gtest.h>

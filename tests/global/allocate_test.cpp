@@ -1,6 +1,6 @@
 // Allocation inside runs: all distributions, sizes and alignments, freeing from other workers and after migration, limits,
 // collective allocation. More of it without a scheduler: tests/gas/directory_test.cpp. Mistakes: misuse_test.cpp.
-// test: timeout=240
+// test: timeout=240 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

@@ -1,6 +1,6 @@
 // check_global: each mistake ends the run with a line that names it, and the place where there is one. Nothing hangs, nothing
 // stays behind. Test of src/gas/checks.cpp. Checkouts held across a spawn: held_test.cpp.
-// test: timeout=240
+// test: timeout=240 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
