@@ -1,4 +1,5 @@
 // global_map against std::unordered_map: many threads on few and on many keys, under forced steals; growth, ownership.
+// test: skip-qemu
 #include "container_runs.hpp"
 
 #include "support/child.hpp"
