@@ -86,6 +86,7 @@ bool memory::single_far_owner(global_address at, std::uint64_t bytes, std::uint3
 
 void memory::get(global_address from, void* to, std::size_t bytes) {
   if (checks_) check_range(from, bytes, "read");
+  if (bytes == 0) return;  // `to` may be null
   if (!several_hosts_) {
     std::memcpy(to, reach_.at(from), bytes);
     return;
@@ -107,6 +108,7 @@ void memory::get(global_address from, void* to, std::size_t bytes) {
 
 void memory::put(global_address to, const void* from, std::size_t bytes) {
   if (checks_) check_range(to, bytes, "write");
+  if (bytes == 0) return;
   if (!several_hosts_) {
     std::memcpy(reach_.at(to), from, bytes);
     return;

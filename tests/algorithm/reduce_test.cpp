@@ -30,7 +30,7 @@ TEST(Reduce, SumsAndOtherOperators) {
     for (const std::uint64_t n : sizes()) {
       const long m = static_cast<long>(n);
       auto p = gw::allocate<int>(n, d);
-      const auto value = [](std::uint64_t i) { return static_cast<int>((i * 2654435761u) >> 8 & 0xffff); };
+      const auto value = [](std::uint64_t i) { return static_cast<int>((i * 2654435761u) >> 8 & 0x7fff); };
       set(p, n, value);
       const std::plus<> plus;
       const gw::global_span<const int> s(p, n);
