@@ -64,7 +64,7 @@ class checked_out {
     if (data_ == nullptr) return;
     data_ = nullptr;
     if (detail::global_is_plain()) [[likely]]
-      --godwit_hot_.checkouts;
+      --detail::hot().checkouts;
     else
       detail::global_checkin(at_.address(), n_ * sizeof(T), mode_);
   }
@@ -96,7 +96,7 @@ template <class T, class Mode>
   using E = std::conditional_t<reads, const T, T>;
   E* data;
   if (detail::global_is_plain()) [[likely]] {
-    ++godwit_hot_.checkouts;
+    ++detail::hot().checkouts;
     data = detail::global_raw<E>(p.address());
   } else {
     data = reinterpret_cast<E*>(detail::global_checkout(p.address(), n * sizeof(T), Mode::mode, where));

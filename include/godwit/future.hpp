@@ -34,13 +34,15 @@ struct pending_value {
   void (*encode)(pending_value*) = nullptr;     // turns the value into a completed record, unlinks
 
   void link() noexcept {
-    pending_value*& head = godwit_hot_.pending;
+    if (hot_test<offsetof(hot_words, in_place)>()) return;  // nothing is encoded where frames stay
+    pending_value*& head = hot().pending;
     next = head;
     from = &head;
     if (next != nullptr) next->from = &next;
     head = this;
   }
   void unlink() noexcept {
+    if (from == nullptr) return;
     *from = next;
     if (next != nullptr) next->from = from;
     from = nullptr;
@@ -116,7 +118,7 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
   [[gnu::always_inline]] T join(detail::place where = detail::place::here()) {
     if (state_ == detail::in_frame) [[likely]] {
 #ifndef NDEBUG  // with it, only where the thread really leaves
-      if (godwit_hot_.checkouts != 0) [[unlikely]] detail::checkout_held("join", where.file, where.line);
+      if (detail::hot_checkouts()) [[unlikely]] detail::checkout_held("join", where.file, where.line);
 #endif
       state_ = detail::no_state;
       if constexpr (!std::is_void_v<T>) {
@@ -244,7 +246,7 @@ struct future_access {
   template <class T>
   [[gnu::always_inline]] static void settle(future<T>& f, const place& where) {
 #ifndef NDEBUG
-    if (godwit_hot_.checkouts != 0) [[unlikely]] checkout_held("join", where.file, where.line);
+    if (detail::hot_checkouts()) [[unlikely]] checkout_held("join", where.file, where.line);
 #endif
     if (f.state_ != in_frame) [[unlikely]]
       static_cast<void>(wait(f.state_, where.file, where.function, where.line));

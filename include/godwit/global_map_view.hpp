@@ -302,7 +302,7 @@ class global_map_view {
     return global_ptr<std::uint64_t>(lines_.address() + worker * sizeof(control) + word * 8);
   }
   [[gnu::always_inline]] table table_now() const {
-    if (run_ != godwit_hot_.run || lines_ == nullptr || detail::map_is_locked) [[unlikely]]
+    if (run_ != detail::hot_run() || lines_ == nullptr || detail::map_is_locked) [[unlikely]]
       detail::map_unusable(lines_ == nullptr, detail::map_is_locked);
     return get(global_ptr<table>(lines_.address() + worker_id() * sizeof(control)));
   }
@@ -434,11 +434,11 @@ class global_map_view {
     struct hold {
       hold() noexcept {
         detail::map_is_locked = true;
-        ++godwit_hot_.checkouts;  // a spawn or join now is found out like one during a checkout
-        if (!detail::global_is_plain()) godwit_hot_.poll.store(1, std::memory_order_relaxed);
+        ++detail::hot().checkouts;  // a spawn or join now is found out like one during a checkout
+        if (!detail::global_is_plain()) detail::hot().poll.store(1, std::memory_order_relaxed);
       }
       ~hold() {
-        --godwit_hot_.checkouts;
+        --detail::hot().checkouts;
         detail::map_is_locked = false;
       }
     } const hold;

@@ -12,8 +12,9 @@ namespace godwit {
 /// What a run can be told. Defaults < struct given to run < environment < command line.
 struct options {
   std::uint32_t workers = 0;             ///< 0: one per CPU that this process may use; under MPI one per rank
-  std::string substrate = "auto";        ///< auto: mpi under an MPI launcher, else processes
+  std::string substrate = "auto";        ///< auto: mpi under an MPI launcher, else processes; or threads
   std::uint64_t stack_bytes = 1ull << 30;  ///< uni-address region of each worker (virtual until touched)
+  std::uint64_t thread_stack_bytes = 256ull << 10;  ///< substrate threads: stack of each thread but the root
   std::uint64_t heap_bytes = 4ull << 30;   ///< suspended stacks, records, results of each worker (likewise)
   std::string bind = "none";             ///< none, or cores: worker i stays on the i-th usable CPU
   std::uint32_t spin_us = 50;            ///< how long an idle worker looks for work before it sleeps

@@ -43,6 +43,7 @@ struct child_on_own_stack {
   };
   [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
                                                                     spawn_slot* slot, void* out) noexcept {
+    if (hot_test<offsetof(hot_words, in_place)>()) return child<F, R>::run(a0, a1, slot, out);  // fork_call has done it
     frame f{a0, a1, slot, out, {}};
     void* stack = new_stack();
     godwit_ctx_call_on(stack, body, &f);

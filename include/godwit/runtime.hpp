@@ -87,9 +87,9 @@ const std::vector<worker_stats>& last_run_stats() noexcept;
 
 /// Number of the worker that executes the caller, 0 ... worker_count()-1. May differ after any spawn, join or
 /// yield. Local, one load.
-inline std::uint32_t worker_id() noexcept { return godwit_hot_.worker; }
+inline std::uint32_t worker_id() noexcept { return detail::hot_load<offsetof(detail::hot_words, worker), std::uint32_t>(); }
 /// Number of workers of this run; 0 outside run. Local, one load.
-inline std::uint32_t worker_count() noexcept { return godwit_hot_.workers; }
+inline std::uint32_t worker_count() noexcept { return detail::hot_workers(); }
 
 /// True in the one process whose main counts: always on one machine; under MPI, where every rank executes
 /// main, in the first rank. For what main should do once, such as writing a file after run. Local, no

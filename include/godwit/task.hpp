@@ -16,6 +16,14 @@
 #include <utility>
 #include <variant>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define GODWIT_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GODWIT_ADDRESS_SANITIZER
+#endif
+#endif
+
 namespace godwit {
 
 namespace detail {
@@ -54,15 +62,16 @@ struct child {
   // what makes an exception in flight stop here in both search phases.
   [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
                                                                     spawn_slot* slot, void* out) noexcept {
+    announce(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come at any instruction
 #ifdef GODWIT_COUNT_SPAWNS  // costs fib(35) 1 to 2 %: so not always. All of a program must be compiled alike
-    ++godwit_hot_.spawns;
+    ++hot().spawns;
 #endif
-    godwit_hot_.bottom = slot + 1;  // the entry counts from here; call and slot are complete
+    hot_store<offsetof(hot_words, bottom)>(slot + 1);  // the entry counts from here; call and slot are complete
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (godwit_hot_.poll.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (hot_test<offsetof(hot_words, poll)>()) [[unlikely]]
       spawn_point(plain<F>);  // what a closure owns on the heap must be used here first
 
     // A result of one word stays in a register; a larger one in this frame, until it is known where to.
@@ -82,7 +91,7 @@ struct child {
       error = capture_exception();
     }
     f.value.~F();
-    if (error != 0) [[unlikely]] return failed(error);
+    if (error != 0) [[unlikely]] return failed(error, slot);
     if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
     if (const ref record = pop(); record != 0) [[unlikely]] parent_left(record, 0, word);
     if constexpr (!std::is_void_v<R> && !by_word) {
@@ -94,10 +103,18 @@ struct child {
       new (out) R(std::move(value));
       value.~R();
     }
+    announce(slot->sp);
     return {0, word};
   }
 
  private:
+  /// The address sanitizer must know the stack that runs.
+  [[gnu::always_inline]] static void announce([[maybe_unused]] std::uintptr_t sp) noexcept {
+#ifdef GODWIT_ADDRESS_SANITIZER
+    if (hot_test<offsetof(hot_words, in_place)>()) announce_own_stack(sp);
+#endif
+  }
+
   [[gnu::always_inline]] static void adopt(manual<F>& f, std::uintptr_t a0, std::uintptr_t a1) noexcept {
     if constexpr (in_registers<F>) {
       const std::uintptr_t words[2] = {a0, a1};
@@ -109,15 +126,16 @@ struct child {
 
   /// Take the own entry off the deque. 0: the parent is still here; else the record to complete.
   [[gnu::always_inline]] static ref pop() noexcept {
-    spawn_slot* mine = godwit_hot_.bottom - 1;
-    godwit_hot_.bottom = mine;  // D1: before the split is read; the expose signal runs on this very CPU
+    spawn_slot* mine = hot_load<offsetof(hot_words, bottom), spawn_slot*>() - 1;
+    hot_store<offsetof(hot_words, bottom)>(mine);  // D1: before the split is read; the expose signal runs on this very CPU
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (mine < godwit_hot_.split) [[unlikely]] return pop_public(mine);
+    if (hot_below_split(mine)) [[unlikely]] return pop_public(mine);
     return 0;
   }
 
-  [[gnu::noinline, gnu::cold]] static word_pair failed(ref error) noexcept {
+  [[gnu::noinline, gnu::cold]] static word_pair failed(ref error, [[maybe_unused]] spawn_slot* slot) noexcept {
     if (const ref record = pop(); record != 0) parent_left(record, error, 0);
+    announce(slot->sp);
     return {static_cast<std::uintptr_t>(error), 0};
   }
 
@@ -161,7 +179,7 @@ template <template <class, class> class Thunk, class F>
                 "godwit: the callable of a thread and its arguments must be nothrow move constructible");
 
 #ifndef NDEBUG  // with it, where the runtime is entered, or when the thread really leaves
-  if (godwit_hot_.checkouts != 0) [[unlikely]] checkout_held("spawn", nullptr, 0);
+  if (detail::hot_checkouts()) [[unlikely]] checkout_held("spawn", nullptr, 0);
 #endif
   future<R> result = future_access::make<R>();
   std::uintptr_t words[2] = {0, 0};
@@ -173,7 +191,7 @@ template <template <class, class> class Thunk, class F>
   void* out = nullptr;
   if constexpr (!std::is_void_v<R> && !child<F, R>::by_word)
     out = future_access::room(result);
-  word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], godwit_hot_.bottom, out);
+  word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], hot_load<offsetof(hot_words, bottom), spawn_slot*>(), out);
   if (w.status != 0) [[unlikely]] {
     future_access::state(result) = resumed(w.status);
     return result;

@@ -11,13 +11,13 @@ namespace godwit::base {
 
 class section {
  public:
-  section() noexcept : before_(godwit_hot_.in_runtime) {
-    godwit_hot_.in_runtime = 1;
+  section() noexcept : before_(detail::hot().in_runtime) {
+    detail::hot().in_runtime = 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   ~section() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    godwit_hot_.in_runtime = before_;
+    detail::hot().in_runtime = before_;
   }
   section(const section&) = delete;
   section& operator=(const section&) = delete;

@@ -10,6 +10,8 @@
 // Code that jumps always runs on another stack than the one it resumes. docs/protocols/context.md.
 #pragma once
 
+#include <godwit/detail/hot.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -32,11 +34,18 @@ void godwit_ctx_start(void* stack_top, void (*fn)(void* arg), void* arg);
 /// Call fn(arg) on another stack, whose end is 16-byte aligned, and come back. (policy.hpp declares it for users.)
 void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg);
 
+/// Called by fork_call, in its own way: the child (rax, x9) with the arguments in place, on the top of hot_words::free_stacks. That stack
+/// is given back when the child returns; who ends it otherwise gives it back.
+void godwit_ctx_fork_on_stack();
+
 /// The bottom of every thread: as a return address it ends backtraces. Returning to it is a bug of ours.
 void godwit_ctx_thread_end();
 }
 
 namespace godwit::context {
+
+/// The calling OS thread is a worker from now on, and these are its hot words; null: it is none any more.
+void use_hot_words(detail::hot_words* words) noexcept;
 
 #if defined(__x86_64__)
 /// The return address of fork_call's call lies just below the saved stack pointer.

@@ -111,6 +111,52 @@ godwit_ctx_call_on:                     // x0 stack top, x1 fn, x2 arg
         .cfi_endproc
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
+        // A new stack's top holds the address of the next unused one; while the child runs, the caller's stack pointer, the return
+        // address and the hot words.
+        .globl  godwit_ctx_fork_on_stack
+        .type   godwit_ctx_fork_on_stack, %function
+        .p2align 4
+godwit_ctx_fork_on_stack:               // x0-x3 the child's arguments, x4 hot words, x9 the child
+        .cfi_startproc
+        hint    #34
+1:      ldr     x10, [x4, #24]          // hot_words::free_stacks
+        ldr     x11, [x10]
+        cbz     x11, 2f
+        str     x11, [x4, #24]
+        mov     x12, sp
+        stp     x12, x30, [x10]
+        str     x4, [x10, #16]
+        mov     sp, x10
+        .cfi_escape 0x0f, 3, 0x8f, 0, 0x06      // CFA: *(sp)
+        .cfi_escape 0x10, 30, 2, 0x8f, 8        // x30: at sp + 8
+        blr     x9
+        mov     x10, sp
+        ldp     x12, x30, [x10]
+        ldr     x4, [x10, #16]          // the same worker as above: the child found its parent here
+        mov     sp, x12
+        .cfi_def_cfa 31, 0
+        .cfi_restore 30
+        ldr     x11, [x4, #24]
+        str     x11, [x10]
+        str     x10, [x4, #24]
+        ret
+2:      stp     x0, x1, [sp, #-64]!     // the last one: fetch more first
+        .cfi_def_cfa_offset 64
+        stp     x2, x3, [sp, #16]
+        stp     x4, x9, [sp, #32]
+        str     x30, [sp, #48]
+        .cfi_offset 30, -16
+        bl      godwit_more_stacks
+        ldp     x2, x3, [sp, #16]
+        ldp     x4, x9, [sp, #32]
+        ldr     x30, [sp, #48]
+        .cfi_restore 30
+        ldp     x0, x1, [sp], #64
+        .cfi_def_cfa_offset 0
+        b       1b
+        .cfi_endproc
+        .size   godwit_ctx_fork_on_stack, .-godwit_ctx_fork_on_stack
+
         .globl  godwit_ctx_thread_end
         .type   godwit_ctx_thread_end, %function
         .p2align 4

@@ -115,6 +115,54 @@ godwit_ctx_call_on:                     // rdi stack top, rsi fn, rdx arg
         .cfi_endproc
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
+        // A new stack's top holds the address of the next unused one, and, while the child runs, the caller's stack pointer.
+        .globl  godwit_ctx_fork_on_stack
+        .type   godwit_ctx_fork_on_stack, @function
+        .p2align 4
+godwit_ctx_fork_on_stack:               // rdi, rsi, rdx, rcx: the child's arguments, rax the child
+        .cfi_startproc
+        endbr64
+1:      movq    %gs:24, %r9             // hot_words::free_stacks
+        movq    (%r9), %r10
+        testq   %r10, %r10
+        jz      2f
+        movq    %r10, %gs:24
+        movq    %rsp, (%r9)
+        movq    %r9, %rsp
+        .cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8     // CFA: *(rsp) + 8
+        call    *%rax
+        movq    %rsp, %r9
+        movq    (%rsp), %rsp
+        .cfi_def_cfa %rsp, 8
+        movq    %gs:24, %r10            // the same worker as above: the child found its parent here
+        movq    %r10, (%r9)
+        movq    %r9, %gs:24
+        ret
+2:      pushq   %rax                    // the last one: fetch more first
+        .cfi_adjust_cfa_offset 8
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rdx
+        .cfi_adjust_cfa_offset 8
+        pushq   %rcx
+        .cfi_adjust_cfa_offset 8
+        call    godwit_more_stacks@PLT
+        popq    %rcx
+        .cfi_adjust_cfa_offset -8
+        popq    %rdx
+        .cfi_adjust_cfa_offset -8
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        popq    %rax
+        .cfi_adjust_cfa_offset -8
+        jmp     1b
+        .cfi_endproc
+        .size   godwit_ctx_fork_on_stack, .-godwit_ctx_fork_on_stack
+
         // One byte in front, so that "return address - 1" is inside as well.
         .globl  godwit_ctx_thread_end
         .type   godwit_ctx_thread_end, @function

@@ -57,7 +57,7 @@ void memory::check_range(global_address at, std::uint64_t bytes, const char* doi
 }
 
 void memory::note_checkout(global_address at, std::uint64_t bytes, bool writes, const detail::place& where) {
-  godwit_hot_.poll.store(1, std::memory_order_relaxed);  // the next spawn looks whether it is still open
+  detail::hot().poll.store(1, std::memory_order_relaxed);  // the next spawn looks whether it is still open
   if (bytes == 0) return;
   const check_guard lock(host_->check_lock);
   open_checkout* free = nullptr;

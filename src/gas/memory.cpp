@@ -282,12 +282,12 @@ std::byte* memory::checkout(global_address at, std::uint64_t bytes, access_mode 
                            std::to_string(where.line) + " does not fit into the cache beside what is checked out there: " +
                            "check out less at a time, or raise --godwit-cache-bytes (GODWIT_CACHE_BYTES)");
   }
-  ++godwit_hot_.checkouts;
+  ++detail::hot().checkouts;
   return reach_.at(at);
 }
 
 void memory::checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
-  --godwit_hot_.checkouts;
+  --detail::hot().checkouts;
   if (checks_) forget_checkout(at, bytes, mode != access_mode::read);
   if (several_hosts_ && bytes != 0 && !is_near(at, bytes)) cache_.checkin(at, bytes, mode);
 }

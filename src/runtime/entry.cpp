@@ -11,15 +11,18 @@ namespace godwit::detail {
 
 using sched::this_worker;
 
+/// From godwit_ctx_fork_on_stack.
+extern "C" void godwit_more_stacks() noexcept { this_worker().more_stacks(); }
+
 namespace {
 void need_run(const char* what) noexcept {
-  if (godwit_hot_.workers == 0) [[unlikely]]
+  if (detail::hot().workers == 0) [[unlikely]]
     base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
 }
 /// A thread may leave here. With a checkout open it would take along pointers to memory that is not where it goes.
 /// (Without objects: complete() never ends, and what the address sanitizer marks in its frame would stay marked.)
 void need_no_checkout(const char* doing, const char* file = nullptr, unsigned line = 0) noexcept {
-  if (godwit_hot_.checkouts != 0) [[unlikely]] checkout_held(doing, file, line);
+  if (detail::hot().checkouts != 0) [[unlikely]] checkout_held(doing, file, line);
 }
 }  // namespace
 
@@ -54,20 +57,20 @@ payload wait(ref record, const char* file, const char* function, unsigned line) 
 }
 bool is_complete(ref record) noexcept { return this_worker().is_complete(record); }
 void release(ref record) noexcept {
-  if (godwit_hot_.workers != 0)
+  if (detail::hot().workers != 0)
     this_worker().release(record);  // a handle that outlived its run: the memory is gone
 }
 void retain(ref record) noexcept {
-  if (godwit_hot_.workers != 0) this_worker().retain(record);
+  if (detail::hot().workers != 0) this_worker().retain(record);
 }
 void share(ref record) noexcept {
-  if (godwit_hot_.workers != 0) this_worker().share(record);
+  if (detail::hot().workers != 0) this_worker().share(record);
 }
 void detach(ref record) noexcept {
-  if (godwit_hot_.workers != 0) this_worker().detach(record);
+  if (detail::hot().workers != 0) this_worker().detach(record);
 }
 void yield_thread() noexcept {
-  if (godwit_hot_.workers == 0) return;
+  if (detail::hot().workers == 0) return;
   need_no_checkout("yield");
   this_worker().yield_thread();
 }
@@ -82,6 +85,8 @@ void* new_stack() noexcept {
   return this_worker().new_stack();
 }
 void free_stack(void* top) noexcept { this_worker().free_stack(top); }
+
+void announce_own_stack(std::uintptr_t sp) noexcept { this_worker().announce_thread(sp); }
 
 void future_taken_twice() noexcept {
   base::fatal("a future that is part of a shared_future's value can be taken only once, but get() may be called by many: "

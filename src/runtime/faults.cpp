@@ -36,6 +36,7 @@ std::uintptr_t program_counter(const void* context) noexcept {
 
 /// Returns if the fault has no special meaning.
 void explain(std::uintptr_t address, bool write) noexcept {
+  if (detail::hot().owner == nullptr) return;  // no worker's thread
   const sched::worker& w = sched::this_worker();
   const unsigned me = transport::index(w.me());
   constexpr std::uintptr_t guard = 1 << 20;
@@ -50,7 +51,13 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu KiB there; "
         "spawn a thread from it for deeper work",
         me, stack::scheduler_stack_bytes >> 10);
-  if (const char* policy = w.overflow_of_thread(address))
+  const char* policy = w.overflow_of_thread(address);
+  if (policy != nullptr && std::strcmp(policy, "threads") == 0)
+    base::fatal(
+        "worker %u: stack overflow: a thread used up its stack: raise --godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), or, "
+        "for the root thread, --godwit-stack-bytes (GODWIT_STACK_BYTES)",
+        me);
+  if (policy != nullptr)
     base::fatal(
         "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local variables to "
         "the heap, or use policy greedy",
@@ -77,6 +84,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (signal == SIGSEGV || signal == SIGBUS) explain(address, is_write(context));
   // A fault of the program's own: die of it, so that the status and a core file tell the truth.
+  if (detail::hot().in_place != 0 || detail::hot().owner == nullptr) {
+    std::signal(signal, SIG_DFL);
+    return;
+  }
   sched::public_words& mine = sched::this_worker().words();
   mine.fault_address.store(address, std::memory_order_relaxed);
   mine.fault_code.store(program_counter(context), std::memory_order_release);
@@ -97,32 +108,50 @@ void on_expose(int, siginfo_t*, void* context) {
   static_cast<void>(context);
   const std::uint32_t control = base::float_control();
 #endif
-  sched::this_worker().on_expose_signal(control);
+  if (detail::hot().owner != nullptr) sched::this_worker().on_expose_signal(control);
   errno = saved;
 }
 
 }  // namespace
 
+namespace {
+constexpr int handled[] = {SIGSEGV, SIGBUS, SIGURG};
+void install_actions(struct sigaction* before) noexcept {
+  for (int i = 0; i < 3; ++i) {
+    struct sigaction action {};
+    action.sa_sigaction = handled[i] == SIGURG ? on_expose : on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | (handled[i] == SIGURG ? SA_RESTART : 0);
+    sigemptyset(&action.sa_mask);
+    sigaction(handled[i], &action, before != nullptr ? before + i : nullptr);
+  }
+}
+}  // namespace
+
+process_handlers::process_handlers() noexcept {
+  map_ = fault_map();
+  install_actions(before_);
+}
+process_handlers::~process_handlers() {
+  for (int i = 0; i < 3; ++i) sigaction(handled[i], &before_[i], nullptr);
+}
+
+alternate_stack::alternate_stack() noexcept {
+  stack::map_private(stack::signal_stack_bytes, &low_);
+  stack_t alternate{};
+  alternate.ss_sp = low_;
+  alternate.ss_size = stack::signal_stack_bytes;
+  sigaltstack(&alternate, &before_);
+}
+alternate_stack::~alternate_stack() {
+  if (low_ == nullptr) return;
+  sigaltstack(&before_, nullptr);
+  stack::unmap_private(low_, stack::signal_stack_bytes);
+}
+
 void install_handlers(const fault_map& map) noexcept {
   map_ = map;
-  std::byte* low = nullptr;
-  stack::map_private(stack::signal_stack_bytes, &low);
-  stack_t alternate{};
-  alternate.ss_sp = low;
-  alternate.ss_size = stack::signal_stack_bytes;
-  sigaltstack(&alternate, nullptr);
-
-  struct sigaction fault {};
-  fault.sa_sigaction = on_fault;
-  fault.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigemptyset(&fault.sa_mask);
-  for (const int s : {SIGSEGV, SIGBUS}) sigaction(s, &fault, nullptr);
-
-  struct sigaction expose {};
-  expose.sa_sigaction = on_expose;
-  expose.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&expose.sa_mask);
-  sigaction(SIGURG, &expose, nullptr);
+  static_cast<void>(*new alternate_stack);  // for the life of the process
+  install_actions(nullptr);
 
   // These go to whole process groups (terminal, batch system); the supervisor decides what they mean.
   std::signal(SIGINT, SIG_IGN);

@@ -8,6 +8,8 @@
 #include "sched/worker.hpp"
 #include "stack/stack.hpp"
 
+#include <csignal>
+
 namespace godwit::runtime {
 
 /// What a fault address is compared with.
@@ -20,5 +22,31 @@ struct fault_map {
 
 /// Install handlers on an alternate stack. In the worker process, once.
 void install_handlers(const fault_map& map) noexcept;
+
+// Workers that are threads of one process:
+
+/// For the process, as long as it lives: what faults outside workers meant, they mean again afterwards.
+class process_handlers {
+ public:
+  process_handlers() noexcept;
+  ~process_handlers();
+  process_handlers(const process_handlers&) = delete;
+  process_handlers& operator=(const process_handlers&) = delete;
+
+ private:
+  struct sigaction before_[3] {};
+};
+/// For the calling thread: where its handlers run.
+class alternate_stack {
+ public:
+  alternate_stack() noexcept;
+  ~alternate_stack();
+  alternate_stack(const alternate_stack&) = delete;
+  alternate_stack& operator=(const alternate_stack&) = delete;
+
+ private:
+  std::byte* low_ = nullptr;
+  stack_t before_{};
+};
 
 }  // namespace godwit::runtime

@@ -24,7 +24,9 @@ namespace runtime {
 
 namespace {
 
+// Of a worker that is a process; those that are threads have one each. hot_words::memory is the caller's.
 std::optional<gas::memory> memory_;
+gas::memory* own_memory() noexcept { return static_cast<gas::memory*>(detail::hot().memory); }
 // Counted where run is called, before the fork, so that two runs never have the same number.
 std::uint32_t run_ = 0;
 
@@ -52,9 +54,10 @@ std::uint64_t available_memory() {
 }
 
 gas::memory& memory_of(const char* what) {
-  if (!memory_) [[unlikely]]
+  gas::memory* memory = own_memory();
+  if (memory == nullptr) [[unlikely]]
     base::fatal("%s was called outside godwit::run: global memory exists only inside one", what);
-  return *memory_;
+  return *memory;
 }
 
 }  // namespace
@@ -97,42 +100,49 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     s.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
-  memory_.emplace().init(s);
-  godwit_hot_.run = run_;
-  godwit_hot_.global_base = window.base();
-  godwit_hot_.checkouts = 0;
-  godwit_hot_.global_plain = job.host_count == 1 && !memory_->checks() ? 1 : 0;
+  gas::memory* memory = job.stacks != nullptr ? new gas::memory : &memory_.emplace();
+  memory->init(s);
+  detail::hot().memory = memory;
+  detail::hot().run = run_;
+  detail::hot().global_base = window.base();
+  detail::hot().checkouts = 0;
+  detail::hot().global_plain = job.host_count == 1 && !memory->checks() ? 1 : 0;
 }
 
 void end_global() noexcept {
-  if (!memory_ || !memory_->checks()) return;
-  if (const std::string text = memory_->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+  gas::memory* memory = own_memory();
+  if (memory == nullptr) return;
+  if (memory->checks())
+    if (const std::string text = memory->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+  if (detail::hot().in_place == 0) return;  // the process ends
+  detail::hot().memory = nullptr;
+  delete memory;
 }
 
 bool serve_global() noexcept {
   while (!pending_.empty()) {
-    auto& port = memory_->net().port();
+    auto& port = own_memory()->net().port();
     const pending_access p = pending_.front();
     const auto* e = port.ended(p.ticket);
     if (e == nullptr) return true;
     pending_.pop_front();
     sched::this_worker().publish(p.record, detail::outcome::value, e->data, p.bytes);
     port.forget(p.ticket);
-    memory_->acquire();
+    own_memory()->acquire();
     sched::this_worker().finish(p.record);
   }
   return false;
 }
 
-void release_global() noexcept { memory_->release(); }
-bool global_is_dirty() noexcept { return memory_->must_release(); }
-void acquire_global() noexcept { memory_->acquire(); }
+void release_global() noexcept { own_memory()->release(); }
+bool global_is_dirty() noexcept { return own_memory()->must_release(); }
+void acquire_global() noexcept { own_memory()->acquire(); }
 
 }  // namespace runtime
 
 global_usage global_memory_usage() noexcept {
   global_usage u{0, 0};
-  if (runtime::memory_) runtime::memory_->usage(u.used_bytes, u.limit_bytes);
+  if (auto* m = runtime::own_memory()) m->usage(u.used_bytes, u.limit_bytes);
   return u;
 }
 
@@ -147,8 +157,9 @@ global_address global_allocate_local(std::uint64_t bytes, std::uint64_t alignmen
   return memory_of("allocate").allocate_local(bytes, alignment, where);
 }
 void global_free(global_address at, std::uint64_t bytes, place where) {
-  if (!runtime::memory_) return;  // the run is over, and its memory with it
-  runtime::memory_->free(at, bytes, where);
+  gas::memory* m = runtime::own_memory();
+  if (m == nullptr) return;  // the run is over, and its memory with it
+  m->free(at, bytes, where);
 }
 void global_populate(global_address at, std::uint64_t bytes) noexcept { memory_of("allocate").populate(at, bytes); }
 void global_get(global_address from, void* to, std::size_t bytes) { memory_of("get").get(from, to, bytes); }
@@ -206,30 +217,30 @@ std::byte* global_checkout(global_address at, std::uint64_t bytes, access_mode m
   return memory_of("checkout").checkout(at, bytes, mode, where);
 }
 void global_checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
-  if (runtime::memory_) runtime::memory_->checkin(at, bytes, mode);
+  if (auto* m = runtime::own_memory()) m->checkin(at, bytes, mode);
 }
 std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").try_local(at, bytes);
 }
 std::uint32_t global_home(global_address at) { return memory_of("home_of").home(at); }
 void global_pause() noexcept {
-  if (runtime::memory_ && runtime::memory_->several_hosts()) {
+  if (auto* m = runtime::own_memory(); m != nullptr && m->several_hosts()) {
     const base::section inside;
-    runtime::memory_->net().port().idle();
+    m->net().port().idle();
   }
   sched_yield();
 }
 std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
-std::uint64_t run_number() noexcept { return runtime::memory_ ? runtime::run_ : 0; }
+std::uint64_t run_number() noexcept { return runtime::own_memory() != nullptr ? runtime::run_ : 0; }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
   std::string made;
-  if (runtime::memory_) made = runtime::memory_->open_checkouts();
+  if (auto* m = runtime::own_memory()) made = m->open_checkouts();
   std::string where;
   if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
   base::fatal("worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where the memory "
               "is not: check in before (let the span go out of scope), check out again afterwards",
-              godwit_hot_.worker, made.c_str(), doing, where.c_str());
+              detail::hot().worker, made.c_str(), doing, where.c_str());
 }
 
 }  // namespace detail

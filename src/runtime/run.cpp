@@ -32,12 +32,6 @@ using runtime::interrupt_guard;
 using runtime::run_outputs;
 using runtime::trace_rings;
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 /// Wait for the end of the run; fills in status and message when it did not end well.
 void supervise(family& workers, interrupt_guard& stop, const transport::shm::segment& memory,
                detail::run_result& result) {
@@ -109,16 +103,10 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
   }
   runtime::keep_stats(std::move(stats));
   outputs.add(rings, all);
-  outputs.write(runtime::facts_of(opts, {{host_name(), 0, all.count}}, start_ns, result));
+  outputs.write(runtime::facts_of(opts, {{runtime::host_name(), 0, all.count}}, start_ns, result));
   if (result.status != 0) return result;
 
-  const auto& root_result = what.memory.at<sched::record>(sched::worker::root_record(what.memory.where()))->result;
-  const std::byte* bytes = root_result.object == 0
-                               ? root_result.small
-                               : reinterpret_cast<const std::byte*>(
-                                     what.memory.at<sched::object>(root_result.object) + 1);
-  result.threw = root_result.kind == detail::outcome::error;
-  result.bytes.assign(bytes, bytes + root_result.bytes);
+  runtime::take_root_result(what.memory, result);
   return result;
 }
 
@@ -139,7 +127,7 @@ bool wants_mpi(const options& opts) {
 namespace detail {
 
 run_result run_workers(int argc, char** argv, const options& defaults, root_task& root) {
-  if (godwit_hot_.workers != 0) base::fatal("run was called inside a run: use spawn or invoke there");
+  if (detail::hot().workers != 0) base::fatal("run was called inside a run: use spawn or invoke there");
   run_result result;
   static std::atomic<bool> busy{false};
   if (busy.exchange(true)) {
@@ -159,7 +147,8 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
       if (!base::detect_launcher().one_of_several()) throw;
       problem = e.what();  // all ranks end for it, and one says it
     }
-    return wants_mpi(opts) ? runtime::run_mpi(opts, problem, root) : run_processes(opts, root);
+    if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
+    return opts.substrate == "threads" ? runtime::run_threads(opts, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {
     std::fputs(help.text.c_str(), stdout);
     std::exit(0);

@@ -95,6 +95,22 @@ bool fork_worker(launch& what, transport::worker_no w, family& workers, detail::
   return true;
 }
 
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+void take_root_result(const transport::shm::segment& memory, detail::run_result& result) {
+  const auto& root_result = memory.at<sched::record>(sched::worker::root_record(memory.where()))->result;
+  const std::byte* bytes =
+      root_result.object == 0
+          ? root_result.small
+          : reinterpret_cast<const std::byte*>(memory.at<sched::object>(root_result.object) + 1);
+  result.threw = root_result.kind == detail::outcome::error;
+  result.bytes.assign(bytes, bytes + root_result.bytes);
+}
+
 int tick(std::uint64_t& next_tick_ns) {
   if (!tick_) return -1;
   const auto now = base::now_ns();

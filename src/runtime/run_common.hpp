@@ -28,6 +28,9 @@ const sched::segment_words* common_words(const transport::shm::segment& memory) 
 
 /// Call on_tick's function if it is due. Gives back the milliseconds until it is due again, -1: there is
 /// none.
+std::string host_name();
+/// What the root thread left, from worker 0's memory, into @p result.
+void take_root_result(const transport::shm::segment& memory, detail::run_result& result);
 int tick(std::uint64_t& next_tick_ns);
 void last_tick();
 std::string interrupted(int signal);
@@ -35,6 +38,9 @@ void keep_stats(std::vector<worker_stats> all);
 /// What is known at the end; needs last_run_stats.
 run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,
                    const detail::run_result& result);
+
+/// The substrate threads. See run_threads.cpp.
+detail::run_result run_threads(const options& opts, detail::root_task& root);
 
 /// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.
 /// @p problem: why the options of this rank are bad, else empty.

@@ -22,6 +22,44 @@ extern "C" [[gnu::weak]] void __gcov_dump();
 
 namespace godwit::runtime {
 
+void unseen_error(const detail::payload& error) noexcept {
+  try {
+    reader r(error.data, error.size);
+    detail::throw_encoded(r);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", e.what());
+    return;
+  } catch (...) {
+  }
+  std::fprintf(stderr, "godwit: an exception left a thread that nobody joins (not a std::exception)\n");
+}
+
+void root_thread(launch& what) noexcept {
+  const detail::ref record = sched::worker::root_record(what.memory.where());
+  {
+    writer w;
+    auto kind = detail::outcome::value;
+    try {
+      (*what.root)(w);
+    } catch (...) {
+      kind = detail::outcome::error;
+      w = writer();
+      detail::encode_current_exception(w);
+    }
+    sched::this_worker().publish(record, kind, w.data(), w.size());
+  }
+  sched::this_worker().end_of_root_thread();
+}
+
+void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t n) {
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpus[n % cpus.size()], &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+
 namespace {
 
 launch* what_ = nullptr;
@@ -47,35 +85,7 @@ void exit_worker() noexcept {
   _exit(0);
 }
 
-void unseen_error(const detail::payload& error) noexcept {
-  try {
-    reader r(error.data, error.size);
-    detail::throw_encoded(r);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", e.what());
-    return;
-  } catch (...) {
-  }
-  std::fprintf(stderr, "godwit: an exception left a thread that nobody joins (not a std::exception)\n");
-}
-
-/// The root thread.
-void root_entry(void*) {
-  const detail::ref record = sched::worker::root_record(what_->memory.where());
-  {
-    writer w;
-    auto kind = detail::outcome::value;
-    try {
-      (*what_->root)(w);
-    } catch (...) {
-      kind = detail::outcome::error;
-      w = writer();
-      detail::encode_current_exception(w);
-    }
-    sched::this_worker().publish(record, kind, w.data(), w.size());
-  }
-  sched::this_worker().end_of_root_thread();
-}
+void root_entry(void*) { root_thread(*what_); }
 
 constexpr std::uint32_t most_heap_windows = 1024;  // more workers than that share ranges
 
@@ -86,14 +96,6 @@ __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcep
 #else
   static_cast<void>(value);  // a read-only variable of the C library: with a common one see docs/cluster.md
 #endif
-}
-
-void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t worker) {
-  if (cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpus[worker % cpus.size()], &set);
-  sched_setaffinity(0, sizeof set, &set);
 }
 
 sched::worker_hooks hooks_of(const launch& what) noexcept {
@@ -124,7 +126,7 @@ void on_own_stack(void*) {
   base::move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
-  sched::make_worker(what.opts);
+  sched::make_worker(what.opts, false);
   sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts,
                              hooks_of(what),
                              what.rings != nullptr ? what.rings->of(me_) : nullptr});
@@ -156,7 +158,8 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   base::open_output();  // what threads print is shown, whatever the rank
   what_ = &what;
   me_ = me;
-  what.memory.adopt(me, &godwit_hot_);
+  what.memory.adopt(me);
+  context::use_hot_words(reinterpret_cast<detail::hot_words*>(what.memory.common() + what.memory.where().hot));
   describe_to_debuggers(what, transport::index(me));
   std::byte* low = nullptr;
   std::byte* high = stack::map_private(stack::scheduler_stack_bytes, &low);

@@ -34,6 +34,13 @@ struct launch {
 /// Never returns. @p what is the inherited copy.
 [[noreturn]] void worker_main(launch& what, transport::worker_no me);
 
+/// On the stack of the root thread: run @p what 's root and leave its result where take_root_result finds it. Does not come back.
+void root_thread(launch& what) noexcept;
+/// An exception left a thread that nobody waits for: print it.
+void unseen_error(const detail::payload& error) noexcept;
+/// Bind the calling OS thread to the CPU of the @p n -th worker of this host.
+void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t n);
+
 /// Flush C and C++ standard output and error, and all other C streams.
 void flush_output() noexcept;
 

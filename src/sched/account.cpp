@@ -78,7 +78,7 @@ void worker::finish_stats() noexcept {
   end_idle(now);
   worker_stats& stats = words_->stats;
   stats.life_ns = now - started_ns_;
-  stats.spawns += godwit_hot_.spawns;
+  stats.spawns += detail::hot().spawns;
   stats.stack_high_bytes = transport::shm::segment::touched_from_top(reinterpret_cast<std::byte*>(region_low_),
                                                                      reinterpret_cast<std::byte*>(region_high_));
   stats.heap_high_bytes = heap_.high_bytes();

@@ -44,10 +44,10 @@ void child_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
   const auto& l = seg_->where();
   slots_ = l.slots_bytes / sizeof(spawn_slot);
-  compact_at_ = godwit_hot_.bottom + std::min(slots_between_looks, slots_ - 2);
+  compact_at_ = detail::hot().bottom + std::min(slots_between_looks, slots_ - 2);
   // Nothing here is exposed by signal: everything is public already. And spawn() of other policies must be noticed.
-  godwit_hot_.in_runtime = 1;
-  godwit_hot_.poll.store(1, std::memory_order_relaxed);
+  detail::hot().in_runtime = 1;
+  detail::hot().poll.store(1, std::memory_order_relaxed);
 }
 
 template <class P>
@@ -92,11 +92,11 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, 
   t->closure_bytes = bytes;
   std::memcpy(t->closure(), closure, bytes);
   const ref r = ref_of(t);
-  if (godwit_hot_.bottom >= compact_at_) make_room();
-  spawn_slot* slot = godwit_hot_.bottom;
+  if (detail::hot().bottom >= compact_at_) make_room();
+  spawn_slot* slot = detail::hot().bottom;
   slot->sp = 0;
   slot->record = r;
-  godwit_hot_.bottom = slot + 1;
+  detail::hot().bottom = slot + 1;
   deque_.expose(slot + 1, [](spawn_slot&) {});
   ++words_->stats.spawns;
   wake_one();
@@ -112,19 +112,19 @@ void child_worker<P>::make_room() noexcept {
                 "for more: join some first, or raise --godwit-stack-bytes (GODWIT_STACK_BYTES), which also sets this",
                 index(me_), opts_.policy.c_str(), waiting);
   // Not again before as many came as had to be moved.
-  compact_at_ = godwit_hot_.bottom + std::min(waiting + slots_between_looks, slots_ - waiting - 2);
+  compact_at_ = detail::hot().bottom + std::min(waiting + slots_between_looks, slots_ - waiting - 2);
 }
 
 /// The newest task of the own deque, or 0.
 template <class P>
 ref child_worker<P>::pop_own() noexcept {
   if (deque_.empty()) return 0;
-  spawn_slot* mine = godwit_hot_.bottom - 1;
-  godwit_hot_.bottom = mine;
+  spawn_slot* mine = detail::hot().bottom - 1;
+  detail::hot().bottom = mine;
   const ref r = mine->record;
-  if (mine < godwit_hot_.split && !deque_.pop_public(mine, [](const spawn_slot&) {}).parent_here) return 0;
+  if (mine < detail::hot().split && !deque_.pop_public(mine, [](const spawn_slot&) {}).parent_here) return 0;
   // That took half of them back. But this worker may be busy for long now, and nobody can ask it to share them.
-  if (deque_.has_private()) deque_.expose(godwit_hot_.bottom, [](spawn_slot&) {});
+  if (deque_.has_private()) deque_.expose(detail::hot().bottom, [](spawn_slot&) {});
   return r;
 }
 

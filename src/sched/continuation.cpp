@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <cxxabi.h>
 #include <sched.h>
 
 #include "base/check.hpp"
@@ -26,6 +27,14 @@ struct suspension {
   worker* self;
   ref waiting_for;
   const detail::place* where;
+  image* room;
+};
+
+/// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It belongs to the thread that
+/// runs there, and goes with it where stacks stay.
+struct exception_state {
+  void* caught;
+  unsigned uncaught;
 };
 
 }  // namespace
@@ -40,8 +49,12 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     opts_.check_frames = false;  // frames of parent and child do not touch each other
     own_stacks_.init(region_low_, region_high_ - region_low_, workers_, index(me_), thread_stack_bytes);
   }
+  if constexpr (in_place) {
+    opts_.check_frames = false;
+    more_stacks();
+  }
   // iso: the first spawn is looked at (check_own_stack).
-  godwit_hot_.poll.store(iso || force_mode_ != 0, std::memory_order_relaxed);
+  detail::hot().poll.store(iso || force_mode_ != 0, std::memory_order_relaxed);
 }
 
 template <class P>
@@ -62,11 +75,12 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     GODWIT_CHECK(r == root_, "the root thread's record is the first object");
     std::uintptr_t top = region_high_;
     if constexpr (iso) top = own_stacks_.root_top();
+    if constexpr (in_place) top = shape_.stacks->root_top();
     enter_thread(top, r);
     if (trace_.on()) note(kind::start, base::fast_ns(), r);
     if constexpr (P::spans) strand_begins(0);
     announce_stack(top - 64);
-    godwit_hot_.in_runtime = 0;
+    detail::hot().in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
   }
   announce_scheduler_stack(0);
@@ -151,10 +165,14 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
         bytes = top - low;
-        context::sanitizer_forget(low, top);
-        const std::uint64_t start = timed ? base::fast_ns() : 0;
-        net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
-        if (timed) copied = base::fast_ns() - start;
+        if constexpr (in_place) {
+          bytes = 0;
+        } else {
+          context::sanitizer_forget(low, top);
+          const std::uint64_t start = timed ? base::fast_ns() : 0;
+          net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
+          if (timed) copied = base::fast_ns() - start;
+        }
         got = {own.sp, own.fp, own.extra, low, top, above.record, own.record,
                is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
         if (opts_.check_frames)
@@ -192,7 +210,7 @@ void continuation_worker<P>::try_waiting() noexcept {
   const record* r = is_near(im->waiting_for) ? at<record>(im->waiting_for) : nullptr;
   im->ready_ns = r != nullptr && r->done_ns != 0 ? std::max(r->done_ns, im->suspended_ns) : 0;
   im->waiting_for = 0;
-  resume_image(ref_of(im));
+  resume_image(ref_of_image(im));
 }
 
 template <class P>
@@ -206,14 +224,20 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
   image head;
-  const auto* bytes = home<std::byte>(r) + sizeof(image);
-  net_.remote_get(from, static_cast<void*>(&head), home<image>(r), sizeof head);
-  const std::uint64_t size = head.top - head.low;
-  auto* here = reinterpret_cast<void*>(head.low);
-  context::sanitizer_forget(head.low, head.top);
-  if constexpr (!iso) net_.remote_get(from, here, bytes, size);
-  if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
-  free_object(r);
+  std::uint64_t size = 0;
+  if constexpr (in_place) {
+    std::memcpy(static_cast<void*>(&head), at<image>(r), sizeof head);  // it is gone as soon as its thread runs
+    *static_cast<image**>(shape_.stacks->block_of(head.low)) = nullptr;
+  } else {
+    const auto* bytes = home<std::byte>(r) + sizeof(image);
+    net_.remote_get(from, static_cast<void*>(&head), home<image>(r), sizeof head);
+    size = head.top - head.low;
+    auto* here = reinterpret_cast<void*>(head.low);
+    context::sanitizer_forget(head.low, head.top);
+    if constexpr (!iso) net_.remote_get(from, here, bytes, size);
+    if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
+    free_object(r);
+  }
   acquire_writes();
   const std::uint64_t now = base::fast_ns();
   if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
@@ -226,33 +250,37 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
 
 template <class P>
 void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
-  godwit_hot_.poll.store(0, std::memory_order_relaxed);
+  detail::hot().poll.store(0, std::memory_order_relaxed);
   // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a request (way am)
   // or a letter could wait for as long as nobody else asks.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), godwit_hot_.bottom[-1].sp);
+  check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
   serve_inbox();
   serve_mailbox();
   delay();
   if (force_mode_ != 0) {
-    godwit_hot_.poll.store(1, std::memory_order_relaxed);
+    detail::hot().poll.store(1, std::memory_order_relaxed);
     force(child_may_leave && (force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0)));
     return;
   }
   spawn_slot* end = deque_.next_split();
-  if (end == godwit_hot_.split) return;
+  if (end == detail::hot().split) return;
   const section inside;  // from here on: a half-encoded frame must not become public by signal
-  if (godwit_hot_.pending != nullptr) encode_pending(iso ? region_low_ : end[-1].sp, region_high_);
+  if (detail::hot().pending != nullptr) encode_pending(iso ? region_low_ : end[-1].sp, region_high_);
   end = deque_.next_split();
-  if (end == godwit_hot_.split) return;  // the signal was faster
+  if (end == detail::hot().split) return;  // the signal was faster
   expose(end, base::float_control(), false);
   wake_one();
 }
 
 template <class P>
-image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top) noexcept {
-  const std::uint64_t bytes = iso ? 0 : top - low;  // iso: they stay where they are
-  auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
+image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept {
+  const std::uint64_t bytes = own_stack ? 0 : top - low;  // else they stay where they are
+  image* im = room;
+  if constexpr (in_place)
+    *static_cast<image**>(shape_.stacks->block_of(low)) = im;
+  else
+    im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   im->low = low;
   im->top = top;
   im->float_control = base::float_control();
@@ -260,8 +288,8 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top) n
   im->suspended_ns = 0;
   im->span_ns = 0;
   im->waited_for = 0;
-  context::sanitizer_forget(low, top);
-  if constexpr (!iso) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
+  if constexpr (!in_place) context::sanitizer_forget(low, top);
+  if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
   words_->stats.evacuated_bytes += bytes;
   return im;
 }
@@ -278,13 +306,15 @@ void continuation_worker<P>::force(bool children) noexcept {
   const section inside;
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
-  if (P::crude && godwit_hot_.spawns == 0) ++words_->stats.spawns;
+  if (P::crude && detail::hot().spawns == 0) ++words_->stats.spawns;
   encode_pending(region_low_, region_high_);
-  if (godwit_hot_.bottom > godwit_hot_.split) expose(godwit_hot_.bottom, base::float_control(), false);
+  if (detail::hot().bottom > detail::hot().split) expose(detail::hot().bottom, base::float_control(), false);
   for (;;) {
     ref r = 0;
     const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
-      image* im = new_image(own.sp - context::fork_bytes_below, stack_end(own.sp, above));
+      // In place: below its frames, where nothing is: its child has a stack of its own.
+      auto* room = reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
+      image* im = new_image(own.sp - context::fork_bytes_below, stack_end(own.sp, above), room);
       im->sp = own.sp;
       im->fp = own.fp;
       im->extra = own.extra;
@@ -296,7 +326,7 @@ void continuation_worker<P>::force(bool children) noexcept {
       im->span_ns = span;
       if (opts_.check_frames)
         at<record>(own.record)->frame_hash.store(hash_frame(own.sp, im->top), std::memory_order_relaxed);
-      r = ref_of(im);
+      r = ref_of_image(im);
       if (trace_.on()) {  // from here on the child is the bottom thread
         const std::uint64_t now = base::fast_ns();
         note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
@@ -328,17 +358,26 @@ ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
 template <class P>
 void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
   // This thread's frames may leave: [here, where its parent's begin).
-  if (godwit_hot_.pending != nullptr) encode_pending(region_low_, iso ? region_high_ : godwit_hot_.bottom[-1].sp);
-  godwit_hot_.in_runtime = 1;
+  if (detail::hot().pending != nullptr) encode_pending(region_low_, iso ? region_high_ : detail::hot().bottom[-1].sp);
+  detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  suspension s{this, r, &where};
   announce_scheduler_stack(0);
-  godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+  if constexpr (in_place) {
+    alignas(64) image room;
+    suspension s{this, r, &where, &room};
+    const exception_state before = *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+    // Possibly another OS thread: `this` is not its worker.
+    *reinterpret_cast<exception_state*>(abi::__cxa_get_globals()) = before;
+  } else {
+    suspension s{this, r, &where, nullptr};
+    godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+  }
 }
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
-  if (force_mode_ == 0 && godwit_hot_.bottom - 1 == &deque_.sentinel() &&
+  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() &&
       words_->ready_count.load(std::memory_order_relaxed) == 0) {
     serve_inbox();
     serve_mailbox();
@@ -351,21 +390,22 @@ template <class P>
 void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
   const suspension s = *static_cast<suspension*>(arg);  // its home is about to be copied away
   const detail::place where = *s.where;
-  static_cast<continuation_worker*>(s.self)->suspend(sp, s.waiting_for, where);
+  static_cast<continuation_worker*>(s.self)->suspend(sp, s.waiting_for, where, s.room);
 }
 
 /// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
 template <class P>
-void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where) noexcept {
+void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where,
+                                     image* room) noexcept {
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();
   // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
-  spawn_slot* b = godwit_hot_.bottom - 1;
-  godwit_hot_.bottom = b;
+  spawn_slot* b = detail::hot().bottom - 1;
+  detail::hot().bottom = b;
   bool parent_here = true;
   std::uint64_t top = b->sp;
   ref own = 0;
-  if (b < godwit_hot_.split) {
+  if (b < detail::hot().split) {
     const auto popped = deque_.pop_public(b, [](const spawn_slot&) {});
     parent_here = popped.parent_here;
     if (!parent_here) {
@@ -378,11 +418,12 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
     own = b->record;
   }
   if constexpr (iso) top = own_stacks_.top_of(sp);
+  if constexpr (in_place) top = shape_.stacks->end_of(sp);
 
   check_own_stack(sp, b->sp);
 
   // 2. Copy out.
-  image* im = new_image(sp, top);
+  image* im = new_image(sp, top, room);
   im->sp = sp;
   im->own_record = own;
   im->waiting_for = waiting_for;
@@ -390,7 +431,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   im->fork = false;
   im->where = where;
   im->span_ns = span;
-  const ref me = ref_of(im);
+  const ref me = ref_of_image(im);
   release_writes();  // before the events: these belong together, and what it writes down must not lie between them
   const std::uint64_t now = base::fast_ns();
   im->suspended_ns = now;
@@ -409,13 +450,16 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
     std::uint64_t state = net_.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
     for (;;) {
       if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
-        heap_.free(im);
+        if constexpr (in_place)
+          *static_cast<image**>(shape_.stacks->block_of(sp)) = nullptr;
+        else
+          heap_.free(im);
         if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
         acquire_writes();
-        if (parent_here) godwit_hot_.bottom = b + 1;  // else the sentinel describes this thread already
+        if (parent_here) detail::hot().bottom = b + 1;  // else the sentinel describes this thread already
         if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
         announce_stack(sp);
-        godwit_hot_.in_runtime = 0;
+        detail::hot().in_runtime = 0;
         godwit_ctx_resume_suspended(sp, 0);
         __builtin_unreachable();
       }
@@ -436,7 +480,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
     b->record = 0;  // it went with the thread that left
     if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
     announce_stack(parent.sp);
-    godwit_hot_.in_runtime = 0;
+    detail::hot().in_runtime = 0;
     godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
     __builtin_unreachable();
   }
@@ -446,7 +490,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
 
 template <class P>
 void continuation_worker<P>::complete(ref r) noexcept {
-  godwit_hot_.in_runtime = 1;
+  detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if constexpr (P::spans) {
@@ -455,8 +499,8 @@ void continuation_worker<P>::complete(ref r) noexcept {
     if (is_near(r)) this->template at<record>(r)->span_ns = span;
   }
   if (r != root_) check_own_stack(here, deque_.sentinel().sp);
-  announce_scheduler_stack(here, iso ? own_stacks_.top_of(here) : 0);
-  if constexpr (iso) ended_sp_ = here;
+  announce_scheduler_stack(here, iso ? own_stacks_.top_of(here) : in_place ? shape_.stacks->end_of(here) : 0);
+  if constexpr (own_stack) ended_sp_ = here;
   godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
   __builtin_unreachable();
 }
@@ -465,7 +509,7 @@ template <class P>
 void continuation_worker<P>::completed_entry(void* arg) {
   auto& w = static_cast<continuation_worker&>(this_worker());
   const auto r = reinterpret_cast<ref>(arg);
-  if constexpr (iso) w.end_own_stack(w.ended_sp_);
+  if constexpr (own_stack) w.end_own_stack(w.ended_sp_);
   w.release_writes();
   w.delay();
   const std::uint64_t now = base::fast_ns();
@@ -511,8 +555,8 @@ void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t
 
 template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
-  spawn_slot* mine = godwit_hot_.bottom - 1;
-  godwit_hot_.bottom = mine;
+  spawn_slot* mine = detail::hot().bottom - 1;
+  detail::hot().bottom = mine;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   complete(pop_public(mine));
 }
@@ -538,7 +582,9 @@ void continuation_worker<P>::free_far(ref r) noexcept {
 
 template <class P>
 void* continuation_worker<P>::new_stack() noexcept {
-  if constexpr (!iso) {
+  if constexpr (in_place) {
+    return nullptr;  // iso in place: fork_call has changed the stack already
+  } else if constexpr (!iso) {
     return worker::new_stack();
   } else {
     const std::uintptr_t top = own_stacks_.take();
@@ -560,7 +606,10 @@ void* continuation_worker<P>::new_stack() noexcept {
 
 template <class P>
 void continuation_worker<P>::announce_stack(std::uintptr_t sp) noexcept {
-  if constexpr (!iso) {
+  if constexpr (in_place) {
+    const std::uintptr_t low = shape_.stacks->low_of(sp);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
+  } else if constexpr (!iso) {
     worker::announce_stack(sp);
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
@@ -590,8 +639,59 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 /// The thread that ended at @p sp needs its stack no more; we are on another one.
 template <class P>
 void continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
-  const std::uintptr_t top = own_stacks_.top_of(sp);
-  if (!own_stacks_.is_large(top)) free_stack(reinterpret_cast<void*>(top));
+  if constexpr (in_place) {
+    if (!shape_.stacks->is_root(sp)) keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
+  } else {
+    const std::uintptr_t top = own_stacks_.top_of(sp);
+    if (!own_stacks_.is_large(top)) free_stack(reinterpret_cast<void*>(top));
+  }
+}
+
+/// In place: into the own list, and with too many that ended here, not begun here, to the others.
+template <class P>
+void continuation_worker<P>::keep_stack(void* top) noexcept {
+  detail::hot_words& hot = detail::hot();
+  *static_cast<void**>(top) = hot.free_stacks;
+  hot.free_stacks = top;
+  if (++kept_stacks_ < 4 * stack::pool::batch) return;
+  // As many as a batch; the list is longer than that. The oldest would be better: but the list has one end.
+  void* list = hot.free_stacks;
+  void* last = list;
+  unsigned n = 1;
+  for (; n < stack::pool::batch && *static_cast<void**>(last) != nullptr; ++n) last = *static_cast<void**>(last);
+  void* rest = *static_cast<void**>(last);
+  if (rest == nullptr) return;
+  *static_cast<void**>(last) = nullptr;
+  hot.free_stacks = rest;
+  kept_stacks_ -= n;
+  shape_.stacks->give(list, n);
+}
+
+/// The last stack of the own list is about to be taken: the list must not get empty.
+template <class P>
+void continuation_worker<P>::more_stacks() noexcept {
+  if constexpr (in_place) {
+    const section inside;
+    void* list = shape_.stacks->take();
+    if (list == nullptr)
+      base::fatal("worker %u: %llu threads have stacks of %llu KiB, and the addresses for more are used up: lower "
+                  "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), or have fewer threads wait at a time",
+                  index(me_), static_cast<unsigned long long>(shape_.stacks->made()),
+                  static_cast<unsigned long long>(shape_.stacks->stack_bytes() >> 10));
+    kept_stacks_ = 0;
+    void* last = list;
+    while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
+    *static_cast<void**>(last) = detail::hot().free_stacks;
+    detail::hot().free_stacks = list;
+  }
+}
+
+template <class P>
+const char* continuation_worker<P>::overflow_of_thread(std::uintptr_t address) const noexcept {
+  if constexpr (in_place) {
+    if (shape_.stacks->in_guard(address)) return "threads";
+  }
+  return nullptr;
 }
 
 template <class P>
@@ -623,5 +723,10 @@ template class continuation_worker<locked_free>;
 template class continuation_worker<crude>;
 template class continuation_worker<span_meter>;
 template class continuation_worker<iso>;
+template class continuation_worker<greedy_in_place>;
+template class continuation_worker<stalling_in_place>;
+template class continuation_worker<locked_free_in_place>;
+template class continuation_worker<crude_in_place>;
+template class continuation_worker<span_meter_in_place>;
 
 }  // namespace godwit::sched

@@ -19,6 +19,8 @@ class continuation_worker final : public worker {
   ref pop_public(spawn_slot* b) noexcept override;
   void* new_stack() noexcept override;
   void free_stack(void* top) noexcept override;
+  void more_stacks() noexcept override;
+  const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
   void yield_thread() noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
@@ -26,6 +28,8 @@ class continuation_worker final : public worker {
  private:
   static constexpr bool stalls = Policy::stalls;
   static constexpr bool iso = Policy::iso;
+  static constexpr bool in_place = Policy::in_place;
+  static constexpr bool own_stack = iso || in_place;  ///< every thread has one, and it is never copied inside a host
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
@@ -43,14 +47,17 @@ class continuation_worker final : public worker {
   void force(bool children) noexcept;
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
-  void suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where) noexcept;
-  image* new_image(std::uint64_t low, std::uint64_t top) noexcept;
+  void suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where, image* room) noexcept;
+  /// @p room: where stacks stay, on the thread's own stack.
+  image* new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept;
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
   std::uint64_t stack_end(std::uint64_t sp, const spawn_slot& below) const noexcept {
     if constexpr (iso) return own_stacks_.top_of(sp);
+    if constexpr (in_place) return shape_.stacks->end_of(sp);
     return below.sp;
   }
   void end_own_stack(std::uintptr_t sp) noexcept;
+  void keep_stack(void* top) noexcept;
   /// iso: threads of the free functions would share their parent's stack, and be moved with it. End the run in time.
   void check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept;
   void mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept;
@@ -64,7 +71,8 @@ class continuation_worker final : public worker {
 
   wait_queue waiting_;      // stalling join
   stack_range own_stacks_;  // iso
-  std::uintptr_t ended_sp_ = 0;  // iso: where the thread that is ending stood
+  std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
+  unsigned kept_stacks_ = 0;     // in_place: stacks that ended here since the pool got some
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
 };

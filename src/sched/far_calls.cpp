@@ -61,7 +61,7 @@ void signal_hoarders_of(const transport::shm::segment& memory, const public_word
         __atomic_load_n(&theirs->split, __ATOMIC_RELAXED)) {
       const auto pid =
           static_cast<pid_t>(memory.at(worker_no{v}, words)->pid.load(std::memory_order_relaxed));
-      if (pid > 0) kill(pid, SIGURG);
+      if (pid > 0) syscall(SYS_tkill, pid, SIGURG);  // a worker may be a thread of a process
     }
   }
 }

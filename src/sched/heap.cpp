@@ -56,7 +56,7 @@ object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
         "worker %u: the shared heap is full: %zu MiB in suspended threads, join records and results, %zu "
         "bytes "
         "more needed: raise --godwit-heap-bytes (GODWIT_HEAP_BYTES)",
-        godwit_hot_.worker, used_ >> 20, bytes);
+        detail::hot().worker, used_ >> 20, bytes);
   }
   o->size_class = c;
   o->kind = kind;

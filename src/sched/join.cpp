@@ -187,8 +187,8 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
     acquire_writes();  // whoever completed it may have been on another host
     joined(r);
   }
-  // From here on possibly another worker. `this` is the same address everywhere.
-  return payload_of(r);
+  // From here on possibly another worker, and, where workers are threads, `this` is not it.
+  return this_worker().payload_of(r);
 }
 
 void worker::stamp_done(ref r, std::uint64_t now) noexcept {

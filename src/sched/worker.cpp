@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstring>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.hpp"
@@ -24,16 +25,19 @@ void yield_cpu() noexcept {
   sched_yield();
 }
 
-// Deques call delay_step between racing steps; set when options ask for delays.
-std::uint32_t delay_limit_us_ = 0;
-base::small_random delay_random_;
-
 }  // namespace
 
-void worker::delay_step() noexcept {
-  if (delay_limit_us_ == 0) return;
-  const std::uint64_t until = base::fast_ns() + delay_random_.below(delay_limit_us_ * 1000);
+/// Deques call it between racing steps.
+void worker::delay_step() noexcept { this_worker().delay_a_little(); }
+
+void worker::delay_a_little() noexcept {
+  if (opts_.delay_us == 0) return;
+  const std::uint64_t until = base::fast_ns() + delay_random_.below(opts_.delay_us * 1000);
   while (base::fast_ns() < until) base::spin_pause();
+}
+
+worker::~worker() {
+  if (scheduler_stack_low_ != nullptr) stack::unmap_private(scheduler_stack_low_, stack::scheduler_stack_bytes);
 }
 
 void worker::init(const worker_setup& setup) noexcept {
@@ -49,7 +53,6 @@ void worker::init(const worker_setup& setup) noexcept {
   crowded_ = near_.count > setup.cpus;
   const auto me = me_;
   random_ = base::small_random(setup.seed + index(me) * 7919 + 1);
-  delay_limit_us_ = opts_.delay_us;
   delay_random_ = base::small_random(setup.seed + index(me) * 104729 + 17);
   force_mode_ = opts_.force_steal == "parents"    ? 1
                 : opts_.force_steal == "children" ? 2
@@ -68,23 +71,25 @@ void worker::init(const worker_setup& setup) noexcept {
     net_.far().init(*seg_, me_, far_words_, &seg_->at(shape_.bell_of, words)->far,
                     shape_.serves_itself ? +[](void* w) { static_cast<worker*>(w)->serve_inbox(); } : nullptr, this,
                     !crowded_);
-  words_->pid.store(static_cast<std::uint64_t>(getpid()), std::memory_order_relaxed);
+  words_->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   region_low_ = reinterpret_cast<std::uintptr_t>(base + l.stack);
   region_high_ = region_low_ + l.stack_bytes;
   scheduler_stack_ = stack::map_private(stack::scheduler_stack_bytes, &scheduler_stack_low_);
 
-  godwit_hot_.worker = index(me);
-  godwit_hot_.workers = workers_;
-  godwit_hot_.pending = nullptr;
-  godwit_hot_.spawns = 0;
-  godwit_hot_.in_runtime = 1;
-  godwit_hot_.poll.store(force_mode_ != 0, std::memory_order_relaxed);
+  detail::hot().worker = index(me);
+  detail::hot().workers = workers_;
+  detail::hot().pending = nullptr;
+  detail::hot().spawns = 0;
+  detail::hot().in_place = shape_.stacks != nullptr ? 1 : 0;
+  detail::hot().free_stacks = nullptr;
+  detail::hot().in_runtime = 1;
+  detail::hot().poll.store(force_mode_ != 0, std::memory_order_relaxed);
   // A network card may have registered the pages of a job of several hosts: they must not change.
   heap_.init(base, base + l.heap, l.heap_bytes, &words_->live, shape_.host_count == 1);
-  deque_.init(&godwit_hot_, words_, reinterpret_cast<spawn_slot*>(base + l.slots), yield_cpu, delay_step);
+  deque_.init(&detail::hot(), words_, reinterpret_cast<spawn_slot*>(base + l.slots), yield_cpu, delay_step);
 }
 
-void worker::delay() noexcept { delay_step(); }
+void worker::delay() noexcept { delay_a_little(); }
 
 /// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0: the end of the
 /// region) are gone. Without them they are kept.
@@ -116,12 +121,12 @@ void worker::resume(const loot& what, loot_kind kind) noexcept {
   enter_thread(what.top, what.own_record);
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
-  if (kind == loot_kind::fork && !shape_.own_stacks)
+  if (kind == loot_kind::fork && !shape_.own_stacks && shape_.stacks == nullptr)
     reinterpret_cast<std::uintptr_t*>(what.top)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
 #endif
   base::set_float_control(static_cast<std::uint32_t>(what.float_control));
   announce_stack(what.sp);
-  godwit_hot_.in_runtime = 0;
+  detail::hot().in_runtime = 0;
   if (kind == loot_kind::fork)
     godwit_ctx_resume_fork(what.sp, what.fp, what.extra, what.status);
   else
@@ -130,7 +135,7 @@ void worker::resume(const loot& what, loot_kind kind) noexcept {
 }
 
 void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
-  for (detail::pending_value* v = godwit_hot_.pending; v != nullptr;) {
+  for (detail::pending_value* v = detail::hot().pending; v != nullptr;) {
     detail::pending_value* next = v->next;
     const auto address = reinterpret_cast<std::uintptr_t>(v);
     const bool on_stack = address >= region_low_ && address < region_high_;
@@ -143,7 +148,7 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
   // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to release, and must not
   // try: the code that it interrupts may hold locks.
   if (!by_signal) release_writes();
-  const auto count = static_cast<std::uint64_t>(end - godwit_hot_.split);
+  const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();
     at<record>(s.record)->float_control = control;
@@ -155,20 +160,20 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
 void worker::on_expose_signal(std::uint32_t float_control) noexcept {
-  if (godwit_hot_.in_runtime != 0 || godwit_hot_.pending != nullptr || force_mode_ != 0 ||
+  if (detail::hot().in_runtime != 0 || detail::hot().pending != nullptr || force_mode_ != 0 ||
       (hooks_.must_release != nullptr && hooks_.must_release())) {
-    godwit_hot_.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
+    detail::hot().poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
     return;
   }
-  godwit_hot_.in_runtime = 1;
+  detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (spawn_slot* end = deque_.next_split(); end != godwit_hot_.split) {
+  if (spawn_slot* end = deque_.next_split(); end != detail::hot().split) {
     expose(end, float_control, true);
     ++words_->stats.signals;
     wake_one();
   }
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  godwit_hot_.in_runtime = 0;
+  detail::hot().in_runtime = 0;
 }
 
 // Reads whole frames, redzones included.

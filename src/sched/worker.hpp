@@ -15,6 +15,7 @@
 #include "sched/deque.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/record.hpp"
+#include "stack/pool.hpp"
 #include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
@@ -46,6 +47,7 @@ struct job_shape {
   worker_no bell_of{};        ///< the worker whose bell calls the companion that serves this one
   bool whole_host_calls = true;  ///< a steal from another host may ask any of its workers
   bool far_calls = true;         ///< steal from another host by one call, else word by word
+  stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
   bool own_stacks = false;       ///< policy iso: every thread has a stack, and an address, of its own
   bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
 };
@@ -66,7 +68,7 @@ class worker {
  public:
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
-  virtual ~worker() = default;
+  virtual ~worker();
 
   virtual void init(const worker_setup& setup) noexcept;
 
@@ -79,6 +81,8 @@ class worker {
   virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
   virtual void* new_stack() noexcept;
   virtual void free_stack(void* top) noexcept;
+  virtual void more_stacks() noexcept {}
+  void announce_thread(std::uintptr_t sp) noexcept { announce_stack(sp); }
   virtual void yield_thread() noexcept = 0;
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
@@ -171,11 +175,16 @@ class worker {
   void expose(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
   void serve_mailbox() noexcept;
+  /// The image of a thread; it may lie on the thread's own stack, where stacks stay.
+  ref ref_of_image(const image* im) const noexcept {
+    return shape_.stacks != nullptr ? seg_->ref_of_any(im) : ref_of(im);
+  }
   void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept;
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
   virtual void announce_stack(std::uintptr_t sp) noexcept;
   void delay() noexcept;
   static void delay_step() noexcept;
+  void delay_a_little() noexcept;
   std::uint64_t hash_frame(std::uint64_t low, std::uint64_t high) const noexcept;
 
   // far.cpp: these come back only if they got nothing
@@ -257,6 +266,7 @@ class worker {
   deque_owner deque_;
   heap heap_;
   base::small_random random_;
+  base::small_random delay_random_;
   trace::ring trace_;
   std::uint64_t started_ns_ = 0;
   std::uint64_t idle_from_ns_ = 0;  ///< without a thread since; 0: has one
@@ -277,11 +287,12 @@ class worker {
   mutable std::vector<std::byte> fetched_bytes_;
 };
 
-/// Make the worker that this process is, of the policy that the options name.
-void make_worker(const options& opts) noexcept;
+/// Make the caller's worker, of the policy that the options name. @p in_place: it is a thread of a process that has more of them.
+worker& make_worker(const options& opts, bool in_place) noexcept;
+/// Only where workers are threads: the caller's is gone, and nothing of it is used any more.
+void end_worker() noexcept;
 
-/// Its place; make_worker has been called. (With workers as threads this becomes thread-local.)
-extern "C" std::byte godwit_worker_[];
-inline worker& this_worker() noexcept { return *reinterpret_cast<worker*>(godwit_worker_); }
+/// The worker that the caller runs on. A thread that may have been suspended since must ask again.
+inline worker& this_worker() noexcept { return *static_cast<worker*>(detail::hot().owner); }
 
 }  // namespace godwit::sched

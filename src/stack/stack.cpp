@@ -28,6 +28,11 @@ std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
   return static_cast<std::byte*>(p) + page + bytes;
 }
 
+void unmap_private(std::byte* low, std::size_t bytes) noexcept {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  munmap(low - page, bytes + page);
+}
+
 range system_stack() noexcept {
   if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return {};
   pthread_attr_t a;

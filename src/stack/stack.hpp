@@ -18,6 +18,9 @@ inline constexpr std::size_t signal_stack_bytes = 64 << 10;
 /// when there is no memory.
 std::byte* map_private(std::size_t bytes, std::byte** low) noexcept;
 
+/// Give it back: @p low as from map_private.
+void unmap_private(std::byte* low, std::size_t bytes) noexcept;
+
 /// An address range [low, high).
 struct range {
   std::uintptr_t low = 0;

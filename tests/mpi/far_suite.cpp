@@ -33,7 +33,6 @@ using namespace far_checks;
 namespace mpi = godwit::transport::mpi;
 
 constexpr unsigned give_up_after_s = 100;
-alignas(65536) byte hot_page[65536];
 
 shm::layout plan_segment() { return shm::plan(4096, sizeof(far::words), MiB, sizeof(area) + 64 * KiB); }
 area* common_area(const shm::segment& s) { return reinterpret_cast<area*>(s.common() + s.where().heap); }
@@ -142,7 +141,7 @@ pid_t fork_worker(shm::segment& memory, const std::function<void(place&)>& with,
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGALRM, too_long);
   alarm(give_up_after_s);
-  memory.adopt(worker_no{set.me}, hot_page);
+  memory.adopt(worker_no{set.me});
   with(*make());
   _exit(0);
 }

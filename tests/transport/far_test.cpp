@@ -36,7 +36,6 @@ using std::uint64_t;
 constexpr int ranks = 2;  // one worker each
 static_assert(ranks <= far_network::most_ranks);
 constexpr size_t MiB = 1 << 20;
-alignas(65536) byte hot_pages[ranks][65536];
 
 // ---------------------------------------------------------------- a job
 
@@ -130,7 +129,7 @@ struct job {
       const auto first = static_cast<uint32_t>(r) + 1;
       memory[r].make_file({first, 1}, l);
       memory[r].map(static_cast<unsigned>(std::countr_zero(free)));
-      memory[r].adopt(worker_no{first}, hot_pages[r]);
+      memory[r].adopt(worker_no{first});
       net.base[r] = memory[r].common();
       new (words(r)) far::words;
       host[r].home = home(r);

@@ -22,7 +22,6 @@ using shm::plan;
 using shm::segment;
 
 constexpr std::uint64_t MiB = 1 << 20;
-alignas(65536) std::byte hot_page[65536];
 
 layout small_layout() { return plan(4096, 8192, 4 * MiB, 16 * MiB); }
 
@@ -61,8 +60,8 @@ TEST(segment, forked_workers_reach_each_other) {
   auto* const on_stack = reinterpret_cast<word*>(s.common() + s.where().stack + s.where().stack_bytes) - 1;
   for (std::uint32_t me = 0; me < 2; ++me)
     if (fork() == 0) {
-      s.adopt(worker_no{me}, hot_page);
-      hot_page[100] = std::byte(me + 1);
+      s.adopt(worker_no{me});
+      s.common()[100] = std::byte(me + 1);
       on_stack->store(me + 50);
       const worker_no other{1 - me};
       value->store(me + 10);
@@ -93,7 +92,6 @@ TEST(segment, forked_workers_reach_each_other) {
     EXPECT_EQ(expected, 6u);
     EXPECT_EQ(s.remote_exchange(n, value + 1, 0), 6u);
   }
-  EXPECT_EQ(hot_page[100], std::byte(0)) << "not in the parent";
   s.destroy();
   EXPECT_EQ(support::own_shared_memory(), 0);
 }
@@ -106,7 +104,7 @@ TEST(segment, guards_fault) {
                                  l.stack + l.stack_bytes}) {
     const auto child = support::run_child([&] {
       std::signal(SIGSEGV, SIG_DFL);
-      s.adopt(worker_no{0}, hot_page);
+      s.adopt(worker_no{0});
       *reinterpret_cast<volatile char*>(s.common() + at) = 1;
       return 0;
     });
@@ -120,7 +118,7 @@ TEST(segment, tells_how_much_stack_was_touched) {
   segment s;
   s.create(1, small_layout());
   const auto child = support::run_child([&] {
-    s.adopt(worker_no{0}, hot_page);
+    s.adopt(worker_no{0});
     std::byte* low = s.common() + s.where().stack;
     std::byte* high = low + s.where().stack_bytes;
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

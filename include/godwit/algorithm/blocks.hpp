@@ -172,7 +172,7 @@ constexpr std::uint64_t most_in_leaf() {
 /// For results that do not depend on it.
 inline std::uint64_t grain_by_workers(std::uint64_t n, grain g, std::uint64_t most) noexcept {
   if (g.elements != 0) return g.elements;
-  return std::clamp<std::uint64_t>(n / (64 * std::max<std::uint64_t>(godwit_hot_.workers, 1)), 1, most);
+  return std::clamp<std::uint64_t>(n / (64 * std::max<std::uint64_t>(detail::hot_workers(), 1)), 1, most);
 }
 /// For results that do (the order of floating-point additions): the same for any number of workers.
 inline std::uint64_t grain_by_size(std::uint64_t n, grain g, std::uint64_t most) noexcept {

@@ -67,7 +67,7 @@ void scan_operands(std::uint64_t n, grain g, before<T> init, const Op& op, const
   const std::uint64_t block = grain_by_size(n, g, most_in_leaf<typename In::value_type, U>());
   const std::uint64_t blocks = block_count(n, block);
   // A long range in one host's memory goes in portions, which are still in the caches when the second pass comes.
-  const std::uint64_t portion = global_is_plain() && blocks > 512 ? 32 * std::uint64_t{godwit_hot_.workers} : blocks;
+  const std::uint64_t portion = global_is_plain() && blocks > 512 ? 32 * std::uint64_t{detail::hot_workers()} : blocks;
   const scratch<T> sums(blocks);  // first of block b, then of all before block b + 1
   const global_ptr<T> sum = sums.data();
   scanner<true, T, Op, std::identity> prefix{init, op, {}};

@@ -64,7 +64,7 @@ std::uint64_t find_position(std::uint64_t n, grain g, const Hit& hit, const Oper
   const scratch<std::uint64_t> found(1);
   put(found.data(), n);
   const finder<Spawns, Hit, Operand...> body{n, block, hit, found.data(), {o...}};
-  std::uint64_t portion = 2 * std::uint64_t{godwit_hot_.workers};
+  std::uint64_t portion = 2 * std::uint64_t{detail::hot_workers()};
   for (std::uint64_t b = 0; b < blocks;) {
     const std::uint64_t end = b + std::min(portion, blocks - b);
     if (const std::uint64_t i = reduce_blocks(b, end, body); i != n) return i;

@@ -3,7 +3,8 @@
 // The contract (one implementation per architecture, selected below):
 //   word_pair fork_call<Child>(a0, a1, slot, out)
 //     * stores stack pointer, frame pointer and one more word into *slot;
-//     * calls Child(a0, a1, slot, out) as an ordinary function;
+//     * calls Child(a0, a1, slot, out) as an ordinary function: below the caller's frames, or, where hot_words::free_stacks says
+//       so, on a stack of its own, by way of godwit_ctx_fork_on_stack;
 //     * comes back either because the child returned (its two result words), or because some worker
 //       resumed the saved continuation: then .status is the location of the join record, never 0.
 //   Every other register counts as destroyed, so the compiler itself keeps what it needs in the frame
@@ -53,9 +54,15 @@ template <child_fn* Child>
       "movq %%rsp, (%[slot])\n\t"
       "movq %%rbp, 8(%[slot])\n\t"
       "movq %%rbx, 16(%[slot])\n\t"
-      "call %P[child]"
+      "cmpq $0, %%gs:%c[stacks]\n\t"
+      "jne 1f\n\t"
+      "call %P[child]\n\t"
+      "jmp 2f\n"
+      "1:\tleaq %P[child](%%rip), %%rax\n\t"
+      "call *godwit_ctx_fork_on_stack@GOTPCREL(%%rip)\n"
+      "2:"
       : "=a"(status), "+D"(a0), "+S"(a1), [slot] "+d"(slot), "+c"(out)
-      : [child] "i"(Child)
+      : [child] "i"(Child), [stacks] "i"(offsetof(hot_words, free_stacks))
       : "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2",
         "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
         "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
@@ -84,16 +91,23 @@ template <child_fn* Child>
   register std::uintptr_t x1 asm("x1") = a1;
   register spawn_slot* x2 asm("x2") = slot;
   register void* x3 asm("x3") = out;
+  register hot_words* x4 asm("x4") = &hot();
   asm volatile(
       "mov x9, sp\n\t"
-      "adr x10, 1f\n\t"
+      "adr x10, 2f\n\t"
       "stp x9, x29, [%[slot]]\n\t"
       "str x10, [%[slot], #16]\n\t"
-      "bl %c[child]\n"
-      "1:"
-      : "+r"(x0), "+r"(x1), [slot] "+r"(x2), "+r"(x3)
-      : [child] "S"(Child)
-      : "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+      "ldr x11, [x4, %[stacks]]\n\t"
+      "cbnz x11, 1f\n\t"
+      "bl %c[child]\n\t"
+      "b 2f\n"
+      "1:\tadrp x9, %c[child]\n\t"
+      "add x9, x9, #:lo12:%c[child]\n\t"
+      "bl godwit_ctx_fork_on_stack\n"
+      "2:"
+      : "+r"(x0), "+r"(x1), [slot] "+r"(x2), "+r"(x3), "+r"(x4)
+      : [child] "S"(Child), [stacks] "i"(offsetof(hot_words, free_stacks))
+      : "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
         "x19",
         "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "cc", "memory", "v0", "v1",
         "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",

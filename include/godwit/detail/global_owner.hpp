@@ -16,7 +16,7 @@ namespace godwit::detail {
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void run_is_over(const char* what) {
   throw std::logic_error(std::string("godwit: this ") + what + " belongs to a run that is over" +
-                         (godwit_hot_.run != 0 ? " (another one is on now)" : "") +
+                         (detail::hot_run() != 0 ? " (another one is on now)" : "") +
                          ", and its memory went with it: copy out what you need before run ends, and return that");
 }
 [[noreturn, gnu::cold, gnu::noinline]] inline void owner_taken_twice(const char* what) {
@@ -30,10 +30,10 @@ namespace godwit::detail {
 }
 
 /// The run that the caller is in; 0: none.
-inline std::uint32_t this_run() noexcept { return godwit_hot_.run; }
+inline std::uint32_t this_run() noexcept { return detail::hot_run(); }
 /// @p run: when the memory was allocated.
 [[gnu::always_inline]] inline void require_run(std::uint32_t run, const char* what) {
-  if (run != godwit_hot_.run) [[unlikely]]
+  if (run != detail::hot_run()) [[unlikely]]
     run_is_over(what);
 }
 

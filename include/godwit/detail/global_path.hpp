@@ -79,10 +79,10 @@ std::uint32_t global_owner(global_address at);
 std::uint64_t run_number() noexcept;
 
 /// The plain case: all global memory is this host's, and nobody checks.
-[[gnu::always_inline]] inline bool global_is_plain() noexcept { return godwit_hot_.global_plain != 0; }
+[[gnu::always_inline]] inline bool global_is_plain() noexcept { return hot_test<offsetof(hot_words, global_plain)>(); }
 template <class T>
 [[gnu::always_inline]] inline T* global_raw(global_address at) noexcept {
-  return reinterpret_cast<T*>(godwit_hot_.global_base + at);
+  return reinterpret_cast<T*>(hot_load<offsetof(hot_words, global_base), std::byte*>() + at);
 }
 
 }  // namespace godwit::detail

@@ -1,11 +1,12 @@
 // The worker's hot words: all that an unstolen spawn and join touch.
 //
-// One page per worker. In a worker process it is the worker's own shared memory, mapped over the
-// global `godwit_hot_`, so that the inlined fast path reaches it with plain pc-relative loads while
-// other workers reach the same words through their mapping of that memory.
-// Outside `godwit::run` the page is ordinary data whose `poll` word is set: the first spawn then
-// takes the slow path, which reports the mistake.
-// Called by: task.hpp and future.hpp (inlined into user code), src/sched. See docs/protocols/deque.md.
+// One page per worker, in memory that other workers reach as well. The running worker finds its own page by a register that belongs
+// to the worker and not to the thread it runs: on x86-64 the base of segment gs (one instruction per access, no thread-local
+// storage involved), elsewhere a thread-local pointer. A thread may go on at another worker after any spawn or join, so nothing here
+// may be computed before and used after: every access is a volatile asm statement, which compilers neither cache nor move.
+// Outside `godwit::run` the register leads to a page whose `poll` word is set: the first spawn then takes the slow path, which
+// reports the mistake.
+// Called by: task.hpp and future.hpp (inlined into user code), src/sched. docs/protocols/deque.md, docs/decisions/0011-threads.md.
 #pragma once
 
 #include <atomic>
@@ -18,40 +19,124 @@ namespace godwit::detail {
 struct spawn_slot {
   std::uintptr_t sp;      ///< stack pointer at the spawn: the lowest address of the parent's frames
   std::uintptr_t fp;      ///< frame pointer register (rbp, x29)
-  std::uintptr_t extra;   ///< x86-64: rbx. AArch64: the address to resume at
+  std::uintptr_t extra;   ///< x86-64: rbx. Others: the address to resume at
   std::uint64_t record;   ///< spare join record (a `ref`), 0 while the slot has never been public
 };
 static_assert(sizeof(spawn_slot) == 32);
 
 struct pending_value;  // future.hpp: a result that lives in a frame and needs its codec to migrate
 
-/// The largest page size of the architecture: the page is mapped over, so it must own whole pages.
-#if defined(__x86_64__)
-inline constexpr std::size_t hot_bytes = 4096;
-#else
-inline constexpr std::size_t hot_bytes = 65536;
-#endif
-
-/// The page proper. Line 0 is private to the owner except for the starvation check of idle workers.
-struct alignas(hot_bytes) hot_words {
+/// Line 0 is private to the owner except for the starvation check of idle workers. The assembly in src/context knows the places of
+/// self, bottom and free_stacks (asserted in src/context/hot.cpp).
+struct alignas(64) hot_words {
+  hot_words* self;                 ///< this page, as the owner sees it. W once
   spawn_slot* bottom;              ///< next free slot. W owner (every spawn and pop), R thieves that starve
   spawn_slot* split;               ///< slots below are public. W owner, R owner
+  void* free_stacks;               ///< workers as threads: top of an unused stack, where the next one is written; children run on
+                                   ///< stacks of their own. Null: children run below their parents. W owner
   pending_value* pending;          ///< values to encode before their frame may leave. W/R owner
   std::uint32_t worker;            ///< this worker's number. W once
   std::uint32_t workers;           ///< number of workers. W once
   std::uint32_t in_runtime;        ///< non-zero: the expose signal must keep its hands off. W/R owner
   std::uint32_t run;               ///< number of the run in the process that called it; 0 outside. W once
-  std::uint64_t spawns;            ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
+  std::uint32_t in_place;          ///< non-zero: stacks stay where they are and all workers share one address space. W once
+  std::uint32_t checkouts;         ///< checked out ranges that the running thread holds. W owner
 
   std::byte* global_base;          ///< byte 0 of global memory here. W once
+  void* owner;                     ///< the sched::worker. W once
+  void* memory;                    ///< its gas::memory. W once
+  std::uint64_t spawns;            ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
   std::uint32_t global_plain;      ///< non-zero: all of it is this host's memory, and unchecked. W once
-  std::uint32_t checkouts;         ///< checked out ranges that the running thread holds. W owner
 
   alignas(64) std::atomic<std::uint32_t> poll;  ///< non-zero: owner calls spawn_point() at its next
                                                 ///< spawn. W anybody, R owner; CPU atomics only
 };
-static_assert(sizeof(hot_words) == hot_bytes);
+
+#if defined(__x86_64__)
+
+/// The calling worker's page. Valid until the next spawn, join, or whatever else may suspend.
+[[gnu::always_inline]] inline hot_words& hot() noexcept {
+  hot_words* p;
+  asm volatile("movq %%gs:%c1, %0" : "=r"(p) : "i"(offsetof(hot_words, self)));
+  return *p;
+}
+/// One word of it, by its place, as the type T.
+template <std::size_t At, class T>
+[[gnu::always_inline]] inline T hot_load() noexcept {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  T v;
+  asm volatile("mov %%gs:%c1, %0" : "=r"(v) : "i"(At));
+  return v;
+}
+template <std::size_t At, class T>
+[[gnu::always_inline]] inline void hot_store(T v) noexcept {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  asm volatile("mov %0, %%gs:%c1" : : "r"(v), "i"(At) : "memory");
+}
+/// A 4-byte word of it is not zero.
+template <std::size_t At>
+[[gnu::always_inline]] inline bool hot_test() noexcept {
+  bool set;
+  asm volatile("cmpl $0, %%gs:%c1" : "=@ccne"(set) : "i"(At));
+  return set;
+}
+/// @p p lies below split.
+[[gnu::always_inline]] inline bool hot_below_split(const spawn_slot* p) noexcept {
+  bool below;
+  asm volatile("cmpq %%gs:%c2, %1" : "=@ccb"(below) : "r"(p), "i"(offsetof(hot_words, split)));
+  return below;
+}
+
+#else
+
+#if defined(__aarch64__)
+[[gnu::always_inline]] inline hot_words& hot() noexcept {
+  hot_words* p;
+  std::uintptr_t offset;
+  asm volatile(
+      "adrp %1, :gottprel:godwit_hot_\n\t"
+      "ldr %1, [%1, #:gottprel_lo12:godwit_hot_]\n\t"
+      "mrs %0, tpidr_el0\n\t"
+      "ldr %0, [%0, %1]"
+      : "=&r"(p), "=&r"(offset));
+  return *p;
+}
+#elif defined(__riscv)
+[[gnu::always_inline]] inline hot_words& hot() noexcept {
+  hot_words* p;
+  asm volatile(
+      "la.tls.ie %0, godwit_hot_\n\t"
+      "add %0, %0, tp\n\t"
+      "ld %0, 0(%0)"
+      : "=&r"(p));
+  return *p;
+}
+#else
+extern "C" hot_words* godwit_hot_words() noexcept;  // a call that compilers know nothing about
+[[gnu::always_inline]] inline hot_words& hot() noexcept { return *godwit_hot_words(); }
+#endif
+
+template <std::size_t At, class T>
+[[gnu::always_inline]] inline T hot_load() noexcept {
+  return *reinterpret_cast<T*>(reinterpret_cast<char*>(&hot()) + At);
+}
+template <std::size_t At, class T>
+[[gnu::always_inline]] inline void hot_store(T v) noexcept {
+  *reinterpret_cast<T*>(reinterpret_cast<char*>(&hot()) + At) = v;
+}
+template <std::size_t At>
+[[gnu::always_inline]] inline bool hot_test() noexcept {
+  return *reinterpret_cast<volatile std::uint32_t*>(reinterpret_cast<char*>(&hot()) + At) != 0;
+}
+[[gnu::always_inline]] inline bool hot_below_split(const spawn_slot* p) noexcept { return p < hot().split; }
+
+#endif
+
+// What inlined code reads most.
+[[gnu::always_inline]] inline bool hot_checkouts() noexcept { return hot_test<offsetof(hot_words, checkouts)>(); }
+[[gnu::always_inline]] inline std::uint32_t hot_workers() noexcept {
+  return hot_load<offsetof(hot_words, workers), std::uint32_t>();
+}
+[[gnu::always_inline]] inline std::uint32_t hot_run() noexcept { return hot_load<offsetof(hot_words, run), std::uint32_t>(); }
 
 }  // namespace godwit::detail
-
-extern "C" godwit::detail::hot_words godwit_hot_;

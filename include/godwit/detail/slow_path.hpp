@@ -93,6 +93,9 @@ void* new_stack() noexcept;
 /// Give it back. Local, or one store to its owner.
 void free_stack(void* top) noexcept;
 
+/// Address sanitizer, workers as threads: the stack that @p sp lies in is the current one from here on.
+[[gnu::cold]] void announce_own_stack(std::uintptr_t sp) noexcept;
+
 /// Suspend the calling thread to the end of the ready queue. May migrate.
 void yield_thread() noexcept;
 

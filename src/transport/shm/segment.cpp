@@ -1,6 +1,7 @@
 // See segment.hpp. The only place that maps shared memory.
 #include "transport/shm/segment.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -56,6 +58,20 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
   at += l.stack_bytes + guard_bytes;
   constexpr std::uint64_t grain = 2 << 20;
   l.span = (at + grain - 1) / grain * grain;
+  return l;
+}
+
+layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes, std::uint64_t pool_bytes,
+                     std::uint64_t heap_bytes) noexcept {
+  layout l = plan(hot_bytes, words_bytes, pool_bytes, heap_bytes);
+  const std::uint64_t less = l.slots_bytes - pages(slots_bytes);
+  l.slots_bytes -= less;
+  l.heap -= less;
+  l.stack -= less;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::uint64_t grain = 2 << 20;  // stacks of a power of two in size are aligned to it
+  l.stack = (l.stack + std::max(grain, page) - 1) / grain * grain;
+  l.span = std::bit_ceil(l.stack + l.stack_bytes + guard_bytes);  // offsets by a mask
   return l;
 }
 
@@ -122,7 +138,8 @@ void segment::map(unsigned candidate) {
     destroy();
     fail("an address range that was free is taken now: another thread of the program maps memory at fixed addresses");
   }
-  base_ = static_cast<std::byte*>(p);
+  base_ = common_ = static_cast<std::byte*>(p);
+  mask_ = ~std::uintptr_t{0};
   if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
@@ -144,7 +161,41 @@ void segment::create(std::uint32_t workers, const layout& l) {
   map(static_cast<unsigned>(std::countr_zero(free)));
 }
 
-void segment::adopt(worker_no me, void* hot_page) {
+void segment::create_in_place(std::uint32_t workers, const layout& l) {
+  layout_ = l;
+  near_ = {0, workers};
+  mask_ = l.span - 1;
+  const std::uint64_t total = total_bytes(workers, l);
+  if (l.span > std::uint64_t{1} << ref_offset_bits)
+    fail("stacks and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or --godwit-heap-bytes");
+  void* p = mmap(nullptr, total + l.span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    fail("no free range of " + std::to_string((total + l.span) >> 20) +
+         " MiB of address space: lower --godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
+  const auto low = reinterpret_cast<std::uintptr_t>(p);
+  const std::uintptr_t aligned = (low + l.span - 1) / l.span * l.span;
+  if (aligned != low) munmap(p, aligned - low);
+  munmap(reinterpret_cast<void*>(aligned + total), low + l.span - aligned);
+  base_ = common_ = reinterpret_cast<std::byte*>(aligned);
+  for (std::uint32_t i = 0; i < workers; ++i) {
+    std::byte* own = at(worker_no{i}, base_);
+    for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot}, {l.heap, l.heap_bytes}, {l.stack, l.stack_bytes}})
+      if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0) {
+        const int error = errno;
+        destroy();
+        fail(std::string("cannot make the workers' memory accessible: ") + std::strerror(error));
+      }
+    madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
+  }
+}
+
+segment segment::seen_by(worker_no me) const noexcept {
+  segment s = *this;
+  s.common_ = at(me, base_);
+  return s;
+}
+
+void segment::adopt(worker_no me) {
   const std::uint64_t file = layout_.span * (index(me) - near_.first);
   auto map = [&](void* where, std::uint64_t offset, std::uint64_t bytes) {
     if (mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_,
@@ -156,7 +207,6 @@ void segment::adopt(worker_no me, void* hot_page) {
   map(base_ + layout_.hot, layout_.hot, layout_.slots + layout_.slots_bytes - layout_.hot);
   map(base_ + layout_.heap, layout_.heap, layout_.heap_bytes);
   map(base_ + layout_.stack, layout_.stack, layout_.stack_bytes);
-  map(hot_page, layout_.hot, layout_.words - layout_.hot);
   close(fd_);
   fd_ = -1;
 }
@@ -165,11 +215,11 @@ void segment::destroy() noexcept {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
   if (base_ != nullptr) munmap(base_, total_bytes(near_.count, layout_));
-  base_ = nullptr;
+  base_ = common_ = nullptr;
 }
 
 void segment::discard(void* address, std::size_t bytes) noexcept {
-  static_cast<void>(madvise(address, bytes, MADV_REMOVE));
+  if (madvise(address, bytes, MADV_REMOVE) != 0) static_cast<void>(madvise(address, bytes, MADV_DONTNEED));  // no file
 }
 
 std::size_t segment::touched_from_top(const std::byte* low, const std::byte* high) noexcept {

@@ -6,6 +6,8 @@
 //
 //   common ->  | own segment |  alias 0 | alias 1 | ... | alias n-1 |
 //
+// Workers that are threads of one process have no common address: each one's own segment is the one at its alias address.
+//
 //   a segment: | hot page | public words | deque slots | guard | heap | guard | uni-address region | guard |
 //
 // Pages cost memory only when touched. The memfd has no name, so nothing can be left behind.
@@ -38,6 +40,10 @@ struct layout {
 /// Lay out a segment. words_bytes and hot_bytes are what sched and the headers need.
 layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
             std::uint64_t heap_bytes) noexcept;
+/// The same for workers that are threads of one process: stacks do not share a region, @p pool_bytes is for all those of a worker,
+/// and @p slots_bytes for its deque.
+layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes, std::uint64_t pool_bytes,
+                     std::uint64_t heap_bytes) noexcept;
 
 /// The workers of one machine: [first, first + count).
 struct near_range {
@@ -67,8 +73,15 @@ class segment {
   /// Map everything at base candidate @p candidate.
   void map(unsigned candidate);
 
-  /// In a worker, after the fork: map the own part at the common address and over @p hot_page.
-  void adopt(worker_no me, void* hot_page);
+  // Workers that are threads of one process: nothing lies at the common address, and every worker calls its own segment what all
+  // others call it. at() takes addresses of any worker's.
+  /// Map private memory for all. Throws like create.
+  void create_in_place(std::uint32_t workers, const layout& l);
+  /// The same mapping as worker @p me sees it.
+  segment seen_by(worker_no me) const noexcept;
+
+  /// In a worker, after the fork: map the own part at the common address.
+  void adopt(worker_no me);
   /// Unmap everything (the supervising process, after the run).
   void destroy() noexcept;
   /// Give the pages of [address, address + bytes) of the own segment back to the system.
@@ -79,16 +92,23 @@ class segment {
   const layout& where() const noexcept { return layout_; }
   const near_range& near() const noexcept { return near_; }
   bool reaches(worker_no w) const noexcept { return near_.holds(w); }
-  std::byte* common() const noexcept { return base_; }
+  /// What a worker calls the begin of its own segment.
+  std::byte* common() const noexcept { return common_; }
   /// True if [p, p + n) lies in the range that a worker calls its own segment.
   bool owns(const void* p, std::size_t n) const noexcept {
     const auto at = static_cast<const std::byte*>(p);
-    return at >= base_ && at + n <= base_ + layout_.span;
+    return at >= common_ && at + n <= common_ + layout_.span;
   }
   /// Where worker @p w 's byte at common address @p p is mapped in this process. reaches(w) must hold.
   template <class P>
   P* at(worker_no w, P* p) const noexcept {
-    return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(p) + layout_.span * (index(w) - near_.first + 1));
+    const std::uintptr_t offset = (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
+    return reinterpret_cast<P*>(base_ + layout_.span * (index(w) - near_.first + 1) + offset);
+  }
+  /// The ref of an object in any worker's segment, by its address there.
+  ref ref_of_any(const void* p) const noexcept {
+    const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
+    return make_ref(worker_no{static_cast<std::uint32_t>(offset / layout_.span) - 1 + near_.first}, offset % layout_.span);
   }
   /// The object a ref names. Its home must be reachable.
   template <class P>
@@ -96,7 +116,7 @@ class segment {
     return reinterpret_cast<P*>(base_ + layout_.span * (index(ref_worker(r)) - near_.first + 1) + ref_offset(r));
   }
   std::uint64_t offset_of(const void* p) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - common_);
   }
 
   /// Addresses in [base, base + bytes) are global memory: the same for all workers of a host.
@@ -145,7 +165,9 @@ class segment {
 
  private:
   layout layout_{};
-  std::byte* base_ = nullptr;
+  std::byte* base_ = nullptr;    // the whole mapping
+  std::byte* common_ = nullptr;  // own segment
+  std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
   std::byte* window_base_ = nullptr;
   std::uint64_t window_bytes_ = 0;

@@ -1,0 +1,64 @@
+// The register that leads to the hot words: see include/godwit/detail/hot.hpp and context.hpp.
+#include <godwit/detail/hot.hpp>
+
+#include <cerrno>
+#include <cstring>
+#if defined(__x86_64__)
+#include <asm/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+
+namespace {
+
+using godwit::detail::hot_words;
+
+godwit::detail::spawn_slot stray_slots_[2];
+
+/// Outside a run: poll is set, so that a stray spawn reports itself instead of crashing.
+constinit hot_words stray_ = {.self = nullptr, .bottom = stray_slots_, .split = stray_slots_, .free_stacks = nullptr,
+                              .pending = nullptr, .worker = 0, .workers = 0, .in_runtime = 1, .run = 0, .in_place = 0,
+                              .checkouts = 0, .global_base = nullptr, .owner = nullptr, .memory = nullptr, .spawns = 0,
+                              .global_plain = 0, .poll = {1}};
+
+}  // namespace
+
+// Known to switch_*.S.
+static_assert(offsetof(hot_words, self) == 0 && offsetof(hot_words, bottom) == 8 && offsetof(hot_words, free_stacks) == 24);
+
+#if defined(__x86_64__)
+
+namespace godwit::context {
+void use_hot_words(hot_words* words) noexcept {
+  if (words == nullptr) words = &stray_;
+  words->self = words;
+  if (syscall(SYS_arch_prctl, ARCH_SET_GS, words) != 0)
+    base::fatal("cannot set the base of segment gs (arch_prctl): %s: a sandbox forbids it? godwit keeps its workers' state there",
+                std::strerror(errno));
+}
+}  // namespace godwit::context
+
+#else
+
+extern "C" {
+[[gnu::tls_model("initial-exec")]] constinit thread_local hot_words* godwit_hot_ = &stray_;
+[[gnu::noinline]] hot_words* godwit_hot_words() noexcept { return godwit_hot_; }
+}
+
+namespace godwit::context {
+void use_hot_words(hot_words* words) noexcept {
+  if (words == nullptr) words = &stray_;
+  words->self = words;
+  godwit_hot_ = words;
+}
+}  // namespace godwit::context
+
+#endif
+
+namespace {
+/// Before main, and before constructors that may start threads: these inherit the register on x86-64.
+[[gnu::constructor(101)]] void begin_outside() { godwit::context::use_hot_words(nullptr); }
+}  // namespace

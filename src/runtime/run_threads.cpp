@@ -1,0 +1,231 @@
+// run on the substrate threads: the workers are OS threads of this process. See include/godwit/runtime.hpp.
+//
+// The same scheduler, records and deques as with processes, over one private mapping in which every worker's segment lies once
+// (segment::create_in_place). Threads have stacks of their own (stack/pool.hpp), so a steal or a suspension moves no bytes, and pointers
+// of the program mean the same everywhere. What cannot be had: a fault or a fatal error cannot be kept from the caller of run: they
+// end the process. docs/threads.md, docs/decisions/0011-threads.md. Test: all of tests/api, with GODWIT_SUBSTRATE=threads.
+#include <godwit/runtime.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+#include "context/context.hpp"
+#include "runtime/faults.hpp"
+#include "runtime/run_common.hpp"
+#include "stack/pool.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+constexpr std::size_t first_stack_bytes = 64 << 10;  // between the OS thread's own stack and the worker's
+
+/// One OS thread that is a worker.
+struct worker_thread {
+  launch* what = nullptr;
+  transport::worker_no me{};
+  transport::shm::segment memory;
+  std::uintptr_t way_back = 0;  ///< its own stack, while it is a worker
+  pthread_t handle{};
+};
+
+/// What the workers of a run share.
+struct team {
+  launch what;
+  stack::pool stacks;
+  transport::shm::near_range all;
+  std::vector<worker_thread> workers;
+  std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
+};
+team* team_ = nullptr;
+
+void exit_worker() noexcept {
+  sched::worker& w = sched::this_worker();
+  end_global();
+  w.finish_stats();
+#ifndef NDEBUG
+  w.check_invariants();
+#endif
+  godwit_ctx_resume_suspended(team_->workers[transport::index(w.me())].way_back, 0);
+}
+
+void root_entry(void*) { root_thread(team_->what); }
+
+void enter(void* arg, std::uintptr_t sp) {
+  auto& t = *static_cast<worker_thread*>(arg);
+  t.way_back = sp;
+  sched::this_worker().start(t.me == transport::worker_no{0} ? root_entry : nullptr, nullptr);
+}
+
+void* worker_main(void* arg) {
+  auto& t = *static_cast<worker_thread*>(arg);
+  launch& what = *t.what;
+  const std::uint32_t number = transport::index(t.me);
+  {
+    char name[16];
+    std::snprintf(name, sizeof name, "godwit-%u", number);
+    pthread_setname_np(pthread_self(), name);
+  }
+  sigset_t set;  // stop signals and the like are for the program's other threads
+  sigfillset(&set);
+  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGURG, SIGPROF}) sigdelset(&set, s);
+  pthread_sigmask(SIG_SETMASK, &set, nullptr);
+  {
+    const alternate_stack handlers_run_here;
+    bind_to_cpu(what.bind_to, number);
+    t.memory = what.memory.seen_by(t.me);
+    auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
+    context::use_hot_words(hot);
+    sched::make_worker(what.opts, true)
+        .init({&t.memory, t.me, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error},
+               what.rings != nullptr ? what.rings->of(t.me) : nullptr});
+    start_global(what.global, what.global_space, what.opts, what.job);
+    std::byte* low = nullptr;
+    std::byte* high = stack::map_private(first_stack_bytes, &low);
+    godwit_ctx_suspend(high, enter, &t);
+    stack::unmap_private(low, first_stack_bytes);
+    sched::end_worker();
+    context::use_hot_words(nullptr);
+  }
+  team_->running.fetch_sub(1);
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  return nullptr;
+}
+
+void say_and_end(const char* text) noexcept {
+  std::fprintf(stderr, "godwit: %s\n", text);
+  flush_output();
+  _exit(base::status_failed);
+}
+
+/// Addresses for the stacks of each worker's segment: as many as can be had.
+void map_segments(team& t) {
+  const options& opts = t.what.opts;
+  const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
+  const std::uint64_t root_bytes = (opts.stack_bytes + stack_bytes - 1) / stack_bytes * stack_bytes;
+  const bool stacks_are_used = !opts.policy.starts_with("child_");
+  for (std::uint64_t most = std::min(std::uint64_t{256} << 30, (std::uint64_t{16} << 40) / t.all.count);; most /= 4) {
+    const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : opts.stack_bytes;
+    try {
+      t.what.memory.create_in_place(
+          t.all.count, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
+                                                     std::max<std::uint64_t>(pool_bytes / 4096, 1 << 20) + opts.stack_bytes / 64,
+                                                     pool_bytes, opts.heap_bytes));
+    } catch (const std::runtime_error&) {
+      if (most / 4 < root_bytes) throw;
+      continue;
+    }
+    if (!stacks_are_used) return;
+    const transport::shm::layout& l = t.what.memory.where();
+    const auto first = reinterpret_cast<std::uintptr_t>(
+        t.what.memory.at(transport::worker_no{0}, t.what.memory.common() + l.stack));
+    t.stacks.init((first + stack_bytes - 1) / stack_bytes * stack_bytes, l.span, t.all.count,
+                  l.stack_bytes - (stack_bytes - 1) / stack_bytes * stack_bytes, stack_bytes, root_bytes);
+    t.what.job.stacks = &t.stacks;
+    return;
+  }
+}
+
+void start_workers(team& t) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  t.workers.resize(t.all.count);
+  t.running.store(t.all.count);
+  for (std::uint32_t i = t.all.count; i-- > 0;) {
+    worker_thread& w = t.workers[i];
+    w.what = &t.what;
+    w.me = transport::worker_no{i};
+    if (const int error = pthread_create(&w.handle, &attributes, worker_main, &w); error != 0)
+      base::fatal("cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower --godwit-workers", i,
+                  std::strerror(error));
+  }
+  pthread_attr_destroy(&attributes);
+}
+
+void wait_for_workers(team& t) {
+  auto next_tick = base::now_ns();
+  for (;;) {
+    const int wait_ms = tick(next_tick);
+    const std::uint32_t running = t.running.load();
+    if (running == 0) break;
+    const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&t.running), FUTEX_WAIT_PRIVATE, running, wait_ms < 0 ? nullptr : &limit,
+            nullptr, 0);
+  }
+  for (worker_thread& w : t.workers) pthread_join(w.handle, nullptr);
+}
+
+}  // namespace
+
+detail::run_result run_threads(const options& opts, detail::root_task& root) {
+  detail::run_result result;
+  check_policy(opts, 1);
+  team t;
+  launch& what = t.what;
+  begin_launch(what, opts, root);
+  what.opts.private_heap = false;
+  what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
+  t.all = {0, what.job.workers};
+  what.job.hosts = &t.all;
+  run_outputs outputs(opts);
+  outputs.begin(t.all.count);
+  const trace_rings rings(opts, t.all);
+  what.rings = &rings;
+  if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
+    std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
+
+  map_segments(t);
+  struct unmap {
+    launch& l;
+    ~unmap() {
+      l.memory.destroy();
+      l.global.destroy();
+    }
+  } unmap_at_end{what};
+  const std::uint64_t global_bytes = choose_global_bytes(opts);
+  what.global_space = plan_global(opts, global_bytes, what.job.workers);
+  what.global.create(global_bytes);
+  what.memory.set_window(what.global.base(), what.global.bytes());
+  prepare_global(what.global, opts);
+  for (std::uint32_t i = 0; i < t.all.count; ++i) prepare_words(what.memory, transport::worker_no{i});
+
+  const std::uint64_t start_ns = base::now_ns();
+  {
+    team_ = &t;
+    const process_handlers handlers;
+    base::set_fatal_hook(say_and_end);
+    start_workers(t);
+    wait_for_workers(t);
+    base::set_fatal_hook(nullptr);
+    team_ = nullptr;
+  }
+  last_tick();
+
+  const auto* words = common_words(what.memory);
+  std::vector<worker_stats> stats;
+  for (std::uint32_t i = 0; i < t.all.count; ++i) {
+    stats.push_back(what.memory.at(transport::worker_no{i}, words)->worker.stats);
+    rings.count(transport::worker_no{i}, stats.back());
+  }
+  keep_stats(std::move(stats));
+  outputs.add(rings, t.all);
+  outputs.write(facts_of(opts, {{host_name(), 0, t.all.count}}, start_ns, result));
+  take_root_result(what.memory, result);
+  return result;
+}
+
+}  // namespace godwit::runtime

@@ -1,0 +1,123 @@
+// See pool.hpp.
+#include "stack/pool.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102  // Linux 6.13: a guard without a mapping of its own
+#endif
+
+namespace godwit::stack {
+
+namespace {
+
+constexpr std::uint64_t batches_kept = 32;  // free ones whose memory stays
+
+// A free stack's first words.
+struct free_stack {
+  void* next;    // in a list
+  void* batch;   // first of a batch: the next batch
+  std::uint64_t count;
+};
+free_stack* at(void* top) noexcept { return static_cast<free_stack*>(top); }
+
+}  // namespace
+
+void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t count, std::uint64_t bytes,
+                std::uint64_t stack_bytes, std::uint64_t root_bytes) noexcept {
+  first_ = root_low_ = first;
+  distance_ = distance;
+  size_ = stack_bytes;
+  root_bytes_ = root_bytes;
+  per_range_ = bytes / stack_bytes;
+  const std::uint64_t for_root = root_bytes / stack_bytes;
+  all_ = per_range_ * count > for_root ? per_range_ * count - for_root : 0;
+  const bool aligned = ((first | distance) & (stack_bytes - 1)) == 0;
+  GODWIT_CHECK(aligned, "stacks are aligned to their size");
+  made_.store(0, std::memory_order_relaxed);
+  free_ = nullptr;
+  free_batches_ = 0;
+  guards_.store(guards::unknown, std::memory_order_relaxed);
+  make_guard(root_low_);
+}
+
+void pool::lock() noexcept {
+  for (unsigned spins = 0; lock_.exchange(1, std::memory_order_acquire) != 0;)
+    if (++spins % 256 == 0)
+      sched_yield();
+    else
+      base::spin_pause();
+}
+
+void pool::make_guard(std::uintptr_t low) noexcept {
+  auto* p = reinterpret_cast<void*>(low);
+  guards how = guards_.load(std::memory_order_relaxed);
+  if (how == guards::unknown || how == guards::install) {
+    if (madvise(p, guard_, MADV_GUARD_INSTALL) == 0) {
+      if (how == guards::unknown) guards_.store(guards::install, std::memory_order_relaxed);
+      return;
+    }
+    guards_.store(how = guards::protect, std::memory_order_relaxed);
+  }
+  // Two mappings each, of which a process may have 65,530 by default: the first stacks, those of most programs, get one.
+  constexpr std::uint64_t protected_at_most = 24'000;
+  if (how == guards::protect &&
+      (made_.load(std::memory_order_relaxed) > protected_at_most || mprotect(p, guard_, PROT_NONE) != 0))
+    guards_.store(guards::none, std::memory_order_relaxed);
+}
+
+void* pool::take() noexcept {
+  lock();
+  if (free_ != nullptr) {
+    void* list = free_;
+    free_ = at(list)->batch;
+    --free_batches_;
+    lock_.store(0, std::memory_order_release);
+    return list;
+  }
+  const std::uint64_t from = made_.load(std::memory_order_relaxed);
+  const std::uint64_t n = all_ - from < batch ? all_ - from : batch;
+  made_.store(from + n, std::memory_order_release);
+  lock_.store(0, std::memory_order_release);
+  void* list = nullptr;
+  for (std::uint64_t i = from + n; i-- > from;) {
+    make_guard(low_of_number(i));
+    auto* top = reinterpret_cast<void*>(top_of(low_of_number(i)));
+    at(top)->next = list;
+    list = top;
+  }
+  return list;
+}
+
+void pool::give(void* list, unsigned n) noexcept {
+  if (free_batches_ >= batches_kept)
+    for (void* s = list; s != nullptr; s = at(s)->next) {
+      // All but the page that holds the link.
+      const auto low = low_of(reinterpret_cast<std::uintptr_t>(s));
+      const auto high = reinterpret_cast<std::uintptr_t>(s) & ~std::uintptr_t{4095};
+      if (high > low) madvise(reinterpret_cast<void*>(low), high - low, MADV_FREE);
+    }
+  lock();
+  at(list)->batch = free_;
+  at(list)->count = n;
+  free_ = list;
+  ++free_batches_;
+  lock_.store(0, std::memory_order_release);
+}
+
+bool pool::in_guard(std::uintptr_t address) const noexcept {
+  if (size_ == 1 || address < first_) return false;
+  if (is_root(address)) return address < root_low_ + guard_;
+  const std::uint64_t range = (address - first_) / distance_;
+  const std::uint64_t offset = (address - first_) % distance_;
+  if (range * per_range_ > all_ + root_bytes_ / size_ || offset >= per_range_ * size_) return false;
+  return offset % size_ < guard_;
+}
+
+std::uint64_t pool::made() const noexcept { return made_.load(std::memory_order_acquire); }
+
+}  // namespace godwit::stack
