@@ -188,6 +188,7 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
   what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
   t.all = {0, what.job.workers};
   what.job.hosts = &t.all;
+  what.job.in_process = true;
   run_outputs outputs(opts);
   outputs.begin(t.all.count);
   const trace_rings rings(opts, t.all);

@@ -273,7 +273,7 @@ void worker::report_deadlock() noexcept {
 }
 
 void worker::fail_run(const char* text) noexcept {
-  if (shape_.stacks == nullptr) base::fatal("%s", text);
+  if (!shape_.in_process) base::fatal("%s", text);
   std::uint64_t expected = 0;
   if (node_->failed.compare_exchange_strong(expected, 1)) {
     std::snprintf(node_->message, sizeof node_->message, "%s", text);

@@ -50,6 +50,7 @@ struct job_shape {
   bool whole_host_calls = true;  ///< a steal from another host may ask any of its workers
   bool far_calls = true;         ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
+  bool in_process = false;       ///< workers are threads of one process (then stacks too, but for child stealing)
   bool own_stacks = false;       ///< policy iso: every thread has a stack, and an address, of its own
   bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
 };
