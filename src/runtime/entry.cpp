@@ -57,10 +57,13 @@ ref pop_public(spawn_slot* slot) noexcept {
 void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
   this_worker().publish(record, kind, data, bytes);
 }
+void publish_boxed(ref record, outcome kind, boxed what) noexcept { this_worker().publish_boxed(record, kind, what); }
+ref make_completed_boxed(outcome kind, boxed what) {
+  need_run("a future's record");
+  return this_worker().make_completed_boxed(kind, what);
+}
 void publish_error(ref record, ref error) noexcept {
-  const payload p = this_worker().payload_of(error);
-  this_worker().publish(record, outcome::error, p.data, p.size);
-  this_worker().release(error);
+  this_worker().publish_error(record, error);
 }
 void complete(ref record) noexcept {
   need_no_checkout("spawn");  // the parent's: this thread is over, its own are checked in

@@ -237,6 +237,7 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
   outputs.add(rings, t.all);
   outputs.write(facts_of(opts, {{host_name(), 0, t.all.count}}, start_ns, result));
   if (result.status == 0) take_root_result(what.memory, result);
+  result.thrown = what.thrown;
   return result;
 }
 

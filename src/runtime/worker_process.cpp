@@ -27,6 +27,9 @@ namespace godwit::runtime {
 
 void unseen_error(const detail::payload& error) noexcept {
   try {
+    if (detail::boxes_results())
+      std::rethrow_exception(
+          *static_cast<std::exception_ptr*>(reinterpret_cast<const detail::boxed*>(error.data)->object));
     reader r(error.data, error.size);
     detail::throw_encoded(r);
   } catch (const std::exception& e) {
@@ -47,7 +50,10 @@ void root_thread(launch& what) noexcept {
     } catch (...) {
       kind = detail::outcome::error;
       w = writer();
-      detail::encode_current_exception(w);
+      if (detail::boxes_results())
+        what.thrown = std::current_exception();
+      else
+        detail::encode_current_exception(w);
     }
     sched::this_worker().publish(record, kind, w.data(), w.size());
   }

@@ -20,7 +20,7 @@ struct result_words {
   std::uint64_t object;  ///< ref of a `bytes` object, 0: inline
   std::uint64_t bytes;
   detail::outcome kind;
-  std::uint32_t unused_;
+  std::uint32_t boxed;  ///< the bytes are a detail::boxed
   std::byte small[40];  ///< the result, where it fits
 };
 

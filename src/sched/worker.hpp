@@ -99,6 +99,10 @@ class worker {
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
   void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
+  ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept;
+  /// Completed with an error: move it to the record of a parent that has left.
+  void publish_error(ref to, ref error) noexcept;
   ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
   detail::payload wait(ref r, detail::place where) noexcept;
   detail::payload payload_of(ref r) const noexcept;
