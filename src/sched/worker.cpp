@@ -101,7 +101,10 @@ void worker::announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t lef
                               static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
 }
 
-void worker::announce_stack(std::uintptr_t) noexcept {
+void worker::announce_stack(std::uintptr_t sp) noexcept {
+  // Below it there may be marks of frames that were left without returning.
+  constexpr std::uintptr_t enough = 64 << 10;
+  if (sp >= region_low_ + enough) context::sanitizer_forget((sp - enough) / 64 * 64, sp / 64 * 64);
   context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
 }
 
