@@ -55,9 +55,20 @@ concept coded = !plain<T> && requires(writer& w, reader& r, T& v) {
   { codec<T>::read(r) } -> std::same_as<T>;
 };
 
+/// Values of T can be written down as bytes.
+template <class T>
+concept encodable = plain<T> || coded<T>;
+
+/// All of a program is compiled with GODWIT_ONLY_THREADS: it runs on substrate threads only, where values are moved and never encoded.
+#ifdef GODWIT_ONLY_THREADS
+inline constexpr bool only_threads = true;
+#else
+inline constexpr bool only_threads = false;
+#endif
+
 /// Values of T can be handed from worker to worker.
 template <class T>
-concept migratable = plain<T> || coded<T>;
+concept migratable = encodable<T> || (only_threads && std::move_constructible<T>);
 
 /// Collects the encoded form. Local; grows like a vector.
 class writer {

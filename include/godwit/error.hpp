@@ -57,20 +57,20 @@ constexpr bool rebuildable_from_what =
 /// constructible from its what() string. Call it before run; cost: local.
 template <class E>
 void register_exception() {
-  static_assert(migratable<E> || detail::rebuildable_from_what<E>,
+  static_assert(encodable<E> || detail::rebuildable_from_what<E>,
                 "godwit: an exception type must be trivially copyable, have a godwit::codec, or be "
                 "constructible from its what() string");
   detail::add_exception_type(
       {&typeid(E),
        [](writer& w, const void* object) {
          const E& e = *static_cast<const E*>(object);
-         if constexpr (migratable<E>)
+         if constexpr (encodable<E>)
            w.put(e);
          else
            w.put(std::string(e.what()));
        },
        [](reader& r) {
-         if constexpr (migratable<E>)
+         if constexpr (encodable<E>)
            throw r.get<E>();
          else
            throw E(r.get<std::string>());

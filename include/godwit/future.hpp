@@ -98,7 +98,7 @@ T decode(const payload& p, bool again = false) {
   if constexpr (!plain<T>) {
     if (boxes_results()) return unbox<T>(p, again);
   }
-  if constexpr (migratable<T>) {
+  if constexpr (encodable<T>) {
     reader r(p.data, p.size, again);
     return r.get<T>();
   } else {
@@ -113,7 +113,7 @@ void publish_value(ref record, R& value) {
     publish(record, outcome::value, &value, sizeof(R));
   } else {
     if (boxes_results()) return publish_boxed(record, outcome::value, box<R>(std::move(value)));
-    if constexpr (migratable<R>) {
+    if constexpr (encodable<R>) {
       writer w;
       w.put(value);
       publish(record, outcome::value, w.data(), w.size());
@@ -248,7 +248,7 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
       } else if (detail::boxes_results()) {
         record = detail::make_completed_boxed(detail::outcome::value, detail::box<T>(std::move(room_.value)));
         room_.value.~T();
-      } else if constexpr (migratable<T>) {
+      } else if constexpr (encodable<T>) {
         writer w;
         w.put(room_.value);
         record = detail::make_completed(detail::outcome::value, w.data(), w.size());

@@ -104,6 +104,8 @@ struct root_task {
   virtual ~root_task() = default;
   /// Runs in the root thread. The value goes into @p out.
   virtual void operator()(writer& out) = 0;
+  /// The program was compiled with GODWIT_ONLY_THREADS.
+  virtual bool needs_threads() const noexcept = 0;
 };
 
 /// What became of a run.
@@ -123,12 +125,13 @@ int report(const run_result& result);
 template <class F>
 struct root_of final : root_task {
   using R = std::invoke_result_t<F&>;
-  static_assert(std::is_void_v<R> || migratable<R>,
+  static_assert(std::is_void_v<R> || encodable<R>,
                 "godwit: the result of the root thread must be migratable: trivially copyable or with a "
                 "godwit::codec");
   F f;
   explicit root_of(F&& fn) : f(std::move(fn)) {}
   explicit root_of(const F& fn) : f(fn) {}
+  bool needs_threads() const noexcept override { return only_threads; }
   void operator()(writer& out) override {
     if constexpr (plain<F> && std::is_copy_constructible_v<F>) {
       F own(f);  // on the root thread's stack: it migrates with the thread

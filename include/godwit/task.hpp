@@ -33,7 +33,7 @@ namespace detail {
 /// yes, the thread owns what they hold. Copyable closures with non-trivial captures (a string or vector by
 /// value): no -- their copies would be destroyed twice, at two workers. Callables with a codec: yes.
 template <class F>
-concept thread_closure = plain<F> || coded<F> || (!std::copy_constructible<F> && std::move_constructible<F>);
+concept thread_closure = (only_threads && std::move_constructible<F>) || plain<F> || coded<F> || (!std::copy_constructible<F> && std::move_constructible<F>);
 
 template <class F, class... Args>
 using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;

@@ -147,6 +147,12 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
       if (!base::detect_launcher().one_of_several()) throw;
       problem = e.what();  // all ranks end for it, and one says it
     }
+    if (root.needs_threads()) {
+      if (opts.substrate == "auto") opts.substrate = "threads";
+      if (opts.substrate != "threads")
+        throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS (target godwit::threads), so substrate=" +
+                                    opts.substrate + " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
+    }
     if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
     return opts.substrate == "threads" ? runtime::run_threads(opts, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {
