@@ -9,6 +9,9 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <utility>
+
+#include <godwit/detail/park.hpp>
 
 #include "base/check.hpp"
 #include "base/environment.hpp"
@@ -48,6 +51,8 @@ void root_thread(launch& what) noexcept {
     }
     sched::this_worker().publish(record, kind, w.data(), w.size());
   }
+  if (detail::thread_block* block = detail::this_block(); block != nullptr && block->at_end != nullptr)
+    std::exchange(block->at_end, nullptr)(block);
   sched::this_worker().end_of_root_thread();
 }
 

@@ -194,6 +194,8 @@ namespace {
       o.policy.c_str());
 }
 }  // namespace
+bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept { wrong_policy(opts_); }
+ref worker::create_thread(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
 ref worker::spawn_task(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
 void* worker::new_stack() noexcept { wrong_policy(opts_); }
 void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
@@ -256,6 +258,14 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
   seg_->at(to, hot)->poll.store(1, std::memory_order_relaxed);
   wake_all();  // sleepers cannot be woken one by one; mail is rare
+}
+
+void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
+  const section inside;
+  push_ready(seg_->ref_of_any(w), 0);
+  if (by == detail::wakes::inside) return;
+  node_->outside.fetch_sub(1, std::memory_order_relaxed);
+  node_->idle.fetch_add(1);  // I2: it counted like a letter; this worker runs, so it is not the last
 }
 
 void worker::check_invariants() noexcept {
