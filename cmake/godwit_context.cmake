@@ -21,7 +21,7 @@ endfunction()
 
 # The objects of `godwit` but for the switch: nothing else in the library depends on the variant.
 function(godwit_context_library variant)
-  if(TARGET godwit_${variant} OR NOT GODWIT_CONTEXT STREQUAL "asm")
+  if(TARGET godwit_${variant} OR variant STREQUAL "asm" OR NOT GODWIT_CONTEXT STREQUAL "asm")
     return()
   endif()
   get_property(objects GLOBAL PROPERTY godwit_objects)

@@ -7,7 +7,7 @@
 //   suspended  sp names a word below all of that function's frame, which holds its address
 // ucontext   getcontext and setcontext: a system call each, for the signal mask; makecontext for every thread with a stack of its own.
 // setjmp     _setjmp and _longjmp: no system call. A stack is entered by makecontext once; from then on a loop at its top waits there,
-//            to be jumped into with the next thread (stack_head::again).
+//            to be jumped into with the next thread (standby).
 // Not for sanitizers' fake stacks, nor, with setjmp, for workers of several images of the program (glibc hides the addresses in a jmp_buf
 // behind a number of the process). docs/protocols/context.md. Tests: tests/context (also built for each variant), tests/api.
 #if defined(GODWIT_CONTEXT_UCONTEXT) || defined(GODWIT_CONTEXT_SETJMP)
@@ -17,6 +17,7 @@
 #include <godwit/detail/fork_call.hpp>
 
 #include <cstdlib>
+#include <cstring>
 #include <ucontext.h>
 #ifdef GODWIT_CONTEXT_SETJMP
 #include <csetjmp>
@@ -86,6 +87,7 @@ void prepare(ucontext_t& c, void* top, entry_fn* fn, void* arg) {
 }
 
 void enter(void* top, entry_fn* fn, void* arg) {
+  std::memset(static_cast<std::byte*>(top) - 64, 0, 64);  // if it is a stack of the pool, the loop at its top is no more
   ucontext_t c;
   prepare(c, top, fn, arg);
   setcontext(&c);
@@ -101,14 +103,22 @@ struct waiting_parent {
   word_pair result;  ///< W the child that comes back, or who resumes
 };
 
-/// What a stack has at its top: 64 bytes (stack/pool.hpp, which uses the first three words of free ones).
+/// What a stack has at its top, 64 bytes (stack/pool.hpp, which uses the first three words of free ones), and below.
+struct standby {
+  env* again;            ///< jump there to start the next thread
+  std::uintptr_t check;  ///< of it: whoever else entered this stack has overwritten both (enter)
+};
+struct alignas(64) stack_room {
+  standby loop;  ///< setjmp
+};
 struct stack_head {
   stack_head* next;  ///< of the unused ones
   void* batch;
   std::uint64_t count;
-  env* again;              ///< setjmp: jump here to start the next thread; null: makecontext first
   waiting_parent* parent;  ///< of the thread that runs there
+  stack_room* room() noexcept { return reinterpret_cast<stack_room*>(this) - 1; }
 };
+constexpr std::uintptr_t standby_check = 0x676f64776974'5b1d;
 
 stack_head* take_stack() {
   for (;;) {
@@ -136,8 +146,14 @@ void stack_main(void* head) {
   env here;
   // Free stacks may lose their memory but for the page of the head: only what fits there can be used again.
   const bool stays = (end_of_callers_frame() ^ reinterpret_cast<std::uintptr_t>(s)) < 4096;
-  if (SAVED(here) && stays) s->again = &here;
+  if (SAVED(here) && stays) s->room()->loop = {&here, reinterpret_cast<std::uintptr_t>(&here) ^ standby_check};
   run_child(s);
+}
+
+void run_on(stack_head* s) {
+  const standby loop = s->room()->loop;
+  if ((reinterpret_cast<std::uintptr_t>(loop.again) ^ standby_check) == loop.check) restore(*loop.again);
+  enter(s->room(), stack_main, s);
 }
 #else
 void stack_main(void* head) { run_child(static_cast<stack_head*>(head)); }
@@ -175,10 +191,7 @@ void stack_main(void* head) { run_child(static_cast<stack_head*>(head)); }
   stack_head* const s = take_stack();
   s->parent = &p;
 #ifdef GODWIT_CONTEXT_SETJMP
-  if (SAVED(p.save)) {
-    if (s->again != nullptr) restore(*s->again);
-    enter(s, stack_main, s);
-  }
+  if (SAVED(p.save)) run_on(s);
 #else
   ucontext_t begin;
   prepare(begin, s, stack_main, s);
