@@ -4,7 +4,7 @@ set(here ${CMAKE_CURRENT_LIST_DIR})
 
 # Cases left out: threads: what needs more than a thread's stack, or thread_local data that belongs to the worker; ucontext: a frame of
 # 1 KiB and more for each of a million nested spawns does not fit into the stack region.
-set(variant_filter_threads "-depth.*:migration.errno_and_thread_local_after_a_migration")
+set(variant_filter_threads "-depth.*:migration.errno_and_thread_local_after_a_migration:migration.very_large_frames")
 set(variant_filter_processes_ucontext "-depth.a_chain_of_a_million_spawns")
 
 # godwit_variant_test(VARIANT LAYER NAME SUBSTRATE...): the executable LAYER_NAME_VARIANT.
