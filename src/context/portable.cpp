@@ -64,9 +64,9 @@ void restore(env& e) {
 [[gnu::noinline]] std::uintptr_t end_of_callers_frame() { return end_of_frames_above(); }
 
 // makecontext hands over ints.
-constexpr unsigned high_half(const void* p) noexcept { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) >> 32); }
-constexpr unsigned low_half(const void* p) noexcept { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)); }
-constexpr std::uintptr_t joined(unsigned high, unsigned low) noexcept { return std::uintptr_t{high} << 32 | low; }
+inline unsigned high_half(const void* p) noexcept { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) >> 32); }
+inline unsigned low_half(const void* p) noexcept { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)); }
+inline std::uintptr_t joined(unsigned high, unsigned low) noexcept { return std::uintptr_t{high} << 32 | low; }
 
 using entry_fn = void(void*);
 
@@ -87,7 +87,9 @@ void prepare(ucontext_t& c, void* top, entry_fn* fn, void* arg) {
 }
 
 void enter(void* top, entry_fn* fn, void* arg) {
-  std::memset(static_cast<std::byte*>(top) - 64, 0, 64);  // if it is a stack of the pool, the loop at its top is no more
+#ifdef GODWIT_CONTEXT_SETJMP
+  std::memset(static_cast<std::byte*>(top) - 64, 0, 64);  // if it is a stack of the pool, the loop at its top is no more (standby)
+#endif
   ucontext_t c;
   prepare(c, top, fn, arg);
   setcontext(&c);
@@ -103,22 +105,13 @@ struct waiting_parent {
   word_pair result;  ///< W the child that comes back, or who resumes
 };
 
-/// What a stack has at its top, 64 bytes (stack/pool.hpp, which uses the first three words of free ones), and below.
-struct standby {
-  env* again;            ///< jump there to start the next thread
-  std::uintptr_t check;  ///< of it: whoever else entered this stack has overwritten both (enter)
-};
-struct alignas(64) stack_room {
-  standby loop;  ///< setjmp
-};
+/// What a stack has at its top, 64 bytes (stack/pool.hpp, which uses the first three words of free ones).
 struct stack_head {
   stack_head* next;  ///< of the unused ones
   void* batch;
   std::uint64_t count;
   waiting_parent* parent;  ///< of the thread that runs there
-  stack_room* room() noexcept { return reinterpret_cast<stack_room*>(this) - 1; }
 };
-constexpr std::uintptr_t standby_check = 0x676f64776974'5b1d;
 
 stack_head* take_stack() {
   for (;;) {
@@ -141,19 +134,27 @@ void run_child(stack_head* s) {
 }
 
 #ifdef GODWIT_CONTEXT_SETJMP
+/// Just below the head: the loop that waits there.
+struct alignas(64) standby {
+  env* again;            ///< jump there to start the next thread
+  std::uintptr_t check;  ///< of it: whoever else entered this stack has overwritten both (enter)
+};
+standby* standby_of(stack_head* s) { return reinterpret_cast<standby*>(s) - 1; }
+std::uintptr_t check_of(const env* e) { return reinterpret_cast<std::uintptr_t>(e) ^ 0x676f64776974'5b1d; }
+
 void stack_main(void* head) {
   auto* const s = static_cast<stack_head*>(head);
   env here;
   // Free stacks may lose their memory but for the page of the head: only what fits there can be used again.
   const bool stays = (end_of_callers_frame() ^ reinterpret_cast<std::uintptr_t>(s)) < 4096;
-  if (SAVED(here) && stays) s->room()->loop = {&here, reinterpret_cast<std::uintptr_t>(&here) ^ standby_check};
+  if (SAVED(here) && stays) *standby_of(s) = {&here, check_of(&here)};
   run_child(s);
 }
 
 void run_on(stack_head* s) {
-  const standby loop = s->room()->loop;
-  if ((reinterpret_cast<std::uintptr_t>(loop.again) ^ standby_check) == loop.check) restore(*loop.again);
-  enter(s->room(), stack_main, s);
+  const standby loop = *standby_of(s);
+  if (loop.check == check_of(loop.again)) restore(*loop.again);
+  enter(standby_of(s), stack_main, s);
 }
 #else
 void stack_main(void* head) { run_child(static_cast<stack_head*>(head)); }
