@@ -33,6 +33,7 @@ PROGRAMS = {
     "lcs": ("lcs", [], 50, 6),
     "steal": ("steal", [], 12, 8),
     "idle": ("idle", [], 12, 4),
+    "contexts": ("contexts", ["-n", "30"], 20, 10),
     "global_graph": ("global_graph", [], 150, 8),
     "global_spmv": ("global_spmv", [], 60, 6),
     "global_utsmem": ("global_utsmem", [], 40, 5),
@@ -74,6 +75,7 @@ TARGETS = [
     ("global_cilksort", "t1_over_serial", "cilksort of 10 M, 1 worker / serial", "<=", 1.05, ""),
     ("global_cilksort", "speed_up", "cilksort of 10 M, all workers: time on 1 worker / time", ">=", 1.9, "x"),
     ("global_heat", "speed_up", "heat 2048 x 2048, all workers: serial / time", ">=", 1.85, "x"),
+    ("contexts", "n30.ucontext.over_asm", "spawn + join in fib(30), 1 worker: ucontext / asm", ">=", 10, "x"),
     ("idle", "percent", "CPU that an idle worker uses", "<=", 2, "%"),
     ("global_graph", "pagerank.speed_up", "PageRank on R-MAT, all workers: serial / time", ">=", 1.85, "x"),
 ]

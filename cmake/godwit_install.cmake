@@ -21,6 +21,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
 # pkg-config: a static library brings its own needs along, so they are not "private".
 set(godwit_pc_requires "")
 set(godwit_pc_libs "-pthread")
+list(TRANSFORM godwit_context_definition PREPEND " -D" OUTPUT_VARIABLE godwit_pc_context)
 if(godwit_has_hwloc)
   get_target_property(type godwit TYPE)
   if(type STREQUAL "STATIC_LIBRARY")

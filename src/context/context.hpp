@@ -1,4 +1,4 @@
-// The context switch: one contract, one assembly file per architecture (switch_ARCH.S).
+// The context switch: one contract, one assembly file per architecture (switch_ARCH.S), or portable.cpp where GODWIT_CONTEXT says so.
 //
 // Two kinds of saved continuation:
 //   fork       saved by fork_call (include/godwit/detail/fork_call.hpp): three words in a deque slot;
@@ -40,6 +40,9 @@ void godwit_ctx_fork_on_stack();
 
 /// The bottom of every thread: as a return address it ends backtraces. Returning to it is a bug of ours.
 void godwit_ctx_thread_end();
+
+/// Exists where what is saved means something only in processes forked from the one that saved it (variant setjmp).
+[[gnu::weak]] extern const char godwit_ctx_one_image;
 }
 
 namespace godwit::context {
@@ -47,6 +50,7 @@ namespace godwit::context {
 /// The calling OS thread is a worker from now on, and these are its hot words; null: it is none any more.
 void use_hot_words(detail::hot_words* words) noexcept;
 
+// The same in all variants, so that nothing outside this layer depends on the variant.
 #if defined(__x86_64__)
 /// The return address of fork_call's call lies just below the saved stack pointer.
 inline constexpr std::size_t fork_bytes_below = 8;

@@ -22,6 +22,7 @@
 #include "base/check.hpp"
 #include "base/options.hpp"
 #include "base/pause.hpp"
+#include "context/context.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
@@ -545,6 +546,9 @@ detail::run_result run_mpi(const options& opts, std::string problem, detail::roo
   mpi_session& session = mpi_session::get(opts);
   session.meet(false,
                *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
+  if (problem.empty() && session.ranks().size() > 1 && &godwit_ctx_one_image != nullptr)
+    problem = "godwit: this program was built with GODWIT_CONTEXT=setjmp, and what that saves can be resumed only in processes forked "
+              "from each other, not by other ranks: build it with asm or ucontext, or start one rank";
   std::optional<run_outputs> outputs;
   try {
     if (session.rank() == 0 && problem.empty()) outputs.emplace(opts);

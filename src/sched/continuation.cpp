@@ -33,6 +33,11 @@ struct exception_state {
   void* caught;
   unsigned uncaught;
 };
+/// Not inlined, and not what it seems: its address is declared to be constant, and a compiler would keep it over a switch.
+[[gnu::noinline]] exception_state& exceptions_here() {
+  asm volatile("");
+  return *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+}
 
 }  // namespace
 
@@ -388,9 +393,9 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   if constexpr (in_place) {
     alignas(64) image room;
     why.room = &room;
-    const exception_state before = *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    const exception_state before = exceptions_here();
     const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why);
-    *reinterpret_cast<exception_state*>(abi::__cxa_get_globals()) = before;  // possibly another OS thread
+    exceptions_here() = before;  // possibly another OS thread
     return cancelled == 0;
   } else {
     return godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;

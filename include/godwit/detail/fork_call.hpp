@@ -27,7 +27,9 @@ struct word_pair {
 
 using child_fn = word_pair(std::uintptr_t, std::uintptr_t, spawn_slot*, void*) noexcept;
 
-#if defined(__x86_64__)
+#if defined(GODWIT_CONTEXT_UCONTEXT) || defined(GODWIT_CONTEXT_SETJMP)  // baselines, chosen with CMake's GODWIT_CONTEXT
+#define GODWIT_CONTEXT_PORTABLE 1
+#elif defined(__x86_64__)
 
 #if defined(__AVX512F__)
 #define GODWIT_CLOBBER_VECTOR_EXT                                                                   \
@@ -123,3 +125,7 @@ template <child_fn* Child>
 #endif
 
 }  // namespace godwit::detail
+
+#ifdef GODWIT_CONTEXT_PORTABLE
+#include <godwit/detail/fork_call_portable.hpp>
+#endif

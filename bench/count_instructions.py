@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Instructions and system calls of a spawn and join, for each variant of the context switch.
+
+    bench/count_instructions.py                                   callgrind, the programs contexts_* of build/release
+    bench/count_instructions.py --build DIR --emulator "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+                                                                  another architecture: qemu's log of executed instructions
+
+fib of two arguments on one worker: the difference is free of what starting costs, and repeats to a few parts in a thousand.
+Counted is user mode. What the kernel does is not: therefore the system calls (callgrind only), of which ucontext makes three per
+spawn. Over plain calls: less what the same difference is for them. Needs valgrind or qemu-user (scripts/setup test).
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+
+
+def spawns(n):
+    a, b = 0, 1
+    for _ in range(n + 1):
+        a, b = b, a + b
+    return a - 1
+
+
+def callgrind(program, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "out")
+        done = subprocess.run(["valgrind", "--tool=callgrind", "--collect-systime=yes", f"--callgrind-out-file={out}", program, *arguments],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"count_instructions.py: {program} under valgrind failed:\n{done.stderr[-1500:]}")
+        with open(out, encoding="utf-8") as file:
+            text = file.read()
+    events = re.search(r"^events: (.*)$", text, re.M).group(1).split()
+    totals = [0] * len(events)
+    for line in re.findall(r"^totals: (.*)$", text, re.M):
+        totals = [t + int(v) for t, v in zip(totals, line.split() + ["0"] * len(events))]
+    found = dict(zip(events, totals))
+    return found["Ir"], found.get("sysCount", 0)
+
+
+def emulated(emulator, program, arguments):
+    """With one instruction per block and no chaining, the log of executed blocks has a line per instruction."""
+    read, write = os.pipe()
+    command = [*emulator, "-singlestep", "-d", "exec,nochain", "-D", f"/proc/self/fd/{write}", program, *arguments]
+    process = subprocess.Popen(command, pass_fds=[write], stdout=subprocess.DEVNULL)
+    os.close(write)
+    count = 0
+    with os.fdopen(read, "rb", buffering=1 << 20) as log:
+        while chunk := log.read(1 << 20):
+            count += chunk.count(b"\n")
+    if process.wait() != 0:
+        sys.exit(f"count_instructions.py: {' '.join(command)} failed with status {process.returncode}")
+    return count, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
+    parser.add_argument("--emulator", default="", help="qemu-ARCH and its options: not callgrind")
+    parser.add_argument("--substrate", default="threads", choices=["threads", "processes"])
+    parser.add_argument("--arguments", default="", help="two of fib (default 20,25; with an emulator 8,14)")
+    parser.add_argument("--variants", default="asm,ucontext,setjmp")
+    parser.add_argument("--json", help="write the figures to this file")
+    o = parser.parse_args()
+    small, large = (int(n) for n in (o.arguments or ("8,14" if o.emulator else "20,25")).split(","))
+    emulator = shlex.split(o.emulator)
+    if o.substrate == "processes" and not emulator:
+        sys.exit("count_instructions.py: callgrind counts one process: --substrate threads")
+
+    def per_spawn(variant, workers):
+        program = os.path.join(o.build, "bench", "contexts_" + variant)
+        counts = []
+        for n in (small, large):
+            arguments = [str(n), workers, o.substrate]
+            counts.append(emulated(emulator, program, arguments) if emulator else callgrind(program, arguments))
+        each = spawns(large) - spawns(small)
+        return [None if a is None else (b - a) / each for a, b in zip(*counts)]
+
+    plain, _ = per_spawn("asm", "0")
+    rows = {}
+    for variant in o.variants.split(","):
+        instructions, calls = per_spawn(variant, "1")
+        rows[variant] = {"instructions": instructions, "over_plain": instructions - plain, "system_calls": calls}
+    first = next(iter(rows.values()))
+    print(f"fib({large}) - fib({small}), per spawn and join; plain calls: {plain:.1f} instructions")
+    print(f"{'variant':10} {'instructions':>13} {'over plain':>11} {'over ' + next(iter(rows)):>9} {'system calls':>13}")
+    for name, row in rows.items():
+        row["over_first"] = row["over_plain"] / first["over_plain"]
+        calls = "-" if row["system_calls"] is None else f"{row['system_calls']:.2f}"
+        print(f"{name:10} {row['instructions']:13.1f} {row['over_plain']:11.1f} {row['over_first']:9.1f} {calls:>13}")
+    if o.json:
+        with open(o.json, "w", encoding="utf-8") as out:
+            json.dump({"plain": plain, "arguments": [small, large], "variants": rows}, out, indent=1)
+            out.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+// contexts: fib on the variants of the context switch -- assembly, ucontext, setjmp -- over plain calls. Source: "A lightweight thread
+// library that implements context switches in assembly on SPARC", figure of fib(30) and fib(40) against workers.
+//
+// A program has one variant, so each is a program of its own beside this one (runner.cpp), started anew for every repetition; what is
+// timed is inside. Results: docs/results/threads.md. Instructions instead of time: bench/count_instructions.py.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "../../common/harness.hpp"
+#include "../../fib/fib.hpp"
+
+namespace {
+
+constexpr const char* switches[] = {"asm", "ucontext", "setjmp"};
+constexpr int slow_from = 36;  // minutes each, without assembly
+
+std::string folder() {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  const std::string self(path, n > 0 ? static_cast<std::size_t>(n) : 0);
+  return self.substr(0, self.find_last_of('/') + 1);
+}
+
+bench::sample run(const std::string& how, int n, unsigned workers, const std::string& substrate) {
+  const std::string command =
+      "'" + folder() + "contexts_" + how + "' " + std::to_string(n) + " " + std::to_string(workers) + " " + substrate;
+  std::FILE* const pipe = popen(command.c_str(), "re");
+  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
+  unsigned long long value = 0, steals = 0, suspends = 0, stack = 0;
+  bench::sample s;
+  const int fields = std::fscanf(pipe, "%llu %lf %lf %lf %llu %llu %llu", &value, &s.seconds, &s.cpu_seconds, &s.total_seconds,
+                                 &steals, &suspends, &stack);
+  if (pclose(pipe) != 0 || fields != 7) throw std::runtime_error("failed: " + command);
+  s.correct = value == fib::value(n);
+  s.scheduled = workers != 0;
+  s.counts.steals = steals;
+  s.counts.suspends = suspends;
+  s.counts.stack_high_bytes = stack;
+  return s;
+}
+
+void compare(bench::program& program, int n, const std::string& substrate) {
+  std::vector<bench::variant> variants = {{"plain calls", 0, [=] { return run("asm", n, 0, substrate); }}};
+  for (const unsigned w : program.workers())
+    for (const std::string how : switches)
+      variants.push_back({how, w, [=] { return run(how, n, w, substrate); }, how != "asm" && n >= slow_from});
+  const auto all = program.measure(variants);
+  program.show("fib(" + std::to_string(n) + "), " + substrate + ": " + bench::grouped(fib::spawns(n)) + " spawns",
+               {{"n", n}, {"spawns", fib::spawns(n)}, {"substrate", substrate}}, all);
+  const std::string prefix = "n" + std::to_string(n) + ".";
+  const unsigned first = program.workers().front();
+  const auto* ours = bench::find(all, "asm", first);
+  for (const std::string how : switches) {
+    const auto* s = bench::find(all, how, first);
+    std::vector<double> ns, over;
+    for (std::size_t i = 0; i < s->samples.size(); ++i) {
+      const double plain = all.front().samples[i].cpu_seconds;  // the kernel's part included, other programs' not
+      ns.push_back((s->samples[i].cpu_seconds - plain) * 1e9 / static_cast<double>(fib::spawns(n)));
+      over.push_back((s->samples[i].cpu_seconds - plain) / (ours->samples[i].cpu_seconds - plain));
+    }
+    program.figure(prefix + how + ".ns", how, bench::median(ns), "ns",
+                   "median over the rounds of CPU time of (" + std::to_string(first) + " worker - plain calls) / spawns");
+    if (how == "asm") continue;
+    program.figure(prefix + how + ".over_asm", how + " over asm", bench::median(over), "x",
+                   "median over the rounds of the ratio of CPU times beyond that of the plain calls");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::program program("contexts", "fib(n) on each variant of the context switch, over plain calls.", argc, argv);
+  std::vector<int> arguments;
+  std::string substrate = "threads";
+  program.app()
+      .add_option("-n", arguments, "Arguments of fib (default 30,40; with --quick 30)")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 60));
+  program.app()
+      .add_option("--substrate", substrate, "Where the workers live")
+      ->check(CLI::IsMember({"threads", "processes"}))
+      ->capture_default_str();
+  program.parse();
+  if (arguments.empty()) arguments = program.options().quick ? std::vector<int>{30} : std::vector<int>{30, 40};
+  try {
+    for (const int n : arguments) compare(program, n, substrate);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "contexts: %s\n", e.what());
+    return 1;
+  }
+  return program.finish();
+}
