@@ -21,6 +21,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
 # pkg-config: a static library brings its own needs along, so they are not "private".
 set(godwit_pc_requires "")
 set(godwit_pc_libs "-pthread")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^riscv")
+  string(APPEND godwit_pc_libs " -latomic")
+endif()
 if(godwit_has_hwloc)
   get_target_property(type godwit TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
