@@ -37,6 +37,13 @@ struct exception_state {
   unsigned uncaught;
 };
 
+/// Of the OS thread that calls. cxxabi.h declares __cxa_get_globals const: called directly on both sides of a switch, it would be called
+/// once, and the state of the thread that went on elsewhere be written to the worker it left.
+[[gnu::noinline]] exception_state& exceptions_here() noexcept {
+  asm volatile("" ::: "memory");
+  return *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+}
+
 }  // namespace
 
 template <class P>
@@ -365,10 +372,10 @@ void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
   if constexpr (in_place) {
     alignas(64) image room;
     suspension s{this, r, &where, &room};
-    const exception_state before = *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    const exception_state before = exceptions_here();
     godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
     // Possibly another OS thread: `this` is not its worker.
-    *reinterpret_cast<exception_state*>(abi::__cxa_get_globals()) = before;
+    exceptions_here() = before;
   } else {
     suspension s{this, r, &where, nullptr};
     godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
