@@ -25,6 +25,8 @@ PROGRAMS = {
     "fib": ("fib", [], 90, 8),
     "btc": ("btc", [], 240, 20),
     "nqueens": ("nqueens", [], 90, 6),
+    "quicksort": ("quicksort", [], 120, 8),
+    "matmul": ("matmul", [], 60, 6),
     "uts": ("uts", [], 330, 12),
     "uts_every": ("uts", ["--threads", "every", "--tree", "T1", "--peers", "none"], 8, 5),
     "pfor": ("pfor", [], 180, 12),

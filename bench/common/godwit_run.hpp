@@ -28,6 +28,14 @@ inline double children_cpu_seconds() {
          static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
 }
 
+/// CPU time of this process, all its threads.
+inline double process_cpu_seconds() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return static_cast<double>(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+         static_cast<double>(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
 /// Counters of the last run in the form of the harness.
 inline scheduler_counts last_counts() {
   scheduler_counts c;
@@ -53,17 +61,19 @@ inline scheduler_counts last_counts() {
   return c;
 }
 
-/// Run root() on @p workers workers under @p policy, whose threads root must create. Gives back its value and
-/// the sample (correct is left true).
+/// Run root() on @p workers workers under @p policy, whose threads root must create, on @p substrate (empty: what the options
+/// say). Gives back its value and the sample (correct is left true).
 template <class F>
-auto run_godwit(unsigned workers, const F& root, const std::string& policy = godwit::policies::greedy::name)
+auto run_godwit(unsigned workers, const F& root, const std::string& policy = godwit::policies::greedy::name,
+                const std::string& substrate = "")
     -> std::pair<std::invoke_result_t<F>, sample> {
   using T = std::invoke_result_t<F>;
   godwit::options o;
   o.workers = workers;
   o.policy = policy;
+  if (!substrate.empty()) o.substrate = substrate;
   const std::uint64_t before = now_ns();
-  const double children_before = children_cpu_seconds();
+  const double children_before = children_cpu_seconds(), own_before = process_cpu_seconds();
   const auto r = godwit::run<timed<T>>(
       [root] {
         const std::uint64_t start = now_ns(), cpu_start = cpu_ns();
@@ -75,7 +85,8 @@ auto run_godwit(unsigned workers, const F& root, const std::string& policy = god
   s.total_seconds = static_cast<double>(now_ns() - before) * 1e-9;
   s.seconds = static_cast<double>(r.ns) * 1e-9;
   s.cpu_seconds =
-      workers == 1 ? static_cast<double>(r.cpu_ns) * 1e-9 : children_cpu_seconds() - children_before;
+      workers == 1 ? static_cast<double>(r.cpu_ns) * 1e-9
+                   : children_cpu_seconds() - children_before + process_cpu_seconds() - own_before;
   s.scheduled = true;
   s.counts = last_counts();
   return {r.value, s};

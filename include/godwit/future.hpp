@@ -70,13 +70,56 @@ struct empty_base {};
 template <class T>
 constexpr bool is_plain_result = std::is_void_v<T> || plain<T>;
 
+[[noreturn, gnu::cold]] void future_taken_twice() noexcept;
+
+/// Substrate threads: results that are not plain bytes are in boxes.
+inline bool boxes_results() noexcept { return hot_test<offsetof(hot_words, in_place)>(); }
+
 template <class T>
-T decode(const payload& p, bool again = false) {
-  reader r(p.data, p.size, again);
-  return r.get<T>();
+boxed box(T&& value) {
+  return {new T(std::move(value)), [](void* p) noexcept { delete static_cast<T*>(p); }};
 }
 
-[[noreturn, gnu::cold]] void future_taken_twice() noexcept;
+template <class T>
+T unbox(const payload& p, bool again) {
+  boxed& b = *reinterpret_cast<boxed*>(const_cast<std::byte*>(p.data));  // in the record
+  T& value = *static_cast<T*>(b.object);
+  if (again) {  // for others to read as well
+    if constexpr (std::copy_constructible<T>) return static_cast<const T&>(value);
+    future_taken_twice();
+  }
+  const std::unique_ptr<T> own(&value);
+  b.object = nullptr;
+  return std::move(value);
+}
+
+template <class T>
+T decode(const payload& p, bool again = false) {
+  if constexpr (!plain<T>) {
+    if (boxes_results()) return unbox<T>(p, again);
+  }
+  if constexpr (migratable<T>) {
+    reader r(p.data, p.size, again);
+    return r.get<T>();
+  } else {
+    __builtin_unreachable();  // only_threads
+  }
+}
+
+/// Put a result into a record whose parent has left; throws what encoding it throws. @p value is moved from.
+template <class R>
+void publish_value(ref record, R& value) {
+  if constexpr (plain<R>) {
+    publish(record, outcome::value, &value, sizeof(R));
+  } else {
+    if (boxes_results()) return publish_boxed(record, outcome::value, box<R>(std::move(value)));
+    if constexpr (migratable<R>) {
+      writer w;
+      w.put(value);
+      publish(record, outcome::value, w.data(), w.size());
+    }
+  }
+}
 /// global_path.hpp has it, too: of global memory this file knows only that a checkout may be open.
 [[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
 
@@ -199,10 +242,13 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
     if constexpr (std::is_void_v<T>) {
       state_ = detail::make_completed(detail::outcome::value, nullptr, 0);
     } else {
-      detail::ref record;
+      detail::ref record = 0;
       if constexpr (plain<T>) {
         record = detail::make_completed(detail::outcome::value, &room_.value, sizeof(T));
-      } else {
+      } else if (detail::boxes_results()) {
+        record = detail::make_completed_boxed(detail::outcome::value, detail::box<T>(std::move(room_.value)));
+        room_.value.~T();
+      } else if constexpr (migratable<T>) {
         writer w;
         w.put(room_.value);
         record = detail::make_completed(detail::outcome::value, w.data(), w.size());

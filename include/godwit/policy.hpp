@@ -66,13 +66,7 @@ void run_into(ref record, F&& f) {
       publish(record, outcome::value, nullptr, 0);
     } else {
       R value = f();
-      if constexpr (plain<R>) {
-        publish(record, outcome::value, &value, sizeof value);
-      } else {
-        writer w;
-        w.put(value);
-        publish(record, outcome::value, w.data(), w.size());
-      }
+      publish_value(record, value);
     }
   } catch (...) {
     error = capture_exception();

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -111,6 +112,7 @@ struct run_result {
   bool threw = false;             ///< bytes hold an exception
   std::string message;            ///< what went wrong with the run itself
   std::vector<std::byte> bytes;   ///< the encoded value or exception
+  std::exception_ptr thrown;      ///< the exception itself, where workers are threads
 };
 
 run_result run_workers(int argc, char** argv, const options& base, root_task& root);

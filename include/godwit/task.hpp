@@ -146,14 +146,10 @@ struct child {
         publish(record, outcome::value, nullptr, 0);
       } else if constexpr (by_word) {
         publish(record, outcome::value, &word, sizeof(R));
-      } else if constexpr (plain<R>) {
-        publish(record, outcome::value, reinterpret_cast<const void*>(word), sizeof(R));
       } else {
         R& value = *reinterpret_cast<R*>(word);
         try {
-          writer w;
-          w.put(value);
-          publish(record, outcome::value, w.data(), w.size());
+          publish_value(record, value);
         } catch (...) {
           error = capture_exception();
         }

@@ -54,14 +54,15 @@ inline constexpr std::size_t fork_bytes_below = 8;
 inline constexpr std::size_t fork_bytes_below = 0;
 #endif
 
-#if defined(__sparc__)
-extern "C" void godwit_ctx_flush_windows();
-/// The calling thread's frames are about to be read by others: all that callers of this function keep in registers is in memory
-/// afterwards, and only there.
-inline void flush_windows() noexcept { godwit_ctx_flush_windows(); }
-#else
-inline void flush_windows() noexcept {}
+/// The calling thread's frames are about to be read by others: what its callers keep in register windows is in memory afterwards, and
+/// only there.
+inline void flush_windows() noexcept {
+#if defined(__sparc__) && defined(GODWIT_SPARC_FLUSH_TRAP)
+  asm volatile("ta 3" ::: "memory");
+#elif defined(__sparc__)
+  asm volatile("flushw" ::: "memory");
 #endif
+}
 
 // Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.

@@ -148,19 +148,6 @@ godwit_ctx_fork_on_stack:               ! %o0-%o3 the child's arguments, %o4 hot
         .cfi_endproc
         .size   godwit_ctx_fork_on_stack, .-godwit_ctx_fork_on_stack
 
-        .globl  godwit_ctx_flush_windows
-        .type   godwit_ctx_flush_windows, #function
-        .align  32
-godwit_ctx_flush_windows:
-        .cfi_startproc
-        save    %sp, -FRAME, %sp        ! so that the caller's is among them
-        AFTER_SAVE
-        FLUSH
-        ret
-         restore
-        .cfi_endproc
-        .size   godwit_ctx_flush_windows, .-godwit_ctx_flush_windows
-
         .globl  godwit_ctx_thread_end
         .type   godwit_ctx_thread_end, #function
         .align  8

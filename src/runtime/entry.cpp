@@ -2,8 +2,12 @@
 #include "sched/worker.hpp"
 
 #include <godwit/detail/global_path.hpp>
+#include <godwit/detail/park.hpp>
 #include <godwit/detail/slow_path.hpp>
 #include <godwit/runtime.hpp>
+
+#include <atomic>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -31,14 +35,35 @@ void spawn_point(bool child_may_leave) noexcept {
   need_no_checkout("spawn");
   this_worker().spawn_point(child_may_leave);
 }
-ref pop_public(spawn_slot* slot) noexcept { return this_worker().pop_public(slot); }
+namespace {
+/// The calling thread, which has taken its entry off the deque already, is done: what is to be done at its end?
+spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
+  thread_block* block = this_block();
+  if (block == nullptr || block->at_end == nullptr) return slot;
+  hot().bottom = slot + 1;  // still a thread: this may suspend
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  std::exchange(block->at_end, nullptr)(block);
+  spawn_slot* mine = hot().bottom - 1;  // possibly of another worker
+  hot().bottom = mine;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return mine;
+}
+}  // namespace
+
+ref pop_public(spawn_slot* slot) noexcept {
+  slot = end_of_thread(slot);
+  return this_worker().pop_public(slot);
+}
 void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
   this_worker().publish(record, kind, data, bytes);
 }
+void publish_boxed(ref record, outcome kind, boxed what) noexcept { this_worker().publish_boxed(record, kind, what); }
+ref make_completed_boxed(outcome kind, boxed what) {
+  need_run("a future's record");
+  return this_worker().make_completed_boxed(kind, what);
+}
 void publish_error(ref record, ref error) noexcept {
-  const payload p = this_worker().payload_of(error);
-  this_worker().publish(record, outcome::error, p.data, p.size);
-  this_worker().release(error);
+  this_worker().publish_error(record, error);
 }
 void complete(ref record) noexcept {
   need_no_checkout("spawn");  // the parent's: this thread is over, its own are checked in
@@ -85,6 +110,34 @@ void* new_stack() noexcept {
   return this_worker().new_stack();
 }
 void free_stack(void* top) noexcept { this_worker().free_stack(top); }
+
+bool park(publish_fn* publish, void* arg, wakes by, const char* what, const place& where) noexcept {
+  need_substrate_threads(what);
+  need_no_checkout(what, where.file, where.line);
+  return this_worker().park(publish, arg, by, what, where);
+}
+void unpark(waiter* w, wakes by) noexcept { this_worker().unpark(w, by); }
+ref create_thread(task_entry* entry, const void* closure, std::size_t bytes) {
+  need_substrate_threads("a thread that begins later");
+  return this_worker().create_thread(entry, closure, bytes);
+}
+thread_block* this_block() noexcept {
+  if (!on_substrate_threads()) return nullptr;
+  return this_worker().block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+}
+void at_thread_end(void (*f)(thread_block*) noexcept) noexcept {
+  thread_block* block = this_block();
+  // Who has its parent above it ends by popping its entry, which looks at nothing: let the parent go on without us.
+  while (!this_worker().at_bottom()) this_worker().yield_thread();
+  block->at_end = f;
+}
+void need_substrate_threads(const char* what) noexcept {
+  need_run(what);
+  if (!on_substrate_threads())
+    base::fatal("%s needs workers that are threads of one process: run with --godwit-substrate=threads "
+                "(GODWIT_SUBSTRATE=threads, or options::substrate), and with a policy that steals continuations",
+                what);
+}
 
 void announce_own_stack(std::uintptr_t sp) noexcept { this_worker().announce_thread(sp); }
 

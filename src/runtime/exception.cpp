@@ -4,6 +4,7 @@
 // is not in the table arrives as remote_error.
 #include <godwit/detail/slow_path.hpp>
 #include <godwit/error.hpp>
+#include <godwit/future.hpp>
 #include <godwit/runtime.hpp>
 
 #include <cstdlib>
@@ -163,6 +164,10 @@ void throw_encoded(reader& r) {
 }
 
 ref capture_exception() noexcept {
+  if (boxes_results()) {
+    // The object itself. Only the pointer to it is on the heap: records take no types.
+    return make_completed_boxed(outcome::error, box<std::exception_ptr>(std::current_exception()));
+  }
   try {
     writer w;
     encode_current_exception(w);
@@ -177,6 +182,12 @@ ref capture_exception() noexcept {
 }
 
 void rethrow(ref record, payload p) {
+  if (boxes_results()) {
+    // Others may read it as well (shared_future): the pointer is copied.
+    const std::exception_ptr held = *static_cast<std::exception_ptr*>(reinterpret_cast<const boxed*>(p.data)->object);
+    release(record);
+    std::rethrow_exception(held);
+  }
   // Copy first: what is thrown must not depend on memory that the release gives back.
   const std::vector<std::byte> bytes(p.data, p.data + p.size);
   release(record);

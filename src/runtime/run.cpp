@@ -170,8 +170,7 @@ int report(const run_result& result) {
   if (!result.threw) return 0;
   if (!is_first_process()) return 1;
   try {
-    reader r(result.bytes.data(), result.bytes.size());
-    throw_encoded(r);
+    throw_failure(result);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", e.what());
   } catch (...) {
@@ -183,6 +182,7 @@ int report(const run_result& result) {
 void throw_failure(const run_result& result) {
   if (result.status == 2) throw std::invalid_argument(result.message);
   if (result.status != 0) throw run_error(result.message, result.status);
+  if (result.thrown) std::rethrow_exception(result.thrown);
   reader r(result.bytes.data(), result.bytes.size());
   throw_encoded(r);
 }

@@ -51,6 +51,7 @@ struct team {
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
 };
 team* team_ = nullptr;
+const detail::event_source* events_ = nullptr;
 
 void exit_worker() noexcept {
   sched::worker& w = sched::this_worker();
@@ -60,6 +61,12 @@ void exit_worker() noexcept {
   w.check_invariants();
 #endif
   godwit_ctx_resume_suspended(team_->workers[transport::index(w.me())].way_back, 0);
+}
+
+sched::worker_hooks hooks() noexcept {
+  sched::worker_hooks h{exit_worker, unseen_error};
+  h.events = events_;
+  return h;
 }
 
 void root_entry(void*) { root_thread(team_->what); }
@@ -90,7 +97,7 @@ void* worker_main(void* arg) {
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
     sched::make_worker(what.opts, true)
-        .init({&t.memory, t.me, what.cpus, what.seed, &what.job, &what.opts, {exit_worker, unseen_error},
+        .init({&t.memory, t.me, what.cpus, what.seed, &what.job, &what.opts, hooks(),
                what.rings != nullptr ? what.rings->of(t.me) : nullptr});
     start_global(what.global, what.global_space, what.opts, what.job);
     std::byte* low = nullptr;
@@ -183,6 +190,7 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
   what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
   t.all = {0, what.job.workers};
   what.job.hosts = &t.all;
+  what.job.in_process = true;
   run_outputs outputs(opts);
   outputs.begin(t.all.count);
   const trace_rings rings(opts, t.all);
@@ -224,10 +232,17 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     rings.count(transport::worker_no{i}, stats.back());
   }
   keep_stats(std::move(stats));
+  if (const sched::node_words& node = what.memory.at(transport::worker_no{0}, words)->node; node.failed.load() == 2) {
+    result.status = base::status_failed;
+    result.message = std::string("godwit: ") + node.message;
+  }
   outputs.add(rings, t.all);
   outputs.write(facts_of(opts, {{host_name(), 0, t.all.count}}, start_ns, result));
-  take_root_result(what.memory, result);
+  if (result.status == 0) take_root_result(what.memory, result);
+  result.thrown = what.thrown;
   return result;
 }
 
 }  // namespace godwit::runtime
+
+void godwit::detail::set_event_source(const event_source* source) noexcept { runtime::events_ = source; }

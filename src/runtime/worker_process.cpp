@@ -9,6 +9,9 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <utility>
+
+#include <godwit/detail/park.hpp>
 
 #include "base/check.hpp"
 #include "base/environment.hpp"
@@ -24,6 +27,9 @@ namespace godwit::runtime {
 
 void unseen_error(const detail::payload& error) noexcept {
   try {
+    if (detail::boxes_results())
+      std::rethrow_exception(
+          *static_cast<std::exception_ptr*>(reinterpret_cast<const detail::boxed*>(error.data)->object));
     reader r(error.data, error.size);
     detail::throw_encoded(r);
   } catch (const std::exception& e) {
@@ -44,10 +50,15 @@ void root_thread(launch& what) noexcept {
     } catch (...) {
       kind = detail::outcome::error;
       w = writer();
-      detail::encode_current_exception(w);
+      if (detail::boxes_results())
+        what.thrown = std::current_exception();
+      else
+        detail::encode_current_exception(w);
     }
     sched::this_worker().publish(record, kind, w.data(), w.size());
   }
+  if (detail::thread_block* block = detail::this_block(); block != nullptr && block->at_end != nullptr)
+    std::exchange(block->at_end, nullptr)(block);
   sched::this_worker().end_of_root_thread();
 }
 

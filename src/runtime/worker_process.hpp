@@ -9,6 +9,7 @@
 
 #include <godwit/runtime.hpp>
 
+#include <exception>
 #include <sys/types.h>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct launch {
   transport::shm::segment memory;
   transport::shm::window global;
   gas::space global_space;
+  std::exception_ptr thrown;  ///< by the root thread, where workers are threads
   const trace_rings* rings = nullptr;  ///< of the workers that this process forks; null: none
 };
 

@@ -23,12 +23,9 @@ namespace {
 // A clock takes a tenth of a steal: not every one is timed.
 constexpr std::uint64_t steals_per_sample = 8;
 
-struct suspension {
-  worker* self;
-  ref waiting_for;
-  const detail::place* where;
-  image* room;
-};
+// Where a fresh thread's image lies in it. (offsetof is for standard-layout types.)
+constexpr std::size_t offsetof_begin = (sizeof(task) + 63) / 64 * 64;
+static_assert(sizeof(fresh_thread) == offsetof_begin + (sizeof(image) + 63) / 64 * 64);
 
 /// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It belongs to the thread that
 /// runs there, and goes with it where stacks stay.
@@ -36,11 +33,9 @@ struct exception_state {
   void* caught;
   unsigned uncaught;
 };
-
-/// Of the OS thread that calls. cxxabi.h declares __cxa_get_globals const: called directly on both sides of a switch, it would be called
-/// once, and the state of the thread that went on elsewhere be written to the worker it left.
-[[gnu::noinline]] exception_state& exceptions_here() noexcept {
-  asm volatile("" ::: "memory");
+/// Not inlined, and not what it seems: its address is declared to be constant, and a compiler would keep it over a switch.
+[[gnu::noinline]] exception_state& exceptions_here() {
+  asm volatile("");
   return *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
 }
 
@@ -101,6 +96,12 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 template <class P>
 void continuation_worker<P>::loop() noexcept {
   for (;;) {
+    if (in_place && !is_idle_) {  // I1: collected while idle, perhaps, but delivered while running
+      constexpr std::uint32_t turns_between_looks = 64;
+      if (has_events_ || ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
+                          collect_events(0)))
+        deliver_events();
+    }
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
     // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
@@ -233,8 +234,12 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   image head;
   std::uint64_t size = 0;
   if constexpr (in_place) {
+    if (image* im = at<image>(r); im->sp == 0) {
+      auto* t = reinterpret_cast<fresh_thread*>(reinterpret_cast<std::byte*>(im) - offsetof_begin);
+      begin_thread(*t, transport::make_ref(from, transport::ref_offset(r) - offsetof_begin));
+    }
     std::memcpy(static_cast<void*>(&head), at<image>(r), sizeof head);  // it is gone as soon as its thread runs
-    *static_cast<image**>(shape_.stacks->block_of(head.low)) = nullptr;
+    block_of(head.low)->suspended = nullptr;
   } else {
     const auto* bytes = home<std::byte>(r) + sizeof(image);
     net_.remote_get(from, static_cast<void*>(&head), home<image>(r), sizeof head);
@@ -285,7 +290,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, i
   const std::uint64_t bytes = own_stack ? 0 : top - low;  // else they stay where they are
   image* im = room;
   if constexpr (in_place)
-    *static_cast<image**>(shape_.stacks->block_of(low)) = im;
+    block_of(low)->suspended = im;
   else
     im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   im->low = low;
@@ -330,6 +335,7 @@ void continuation_worker<P>::force(bool children) noexcept {
       im->waiting_for = 0;
       im->fork = true;
       im->where = {};
+      im->parked_at = nullptr;
       im->span_ns = span;
       if (opts_.check_frames)
         at<record>(own.record)->frame_hash.store(hash_frame(own.sp, im->top), std::memory_order_relaxed);
@@ -364,6 +370,21 @@ ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
 
 template <class P>
 void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
+  leaving why{.self = this, .waiting_for = r, .where = &where};
+  leave(why);
+}
+
+template <class P>
+bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
+                                  const detail::place& where) noexcept {
+  if constexpr (!in_place) return worker::park(publish, arg, by, what, where);
+  leaving why{.self = this, .where = &where, .publish = publish, .arg = arg, .by = by, .what = what};
+  return leave(why);
+}
+
+/// Suspend the calling thread. False: there was nothing to wait for. Afterwards `this` may be another worker than the caller's.
+template <class P>
+bool continuation_worker<P>::leave(leaving& why) noexcept {
   // This thread's frames may leave: [here, where its parent's begin).
   if (detail::hot().pending != nullptr) encode_pending(region_low_, iso ? region_high_ : detail::hot().bottom[-1].sp);
   detail::hot().in_runtime = 1;
@@ -371,14 +392,13 @@ void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
   announce_scheduler_stack(0);
   if constexpr (in_place) {
     alignas(64) image room;
-    suspension s{this, r, &where, &room};
+    why.room = &room;
     const exception_state before = exceptions_here();
-    godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
-    // Possibly another OS thread: `this` is not its worker.
-    exceptions_here() = before;
+    const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why);
+    exceptions_here() = before;  // possibly another OS thread
+    return cancelled == 0;
   } else {
-    suspension s{this, r, &where, nullptr};
-    godwit_ctx_suspend(scheduler_stack_, suspended_entry, &s);
+    return godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
   }
 }
 
@@ -395,15 +415,15 @@ void continuation_worker<P>::yield_thread() noexcept {
 
 template <class P>
 void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
-  const suspension s = *static_cast<suspension*>(arg);  // its home is about to be copied away
-  const detail::place where = *s.where;
-  static_cast<continuation_worker*>(s.self)->suspend(sp, s.waiting_for, where, s.room);
+  const leaving why = *static_cast<leaving*>(arg);  // its home is about to be copied away
+  const detail::place where = *why.where;
+  static_cast<continuation_worker*>(why.self)->suspend(sp, why, where);
 }
 
 /// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
 template <class P>
-void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where,
-                                     image* room) noexcept {
+void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, const detail::place& where) noexcept {
+  const ref waiting_for = why.waiting_for;
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();
   // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
@@ -430,13 +450,14 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
   check_own_stack(sp, b->sp);
 
   // 2. Copy out.
-  image* im = new_image(sp, top, room);
+  image* im = new_image(sp, top, why.room);
   im->sp = sp;
   im->own_record = own;
   im->waiting_for = waiting_for;
   im->waited_for = waiting_for;
   im->fork = false;
   im->where = where;
+  im->parked_at = why.what;
   im->span_ns = span;
   const ref me = ref_of_image(im);
   release_writes();  // before the events: these belong together, and what it writes down must not lie between them
@@ -449,27 +470,42 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, ref waiting_for, const d
 
   // 3. Publish -- or find that there is nothing to wait for any more.
   delay();
-  if (waiting_for == 0) {
+  // Undo step 1: nobody has seen anything.
+  const auto cancel = [&] {
+    if constexpr (in_place)
+      block_of(sp)->suspended = nullptr;
+    else
+      heap_.free(im);
+    if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
+    acquire_writes();
+    if (parent_here) detail::hot().bottom = b + 1;  // else the sentinel describes this thread already
+    if constexpr (P::spans) strand_begins(std::max(span, waiting_for != 0 ? span_of(waiting_for) : 0));
+    announce_stack(sp);
+    detail::hot().in_runtime = 0;
+    godwit_ctx_resume_suspended(sp, 1);
+    __builtin_unreachable();
+  };
+  if (why.publish != nullptr) {
+    const bool outside = why.by == detail::wakes::outside;
+    if (outside) {
+      node_->idle.fetch_sub(1);  // I2: like a letter
+      node_->outside.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
+      if (outside) {
+        node_->outside.fetch_sub(1, std::memory_order_relaxed);
+        node_->idle.fetch_add(1);
+      }
+      cancel();
+    }
+  } else if (waiting_for == 0) {
     push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that
   } else {
     const record* rec = home<record>(waiting_for);
     const worker_no home_of_record = ref_worker(waiting_for);
     std::uint64_t state = net_.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
     for (;;) {
-      if (state == state_done) {  // cancel: undo step 1, nobody has seen anything
-        if constexpr (in_place)
-          *static_cast<image**>(shape_.stacks->block_of(sp)) = nullptr;
-        else
-          heap_.free(im);
-        if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
-        acquire_writes();
-        if (parent_here) detail::hot().bottom = b + 1;  // else the sentinel describes this thread already
-        if constexpr (P::spans) strand_begins(std::max(span, span_of(waiting_for)));
-        announce_stack(sp);
-        detail::hot().in_runtime = 0;
-        godwit_ctx_resume_suspended(sp, 0);
-        __builtin_unreachable();
-      }
+      if (state == state_done) cancel();
       if constexpr (stalls) {
         waiting_.push(im);
         break;
@@ -558,6 +594,55 @@ void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t
   image* im = at<image>(waiter);
   im->ready_ns = now;
   if constexpr (P::spans) im->span_ns = std::max(im->span_ns, span_of(completed));
+}
+
+template <class P>
+ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept {
+  if constexpr (!in_place) {
+    return worker::create_thread(entry, closure, bytes);
+  } else {
+    const section inside;
+    auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::record, sizeof(fresh_thread) + bytes));
+    init_record(t);
+    t->entry = entry;
+    t->closure_bytes = bytes;
+    std::memcpy(t->closure(), closure, bytes);
+    t->begin.sp = 0;
+    t->begin.span_ns = 0;
+    push_ready(ref_of(t) + offsetof_begin, 0);
+    return ref_of(t);
+  }
+}
+
+template <class P>
+void continuation_worker<P>::begin_thread(fresh_thread& t, ref r) noexcept {
+  const std::uint64_t now = base::fast_ns();
+  end_idle(now);
+  if (trace_.on()) note(kind::start, now, r);
+  detail::hot_words& hot = detail::hot();
+  void* top = hot.free_stacks;
+  if (*static_cast<void**>(top) == nullptr) {
+    more_stacks();
+    top = hot.free_stacks;
+  }
+  hot.free_stacks = *static_cast<void**>(top);
+  const auto sp = reinterpret_cast<std::uintptr_t>(top);
+  enter_thread(shape_.stacks->end_of(sp), r);
+  base::set_float_control(t.float_control);
+  if constexpr (P::spans) strand_begins(t.begin.span_ns);
+  announce_stack(sp);
+  hot.in_runtime = 0;
+  godwit_ctx_start(top, fresh_entry, &t);
+  __builtin_unreachable();
+}
+
+/// On its own stack. The record lives as long as somebody may join.
+template <class P>
+void continuation_worker<P>::fresh_entry(void* arg) {
+  auto& t = *static_cast<fresh_thread*>(arg);
+  const ref r = static_cast<continuation_worker&>(this_worker()).deque_.sentinel().record;
+  t.entry(t.closure(), t.closure_bytes, r);
+  this_worker().end_of_root_thread();
 }
 
 template <class P>

@@ -10,6 +10,18 @@
 
 namespace godwit::sched {
 
+/// Why a thread leaves its worker. On its stack; gone as soon as it runs again.
+struct leaving {
+  worker* self = nullptr;
+  ref waiting_for = 0;
+  const detail::place* where = nullptr;
+  image* room = nullptr;                 ///< where stacks stay: for its image
+  detail::publish_fn* publish = nullptr;  ///< park; else null
+  void* arg = nullptr;
+  detail::wakes by = detail::wakes::inside;
+  const char* what = nullptr;
+};
+
 template <class Policy>
 class continuation_worker final : public worker {
  public:
@@ -22,6 +34,8 @@ class continuation_worker final : public worker {
   void more_stacks() noexcept override;
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
   void yield_thread() noexcept override;
+  bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept override;
+  ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
 
@@ -47,7 +61,10 @@ class continuation_worker final : public worker {
   void force(bool children) noexcept;
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
-  void suspend(std::uintptr_t sp, ref waiting_for, const detail::place& where, image* room) noexcept;
+  bool leave(leaving& why) noexcept;
+  void suspend(std::uintptr_t sp, const leaving& why, const detail::place& where) noexcept;
+  static void fresh_entry(void* arg);
+  void begin_thread(fresh_thread& t, ref r) noexcept;  // does not come back
   /// @p room: where stacks stay, on the thread's own stack.
   image* new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept;
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.

@@ -63,6 +63,7 @@ class deque_owner {
 
   /// The slot that describes the thread at the bottom of the region.
   spawn_slot& sentinel() noexcept { return slots_[0]; }
+  bool is_sentinel(const spawn_slot* s) const noexcept { return s == slots_; }
   bool empty() const noexcept { return hot_->bottom == slots_ + 1; }
   bool has_private() const noexcept { return hot_->bottom > hot_->split; }
 

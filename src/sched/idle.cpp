@@ -51,17 +51,60 @@ long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const 
 void worker::wake_one() noexcept {
   if (node_->sleepers.load(std::memory_order_relaxed) == 0) return;
   node_->wake.fetch_add(1, std::memory_order_release);
-  futex(&node_->wake, FUTEX_WAKE, 1, nullptr);
+  if (futex(&node_->wake, FUTEX_WAKE, 1, nullptr) == 0 && node_->polling.load(std::memory_order_relaxed) != 0)
+    hooks_.events->interrupt();
 }
 
-void worker::wake_all() noexcept { wake_all_of(*node_); }
+void worker::wake_all() noexcept {
+  wake_all_of(*node_);
+  if (node_->polling.load() != 0) hooks_.events->interrupt();
+}
+
+/// Events from outside: true if there are some to deliver.
+bool worker::collect_events(std::int64_t wait_ns) noexcept {
+  if (has_events_) return true;
+  if (hooks_.events == nullptr || node_->outside.load(std::memory_order_relaxed) == 0) return false;
+  turns_ = 0;
+  return has_events_ = hooks_.events->collect(wait_ns);
+}
+
+/// This worker counts as running. I1, I2
+void worker::deliver_events() noexcept {
+  has_events_ = false;
+  hooks_.events->deliver();
+}
+
+template <class F>
+bool worker::any_image(F&& f) const noexcept {
+  if (shape_.stacks != nullptr) {
+    const std::uint64_t made = shape_.stacks->made();
+    for (std::uint64_t i = 0; i <= made; ++i) {
+      const std::uintptr_t end = i < made ? shape_.stacks->end_of_number(i) : shape_.stacks->root_end();
+      const auto* block = static_cast<detail::thread_block*>(shape_.stacks->block_of(end - 1));
+      if (block->suspended != nullptr && f(*static_cast<const image*>(block->suspended), transport::index(transport::ref_worker(seg_->ref_of_any(block->suspended))))) return true;
+    }
+    return false;
+  }
+  for (std::uint32_t v = near_.first; v < near_.first + near_.count; ++v) {
+    const std::byte* base = seg_->at(worker_no{v}, seg_->common());
+    for (std::uint64_t i = seg_->at(worker_no{v}, words_)->live.load(std::memory_order_acquire); i != 0;) {
+      const auto* o = reinterpret_cast<const object*>(base + i);
+      i = o->next;
+      // The lists may change under our eyes.
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
+      if (f(*static_cast<const image*>(o), v)) return true;
+    }
+  }
+  return false;
+}
 
 /// Anything that an idle worker should become running for? Cost: two lines of every worker of this host, and
 /// now and then a round trip to another.
 bool worker::sees_work() noexcept {
   if (node_->shutdown.load(std::memory_order_acquire) != 0) hooks_.exit_worker();
   serve_inbox();
-  if (words_->mailbox.load(std::memory_order_relaxed) != 0) return true;
+  if (words_->mailbox.load(std::memory_order_relaxed) != 0 || collect_events(0)) return true;
   for (std::uint32_t i = 0; i < near_.count; ++i) {
     const public_words* p = seg_->at(worker_no{near_.first + i}, words_);
     if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
@@ -138,19 +181,12 @@ bool worker::end_of_round() noexcept {
 bool worker::nothing_is_ready() noexcept {
   const std::uint64_t epoch = node_->left_idleness.load();
   if (node_->idle.load() != near_.count) return false;  // I5: epoch, then count. They will bring it to N again
-  for (std::uint32_t v = near_.first; v < near_.first + near_.count; ++v) {
-    const std::byte* base = seg_->at(worker_no{v}, seg_->common());
-    for (std::uint64_t i = seg_->at(worker_no{v}, words_)->live.load(std::memory_order_acquire); i != 0;) {
-      const auto* o = reinterpret_cast<const object*>(base + i);
-      i = o->next;
-      // Somebody left idleness: the lists may change under our eyes.
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (node_->left_idleness.load() != epoch) return false;
-      if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
-      const ref r = static_cast<const image*>(o)->waiting_for;
-      if (r == 0 || is_complete(r)) return false;
-    }
-  }
+  if (any_image([&](const image& im, std::uint32_t) {
+        if (node_->left_idleness.load() != epoch) return true;  // somebody left idleness: what we read may be torn
+        const ref r = im.waiting_for;
+        return im.parked_at == nullptr && (r == 0 || is_complete(r));
+      }))
+    return false;
   std::atomic_thread_fence(std::memory_order_acquire);
   return node_->idle.load() == near_.count && node_->left_idleness.load() == epoch;
 }
@@ -185,7 +221,13 @@ void worker::wait_for_work() noexcept {
     if (has_waiters()) ns = std::min(ns, poll_every_ns);
     const timespec period{0, static_cast<long>(ns)};
     const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
-    futex(&node_->wake, FUTEX_WAIT, seen, &period);
+    bool waited = false;
+    if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 && node_->polling.exchange(1) == 0) {
+      if (node_->wake.load() == seen) static_cast<void>(collect_events(static_cast<std::int64_t>(ns)));
+      node_->polling.store(0);
+      waited = true;
+    }
+    if (!waited) futex(&node_->wake, FUTEX_WAIT, seen, &period);
     if (trace_.on()) {
       const std::uint64_t after = base::fast_ns();
       note(trace::kind::sleep, after, 0, 0, after - before);
@@ -201,31 +243,46 @@ void worker::report_deadlock() noexcept {
   char text[1600];
   int used = 0;
   unsigned found = 0;
-  for (std::uint32_t v = near_.first; v < near_.first + near_.count; ++v) {
-    const std::byte* base = seg_->at(worker_no{v}, seg_->common());
-    for (std::uint64_t i = seg_->at(worker_no{v}, words_)->live.load(std::memory_order_acquire); i != 0;) {
-      const auto* o = reinterpret_cast<const object*>(base + i);
-      i = o->next;
-      if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
-      const auto* im = static_cast<const image*>(o);
-      if (++found > 6 || used > 1300) continue;
-      used += std::snprintf(
-          text + used, sizeof text - static_cast<std::size_t>(used),
-          "\n  thread of %llu B, suspended on worker %u, waits at %s:%u (%s) for record %u:%llx",
-          static_cast<unsigned long long>(im->top - im->low), v,
-          im->where.file != nullptr ? im->where.file : "?", im->where.line,
-          im->where.function != nullptr ? im->where.function : "?",
-          transport::index(transport::ref_worker(im->waiting_for)),
-          static_cast<unsigned long long>(transport::ref_offset(im->waiting_for)));
-    }
-  }
+  any_image([&](const image& im, std::uint32_t v) {
+    if (++found > 6 || used > 1300) return false;
+    used += std::snprintf(
+        text + used, sizeof text - static_cast<std::size_t>(used),
+        "\n  thread of %llu B, suspended on worker %u, waits at %s:%u (%s) for ",
+        static_cast<unsigned long long>(im.top - im.low), v, im.where.file != nullptr ? im.where.file : "?", im.where.line,
+        im.where.function != nullptr ? im.where.function : "?");
+    if (im.parked_at != nullptr)
+      used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "a %s", im.parked_at);
+    else
+      used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "record %u:%llx",
+                            transport::index(transport::ref_worker(im.waiting_for)),
+                            static_cast<unsigned long long>(transport::ref_offset(im.waiting_for)));
+    return false;
+  });
   text[used] = '\0';
+  char message[sizeof text + 256];
   if (shape_.host_count > 1)
-    base::fatal("deadlock: all %u workers are idle but the root thread is not done; outstanding joins on host %u "
-                "(of %u hosts): %u%s%s",
-                workers_, shape_.my_host, shape_.host_count, found, text, found > 6 ? "\n  ..." : "");
-  base::fatal("deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s",
-              workers_, found, text, found > 6 ? "\n  ..." : "");
+    std::snprintf(message, sizeof message,
+                  "deadlock: all %u workers are idle but the root thread is not done; outstanding joins on host %u "
+                  "(of %u hosts): %u%s%s",
+                  workers_, shape_.my_host, shape_.host_count, found, text, found > 6 ? "\n  ..." : "");
+  else
+    std::snprintf(message, sizeof message,
+                  "deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s", workers_, found,
+                  text, found > 6 ? "\n  ..." : "");
+  fail_run(message);
+}
+
+void worker::fail_run(const char* text) noexcept {
+  if (!shape_.in_process) base::fatal("%s", text);
+  std::uint64_t expected = 0;
+  if (node_->failed.compare_exchange_strong(expected, 1)) {
+    std::snprintf(node_->message, sizeof node_->message, "%s", text);
+    node_->failed.store(2, std::memory_order_release);
+  }
+  node_->shutdown.store(1, std::memory_order_release);
+  wake_all();
+  hooks_.exit_worker();
+  __builtin_unreachable();
 }
 
 }  // namespace godwit::sched

@@ -33,6 +33,7 @@ void worker::init_record(record* r) noexcept {
   r->result.object = 0;
   r->result.bytes = 0;
   r->result.kind = outcome::value;
+  r->result.boxed = 0;
   r->float_control = base::float_control();
   r->references.store(1, std::memory_order_relaxed);
   r->frame_hash.store(0, std::memory_order_relaxed);
@@ -74,6 +75,37 @@ ref worker::make_completed(outcome kind, const void* data, std::size_t bytes) no
   publish(r, kind, data, bytes);
   at<record>(r)->state.store(state_done, std::memory_order_release);
   return r;
+}
+
+void worker::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
+  const section inside;
+  result_words& result = at<record>(to)->result;
+  result.object = 0;
+  result.bytes = sizeof what;
+  result.kind = kind;
+  result.boxed = 1;
+  std::memcpy(result.small, &what, sizeof what);
+}
+
+ref worker::make_completed_boxed(outcome kind, detail::boxed what) noexcept {
+  const section inside;
+  const ref r = new_record();
+  publish_boxed(r, kind, what);
+  at<record>(r)->state.store(state_done, std::memory_order_release);
+  return r;
+}
+
+void worker::publish_error(ref to, ref error) noexcept {
+  const detail::payload p = payload_of(error);
+  if (is_near(error) && at<record>(error)->result.boxed != 0) {
+    detail::boxed what;
+    std::memcpy(&what, p.data, sizeof what);
+    publish_boxed(to, outcome::error, what);
+    at<record>(error)->result.boxed = 0;  // it has a new owner
+  } else {
+    publish(to, outcome::error, p.data, p.size);
+  }
+  release(error);
 }
 
 /// Read a completed record of another host, and its result, into fetched_*. False: it is not complete yet.
@@ -155,6 +187,11 @@ bool worker::abandon(ref r) noexcept {  // J4: from "nobody came" only
 /// A completed record that nobody will look at again.
 void worker::free_record(ref r) noexcept {
   const section inside;
+  if (is_near(r) && at<record>(r)->result.boxed != 0) {
+    detail::boxed what;
+    std::memcpy(&what, at<record>(r)->result.small, sizeof what);
+    if (what.object != nullptr) what.destroy(what.object);
+  }
   ref result = 0;
   net_.remote_get(ref_worker(r), &result, &home<record>(r)->result.object, sizeof result);
   if (result != 0) free_object(result);

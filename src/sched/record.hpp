@@ -20,7 +20,7 @@ struct result_words {
   std::uint64_t object;  ///< ref of a `bytes` object, 0: inline
   std::uint64_t bytes;
   detail::outcome kind;
-  std::uint32_t unused_;
+  std::uint32_t boxed;  ///< the bytes are a detail::boxed
   std::byte small[40];  ///< the result, where it fits
 };
 
@@ -56,6 +56,7 @@ struct image : object {
   ref prev;             ///< in a ready queue: the one before it (meaningless for the first)
   std::uint32_t float_control;
   bool fork;            ///< saved by fork_call (else by godwit_ctx_suspend)
+  const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
   detail::place where;  ///< of the join, for reports; the pointers are valid in all siblings
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -64,6 +65,12 @@ struct image : object {
 struct alignas(64) task : record {
   detail::task_entry* entry;
   std::uint64_t closure_bytes;
+  std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Substrate threads: a thread that has not begun, in a ready queue by its image. The closure's bytes follow.
+struct alignas(64) fresh_thread : task {
+  alignas(64) image begin;
   std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 

@@ -52,6 +52,8 @@ struct node_words {
   alignas(64) word announced;  ///< this host counts in job_words::idle_nodes. W under gate, R all of the host
   word gate;                   ///< lock of announced. W all of the host
   word left_idleness;          ///< times a worker became running; policies that poll. W all of the host
+  word outside;                ///< threads that wait for something outside (park). W all
+  word polling;                ///< a worker waits in event_source::collect. W all
   word shutdown;               ///< W who decides that the run is over, by way of a call if far; R all of the host
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host

@@ -101,7 +101,10 @@ void worker::announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t lef
                               static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
 }
 
-void worker::announce_stack(std::uintptr_t) noexcept {
+void worker::announce_stack(std::uintptr_t sp) noexcept {
+  // Below it there may be marks of frames that were left without returning.
+  constexpr std::uintptr_t enough = 64 << 10;
+  if (sp >= region_low_ + enough) context::sanitizer_forget((sp - enough) / 64 * 64, sp / 64 * 64);
   context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
 }
 
@@ -202,6 +205,8 @@ namespace {
       o.policy.c_str());
 }
 }  // namespace
+bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept { wrong_policy(opts_); }
+ref worker::create_thread(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
 ref worker::spawn_task(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
 void* worker::new_stack() noexcept { wrong_policy(opts_); }
 void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
@@ -264,6 +269,14 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
   auto* hot = reinterpret_cast<detail::hot_words*>(seg_->common());
   seg_->at(to, hot)->poll.store(1, std::memory_order_relaxed);
   wake_all();  // sleepers cannot be woken one by one; mail is rare
+}
+
+void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
+  const section inside;
+  push_ready(seg_->ref_of_any(w), 0);
+  if (by == detail::wakes::inside) return;
+  node_->outside.fetch_sub(1, std::memory_order_relaxed);
+  node_->idle.fetch_add(1);  // I2: it counted like a letter; this worker runs, so it is not the last
 }
 
 void worker::check_invariants() noexcept {

@@ -19,6 +19,7 @@
 #include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
+#include <godwit/detail/park.hpp>
 #include <godwit/options.hpp>
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct worker_hooks {
   void (*on_release)() noexcept = nullptr;    ///< what was written so far must be visible to who acquires later
   bool (*must_release)() noexcept = nullptr;  ///< on_release would have to communicate
   void (*on_acquire)() noexcept = nullptr;    ///< a thread arrived that may know of writes elsewhere
+  const detail::event_source* events = nullptr;  ///< substrate threads: what threads may wait for outside
   bool (*serve)() noexcept = nullptr;         ///< complete what has been answered; true: something has not been yet
 };
 
@@ -48,6 +50,7 @@ struct job_shape {
   bool whole_host_calls = true;  ///< a steal from another host may ask any of its workers
   bool far_calls = true;         ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
+  bool in_process = false;       ///< workers are threads of one process (then stacks too, but for child stealing)
   bool own_stacks = false;       ///< policy iso: every thread has a stack, and an address, of its own
   bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
 };
@@ -84,9 +87,22 @@ class worker {
   virtual void more_stacks() noexcept {}
   void announce_thread(std::uintptr_t sp) noexcept { announce_stack(sp); }
   virtual void yield_thread() noexcept = 0;
+  // park.hpp; there only where workers are threads.
+  virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept;
+  void unpark(detail::waiter* w, detail::wakes by) noexcept;
+  virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
+  detail::thread_block* block_of(std::uintptr_t sp) const noexcept {
+    return shape_.stacks != nullptr ? static_cast<detail::thread_block*>(shape_.stacks->block_of(sp)) : nullptr;
+  }
+  /// The running thread has no parent on this worker: when it ends it comes by pop_public.
+  bool at_bottom() const noexcept { return deque_.is_sentinel(detail::hot().bottom - 1); }
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
   void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
+  ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept;
+  /// Completed with an error: move it to the record of a parent that has left.
+  void publish_error(ref to, ref error) noexcept;
   ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
   detail::payload wait(ref r, detail::place where) noexcept;
   detail::payload payload_of(ref r) const noexcept;
@@ -243,6 +259,13 @@ class worker {
   void wake_all() noexcept;
   void lock_gate() noexcept;
   [[noreturn]] void report_deadlock() noexcept;
+  /// The run ends with this message. Where workers are threads they all leave; else the process ends.
+  [[noreturn]] void fail_run(const char* text) noexcept;
+  /// f(image, worker) for all suspended threads of this host, until it gives back true. What others do meanwhile may tear it.
+  template <class F>
+  bool any_image(F&& f) const noexcept;
+  bool collect_events(std::int64_t wait_ns) noexcept;
+  void deliver_events() noexcept;
 
   transport::shm::segment* seg_ = nullptr;
   worker_no me_{};
@@ -277,6 +300,8 @@ class worker {
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;
   bool is_idle_ = false;
+  bool has_events_ = false;          // collected, not delivered
+  std::uint32_t turns_ = 0;          // of the loop, since it last looked for events
   std::uint32_t far_failures_ = 0;   // looks at other hosts in vain since the last thread
   std::uint64_t next_far_ns_ = 0;    // not before
   std::uint32_t last_far_ = 0;       // host looked at last

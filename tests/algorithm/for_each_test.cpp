@@ -1,6 +1,6 @@
 // for_each, transform, fill, generate, iota, copy against plain loops: sizes around the borders of leaves and blocks, forced
 // steals, checked memory, nested parallelism, exceptions. Test of include/godwit/algorithm/for_each.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

@@ -1,6 +1,6 @@
 // reduce and transform_reduce against plain loops: any grouping gives the same, floating-point results are the same on every
 // schedule, values that own memory are results. Test of include/godwit/algorithm/reduce.hpp.
-// test: timeout=300
+// test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 

@@ -4,6 +4,7 @@
 // Every case runs under forced steals with 1 to 4 workers; `elsewhere()` spawns and yields until the caller
 // has changed worker (or gives up: on a busy machine nobody may come), so that the checks after it are made
 // on another process.
+#include "support/substrate.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
@@ -151,6 +152,7 @@ thread_local int per_worker = 5;
 thread_local std::string per_worker_text = "constructed on first use in each worker";
 
 TEST(migration, errno_and_thread_local_after_a_migration) {
+  GODWIT_NEEDS_PROCESSES("they belong to the workers");
   EXPECT_GOOD([] {
     errno = ERANGE;
     per_worker = 5;
@@ -178,6 +180,7 @@ TEST(migration, large_frames) {
 }
 
 TEST(migration, very_large_frames) {
+  GODWIT_NEEDS_PROCESSES("larger than a stack");
   for_each_migration([](const gw::options& o) {
     EXPECT_EQ(gw::run<int>(
                   [] {
@@ -434,6 +437,7 @@ constexpr long deep_forced = 20'000;
 #endif
 
 TEST(depth, a_chain_of_a_million_spawns) {
+  GODWIT_NEEDS_PROCESSES("each level has a stack of its own");
   // Emulators run with small stacks.
   const long n = support::number_from_environment("STRESS_SHORT", 0) != 0 ? deep / 10 : deep;
   for (const std::uint32_t workers : {1u, 2u})

@@ -1,6 +1,7 @@
 // Every policy runs the same programs and gives the same results, on every schedule; what a policy cannot do ends
 // with a message. docs/policies.md
 // test: timeout=300
+#include "support/substrate.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
@@ -374,6 +375,7 @@ void spawn_one() {
 }
 
 TEST(policy, threads_of_another_policy_are_reported) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   for (const char* name : {"child_rtc", "child_full"})
     EXPECT_NE(failure(under(name), spawn_one).find("this run's policy is " + std::string(name)), std::string::npos);
   EXPECT_NE(failure(under("greedy"), [] { static_cast<void>(fib<gw::policies::child_full>(5)); })
@@ -385,10 +387,12 @@ TEST(policy, threads_of_another_policy_are_reported) {
 }
 
 TEST(policy, free_functions_under_iso_are_reported) {
+  GODWIT_NEEDS_PROCESSES("every thread has a stack of its own");
   EXPECT_NE(failure(under("iso"), spawn_one).find("this run's policy is iso"), std::string::npos);
 }
 
 TEST(policy, shared_futures_for_several_threads_are_reported_where_nobody_may_wait_for_them) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   using P = gw::policies::child_rtc;
   const std::string said = failure(under("child_rtc"), [] {
     const gw::shared_future<long> first = P::spawn([] { return fib<P>(12); });
@@ -429,6 +433,7 @@ TEST(policy, a_shared_future_that_stays_with_its_parent_works_everywhere) {
 }
 
 TEST(policy, full_stacks_that_are_used_up_are_reported) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   const std::string said = failure(under("child_full"), [] {
     auto f = gw::policies::child_full::spawn([] { return use_stack(200); });
     static_cast<void>(f.join());
@@ -437,6 +442,7 @@ TEST(policy, full_stacks_that_are_used_up_are_reported) {
 }
 
 TEST(policy, too_many_waiting_children_are_reported) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   if (std::getenv("GODWIT_STACK_BYTES") != nullptr) GTEST_SKIP() << "the size of the deque is set from outside";
   for (const char* name : {"child_rtc", "child_full"})
     gw::with_policy(name, [&](auto p) {
@@ -461,6 +467,7 @@ TEST(policy, impossible_combinations_are_refused) {
 }
 
 TEST(policy, iso_stacks_that_are_used_up_are_reported) {
+  GODWIT_NEEDS_PROCESSES("stacks have another size");
   const std::string said = failure(under("iso", 1), [] {
     struct deep {
       static long down(int n) {

@@ -37,6 +37,12 @@ struct payload {
   outcome kind;
 };
 
+/// Substrate threads: a result that is not plain bytes is moved to the heap once, where everybody reaches it; this is what its record holds.
+struct boxed {
+  void* object;  ///< null: taken
+  void (*destroy)(void* object) noexcept;
+};
+
 /// poll was set: publish queued continuations, serve requests of other workers, wake sleepers.
 /// Forced-steal mode suspends threads here, the child itself only if @p child_may_leave. May migrate.
 [[gnu::cold]] void spawn_point(bool child_may_leave) noexcept;
@@ -47,6 +53,10 @@ struct payload {
 
 /// Put a result into a record whose parent has left. Local where it fits inline.
 [[gnu::cold]] void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept;
+
+/// The same where results are boxed. The record owns the object until somebody takes it.
+[[gnu::cold]] void publish_boxed(ref record, outcome kind, boxed what) noexcept;
+[[gnu::cold]] ref make_completed_boxed(outcome kind, boxed what);
 
 /// The calling thread is done; give the record to the joiner and run something else.
 [[noreturn, gnu::cold]] void complete(ref record) noexcept;

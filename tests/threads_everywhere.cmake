@@ -1,0 +1,28 @@
+# The suites of tests/api, tests/global, tests/algorithm and tests/stress once more with workers that are threads of one process: each as
+# one whole program. Cases that need processes say so (support/substrate.hpp). Included by CMakeLists.txt after the suites' targets exist.
+function(godwit_add_threads_test suite)
+  if(NOT TARGET ${suite})
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "ENV")
+  if(NOT arg_NAME)
+    set(arg_NAME threads.${suite})
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -E env ${env} GODWIT_SUBSTRATE=threads ${arg_ENV}
+                                    ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${suite}> --gtest_brief=1)
+  set(timeout 300)
+  if(sanitized OR CMAKE_CROSSCOMPILING)
+    set(timeout 900)
+  endif()
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS threads TIMEOUT ${timeout})
+endfunction()
+
+set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run api_policy api_codec)
+if(NOT CMAKE_CROSSCOMPILING)  # the emulator is slow, and these have no code of their own for a CPU
+  list(APPEND suites global_access global_allocate global_array global_atomic global_bytes global_checkout global_litmus global_map
+       global_span global_vector algorithm_for_each algorithm_partition algorithm_reduce algorithm_scan algorithm_search
+       algorithm_shuffle algorithm_sort stress_stress)
+endif()
+foreach(suite ${suites})
+  godwit_add_threads_test(${suite})
+endforeach()
