@@ -44,7 +44,7 @@ new_clang() {
 compiler_settings() {
   local cxx=
   case $1 in
-    aarch64) cxx=$(new_gcc aarch64-linux-gnu-) ;;
+    aarch64 | riscv64 | sparc64) cxx=$(new_gcc "$1-linux-gnu-") ;;
     *clang*) cxx=$(new_clang) ;;
     *) cxx=$(new_gcc "") ;;
   esac

@@ -67,6 +67,10 @@ class map_backoff {
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     asm volatile("yield");
+#elif defined(__riscv)
+    asm volatile(".insn i 0x0f, 0, x0, x0, 0x010");  // pause
+#elif defined(__sparc__)
+    asm volatile("rd %%ccr, %%g0" ::: "memory");
 #endif
   }
 

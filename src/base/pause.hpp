@@ -14,6 +14,10 @@ inline void spin_pause() noexcept {
   _mm_pause();
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
+#elif defined(__riscv)
+  asm volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");  // pause (Zihintpause); does nothing on CPUs that do not know it
+#elif defined(__sparc__)
+  asm volatile("rd %%ccr, %%g0\n\trd %%ccr, %%g0\n\trd %%ccr, %%g0" ::: "memory");
 #endif
 }
 
@@ -22,6 +26,10 @@ inline void spin_pause() noexcept {
 inline std::uint32_t pack_float_control(std::uint32_t mxcsr, std::uint16_t x87) noexcept {
   return (mxcsr & 0xffc0u) | static_cast<std::uint32_t>(x87) << 16;
 }
+#endif
+
+#if defined(__sparc__)
+inline constexpr std::uint32_t fsr_control = 0xcfc0'0000u;  ///< of %fsr: RD (30, 31), TEM (23 to 27), NS (22)
 #endif
 
 /// Rounding, flush-to-zero, precision and exception mask bits; not the sticky flags.
@@ -34,6 +42,16 @@ inline std::uint32_t float_control() noexcept {
   std::uint64_t v;
   asm volatile("mrs %0, fpcr" : "=r"(v));
   return static_cast<std::uint32_t>(v);
+#elif defined(__riscv_flen)
+  std::uint32_t v;
+  asm volatile("frrm %0" : "=r"(v));
+  return v;
+#elif defined(__sparc__)
+  std::uint64_t v;
+  asm volatile("stx %%fsr, %0" : "=m"(v));
+  return static_cast<std::uint32_t>(v) & fsr_control;
+#else
+  return 0;
 #endif
 }
 
@@ -50,6 +68,13 @@ inline void set_float_control(std::uint32_t wanted) noexcept {
 #elif defined(__aarch64__)
   const std::uint64_t v = wanted;
   asm volatile("msr fpcr, %0" ::"r"(v));
+#elif defined(__riscv_flen)
+  asm volatile("fsrm %0" ::"r"(wanted));
+#elif defined(__sparc__)
+  std::uint64_t v;
+  asm volatile("stx %%fsr, %0" : "=m"(v));
+  v = (v & ~std::uint64_t{fsr_control}) | wanted;
+  asm volatile("ldx %0, %%fsr" ::"m"(v));
 #endif
 }
 
@@ -72,6 +97,12 @@ class small_random {
   std::uint64_t x_;
 };
 
+inline std::uint64_t now_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 /// A constant-rate counter that all CPUs of a machine share, in its own unit: for durations where a clock is too slow.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
@@ -80,13 +111,13 @@ inline std::uint64_t ticks() noexcept {
   std::uint64_t v;
   asm volatile("mrs %0, cntvct_el0" : "=r"(v));
   return v;
+#elif defined(__riscv)
+  std::uint64_t v;
+  asm volatile("rdtime %0" : "=r"(v));
+  return v;
+#else
+  return now_ns();  // SPARC: which of %tick and %stick is the same on all CPUs, the kernel knows
 #endif
-}
-
-inline std::uint64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 /// now_ns() by way of ticks(), at less than half its cost; the same in all processes forked after prepare_fast_clock.

@@ -58,6 +58,16 @@ inline constexpr std::size_t fork_bytes_below = 8;
 inline constexpr std::size_t fork_bytes_below = 0;
 #endif
 
+/// The calling thread's frames are about to be read by others: what its callers keep in register windows is in memory afterwards, and
+/// only there.
+inline void flush_windows() noexcept {
+#if defined(__sparc__) && defined(GODWIT_SPARC_FLUSH_TRAP)
+  asm volatile("ta 3" ::: "memory");
+#elif defined(__sparc__)
+  asm volatile("flushw" ::: "memory");
+#endif
+}
+
 // Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
 void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept;

@@ -29,6 +29,10 @@ bool is_write(const void* context) noexcept {
 std::uintptr_t program_counter(const void* context) noexcept {
 #if defined(__x86_64__)
   return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__riscv)
+  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.__gregs[REG_PC]);
+#elif defined(__sparc__)  // handlers get a sigcontext here, not a ucontext
+  return static_cast<std::uintptr_t>(static_cast<const sigcontext*>(context)->sigc_regs.tpc);
 #else
   return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
 #endif

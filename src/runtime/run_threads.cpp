@@ -124,7 +124,9 @@ void map_segments(team& t) {
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
   const std::uint64_t root_bytes = (opts.stack_bytes + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !opts.policy.starts_with("child_");
-  for (std::uint64_t most = std::min(std::uint64_t{256} << 30, (std::uint64_t{16} << 40) / t.all.count);; most /= 4) {
+  // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used or not.
+  const std::uint64_t wanted = std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8);
+  for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);; most /= 4) {
     const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : opts.stack_bytes;
     try {
       t.what.memory.create_in_place(

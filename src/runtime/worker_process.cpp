@@ -104,6 +104,8 @@ constexpr std::uint32_t most_heap_windows = 1024;  // more workers than that sha
 __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcept {
 #if defined(__x86_64__)
   asm volatile("movq %0, %%fs:0x28" ::"r"(value));
+#elif defined(__sparc__)
+  asm volatile("stx %0, [%%g7+0x28]" ::"r"(value));
 #else
   static_cast<void>(value);  // a read-only variable of the C library: with a common one see docs/cluster.md
 #endif

@@ -126,6 +126,13 @@ void worker::resume(const loot& what, loot_kind kind) noexcept {
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
   if (kind == loot_kind::fork && !shape_.own_stacks && shape_.stacks == nullptr)
     reinterpret_cast<std::uintptr_t*>(what.top)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
+#elif defined(__sparc__)
+  // Its caller's window lies 176 bytes below the end (fork_call_sparcv9.hpp): that one is shown still, and nothing above it.
+  if (kind == loot_kind::fork && !shape_.own_stacks && shape_.stacks == nullptr) {
+    auto* window = reinterpret_cast<std::uintptr_t*>(what.top - 176);
+    window[14] = what.top - 176 - 2047;
+    window[15] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end) - 8;
+  }
 #endif
   base::set_float_control(static_cast<std::uint32_t>(what.float_control));
   announce_stack(what.sp);
@@ -152,6 +159,7 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
   // try: the code that it interrupts may hold locks.
   if (!by_signal) release_writes();
   const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
+  context::flush_windows();
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();
     at<record>(s.record)->float_control = control;

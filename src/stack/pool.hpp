@@ -63,7 +63,11 @@ class pool {
   std::uintptr_t root_end() const noexcept { return root_low_ + root_bytes_; }
 
  private:
+#if defined(__sparc__)
+  static constexpr std::uint64_t guard_ = 8192;  // a page
+#else
   static constexpr std::uint64_t guard_ = 4096;
+#endif
   std::uintptr_t colour(std::uintptr_t end) const noexcept { return (end / size_) * 5 % 32 * 64; }
   std::uintptr_t low_of_number(std::uint64_t i) const noexcept {
     i += root_bytes_ / size_;

@@ -120,12 +120,17 @@ template <child_fn* Child>
 
 #undef GODWIT_CLOBBER_SVE
 
+#elif (defined(__riscv) && __riscv_xlen == 64) || (defined(__sparc__) && defined(__arch64__))  // in headers of their own, below
 #else
 #error "godwit has no context switch for this architecture yet: add fork_call here and src/context/switch_ARCH.S"
 #endif
 
 }  // namespace godwit::detail
 
-#ifdef GODWIT_CONTEXT_PORTABLE
+#if defined(GODWIT_CONTEXT_PORTABLE)
 #include <godwit/detail/fork_call_portable.hpp>
+#elif defined(__riscv)
+#include <godwit/detail/fork_call_riscv64.hpp>
+#elif defined(__sparc__)
+#include <godwit/detail/fork_call_sparcv9.hpp>
 #endif
