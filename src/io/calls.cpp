@@ -64,6 +64,8 @@ class call {
 
   /// Until an event after @p before. 0 or an errno.
   int wait(std::uint64_t before) noexcept {
+    if ((before & descriptor::watched) == 0)
+      if (const int error = d_.watch(fd_); error != 0) return error;
     const std::uint64_t limit = d_.timeout_ns(at_);
     if (limit != 0 && deadline_ == 0) deadline_ = base::now_ns() + limit;
     const int error = d_.await(fd_, at_, before, what_, deadline_);
