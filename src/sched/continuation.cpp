@@ -623,6 +623,7 @@ void continuation_worker<P>::begin_thread(fresh_thread& t, ref r) noexcept {
   hot.free_stacks = *static_cast<void**>(top);
   const auto sp = reinterpret_cast<std::uintptr_t>(top);
   enter_thread(shape_.stacks->end_of(sp), r);
+  block_of(sp)->number = r;
   base::set_float_control(t.float_control);
   if constexpr (P::spans) strand_begins(t.begin.span_ns);
   announce_stack(sp);
@@ -727,7 +728,9 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 template <class P>
 void continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
-    if (!shape_.stacks->is_root(sp)) keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
+    if (shape_.stacks->is_root(sp)) return;
+    block_of(sp)->number = 0;  // only a thread that was created later has one, and those end here
+    keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
     if (!own_stacks_.is_large(top)) free_stack(reinterpret_cast<void*>(top));
