@@ -6,6 +6,7 @@
 #include <cstring>
 #include <cxxabi.h>
 #include <sched.h>
+#include <utility>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
@@ -105,6 +106,7 @@ void continuation_worker<P>::loop() noexcept {
         continue;
       }
       become_running();
+      if (in_place && has_events_) deliver_events();  // not at the next turn: it may count as idle again by then
     }
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
@@ -643,6 +645,13 @@ void continuation_worker<P>::fresh_entry(void* arg) {
 
 template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
+  if constexpr (in_place) {
+    detail::thread_block* block = block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+    if (block->at_end != nullptr) [[unlikely]] {
+      std::exchange(block->at_end, nullptr)(block);  // may suspend
+      return this_worker().end_of_root_thread();
+    }
+  }
   spawn_slot* mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;
   std::atomic_signal_fence(std::memory_order_seq_cst);
