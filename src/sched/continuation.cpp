@@ -89,12 +89,6 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 template <class P>
 void continuation_worker<P>::loop() noexcept {
   for (;;) {
-    if (in_place && !is_idle_) {  // I1: collected while idle, perhaps, but delivered while running
-      constexpr std::uint32_t turns_between_looks = 64;
-      if (has_events_ || ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
-                          collect_events(0)))
-        deliver_events();
-    }
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
     // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
@@ -104,6 +98,12 @@ void continuation_worker<P>::loop() noexcept {
       }
       become_running();
       if (in_place && has_events_) deliver_events();  // not at the next turn: it may count as idle again by then
+    }
+    if (in_place) {  // I1: collected while idle, perhaps, but delivered while running
+      constexpr std::uint32_t turns_between_looks = 64;
+      if (has_events_ || ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
+                          collect_events(0)))
+        deliver_events();
     }
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
@@ -436,14 +436,9 @@ void continuation_worker<P>::hand_over() noexcept {
   *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;
 }
 
-template <class P>
-void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
-  if constexpr (hands_over) static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
-}
-
 /// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.
 template <class P>
-void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
+[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
   const std::uint32_t control = base::float_control();
   im->sp = im->low = sp;
   im->top = shape_.stacks->end_of(sp);
@@ -474,8 +469,12 @@ void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept 
   if (next->float_control != control) base::set_float_control(next->float_control);
   announce_stack(next_sp);
   detail::hot().in_runtime = 0;
-  godwit_ctx_resume_suspended(next_sp, 0);
-  __builtin_unreachable();
+  context::resume_suspended_here(next_sp);
+}
+
+template <class P>
+void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
+  if constexpr (hands_over) static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
 }
 
 /// The worker has no thread: the next one, straight from the own queue if that will do.
@@ -565,7 +564,10 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
     const bool outside = why.by == detail::wakes::outside;
     if (outside) {
       node_->idle.fetch_sub(1);  // I2: like a letter
-      node_->outside.fetch_add(1, std::memory_order_relaxed);
+      // The first that waits, and this worker goes on: let another one watch for events.
+      if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
+          (parent_here || words_->ready_count.load(std::memory_order_relaxed) != 0))
+        wake_one();
     }
     if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
       if (outside) {
