@@ -43,7 +43,11 @@ void godwit_ctx_thread_end();
 
 /// Exists where what is saved means something only in processes forked from the one that saved it (variant setjmp).
 [[gnu::weak]] extern const char godwit_ctx_one_image;
+/// Exists if the switch is one of the portable variants: then only its functions know how a suspended thread is saved.
+[[gnu::weak]] extern const char godwit_ctx_portable;
 }
+
+extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
 
 namespace godwit::context {
 
@@ -68,10 +72,40 @@ inline void flush_windows() noexcept {
 #endif
 }
 
+/// godwit_ctx_resume_suspended(sp, 0), inlined: then its return, and those after it, go where the processor expects if both threads suspended
+/// at the same place (as threads that yield to each other do).
+[[gnu::always_inline]] inline void resume_suspended_here(std::uintptr_t sp) noexcept {
+#if defined(__x86_64__)
+  if (&godwit_ctx_portable != nullptr) [[unlikely]]
+    godwit_ctx_resume_suspended(sp, 0);
+  asm volatile(
+      "movq %0, %%rsp\n\t"
+      "popq %%r15\n\t"
+      "popq %%r14\n\t"
+      "popq %%r13\n\t"
+      "popq %%r12\n\t"
+      "popq %%rbx\n\t"
+      "popq %%rbp\n\t"
+      "ret"
+      :
+      : "r"(sp), "a"(std::uintptr_t{0})
+      : "memory");
+#else
+  godwit_ctx_resume_suspended(sp, 0);
+#endif
+  __builtin_unreachable();
+}
+
 // Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
+void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept;
+void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
-void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept;
+inline void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
+  if (__asan_unpoison_memory_region != nullptr) [[unlikely]] sanitizer_forget_now(low, high);
+}
 /// From here on the current stack is [low, high).
-void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept;
+inline void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept {
+  if (__asan_unpoison_memory_region != nullptr) [[unlikely]] sanitizer_on_stack_now(low, bytes);
+}
 
 }  // namespace godwit::context

@@ -276,6 +276,8 @@ void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg) {
 
 void godwit_ctx_thread_end() { std::abort(); }
 
+extern const char godwit_ctx_portable = 1;
+
 #ifdef GODWIT_CONTEXT_SETJMP
 extern const char godwit_ctx_one_image = 1;
 #endif
