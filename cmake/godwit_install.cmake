@@ -25,6 +25,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
 # pkg-config: a static library brings its own needs along, so they are not "private".
 set(godwit_pc_requires "")
 set(godwit_pc_libs "-pthread")
+set(godwit_pc_name "-lgodwit")
+if(TARGET godwit_shared)  # both are there: the static one, as ever
+  set(godwit_pc_name "-l:libgodwit.a")
+endif()
 if(godwit_has_hwloc)
   get_target_property(type godwit TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
