@@ -248,7 +248,9 @@ TEST(run, stats_count_what_happened) {
   EXPECT_GT(suspends, 100u);
   EXPECT_EQ(suspends, resumes) << "everything that was suspended ran again";
   EXPECT_GT(exposures, 0u);
-  if (!support::on_threads()) EXPECT_GT(stats[0].stack_high_bytes, 0u);
+  if (!support::on_threads()) {
+    EXPECT_GT(stats[0].stack_high_bytes, 0u);
+  }
   EXPECT_GT(stats[0].heap_high_bytes, 0u);
   const auto child = run_child([] { return run_words({"--godwit-stats", "--godwit-workers=3"}, [] { fib(5); }); });
   EXPECT_EQ(child.status, 0);
