@@ -388,6 +388,12 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   if constexpr (in_place) {
     alignas(64) image room;
     why.room = &room;
+    if (const std::uintptr_t own = block_of(reinterpret_cast<std::uintptr_t>(&room))->thread_pointer; own != 0) [[unlikely]] {
+      context::set_thread_pointer(thread_pointer_);  // the scheduler's allocations and errors are the worker's
+      const bool published = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
+      context::set_thread_pointer(own);
+      return published;
+    }
     const exception_state before = *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why);
     *reinterpret_cast<exception_state*>(abi::__cxa_get_globals()) = before;  // possibly another OS thread
