@@ -23,6 +23,7 @@
 #include "base/check.hpp"
 #include "base/pause.hpp"
 #include "context/context.hpp"
+#include "io/events.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
 #include "stack/pool.hpp"
@@ -216,8 +217,11 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     team_ = &t;
     const process_handlers handlers;
     base::set_fatal_hook(say_and_end);
+    events::begin_run(what.opts.delay_us);
+    if (events_ == nullptr) events_ = &events::source();
     start_workers(t);
     wait_for_workers(t);
+    events::end_run();
     base::set_fatal_hook(nullptr);
     team_ = nullptr;
   }

@@ -91,12 +91,6 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 template <class P>
 void continuation_worker<P>::loop() noexcept {
   for (;;) {
-    if (in_place && !is_idle_) {  // I1: collected while idle, perhaps, but delivered while running
-      constexpr std::uint32_t turns_between_looks = 64;
-      if (has_events_ || ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
-                          collect_events(0)))
-        deliver_events();
-    }
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
     // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
@@ -105,6 +99,12 @@ void continuation_worker<P>::loop() noexcept {
         continue;
       }
       become_running();
+    }
+    if (in_place) {  // I1: collected while idle, perhaps, but delivered while running
+      constexpr std::uint32_t turns_between_looks = 64;
+      if (has_events_ || ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
+                          collect_events(0)))
+        deliver_events();
     }
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
@@ -490,7 +490,10 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
     const bool outside = why.by == detail::wakes::outside;
     if (outside) {
       node_->idle.fetch_sub(1);  // I2: like a letter
-      node_->outside.fetch_add(1, std::memory_order_relaxed);
+      // The first that waits, and this worker goes on: let another one watch for events.
+      if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
+          (parent_here || words_->ready_count.load(std::memory_order_relaxed) != 0))
+        wake_one();
     }
     if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
       if (outside) {

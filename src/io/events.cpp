@@ -1,0 +1,156 @@
+// The event source: who looks for events, how long, and what becomes of them. docs/protocols/events.md, "Collecting".
+// Test: tests/io/.
+#include "io/events.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+#include "io/descriptors.hpp"
+#include "io/lock.hpp"
+#include "io/timers.hpp"
+
+namespace godwit::events {
+
+namespace {
+
+constexpr int most_events = 256;
+constexpr std::uint64_t interrupt_tag = ~std::uint64_t{0};
+
+// From before to after a run.
+std::atomic<int> epoll_{-1};  // W under making, R all
+int wake_ = -1;               // an eventfd. W under making
+spin_lock making;
+std::uint32_t delay_us_ = 0;  // W before a run
+
+// E1: 1 from before a worker looks until it has found nothing or delivered all. W workers
+std::atomic<std::uint32_t> collecting{0};
+// E2: somebody has written to wake_, and nobody has read it. W all
+std::atomic<std::uint32_t> interrupted{0};
+// What was found. W/R who holds collecting.
+epoll_event found[most_events];
+int found_count = 0;
+
+/// epoll_wait with a time limit in nanoseconds; where the kernel has none, rounded up.
+int wait_for_events(std::int64_t ns) noexcept {
+#if defined(SYS_epoll_pwait2)
+  static std::atomic<bool> have{true};
+  if (ns > 0 && have.load(std::memory_order_relaxed)) {
+    struct {
+      std::int64_t s, ns;
+    } limit{ns / 1'000'000'000, ns % 1'000'000'000};
+    const long n = syscall(SYS_epoll_pwait2, epoll_.load(), found, most_events, &limit, nullptr, 0);
+    if (n >= 0 || errno != ENOSYS) return static_cast<int>(n);
+    have.store(false, std::memory_order_relaxed);
+  }
+#endif
+  return epoll_wait(epoll_.load(), found, most_events, static_cast<int>((ns + 999'999) / 1'000'000));
+}
+
+/// Look, and wait up to wait_ns. Found anything but an interruption?
+bool look(std::int64_t wait_ns) noexcept {
+  found_count = 0;
+  if (wait_ns > 0) {
+    const std::uint64_t now = base::now_ns();
+    const std::uint64_t until = begin_sleep(now + static_cast<std::uint64_t>(wait_ns));  // T1
+    wait_ns = until > now ? static_cast<std::int64_t>(until - now) : 0;
+  }
+  const int n = wait_ns > 0 || descriptors_waited_for() ? wait_for_events(wait_ns) : 0;
+  end_sleep();
+  for (int i = 0; i < n; ++i) {
+    if (found[i].data.u64 == interrupt_tag) {
+      std::uint64_t count;
+      static_cast<void>(!read(wake_, &count, sizeof count));
+      interrupted.store(0);  // E2: after the read
+    } else {
+      found[found_count++] = found[i];
+    }
+  }
+  return found_count != 0;
+}
+
+bool collect(std::int64_t wait_ns) noexcept {
+  if (wait_ns == 0 && !descriptors_waited_for() && next_deadline() > base::now_ns()) return false;
+  if (collecting.load(std::memory_order_relaxed) != 0 || collecting.exchange(1, std::memory_order_acquire) != 0) return false;  // E1
+  prepare();
+  if (look(wait_ns)) return true;
+  const std::uint64_t now = base::now_ns();
+  if (next_deadline() <= now || descriptors_want_a_check(now)) return true;
+  collecting.store(0, std::memory_order_release);
+  return false;
+}
+
+void deliver() noexcept {
+  for (int i = 0; i < found_count; ++i) {
+    delay();
+    descriptor_event(found[i].data.u64, found[i].events);
+  }
+  found_count = 0;
+  const std::uint64_t now = base::now_ns();
+  if (descriptors_want_a_check(now)) check_descriptors(now);
+  collecting.store(0, std::memory_order_release);  // E1
+  expire(now);  // may be done by several at a time
+}
+
+constexpr detail::event_source source_{collect, deliver, interrupt};
+
+}  // namespace
+
+const detail::event_source& source() noexcept { return source_; }
+
+int epoll() noexcept { return epoll_.load(std::memory_order_relaxed); }
+
+void prepare() noexcept {
+  if (epoll_.load(std::memory_order_acquire) >= 0) return;
+  const std::lock_guard hold(making);
+  if (epoll_.load(std::memory_order_relaxed) >= 0) return;
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int made = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.u64 = interrupt_tag;
+  if (wake_ < 0 || made < 0 || epoll_ctl(made, EPOLL_CTL_ADD, wake_, &e) != 0)
+    base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)", std::strerror(errno));
+  epoll_.store(made, std::memory_order_release);
+}
+
+void interrupt() noexcept {
+  if (epoll_.load(std::memory_order_acquire) < 0) return;
+  if (interrupted.exchange(1) != 0) return;  // E2
+  constexpr std::uint64_t one = 1;
+  static_cast<void>(!write(wake_, &one, sizeof one));
+}
+
+void delay() noexcept {
+  if (delay_us_ == 0) [[likely]]
+    return;
+  thread_local base::small_random random(base::ticks());
+  const std::uint64_t until = base::now_ns() + random.below(delay_us_ * 1000);
+  while (base::now_ns() < until) base::spin_pause();
+}
+
+void begin_run(std::uint32_t delay_us) noexcept {
+  end_run();
+  delay_us_ = delay_us;
+}
+
+void end_run() noexcept {
+  clear_timers();
+  clear_descriptors();
+  if (const int open = epoll_.exchange(-1); open >= 0) {
+    close(open);
+    close(wake_);
+  }
+  found_count = 0;
+  interrupted.store(0);
+  collecting.store(0);
+}
+
+}  // namespace godwit::events

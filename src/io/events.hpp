@@ -1,0 +1,27 @@
+// Events from outside: what the layer's files share, and what the runtime calls. docs/protocols/events.md
+#pragma once
+
+#include <godwit/detail/park.hpp>
+
+#include <cstdint>
+
+namespace godwit::events {
+
+/// For set_event_source.
+const detail::event_source& source() noexcept;
+/// Before and after a run on substrate threads, by the thread that called run: what an earlier one left behind is forgotten.
+/// @p delay_us: testing, random delays inside the protocols.
+void begin_run(std::uint32_t delay_us) noexcept;
+void end_run() noexcept;
+
+/// The descriptors that workers sleep in, made when first needed: most runs wait for nothing outside.
+void prepare() noexcept;
+/// Let the worker that waits for events come back.
+void interrupt() noexcept;
+/// A random pause of up to delay_us.
+void delay() noexcept;
+
+/// Of the epoll instance. After prepare().
+int epoll() noexcept;
+
+}  // namespace godwit::events

@@ -1,0 +1,30 @@
+// A lock for a few instructions, of workers that are OS threads. Not held over a suspension: it belongs to the OS thread.
+#pragma once
+
+#include "base/pause.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <sched.h>
+
+namespace godwit::events {
+
+class spin_lock {
+ public:
+  void lock() noexcept {
+    while (held_.exchange(1, std::memory_order_acquire) != 0) wait();
+  }
+  void unlock() noexcept { held_.store(0, std::memory_order_release); }
+
+ private:
+  void wait() noexcept {
+    for (unsigned spins = 0; held_.load(std::memory_order_relaxed) != 0;)
+      if (++spins % 128 == 0)
+        sched_yield();  // the holder may have been descheduled
+      else
+        base::spin_pause();
+  }
+  std::atomic<std::uint32_t> held_{0};
+};
+
+}  // namespace godwit::events

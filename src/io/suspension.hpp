@@ -1,0 +1,45 @@
+// One suspension that several may want to end: an event, a deadline, a close. docs/protocols/events.md, "Waiting".
+//
+// The thread makes the wait known (to descriptors, to a timer) before it suspends; whoever is first ends it. Lives in the frame of the
+// waiting thread, which takes it out of all places before it goes on; so end() may be called only while that cannot happen: with the
+// lock of such a place held, or from the timer that the thread will stop.
+#pragma once
+
+#include <godwit/detail/park.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace godwit::events {
+
+class suspension {
+ public:
+  /// Suspend the caller until end(); not at all if that was called already. May migrate.
+  void suspend(const char* what, const detail::place& where = {}) noexcept {
+    if (state_.load(std::memory_order_acquire) == ended) return;
+    detail::park(publish, this, detail::wakes::outside, what, where);
+  }
+  /// The thread to unpark (wakes::outside), if it is the caller's task. The thread stays suspended until then, so no lock is needed any more.
+  [[nodiscard]] detail::waiter* end() noexcept {
+    const std::uintptr_t before = state_.exchange(ended, std::memory_order_acq_rel);  // W1
+    return before > ended ? reinterpret_cast<detail::waiter*>(before) : nullptr;
+  }
+  [[nodiscard]] bool has_ended() const noexcept { return state_.load(std::memory_order_acquire) == ended; }
+  /// For another suspension, while nobody knows it.
+  void reset() noexcept { state_.store(preparing, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uintptr_t preparing = 0, ended = 1;  // else the suspended thread
+  static bool publish(void* arg, detail::waiter* self) noexcept {
+    std::uintptr_t expected = preparing;
+    return static_cast<suspension*>(arg)->state_.compare_exchange_strong(expected, reinterpret_cast<std::uintptr_t>(self),  // W1
+                                                                   std::memory_order_acq_rel, std::memory_order_acquire);
+  }
+  std::atomic<std::uintptr_t> state_{preparing};  ///< W the thread and its worker, then who ends it
+};
+
+inline void unpark(detail::waiter* w) noexcept {
+  if (w != nullptr) detail::unpark(w, detail::wakes::outside);
+}
+
+}  // namespace godwit::events

@@ -1,0 +1,171 @@
+// Timers: a heap of deadlines under one lock. docs/protocols/events.md, "Timers". Test: tests/io/timer_test.cpp.
+//
+// A 4-ary heap: most timers are stopped before they expire, from anywhere in the middle, and entries carry their deadline so that
+// sifting touches no frames of other threads but to tell a timer its new place.
+#include "io/timers.hpp"
+
+#include <godwit/detail/timer.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "io/events.hpp"
+#include "io/lock.hpp"
+#include "io/suspension.hpp"
+
+namespace godwit::events {
+
+namespace {
+
+using detail::timer;
+
+// timer::state_. W under the lock, but T2.
+enum : std::uint32_t { idle, running, expiring, done };
+
+struct entry {
+  std::uint64_t deadline;
+  timer* t;
+};
+
+spin_lock lock;
+std::vector<entry> heap;                       // W/R under lock
+std::atomic<std::uint64_t> next{never};        // deadline of heap[0]. W under lock, R all
+std::atomic<std::uint64_t> sleeps_until{0};    // of the worker that waits for events; 0: none. W it and, under lock, who interrupts it
+
+void put(std::size_t at, entry e) noexcept {
+  heap[at] = e;
+  e.t->place_ = at;
+}
+
+void sift_up(std::size_t at, entry e) noexcept {
+  for (; at != 0 && e.deadline < heap[(at - 1) / 4].deadline; at = (at - 1) / 4) put(at, heap[(at - 1) / 4]);
+  put(at, e);
+}
+
+void sift_down(std::size_t at, entry e) noexcept {
+  for (std::size_t first; (first = at * 4 + 1) < heap.size(); ) {
+    std::size_t least = first;
+    for (std::size_t i = first + 1; i < first + 4 && i < heap.size(); ++i)
+      if (heap[i].deadline < heap[least].deadline) least = i;
+    if (e.deadline <= heap[least].deadline) break;
+    put(at, heap[least]);
+    at = least;
+  }
+  put(at, e);
+}
+
+void take_out(std::size_t at) noexcept {
+  const entry last = heap.back();
+  heap.pop_back();
+  if (at < heap.size()) {
+    if (at != 0 && last.deadline < heap[(at - 1) / 4].deadline)
+      sift_up(at, last);
+    else
+      sift_down(at, last);
+  }
+  next.store(heap.empty() ? never : heap[0].deadline, std::memory_order_relaxed);
+}
+
+std::atomic_ref<std::uint32_t> state(timer* t) noexcept { return std::atomic_ref(t->state_); }
+
+void end_wait(timer* t) noexcept { unpark(static_cast<suspension*>(t->arg)->end()); }
+
+}  // namespace
+
+std::uint64_t next_deadline() noexcept { return next.load(std::memory_order_relaxed); }
+
+std::uint64_t begin_sleep(std::uint64_t until) noexcept {
+  const std::lock_guard hold(lock);
+  if (!heap.empty() && heap[0].deadline < until) until = heap[0].deadline;
+  sleeps_until.store(until, std::memory_order_relaxed);
+  return until;
+}
+
+void end_sleep() noexcept { sleeps_until.store(0, std::memory_order_relaxed); }
+
+void expire(std::uint64_t now) noexcept {
+  constexpr std::size_t at_a_time = 64;
+  timer* due[at_a_time];
+  std::size_t count;
+  do {
+    count = 0;
+    if (next_deadline() > now) return;
+    {
+      const std::lock_guard hold(lock);
+      while (count < at_a_time && !heap.empty() && heap[0].deadline <= now) {
+        timer* t = heap[0].t;
+        take_out(0);
+        state(t).store(expiring, std::memory_order_relaxed);
+        due[count++] = t;
+      }
+    }
+    delay();
+    for (std::size_t i = 0; i < count; ++i) {
+      due[i]->expired(due[i]);
+      delay();
+      state(due[i]).store(done, std::memory_order_release);  // T2: gone, from here on
+    }
+  } while (count == at_a_time);
+}
+
+void clear_timers() noexcept {
+  heap.clear();
+  heap.shrink_to_fit();
+  next.store(never, std::memory_order_relaxed);
+  end_sleep();
+}
+
+}  // namespace godwit::events
+
+namespace godwit::detail {
+
+using namespace events;
+
+void start_timer(timer* t) noexcept {
+  bool wake;
+  prepare();
+  {
+    const std::lock_guard hold(lock);
+    state(t).store(running, std::memory_order_relaxed);
+    heap.push_back({});
+    sift_up(heap.size() - 1, {t->deadline_ns, t});
+    next.store(heap[0].deadline, std::memory_order_relaxed);
+    wake = t->deadline_ns < sleeps_until.load(std::memory_order_relaxed);  // T1
+    if (wake) sleeps_until.store(t->deadline_ns, std::memory_order_relaxed);
+  }
+  if (wake) interrupt();
+}
+
+bool stop_timer(timer* t) noexcept {
+  if (state(t).load(std::memory_order_acquire) == done) return false;  // T2
+  {
+    const std::lock_guard hold(lock);
+    if (state(t).load(std::memory_order_relaxed) == running) {
+      take_out(t->place_);
+      state(t).store(idle, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  GODWIT_CHECK(state(t).load(std::memory_order_relaxed) != idle, "stop_timer: the timer was started");
+  for (unsigned spins = 0; state(t).load(std::memory_order_acquire) != done;)  // T2
+    if (++spins % 128 == 0)
+      sched_yield();
+    else
+      base::spin_pause();
+  return false;
+}
+
+bool sleep_until_ns(std::uint64_t deadline_ns, const place& where) noexcept {
+  if (!on_substrate_threads()) return false;
+  suspension w;
+  timer t{deadline_ns, end_wait, &w};
+  start_timer(&t);
+  w.suspend("sleep", where);
+  stop_timer(&t);  // it has expired; but `expired` may not have come back yet
+  return true;
+}
+
+}  // namespace godwit::detail
