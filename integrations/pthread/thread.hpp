@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <pthread.h>
 #include <resolv.h>
@@ -65,6 +66,9 @@ inline bool is_light() noexcept {
 /// The thread of that name; null: an OS thread's.
 thread* thread_of(pthread_t t) noexcept;
 
+/// Let another thread run, if one is ready.
+void give_way() noexcept;
+
 /// The run is on, and there are lightweight threads.
 extern bool running_ __attribute__((visibility("hidden")));
 
@@ -88,6 +92,9 @@ void run_as(thread& t) noexcept;
 void describe_main(thread& t, char* block) noexcept;
 /// main has called pthread_exit: end the process when the others have ended. Does not come back.
 [[noreturn]] void wait_for_others_and_exit() noexcept;
+
+/// Of every thread, main included: a power of two.
+std::size_t thread_stack_bytes() noexcept;
 
 /// This thread's number, in the C library's locks and ours. Local.
 int own_tid() noexcept;

@@ -2,6 +2,7 @@
 #include "wait.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <ctime>
 #include <linux/futex.h>
@@ -109,8 +110,7 @@ waited wait_light(queue&, node& n, const wait_options& how) noexcept {
     detail::start_timer(&t);
   }
   detail::park(publish, &n, detail::wakes::inside, how.what, {});
-  // Only who takes the node out of the queue wakes us; and the timer, once stopped, does not look at it any more.
-  if (how.deadline_ns != no_deadline && n.why != waited::timed_out) detail::stop_timer(&t);
+  if (how.deadline_ns != no_deadline) detail::stop_timer(&t);  // also if it has expired: it may not have come back yet
   return n.why;
 }
 

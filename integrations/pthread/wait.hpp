@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 
 namespace godwit::pthread {
 
@@ -48,7 +49,7 @@ struct when {
   bool valid;
   std::uint64_t deadline_ns;
 };
-when deadline_of(int clock, const struct timespec* at) noexcept;
+when deadline_of(int clock, const timespec* at) noexcept;
 std::uint64_t now_ns() noexcept;
 
 }  // namespace godwit::pthread
