@@ -8,13 +8,12 @@
 #include <mutex>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
 #include "io/descriptors.hpp"
 #include "io/lock.hpp"
+#include "io/system.hpp"
 #include "io/timers.hpp"
 
 namespace godwit::events {
@@ -46,12 +45,12 @@ int wait_for_events(std::int64_t ns) noexcept {
     struct {
       std::int64_t s, ns;
     } limit{ns / 1'000'000'000, ns % 1'000'000'000};
-    const long n = syscall(SYS_epoll_pwait2, epoll_.load(), found, most_events, &limit, nullptr, 0);
-    if (n >= 0 || errno != ENOSYS) return static_cast<int>(n);
+    const long n = raw(SYS_epoll_pwait2, epoll(), found, most_events, &limit, nullptr, 0);
+    if (n != -ENOSYS) return static_cast<int>(n);
     have.store(false, std::memory_order_relaxed);
   }
 #endif
-  return epoll_wait(epoll_.load(), found, most_events, static_cast<int>((ns + 999'999) / 1'000'000));
+  return static_cast<int>(raw(SYS_epoll_pwait, epoll(), found, most_events, static_cast<int>((ns + 999'999) / 1'000'000), nullptr, 0));
 }
 
 /// Look, and wait up to wait_ns. Found anything but an interruption?
@@ -67,7 +66,7 @@ bool look(std::int64_t wait_ns) noexcept {
   for (int i = 0; i < n; ++i) {
     if (found[i].data.u64 == interrupt_tag) {
       std::uint64_t count;
-      static_cast<void>(!read(wake_, &count, sizeof count));
+      raw(SYS_read, wake_, &count, sizeof count);
       interrupted.store(0);  // E2: after the read
     } else {
       found[found_count++] = found[i];
@@ -125,7 +124,7 @@ void interrupt() noexcept {
   if (epoll_.load(std::memory_order_acquire) < 0) return;
   if (interrupted.exchange(1) != 0) return;  // E2
   constexpr std::uint64_t one = 1;
-  static_cast<void>(!write(wake_, &one, sizeof one));
+  raw(SYS_write, wake_, &one, sizeof one);
 }
 
 void delay() noexcept {
@@ -145,8 +144,8 @@ void end_run() noexcept {
   clear_timers();
   clear_descriptors();
   if (const int open = epoll_.exchange(-1); open >= 0) {
-    close(open);
-    close(wake_);
+    raw(SYS_close, open);
+    raw(SYS_close, wake_);
   }
   found_count = 0;
   interrupted.store(0);

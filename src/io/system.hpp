@@ -1,0 +1,32 @@
+// System calls without the C library's wrappers: those may be somebody's own (the pthread preload replaces read and the like), and
+// `errno` has an address that compilers keep over a suspension, after which it can be another OS thread's.
+#pragma once
+
+#include <cerrno>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace godwit::events {
+
+[[gnu::noinline]] inline long raw_words(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  const long r = syscall(number, a, b, c, d, e, f);
+  return r == -1 ? -errno : r;
+}
+inline long raw_word(const void* p) noexcept { return reinterpret_cast<long>(p); }
+inline long raw_word(long v) noexcept { return v; }
+
+/// The result, or -errno.
+template <class... Args>
+long raw(long number, Args... args) noexcept {
+  const long words[6] = {raw_word(args)...};
+  return raw_words(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+}
+
+/// What the C library would give back. Not inlined: the caller may have migrated.
+[[gnu::noinline]] inline long with_errno(long result) noexcept {
+  if (result >= 0) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
+}  // namespace godwit::events
