@@ -15,7 +15,11 @@ namespace {
 constexpr unsigned most = 4096;
 std::atomic<std::uint32_t> lock_{0};
 std::atomic<std::uint32_t> count_{0};
-detail::waiter* waiting_[most];
+struct one {
+  detail::waiter* who;
+  detail::wakes by;
+};
+one waiting_[most];
 
 __thread bool others_too_ __attribute__((tls_model("initial-exec"))) = false;  // the worker's: its own source has some as well
 
@@ -32,14 +36,14 @@ bool collect(std::int64_t wait_ns) noexcept {
 
 void deliver() noexcept {
   while (count_.load(std::memory_order_acquire) != 0) {
-    detail::waiter* w = nullptr;
+    one w{};
     lock();
     if (const std::uint32_t n = count_.load(std::memory_order_relaxed); n != 0) {
       w = waiting_[n - 1];
       count_.store(n - 1, std::memory_order_release);
     }
     unlock();
-    if (w != nullptr) detail::unpark(w, detail::wakes::inside);
+    if (w.who != nullptr) detail::unpark(w.who, w.by);
   }
   if (others_too_) events::source().deliver();
 }
@@ -50,16 +54,16 @@ constexpr detail::event_source source_{collect, deliver, interrupt};
 
 }  // namespace
 
-void resume_waiter(detail::waiter* w) noexcept {
+void resume_waiter(detail::waiter* w, detail::wakes by) noexcept {
   if (detail::on_substrate_threads()) {
-    detail::unpark(w, detail::wakes::inside);
+    detail::unpark(w, by);
     return;
   }
   for (;;) {
     lock();
     const std::uint32_t n = count_.load(std::memory_order_relaxed);
     if (n < most) {
-      waiting_[n] = w;
+      waiting_[n] = {w, by};
       count_.store(n + 1, std::memory_order_release);
     }
     unlock();

@@ -6,7 +6,7 @@
 namespace godwit::pthread {
 
 /// Make a suspended thread ready to run. From anywhere.
-void resume_waiter(detail::waiter* w) noexcept;
+void resume_waiter(detail::waiter* w, detail::wakes by = detail::wakes::inside) noexcept;
 
 /// Before the run begins.
 void install_foreign_wakes() noexcept;

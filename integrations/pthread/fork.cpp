@@ -1,4 +1,4 @@
-// fork: the child is a program with one OS thread, and starts more as OS threads. And system calls by number.
+// Forking: the child is a program with one OS thread, and starts more as OS threads. And system calls by number.
 #include <cstdarg>
 #include <linux/futex.h>
 #include <sched.h>
@@ -13,23 +13,26 @@
 #include "thread.hpp"
 #include "wait.hpp"
 
-GODWIT_REAL(fork);
 GODWIT_REAL(syscall);
 
 using namespace godwit::pthread;
 
-GODWIT_EXPORT pid_t fork() noexcept {
+namespace {
+
+/// In the child: the caller is its only thread.
+void in_child() noexcept {
   thread* t = self();
-  if (t == nullptr || t->heavy) return REAL(fork)();
-  const pid_t pid = REAL(fork)();
-  if (pid != 0) return pid;
+  if (t == nullptr || t->heavy) return;
   t->heavy = true;
   t->signals.store(0);
   godwit::context::use_hot_words(nullptr);  // no worker any more
   forget_waiters();
   use_real_mask(*t);
-  return 0;
 }
+// Not in a fork of our own: the C library's daemon and the like call it inside.
+[[gnu::constructor]] void watch_forks() noexcept { pthread_atfork(nullptr, nullptr, in_child); }
+
+}  // namespace
 
 namespace {
 /// FUTEX_WAIT and FUTEX_WAKE of the threads of this process, as libraries without pthreads use them.

@@ -12,6 +12,7 @@ void begin_signals(thread& main) noexcept;
 /// A thread with this mask begins, or ends.
 void count_mask(const thread& t, bool begins) noexcept;
 /// Give the calling OS thread the caller's mask, for a forked child.
-void use_real_mask(const thread& t) noexcept;
+void use_real_mask(const thread& t, sigset_t* before = nullptr) noexcept;
+void set_real_mask(const sigset_t& mask) noexcept;
 
 }  // namespace godwit::pthread

@@ -91,6 +91,7 @@ void* run(void*) {
     opts.global_bytes = std::uint64_t{1} << 30;  // not used
     opts.thread_stack_bytes = opts.stack_bytes = thread_stack_bytes();
     install_foreign_wakes();
+    watch_io();
     root r;
     const detail::run_result result = runtime::run_threads(opts, r);
     fail("%s", result.message.c_str());

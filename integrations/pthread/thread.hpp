@@ -43,9 +43,15 @@ struct thread {
   bool to_be_cancelled() const noexcept { return cancel_asked.load() && cancel_enabled && !ending; }
   std::atomic<const void*> waits_under{nullptr};  ///< see wait.cpp, W1
 
+  // Waiting for descriptors: see io.cpp.
+  std::atomic<std::uint32_t> io_lock{0};
+  void* io_wait = nullptr;     ///< under io_lock
+  bool io_disturbed = false;   ///< likewise
+
   // Signals that were sent to this thread and not handled yet, and those that it does not want. signals.cpp
   std::atomic<std::uint64_t> signals{0};
   std::atomic<std::uint64_t> blocked{0};
+  std::atomic<std::uint64_t> waits_for_signals{0};  ///< sigwait
   bool has_signals() const noexcept { return (signals.load() & ~blocked.load(std::memory_order_relaxed)) != 0; }
 
   char* stack_low = nullptr;
@@ -99,7 +105,11 @@ std::size_t thread_stack_bytes() noexcept;
 /// This thread's number, in the C library's locks and ours. Local.
 int own_tid() noexcept;
 
-/// Signals: those sent to the calling thread are handled now. signals.cpp
-void handle_signals() noexcept;
+/// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). signals.cpp
+bool handle_signals() noexcept;
+/// If the thread waits for a descriptor, it goes on. io.cpp
+void disturb_io(thread& t) noexcept;
+/// Before the run.
+void watch_io() noexcept;
 
 }  // namespace godwit::pthread

@@ -200,6 +200,7 @@ unsigned wake(const void* address, unsigned most) noexcept {
 }
 
 void disturb(thread& t, waited why) noexcept {
+  disturb_io(t);
   const void* address = t.waits_under.load();  // W1
   if (address == nullptr) return;
   queue& q = queue_of(address);
