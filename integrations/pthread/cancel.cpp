@@ -12,14 +12,14 @@ GODWIT_REAL(pthread_testcancel);
 using namespace godwit::pthread;
 
 namespace godwit::pthread {
-void end_by_cancel() { pthread_exit(PTHREAD_CANCELED); }
+void end_by_cancel() { exit_thread(PTHREAD_CANCELED); }
 }  // namespace godwit::pthread
 
 GODWIT_EXPORT int pthread_cancel(pthread_t th) {
   thread* t = thread_of(th);
   if (t == nullptr || t->heavy) return REAL(pthread_cancel)(th);
   t->cancel_asked.store(true);
-  disturb(*t, waited::cancelled);
+  if (t->cancel_enabled) disturb(*t, waited::cancelled);  // else it looks when it has enabled that
   if (t == self() && t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS) test_cancel();
   return 0;
 }

@@ -69,7 +69,10 @@ GODWIT_EXPORT long syscall(long number, ...) noexcept {
   va_end(args);
   if (self() != nullptr && is_light()) {
     if (number == SYS_gettid) return self()->tid;
-    if (number == SYS_sched_yield) return ::sched_yield();
+    if (number == SYS_sched_yield) {
+      give_way();
+      return 0;
+    }
     if (number == SYS_futex) {
       long result;
       if (local_futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),

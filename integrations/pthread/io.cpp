@@ -30,7 +30,7 @@ bool begins(events::suspension& s) noexcept {
   if (t == nullptr) return true;
   lock(*t);
   t->io_wait = &s;
-  t->io_disturbed = false;
+  t->io_disturbed = t->io_to_cancel = false;
   unlock(*t);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // who disturbs sets its word first and looks at io_wait then
   if (!t->to_be_cancelled() && !t->has_signals()) return true;
@@ -59,6 +59,10 @@ auto call(F f) {
     if (r >= 0 || errno != EINTR || !is_light()) [[likely]]
       return r;
     test_cancel();
+    if (self()->io_to_cancel && !self()->has_signals()) {  // it has forbidden that meanwhile
+      self()->io_to_cancel = false;
+      continue;
+    }
     if (handle_signals()) {
       errno = EINTR;
       return r;
@@ -70,12 +74,13 @@ auto call(F f) {
 
 void watch_io() noexcept { events::watcher_ = &watcher; }
 
-void disturb_io(thread& t) noexcept {
+void disturb_io(thread& t, bool to_cancel) noexcept {
   detail::waiter* w = nullptr;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   lock(t);
   if (t.io_wait != nullptr) {
     t.io_disturbed = true;
+    t.io_to_cancel = to_cancel;
     w = static_cast<events::suspension*>(t.io_wait)->end();
   }
   unlock(t);
@@ -116,11 +121,11 @@ GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) { 
 GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) { return call([=] { return gio::poll(fds, count, timeout_ms); }); }
 GODWIT_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   sigset_t before;
-  if (mask != nullptr) pthread_sigmask(SIG_SETMASK, mask, &before);
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
   const int n = call([=] { return gio::ppoll(fds, count, timeout, nullptr); });
   if (mask != nullptr) {
     const int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    change_signal_mask(SIG_SETMASK, &before, nullptr);
     errno = error;
   }
   return n;
@@ -131,13 +136,13 @@ GODWIT_EXPORT int select(int count, fd_set* r, fd_set* w, fd_set* x, timeval* ti
 GODWIT_EXPORT int pselect(int count, fd_set* r, fd_set* w, fd_set* x, const timespec* timeout, const sigset_t* mask) {
   if (!is_light()) return REAL(pselect)(count, r, w, x, timeout, mask);
   sigset_t before;
-  if (mask != nullptr) pthread_sigmask(SIG_SETMASK, mask, &before);
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
   timeval t{};
   if (timeout != nullptr) t = {timeout->tv_sec, (timeout->tv_nsec + 999) / 1000};
   const int n = select(count, r, w, x, timeout != nullptr ? &t : nullptr);
   if (mask != nullptr) {
     const int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    change_signal_mask(SIG_SETMASK, &before, nullptr);
     errno = error;
   }
   return n;
@@ -147,11 +152,11 @@ GODWIT_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout_
 }
 GODWIT_EXPORT int epoll_pwait(int fd, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
   sigset_t before;
-  if (mask != nullptr) pthread_sigmask(SIG_SETMASK, mask, &before);
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
   const int n = epoll_wait(fd, events, most, timeout_ms);
   if (mask != nullptr) {
     const int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    change_signal_mask(SIG_SETMASK, &before, nullptr);
     errno = error;
   }
   return n;

@@ -33,7 +33,7 @@ namespace {
 
 sigset_t mask_of_caller() noexcept {
   sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  change_signal_mask(SIG_SETMASK, nullptr, &mask);
   return mask;
 }
 
@@ -125,8 +125,8 @@ GODWIT_EXPORT int system(const char* command) {
   if (command == nullptr) return 1;
   struct sigaction ignore {}, interrupt {}, quit {};
   ignore.sa_handler = SIG_IGN;
-  sigaction(SIGINT, &ignore, &interrupt);
-  sigaction(SIGQUIT, &ignore, &quit);
+  change_signal_action(SIGINT, &ignore, &interrupt);
+  change_signal_action(SIGQUIT, &ignore, &quit);
   posix_spawnattr_t attr;
   posix_spawnattr_init(&attr);
   sigset_t defaults, block, mask;
@@ -135,7 +135,7 @@ GODWIT_EXPORT int system(const char* command) {
   if (quit.sa_handler != SIG_IGN) sigaddset(&defaults, SIGQUIT);
   sigemptyset(&block);
   sigaddset(&block, SIGCHLD);
-  pthread_sigmask(SIG_BLOCK, &block, &mask);
+  change_signal_mask(SIG_BLOCK, &block, &mask);
   posix_spawnattr_setsigdefault(&attr, &defaults);
   posix_spawnattr_setsigmask(&attr, &mask);
   posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
@@ -147,9 +147,9 @@ GODWIT_EXPORT int system(const char* command) {
   else
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-  sigaction(SIGINT, &interrupt, nullptr);
-  sigaction(SIGQUIT, &quit, nullptr);
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  change_signal_action(SIGINT, &interrupt, nullptr);
+  change_signal_action(SIGQUIT, &quit, nullptr);
+  change_signal_mask(SIG_SETMASK, &mask, nullptr);
   return status;
 }
 

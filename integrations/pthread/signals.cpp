@@ -257,8 +257,16 @@ bool handle_signals() noexcept {
 
 using namespace godwit::pthread;
 
-GODWIT_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+namespace godwit::pthread {
+int change_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept {
   return is_light() ? change_mask(*self(), how, set, before) : REAL(pthread_sigmask)(how, set, before);
+}
+int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
+  return sigaction(signal, action, before);
+}
+}  // namespace godwit::pthread
+GODWIT_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  return change_signal_mask(how, set, before);
 }
 GODWIT_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
   const int error = pthread_sigmask(how, set, before);

@@ -79,6 +79,9 @@ struct root final : detail::root_task {
 };
 
 void* run(void*) {
+  sigset_t all;  // for the workers, and for this thread: signals are the initial one's
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
   while (__atomic_load_n(&go_, __ATOMIC_ACQUIRE) == 0) futex(&go_, FUTEX_WAIT_PRIVATE, 0);
   options opts;
   try {

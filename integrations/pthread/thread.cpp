@@ -276,13 +276,16 @@ GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
   give_thread(t);
   return 0;
 }
-GODWIT_EXPORT void pthread_exit(void* value) {
+namespace godwit::pthread {
+void exit_thread(void* result) {
   if (thread* t = self(); t != nullptr) {
-    t->result = value;
+    t->result = result;
     t->ending = true;
   }
-  REAL(pthread_exit)(value);
+  REAL(pthread_exit)(result);
 }
+}  // namespace godwit::pthread
+GODWIT_EXPORT void pthread_exit(void* value) { exit_thread(value); }
 
 // C11, on the same threads.
 GODWIT_EXPORT int thrd_create(thrd_t* out, thrd_start_t start, void* argument) {

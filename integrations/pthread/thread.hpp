@@ -47,6 +47,7 @@ struct thread {
   std::atomic<std::uint32_t> io_lock{0};
   void* io_wait = nullptr;     ///< under io_lock
   bool io_disturbed = false;   ///< likewise
+  bool io_to_cancel = false;   ///< the reason: likewise
 
   // Signals that were sent to this thread and not handled yet, and those that it does not want. signals.cpp
   std::atomic<std::uint64_t> signals{0};
@@ -84,6 +85,11 @@ void run_key_destructors() noexcept;
 specific_values* take_specific_values() noexcept;
 void give_specific_values(specific_values* values) noexcept;
 
+/// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C library's own functions (real.hpp).
+[[noreturn]] void exit_thread(void* result);
+int change_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept;
+int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept;
+
 /// Where a wait found that the thread is to be cancelled. Does not come back.
 [[noreturn]] void end_by_cancel();
 /// At a cancellation point.
@@ -108,7 +114,7 @@ int own_tid() noexcept;
 /// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). signals.cpp
 bool handle_signals() noexcept;
 /// If the thread waits for a descriptor, it goes on. io.cpp
-void disturb_io(thread& t) noexcept;
+void disturb_io(thread& t, bool to_cancel) noexcept;
 /// Before the run.
 void watch_io() noexcept;
 

@@ -140,7 +140,7 @@ waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32
   n.address = address;
   n.of = t;
   n.light = t != nullptr && !t->heavy;
-  n.cancellable = how.cancellable;
+  n.cancellable = how.cancellable && t != nullptr && t->cancel_enabled;
   n.interruptible = how.interruptible;
   // Before the look at what would disturb us: who disturbs sets its word first and looks here then. W1
   if (t != nullptr && (how.cancellable || how.interruptible)) t->waits_under.store(address);
@@ -200,7 +200,7 @@ unsigned wake(const void* address, unsigned most) noexcept {
 }
 
 void disturb(thread& t, waited why) noexcept {
-  disturb_io(t);
+  disturb_io(t, why == waited::cancelled);
   const void* address = t.waits_under.load();  // W1
   if (address == nullptr) return;
   queue& q = queue_of(address);

@@ -405,8 +405,11 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
+  // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
+  constexpr std::uint32_t yields_between_looks = 64;
   if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() &&
-      words_->ready_count.load(std::memory_order_relaxed) == 0) {
+      words_->ready_count.load(std::memory_order_relaxed) == 0 &&
+      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
     serve_inbox();
     serve_mailbox();
     return;
