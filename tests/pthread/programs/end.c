@@ -21,11 +21,12 @@ static void* crash(void* a) {
   *(volatile int*)0 = 1;
   return a;
 }
-static void* overflow(void* a) {
+static long use_up(long depth) {
   volatile char frame[4096];
-  frame[0] = 1;
-  return frame[0] != 0 ? overflow((void*)(frame + 1)) : a;
+  frame[0] = (char)depth;
+  return depth == 0 ? 0 : use_up(depth + 1) + frame[0];
 }
+static void* overflow(void* a) { return (void*)use_up((long)a + 1); }
 static void* quick(void* a) { return a; }
 
 int main(int argc, char** argv) {
