@@ -38,11 +38,15 @@ namespace {
 /// FUTEX_WAIT and FUTEX_WAKE of the threads of this process, as libraries without pthreads use them.
 bool local_futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* limit, std::uint32_t mask, long& result) noexcept {
   const int clock = (op & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-  const bool is_private = (op & FUTEX_PRIVATE_FLAG) != 0;
   const int what = op & FUTEX_CMD_MASK;
-  if (!is_private || !running_) return false;
+  if (!running_) return false;
   if (what == FUTEX_WAKE || (what == FUTEX_WAKE_BITSET && mask == FUTEX_BITSET_MATCH_ANY)) {
     result = wake(word, value);
+    // Without the flag somebody in another process may wait (libstdc++ before 13 leaves it out where nobody can).
+    if ((op & FUTEX_PRIVATE_FLAG) == 0 && result < static_cast<long>(value)) {
+      const long others = REAL(syscall)(SYS_futex, word, op, value - static_cast<std::uint32_t>(result), nullptr, nullptr, mask);
+      if (others > 0) result += others;
+    }
     return true;
   }
   if (what != FUTEX_WAIT && !(what == FUTEX_WAIT_BITSET && mask == FUTEX_BITSET_MATCH_ANY)) return false;

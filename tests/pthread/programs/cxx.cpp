@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <queue>
+#include <semaphore>
 #include <shared_mutex>
 #include <stdexcept>
 #include <string>
@@ -157,14 +158,16 @@ int main() {
 
   std::barrier barrier(10);
   std::latch latch(10);
-  // (No std::counting_semaphore: before gcc 13 libstdc++'s may sleep forever, its PR 104928.)
+  std::counting_semaphore<5> slots(5);
   std::atomic<int> word{0};
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 10; ++i)
       threads.emplace_back([&] {
         for (int k = 0; k < 20; ++k) barrier.arrive_and_wait();
+        slots.acquire();
         std::this_thread::sleep_for(1ms);
+        slots.release();
         latch.count_down();
         word.wait(0);
       });
