@@ -4,6 +4,7 @@
 // own. The thread that runs the program's main takes over the initial thread's block of thread-local storage -- what constructors put there,
 // pthread_self(), the number that equals the process's -- and the initial OS thread goes on with a new one: it is where signals are
 // handled (signals.cpp). The run never ends: exit does. docs/decisions/0013-pthread.md.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 
 #include <godwit/options.hpp>
 
+#include "base/cpus.hpp"
 #include "context/context.hpp"
 #include "runtime/run_common.hpp"
 
@@ -87,6 +89,8 @@ void* run(void*) {
   try {
     opts = resolve_options({});
     opts.substrate = "threads";
+    // One more than a single CPU: a thread that blocks inside the C library keeps its worker.
+    if (opts.workers == 0) opts.workers = std::max(2u, static_cast<unsigned>(base::usable_cpu_count()));
     opts.policy = "greedy";
     opts.force_steal = "none";
     opts.span = false;
