@@ -32,7 +32,7 @@ ssize_t read(int fd, void* to, std::size_t bytes) noexcept;
 ssize_t write(int fd, const void* from, std::size_t bytes) noexcept;
 ssize_t readv(int fd, const iovec* to, int count) noexcept;
 ssize_t writev(int fd, const iovec* from, int count) noexcept;
-/// Of files: these wait for the device, and the worker with them, unless the kernel has io_uring.
+/// Of files: these wait for the device, and the worker with them.
 ssize_t pread(int fd, void* to, std::size_t bytes, off_t at) noexcept;
 ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t at) noexcept;
 
