@@ -4,11 +4,15 @@ include(CMakePackageConfigHelpers)
 
 set(godwit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/godwit)
 install(TARGETS godwit EXPORT godwit-targets)
+if(TARGET godwit_shared)
+  install(TARGETS godwit_shared EXPORT godwit-targets)
+endif()
 get_property(godwit_mpi_modules GLOBAL PROPERTY GODWIT_MPI_MODULES)
 if(godwit_mpi_modules)  # opened by src/transport/mpi/load.cpp, which looks beside the library first
   install(TARGETS ${godwit_mpi_modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/godwit)
 endif()
 install(DIRECTORY include/godwit TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
+install(FILES include/godwit.h TYPE INCLUDE)
 install(EXPORT godwit-targets NAMESPACE godwit:: DESTINATION ${godwit_package_dir})
 configure_package_config_file(cmake/godwit-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
                               INSTALL_DESTINATION ${godwit_package_dir})
@@ -21,6 +25,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
 # pkg-config: a static library brings its own needs along, so they are not "private".
 set(godwit_pc_requires "")
 set(godwit_pc_libs "-pthread")
+set(godwit_pc_name "-lgodwit")
+if(TARGET godwit_shared)  # both are there: the static one, as ever
+  set(godwit_pc_name "-l:libgodwit.a")
+endif()
 if(godwit_has_hwloc)
   get_target_property(type godwit TYPE)
   if(type STREQUAL "STATIC_LIBRARY")

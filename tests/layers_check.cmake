@@ -6,7 +6,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(layers base context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched gas
-           io runtime)
+           threads io runtime c_api)
 set(may_use_base)
 set(may_use_context base)
 set(may_use_stack base)
@@ -18,7 +18,9 @@ set(may_use_transport/mpi base transport transport/shm transport/far)
 set(may_use_transport/mpi/plugin transport/mpi)  # its port.hpp: a component is no part of the library
 set(may_use_sched base context stack trace transport transport/shm transport/far)
 set(may_use_gas base transport transport/shm transport/far)
+set(may_use_threads base)
 set(may_use_io base)
+set(may_use_c_api)
 set(may_use_runtime base context stack trace transport transport/shm transport/far transport/mpi sched gas io)
 
 # Public headers, as regular expressions behind include/godwit/.
@@ -33,8 +35,10 @@ set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi/plugin "none")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp
 set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path).hpp")
+set(may_see_threads "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")
 set(may_see_io "io.hpp|detail/(hot|slow_path|park|timer).hpp")
 set(may_see_runtime ".*")
+set(may_see_c_api ".*")
 
 # What has one home: a regular expression over a line without its comment, and the layers it may stand in.
 set(words mmap getenv mpi dlopen hwloc)

@@ -228,7 +228,14 @@ struct future_access {
   }
   template <class T>
   static ref& state(future<T>& f) noexcept {
-    return f.state_;
+    if constexpr (std::is_void_v<T> || migratable<T>)
+      return f.state_;
+    else
+      return f.record_;  // local_future.hpp
+  }
+  template <class T>
+  static auto& box(future<T>& f) noexcept {
+    return f.box_;
   }
   template <class T>
   static void* room(future<T>& f) noexcept {
@@ -343,3 +350,5 @@ struct codec<shared_future<T>> {
 };
 
 }  // namespace godwit
+
+#include <godwit/detail/local_future.hpp>  // results that cannot migrate

@@ -19,3 +19,4 @@
 #include <godwit/policy.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/task.hpp>
+#include <godwit/threads.hpp>

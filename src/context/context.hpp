@@ -42,6 +42,8 @@ void godwit_ctx_fork_on_stack();
 void godwit_ctx_thread_end();
 }
 
+extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
+
 namespace godwit::context {
 
 /// The calling OS thread is a worker from now on, and these are its hot words; null: it is none any more.
@@ -58,10 +60,38 @@ inline constexpr std::size_t fork_bytes_below = 8;
 inline constexpr std::size_t fork_bytes_below = 0;
 #endif
 
+/// godwit_ctx_resume_suspended(sp, 0), inlined: then its return, and those after it, go where the processor expects if both threads suspended
+/// at the same place (as threads that yield to each other do).
+[[gnu::always_inline]] inline void resume_suspended_here(std::uintptr_t sp) noexcept {
+#if defined(__x86_64__)
+  asm volatile(
+      "movq %0, %%rsp\n\t"
+      "popq %%r15\n\t"
+      "popq %%r14\n\t"
+      "popq %%r13\n\t"
+      "popq %%r12\n\t"
+      "popq %%rbx\n\t"
+      "popq %%rbp\n\t"
+      "ret"
+      :
+      : "r"(sp), "a"(std::uintptr_t{0})
+      : "memory");
+#else
+  godwit_ctx_resume_suspended(sp, 0);
+#endif
+  __builtin_unreachable();
+}
+
 // Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
+void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept;
+void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
-void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept;
+inline void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
+  if (__asan_unpoison_memory_region != nullptr) [[unlikely]] sanitizer_forget_now(low, high);
+}
 /// From here on the current stack is [low, high).
-void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept;
+inline void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept {
+  if (__asan_unpoison_memory_region != nullptr) [[unlikely]] sanitizer_on_stack_now(low, bytes);
+}
 
 }  // namespace godwit::context

@@ -3,7 +3,6 @@
 #include "context/context.hpp"
 
 extern "C" {
-[[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* save, const void** bottom, std::size_t* size);
 
@@ -15,12 +14,12 @@ extern "C" {
 
 namespace godwit::context {
 
-void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
+void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept {
   if (__asan_unpoison_memory_region != nullptr)
     __asan_unpoison_memory_region(reinterpret_cast<void*>(low), high - low);
 }
 
-void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept {
+void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept {
   // Both halves before the jump: what runs in between belongs to this library and does not care.
   if (__sanitizer_start_switch_fiber == nullptr || __sanitizer_finish_switch_fiber == nullptr) return;
   __sanitizer_start_switch_fiber(nullptr, low, bytes);

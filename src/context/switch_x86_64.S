@@ -55,8 +55,10 @@ godwit_ctx_suspend:                     // rdi new stack, rsi fn, rdx arg
         .cfi_def_cfa %rbp, 56
         movq    %rdi, %rsp
         movq    %rdx, %rdi
-        call    *%rax
-        ud2                             // fn must not return
+        leaq    1f(%rip), %rcx          // a call in all but name: one that never returns would leave the processor's stack of
+        pushq   %rcx                    // return addresses out of step with ours
+        jmp     *%rax
+1:      ud2                             // fn must not return
         .cfi_endproc
         .size   godwit_ctx_suspend, .-godwit_ctx_suspend
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <cxxabi.h>
 #include <sched.h>
+#include <utility>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
@@ -27,12 +28,8 @@ constexpr std::uint64_t steals_per_sample = 8;
 constexpr std::size_t offsetof_begin = (sizeof(task) + 63) / 64 * 64;
 static_assert(sizeof(fresh_thread) == offsetof_begin + (sizeof(image) + 63) / 64 * 64);
 
-/// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It belongs to the thread that
-/// runs there, and goes with it where stacks stay.
-struct exception_state {
-  void* caught;
-  unsigned uncaught;
-};
+// So many threads in a row come from the own queue before everything else is looked at.
+constexpr std::uint32_t turns_without_look = 64;
 
 }  // namespace
 
@@ -48,6 +45,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   }
   if constexpr (in_place) {
     opts_.check_frames = false;
+    exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
@@ -99,6 +97,7 @@ void continuation_worker<P>::loop() noexcept {
         continue;
       }
       become_running();
+      if (in_place && has_events_) deliver_events();  // not at the next turn: it may count as idle again by then
     }
     if (in_place) {  // I1: collected while idle, perhaps, but delivered while running
       constexpr std::uint32_t turns_between_looks = 64;
@@ -109,7 +108,7 @@ void continuation_worker<P>::loop() noexcept {
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-      const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready_of(*seg_, words_, me_);
+      const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready();
       if (r != 0) resume_image(r);
     }
     if (opts_.victims == "uniform") {
@@ -246,7 +245,8 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     free_object(r);
   }
   acquire_writes();
-  const std::uint64_t now = base::fast_ns();
+  const bool timed = trace_.on() || head.waited_for != 0 || idle_from_ns_ != 0;
+  const std::uint64_t now = timed ? base::fast_ns() : 0;
   if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
   end_idle(now);
   if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
@@ -394,9 +394,9 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
       context::set_thread_pointer(own);
       return published;
     }
-    const exception_state before = *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    const exception_state before = *exceptions_;
     const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why);
-    *reinterpret_cast<exception_state*>(abi::__cxa_get_globals()) = before;  // possibly another OS thread
+    *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;  // possibly another OS thread
     return cancelled == 0;
   } else {
     return godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
@@ -407,14 +407,100 @@ template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
   // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
   constexpr std::uint32_t yields_between_looks = 64;
-  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() &&
-      words_->ready_count.load(std::memory_order_relaxed) == 0 &&
+  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0;
+  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
       !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
     serve_inbox();
     serve_mailbox();
     return;
   }
+  if constexpr (hands_over) {
+    if (force_mode_ == 0 && !nobody_else && may_hand_over() && at_bottom()) {
+      hand_over();
+      return;
+    }
+  }
   block(0, {});
+}
+
+/// Nothing but the own queue has to be looked at now, and nobody counts the time.
+template <class P>
+bool continuation_worker<P>::may_hand_over() noexcept {
+  if (trace_.on() || opts_.delay_us != 0 || words_->mailbox.load(std::memory_order_relaxed) != 0) return false;
+  if (++straight_ < turns_without_look) return true;
+  straight_ = 0;
+  turns_ += turns_without_look;  // the loop is to look for events, too
+  return false;
+}
+
+/// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits for something.
+template <class P>
+void continuation_worker<P>::hand_over() noexcept {
+  detail::hot().in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  announce_scheduler_stack(0);
+  alignas(64) image room;
+  if (const std::uintptr_t own = block_of(reinterpret_cast<std::uintptr_t>(&room))->thread_pointer; own != 0) [[unlikely]] {
+    context::set_thread_pointer(thread_pointer_);
+    godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
+    context::set_thread_pointer(own);
+    return;
+  }
+  const exception_state before = *exceptions_;
+  godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
+  *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;
+}
+
+/// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.
+template <class P>
+[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
+  const std::uint32_t control = base::float_control();
+  im->sp = im->low = sp;
+  im->top = shape_.stacks->end_of(sp);
+  im->own_record = deque_.sentinel().record;
+  im->waiting_for = im->waited_for = 0;
+  im->ready_ns = im->suspended_ns = im->span_ns = 0;
+  im->float_control = control;
+  im->fork = false;
+  im->parked_at = nullptr;
+  im->where = {};
+  block_of(sp)->suspended = im;
+  const ref first = rotate_ready(im, ref_of_image(im));
+  if (first == 0) {  // others took them
+    block_of(sp)->suspended = nullptr;
+    announce_stack(sp);
+    detail::hot().in_runtime = 0;
+    godwit_ctx_resume_suspended(sp, 0);
+    __builtin_unreachable();
+  }
+  ++words_->stats.suspends;
+  const image* next = at<image>(first);
+  if (next->sp == 0 || next->fork || next->waited_for != 0) resume_image(first);
+  ++words_->stats.resumes;
+  const std::uintptr_t next_sp = next->sp;
+  block_of(next_sp)->suspended = nullptr;
+  deque_.sentinel().sp = next->top;
+  deque_.sentinel().record = next->own_record;
+  if (next->float_control != control) base::set_float_control(next->float_control);
+  announce_stack(next_sp);
+  detail::hot().in_runtime = 0;
+  context::resume_suspended_here(next_sp);
+}
+
+template <class P>
+void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
+  if constexpr (hands_over) static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
+}
+
+/// The worker has no thread: the next one, straight from the own queue if that will do.
+template <class P>
+void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
+  if constexpr (hands_over) {
+    if (words_->ready_count.load(std::memory_order_relaxed) != 0 && may_hand_over())
+      if (const ref r = pop_ready()) resume_image(r);
+  }
+  begin_idle(cause);
+  loop();
 }
 
 template <class P>
@@ -465,7 +551,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
   im->span_ns = span;
   const ref me = ref_of_image(im);
   release_writes();  // before the events: these belong together, and what it writes down must not lie between them
-  const std::uint64_t now = base::fast_ns();
+  const std::uint64_t now = stalls || trace_.on() ? base::fast_ns() : 0;
   im->suspended_ns = now;
   if (trace_.on()) {
     note(kind::suspend, now, own, waiting_for, 0, top - sp, 0, parent_here);
@@ -534,8 +620,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
     godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
     __builtin_unreachable();
   }
-  begin_idle(waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
-  loop();
+  next_thread(waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
 }
 
 template <class P>
@@ -559,10 +644,11 @@ template <class P>
 void continuation_worker<P>::completed_entry(void* arg) {
   auto& w = static_cast<continuation_worker&>(this_worker());
   const auto r = reinterpret_cast<ref>(arg);
-  if constexpr (own_stack) w.end_own_stack(w.ended_sp_);
+  bool began_later = false;
+  if constexpr (own_stack) began_later = w.end_own_stack(w.ended_sp_);
   w.release_writes();
   w.delay();
-  const std::uint64_t now = base::fast_ns();
+  std::uint64_t now = hands_over && !w.trace_.on() ? 0 : base::fast_ns();
   if (r == w.root_) {
     if (w.trace_.on()) w.note(kind::end, now, r);
     w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done, std::memory_order_release);
@@ -570,7 +656,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.begin_idle(idle_cause::no_work);
     w.loop();
   }
-  w.stamp_done(r, now);
+  if (now != 0) w.stamp_done(r, now);
   std::uint64_t waiting = w.net_.remote_exchange(ref_worker(r), &w.template home<record>(r)->state, state_done);  // J1
   const bool follows = waiting > state_detached;
   if (w.trace_.on()) w.note(kind::end, now, r, 0, 0, 0, 0, follows);
@@ -579,9 +665,9 @@ void continuation_worker<P>::completed_entry(void* arg) {
       if (const detail::payload p = w.payload_of(r); p.kind == outcome::error) w.hooks_.unseen_error(p);
       w.free_record(r);
     }
-    w.begin_idle(idle_cause::no_work);
-    w.loop();
+    w.next_thread(idle_cause::no_work);
   }
+  if (now == 0) now = base::fast_ns();
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
   ref next = w.next_waiter(waiting);
   w.mark_ready(waiting, r, now);
@@ -590,6 +676,11 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.mark_ready(next, r, now);
     w.push_ready(next, now);
     next = after;
+  }
+  // A thread that was created later is one of many, as a rule: whoever joins them one by one finds the rest done if it comes last.
+  if (hands_over && began_later && w.words_->ready_count.load(std::memory_order_relaxed) != 0) {
+    w.push_ready(waiting, now);
+    w.next_thread(idle_cause::no_work);
   }
   w.resume_image(waiting);
 }
@@ -623,7 +714,7 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
 
 template <class P>
 void continuation_worker<P>::begin_thread(fresh_thread& t, ref r) noexcept {
-  const std::uint64_t now = base::fast_ns();
+  const std::uint64_t now = trace_.on() || idle_from_ns_ != 0 ? base::fast_ns() : 0;
   end_idle(now);
   if (trace_.on()) note(kind::start, now, r);
   detail::hot_words& hot = detail::hot();
@@ -633,8 +724,10 @@ void continuation_worker<P>::begin_thread(fresh_thread& t, ref r) noexcept {
     top = hot.free_stacks;
   }
   hot.free_stacks = *static_cast<void**>(top);
+  if (kept_stacks_ != 0) --kept_stacks_;
   const auto sp = reinterpret_cast<std::uintptr_t>(top);
   enter_thread(shape_.stacks->end_of(sp), r);
+  block_of(sp)->number = r;
   base::set_float_control(t.float_control);
   if constexpr (P::spans) strand_begins(t.begin.span_ns);
   announce_stack(sp);
@@ -654,6 +747,13 @@ void continuation_worker<P>::fresh_entry(void* arg) {
 
 template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
+  if constexpr (in_place) {
+    detail::thread_block* block = block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+    if (block->at_end != nullptr) [[unlikely]] {
+      std::exchange(block->at_end, nullptr)(block);  // may suspend
+      return this_worker().end_of_root_thread();
+    }
+  }
   spawn_slot* mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -737,12 +837,16 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 
 /// The thread that ended at @p sp needs its stack no more; we are on another one.
 template <class P>
-void continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
+bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
-    if (!shape_.stacks->is_root(sp)) keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
+    if (shape_.stacks->is_root(sp)) return false;
+    const bool began_later = std::exchange(block_of(sp)->number, 0) != 0;  // only those have one, and they end here
+    keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
+    return began_later;
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
     if (!own_stacks_.is_large(top)) free_stack(reinterpret_cast<void*>(top));
+    return false;
   }
 }
 

@@ -10,6 +10,14 @@
 
 namespace godwit::sched {
 
+/// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It belongs to the thread that
+/// runs there, and goes with it where stacks stay.
+struct exception_state {
+  void* caught;
+  unsigned uncaught;
+};
+static_assert(sizeof(exception_state) == 16);
+
 /// Why a thread leaves its worker. On its stack; gone as soon as it runs again.
 struct leaving {
   worker* self = nullptr;
@@ -43,6 +51,8 @@ class continuation_worker final : public worker {
   static constexpr bool stalls = Policy::stalls;
   static constexpr bool iso = Policy::iso;
   static constexpr bool in_place = Policy::in_place;
+  /// From thread to thread without the scheduler loop in between, where only the own queue matters.
+  static constexpr bool hands_over = in_place && !stalls && !Policy::crude && !Policy::spans;
   static constexpr bool own_stack = iso || in_place;  ///< every thread has one, and it is never copied inside a host
 
   [[noreturn]] void loop() noexcept override;
@@ -64,6 +74,11 @@ class continuation_worker final : public worker {
   bool leave(leaving& why) noexcept;
   void suspend(std::uintptr_t sp, const leaving& why, const detail::place& where) noexcept;
   static void fresh_entry(void* arg);
+  bool may_hand_over() noexcept;
+  void hand_over() noexcept;
+  static void handed_over_entry(void* arg, std::uintptr_t sp);
+  void handed_over(image* im, std::uintptr_t sp) noexcept;
+  void next_thread(trace::idle_cause cause) noexcept;  // does not come back
   void begin_thread(fresh_thread& t, ref r) noexcept;  // does not come back
   /// @p room: where stacks stay, on the thread's own stack.
   image* new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept;
@@ -73,7 +88,8 @@ class continuation_worker final : public worker {
     if constexpr (in_place) return shape_.stacks->end_of(sp);
     return below.sp;
   }
-  void end_own_stack(std::uintptr_t sp) noexcept;
+  /// True: the thread was one that begins later (create_thread).
+  bool end_own_stack(std::uintptr_t sp) noexcept;
   void keep_stack(void* top) noexcept;
   /// iso: threads of the free functions would share their parent's stack, and be moved with it. End the run in time.
   void check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept;
@@ -89,7 +105,9 @@ class continuation_worker final : public worker {
   wait_queue waiting_;      // stalling join
   stack_range own_stacks_;  // iso
   std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
-  unsigned kept_stacks_ = 0;     // in_place: stacks that ended here since the pool got some
+  unsigned kept_stacks_ = 0;     // in_place: stacks that ended here and did not begin here since the pool got some
+  std::uint32_t straight_ = 0;   // turns since the loop was entered
+  exception_state* exceptions_ = nullptr;  // in_place: of this OS thread
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
 };

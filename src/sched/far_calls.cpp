@@ -25,7 +25,7 @@ ref pop_ready_of(const transport::shm::segment& memory, const public_words* word
   if (p->ready_count.load(std::memory_order_relaxed) != 0) {
     r = p->ready_head.load(std::memory_order_relaxed);
     p->ready_head.store(memory.at<image>(r)->next, std::memory_order_relaxed);
-    p->ready_count.fetch_sub(1, std::memory_order_relaxed);
+    p->ready_count.store(p->ready_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   }
   p->ready_lock.store(0, std::memory_order_release);
   return r;

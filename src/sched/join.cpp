@@ -64,6 +64,11 @@ void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) 
     std::memcpy(words.small, data, bytes);
     travelling += bytes;
   }
+  if (is_near(to)) {
+    std::memcpy(static_cast<void*>(&at<record>(to)->result), &words, sizeof words - sizeof words.small);
+    if (travelling > sizeof words - sizeof words.small) std::memcpy(at<record>(to)->result.small, words.small, sizeof words.small);
+    return;
+  }
   // Before the exchange that completes the record: requests to one worker keep their order.
   net_.remote_put(ref_worker(to), &home<record>(to)->result, &words, travelling);
 }
@@ -146,6 +151,7 @@ void worker::detach(ref r) noexcept {
 
 /// The last consumer goes. True: the child is not done yet and will free the record.
 bool worker::abandon(ref r) noexcept {  // J4: from "nobody came" only
+  if (is_near(r) && at<record>(r)->state.load(std::memory_order_acquire) == state_done) return false;  // as a rule: spares an atomic
   std::uint64_t state = state_none;
   if (net_.remote_compare_exchange(ref_worker(r), &home<record>(r)->state, state, state_detached)) return true;
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
@@ -156,7 +162,10 @@ bool worker::abandon(ref r) noexcept {  // J4: from "nobody came" only
 void worker::free_record(ref r) noexcept {
   const section inside;
   ref result = 0;
-  net_.remote_get(ref_worker(r), &result, &home<record>(r)->result.object, sizeof result);
+  if (is_near(r))
+    result = at<record>(r)->result.object;
+  else
+    net_.remote_get(ref_worker(r), &result, &home<record>(r)->result.object, sizeof result);
   if (result != 0) free_object(result);
   free_object(r);
 }
@@ -239,10 +248,7 @@ void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcep
   im->next = 0;
   im->waiting_for = 0;
   im->ready_ns = now;
-  lock_own(words_->ready_lock, []() noexcept {
-    this_worker().serve_inbox();
-    sched_yield();
-  });
+  lock_ready();
   const bool alone = words_->ready_count.load(std::memory_order_relaxed) == 0;
   if (!alone && in_front) {
     im->next = words_->ready_head.load(std::memory_order_relaxed);
@@ -253,9 +259,53 @@ void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcep
   }
   if (alone || in_front) words_->ready_head.store(image_ref, std::memory_order_relaxed);
   if (alone || !in_front) words_->ready_tail.store(image_ref, std::memory_order_relaxed);
-  words_->ready_count.fetch_add(1, std::memory_order_relaxed);
-  words_->ready_lock.store(0, std::memory_order_release);
+  if (workers_ == 1)
+    words_->ready_count.store(words_->ready_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  else
+    words_->ready_count.fetch_add(1, std::memory_order_relaxed);  // on most machines also what makes wake_one see sleepers in time
+  unlock_ready();
   wake_one();
+}
+
+/// The own ready queue. Nobody else takes from it in a run of one worker.
+void worker::lock_ready() noexcept {
+  if (workers_ == 1) return;
+  lock_own(words_->ready_lock, []() noexcept {
+    this_worker().serve_inbox();
+    sched_yield();
+  });
+}
+void worker::unlock_ready() noexcept {
+  if (workers_ != 1) words_->ready_lock.store(0, std::memory_order_release);
+}
+
+/// The first of the own ready queue; 0: none, or somebody else has the lock.
+ref worker::pop_ready() noexcept {
+  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  ref r = 0;
+  if (const std::uint64_t count = words_->ready_count.load(std::memory_order_relaxed); count != 0) {
+    r = words_->ready_head.load(std::memory_order_relaxed);
+    words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
+    words_->ready_count.store(count - 1, std::memory_order_relaxed);
+  }
+  unlock_ready();
+  return r;
+}
+
+/// Append @p last and take the first, under one lock. 0: the queue is empty, and stays so.
+ref worker::rotate_ready(image* last, ref last_ref) noexcept {
+  lock_ready();
+  ref r = 0;
+  if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
+    last->next = 0;
+    last->prev = words_->ready_tail.load(std::memory_order_relaxed);
+    at<image>(last->prev)->next = last_ref;
+    words_->ready_tail.store(last_ref, std::memory_order_relaxed);
+    r = words_->ready_head.load(std::memory_order_relaxed);
+    words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
+  }
+  unlock_ready();
+  return r;
 }
 
 }  // namespace godwit::sched

@@ -226,6 +226,10 @@ class worker {
   void stamp_done(ref r, std::uint64_t now) noexcept;
   /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
   void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
+  void lock_ready() noexcept;
+  void unlock_ready() noexcept;
+  ref pop_ready() noexcept;
+  ref rotate_ready(image* last, ref last_ref) noexcept;
   ref make_near(ref image_ref) noexcept;
   ref next_waiter(ref image_ref) noexcept;
   void free_object(ref r) noexcept;

@@ -42,7 +42,7 @@ struct thread_block {
   void* suspended;                        ///< the scheduler's
   void* local;                            ///< values of thread_specific
   void (*at_end)(thread_block*) noexcept;  ///< see at_thread_end
-  std::uint64_t number;                   ///< this_thread::get_id: 0: not asked for yet
+  std::uint64_t number;                   ///< this_thread::get_id: the record of a thread that was created later; 0: one that was spawned
   void* foreign;                          ///< of a layer above: the pthread that this thread is
   std::uintptr_t thread_pointer;          ///< see set_thread_pointer. 0: the worker's
   void* unused_[2];

@@ -17,6 +17,7 @@
 
 #include "transport/transport.hpp"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -108,7 +109,8 @@ class segment {
   /// The ref of an object in any worker's segment, by its address there.
   ref ref_of_any(const void* p) const noexcept {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
-    return make_ref(worker_no{static_cast<std::uint32_t>(offset / layout_.span) - 1 + near_.first}, offset % layout_.span);
+    const int shift = std::countr_zero(layout_.span);  // a power of two in place, and a division would be felt
+    return make_ref(worker_no{static_cast<std::uint32_t>(offset >> shift) - 1 + near_.first}, offset & (layout_.span - 1));
   }
   /// The object a ref names. Its home must be reachable.
   template <class P>

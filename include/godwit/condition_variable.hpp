@@ -1,0 +1,154 @@
+// condition_variable, condition_variable_any: like the standard's, but who waits is suspended and its worker goes on with other threads.
+//
+// First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. Substrate threads (see mutex.hpp for elsewhere).
+// docs/threads.md. Code: src/threads/condition_variable.cpp. Test: tests/threads/condition_variable_test.cpp.
+#pragma once
+
+#include <godwit/detail/deadline.hpp>
+#include <godwit/detail/wait_list.hpp>
+#include <godwit/mutex.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+namespace godwit {
+
+/// With any lock: std::unique_lock<godwit::timed_mutex>, std::shared_lock<godwit::shared_mutex>, one of the program's own...
+class condition_variable_any {
+ public:
+  condition_variable_any() noexcept = default;
+  condition_variable_any(const condition_variable_any&) = delete;
+  condition_variable_any& operator=(const condition_variable_any&) = delete;
+
+  /// One load if nobody waits.
+  void notify_one() noexcept { list_.notify_one(); }
+  void notify_all() noexcept { list_.notify_all(); }
+
+  /// Let go of @p lock, wait for a notification, take @p lock again. May migrate the calling thread.
+  template <class Lock>
+  void wait(Lock& lock, detail::place where = detail::place::here()) {
+    detail::wait_node n;
+    enlist(n);
+    lock.unlock();
+    list_.wait_listed(n, "condition variable", where);
+    lock.lock();
+  }
+  template <class Lock, class Predicate>
+    requires std::predicate<Predicate&>
+  void wait(Lock& lock, Predicate done, detail::place where = detail::place::here()) {
+    while (!done()) wait(lock, where);
+  }
+
+  template <class Lock, class Clock, class Duration>
+  std::cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
+    const bool woken = wait_until_ns(lock, detail::deadline_after(t - Clock::now()), where);
+    return woken || Clock::now() < t ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Lock, class Clock, class Duration, class Predicate>
+  bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t, Predicate done,
+                  detail::place where = detail::place::here()) {
+    while (!done())
+      if (wait_until(lock, t, where) == std::cv_status::timeout) return done();
+    return true;
+  }
+  template <class Lock, class Rep, class Period>
+  std::cv_status wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
+    return wait_until_ns(lock, detail::deadline_after(d), where) ? std::cv_status::no_timeout : std::cv_status::timeout;
+  }
+  template <class Lock, class Rep, class Period, class Predicate>
+  bool wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& d, Predicate done, detail::place where = detail::place::here()) {
+    const std::uint64_t deadline = detail::deadline_after(d);
+    while (!done())
+      if (!wait_until_ns(lock, deadline, where)) return done();
+    return true;
+  }
+
+  /// Until done(), or until @p stop is asked for; gives back done().
+  template <class Lock, class Predicate>
+  bool wait(Lock& lock, std::stop_token stop, Predicate done, detail::place where = detail::place::here()) {
+    const std::stop_callback wake(stop, [this] { notify_all_listed(); });
+    while (!done()) {
+      if (stop.stop_requested()) return false;
+      detail::wait_node n;
+      enlist(n);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (stop.stop_requested()) notify_all_listed();  // between the look and the list
+      lock.unlock();
+      list_.wait_listed(n, "condition variable", where);
+      lock.lock();
+    }
+    return true;
+  }
+
+ private:
+  void enlist(detail::wait_node& n) noexcept {
+    list_.lock();
+    list_.push(n);
+    list_.unlock();
+  }
+  void notify_all_listed() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // after the stop: either we see the node, or its thread the stop
+    list_.notify_all();
+  }
+  template <class Lock>
+  bool wait_until_ns(Lock& lock, std::uint64_t deadline_ns, const detail::place& where) {
+    detail::timed_node n(list_, deadline_ns);
+    list_.lock();
+    const bool waits = n.state == detail::wait_state::idle;
+    if (waits) list_.push(n);
+    list_.unlock();
+    lock.unlock();
+    const bool woken = waits && list_.wait_listed(n, "condition variable", where);
+    lock.lock();
+    return woken;
+  }
+
+  detail::wait_list list_;
+};
+
+/// With std::unique_lock<godwit::mutex>.
+class condition_variable {
+ public:
+  condition_variable() noexcept = default;
+  condition_variable(const condition_variable&) = delete;
+  condition_variable& operator=(const condition_variable&) = delete;
+
+  void notify_one() noexcept { any_.notify_one(); }
+  void notify_all() noexcept { any_.notify_all(); }
+
+  void wait(std::unique_lock<mutex>& lock, detail::place where = detail::place::here()) { any_.wait(lock, where); }
+  template <class Predicate>
+    requires std::predicate<Predicate&>
+  void wait(std::unique_lock<mutex>& lock, Predicate done, detail::place where = detail::place::here()) {
+    while (!done()) any_.wait(lock, where);
+  }
+  template <class Clock, class Duration>
+  std::cv_status wait_until(std::unique_lock<mutex>& lock, const std::chrono::time_point<Clock, Duration>& t,
+                            detail::place where = detail::place::here()) {
+    return any_.wait_until(lock, t, where);
+  }
+  template <class Clock, class Duration, class Predicate>
+  bool wait_until(std::unique_lock<mutex>& lock, const std::chrono::time_point<Clock, Duration>& t, Predicate done,
+                  detail::place where = detail::place::here()) {
+    return any_.wait_until(lock, t, std::move(done), where);
+  }
+  template <class Rep, class Period>
+  std::cv_status wait_for(std::unique_lock<mutex>& lock, const std::chrono::duration<Rep, Period>& d,
+                          detail::place where = detail::place::here()) {
+    return any_.wait_for(lock, d, where);
+  }
+  template <class Rep, class Period, class Predicate>
+  bool wait_for(std::unique_lock<mutex>& lock, const std::chrono::duration<Rep, Period>& d, Predicate done,
+                detail::place where = detail::place::here()) {
+    return any_.wait_for(lock, d, std::move(done), where);
+  }
+
+ private:
+  condition_variable_any any_;
+};
+
+}  // namespace godwit

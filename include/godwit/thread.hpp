@@ -1,0 +1,259 @@
+// thread, jthread, create, this_thread: threads that begin later, like the standard's; substrate threads only.
+//
+// spawn (task.hpp) runs the child at once and lets others steal the caller; here the caller goes on, and the new thread begins when a worker
+// has nothing else to do. Closures, arguments and results are moved and need no codec. An exception that leaves a thread comes out
+// of its join. docs/threads.md. Code: src/threads/thread.cpp. Test: tests/threads/thread_test.cpp.
+#pragma once
+
+#include <godwit/detail/deadline.hpp>
+#include <godwit/detail/park.hpp>
+#include <godwit/policy.hpp>
+#include <godwit/task.hpp>
+
+#include <chrono>
+#include <compare>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <stop_token>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace godwit {
+
+namespace detail {
+
+/// May its bytes be moved?
+template <class F>
+constexpr bool relocatable = std::is_trivially_copyable_v<F> && alignof(F) <= 16;
+
+/// A closure on the heap, where its bytes must not be moved.
+template <class F, class R>
+void boxed_task(void* closure, std::size_t, ref record) {
+  const std::unique_ptr<F> f(*static_cast<F**>(closure));
+  run_into<R>(record, [&]() -> R { return std::move(*f)(); });
+}
+
+template <class R, class F>
+ref create_closure(F&& f) {
+  using G = std::decay_t<F>;
+  if constexpr (relocatable<G>) {
+    return create_thread(&closure_task<G, R>, std::addressof(f), sizeof(G));
+  } else {
+    auto boxed = std::make_unique<G>(std::forward<F>(f));
+    G* p = boxed.get();
+    const ref record = create_thread(&boxed_task<G, R>, &p, sizeof p);
+    static_cast<void>(boxed.release());
+    return record;
+  }
+}
+
+/// fn with its arguments bound, as one callable, to @p use.
+template <class Use, class F, class... Args>
+decltype(auto) with_bound(Use&& use, F&& fn, Args&&... args) {
+  if constexpr (sizeof...(Args) == 0) {
+    std::decay_t<F> own(std::forward<F>(fn));
+    return use(std::move(own));
+  } else {
+    return use([fn = std::decay_t<F>(std::forward<F>(fn)), ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
+      return std::invoke(std::move(fn), std::move(as)...);
+    });
+  }
+}
+
+std::uint64_t this_thread_number() noexcept;
+[[noreturn]] void not_joinable();
+[[noreturn]] void joins_itself();
+unsigned usable_cpus() noexcept;
+
+}  // namespace detail
+
+/// Start a thread that runs fn(args...) some time later, at any worker; gives back a future of its result. fn, args and result may be of any
+/// movable type. Cost: an object and a queue operation; with captures or arguments that are not trivially copyable, one more allocation.
+template <class F, class... Args>
+auto create(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
+  using R = detail::result_of<F, Args...>;
+  static_assert(!std::is_reference_v<R>, "godwit: a thread must not return a reference. Return a value, or a pointer");
+  return detail::with_bound(
+      [](auto&& f) -> future<R> {
+        future<R> result;
+        if constexpr (std::is_void_v<R> || migratable<R>) {
+          detail::future_access::state(result) = detail::create_closure<R>(std::move(f));
+        } else {
+          auto box = std::make_unique<detail::result_box<R>>();
+          struct let_go {
+            void operator()(detail::result_box<R>* b) const noexcept { detail::result_box<R>::release(b); }
+          };
+          detail::future_access::state(result) = detail::create_closure<void>(
+              [f = std::move(f), b = std::unique_ptr<detail::result_box<R>, let_go>(box.get())]() mutable { b->value.emplace(std::move(f)()); });
+          detail::future_access::box(result) = box.release();
+        }
+        return result;
+      },
+      std::forward<F>(fn), std::forward<Args>(args)...);
+}
+
+/// Like std::thread, but join throws what the thread threw (whoever does not join it sees it reported, as with futures).
+class thread {
+ public:
+  /// Names a thread that has not been joined. Ids of threads that have ended are used again.
+  class id {
+   public:
+    constexpr id() noexcept = default;
+    friend constexpr auto operator<=>(const id&, const id&) noexcept = default;
+    template <class Char, class Traits>
+    friend std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out, id i) {
+      return out << i.number_;
+    }
+
+   private:
+    friend class thread;
+    friend struct std::hash<id>;
+    friend id this_thread_id() noexcept;
+    constexpr explicit id(std::uint64_t n) noexcept : number_(n) {}
+    std::uint64_t number_ = 0;
+  };
+
+  thread() noexcept = default;
+  /// See create. What fn gives back is dropped.
+  template <class F, class... Args>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, thread>)
+  explicit thread(F&& fn, Args&&... args) {
+    static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>, "godwit: a thread's callable must take its arguments as rvalues");
+    record_ = detail::with_bound(
+        [](auto&& f) {
+          if constexpr (std::is_void_v<decltype(std::move(f)())>)
+            return detail::create_closure<void>(std::move(f));
+          else
+            return detail::create_closure<void>([f = std::move(f)]() mutable { static_cast<void>(std::move(f)()); });
+        },
+        std::forward<F>(fn), std::forward<Args>(args)...);
+  }
+  thread(thread&& other) noexcept : record_(std::exchange(other.record_, 0)) {}
+  thread& operator=(thread&& other) noexcept {
+    if (joinable()) std::terminate();
+    record_ = std::exchange(other.record_, 0);
+    return *this;
+  }
+  /// std::terminate if it is joinable, like std::thread.
+  ~thread() {
+    if (joinable()) std::terminate();
+  }
+  void swap(thread& other) noexcept { std::swap(record_, other.record_); }
+
+  bool joinable() const noexcept { return record_ != 0; }
+  id get_id() const noexcept { return id(record_); }
+
+  /// Wait for its end. Throws what the thread threw; std::system_error if it is not joinable, or the calling thread itself. May migrate
+  /// the calling thread.
+  void join(detail::place where = detail::place::here()) {
+    if (!joinable()) detail::not_joinable();
+    if (!detail::is_complete(record_) && record_ == detail::this_thread_number()) detail::joins_itself();
+    const detail::ref record = std::exchange(record_, 0);
+    const detail::payload p = detail::wait(record, where.file, where.function, where.line);
+    if (p.kind == detail::outcome::error) detail::rethrow(record, p);
+    detail::release(record);
+  }
+  /// It runs on; run still waits for it.
+  void detach() {
+    if (!joinable()) detail::not_joinable();
+    detail::detach(std::exchange(record_, 0));
+  }
+
+  /// Inside a run: its workers. Outside: the CPUs that a run would use.
+  static unsigned hardware_concurrency() noexcept {
+    const std::uint32_t workers = detail::hot_workers();
+    return workers != 0 ? workers : detail::usable_cpus();
+  }
+
+ private:
+  friend id this_thread_id() noexcept;
+  detail::ref record_ = 0;
+};
+
+inline void swap(thread& a, thread& b) noexcept { a.swap(b); }
+inline thread::id this_thread_id() noexcept { return thread::id(detail::this_thread_number()); }
+
+/// Like std::jthread: its destructor asks the thread to stop and joins it; an exception that arrives there ends the program.
+class jthread {
+ public:
+  using id = thread::id;
+
+  jthread() noexcept : stop_(std::nostopstate) {}
+  template <class F, class... Args>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, jthread>)
+  explicit jthread(F&& fn, Args&&... args) {
+    if constexpr (std::is_invocable_v<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>)
+      thread_ = thread(std::forward<F>(fn), stop_.get_token(), std::forward<Args>(args)...);
+    else
+      thread_ = thread(std::forward<F>(fn), std::forward<Args>(args)...);
+  }
+  jthread(jthread&&) noexcept = default;
+  jthread& operator=(jthread&& other) noexcept {
+    if (this != &other) {
+      end();
+      thread_ = std::move(other.thread_);
+      stop_ = std::move(other.stop_);
+    }
+    return *this;
+  }
+  ~jthread() { end(); }
+  void swap(jthread& other) noexcept {
+    thread_.swap(other.thread_);
+    stop_.swap(other.stop_);
+  }
+
+  bool joinable() const noexcept { return thread_.joinable(); }
+  id get_id() const noexcept { return thread_.get_id(); }
+  void join(detail::place where = detail::place::here()) { thread_.join(where); }
+  void detach() { thread_.detach(); }
+  std::stop_source get_stop_source() noexcept { return stop_; }
+  std::stop_token get_stop_token() const noexcept { return stop_.get_token(); }
+  bool request_stop() noexcept { return stop_.request_stop(); }
+  static unsigned hardware_concurrency() noexcept { return thread::hardware_concurrency(); }
+
+ private:
+  void end() noexcept {
+    if (!joinable()) return;
+    stop_.request_stop();
+    thread_.join();
+  }
+  std::stop_source stop_;
+  thread thread_;
+};
+
+namespace this_thread {
+
+/// Of the thread that runs (of spawned ones, too). Outside a run: id().
+inline thread::id get_id() noexcept { return this_thread_id(); }
+/// Let other threads run.
+inline void yield() noexcept { godwit::yield(); }
+
+template <class Rep, class Period>
+void sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here());
+template <class Clock, class Duration>
+void sleep_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here());
+
+}  // namespace this_thread
+
+namespace detail {
+/// Suspends the calling thread; outside a run on substrate threads the OS thread.
+void sleep_until_time(std::uint64_t deadline_ns, const place& where) noexcept;
+}  // namespace detail
+
+template <class Rep, class Period>
+void this_thread::sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where) {
+  if (d > d.zero()) detail::sleep_until_time(detail::deadline_after(d), where);
+}
+template <class Clock, class Duration>
+void this_thread::sleep_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where) {
+  while (Clock::now() < t) detail::sleep_until_time(detail::deadline_after(t - Clock::now()), where);
+}
+
+}  // namespace godwit
+
+template <>
+struct std::hash<godwit::thread::id> {
+  std::size_t operator()(godwit::thread::id i) const noexcept { return std::hash<std::uint64_t>()(i.number_ >> 6); }
+};

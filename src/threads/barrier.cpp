@@ -1,0 +1,41 @@
+// See barrier.hpp. Everything is changed under the list's lock.
+#include <godwit/barrier.hpp>
+
+#include "base/check.hpp"
+
+namespace godwit::detail {
+
+basic_barrier::phase basic_barrier::arrive(std::ptrdiff_t n, bool drop, bool& last) noexcept {
+  list_.lock();
+  const phase now = phase_;
+  const bool fits = n >= 0 && n <= left_;
+  left_ -= n;
+  if (drop) --expected_;
+  last = left_ == 0 && n != 0;
+  list_.unlock();
+  if (!fits) base::fatal("a barrier: %td arrived in a phase that expects fewer: more threads use it than it was made for", n);
+  return now;
+}
+
+/// All have arrived and none can before this: the lock was open while the completion ran.
+void basic_barrier::end_phase() noexcept {
+  wake_chain woken;
+  list_.lock();
+  ++phase_;
+  left_ = expected_;
+  list_.pop_all(woken);
+  list_.unlock();  // the last access: the others may destroy it
+  woken.wake();
+}
+
+void basic_barrier::wait(phase p, const place& where) noexcept {
+  list_.lock();
+  if (phase_ != p) {
+    list_.unlock();
+    return;
+  }
+  wait_node n;
+  list_.wait(n, "barrier", where);
+}
+
+}  // namespace godwit::detail

@@ -1,0 +1,40 @@
+// Waiting in a list until a time: see wait_list.hpp, timer.hpp and docs/protocols/park.md.
+#include <godwit/detail/wait_list.hpp>
+
+namespace godwit::detail {
+
+timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(l) {
+  by = wakes::outside;
+  clock.deadline_ns = deadline_ns;
+  clock.arg = this;
+  clock.expired = [](timer* t) noexcept {
+    auto& self = *static_cast<timed_node*>(t->arg);
+    wait_list& waits_in = self.list;
+    waiter* who = nullptr;
+    waits_in.lock();
+    if (self.state == wait_state::listed) {  // W5: else somebody else woke it, or it waits no more
+      waits_in.remove(self);
+      who = self.who;
+    }
+    if (self.state != wait_state::notified) self.state = wait_state::expired;
+    waits_in.unlock();
+    if (who != nullptr) unpark(who, wakes::outside);
+  };
+  need_substrate_threads("a wait with a time limit");
+  start_timer(&clock);
+}
+
+timed_node::~timed_node() { stop_timer(&clock); }
+
+bool wait_list::wait(timed_node& n, const char* what, const place& where, bool in_front) noexcept {
+  if (n.state == wait_state::expired) {  // before it was listed
+    unlock();
+    return false;
+  }
+  push(n, in_front);
+  return enter(n, what, where, true);
+}
+
+bool wait_list::wait_listed(timed_node& n, const char* what, const place& where) noexcept { return enter(n, what, where, false); }
+
+}  // namespace godwit::detail

@@ -1,0 +1,133 @@
+// See wait_list.hpp and docs/protocols/park.md. W1 ... W4 are explained there.
+#include <godwit/detail/wait_list.hpp>
+
+#include <sched.h>
+
+#include "base/check.hpp"
+#include "base/pause.hpp"
+
+namespace godwit::detail {
+
+void wait_list::lock_slow() noexcept {
+  for (unsigned spins = 0;;) {
+    while ((word.load(std::memory_order_relaxed) & lock_bit) != 0)
+      if (++spins % 64 == 0)
+        sched_yield();  // the holder may have been descheduled
+      else
+        base::spin_pause();
+    if ((word.fetch_or(lock_bit, std::memory_order_acquire) & lock_bit) == 0) return;
+  }
+}
+
+void wait_list::push(wait_node& n, bool in_front) noexcept {
+  wait_node* first = first_.load(std::memory_order_relaxed);
+  n.state = wait_state::listed;
+  n.who = nullptr;
+  if (first == nullptr) {
+    n.next = n.prev = nullptr;
+    last_ = &n;
+    first_.store(&n, std::memory_order_relaxed);
+  } else if (in_front) {
+    n.prev = nullptr;
+    n.next = first;
+    first->prev = &n;
+    first_.store(&n, std::memory_order_relaxed);
+  } else {
+    n.next = nullptr;
+    n.prev = last_;
+    last_->next = &n;
+    last_ = &n;
+  }
+}
+
+void wait_list::remove(wait_node& n) noexcept {
+  if (n.prev != nullptr)
+    n.prev->next = n.next;
+  else
+    first_.store(n.next, std::memory_order_relaxed);
+  if (n.next != nullptr)
+    n.next->prev = n.prev;
+  else
+    last_ = n.prev;
+}
+
+bool wait_list::pop(wake_chain& woken) noexcept {
+  wait_node* n = first_.load(std::memory_order_relaxed);
+  if (n == nullptr) return false;
+  remove(*n);
+  n->state = wait_state::notified;
+  if (n->who != nullptr) woken.add(*n);  // W2: else it will see the state before it suspends
+  return true;
+}
+
+void wake_chain::wake() noexcept {
+  if (first_ == nullptr) return;
+  need_substrate_threads("waking a thread that waits");
+  for (wait_node* n = first_; n != nullptr;) {
+    wait_node* next = n->next;  // W3: its frame is gone as soon as it may run
+    unpark(n->who, n->by);
+    n = next;
+  }
+  first_ = last_ = nullptr;
+}
+
+namespace {
+struct entering {
+  wait_list& list;
+  wait_node& node;
+};
+
+/// The thread is saved. The lock is held since it enlisted itself.
+bool publish_held(void* arg, waiter* self) noexcept {
+  const auto& e = *static_cast<const entering*>(arg);
+  wait_list& list = e.list;
+  e.node.who = self;
+  list.unlock();  // W1: from here on it may run
+  return true;
+}
+
+/// The lock is not held: what has happened since it enlisted itself?
+bool publish_listed(void* arg, waiter* self) noexcept {
+  const auto& e = *static_cast<const entering*>(arg);
+  wait_list& list = e.list;
+  list.lock();
+  const bool waits = e.node.state == wait_state::listed;  // W2
+  if (waits) e.node.who = self;
+  list.unlock();
+  return waits;
+}
+}  // namespace
+
+bool wait_list::enter(wait_node& n, const char* what, const place& where, bool held) noexcept {
+  entering e{*this, n};
+  park(held ? publish_held : publish_listed, &e, n.by, what, where);
+  return n.state == wait_state::notified;  // W4
+}
+
+void wait_list::wait(wait_node& n, const char* what, const place& where, bool in_front) noexcept {
+  push(n, in_front);
+  enter(n, what, where, true);
+}
+
+void wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept { enter(n, what, where, false); }
+
+bool wait_list::notify_one() noexcept {
+  if (seems_empty()) return false;
+  wake_chain woken;
+  lock();
+  const bool any = pop(woken);
+  unlock();
+  woken.wake();
+  return any;
+}
+
+void wait_list::notify_all() noexcept {
+  if (seems_empty()) return;
+  wake_chain woken;
+  lock();
+  pop_all(woken);
+  unlock();
+  woken.wake();
+}
+
+}  // namespace godwit::detail

@@ -1,0 +1,292 @@
+// Tests of thread, jthread, create, this_thread: begin, end, results, exceptions, ids -- under every schedule of substrate threads.
+// test: timeout=180 skip-qemu
+#include "places.hpp"
+
+#include "support/child.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace gw = godwit;
+using support::everywhere;
+using support::on_threads;
+
+TEST(thread, runs_and_is_joined) {
+  everywhere([] {
+    std::atomic<int> sum{0};
+    std::vector<gw::thread> all;
+    for (int i = 0; i < 100; ++i) all.emplace_back([&sum, i] { sum += i; });
+    for (auto& t : all) {
+      EXPECT_TRUE(t.joinable());
+      t.join();
+      EXPECT_FALSE(t.joinable());
+    }
+    EXPECT_EQ(sum, 4950);
+  });
+}
+
+TEST(thread, takes_arguments_of_any_movable_type) {
+  everywhere([] {
+    std::string out;
+    auto p = std::make_unique<std::vector<int>>(1000, 3);
+    gw::thread t([](std::unique_ptr<std::vector<int>> v, const std::string& s, std::reference_wrapper<std::string> to) {
+      to.get() = s + std::to_string(std::accumulate(v->begin(), v->end(), 0));
+    }, std::move(p), "sum ", std::ref(out));
+    t.join();
+    EXPECT_EQ(out, "sum 3000");
+    struct object {
+      int value = 1;
+      void set(int v) { value = v; }
+    } o;
+    gw::thread(&object::set, &o, 7).join();
+    EXPECT_EQ(o.value, 7);
+    std::function<void()> f = [&out] { out = "function"; };
+    gw::thread(f).join();
+    EXPECT_EQ(out, "function");
+  });
+}
+
+TEST(thread, creator_goes_on_first) {
+  EXPECT_EQ(gw::run<int>([] {
+    int order = 0, mine = 0, its = 0;
+    gw::thread t([&] { its = ++order; });
+    mine = ++order;
+    t.join();
+    return mine * 10 + its;
+  }, on_threads(1)), 12);
+}
+
+TEST(thread, exception_comes_out_of_join) {
+  everywhere([] {
+    gw::thread t([] { throw std::out_of_range("thread"); });
+    EXPECT_THROW(t.join(), std::out_of_range);
+    EXPECT_FALSE(t.joinable());
+    gw::thread none;
+    EXPECT_THROW(none.join(), std::system_error);
+    EXPECT_THROW(none.detach(), std::system_error);
+  });
+}
+
+TEST(thread, joining_itself_throws) {
+  everywhere([] {
+    gw::thread t;
+    gw::binary_semaphore set(0), seen(0);
+    bool thrown = false;
+    t = gw::thread([&] {
+      set.acquire();
+      try {
+        t.join();
+      } catch (const std::system_error& e) {
+        thrown = e.code() == std::errc::resource_deadlock_would_occur;
+      }
+      seen.release();
+    });
+    set.release();
+    seen.acquire();
+    t.join();
+    EXPECT_TRUE(thrown);
+  });
+}
+
+TEST(thread, detached_ones_are_waited_for) {
+  std::atomic<int> done{0};
+  support::for_each_place([&](const gw::options& o) {
+    done = 0;
+    gw::run<int>([&] {
+      for (int i = 0; i < 50; ++i) gw::thread([&] {
+        for (int k = 0; k < 5; ++k) gw::this_thread::yield();
+        ++done;
+      }).detach();
+      return 0;
+    }, o);
+    EXPECT_EQ(done, 50);
+  });
+}
+
+TEST(thread, ids) {
+  everywhere([] {
+    std::set<gw::thread::id> seen;
+    gw::mutex m;
+    std::vector<gw::thread> all;
+    gw::barrier<> together(21);
+    for (int i = 0; i < 20; ++i) all.emplace_back([&] {
+      const auto me = gw::this_thread::get_id();
+      {
+        std::lock_guard guard(m);
+        seen.insert(me);
+      }
+      together.arrive_and_wait();
+      EXPECT_EQ(me, gw::this_thread::get_id());
+    });
+    std::set<gw::thread::id> named;
+    for (auto& t : all) named.insert(t.get_id());
+    together.arrive_and_wait();
+    EXPECT_EQ(seen, named);
+    EXPECT_EQ(seen.size(), 20u);
+    for (auto& t : all) t.join();
+    const auto mine = gw::this_thread::get_id();
+    EXPECT_NE(mine, gw::thread::id());
+    EXPECT_FALSE(seen.contains(mine));
+    auto child = gw::spawn([] {
+      const auto it = gw::this_thread::get_id();
+      gw::yield();
+      return it == gw::this_thread::get_id();
+    });
+    EXPECT_EQ(mine, gw::this_thread::get_id());
+    EXPECT_TRUE(child.join());
+    std::ostringstream text;
+    text << mine;
+    EXPECT_FALSE(text.str().empty());
+    EXPECT_EQ(std::hash<gw::thread::id>()(mine), std::hash<gw::thread::id>()(gw::this_thread::get_id()));
+  });
+}
+
+TEST(thread, id_outside_a_run) { EXPECT_EQ(gw::this_thread::get_id(), gw::thread::id()); }
+
+TEST(thread, moves_and_swaps) {
+  everywhere([] {
+    gw::thread a([] {}), b;
+    const auto id = a.get_id();
+    b = std::move(a);
+    EXPECT_FALSE(a.joinable());
+    EXPECT_EQ(b.get_id(), id);
+    swap(a, b);
+    EXPECT_EQ(a.get_id(), id);
+    a.join();
+  });
+}
+
+TEST(thread, million_that_have_not_begun) {
+  std::atomic<long> sum{0};
+  gw::run<int>([&] {
+    constexpr int n = 1'000'000;
+    std::vector<gw::thread> all;
+    all.reserve(n);
+    for (int i = 0; i < n; ++i) all.emplace_back([&sum] { sum.fetch_add(1, std::memory_order_relaxed); });
+    for (auto& t : all) t.join();
+    return 0;
+  }, on_threads(2));
+  EXPECT_EQ(sum, 1'000'000);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(thread, hundred_thousand_that_wait) {
+  gw::run<int>([&] {
+    constexpr int n = 100'000;
+    gw::latch all_here(n), go(1);
+    std::vector<gw::thread> all;
+    all.reserve(n);
+    for (int i = 0; i < n; ++i) all.emplace_back([&] {
+      all_here.count_down();
+      go.wait();
+    });
+    all_here.wait();
+    go.count_down();
+    for (auto& t : all) t.join();
+    return 0;
+  }, on_threads(2));
+}
+#endif
+
+struct only_moves {  // no codec
+  std::unique_ptr<std::string> text;
+  std::function<int()> call;
+};
+
+TEST(create, gives_back_any_type) {
+  everywhere([] {
+    gw::future<int> a = gw::create([] { return 5; });
+    gw::future<std::string> b = gw::create([](std::string s) { return s + "!"; }, std::string(100, 'x'));
+    gw::future<only_moves> c = gw::create([] { return only_moves{std::make_unique<std::string>("box"), [] { return 9; }}; });
+    gw::future<void> d = gw::create([] {});
+    EXPECT_EQ(a.join(), 5);
+    EXPECT_EQ(b.join(), std::string(100, 'x') + "!");
+    only_moves m = c.join();
+    EXPECT_EQ(*m.text, "box");
+    EXPECT_EQ(m.call(), 9);
+    d.join();
+    auto e = gw::create([]() -> only_moves { throw std::runtime_error("no box"); });
+    EXPECT_THROW(e.join(), std::runtime_error);
+    auto s = gw::create([] { return 3; }).share();
+    EXPECT_EQ(s.get() + s.get(), 6);
+  });
+}
+
+struct counted {
+  static inline std::atomic<int> alive{0};
+  counted() { ++alive; }
+  counted(counted&&) noexcept { ++alive; }
+  ~counted() { --alive; }
+};
+
+TEST(create, dropped_results_are_destroyed) {
+  support::for_each_place([](const gw::options& o) {
+    gw::run<int>([] {
+      for (int i = 0; i < 100; ++i) {
+        auto dropped = gw::create([c = counted()]() mutable { return std::move(c); });
+        if (i % 2 == 0) gw::yield();
+        if (i % 3 == 0) static_cast<void>(dropped.join());
+      }
+      return 0;
+    }, o);
+    EXPECT_EQ(counted::alive, 0);
+  });
+}
+
+TEST(jthread, stops_and_joins) {
+  everywhere([] {
+    std::atomic<int> turns{0};
+    std::atomic<bool> over{false};
+    {
+      gw::jthread t([&](std::stop_token stop, int step) {
+        while (!stop.stop_requested()) {
+          turns += step;
+          gw::yield();
+        }
+        over = true;
+      }, 2);
+      while (turns < 6) gw::yield();
+    }
+    EXPECT_TRUE(over);
+  });
+}
+
+TEST(thread, destroyed_while_joinable_ends_the_program) {
+  const auto o = support::run_child([] {
+    return gw::run(0, nullptr, [] { gw::thread t([] {}); }, on_threads(2));
+  });
+  EXPECT_EQ(o.status, 128 + SIGABRT) << support::show(o);
+}
+
+TEST(thread, elsewhere_says_how_to_get_it) {
+  const auto o = support::run_child([] {
+    gw::options processes;
+    processes.substrate = "processes";
+    return gw::run(0, nullptr, [] { gw::thread([] {}).join(); }, processes);
+  });
+  EXPECT_EQ(o.status, 70) << support::show(o);
+  EXPECT_TRUE(o.err_has("--godwit-substrate=threads")) << support::show(o);
+  const auto outside = support::run_child([] {
+    gw::thread([] {}).join();
+    return 0;
+  });
+  EXPECT_NE(outside.status, 0) << support::show(outside);
+  EXPECT_TRUE(outside.err_has("outside godwit::run")) << support::show(outside);
+}
+
+TEST(thread, unseen_exception_is_reported) {
+  const auto o = support::run_child([] {
+    return gw::run(0, nullptr, [] { gw::thread([] { throw std::runtime_error("nobody joins"); }).detach(); }, on_threads(2));
+  });
+  EXPECT_TRUE(o.err_has("nobody joins")) << support::show(o);
+}
+
+}  // namespace
