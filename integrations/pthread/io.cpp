@@ -74,17 +74,19 @@ auto call(F f) {
 
 void watch_io() noexcept { events::watcher_ = &watcher; }
 
-void disturb_io(thread& t, bool to_cancel) noexcept {
+bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept {
   detail::waiter* w = nullptr;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   lock(t);
-  if (t.io_wait != nullptr) {
+  const bool waits = t.io_wait != nullptr && !(sent && t.signals.load() == 0);
+  if (waits) {
     t.io_disturbed = true;
     t.io_to_cancel = to_cancel;
     w = static_cast<events::suspension*>(t.io_wait)->end();
   }
   unlock(t);
   if (w != nullptr) resume_waiter(w, detail::wakes::outside);
+  return waits;
 }
 
 }  // namespace godwit::pthread

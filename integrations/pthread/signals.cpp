@@ -158,7 +158,7 @@ int send(thread& t, int signal) noexcept {
   const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
   if ((t.blocked.load() & bit) != 0) {  // until it is unblocked, or waited for
     t.signals.fetch_or(bit);
-    if ((t.waits_for_signals.load() & bit) != 0) disturb(t, waited::interrupted);
+    if ((t.waits_for_signals.load() & bit) != 0) disturb(t, waited::interrupted, true);
     return 0;
   }
   struct sigaction action {};
@@ -172,7 +172,7 @@ int send(thread& t, int signal) noexcept {
   if (&t == self())
     handle_signals();
   else
-    disturb(t, waited::interrupted);
+    disturb(t, waited::interrupted, true);
   return 0;
 }
 

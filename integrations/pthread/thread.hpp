@@ -113,8 +113,8 @@ int own_tid() noexcept;
 
 /// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). signals.cpp
 bool handle_signals() noexcept;
-/// If the thread waits for a descriptor, it goes on. io.cpp
-void disturb_io(thread& t, bool to_cancel) noexcept;
+/// If the thread waits for a descriptor, it goes on, and this gives back true. io.cpp
+bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept;
 /// Before the run.
 void watch_io() noexcept;
 

@@ -199,14 +199,15 @@ unsigned wake(const void* address, unsigned most) noexcept {
   return count;
 }
 
-void disturb(thread& t, waited why) noexcept {
-  disturb_io(t, why == waited::cancelled);
+void disturb(thread& t, waited why, bool sent) noexcept {
+  if (disturb_io(t, why == waited::cancelled, sent)) return;
   const void* address = t.waits_under.load();  // W1
   if (address == nullptr) return;
   queue& q = queue_of(address);
   q.lock();
   node* n = q.first;
   while (n != nullptr && n->of != &t) n = n->next;
+  if (n != nullptr && sent && t.signals.load() == 0) n = nullptr;
   if (n != nullptr && !(why == waited::cancelled ? n->cancellable : n->interruptible)) n = nullptr;
   if (n != nullptr) {
     q.remove(*n);

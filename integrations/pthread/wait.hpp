@@ -39,7 +39,8 @@ inline constexpr unsigned all_of_them = ~0u;
 
 /// The one thread, if it waits and may be disturbed for that reason.
 struct thread;
-void disturb(thread& t, waited why) noexcept;
+/// @p sent: for a signal that it was sent; not if it has handled that meanwhile.
+void disturb(thread& t, waited why, bool sent = false) noexcept;
 
 /// In a forked child: nobody waits any more.
 void forget_waiters() noexcept;
