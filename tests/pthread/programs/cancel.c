@@ -7,7 +7,7 @@
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
-static sem_t sem, ready;
+static sem_t sem, ready, cancelled;
 static int ends[2];
 static pthread_key_t key;
 static int cleaned, destroyed;
@@ -71,7 +71,7 @@ static void* disabled(void* a) {
   int before;
   CHECK(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before) == 0 && before == PTHREAD_CANCEL_ENABLE);
   sem_post(&ready);
-  usleep(5000);
+  CHECK(sem_wait(&cancelled) == 0);
   pthread_testcancel();
   cleaned += 1000;
   CHECK(pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before) == 0 && before == PTHREAD_CANCEL_DISABLE);
@@ -93,6 +93,7 @@ static void cancel(const char* what, void* (*f)(void*), void* a) {
     sem_wait(&ready);
     if (wait_us != 0) usleep(wait_us);
     CHECK(pthread_cancel(t) == 0);
+    sem_post(&cancelled);
     CHECK(pthread_join(t, &r) == 0 && r == PTHREAD_CANCELED);
   }
   printf("%s: cleaned %d, destroyed %d\n", what, cleaned, destroyed);
@@ -101,6 +102,7 @@ static void cancel(const char* what, void* (*f)(void*), void* a) {
 int main(void) {
   sem_init(&sem, 0, 0);
   sem_init(&ready, 0, 0);
+  sem_init(&cancelled, 0, 0);
   pthread_key_create(&key, destroy);
   cancel("pthread_cond_wait", in_cond, NULL);
   CHECK(pthread_mutex_trylock(&m) == 0 && pthread_mutex_unlock(&m) == 0);
@@ -122,6 +124,8 @@ int main(void) {
   pthread_cancel(t);
   pthread_join(t, NULL);
   cancel("pthread_testcancel", in_loop, NULL);
+  while (sem_trywait(&cancelled) == 0) {
+  }
   cancel("disabled", disabled, NULL);
   void* r;
   pthread_create(&t, NULL, by_exit, (void*)3);
