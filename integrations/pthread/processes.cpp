@@ -109,11 +109,11 @@ auto wait_for_child(pid_t pid, F f) {
 GODWIT_EXPORT pid_t vfork() noexcept { return ::fork(); }
 
 GODWIT_EXPORT int posix_spawn(pid_t* __restrict pid, const char* __restrict path, const posix_spawn_file_actions_t* __restrict actions,
-                              const posix_spawnattr_t* __restrict attr, char* const argv[], char* const envp[]) noexcept {
+                              const posix_spawnattr_t* __restrict attr, char* const argv[], char* const envp[]) {
   return spawn(REAL(posix_spawn), pid, path, actions, attr, argv, envp);
 }
 GODWIT_EXPORT int posix_spawnp(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attr,
-                               char* const argv[], char* const envp[]) noexcept {
+                               char* const argv[], char* const envp[]) {
   return spawn(REAL(posix_spawnp), pid, path, actions, attr, argv, envp);
 }
 GODWIT_EXPORT FILE* popen(const char* command, const char* mode) {
