@@ -54,6 +54,10 @@ namespace godwit::context {
 /// The calling OS thread is a worker from now on, and these are its hot words; null: it is none any more.
 void use_hot_words(detail::hot_words* words) noexcept;
 
+/// Where the C library finds what belongs to the running thread (x86-64: the base of segment fs). Set by who knows what lies there.
+std::uintptr_t thread_pointer() noexcept;
+void set_thread_pointer(std::uintptr_t value) noexcept;
+
 // The same in all variants, so that nothing outside this layer depends on the variant.
 #if defined(__x86_64__)
 /// The return address of fork_call's call lies just below the saved stack pointer.

@@ -5,6 +5,7 @@
 #include <cstring>
 #if defined(__x86_64__)
 #include <asm/prctl.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -39,6 +40,25 @@ void use_hot_words(hot_words* words) noexcept {
     base::fatal("cannot set the base of segment gs (arch_prctl): %s: a sandbox forbids it? godwit keeps its workers' state there",
                 std::strerror(errno));
 }
+
+namespace {
+constexpr unsigned long hwcap2_fsgsbase = 2;  // the system lets programs write the base themselves
+const bool has_wrfsbase_ = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
+}  // namespace
+
+std::uintptr_t thread_pointer() noexcept {
+  std::uintptr_t value;
+  asm volatile("movq %%fs:0, %0" : "=r"(value));  // it points to itself (ELF thread-local storage, x86-64 variant II)
+  return value;
+}
+// Between the two thread pointers lies no use of anything thread-local: compiled code may keep such addresses.
+[[gnu::noinline]] void set_thread_pointer(std::uintptr_t value) noexcept {
+  if (has_wrfsbase_)
+    asm volatile("wrfsbase %0" : : "r"(value) : "memory");
+  else
+    asm volatile("syscall" : : "a"(static_cast<long>(SYS_arch_prctl)), "D"(static_cast<long>(ARCH_SET_FS)), "S"(value)
+                 : "rcx", "r11", "memory");
+}
 }  // namespace godwit::context
 
 #else
@@ -54,6 +74,8 @@ void use_hot_words(hot_words* words) noexcept {
   words->self = words;
   godwit_hot_ = words;
 }
+std::uintptr_t thread_pointer() noexcept { return 0; }
+void set_thread_pointer(std::uintptr_t) noexcept { base::fatal("threads with a thread pointer of their own: on x86-64 only"); }
 }  // namespace godwit::context
 
 #endif

@@ -147,17 +147,17 @@ int descriptor::await(int fd, side at, std::uint64_t before, const char* what, s
   delay();
   detail::timer limit{deadline_ns, [](detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); }, &s};
   if (deadline_ns != 0) detail::start_timer(&limit);
-  s.suspend(what);
+  const bool disturbed = !s.suspend(what);
   const bool expired = deadline_ns != 0 && !detail::stop_timer(&limit);
   {
     const std::lock_guard hold(lock_);
     if (w.listed) take_out(w);
   }
   if (w.closed) return EBADF;
-  if (!expired) return 0;
+  if (!expired && !disturbed) return 0;
   // Both happened, perhaps: then the event is another's.
   if ((state() & (flag(at) | ended)) != 0) took(at);
-  return ETIMEDOUT;
+  return disturbed ? EINTR : ETIMEDOUT;
 }
 
 int descriptor::enlist(int fd, waiting& w) noexcept {

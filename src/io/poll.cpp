@@ -74,8 +74,9 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
       godwit::detail::timer limit{deadline, [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
                                   &s};
       if (deadline != for_ever) godwit::detail::start_timer(&limit);
-      s.suspend(what);
+      const bool disturbed = !s.suspend(what);
       if (deadline != for_ever) godwit::detail::stop_timer(&limit);
+      if (disturbed) return -EINTR;
     } catch (const std::bad_alloc&) {
       return -ENOMEM;
     }

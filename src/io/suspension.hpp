@@ -12,12 +12,30 @@
 
 namespace godwit::events {
 
+class suspension;
+
+/// A layer above that may want to disturb threads that wait for descriptors (the drop-in for pthreads: cancellation, signals).
+struct watcher {
+  /// The calling thread is about to be suspended at @p s, which may be ended from now on. False: there is a reason not to wait already.
+  bool (*begins)(suspension& s) noexcept;
+  /// It goes on; from now on s must be left alone. False: because it was disturbed.
+  bool (*ends)() noexcept;
+};
+inline const watcher* watcher_ = nullptr;  ///< W before a run
+
 class suspension {
  public:
-  /// Suspend the caller until end(); not at all if that was called already. May migrate.
-  void suspend(const char* what, const detail::place& where = {}) noexcept {
-    if (state_.load(std::memory_order_acquire) == ended) return;
-    detail::park(publish, this, detail::wakes::outside, what, where);
+  /// Suspend the caller until end(); not at all if that was called already. False: disturbed by the watcher, there may be no other
+  /// reason to go on. May migrate.
+  bool suspend(const char* what, const detail::place& where = {}) noexcept {
+    if (state_.load(std::memory_order_acquire) == ended) return true;
+    if (watcher_ == nullptr) [[likely]] {
+      detail::park(publish, this, detail::wakes::outside, what, where);
+      return true;
+    }
+    if (!watcher_->begins(*this)) return false;
+    if (state_.load(std::memory_order_acquire) != ended) detail::park(publish, this, detail::wakes::outside, what, where);
+    return watcher_->ends();
   }
   /// The thread to unpark (wakes::outside), if it is the caller's task. The thread stays suspended until then, so no lock is needed any more.
   [[nodiscard]] detail::waiter* end() noexcept {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "context/context.hpp"
 
 namespace godwit::detail {
 
@@ -130,6 +131,10 @@ void at_thread_end(void (*f)(thread_block*) noexcept) noexcept {
   // Who has its parent above it ends by popping its entry, which looks at nothing: let the parent go on without us.
   while (!this_worker().at_bottom()) this_worker().yield_thread();
   block->at_end = f;
+}
+void set_thread_pointer(std::uintptr_t value) noexcept {
+  this_block()->thread_pointer = value;
+  context::set_thread_pointer(value != 0 ? value : this_worker().own_thread_pointer());
 }
 void need_substrate_threads(const char* what) noexcept {
   need_run(what);

@@ -388,6 +388,12 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   if constexpr (in_place) {
     alignas(64) image room;
     why.room = &room;
+    if (const std::uintptr_t own = block_of(reinterpret_cast<std::uintptr_t>(&room))->thread_pointer; own != 0) [[unlikely]] {
+      context::set_thread_pointer(thread_pointer_);  // the scheduler's allocations and errors are the worker's
+      const bool published = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
+      context::set_thread_pointer(own);
+      return published;
+    }
     const exception_state before = *exceptions_;
     const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why);
     *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;  // possibly another OS thread
@@ -399,14 +405,17 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
-  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() &&
-      words_->ready_count.load(std::memory_order_relaxed) == 0) {
+  // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
+  constexpr std::uint32_t yields_between_looks = 64;
+  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0;
+  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
+      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
     serve_inbox();
     serve_mailbox();
     return;
   }
   if constexpr (hands_over) {
-    if (force_mode_ == 0 && may_hand_over() && at_bottom()) {
+    if (force_mode_ == 0 && !nobody_else && may_hand_over() && at_bottom()) {
       hand_over();
       return;
     }
@@ -431,6 +440,12 @@ void continuation_worker<P>::hand_over() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   announce_scheduler_stack(0);
   alignas(64) image room;
+  if (const std::uintptr_t own = block_of(reinterpret_cast<std::uintptr_t>(&room))->thread_pointer; own != 0) [[unlikely]] {
+    context::set_thread_pointer(thread_pointer_);
+    godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
+    context::set_thread_pointer(own);
+    return;
+  }
   const exception_state before = *exceptions_;
   godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
   *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;

@@ -50,6 +50,7 @@ void worker::init(const worker_setup& setup) noexcept {
   hooks_ = setup.hooks;
   trace_.init(setup.trace);
   started_ns_ = base::fast_ns();
+  thread_pointer_ = context::thread_pointer();
   crowded_ = near_.count > setup.cpus;
   const auto me = me_;
   random_ = base::small_random(setup.seed + index(me) * 7919 + 1);

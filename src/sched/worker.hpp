@@ -94,6 +94,7 @@ class worker {
   detail::thread_block* block_of(std::uintptr_t sp) const noexcept {
     return shape_.stacks != nullptr ? static_cast<detail::thread_block*>(shape_.stacks->block_of(sp)) : nullptr;
   }
+  std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
   /// The running thread has no parent on this worker: when it ends it comes by pop_public.
   bool at_bottom() const noexcept { return deque_.is_sentinel(detail::hot().bottom - 1); }
   /// The thread that just ended completes @p r; does not come back.
@@ -288,6 +289,7 @@ class worker {
   ref root_ = 0;
   std::byte* scheduler_stack_low_ = nullptr;
   std::byte* scheduler_stack_ = nullptr;
+  std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
   std::uintptr_t region_low_ = 0;
   std::uintptr_t region_high_ = 0;
   deque_owner deque_;

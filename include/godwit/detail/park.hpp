@@ -44,7 +44,8 @@ struct thread_block {
   void (*at_end)(thread_block*) noexcept;  ///< see at_thread_end
   std::uint64_t number;                   ///< this_thread::get_id: the record of a thread that was created later; 0: one that was spawned
   void* foreign;                          ///< of a layer above: the pthread that this thread is
-  void* unused_[3];
+  std::uintptr_t thread_pointer;          ///< see set_thread_pointer. 0: the worker's
+  void* unused_[2];
 };
 /// The calling thread's. Never null inside a run on substrate threads; else null.
 thread_block* this_block() noexcept;
@@ -52,6 +53,11 @@ thread_block* this_block() noexcept;
 /// Call @p f when the calling thread is done, on its stack, before its result can be had. f may suspend. One per thread: f takes care of
 /// all that the block holds, and is reset before it is called. May migrate the calling thread (once).
 void at_thread_end(void (*f)(thread_block*) noexcept) noexcept;
+
+/// Give the calling thread a thread pointer of its own (x86-64: the base of segment fs), with all that the C library reaches by it: errno,
+/// thread_local variables, caches of malloc. It follows the thread; while the thread does not run, its worker has its own. 0: the
+/// worker's again. A thread ends with 0. x86-64 only (src/context says so elsewhere). Cost: one instruction, or a system call on old machines.
+void set_thread_pointer(std::uintptr_t value) noexcept;
 
 /// The caller is a thread of a run on substrate threads.
 inline bool on_substrate_threads() noexcept {

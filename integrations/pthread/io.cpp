@@ -1,0 +1,201 @@
+// Blocking calls on descriptors: godwit::io's, which suspend the thread, with cancellation and signals around them.
+#include <cstdarg>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <godwit/io.hpp>
+
+#include "io/suspension.hpp"
+
+#include "foreign.hpp"
+#include "real.hpp"
+#include "thread.hpp"
+
+extern "C" [[noreturn]] void __chk_fail();
+GODWIT_REAL(pselect);
+
+namespace godwit::pthread {
+
+namespace {
+
+void lock(thread& t) noexcept {
+  while (t.io_lock.exchange(1, std::memory_order_acquire) != 0) __builtin_ia32_pause();
+}
+void unlock(thread& t) noexcept { t.io_lock.store(0, std::memory_order_release); }
+
+bool begins(events::suspension& s) noexcept {
+  thread* t = self();
+  if (t == nullptr) return true;
+  lock(*t);
+  t->io_wait = &s;
+  t->io_disturbed = t->io_to_cancel = false;
+  unlock(*t);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // who disturbs sets its word first and looks at io_wait then
+  if (!t->to_be_cancelled() && !t->has_signals()) return true;
+  lock(*t);
+  t->io_wait = nullptr;
+  unlock(*t);
+  return false;
+}
+bool ends() noexcept {
+  thread* t = self();
+  if (t == nullptr) return true;
+  lock(*t);
+  t->io_wait = nullptr;
+  const bool disturbed = t->io_disturbed;
+  unlock(*t);
+  return !disturbed;
+}
+constexpr events::watcher watcher{begins, ends};
+
+/// @p f, a cancellation point that signals interrupt.
+template <class F>
+auto call(F f) {
+  for (;;) {
+    test_cancel();
+    const auto r = f();
+    if (r >= 0 || errno != EINTR || !is_light()) [[likely]]
+      return r;
+    test_cancel();
+    if (self()->io_to_cancel && !self()->has_signals()) {  // it has forbidden that meanwhile
+      self()->io_to_cancel = false;
+      continue;
+    }
+    if (handle_signals()) {
+      errno = EINTR;
+      return r;
+    }
+  }
+}
+
+}  // namespace
+
+void watch_io() noexcept { events::watcher_ = &watcher; }
+
+bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept {
+  detail::waiter* w = nullptr;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  lock(t);
+  const bool waits = t.io_wait != nullptr && !(sent && t.signals.load() == 0);
+  if (waits) {
+    t.io_disturbed = true;
+    t.io_to_cancel = to_cancel;
+    w = static_cast<events::suspension*>(t.io_wait)->end();
+  }
+  unlock(t);
+  if (w != nullptr) resume_waiter(w, detail::wakes::outside);
+  return waits;
+}
+
+}  // namespace godwit::pthread
+
+using namespace godwit::pthread;
+namespace gio = godwit::io;
+
+GODWIT_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) { return call([=] { return gio::read(fd, to, bytes); }); }
+GODWIT_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) { return call([=] { return gio::write(fd, from, bytes); }); }
+GODWIT_EXPORT ssize_t readv(int fd, const iovec* to, int count) { return call([=] { return gio::readv(fd, to, count); }); }
+GODWIT_EXPORT ssize_t writev(int fd, const iovec* from, int count) { return call([=] { return gio::writev(fd, from, count); }); }
+GODWIT_EXPORT ssize_t recv(int fd, void* to, std::size_t bytes, int flags) {
+  return call([=] { return gio::recv(fd, to, bytes, flags); });
+}
+GODWIT_EXPORT ssize_t recvfrom(int fd, void* __restrict to, std::size_t bytes, int flags, sockaddr* __restrict peer,
+                               socklen_t* __restrict peer_bytes) {
+  return call([=] { return gio::recvfrom(fd, to, bytes, flags, peer, peer_bytes); });
+}
+GODWIT_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) { return call([=] { return gio::recvmsg(fd, message, flags); }); }
+GODWIT_EXPORT ssize_t send(int fd, const void* from, std::size_t bytes, int flags) {
+  return call([=] { return gio::send(fd, from, bytes, flags); });
+}
+GODWIT_EXPORT ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer, socklen_t peer_bytes) {
+  return call([=] { return gio::sendto(fd, from, bytes, flags, peer, peer_bytes); });
+}
+GODWIT_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) { return call([=] { return gio::sendmsg(fd, message, flags); }); }
+GODWIT_EXPORT int accept(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
+  return call([=] { return gio::accept(fd, peer, peer_bytes); });
+}
+GODWIT_EXPORT int accept4(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes, int flags) {
+  return call([=] { return gio::accept4(fd, peer, peer_bytes, flags); });
+}
+GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) { return call([=] { return gio::connect(fd, peer, peer_bytes); }); }
+GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) { return call([=] { return gio::poll(fds, count, timeout_ms); }); }
+GODWIT_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  sigset_t before;
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
+  const int n = call([=] { return gio::ppoll(fds, count, timeout, nullptr); });
+  if (mask != nullptr) {
+    const int error = errno;
+    change_signal_mask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+  }
+  return n;
+}
+GODWIT_EXPORT int select(int count, fd_set* r, fd_set* w, fd_set* x, timeval* timeout) {
+  return call([=] { return gio::select(count, r, w, x, timeout); });
+}
+GODWIT_EXPORT int pselect(int count, fd_set* r, fd_set* w, fd_set* x, const timespec* timeout, const sigset_t* mask) {
+  if (!is_light()) return REAL(pselect)(count, r, w, x, timeout, mask);
+  sigset_t before;
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
+  timeval t{};
+  if (timeout != nullptr) t = {timeout->tv_sec, (timeout->tv_nsec + 999) / 1000};
+  const int n = select(count, r, w, x, timeout != nullptr ? &t : nullptr);
+  if (mask != nullptr) {
+    const int error = errno;
+    change_signal_mask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+  }
+  return n;
+}
+GODWIT_EXPORT int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) {
+  return call([=] { return gio::epoll_wait(fd, events, most, timeout_ms); });
+}
+GODWIT_EXPORT int epoll_pwait(int fd, epoll_event* events, int most, int timeout_ms, const sigset_t* mask) {
+  sigset_t before;
+  if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
+  const int n = epoll_wait(fd, events, most, timeout_ms);
+  if (mask != nullptr) {
+    const int error = errno;
+    change_signal_mask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+  }
+  return n;
+}
+GODWIT_EXPORT int close(int fd) { return gio::close(fd); }
+GODWIT_EXPORT int dup2(int from, int to) noexcept { return gio::dup2(from, to); }
+GODWIT_EXPORT int dup3(int from, int to, int flags) noexcept { return gio::dup3(from, to, flags); }
+GODWIT_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t bytes) noexcept {
+  return gio::setsockopt(fd, level, name, value, bytes);
+}
+GODWIT_EXPORT int fcntl(int fd, int command, ...) {
+  va_list args;
+  va_start(args, command);
+  const auto argument = va_arg(args, std::intptr_t);
+  va_end(args);
+  return gio::fcntl(fd, command, argument);
+}
+extern "C" [[gnu::visibility("default"), gnu::alias("fcntl")]] int fcntl64(int fd, int command, ...);
+
+// What the compiler makes of these with _FORTIFY_SOURCE.
+GODWIT_EXPORT ssize_t __read_chk(int fd, void* to, std::size_t bytes, std::size_t room) {
+  if (bytes > room) __chk_fail();
+  return read(fd, to, bytes);
+}
+GODWIT_EXPORT ssize_t __recv_chk(int fd, void* to, std::size_t bytes, std::size_t room, int flags) {
+  if (bytes > room) __chk_fail();
+  return recv(fd, to, bytes, flags);
+}
+GODWIT_EXPORT ssize_t __recvfrom_chk(int fd, void* to, std::size_t bytes, std::size_t room, int flags, sockaddr* peer, socklen_t* peer_bytes) {
+  if (bytes > room) __chk_fail();
+  return recvfrom(fd, to, bytes, flags, peer, peer_bytes);
+}
+GODWIT_EXPORT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, std::size_t room) {
+  if (room / sizeof *fds < count) __chk_fail();
+  return poll(fds, count, timeout_ms);
+}
+GODWIT_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask, std::size_t room) {
+  if (room / sizeof *fds < count) __chk_fail();
+  return ppoll(fds, count, timeout, mask);
+}

@@ -1,0 +1,52 @@
+// Trampolines to the C library's own functions: see real.hpp. x86-64.
+        .text
+        .hidden godwit_pthread_resolve
+
+// Before resolve: by way of it, with the arguments of whatever is called kept.
+resolve_first:                          // r11: where the address will be
+        pushq   %rbp
+        movq    %rsp, %rbp
+        pushq   %rax
+        pushq   %rdi
+        pushq   %rsi
+        pushq   %rdx
+        pushq   %rcx
+        pushq   %r8
+        pushq   %r9
+        pushq   %r11
+        andq    $-16, %rsp
+        call    godwit_pthread_resolve
+        leaq    -64(%rbp), %rsp
+        popq    %r11
+        popq    %r9
+        popq    %r8
+        popq    %rcx
+        popq    %rdx
+        popq    %rsi
+        popq    %rdi
+        popq    %rax
+        popq    %rbp
+        jmp     *(%r11)
+
+#define F(name)                          \
+        .globl  __wrap_##name;           \
+        .hidden __wrap_##name;           \
+        .type   __wrap_##name, @function; \
+        .p2align 4;                      \
+__wrap_##name:                           \
+        endbr64;                         \
+        leaq    godwit_real_##name(%rip), %r11; \
+        cmpq    $0, (%r11);              \
+        je      resolve_first;           \
+        jmp     *(%r11);                 \
+        .size   __wrap_##name, . - __wrap_##name; \
+        .pushsection .bss;               \
+        .globl  godwit_real_##name;      \
+        .hidden godwit_real_##name;      \
+        .p2align 3;                      \
+godwit_real_##name:                      \
+        .zero   8;                       \
+        .popsection;
+#include "functions.def"
+
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,15 @@
+// The C library's own functions, behind those that this library exports under the same names.
+//
+// REAL(read)(...) is the C library's read; so is a plain read(...) anywhere in this library and in the objects of libgodwit.a that are
+// linked into it (the linker's --wrap: CMakeLists.txt). Not for <read> in the file that defines the exported one. The trampolines are in
+// real.S; found by dlsym when first called, or by resolve() before. docs/decisions/0013-pthread.md.
+#pragma once
+
+#define REAL(name) __wrap_##name
+#define GODWIT_REAL(name) extern "C" decltype(::name) __wrap_##name
+#define GODWIT_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace godwit::pthread {
+/// Find all of them. Called by the trampolines; harmless to repeat.
+extern "C" void godwit_pthread_resolve() noexcept;
+}  // namespace godwit::pthread

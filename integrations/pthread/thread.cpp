@@ -1,0 +1,303 @@
+// Threads: create, end, join, detach. See thread.hpp.
+#include "thread.hpp"
+
+#include <climits>
+#include <csetjmp>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <godwit/detail/park.hpp>
+
+#include "real.hpp"
+#include "report.hpp"
+#include "signals.hpp"
+#include "tls.hpp"
+#include "wait.hpp"
+
+GODWIT_REAL(pthread_create);
+GODWIT_REAL(pthread_join);
+GODWIT_REAL(pthread_tryjoin_np);
+GODWIT_REAL(pthread_clockjoin_np);
+GODWIT_REAL(pthread_timedjoin_np);
+GODWIT_REAL(pthread_detach);
+extern "C" [[noreturn]] void __wrap_pthread_exit(void*);
+extern "C" int __sigsetjmp(struct __jmp_buf_tag*, int) noexcept __attribute__((returns_twice));
+extern "C" void __pthread_register_cancel(__pthread_unwind_buf_t*);
+extern "C" void __pthread_unregister_cancel(__pthread_unwind_buf_t*);
+
+namespace godwit::pthread {
+
+__thread thread* self_ = nullptr;
+bool running_ = false;
+
+namespace {
+
+std::atomic<std::uint32_t> pool_lock_{0};
+thread* pool_ = nullptr;
+std::atomic<std::uint32_t> alive_{0};   // threads besides main
+std::uint32_t others_ended_ = 0;        // atomic; main waits for it in pthread_exit
+std::atomic<bool> main_waits_{false};
+// Beyond the numbers that kernels give, so that no lock of the C library takes one of our threads for an OS thread.
+std::atomic<int> next_tid_{1 << 24};
+
+void lock_pool() noexcept {
+  while (pool_lock_.exchange(1, std::memory_order_acquire) != 0) __builtin_ia32_pause();
+}
+void unlock_pool() noexcept { pool_lock_.store(0, std::memory_order_release); }
+
+thread*& word_in(const char* block) noexcept {
+  const std::ptrdiff_t at = reinterpret_cast<char*>(&self_) - reinterpret_cast<char*>(pthread_self());
+  return *reinterpret_cast<thread**>(const_cast<char*>(block) + at);
+}
+
+/// For a new thread: unused, with everything as it is at the begin but what pthread_create says.
+thread* take_thread() noexcept {
+  lock_pool();
+  thread* t = pool_;
+  if (t != nullptr) pool_ = t->next;
+  unlock_pool();
+  char* block = nullptr;
+  if (t == nullptr) {
+    block = tls::make();
+    if (block == nullptr) return nullptr;
+    t = new (std::nothrow) thread;
+    if (t == nullptr) return nullptr;  // so short of memory that a lost block makes no difference
+  } else {
+    block = t->block;
+    tls::clean(block);
+    struct __res_state resolver = t->resolver;
+    t->~thread();
+    new (t) thread;
+    t->resolver = resolver;  // the C library's, like its variables in the block
+  }
+  t->block = block;
+  t->tid = next_tid_.fetch_add(1, std::memory_order_relaxed);
+  if (t->tid > (1 << 29)) next_tid_.store(1 << 24, std::memory_order_relaxed);
+  tls::set_tid(block, t->tid);
+  word_in(block) = t;
+  return t;
+}
+
+/// Nobody will ask for it any more.
+void give_thread(thread* t) noexcept {
+  lock_pool();
+  t->next = pool_;
+  pool_ = t;
+  unlock_pool();
+}
+
+/// The thread's function, and all that ends with it. With the thread's own thread-local storage.
+[[gnu::noinline]] void call_start(thread* begins) {
+  tls::begin_thread(&begins->resolver);
+  // Where pthread_exit and cancellation unwind to.
+  __pthread_unwind_buf_t end;
+  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(reinterpret_cast<void*>(end.__cancel_jmp_buf)), 0) == 0) {
+    __pthread_register_cancel(&end);
+    begins->result = begins->start_c11 != nullptr
+                         ? reinterpret_cast<void*>(static_cast<std::intptr_t>(begins->start_c11(begins->argument)))
+                         : begins->start(begins->argument);
+    __pthread_unregister_cancel(&end);
+  }
+  thread* t = self();
+  t->ending = true;
+  tls::run_destructors();
+  run_key_destructors();
+  if (t->heavy) ::exit(0);  // in a forked child, where it was the only thread
+}
+
+[[gnu::noinline]] void leave_block() noexcept { detail::set_thread_pointer(0); }
+[[gnu::noinline]] void enter_block(thread& t) noexcept { detail::set_thread_pointer(reinterpret_cast<std::uintptr_t>(t.block)); }
+
+void find_stack(thread& t, std::size_t bytes) noexcept {
+  t.stack_high = reinterpret_cast<char*>(detail::this_block());
+  t.stack_low = t.stack_high + 256 - bytes + 4096;
+}
+
+void thread_entry(void* closure, std::size_t, detail::ref) {
+  thread* t;
+  std::memcpy(&t, closure, sizeof t);
+  find_stack(*t, thread_stack_bytes());
+  enter_block(*t);
+  call_start(t);
+  leave_block();
+  count_mask(*t, false);
+  // From here on whoever joins may take the block for another thread.
+  const auto then = t->what_then.exchange(thread::fate::over);
+  if (then == thread::fate::detached) {
+    give_thread(t);
+  } else {
+    __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
+    if (then == thread::fate::joining) wake(&t->state, 1);
+  }
+  if (alive_.fetch_sub(1) == 1 && main_waits_.load()) {
+    __atomic_store_n(&others_ended_, 1, __ATOMIC_SEQ_CST);
+    wake(&others_ended_, 1);
+  }
+}
+
+int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*), void* argument) noexcept {
+  thread* t = take_thread();
+  if (t == nullptr) return EAGAIN;
+  t->start = start;
+  t->start_c11 = start_c11;
+  t->argument = argument;
+  t->blocked.store(self()->blocked.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  std::memcpy(t->name, self()->name, sizeof t->name);
+  if (attr != nullptr) {
+    int detached = 0;
+    std::size_t bytes = 0;
+    void* at = nullptr;
+    pthread_attr_getdetachstate(attr, &detached);
+    if (detached == PTHREAD_CREATE_DETACHED) t->what_then.store(thread::fate::detached, std::memory_order_relaxed);
+    pthread_attr_getstack(attr, &at, &bytes);
+    pthread_attr_getstacksize(attr, &bytes);
+    if (bytes > thread_stack_bytes()) {
+      static bool said = false;
+      not_supported(said, "a stack larger than others", "set GODWIT_THREAD_STACK_BYTES to what the largest thread needs");
+      give_thread(t);
+      return EAGAIN;
+    }
+  }
+  alive_.fetch_add(1);
+  count_mask(*t, true);
+  *out = reinterpret_cast<pthread_t>(t->block);
+  detail::detach(detail::create_thread(thread_entry, &t, sizeof t));
+  return 0;
+}
+
+/// Ends with the thread's object given back, or with an error.
+int join(thread* t, void** result, const wait_options& how, bool wait) {
+  if (t == self()) return EDEADLK;
+  test_cancel();
+  auto before = thread::fate::joinable;
+  if (!wait && __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended &&
+      t->what_then.load() != thread::fate::over)
+    return t->what_then.load() == thread::fate::detached ? EINVAL : EBUSY;
+  if (!t->what_then.compare_exchange_strong(before, thread::fate::joining)) {
+    if (before != thread::fate::over) return EINVAL;
+  }
+  while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) {
+    const waited w = wait_while(&t->state, thread::alive, how);
+    if (w != waited::timed_out && w != waited::cancelled) continue;
+    before = thread::fate::joining;
+    if (!t->what_then.compare_exchange_strong(before, thread::fate::joinable)) continue;  // it has just ended
+    if (w == waited::timed_out) return ETIMEDOUT;
+    end_by_cancel();
+  }
+  if (result != nullptr) *result = t->result;
+  give_thread(t);
+  return 0;
+}
+
+}  // namespace
+
+std::size_t thread_stack_bytes() noexcept {
+  static std::atomic<std::size_t> bytes{0};
+  if (bytes.load(std::memory_order_relaxed) == 0) {
+    rlimit limit{};
+    constexpr std::size_t usual = 8 << 20, least = 1 << 20;
+    std::size_t n = usual;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) n = limit.rlim_cur;
+    if (const char* text = std::getenv("GODWIT_THREAD_STACK_BYTES"); text != nullptr) {
+      char* end = nullptr;
+      const unsigned long long value = std::strtoull(text, &end, 10);
+      const unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+      if (end != text) n = value << shift;
+    }
+    std::size_t rounded = 1 << 16;
+    while (rounded < n) rounded *= 2;
+    bytes.store(rounded < least ? least : rounded, std::memory_order_relaxed);
+  }
+  return bytes.load(std::memory_order_relaxed);
+}
+
+thread* thread_of(pthread_t t) noexcept { return t != 0 ? word_in(reinterpret_cast<const char*>(t)) : nullptr; }
+
+int own_tid() noexcept { return tls::tid_of(reinterpret_cast<const char*>(pthread_self())); }
+
+void describe_main(thread& t, char* block) noexcept {
+  t.block = block;
+  t.tid = tls::tid_of(block);
+  t.is_main = true;
+  word_in(block) = &t;
+}
+
+void run_as(thread& t) noexcept {
+  find_stack(t, thread_stack_bytes());
+  enter_block(t);
+}
+
+void wait_for_others_and_exit() noexcept {
+  main_waits_.store(true);
+  if (alive_.load() != 0)
+    while (__atomic_load_n(&others_ended_, __ATOMIC_SEQ_CST) == 0) wait_while(&others_ended_, 0, {.what = "pthread_exit in main"});
+  ::exit(0);
+}
+
+}  // namespace godwit::pthread
+
+using namespace godwit::pthread;
+
+GODWIT_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), void* argument) noexcept {
+  if (!is_light()) return REAL(pthread_create)(out, attr, start, argument);
+  return create(out, attr, start, nullptr, argument);
+}
+GODWIT_EXPORT int pthread_join(pthread_t th, void** result) {
+  thread* t = thread_of(th);
+  return t == nullptr || t->heavy ? REAL(pthread_join)(th, result) : join(t, result, {.cancellable = true, .what = "pthread_join"}, true);
+}
+GODWIT_EXPORT int pthread_tryjoin_np(pthread_t th, void** result) noexcept {
+  thread* t = thread_of(th);
+  return t == nullptr || t->heavy ? REAL(pthread_tryjoin_np)(th, result) : join(t, result, {}, false);
+}
+GODWIT_EXPORT int pthread_clockjoin_np(pthread_t th, void** result, clockid_t clock, const timespec* at) {
+  thread* t = thread_of(th);
+  if (t == nullptr || t->heavy) return REAL(pthread_clockjoin_np)(th, result, clock, at);
+  if (at == nullptr) return join(t, result, {.cancellable = true, .what = "pthread_join"}, true);
+  const when w = deadline_of(clock, at);
+  if (!w.valid) return EINVAL;
+  return join(t, result, {.deadline_ns = w.deadline_ns, .cancellable = true, .what = "pthread_join"}, true);
+}
+GODWIT_EXPORT int pthread_timedjoin_np(pthread_t th, void** result, const timespec* at) {
+  return pthread_clockjoin_np(th, result, CLOCK_REALTIME, at);
+}
+GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
+  thread* t = thread_of(th);
+  if (t == nullptr || t->heavy) return REAL(pthread_detach)(th);
+  auto before = thread::fate::joinable;
+  if (t->what_then.compare_exchange_strong(before, thread::fate::detached)) return 0;
+  if (before != thread::fate::over) return EINVAL;
+  while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) ::sched_yield();  // a few instructions
+  give_thread(t);
+  return 0;
+}
+namespace godwit::pthread {
+void exit_thread(void* result) {
+  if (thread* t = self(); t != nullptr) {
+    t->result = result;
+    t->ending = true;
+  }
+  REAL(pthread_exit)(result);
+}
+}  // namespace godwit::pthread
+GODWIT_EXPORT void pthread_exit(void* value) { exit_thread(value); }
+
+// C11, on the same threads.
+GODWIT_EXPORT int thrd_create(thrd_t* out, thrd_start_t start, void* argument) {
+  const int error = is_light() ? create(out, nullptr, nullptr, start, argument)
+                               : REAL(pthread_create)(out, nullptr, reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(start)), argument);
+  return error == 0 ? thrd_success : error == EAGAIN || error == ENOMEM ? thrd_nomem : thrd_error;
+}
+GODWIT_EXPORT int thrd_join(thrd_t th, int* result) {
+  void* value = nullptr;
+  if (pthread_join(th, &value) != 0) return thrd_error;
+  if (result != nullptr) *result = static_cast<int>(reinterpret_cast<std::intptr_t>(value));
+  return thrd_success;
+}
+GODWIT_EXPORT int thrd_detach(thrd_t th) { return pthread_detach(th) == 0 ? thrd_success : thrd_error; }
+GODWIT_EXPORT void thrd_exit(int result) { pthread_exit(reinterpret_cast<void*>(static_cast<std::intptr_t>(result))); }

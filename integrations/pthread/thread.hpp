@@ -1,0 +1,121 @@
+// One POSIX thread that is a lightweight thread of Godwit.
+//
+// Its pthread_t is the address of its block of thread-local storage (tls.hpp), as in the C library; the word `self_` in that block leads
+// here. Objects are used again, with their blocks, never freed: a late look at an old pthread_t finds a thread that has ended.
+// Code: thread.cpp (create, end, join), cancel.cpp, attributes.cpp, start.cpp (main). docs/pthread.md.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <pthread.h>
+#include <resolv.h>
+
+namespace godwit::pthread {
+
+struct specific_values;
+
+struct thread {
+  char* block = nullptr;  ///< thread-local storage: also the pthread_t
+  thread* next = nullptr;  ///< in the list of unused ones
+  void* (*start)(void*) = nullptr;
+  int (*start_c11)(void*) = nullptr;
+  void* argument = nullptr;
+  void* result = nullptr;
+  int tid = 0;
+  bool is_main = false;
+  bool heavy = false;  ///< in a forked child: an OS thread now
+  char name[16] = {};
+
+  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once).
+  static constexpr std::uint32_t alive = 0, ended = 1;
+  std::uint32_t state = alive;  ///< atomic; joiners wait for it
+  enum class fate : std::uint32_t { joinable, joining, detached, over };
+  std::atomic<fate> what_then{fate::joinable};
+
+  // Cancellation. docs/pthread.md says where.
+  std::atomic<bool> cancel_asked{false};
+  bool cancel_enabled = true;
+  int cancel_type = PTHREAD_CANCEL_DEFERRED;
+  bool ending = false;
+  bool to_be_cancelled() const noexcept { return cancel_asked.load() && cancel_enabled && !ending; }
+  std::atomic<const void*> waits_under{nullptr};  ///< see wait.cpp, W1
+
+  // Waiting for descriptors: see io.cpp.
+  std::atomic<std::uint32_t> io_lock{0};
+  void* io_wait = nullptr;     ///< under io_lock
+  bool io_disturbed = false;   ///< likewise
+  bool io_to_cancel = false;   ///< the reason: likewise
+
+  // Signals that were sent to this thread and not handled yet, and those that it does not want. signals.cpp
+  std::atomic<std::uint64_t> signals{0};
+  std::atomic<std::uint64_t> blocked{0};
+  std::atomic<std::uint64_t> waits_for_signals{0};  ///< sigwait
+  bool has_signals() const noexcept { return (signals.load() & ~blocked.load(std::memory_order_relaxed)) != 0; }
+
+  char* stack_low = nullptr;
+  char* stack_high = nullptr;
+
+  struct __res_state resolver {};  ///< of the C library's name look-ups
+};
+
+extern __thread thread* self_ __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// The calling thread; null: an OS thread.
+inline thread* self() noexcept { return self_; }
+/// It runs on a worker and may be suspended.
+inline bool is_light() noexcept {
+  const thread* t = self_;
+  return t != nullptr && !t->heavy;
+}
+/// The thread of that name; null: an OS thread's.
+thread* thread_of(pthread_t t) noexcept;
+
+/// Let another thread run, if one is ready.
+void give_way() noexcept;
+
+/// The run is on, and there are lightweight threads.
+extern bool running_ __attribute__((visibility("hidden")));
+
+/// The calling thread's destructors of specific values (keys.cpp).
+void run_key_destructors() noexcept;
+/// Initial thread: its values go to the thread that runs main.
+specific_values* take_specific_values() noexcept;
+void give_specific_values(specific_values* values) noexcept;
+
+/// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C library's own functions (real.hpp).
+[[noreturn]] void exit_thread(void* result);
+int change_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept;
+int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept;
+
+/// Where a wait found that the thread is to be cancelled. Does not come back.
+[[noreturn]] void end_by_cancel();
+/// At a cancellation point.
+inline void test_cancel() {
+  thread* t = self();
+  if (t != nullptr && t->to_be_cancelled()) [[unlikely]] end_by_cancel();
+}
+
+/// On its own stack, with the worker's thread-local storage: make the calling lightweight thread @p t and call its function.
+void run_as(thread& t) noexcept;
+/// For the thread that runs main: the initial OS thread's block.
+void describe_main(thread& t, char* block) noexcept;
+/// main has called pthread_exit: end the process when the others have ended. Does not come back.
+[[noreturn]] void wait_for_others_and_exit() noexcept;
+
+/// Of every thread, main included: a power of two.
+std::size_t thread_stack_bytes() noexcept;
+
+/// This thread's number, in the C library's locks and ours. Local.
+int own_tid() noexcept;
+
+/// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). signals.cpp
+bool handle_signals() noexcept;
+/// If the thread waits for a descriptor, it goes on, and this gives back true. io.cpp
+bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept;
+/// Before the run.
+void watch_io() noexcept;
+
+}  // namespace godwit::pthread

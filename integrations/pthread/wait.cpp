@@ -1,0 +1,248 @@
+// See wait.hpp.
+#include "wait.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <ctime>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <godwit/detail/park.hpp>
+#include <godwit/detail/timer.hpp>
+
+#include "foreign.hpp"
+#include "thread.hpp"
+
+namespace godwit::pthread {
+
+namespace {
+
+struct queue;
+
+/// One who waits. In its frame; gone as soon as it runs again.
+struct node {
+  node* next = nullptr;  // in its queue; later in who takes it out
+  node* prev = nullptr;
+  const void* address = nullptr;
+  queue* in = nullptr;
+  detail::waiter* who = nullptr;           // lightweight; W before the queue's lock opens
+  thread* of = nullptr;                    // null: an OS thread that is no thread of ours
+  bool light = false, cancellable = false, interruptible = false;
+  waited why = waited::woken;
+  std::atomic<std::uint32_t> done{0};      // OS threads: futex
+};
+
+struct alignas(64) queue {
+  std::atomic<std::uint32_t> locked{0};
+  node* first = nullptr;
+  node* last = nullptr;
+
+  void lock() noexcept {
+    for (unsigned spins = 0; locked.exchange(1, std::memory_order_acquire) != 0;)
+      if (++spins % 64 == 0)
+        ::sched_yield();
+      else
+        __builtin_ia32_pause();
+  }
+  void unlock() noexcept { locked.store(0, std::memory_order_release); }
+  void push(node& n) noexcept {
+    n.prev = last;
+    n.next = nullptr;
+    (last != nullptr ? last->next : first) = &n;
+    last = &n;
+  }
+  void remove(node& n) noexcept {
+    (n.prev != nullptr ? n.prev->next : first) = n.next;
+    (n.next != nullptr ? n.next->prev : last) = n.prev;
+    n.in = nullptr;
+  }
+};
+
+constexpr unsigned queue_bits = 10;
+queue queues_[1 << queue_bits];
+
+queue& queue_of(const void* address) noexcept {
+  return queues_[(reinterpret_cast<std::uintptr_t>(address) * 0x9E3779B97F4A7C15ull) >> (64 - queue_bits)];
+}
+
+/// Taken out of its queue, whose lock is open again.
+void go_on(node* n) noexcept {
+  if (n->light) {
+    resume_waiter(n->who);
+    return;
+  }
+  std::atomic<std::uint32_t>* word = &n->done;
+  word->store(1, std::memory_order_release);
+  // It may be gone already: then this wakes nobody, or somebody who looks again.
+  ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void expired(detail::timer* t) noexcept {
+  node& n = *static_cast<node*>(t->arg);
+  queue& q = queue_of(n.address);
+  q.lock();
+  const bool waits = n.in != nullptr;
+  if (waits) {
+    q.remove(n);
+    n.why = waited::timed_out;
+  }
+  q.unlock();
+  if (waits) go_on(&n);
+}
+
+bool publish(void* arg, detail::waiter* self) noexcept {
+  node& n = *static_cast<node*>(arg);
+  n.who = self;
+  n.in->unlock();
+  return true;
+}
+
+/// n is in q, which is locked.
+waited wait_light(queue&, node& n, const wait_options& how) noexcept {
+  detail::timer t;
+  if (how.deadline_ns != no_deadline) {
+    t.deadline_ns = how.deadline_ns;
+    t.expired = expired;
+    t.arg = &n;
+    detail::start_timer(&t);
+  }
+  detail::park(publish, &n, detail::wakes::inside, how.what, {});
+  if (how.deadline_ns != no_deadline) detail::stop_timer(&t);  // also if it has expired: it may not have come back yet
+  return n.why;
+}
+
+waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
+  q.unlock();
+  while (n.done.load(std::memory_order_acquire) == 0) {
+    timespec limit{};
+    if (how.deadline_ns != no_deadline)
+      limit = {static_cast<time_t>(how.deadline_ns / 1'000'000'000), static_cast<long>(how.deadline_ns % 1'000'000'000)};
+    const long r = ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&n.done), FUTEX_WAIT_BITSET_PRIVATE, 0,
+                             how.deadline_ns != no_deadline ? &limit : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
+    if (r == 0 || (errno != ETIMEDOUT && !(errno == EINTR && how.interruptible))) continue;
+    const waited why = errno == EINTR ? waited::interrupted : waited::timed_out;
+    q.lock();
+    const bool waits = n.in != nullptr;
+    if (waits) q.remove(n);
+    q.unlock();
+    if (waits) return why;
+  }
+  return n.why;
+}
+
+waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+  const int before = errno;
+  thread* t = self();
+  node n;
+  n.address = address;
+  n.of = t;
+  n.light = t != nullptr && !t->heavy;
+  n.cancellable = how.cancellable && t != nullptr && t->cancel_enabled;
+  n.interruptible = how.interruptible;
+  // Before the look at what would disturb us: who disturbs sets its word first and looks here then. W1
+  if (t != nullptr && (how.cancellable || how.interruptible)) t->waits_under.store(address);
+  queue& q = queue_of(address);
+  q.lock();
+  waited result = waited::changed;
+  if (t != nullptr && how.cancellable && t->to_be_cancelled()) {
+    q.unlock();
+    result = waited::cancelled;
+  } else if (t != nullptr && how.interruptible && t->has_signals()) {
+    q.unlock();
+    result = waited::interrupted;
+  } else if (word != nullptr && __atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) {
+    q.unlock();
+  } else {
+    n.in = &q;
+    q.push(n);
+    result = n.light ? wait_light(q, n, how) : wait_heavy(q, n, how);
+  }
+  if (t != nullptr && (how.cancellable || how.interruptible)) t->waits_under.store(nullptr, std::memory_order_relaxed);
+  errno = before;
+  return result;
+}
+
+}  // namespace
+
+waited wait_while(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+  return wait_in_queue(word, word, expected, how);
+}
+waited wait_under(const void* address, const wait_options& how) noexcept { return wait_in_queue(address, nullptr, 0, how); }
+
+unsigned wake(const void* address, unsigned most) noexcept {
+  queue& q = queue_of(address);
+  node* taken = nullptr;
+  node** end = &taken;
+  unsigned count = 0;
+  q.lock();
+  for (node* n = q.first; n != nullptr && count < most;) {
+    node* next = n->next;
+    if (n->address == address) {
+      q.remove(*n);
+      n->why = waited::woken;
+      n->next = nullptr;
+      *end = n;
+      end = &n->next;
+      ++count;
+    }
+    n = next;
+  }
+  q.unlock();
+  while (taken != nullptr) {
+    node* next = taken->next;  // it is gone once it goes on
+    go_on(taken);
+    taken = next;
+  }
+  return count;
+}
+
+void disturb(thread& t, waited why, bool sent) noexcept {
+  if (disturb_io(t, why == waited::cancelled, sent)) return;
+  const void* address = t.waits_under.load();  // W1
+  if (address == nullptr) return;
+  queue& q = queue_of(address);
+  q.lock();
+  node* n = q.first;
+  while (n != nullptr && n->of != &t) n = n->next;
+  if (n != nullptr && sent && t.signals.load() == 0) n = nullptr;
+  if (n != nullptr && !(why == waited::cancelled ? n->cancellable : n->interruptible)) n = nullptr;
+  if (n != nullptr) {
+    q.remove(*n);
+    n->why = why;
+  }
+  q.unlock();
+  if (n != nullptr) go_on(n);
+}
+
+void forget_waiters() noexcept {
+  for (queue& q : queues_) {
+    q.locked.store(0, std::memory_order_relaxed);
+    q.first = q.last = nullptr;
+  }
+}
+
+namespace {
+std::uint64_t read_clock(int clock) noexcept {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+}  // namespace
+
+std::uint64_t now_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
+
+when deadline_of(int clock, const timespec* at) noexcept {
+  if (at->tv_nsec < 0 || at->tv_nsec >= 1'000'000'000) return {false, 0};
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI) return {false, 0};
+  if (at->tv_sec < 0) return {true, 1};  // long ago
+  constexpr std::int64_t far = std::int64_t{1} << 61;
+  const std::int64_t then = at->tv_sec < far / 1'000'000'000 ? at->tv_sec * 1'000'000'000 + at->tv_nsec : far;
+  if (clock == CLOCK_MONOTONIC) return {true, then > 0 ? static_cast<std::uint64_t>(then) : 1};
+  const auto left = then - static_cast<std::int64_t>(read_clock(clock));
+  return {true, left > 0 ? now_ns() + static_cast<std::uint64_t>(left) : 1};
+}
+
+}  // namespace godwit::pthread

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# What godwit-pthread says where it cannot work: messages.sh LAUNCHER END_PROGRAM
+launcher=$1 end=$2 failed=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+expect() {  # expect STATUS TEXT COMMAND...
+  local status=$1 text=$2 out got
+  shift 2
+  out=$(timeout -k 2 60 "$@" 2>&1)
+  got=$?
+  if [ "$got" != "$status" ] || [[ $out != *"$text"* ]]; then
+    echo "FAILED: $* : status $got, not $status; said: ${out:0:500}"
+    failed=1
+  else
+    echo "ok: ${out:0:160}"
+  fi
+}
+expect 2 "usage:" "$launcher"
+expect 127 "cannot find the program" "$launcher" no-such-program-anywhere
+expect 127 "cannot run" "$launcher" ./no-such-program
+echo 'int main(void) { return 0; }' >"$dir/static.c"
+if cc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then expect 2 "statically linked" "$launcher" "$dir/static"; fi
+expect 70 "used up its stack" "$launcher" "$end" overflow
+expect 0 "a stack larger than others is not supported" "$launcher" "$end" big_stack
+exit $failed
