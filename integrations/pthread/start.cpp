@@ -73,6 +73,7 @@ void outside_entry(void*, std::size_t, detail::ref) {
 }
 
 struct root final : detail::root_task {
+  bool needs_threads() const noexcept override { return true; }
   void operator()(writer&) override {
     detail::detach(detail::create_thread(outside_entry, nullptr, 0));
     run_as(main_thread_);
