@@ -32,6 +32,10 @@ static_assert(offsetof(hot_words, self) == 0 && offsetof(hot_words, bottom) == 8
 
 #if defined(__x86_64__)
 
+extern "C" {
+extern const char godwit_hot_anchor = 0;
+}
+
 namespace godwit::context {
 void use_hot_words(hot_words* words) noexcept {
   if (words == nullptr) words = &stray_;

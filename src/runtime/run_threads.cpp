@@ -142,8 +142,8 @@ void map_segments(team& t) {
     const transport::shm::layout& l = t.what.memory.where();
     const auto first = reinterpret_cast<std::uintptr_t>(
         t.what.memory.at(transport::worker_no{0}, t.what.memory.common() + l.stack));
-    t.stacks.init((first + stack_bytes - 1) / stack_bytes * stack_bytes, l.span, t.all.count,
-                  l.stack_bytes - (stack_bytes - 1) / stack_bytes * stack_bytes, stack_bytes, root_bytes);
+    const std::uintptr_t aligned = (first + stack_bytes - 1) / stack_bytes * stack_bytes;
+    t.stacks.init(aligned, l.span, t.all.count, l.stack_bytes - (aligned - first), stack_bytes, root_bytes);
     t.what.job.stacks = &t.stacks;
     return;
   }

@@ -1,6 +1,7 @@
 // Tests of the codecs: every standard type there and back, nested ones, a user's, truncated input; and
 // through threads.
 // test: timeout=120 skip-qemu
+#include "support/substrate.hpp"
 #include "support/schedule.hpp"
 
 #include <godwit/godwit.hpp>
@@ -250,6 +251,7 @@ struct godwit::codec<unwritable> {
 namespace {
 
 TEST(codec, that_reads_more_than_it_wrote_throws_from_join) {
+  GODWIT_NEEDS_PROCESSES("no codec runs");
   for (const char* force : {"parents", "children"})
     EXPECT_THROW(gw::run<int>(
                      [] {
@@ -261,6 +263,7 @@ TEST(codec, that_reads_more_than_it_wrote_throws_from_join) {
 }
 
 TEST(codec, whose_writer_throws_gives_that_exception) {
+  GODWIT_NEEDS_PROCESSES("no codec runs");
   EXPECT_THROW(gw::run<int>(
                    [] {
                      auto f = gw::spawn([] { return unwritable{"abc"}; });

@@ -1,6 +1,7 @@
 // Tests of exceptions: which types travel and how, which of several wins, what is destroyed on the way, and
 // that nothing of it depends on the schedule.
 // test: timeout=180
+#include "support/substrate.hpp"
 #include "support/child.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
@@ -147,6 +148,7 @@ struct my_error : std::runtime_error {
 struct not_an_exception {};
 
 TEST(exception, unknown_types_arrive_as_remote_error) {
+  GODWIT_NEEDS_PROCESSES("exceptions arrive as they are");
   for (const gw::options& o : few) {
     SCOPED_TRACE(support::describe(o));
     EXPECT_EQ(arrives(o, [] { throw my_error("mine"); }),

@@ -1,6 +1,7 @@
 // global_array: ownership, moving between threads and runs, errors.
 #include "container_runs.hpp"
 
+#include "support/substrate.hpp"
 #include "support/child.hpp"
 
 #include <algorithm>
@@ -223,6 +224,7 @@ TEST(GlobalArray, AGlobalVariableLeftFullIsHarmless) {
 }
 
 TEST(GlobalArray, HasOneOwnerAlsoThroughASharedFuture) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   in_all_runs([] {
     gw::shared_future<gw::global_array<int>> f = gw::spawn([] { return gw::global_array<int>(10); });
     WANT_THROW(f.get(), std::logic_error, "one owner");

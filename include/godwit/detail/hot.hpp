@@ -54,6 +54,10 @@ struct alignas(64) hot_words {
 
 #if defined(__x86_64__)
 
+/// The register is set before main by the library, which has to be linked for that: nothing else here needs it.
+extern "C" const char godwit_hot_anchor;
+[[gnu::used]] static const char* const hot_anchor = &godwit_hot_anchor;
+
 /// The calling worker's page. Valid until the next spawn, join, or whatever else may suspend.
 [[gnu::always_inline]] inline hot_words& hot() noexcept {
   hot_words* p;

@@ -1,0 +1,118 @@
+// Stacks that stay, cut from the ranges of several workers: src/stack/pool.hpp.
+#include <gtest/gtest.h>
+
+#include "stack/pool.hpp"
+
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using godwit::stack::pool;
+
+/// Ranges of four workers, a gap that faults behind each.
+struct ranges {
+  static constexpr std::uint64_t bytes = 4 << 20, distance = 8 << 20, count = 4;
+  std::uintptr_t first;
+  ranges() {
+    void* p = mmap(nullptr, (count + 1) * distance, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    first = (reinterpret_cast<std::uintptr_t>(p) + distance - 1) / distance * distance;
+    for (std::uint64_t i = 0; i < count; ++i)
+      mprotect(reinterpret_cast<void*>(first + i * distance), bytes, PROT_READ | PROT_WRITE);
+  }
+};
+
+void*& next(void* top) { return *static_cast<void**>(top); }
+
+TEST(pool, gives_each_stack_once_and_all_of_them) {
+  for (const std::uint64_t size : {64u << 10, 256u << 10, 1u << 20}) {
+    const ranges r;
+    pool p;
+    p.init(r.first, r.distance, r.count, r.bytes, size, size);
+    std::set<std::uintptr_t> ends;
+    while (void* list = p.take())
+      for (void* s = list; s != nullptr; s = next(s)) {
+        const auto top = reinterpret_cast<std::uintptr_t>(s);
+        const std::uintptr_t low = p.low_of(top), end = p.end_of(top);
+        EXPECT_EQ(end % size, 0u);
+        EXPECT_EQ(p.top_of(low), top);
+        EXPECT_EQ(top % 64, 0u);
+        EXPECT_LE(top + 64, reinterpret_cast<std::uintptr_t>(p.block_of(top)));
+        EXPECT_LT((end - size - r.first) % r.distance, r.bytes) << "inside a range";
+        EXPECT_LE((end - r.first) % r.distance, r.bytes);
+        EXPECT_TRUE(ends.insert(end).second);
+        EXPECT_FALSE(p.is_root(top));
+        EXPECT_FALSE(p.in_guard(top));
+        EXPECT_TRUE(p.in_guard(end - size));
+        std::memset(reinterpret_cast<void*>(low), 1, 64);
+      }
+    EXPECT_EQ(ends.size(), r.bytes / size * r.count - 1) << "one is the root's";
+    EXPECT_TRUE(p.is_root(p.root_top()));
+  }
+}
+
+TEST(pool, what_is_given_back_is_used_again) {
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, 64 << 10, 64 << 10);
+  std::vector<void*> lists;
+  while (void* list = p.take()) lists.push_back(list);
+  const auto count = [](void* list) {
+    unsigned n = 0;
+    for (; list != nullptr; list = next(list)) ++n;
+    return n;
+  };
+  unsigned before = 0, after = 0;
+  for (void* list : lists) {
+    before += count(list);
+    p.give(list, count(list));
+  }
+  while (void* list = p.take()) after += count(list);
+  EXPECT_EQ(before, after);
+}
+
+TEST(pool, workers_take_and_give_at_the_same_time) {
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, 64 << 10, 64 << 10);
+  std::atomic<bool> wrong{false};
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 3; ++w)
+    workers.emplace_back([&, w] {
+      for (int i = 0; i < 3000; ++i) {
+        void* list = p.take();
+        if (list == nullptr) continue;
+        unsigned n = 0;
+        for (void* s = list; s != nullptr; s = next(s), ++n) static_cast<std::uint64_t*>(s)[-1] = static_cast<std::uint64_t>(w * 10000 + i);
+        for (void* s = list; s != nullptr; s = next(s))
+          if (static_cast<std::uint64_t*>(s)[-1] != static_cast<std::uint64_t>(w * 10000 + i)) wrong = true;
+        p.give(list, n);
+      }
+    });
+  for (auto& w : workers) w.join();
+  EXPECT_FALSE(wrong.load());
+}
+
+TEST(pool, an_overflow_faults) {
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, 64 << 10, 64 << 10);
+  void* list = p.take();
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGSEGV, SIG_DFL);
+    *reinterpret_cast<volatile char*>(p.low_of(reinterpret_cast<std::uintptr_t>(list)) - 1) = 1;
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) << status;
+}
+
+}  // namespace
