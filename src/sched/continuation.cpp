@@ -107,6 +107,7 @@ void continuation_worker<P>::loop() noexcept {
     }
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
+    if constexpr (stalls) try_waiting();  // before the own queue, likewise
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
       const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready();
       if (r != 0) resume_image(r);
@@ -407,7 +408,8 @@ template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
   // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
   constexpr std::uint32_t yields_between_looks = 64;
-  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0;
+  // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for one of them.)
+  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
   if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
       !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
     serve_inbox();
