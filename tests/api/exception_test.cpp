@@ -161,6 +161,7 @@ TEST(exception, unknown_types_arrive_as_remote_error) {
 }
 
 TEST(exception, remote_error_stays_what_it_is_over_many_joins) {
+  GODWIT_NEEDS_PROCESSES("exceptions arrive as they are");
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(arrives(o,
                       [] {
