@@ -177,11 +177,14 @@ TEST(connect, closed_behind_our_back_while_waiting) {
   gw::run<void>(
       [] {
         a_pipe p;
-        auto t = gw::spawn([fd = p[0]] {
+        std::atomic<bool> there{false};
+        auto t = gw::spawn([fd = p[0], &there] {
+          there = true;
           char c;
           return io::read(fd, &c, 1) < 0 ? io::error() : 0;
         });
-        gw::yield();
+        while (!there) gw::yield();  // its parent may have been stolen
+        io::usleep(20'000);
         ::close(p[0]);
         EXPECT_EQ(t.join(), EBADF);
         p.fd[0] = -1;
@@ -193,14 +196,18 @@ TEST(connect, dup2_over_a_descriptor_that_is_waited_for) {
   on_threads([] {
     a_pipe p, q;
     const int fd = ::dup(p[0]);
-    auto t = gw::spawn([fd] {
+    std::atomic<bool> there{false};
+    auto t = gw::spawn([fd, &there] {
+      there = true;
       char c;
       return io::read(fd, &c, 1) < 0 ? io::error() : 0;
     });
-    gw::yield();
+    while (!there) gw::yield();
+    io::usleep(20'000);
     EXPECT_EQ(io::dup2(q[0], fd), fd);
-    EXPECT_EQ(t.join(), EBADF);
-    io::write(q[1], "x", 1);
+    io::write(q[1], "xx", 2);
+    const int error = t.join();
+    EXPECT_TRUE(error == EBADF || error == 0) << error;  // 0: on a busy machine it came to read after dup2
     char c;
     EXPECT_EQ(io::read(fd, &c, 1), 1);
     io::close(fd);
