@@ -89,7 +89,7 @@ class basic_mutex {
   }
 #endif
   wait_list list_;
-  void* holder_ = nullptr;  // written in debug builds only; there in all, so that they can be mixed
+  [[maybe_unused]] void* holder_ = nullptr;  // written in debug builds only; there in all, so that they can be mixed
 };
 
 }  // namespace detail
