@@ -46,7 +46,7 @@ T from_bytes(const void* bytes) noexcept {
 }
 
 /// The worker is inside a function given to update or insert_or_update, and holds a lock.
-inline bool map_is_locked = false;
+inline bool map_is_locked() noexcept { return hot_test<offsetof(hot_words, map_locked)>(); }
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void map_unusable(bool none, bool nested) {
   if (nested)
@@ -306,8 +306,8 @@ class global_map_view {
     return global_ptr<std::uint64_t>(lines_.address() + worker * sizeof(control) + word * 8);
   }
   [[gnu::always_inline]] table table_now() const {
-    if (run_ != detail::hot_run() || lines_ == nullptr || detail::map_is_locked) [[unlikely]]
-      detail::map_unusable(lines_ == nullptr, detail::map_is_locked);
+    if (run_ != detail::hot_run() || lines_ == nullptr || detail::map_is_locked()) [[unlikely]]
+      detail::map_unusable(lines_ == nullptr, detail::map_is_locked());
     return get(global_ptr<table>(lines_.address() + worker_id() * sizeof(control)));
   }
   static address head_of(const table& t, const K& key) {
@@ -437,13 +437,13 @@ class global_map_view {
   static void call_locked(F& f, V& v) {
     struct hold {
       hold() noexcept {
-        detail::map_is_locked = true;
+        detail::hot().map_locked = 1;
         ++detail::hot().checkouts;  // a spawn or join now is found out like one during a checkout
         if (!detail::global_is_plain()) detail::hot().poll.store(1, std::memory_order_relaxed);
       }
       ~hold() {
         --detail::hot().checkouts;
-        detail::map_is_locked = false;
+        detail::hot().map_locked = 0;
       }
     } const hold;
     std::invoke(f, v);

@@ -23,7 +23,7 @@ godwit::detail::spawn_slot stray_slots_[2];
 constinit hot_words stray_ = {.self = nullptr, .bottom = stray_slots_, .split = stray_slots_, .free_stacks = nullptr,
                               .pending = nullptr, .worker = 0, .workers = 0, .in_runtime = 1, .run = 0, .in_place = 0,
                               .checkouts = 0, .global_base = nullptr, .owner = nullptr, .memory = nullptr, .spawns = 0,
-                              .global_plain = 0, .poll = {1}};
+                              .global_plain = 0, .map_locked = 0, .poll = {1}};
 
 }  // namespace
 
