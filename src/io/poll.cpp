@@ -120,7 +120,7 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
     {
       timespec t = timeout != nullptr ? timespec{timeout->tv_sec, timeout->tv_usec * 1000} : timespec{};
       const long n = raw(SYS_pselect6, count, readable, writable, except, timeout != nullptr ? &t : nullptr, nullptr);
-      if (timeout != nullptr) *timeout = {t.tv_sec, t.tv_nsec / 1000};
+      if (timeout != nullptr) *timeout = {t.tv_sec, static_cast<suseconds_t>(t.tv_nsec / 1000)};
       return static_cast<int>(with_errno(n));
     }
   const std::uint64_t before = base::now_ns();
