@@ -24,13 +24,24 @@ concept global_atomic_value = (sizeof(T) == 4 || sizeof(T) == 8) && std::is_triv
 template <class T>
 std::uint64_t to_word(const T& v) noexcept {
   std::uint64_t w = 0;
-  std::memcpy(&w, std::addressof(v), sizeof(T));
+  if constexpr (sizeof(T) == 4) {  // the lower half, also where the first byte is the highest
+    std::uint32_t half;
+    std::memcpy(&half, std::addressof(v), sizeof half);
+    w = half;
+  } else {
+    std::memcpy(&w, std::addressof(v), sizeof(T));
+  }
   return w;
 }
 template <class T>
 T from_word(std::uint64_t w) noexcept {
   alignas(T) std::byte raw[sizeof(T)];
-  std::memcpy(raw, &w, sizeof(T));
+  if constexpr (sizeof(T) == 4) {
+    const auto half = static_cast<std::uint32_t>(w);
+    std::memcpy(raw, &half, sizeof half);
+  } else {
+    std::memcpy(raw, &w, sizeof(T));
+  }
   return *std::launder(reinterpret_cast<T*>(raw));
 }
 template <class T>
