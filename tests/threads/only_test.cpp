@@ -1,6 +1,6 @@
 // Programs compiled with GODWIT_ONLY_THREADS: anything that can be moved may be captured, passed and given back, whatever the schedule.
 // Tests include/godwit/codec.hpp (migratable), future.hpp (boxes).
-// test: timeout=240
+// test: timeout=240 skip-qemu
 #define GODWIT_ONLY_THREADS
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
