@@ -150,7 +150,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     if (root.needs_threads()) {
       if (opts.substrate == "auto") opts.substrate = "threads";
       if (opts.substrate != "threads")
-        throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS (target godwit::threads), so substrate=" +
+        throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" +
                                     opts.substrate + " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
     }
     if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
