@@ -100,7 +100,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     s.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
-  gas::memory* memory = job.stacks != nullptr ? new gas::memory : &memory_.emplace();
+  gas::memory* memory = job.in_process ? new gas::memory : &memory_.emplace();
   memory->init(s);
   detail::hot().memory = memory;
   detail::hot().run = run_;
@@ -114,7 +114,7 @@ void end_global() noexcept {
   if (memory == nullptr) return;
   if (memory->checks())
     if (const std::string text = memory->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
-  if (detail::hot().in_place == 0) return;  // the process ends
+  if (memory_) return;  // the process ends
   detail::hot().memory = nullptr;
   delete memory;
 }

@@ -70,7 +70,10 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     GODWIT_CHECK(r == root_, "the root thread's record is the first object");
     std::uintptr_t top = region_high_;
     if constexpr (iso) top = own_stacks_.root_top();
-    if constexpr (in_place) top = shape_.stacks->root_top();
+    if constexpr (in_place) {
+      top = shape_.stacks->root_top();
+      context::sanitizer_forget(std::max(shape_.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64, shape_.stacks->end_of(top));
+    }
     enter_thread(top, r);
     if (trace_.on()) note(kind::start, base::fast_ns(), r);
     if constexpr (P::spans) strand_begins(0);
@@ -808,8 +811,8 @@ void* continuation_worker<P>::new_stack() noexcept {
 template <class P>
 void continuation_worker<P>::announce_stack(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
-    const std::uintptr_t low = shape_.stacks->low_of(sp);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
+    forget_frames(sp, sp);
+    announce_thread(sp);
   } else if constexpr (!iso) {
     worker::announce_stack(sp);
   } else {
@@ -818,6 +821,27 @@ void continuation_worker<P>::announce_stack(std::uintptr_t sp) noexcept {
     // What lies below are frames that were left without returning: the thunk of a child that went elsewhere.
     context::sanitizer_forget(std::max(low, sp - thread_stack_bytes) / 64 * 64, sp);
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), top - low);
+  }
+}
+
+template <class P>
+void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
+  if constexpr (in_place) {
+    const std::uintptr_t low = shape_.stacks->low_of(sp);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
+  } else {
+    announce_stack(sp);
+  }
+}
+
+/// Address sanitizer, in place: the frames between @p sp and @p high are gone, and so are those below, which were left without
+/// returning: the runtime's own, which go on elsewhere.
+template <class P>
+void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp, [[maybe_unused]] std::uintptr_t high) noexcept {
+  if constexpr (in_place) {
+    constexpr std::uintptr_t below = 64 << 10;
+    const std::uintptr_t low = shape_.stacks->low_of(sp);
+    context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
   }
 }
 
@@ -841,6 +865,7 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 template <class P>
 bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
+    forget_frames(sp, shape_.stacks->end_of(sp));
     if (shape_.stacks->is_root(sp)) return false;
     const bool began_later = std::exchange(block_of(sp)->number, 0) != 0;  // only those have one, and they end here
     keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
@@ -886,6 +911,11 @@ void continuation_worker<P>::more_stacks() noexcept {
     kept_stacks_ = 0;
     void* last = list;
     while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
+    // Where stacks of an earlier run lay, or something else.
+    for (void* s = list; s != nullptr; s = *static_cast<void**>(s)) {
+      const std::uintptr_t end = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
+      context::sanitizer_forget(std::max(shape_.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)), end);
+    }
     *static_cast<void**>(last) = detail::hot().free_stacks;
     detail::hot().free_stacks = list;
   }

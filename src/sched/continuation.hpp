@@ -59,6 +59,8 @@ class continuation_worker final : public worker {
   void block(ref r, const detail::place& where) noexcept override;
   void free_far(ref r) noexcept override;
   void announce_stack(std::uintptr_t sp) noexcept override;
+  void announce_thread(std::uintptr_t sp) noexcept override;
+  void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
   bool polls() const noexcept override { return stalls; }
   bool sees_ready_waiter() noexcept override;
   bool has_waiters() const noexcept override { return !waiting_.empty(); }

@@ -85,7 +85,7 @@ class worker {
   virtual void* new_stack() noexcept;
   virtual void free_stack(void* top) noexcept;
   virtual void more_stacks() noexcept {}
-  void announce_thread(std::uintptr_t sp) noexcept { announce_stack(sp); }
+  virtual void announce_thread(std::uintptr_t sp) noexcept { announce_stack(sp); }
   virtual void yield_thread() noexcept = 0;
   // park.hpp; there only where workers are threads.
   virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept;

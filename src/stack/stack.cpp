@@ -10,6 +10,8 @@
 
 #include "base/check.hpp"
 
+extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
+
 namespace godwit::stack {
 
 std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
@@ -24,6 +26,8 @@ std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
     base::fatal("cannot protect the end of a stack of %zu bytes: %s. A process may have so many mappings "
                 "only, and each stack takes two: raise the limit (sysctl vm.max_map_count)",
                 bytes, std::strerror(errno));
+  // The shadow outlives a mapping: another stack may have lain here.
+  if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(p, bytes + page);
   if (low != nullptr) *low = static_cast<std::byte*>(p) + page;
   return static_cast<std::byte*>(p) + page + bytes;
 }
