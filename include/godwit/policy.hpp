@@ -62,8 +62,7 @@ void run_into(ref record, F&& f) {
   ref error = 0;
   try {
     if constexpr (std::is_void_v<R>) {
-      f();
-      publish(record, outcome::value, nullptr, 0);
+      f();  // a record begins without a value
     } else {
       R value = f();
       publish_value(record, value);

@@ -149,6 +149,10 @@ class thread {
   /// the calling thread.
   void join(detail::place where = detail::place::here()) {
     if (!joinable()) detail::not_joinable();
+    if (detail::take_finished(record_)) {
+      record_ = 0;
+      return;
+    }
     if (!detail::is_complete(record_) && record_ == detail::this_thread_number()) detail::joins_itself();
     const detail::ref record = std::exchange(record_, 0);
     const detail::payload p = detail::wait(record, where.file, where.function, where.line);

@@ -103,13 +103,15 @@ inline void flush_windows() noexcept {
 // Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
 void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept;
 void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
+/// Is there any of this to do?
+inline bool sanitized() noexcept { return __asan_unpoison_memory_region != nullptr; }
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
 inline void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
-  if (__asan_unpoison_memory_region != nullptr) [[unlikely]] sanitizer_forget_now(low, high);
+  if (sanitized()) [[unlikely]] sanitizer_forget_now(low, high);
 }
 /// From here on the current stack is [low, high).
 inline void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept {
-  if (__asan_unpoison_memory_region != nullptr) [[unlikely]] sanitizer_on_stack_now(low, bytes);
+  if (sanitized()) [[unlikely]] sanitizer_on_stack_now(low, bytes);
 }
 
 }  // namespace godwit::context

@@ -122,6 +122,10 @@ ref create_thread(task_entry* entry, const void* closure, std::size_t bytes) {
   need_substrate_threads("a thread that begins later");
   return this_worker().create_thread(entry, closure, bytes);
 }
+bool take_finished(ref record) noexcept {
+  if (detail::hot().workers == 0 || detail::hot().checkouts != 0) [[unlikely]] return false;
+  return this_worker().take_finished(record);
+}
 thread_block* this_block() noexcept {
   if (!on_substrate_threads()) return nullptr;
   return this_worker().block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));

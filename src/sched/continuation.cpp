@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "sched/ready_queue.hpp"
 
 namespace godwit::sched {
 
@@ -23,10 +24,6 @@ namespace {
 
 // A clock takes a tenth of a steal: not every one is timed.
 constexpr std::uint64_t steals_per_sample = 8;
-
-// Where a fresh thread's image lies in it. (offsetof is for standard-layout types.)
-constexpr std::size_t offsetof_begin = (sizeof(task) + 63) / 64 * 64;
-static_assert(sizeof(fresh_thread) == offsetof_begin + (sizeof(image) + 63) / 64 * 64);
 
 // So many threads in a row come from the own queue before everything else is looked at.
 constexpr std::uint32_t turns_without_look = 64;
@@ -46,6 +43,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   if constexpr (in_place) {
     opts_.check_frames = false;
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    watched_ = trace_.on() || opts_.delay_us != 0;
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
@@ -229,18 +227,15 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   ++words_->stats.resumes;
   const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
-  image head;
+  image copy;
+  const image& head = in_place ? *at<image>(r) : copy;  // in place it is gone as soon as its thread runs
   std::uint64_t size = 0;
   if constexpr (in_place) {
-    if (image* im = at<image>(r); im->sp == 0) {
-      auto* t = reinterpret_cast<fresh_thread*>(reinterpret_cast<std::byte*>(im) - offsetof_begin);
-      begin_thread(*t, transport::make_ref(from, transport::ref_offset(r) - offsetof_begin));
-    }
-    std::memcpy(static_cast<void*>(&head), at<image>(r), sizeof head);  // it is gone as soon as its thread runs
-    block_of(head.low)->suspended = nullptr;
+    if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
+    block_at(head.top)->suspended = nullptr;
   } else {
     const auto* bytes = home<std::byte>(r) + sizeof(image);
-    net_.remote_get(from, static_cast<void*>(&head), home<image>(r), sizeof head);
+    net_.remote_get(from, static_cast<void*>(&copy), home<image>(r), sizeof copy);
     size = head.top - head.low;
     auto* here = reinterpret_cast<void*>(head.low);
     context::sanitizer_forget(head.low, head.top);
@@ -289,7 +284,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, i
   const std::uint64_t bytes = own_stack ? 0 : top - low;  // else they stay where they are
   image* im = room;
   if constexpr (in_place)
-    block_of(low)->suspended = im;
+    block_at(top)->suspended = im;
   else
     im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   im->low = low;
@@ -392,7 +387,7 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   if constexpr (in_place) {
     alignas(64) image room;
     why.room = &room;
-    if (const std::uintptr_t own = block_of(reinterpret_cast<std::uintptr_t>(&room))->thread_pointer; own != 0) [[unlikely]] {
+    if (const std::uintptr_t own = block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer; own != 0) [[unlikely]] {
       context::set_thread_pointer(thread_pointer_);  // the scheduler's allocations and errors are the worker's
       const bool published = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
       context::set_thread_pointer(own);
@@ -430,8 +425,8 @@ void continuation_worker<P>::yield_thread() noexcept {
 
 /// Nothing but the own queue has to be looked at now, and nobody counts the time.
 template <class P>
-bool continuation_worker<P>::may_hand_over() noexcept {
-  if (trace_.on() || opts_.delay_us != 0 || words_->mailbox.load(std::memory_order_relaxed) != 0) return false;
+[[gnu::always_inline]] inline bool continuation_worker<P>::may_hand_over() noexcept {
+  if (watched_ || words_->mailbox.load(std::memory_order_relaxed) != 0) return false;
   if (++straight_ < turns_without_look) return true;
   straight_ = 0;
   turns_ += turns_without_look;  // the loop is to look for events, too
@@ -445,7 +440,8 @@ void continuation_worker<P>::hand_over() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   announce_scheduler_stack(0);
   alignas(64) image room;
-  if (const std::uintptr_t own = block_of(reinterpret_cast<std::uintptr_t>(&room))->thread_pointer; own != 0) [[unlikely]] {
+  room.top = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
+  if (const std::uintptr_t own = block_at(room.top)->thread_pointer; own != 0) [[unlikely]] {
     context::set_thread_pointer(thread_pointer_);
     godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
     context::set_thread_pointer(own);
@@ -460,19 +456,18 @@ void continuation_worker<P>::hand_over() noexcept {
 template <class P>
 [[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
   const std::uint32_t control = base::float_control();
+  // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
   im->sp = im->low = sp;
-  im->top = shape_.stacks->end_of(sp);
   im->own_record = deque_.sentinel().record;
   im->waiting_for = im->waited_for = 0;
-  im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->float_control = control;
   im->fork = false;
   im->parked_at = nullptr;
-  im->where = {};
-  block_of(sp)->suspended = im;
-  const ref first = rotate_ready(im, ref_of_image(im));
+  detail::thread_block* const block = block_at(im->top);
+  block->suspended = im;
+  const ref first = rotate_ready(im, seg_->ref_of_any(im));
   if (first == 0) {  // others took them
-    block_of(sp)->suspended = nullptr;
+    block->suspended = nullptr;
     announce_stack(sp);
     detail::hot().in_runtime = 0;
     godwit_ctx_resume_suspended(sp, 0);
@@ -480,10 +475,10 @@ template <class P>
   }
   ++words_->stats.suspends;
   const image* next = at<image>(first);
-  if (next->sp == 0 || next->fork || next->waited_for != 0) resume_image(first);
-  ++words_->stats.resumes;
   const std::uintptr_t next_sp = next->sp;
-  block_of(next_sp)->suspended = nullptr;
+  if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]] resume_image(first);
+  ++words_->stats.resumes;
+  block_at(next->top)->suspended = nullptr;
   deque_.sentinel().sp = next->top;
   deque_.sentinel().record = next->own_record;
   if (next->float_control != control) base::set_float_control(next->float_control);
@@ -568,7 +563,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
   // Undo step 1: nobody has seen anything.
   const auto cancel = [&] {
     if constexpr (in_place)
-      block_of(sp)->suspended = nullptr;
+      block_at(top)->suspended = nullptr;
     else
       heap_.free(im);
     if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
@@ -662,7 +657,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.loop();
   }
   if (now != 0) w.stamp_done(r, now);
-  std::uint64_t waiting = w.net_.remote_exchange(ref_worker(r), &w.template home<record>(r)->state, state_done);  // J1
+  std::uint64_t waiting = w.exchange_state(r, state_done);  // J1
   const bool follows = waiting > state_detached;
   if (w.trace_.on()) w.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
@@ -706,19 +701,26 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
   } else {
     const section inside;
     auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::record, sizeof(fresh_thread) + bytes));
-    init_record(t);
+    if constexpr (hands_over)
+      begin_record(t);
+    else
+      init_record(t);  // these look at more of it
     t->entry = entry;
     t->closure_bytes = bytes;
-    std::memcpy(t->closure(), closure, bytes);
-    t->begin.sp = 0;
-    t->begin.span_ns = 0;
-    push_ready(ref_of(t) + offsetof_begin, 0);
-    return ref_of(t);
+    if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
+      std::memcpy(t->closure(), closure, sizeof(void*));
+    else
+      std::memcpy(t->closure(), closure, bytes);
+    t->link.sp = 0;
+    const ref r = ref_of(t);
+    push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at), r + fresh_thread::image_at, false);
+    return r;
   }
 }
 
 template <class P>
-void continuation_worker<P>::begin_thread(fresh_thread& t, ref r) noexcept {
+void continuation_worker<P>::begin_thread(ref r) noexcept {
+  auto& t = *at<fresh_thread>(r);
   const std::uint64_t now = trace_.on() || idle_from_ns_ != 0 ? base::fast_ns() : 0;
   end_idle(now);
   if (trace_.on()) note(kind::start, now, r);
@@ -731,10 +733,11 @@ void continuation_worker<P>::begin_thread(fresh_thread& t, ref r) noexcept {
   hot.free_stacks = *static_cast<void**>(top);
   if (kept_stacks_ != 0) --kept_stacks_;
   const auto sp = reinterpret_cast<std::uintptr_t>(top);
-  enter_thread(shape_.stacks->end_of(sp), r);
-  block_of(sp)->number = r;
+  const std::uintptr_t end = shape_.stacks->end_of(sp);
+  enter_thread(end, r);
+  block_at(end)->number = r;
   base::set_float_control(t.float_control);
-  if constexpr (P::spans) strand_begins(t.begin.span_ns);
+  if constexpr (P::spans) strand_begins(t.span_ns);
   announce_stack(sp);
   hot.in_runtime = 0;
   godwit_ctx_start(top, fresh_entry, &t);
@@ -753,7 +756,7 @@ void continuation_worker<P>::fresh_entry(void* arg) {
 template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
   if constexpr (in_place) {
-    detail::thread_block* block = block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+    detail::thread_block* block = block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
     if (block->at_end != nullptr) [[unlikely]] {
       std::exchange(block->at_end, nullptr)(block);  // may suspend
       return this_worker().end_of_root_thread();
@@ -762,6 +765,10 @@ void continuation_worker<P>::end_of_root_thread() noexcept {
   spawn_slot* mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (deque_.is_sentinel(mine)) {  // as a rule: it was not spawned
+    detail::hot().bottom = mine + 1;
+    complete(mine->record);
+  }
   complete(pop_public(mine));
 }
 
@@ -809,12 +816,12 @@ void* continuation_worker<P>::new_stack() noexcept {
 }
 
 template <class P>
-void continuation_worker<P>::announce_stack(std::uintptr_t sp) noexcept {
+void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
     forget_frames(sp, sp);
     announce_thread(sp);
   } else if constexpr (!iso) {
-    worker::announce_stack(sp);
+    worker::announce_stack_now(sp);
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
     const std::uintptr_t low = own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
@@ -830,7 +837,7 @@ void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
     const std::uintptr_t low = shape_.stacks->low_of(sp);
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
   } else {
-    announce_stack(sp);
+    announce_stack_now(sp);
   }
 }
 
@@ -865,10 +872,11 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 template <class P>
 bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
-    forget_frames(sp, shape_.stacks->end_of(sp));
+    const std::uintptr_t end = shape_.stacks->end_of(sp);
+    if (context::sanitized()) [[unlikely]] forget_frames(sp, end);
     if (shape_.stacks->is_root(sp)) return false;
-    const bool began_later = std::exchange(block_of(sp)->number, 0) != 0;  // only those have one, and they end here
-    keep_stack(reinterpret_cast<void*>(shape_.stacks->top_of(sp)));
+    const bool began_later = std::exchange(block_at(end)->number, 0) != 0;  // only those have one, and they end here
+    keep_stack(reinterpret_cast<void*>(shape_.stacks->top_before(end)));
     return began_later;
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
@@ -879,7 +887,7 @@ bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
 
 /// In place: into the own list, and with too many that ended here, not begun here, to the others.
 template <class P>
-void continuation_worker<P>::keep_stack(void* top) noexcept {
+[[gnu::always_inline]] inline void continuation_worker<P>::keep_stack(void* top) noexcept {
   detail::hot_words& hot = detail::hot();
   *static_cast<void**>(top) = hot.free_stacks;
   hot.free_stacks = top;

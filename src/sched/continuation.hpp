@@ -58,7 +58,7 @@ class continuation_worker final : public worker {
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
   void free_far(ref r) noexcept override;
-  void announce_stack(std::uintptr_t sp) noexcept override;
+  void announce_stack_now(std::uintptr_t sp) noexcept override;
   void announce_thread(std::uintptr_t sp) noexcept override;
   void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
   bool polls() const noexcept override { return stalls; }
@@ -81,7 +81,7 @@ class continuation_worker final : public worker {
   static void handed_over_entry(void* arg, std::uintptr_t sp);
   void handed_over(image* im, std::uintptr_t sp) noexcept;
   void next_thread(trace::idle_cause cause) noexcept;  // does not come back
-  void begin_thread(fresh_thread& t, ref r) noexcept;  // does not come back
+  void begin_thread(ref r) noexcept;  // does not come back
   /// @p room: where stacks stay, on the thread's own stack.
   image* new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept;
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
@@ -89,6 +89,10 @@ class continuation_worker final : public worker {
     if constexpr (iso) return own_stacks_.top_of(sp);
     if constexpr (in_place) return shape_.stacks->end_of(sp);
     return below.sp;
+  }
+  /// In place: of the stack that ends at @p end.
+  static detail::thread_block* block_at(std::uintptr_t end) noexcept {
+    return reinterpret_cast<detail::thread_block*>(end - stack::pool::block_bytes);
   }
   /// True: the thread was one that begins later (create_thread).
   bool end_own_stack(std::uintptr_t sp) noexcept;
@@ -109,6 +113,7 @@ class continuation_worker final : public worker {
   std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
   unsigned kept_stacks_ = 0;     // in_place: stacks that ended here and did not begin here since the pool got some
   std::uint32_t straight_ = 0;   // turns since the loop was entered
+  bool watched_ = false;         // traced, or delayed: threads go by way of the loop
   exception_state* exceptions_ = nullptr;  // in_place: of this OS thread
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin

@@ -10,19 +10,17 @@
 
 namespace godwit::sched {
 
-// Sizes: multiples of 64 up to 1024, then four steps per power of two: at most a quarter is wasted.
 std::uint32_t heap::class_of(std::size_t bytes) noexcept {
-  if (bytes <= 1024) return static_cast<std::uint32_t>((bytes + 63) / 64);    // 1 ... 16
+  if (bytes <= small_classes * grain) return static_cast<std::uint32_t>((bytes + grain - 1) / grain);
   const unsigned log = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1;  // 2^log < bytes <= 2^(log+1)
   const std::size_t step = std::size_t{1} << (log - 2);
   const std::size_t above = (bytes - (std::size_t{1} << log) + step - 1) / step;  // 1 ... 4
-  return static_cast<std::uint32_t>(16 + (log - 10) * 4 + above);
+  return static_cast<std::uint32_t>(small_classes + (log - 10) * 4 + above);
 }
 
-std::size_t heap::bytes_of(std::uint32_t c) noexcept {
-  if (c <= 16) return std::size_t{c} * 64;
-  const unsigned log = 10 + (c - 17) / 4;
-  return (std::size_t{1} << log) + ((c - 17) % 4 + 1) * (std::size_t{1} << (log - 2));
+std::size_t heap::large_bytes_of(std::uint32_t c) noexcept {
+  const unsigned log = 10 + (c - small_classes - 1) / 4;
+  return (std::size_t{1} << log) + ((c - small_classes - 1) % 4 + 1) * (std::size_t{1} << (log - 2));
 }
 
 void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
@@ -35,7 +33,7 @@ void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, wo
   give_back_ = give_back;
 }
 
-object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
+object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
   if (queue_head_ != nullptr && queue_head_->load(std::memory_order_relaxed) != 0) drain_queue();
   if (used_ > limit_) {
     collect();
@@ -46,8 +44,7 @@ object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
   if (free_[c] == 0 && size > static_cast<std::size_t>(end_ - fresh_)) collect();
   object* o;
   if (free_[c] != 0) {
-    o = at(free_[c]);
-    free_[c] = o->next;
+    o = take_free(c);
   } else if (size <= static_cast<std::size_t>(end_ - fresh_)) {
     o = reinterpret_cast<object*>(fresh_);
     fresh_ += size;
@@ -58,38 +55,17 @@ object* heap::allocate(object_kind kind, std::size_t bytes) noexcept {
         "more needed: raise --godwit-heap-bytes (GODWIT_HEAP_BYTES)",
         detail::hot().worker, used_ >> 20, bytes);
   }
-  o->size_class = c;
-  o->kind = kind;
-  o->freed.store(0, std::memory_order_relaxed);
-  o->prev = 0;
-  o->next = live_;
-  if (live_ != 0) at(live_)->prev = offset(o);
-  live_ = offset(o);
-  live_head_->store(live_, std::memory_order_relaxed);
-  used_ += size;
-  if (used_ > high_) high_ = used_;
-  return o;
+  return made(o, kind, c, size);
 }
 
-void heap::free(object* o) noexcept {
-  if (o->prev != 0)
-    at(o->prev)->next = o->next;
-  else {
-    live_ = o->next;
-    live_head_->store(live_, std::memory_order_relaxed);
-  }
-  if (o->next != 0) at(o->next)->prev = o->prev;
-  const std::size_t size = bytes_of(o->size_class);
-  used_ -= size;
-  // Give the pages of a large object back, but keep the first one: it holds the free list's link.
+/// A large object: its pages go back to the system, but the first one stays: it holds the free list's link.
+void heap::give_back_pages(object* o) noexcept {
   constexpr std::size_t page = 65536;
-  if (give_back_ && size >= 16 * page) {
-    const auto from = (reinterpret_cast<std::uintptr_t>(o) + sizeof(object) + page - 1) / page * page;
-    const auto to = (reinterpret_cast<std::uintptr_t>(o) + size) / page * page;
-    transport::shm::segment::discard(reinterpret_cast<void*>(from), to - from);
-  }
-  o->next = free_[o->size_class];
-  free_[o->size_class] = offset(o);
+  const std::size_t size = bytes_of(o->size_class);
+  if (!give_back_ || size < 16 * page) return;
+  const auto from = (reinterpret_cast<std::uintptr_t>(o) + sizeof(object) + page - 1) / page * page;
+  const auto to = (reinterpret_cast<std::uintptr_t>(o) + size) / page * page;
+  transport::shm::segment::discard(reinterpret_cast<void*>(from), to - from);
 }
 
 /// The owner's side of the locked queue. Objects are linked by `freed`: ref of the next one, or 1 at the end.

@@ -15,12 +15,13 @@
 
 namespace godwit::sched {
 
-enum class object_kind : std::uint32_t { record, image, bytes, message };
+enum class object_kind : std::uint16_t { record, image, bytes, message };
 
 /// Head of every object. Home: the owner's heap.
 struct object {
-  std::uint32_t size_class;  ///< W owner
+  std::uint16_t size_class;  ///< W owner
   object_kind kind;          ///< W owner
+  std::uint32_t float_control;  ///< of records (the parent's, W owner when made public, R thief) and images: rounding mode and the like
   word freed;                ///< W whoever frees it remotely, R owner
   std::uint64_t next;        ///< offset in the heap's segment; live list or free list. W/R owner
   std::uint64_t prev;        ///< W/R owner
@@ -44,9 +45,26 @@ class heap {
 
   /// An object of at least @p bytes (head included), 64-byte aligned, contents undefined but for the head.
   /// Collects when the limit is passed; ends the run with a message when the heap is full. Local.
-  object* allocate(object_kind kind, std::size_t bytes) noexcept;
+  object* allocate(object_kind kind, std::size_t bytes) noexcept {
+    const auto c = static_cast<std::uint32_t>((bytes + grain - 1) / grain);
+    if (c <= small_classes && free_[c] != 0 && used_ <= limit_ && queue_head_ == nullptr) [[likely]]
+      return made(take_free(c), kind, c, c * grain);
+    return allocate_slowly(kind, bytes);
+  }
   /// By the owner only. Local.
-  void free(object* o) noexcept;
+  void free(object* o) noexcept {
+    if (o->prev != 0)
+      at(o->prev)->next = o->next;
+    else {
+      live_ = o->next;
+      live_head_->store(live_, std::memory_order_relaxed);
+    }
+    if (o->next != 0) at(o->next)->prev = o->prev;
+    if (o->size_class > small_classes) [[unlikely]] give_back_pages(o);
+    used_ -= bytes_of(o->size_class);
+    o->next = free_[o->size_class];
+    free_[o->size_class] = offset(o);
+  }
   /// Take back everything that others have marked as freed. Cost: one pass over the live objects.
   void collect() noexcept;
 
@@ -56,10 +74,34 @@ class heap {
   void check_invariants() const noexcept;
 
  private:
+  // Sizes: multiples of 64 up to 1024, then four steps per power of two: at most a quarter is wasted.
   static constexpr std::size_t classes = 176;
+  static constexpr std::uint32_t small_classes = 16;
+  object* allocate_slowly(object_kind kind, std::size_t bytes) noexcept;
+  void give_back_pages(object* o) noexcept;
   void drain_queue() noexcept;
   static std::uint32_t class_of(std::size_t bytes) noexcept;
-  static std::size_t bytes_of(std::uint32_t size_class) noexcept;
+  static std::size_t large_bytes_of(std::uint32_t size_class) noexcept;
+  static std::size_t bytes_of(std::uint32_t c) noexcept { return c <= small_classes ? c * grain : large_bytes_of(c); }
+  object* take_free(std::uint32_t c) noexcept {
+    object* o = at(free_[c]);
+    free_[c] = o->next;
+    return o;
+  }
+  /// Into the live list.
+  object* made(object* o, object_kind kind, std::uint32_t c, std::size_t size) noexcept {
+    o->size_class = static_cast<std::uint16_t>(c);
+    o->kind = kind;
+    o->freed.store(0, std::memory_order_relaxed);
+    o->prev = 0;
+    o->next = live_;
+    if (live_ != 0) at(live_)->prev = offset(o);
+    live_ = offset(o);
+    live_head_->store(live_, std::memory_order_relaxed);
+    used_ += size;
+    if (used_ > high_) high_ = used_;
+    return o;
+  }
   object* at(std::uint64_t offset) const noexcept { return reinterpret_cast<object*>(base_ + offset); }
   std::uint64_t offset(const object* o) const noexcept {
     return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(o) - base_);

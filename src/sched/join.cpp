@@ -6,6 +6,7 @@
 //   J2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the
 //   image
 //   J3  a published image belongs to whoever completes the record: its former owner touches it no more
+#include "sched/ready_queue.hpp"
 #include "sched/worker.hpp"
 
 #include <cstddef>
@@ -29,13 +30,7 @@ ref worker::new_record() noexcept {
 }
 
 void worker::init_record(record* r) noexcept {
-  r->state.store(state_none, std::memory_order_relaxed);
-  r->result.object = 0;
-  r->result.bytes = 0;
-  r->result.kind = outcome::value;
-  r->result.boxed = 0;
-  r->float_control = base::float_control();
-  r->references.store(1, std::memory_order_relaxed);
+  begin_record(r);
   r->frame_hash.store(0, std::memory_order_relaxed);
   r->done_ns = 0;
   r->span_ns = 0;
@@ -55,7 +50,8 @@ void worker::free_far(ref r) noexcept {
 
 void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
   const section inside;
-  result_words words{0, bytes, kind, 0, {}};
+  if (bytes >> 32 != 0) base::fatal("a result of %zu bytes: larger ones than 4 GiB have to stay where they are: give back a pointer to it", bytes);
+  result_words words{0, static_cast<std::uint32_t>(bytes), kind, 0, {}};
   std::size_t travelling = sizeof words - sizeof words.small;
   if (bytes > sizeof words.small) {
     object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
@@ -149,6 +145,7 @@ detail::payload worker::payload_of(ref r) const noexcept {
 }
 
 bool worker::is_complete(ref r) const noexcept {
+  if (shape_.host_count == 1) return at<record>(r)->state.load(std::memory_order_acquire) == state_done;
   return net_.remote_load(ref_worker(r), &home<record>(r)->state, std::memory_order_acquire) == state_done;  // J1
 }
 
@@ -171,6 +168,18 @@ void worker::release(ref r) noexcept {
       rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
   if (!abandon(r)) free_record(r);
+}
+
+bool worker::take_finished(ref r) noexcept {
+  if (shape_.host_count != 1 || opts_.span) return false;
+  record* rec = at<record>(r);
+  if (rec->state.load(std::memory_order_acquire) != state_done || rec->references.load(std::memory_order_acquire) != 1 ||
+      rec->result.kind != outcome::value || rec->result.bytes != 0)
+    return false;
+  acquire_writes();
+  const section inside;
+  free_object(r);
+  return true;
 }
 
 void worker::detach(ref r) noexcept {
@@ -247,7 +256,7 @@ void worker::finish_record(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(trace::kind::complete, now, r);
-  std::uint64_t waiting = net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done);  // J1
+  std::uint64_t waiting = exchange_state(r, state_done);  // J1
   if (waiting == state_detached) {
     free_record(r);
     return;
@@ -279,70 +288,18 @@ ref worker::make_near(ref r) noexcept {
   return ref_of(copy);
 }
 
-void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {
-  if (!is_near(image_ref)) image_ref = make_near(image_ref);
-  image* im = at<image>(image_ref);
-  im->next = 0;
-  im->waiting_for = 0;
-  im->ready_ns = now;
-  lock_ready();
-  const bool alone = words_->ready_count.load(std::memory_order_relaxed) == 0;
-  if (!alone && in_front) {
-    im->next = words_->ready_head.load(std::memory_order_relaxed);
-    at<image>(im->next)->prev = image_ref;
-  } else if (!alone) {
-    im->prev = words_->ready_tail.load(std::memory_order_relaxed);
-    at<image>(im->prev)->next = image_ref;
-  }
-  if (alone || in_front) words_->ready_head.store(image_ref, std::memory_order_relaxed);
-  if (alone || !in_front) words_->ready_tail.store(image_ref, std::memory_order_relaxed);
-  if (workers_ == 1)
-    words_->ready_count.store(words_->ready_count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  else
-    words_->ready_count.fetch_add(1, std::memory_order_relaxed);  // on most machines also what makes wake_one see sleepers in time
-  unlock_ready();
-  wake_one();
-}
-
-/// The own ready queue. Nobody else takes from it in a run of one worker.
-void worker::lock_ready() noexcept {
-  if (workers_ == 1) return;
+void worker::lock_ready_slowly() noexcept {
   lock_own(words_->ready_lock, []() noexcept {
     this_worker().serve_inbox();
     sched_yield();
   });
 }
-void worker::unlock_ready() noexcept {
-  if (workers_ != 1) words_->ready_lock.store(0, std::memory_order_release);
-}
 
-/// The first of the own ready queue; 0: none, or somebody else has the lock.
-ref worker::pop_ready() noexcept {
-  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
-  ref r = 0;
-  if (const std::uint64_t count = words_->ready_count.load(std::memory_order_relaxed); count != 0) {
-    r = words_->ready_head.load(std::memory_order_relaxed);
-    words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
-    words_->ready_count.store(count - 1, std::memory_order_relaxed);
-  }
-  unlock_ready();
-  return r;
-}
-
-/// Append @p last and take the first, under one lock. 0: the queue is empty, and stays so.
-ref worker::rotate_ready(image* last, ref last_ref) noexcept {
-  lock_ready();
-  ref r = 0;
-  if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-    last->next = 0;
-    last->prev = words_->ready_tail.load(std::memory_order_relaxed);
-    at<image>(last->prev)->next = last_ref;
-    words_->ready_tail.store(last_ref, std::memory_order_relaxed);
-    r = words_->ready_head.load(std::memory_order_relaxed);
-    words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
-  }
-  unlock_ready();
-  return r;
+void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {
+  if (!is_near(image_ref)) image_ref = make_near(image_ref);
+  image* im = at<image>(image_ref);
+  if (im->sp != 0) im->ready_ns = now;
+  push_near(im, image_ref, in_front);
 }
 
 }  // namespace godwit::sched

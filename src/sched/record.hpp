@@ -18,61 +18,70 @@ inline constexpr std::uint64_t state_detached = 2;  ///< nobody will come for th
 /// A result, in one piece so that it travels in one.
 struct result_words {
   std::uint64_t object;  ///< ref of a `bytes` object, 0: inline
-  std::uint64_t bytes;
+  std::uint32_t bytes;
   detail::outcome kind;
-  std::uint32_t boxed;  ///< the bytes are a detail::boxed
+  std::uint8_t boxed;   ///< the bytes are a detail::boxed
   std::byte small[40];  ///< the result, where it fits
 };
 
 /// The place where a child and the consumers of its result meet. Made when a parent's continuation becomes
-/// public or leaves; home: the worker that ran the parent then.
+/// public or leaves; home: the worker that ran the parent then. All zero: nobody came yet, and there is no value.
 struct record : object {
   word state;  ///< swapped by the child, compare-exchanged by waiters
-  std::uint32_t float_control;  ///< rounding mode and the like of the parent. W owner when made public, R thief
-  std::uint32_t unused_;
-  result_words result;  ///< W child before J1, R consumers after J2
   word references;      ///< consumers. W consumers
+  result_words result;  ///< W child before J1, R consumers after J2. A line ends with its head: that is all of a thread without a value
   word frame_hash;      ///< with check_frames: of the parent's frame as it left. W thief, R owner
   std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before J1
-  std::uint64_t span_ns;  ///< with options::span: longest chain up to the end of the child. W child before J1
+  std::uint64_t span_ns;  ///< with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W child before J1
 };
-static_assert(sizeof(record) <= 192);
+static_assert(sizeof(record) == 128);
+
+/// What a ready queue touches of an image: one line with its head.
+struct queue_link {
+  std::uint64_t sp;     ///< of the saved context; 0: the thread has not begun (fresh_thread), and there is nothing but this link
+  ref next;             ///< in a waiters' list or a queue
+  ref prev;             ///< in a ready queue: the one before it (meaningless for the first)
+  ref waiting_for;      ///< record it waits for; 0: it is ready
+};
 
 /// A thread that does not run: its stack bytes and how to go on. Home: the worker where it stopped.
-struct image : object {
-  std::uint64_t sp;     ///< of the saved context
+struct image : object, queue_link {
+  using queue_link::next;  // object's are of the heap's list
+  using queue_link::prev;
   std::uint64_t fp;     ///< fork only
   std::uint64_t extra;  ///< fork only
   std::uint64_t low;    ///< the saved bytes are [low, top) ...
   std::uint64_t top;    ///< ... and top is the end of the thread's stack
   ref own_record;       ///< what this thread completes when it ends
-  ref status;           ///< fork: the record of the child it spawned last, handed to fork_call
-  ref waiting_for;      ///< record it waits for; 0: it is ready
   ref waited_for;       ///< record of the join that it suspended at; 0: a yield
+  const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
+  bool fork;            ///< saved by fork_call (else by godwit_ctx_suspend)
+  ref status;           ///< fork: the record of the child it spawned last, handed to fork_call
   std::uint64_t suspended_ns;  ///< when it suspended
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
   std::uint64_t span_ns;       ///< with options::span: longest chain up to here
-  ref next;             ///< in a waiters' list or a queue
-  ref prev;             ///< in a ready queue: the one before it (meaningless for the first)
-  std::uint32_t float_control;
-  bool fork;            ///< saved by fork_call (else by godwit_ctx_suspend)
-  const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
   detail::place where;  ///< of the join, for reports; the pointers are valid in all siblings
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 /// Child stealing: a thread that has not begun. It is its own join record; the closure's bytes follow.
-struct alignas(64) task : record {
+struct alignas(16) task : record {
   detail::task_entry* entry;
   std::uint64_t closure_bytes;
   std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-/// Substrate threads: a thread that has not begun, in a ready queue by its image. The closure's bytes follow.
-struct alignas(64) fresh_thread : task {
-  alignas(64) image begin;
+/// Substrate threads: a thread that has not begun, in a ready queue by what would be the begin of its image, of which only the link is
+/// there. The closure's bytes follow. Two lines, if closure and result are small.
+struct fresh_thread : record {
+  queue_link link;
+  detail::task_entry* entry;
+  std::uint64_t closure_bytes;
   std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  /// From the record to the image that is none.
+  static constexpr std::size_t image_at = sizeof(record) - sizeof(object);
 };
+static_assert(sizeof(image) - sizeof(object) > sizeof(queue_link) && sizeof(fresh_thread) % 16 == 0);
 
 /// Something to call on another worker.
 struct alignas(64) message : object {

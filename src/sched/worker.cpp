@@ -92,9 +92,7 @@ void worker::init(const worker_setup& setup) noexcept {
 
 void worker::delay() noexcept { delay_a_little(); }
 
-/// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0: the end of the
-/// region) are gone. Without them they are kept.
-void worker::announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept {
+void worker::announce_scheduler_stack_now(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept {
   if (left_sp != 0) context::sanitizer_forget(left_sp / 64 * 64, left_top != 0 ? left_top : region_high_);
   context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(scheduler_stack_low_),
                             reinterpret_cast<std::uintptr_t>(scheduler_stack_));
@@ -102,7 +100,7 @@ void worker::announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t lef
                               static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
 }
 
-void worker::announce_stack(std::uintptr_t sp) noexcept {
+void worker::announce_stack_now(std::uintptr_t sp) noexcept {
   // Below it there may be marks of frames that were left without returning.
   constexpr std::uintptr_t enough = 64 << 10;
   if (sp >= region_low_ + enough) context::sanitizer_forget((sp - enough) / 64 * 64, sp / 64 * 64);

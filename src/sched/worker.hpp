@@ -12,6 +12,7 @@
 
 #include "base/pause.hpp"
 #include "base/section.hpp"
+#include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/record.hpp"
@@ -85,7 +86,7 @@ class worker {
   virtual void* new_stack() noexcept;
   virtual void free_stack(void* top) noexcept;
   virtual void more_stacks() noexcept {}
-  virtual void announce_thread(std::uintptr_t sp) noexcept { announce_stack(sp); }
+  virtual void announce_thread(std::uintptr_t sp) noexcept { announce_stack_now(sp); }
   virtual void yield_thread() noexcept = 0;
   // park.hpp; there only where workers are threads.
   virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept;
@@ -111,9 +112,12 @@ class worker {
   void retain(ref r) noexcept;
   virtual void share(ref r) noexcept { retain(r); }
   void release(ref r) noexcept;
+  /// Join a thread without a value, in the usual case: it is done, nobody else will come, and no exception. Else false, and nothing has happened.
+  bool take_finished(ref r) noexcept;
   void detach(ref r) noexcept;
   ref new_record() noexcept;
   void init_record(record* r) noexcept;
+  void begin_record(record* r) noexcept;
   /// A record that finish() will complete, with an empty value.
   ref make_pending() noexcept;
   void finish(ref r) noexcept;
@@ -196,9 +200,17 @@ class worker {
   ref ref_of_image(const image* im) const noexcept {
     return shape_.stacks != nullptr ? seg_->ref_of_any(im) : ref_of(im);
   }
-  void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept;
+  /// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0: the end of the
+  /// region) are gone. Without them they are kept.
+  void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept {
+    if (context::sanitized()) [[unlikely]] announce_scheduler_stack_now(left_sp, left_top);
+  }
+  void announce_scheduler_stack_now(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept;
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
-  virtual void announce_stack(std::uintptr_t sp) noexcept;
+  void announce_stack(std::uintptr_t sp) noexcept {
+    if (context::sanitized()) [[unlikely]] announce_stack_now(sp);
+  }
+  virtual void announce_stack_now(std::uintptr_t sp) noexcept;
   void delay() noexcept;
   static void delay_step() noexcept;
   void delay_a_little() noexcept;
@@ -231,17 +243,20 @@ class worker {
   /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
   void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
   void lock_ready() noexcept;
+  [[gnu::noinline, gnu::cold]] void lock_ready_slowly() noexcept;
   void unlock_ready() noexcept;
   ref pop_ready() noexcept;
   ref rotate_ready(image* last, ref last_ref) noexcept;
+  void push_near(image* im, ref image_ref, bool in_front) noexcept;
+  std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept;
   ref make_near(ref image_ref) noexcept;
   ref next_waiter(ref image_ref) noexcept;
   void free_object(ref r) noexcept;
   void free_record(ref r) noexcept;
   bool abandon(ref r) noexcept;
-  bool is_near(ref r) const noexcept { return net_.is_near(transport::ref_worker(r)); }
+  bool is_near(ref r) const noexcept { return shape_.host_count == 1 || net_.is_near(transport::ref_worker(r)); }
   template <class T>
-  T* at(ref r) const noexcept {  // is_near(r)
+  [[gnu::always_inline]] T* at(ref r) const noexcept {  // is_near(r)
     return seg_->at<T>(r);
   }
   /// The object at its home's common address: what remote operations take.

@@ -1,6 +1,7 @@
 // See pool.hpp.
 #include "stack/pool.hpp"
 
+#include <bit>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -32,6 +33,7 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   first_ = root_low_ = first;
   distance_ = distance;
   size_ = stack_bytes;
+  shift_ = static_cast<unsigned>(std::countr_zero(stack_bytes));
   root_bytes_ = root_bytes;
   per_range_ = bytes / stack_bytes;
   const std::uint64_t for_root = root_bytes / stack_bytes;

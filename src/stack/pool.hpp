@@ -48,10 +48,9 @@ class pool {
   bool is_root(std::uintptr_t address) const noexcept { return address - root_low_ < root_bytes_; }
   std::uintptr_t root_top() const noexcept { return root_low_ + root_bytes_ - block_bytes; }
   /// The top of the stack that @p address lies in.
-  std::uintptr_t top_of(std::uintptr_t address) const noexcept {
-    const std::uintptr_t end = end_of(address);
-    return end - block_bytes - 64 - colour(end);
-  }
+  std::uintptr_t top_of(std::uintptr_t address) const noexcept { return top_before(end_of(address)); }
+  /// The top of the stack that ends at @p end.
+  std::uintptr_t top_before(std::uintptr_t end) const noexcept { return end - block_bytes - 64 - colour(end); }
   /// The block of the stack that @p address lies in.
   void* block_of(std::uintptr_t address) const noexcept { return reinterpret_cast<void*>(end_of(address) - block_bytes); }
   /// Is @p address in the guard of a stack?
@@ -68,7 +67,7 @@ class pool {
 #else
   static constexpr std::uint64_t guard_ = 4096;
 #endif
-  std::uintptr_t colour(std::uintptr_t end) const noexcept { return (end / size_) * 5 % 32 * 64; }
+  std::uintptr_t colour(std::uintptr_t end) const noexcept { return (end >> shift_) * 5 % 32 * 64; }
   std::uintptr_t low_of_number(std::uint64_t i) const noexcept {
     i += root_bytes_ / size_;
     return first_ + i / per_range_ * distance_ + i % per_range_ * size_;
@@ -77,6 +76,7 @@ class pool {
   void lock() noexcept;
 
   std::uintptr_t first_ = 0, root_low_ = 0;
+  unsigned shift_ = 0;  // of size_
   std::uint64_t distance_ = 0, size_ = 1, root_bytes_ = 0, per_range_ = 0, all_ = 0;
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint32_t> lock_{0};

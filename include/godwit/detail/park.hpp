@@ -37,6 +37,10 @@ void unpark(waiter* w, wakes by) noexcept;
 /// when it begins.
 ref create_thread(task_entry* entry, const void* closure, std::size_t bytes);
 
+/// Release the record of a thread that has ended, if that is all there is to a join: no value, no exception, no other consumer. False:
+/// nothing has happened. Local.
+bool take_finished(ref record) noexcept;
+
 /// What belongs to a thread, at the end of its stack. All zero when a thread begins.
 struct thread_block {
   void* suspended;                        ///< the scheduler's

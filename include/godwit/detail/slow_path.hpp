@@ -28,7 +28,7 @@ struct place {
 };
 
 /// What a completed record holds.
-enum class outcome : std::uint32_t { value, error };
+enum class outcome : std::uint8_t { value, error };
 
 /// The payload of a completed record as the calling worker sees it; valid until release().
 struct payload {

@@ -139,6 +139,7 @@ void segment::map(unsigned candidate) {
     fail("an address range that was free is taken now: another thread of the program maps memory at fixed addresses");
   }
   base_ = common_ = static_cast<std::byte*>(p);
+  zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
   mask_ = ~std::uintptr_t{0};
   if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
@@ -177,6 +178,8 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
   if (aligned != low) munmap(p, aligned - low);
   munmap(reinterpret_cast<void*>(aligned + total), low + l.span - aligned);
   base_ = common_ = reinterpret_cast<std::byte*>(aligned);
+  zero_ = aligned + layout_.span;
+  shift_ = static_cast<unsigned>(std::countr_zero(layout_.span));
   for (std::uint32_t i = 0; i < workers; ++i) {
     std::byte* own = at(worker_no{i}, base_);
     for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot}, {l.heap, l.heap_bytes}, {l.stack, l.stack_bytes}})

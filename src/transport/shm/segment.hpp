@@ -109,13 +109,13 @@ class segment {
   /// The ref of an object in any worker's segment, by its address there.
   ref ref_of_any(const void* p) const noexcept {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
-    const int shift = std::countr_zero(layout_.span);  // a power of two in place, and a division would be felt
-    return make_ref(worker_no{static_cast<std::uint32_t>(offset >> shift) - 1 + near_.first}, offset & (layout_.span - 1));
+    // In place: worker numbers begin with 0, and a segment's size is a power of two (a division would be felt).
+    return ((offset >> shift_) - 1) << ref_offset_bits | (offset & (layout_.span - 1));
   }
   /// The object a ref names. Its home must be reachable.
   template <class P>
-  P* at(ref r) const noexcept {
-    return reinterpret_cast<P*>(base_ + layout_.span * (index(ref_worker(r)) - near_.first + 1) + ref_offset(r));
+  [[gnu::always_inline]] P* at(ref r) const noexcept {
+    return reinterpret_cast<P*>(zero_ + layout_.span * (r >> ref_offset_bits) + ref_offset(r));
   }
   std::uint64_t offset_of(const void* p) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - common_);
@@ -171,6 +171,8 @@ class segment {
   std::byte* common_ = nullptr;  // own segment
   std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
+  std::uintptr_t zero_ = 0;  // where worker 0's segment lies, or would lie
+  unsigned shift_ = 0;       // in place: of the span
   std::byte* window_base_ = nullptr;
   std::uint64_t window_bytes_ = 0;
   int fd_ = -1;

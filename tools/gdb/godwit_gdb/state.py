@@ -311,7 +311,7 @@ class Run:
         n, m = self.names, self.memory
         base = n["base"] + self.shift(w.number)
         kind_at, freed_at, next_at = n["object.kind"], n["object.freed"], n["object.next"]
-        head = max(kind_at + 4, freed_at + 8, next_at + 8)
+        head = max(kind_at + 2, freed_at + 8, next_at + 8)
         offset, seen = w.live, 0
         while offset != 0:
             if not n["heap"] <= offset < n["heap"] + n["heap_bytes"] or offset % 64:
@@ -321,7 +321,7 @@ class Run:
                 return
             raw = m.read(base + offset, head)
             if struct.unpack_from("<Q", raw, freed_at)[0] == 0:
-                yield struct.unpack_from("<I", raw, kind_at)[0], base + offset, offset
+                yield struct.unpack_from("<H", raw, kind_at)[0], base + offset, offset
             offset = struct.unpack_from("<Q", raw, next_at)[0]
             seen += 1
 

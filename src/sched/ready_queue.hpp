@@ -1,0 +1,89 @@
+// The owner's side of a worker's ready queue, and what goes with it, to be inlined where threads come and go: join.cpp, continuation.cpp.
+// docs/protocols/join.md. (Thieves: pop_ready_of in far_calls.cpp.)
+#pragma once
+
+#include "sched/worker.hpp"
+
+namespace godwit::sched {
+
+/// Nobody else takes from it in a run of one worker.
+[[gnu::always_inline]] inline void worker::lock_ready() noexcept {
+  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) [[unlikely]] lock_ready_slowly();
+}
+[[gnu::always_inline]] inline void worker::unlock_ready() noexcept {
+  if (workers_ != 1) words_->ready_lock.store(0, std::memory_order_release);
+}
+
+/// @p im is of this host, and ready.
+[[gnu::always_inline]] inline void worker::push_near(image* im, ref image_ref, bool in_front) noexcept {
+  im->next = 0;
+  im->waiting_for = 0;
+  lock_ready();
+  const std::uint64_t count = words_->ready_count.load(std::memory_order_relaxed);
+  if (count != 0 && in_front) {
+    im->next = words_->ready_head.load(std::memory_order_relaxed);
+    at<image>(im->next)->prev = image_ref;
+  } else if (count != 0) {
+    im->prev = words_->ready_tail.load(std::memory_order_relaxed);
+    at<image>(im->prev)->next = image_ref;
+  }
+  if (count == 0 || in_front) words_->ready_head.store(image_ref, std::memory_order_relaxed);
+  if (count == 0 || !in_front) words_->ready_tail.store(image_ref, std::memory_order_relaxed);
+  if (workers_ == 1)
+    words_->ready_count.store(count + 1, std::memory_order_relaxed);
+  else
+    words_->ready_count.fetch_add(1, std::memory_order_relaxed);  // on most machines also what makes wake_one see sleepers in time
+  unlock_ready();
+  wake_one();
+}
+
+/// The first of the own ready queue; 0: none, or somebody else has the lock.
+[[gnu::always_inline]] inline ref worker::pop_ready() noexcept {
+  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  ref r = 0;
+  if (const std::uint64_t count = words_->ready_count.load(std::memory_order_relaxed); count != 0) {
+    r = words_->ready_head.load(std::memory_order_relaxed);
+    words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
+    words_->ready_count.store(count - 1, std::memory_order_relaxed);
+  }
+  unlock_ready();
+  return r;
+}
+
+/// Append @p last and take the first, under one lock. 0: the queue is empty, and stays so.
+[[gnu::always_inline]] inline ref worker::rotate_ready(image* last, ref last_ref) noexcept {
+  lock_ready();
+  ref r = 0;
+  if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
+    last->next = 0;
+    last->prev = words_->ready_tail.load(std::memory_order_relaxed);
+    at<image>(last->prev)->next = last_ref;
+    words_->ready_tail.store(last_ref, std::memory_order_relaxed);
+    r = words_->ready_head.load(std::memory_order_relaxed);
+    words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
+  }
+  unlock_ready();
+  return r;
+}
+
+/// The part of init_record that no record can do without.
+[[gnu::always_inline]] inline void worker::begin_record(record* r) noexcept {
+  r->state.store(state_none, std::memory_order_relaxed);
+  r->references.store(1, std::memory_order_relaxed);
+  r->result.object = 0;
+  r->result.bytes = 0;
+  r->result.kind = detail::outcome::value;
+  r->result.boxed = 0;
+  r->float_control = base::float_control();
+}
+
+/// Of a record. With one worker nobody else can come in between.
+[[gnu::always_inline]] inline std::uint64_t worker::exchange_state(ref r, std::uint64_t state) noexcept {
+  if (workers_ != 1) return net_.remote_exchange(transport::ref_worker(r), &home<record>(r)->state, state);
+  word& here = at<record>(r)->state;
+  const std::uint64_t before = here.load(std::memory_order_relaxed);
+  here.store(state, std::memory_order_relaxed);
+  return before;
+}
+
+}  // namespace godwit::sched
