@@ -445,6 +445,7 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for, const
                                                                     : reinterpret_cast<std::byte*>(region_high_));
   im->own_record = t.record;
   im->waiting_for = im->waited_for = waits_for;
+  im->parked_at = nullptr;
   im->suspended_ns = base::fast_ns();
   im->ready_ns = 0;
   im->float_control = base::float_control();

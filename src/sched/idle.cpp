@@ -244,6 +244,7 @@ void worker::report_deadlock() noexcept {
   int used = 0;
   unsigned found = 0;
   any_image([&](const image& im, std::uint32_t v) {
+    if (im.parked_at == nullptr && im.waiting_for == 0) return false;  // it yielded: there is no place
     if (++found > 6 || used > 1300) return false;
     used += std::snprintf(
         text + used, sizeof text - static_cast<std::size_t>(used),
