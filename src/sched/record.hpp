@@ -21,7 +21,7 @@ struct result_words {
   std::uint32_t bytes;
   detail::outcome kind;
   std::uint8_t boxed;   ///< the bytes are a detail::boxed
-  std::byte small[40];  ///< the result, where it fits
+  alignas(8) std::byte small[40];  ///< the result, where it fits
 };
 
 /// The place where a child and the consumers of its result meet. Made when a parent's continuation becomes
