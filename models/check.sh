@@ -25,7 +25,9 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   else found=unfinished; fi
   rm -f pan
   [ "$found" = "$expect" ] && verdict=ok || verdict=WRONG
-  printf '%-6s %-60s %s (%s states)%s\n' "$verdict" "$name" "$found" "${states:-?}" "${why:+: $why}"
+  times >time  # of this shell, of its children
+  cpu=$(awk '{ gsub(/[ms]/, " "); $0 = $0; t += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "%.1f", t }' time)
+  printf '%-6s %-60s %s (%s states, %s s)%s\n' "$verdict" "$name" "$found" "${states:-?}" "$cpu" "${why:+: $why}"
   [ "$verdict" = ok ]
   exit
 fi
@@ -62,6 +64,12 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
     echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
     echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
+    echo "pass|events|-DN=3|$small|-m1000000 -w24"
+    echo "pass|events|-DN=3 -DBUSY|$small|-m1000000 -w24"
+    echo "pass|events|-DN=3 -DBURN|$small|-m1000000 -w24"
+    echo "pass|events|-DFOREIGN|$small|-m1000000 -w22"
+    echo "pass|wait_list|-DROUNDS=2 -DTIMED=2|$small|-m1000000 -w22"
+    echo "pass|hand_over|-DN=3 -DT=4|$small|-m1000000 -w24"
   fi
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
@@ -94,6 +102,14 @@ runs() {
   echo "pass|idle|-DN=2|$small|-m1000000"
   echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
   echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"
+  for v in "" " -DBUSY" " -DBUSY -DT=5" " -DBURN" " -DFOREIGN -DBUSY" " -DFOREIGN -DBURN"; do
+    echo "pass|events|-DN=2$v|$small -O1|-m1000000 -w20"
+  done
+  echo "pass|wait_list|-DROUNDS=2|$small -O1|-m1000000 -w20"
+  for v in "" " -DNOTIFY_ALL" " -DALONE"; do
+    echo "pass|wait_list|-DCOND$v|$small -O0|-m1000000"
+  done
+  echo "pass|hand_over||$small -O0|-m1000000"
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
     SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
@@ -147,6 +163,21 @@ runs() {
   done
   for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
     echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"
+  done
+  for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
+    echo "fail|hand_over|-D$m|$small -O0|-m1000000"
+  done
+  for m in OPEN_FIRST NEXT_AFTER_UNPARK EXPIRE_ANYWAY EXPIRED_OVER_NOTIFIED EXPIRED_STAYS TIMER_NOT_STOPPED TIMER_IN_LIST_LOCK \
+    FAST_WITH_LOCK UNLOCK_FAST_WITH_LOCK UNLOCK_IN_TWO TOUCHED_LATER NOT_MARKED MARK_LOST HANDED_OPEN HANDED_NOT_SEEN; do
+    echo "fail|wait_list|-DROUNDS=2 -D$m|$small -O0|-m1000000"
+  done
+  for m in NO_STATE_LOOK CHAIN_ALL LIST_AFTER_UNLOCK NO_USERS USERS_BEFORE_TIMER "ALONE -DEARLY_NOT_SEEN"; do
+    echo "fail|wait_list|-DCOND -D$m|$small -O0|-m1000000"
+  done
+  for m in NOT_COUNTED DELIVER_IDLE COLLECT_BOTH COLLECTED_EARLY NOBODY_WATCHES SHUTDOWN_NO_INTERRUPT "BUSY -DNOT_RESET" \
+    "BUSY -DPUSH_WAKES_NONE" "BUSY -DNO_INTERRUPT" "BUSY -DWAKE_NOT_SEEN" "BUSY -DPOLLING_LATE" "BURN -DRESET_FIRST" \
+    "BURN -DFIRST_WAKES_NONE" "BURN -DNO_T1" "BURN -DT1_LATE" "FOREIGN -DBUSY -DPUT_LATE"; do
+    echo "fail|events|-DN=2 -D$m|$small -O0|-m1000000"
   done
 }
 
