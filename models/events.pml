@@ -50,7 +50,8 @@ bit  root_done, shutdown;
 
 short idle; byte outside, sleepers;
 byte stale = 255;            /* bit per worker: `wake` has changed since it read it (a counter there; here: finite) */
-bit  polling, collecting, interrupted, eventfd;
+bit  polling, collecting;
+bit  rung, eventfd;          /* rung: the word `interrupted` */
 byte asleep;                 /* bit per worker: in the futex */
 byte in_epoll;
 
@@ -77,7 +78,7 @@ byte i;
 #define WAITED_FOR listed
 
 inline interrupt() {
-  atomic { if :: !interrupted -> interrupted = 1; k = 1 :: else -> k = 0 fi };
+  atomic { if :: !rung -> rung = 1; k = 1 :: else -> k = 0 fi };
   if :: k -> eventfd = 1; k = 0 :: else fi
 }
 /* Futex: any one of those that sleep; the word has changed before. */
@@ -161,12 +162,12 @@ inline collect(wants) {
         if
         :: eventfd ->
 #ifdef RESET_FIRST
-           interrupted = 0;
+           rung = 0;
            eventfd = 0;
 #else
            eventfd = 0;
 #ifndef NOT_RESET
-           interrupted = 0;               /* E2 */
+           rung = 0;               /* E2 */
 #endif
 #endif
         :: else
