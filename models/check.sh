@@ -14,7 +14,7 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   dir=$(mktemp -d "$GODWIT_MODEL_DIR/XXXXXX") && cd "$dir" || exit 1
   name="$model $flags"
   # shellcheck disable=SC2086
-  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! gcc -w -O2 -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
+  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! gcc -w -O1 -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
     printf 'WRONG  %-60s does not build\n' "$name"; cat out; exit 1
   fi
   ./pan $run >out 2>&1
@@ -32,10 +32,12 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   exit
 fi
 
+# Of a small run most is compiling: -O1, and -O0 with less than some 100,000 states.
 small="-DSAFETY -DCOLLAPSE" live="-DCOLLAPSE -DNFAIR=4"
 runs() {
   # The long ones first.
   if [ "$full" = 1 ]; then
+    local small="$small -O2" live="$live -O2"
     echo "fail|idle|-DN=3 -DSPAWNS=0 -DMAILS=2 -DSTATUS -DLOOK_AGAIN -DONE_STEP|$small|-m1000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=1|$small|-m1000000 -w24"
     echo "pass|join|-DCONSUMERS=3|$small|-m100000 -w24"
@@ -85,28 +87,28 @@ runs() {
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
   for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
-    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
+    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live -O0|-a -f -m1000000"
   done
   echo "pass|far||$small|-m1000000"
   echo "pass|far|-DWORKERS=2 -DRING=1|$small|-m1000000"
-  echo "pass|far|-DAM|$small|-m1000000"
+  echo "pass|far|-DAM|$small -O0|-m1000000"
   echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
-  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small|-m1000000"
+  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small -O0|-m1000000"
   echo "pass|free_queue||$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
   done
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
-  echo "pass|join|-DCONSUMERS=1|$small|-m100000"
-  echo "pass|join|-DCONSUMERS=2|$small|-m100000"
-  echo "pass|idle|-DN=2|$small|-m1000000"
-  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
-  echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"
+  echo "pass|join|-DCONSUMERS=1|$small -O0|-m100000"
+  echo "pass|join|-DCONSUMERS=2|$small -O0|-m100000"
+  echo "pass|idle|-DN=2|$small -O0|-m1000000"
+  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small -O0|-m1000000"
+  echo "pass|idle|-DN=2 -DLIVE|$live -O0|-a -f -m1000000"
   for v in "" " -DBUSY" " -DBUSY -DT=5" " -DBURN" " -DFOREIGN -DBUSY" " -DFOREIGN -DBURN"; do
-    echo "pass|events|-DN=2$v|$small -O1|-m1000000 -w20"
+    echo "pass|events|-DN=2$v|$small|-m1000000 -w20"
   done
-  echo "pass|wait_list|-DROUNDS=2|$small -O1|-m1000000 -w20"
+  echo "pass|wait_list|-DROUNDS=2|$small|-m1000000 -w20"
   for v in "" " -DNOTIFY_ALL" " -DALONE"; do
     echo "pass|wait_list|-DCOND$v|$small -O0|-m1000000"
   done
@@ -151,17 +153,19 @@ runs() {
     echo "fail|free_queue|-D$m|$small -O0|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do
-    echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small -O1|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in FETCH_OVER_DIRTY FETCH_OVER_WRITING CLEAR_BEFORE_ACK COUNT_BEFORE_ACK \
-    SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY EVICT_DIRTY EVICT_PINNED \
-    "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
+    SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY; do
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small -O0|-m1000000"
+  done
+  for m in EVICT_DIRTY EVICT_PINNED "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
     "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
-    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small -O1|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in ATOMIC_KEEPS_COPY ATOMIC_DROPS_BEFORE ATOMIC_OVER_DIRTY PUT_KEEPS_COPY PUT_WRITES_COPY_BEFORE \
     PUT_WRITES_COPY_AFTER GET_IGNORES_DIRTY; do
-    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O1|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O0|-m1000000"
   done
   for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
     echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"
