@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
-# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about three minutes of CPU time.
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, some two minutes of CPU time.
 #   models/check.sh          what ctest runs (label model)
 #   models/check.sh --full   also the large configurations: a quarter of an hour of CPU time
 #   models/check.sh deque    only the runs whose line contains this text
@@ -66,6 +66,12 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
     echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
     echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
+    echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
+    echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
+    echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
+    echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
+    echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
     echo "pass|events|-DN=3|$small|-m1000000 -w24"
     echo "pass|events|-DN=3 -DBUSY|$small|-m1000000 -w24"
     echo "pass|events|-DN=3 -DBURN|$small|-m1000000 -w24"
@@ -75,14 +81,9 @@ runs() {
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
   fi
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
-  echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
-  echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
