@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
-# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, about three minutes of CPU time.
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, some two minutes of CPU time.
 #   models/check.sh          what ctest runs (label model)
 #   models/check.sh --full   also the large configurations: a quarter of an hour of CPU time
 #   models/check.sh deque    only the runs whose line contains this text
@@ -14,7 +14,7 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   dir=$(mktemp -d "$GODWIT_MODEL_DIR/XXXXXX") && cd "$dir" || exit 1
   name="$model $flags"
   # shellcheck disable=SC2086
-  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! gcc -w -O2 -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
+  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! gcc -w -O1 -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
     printf 'WRONG  %-60s does not build\n' "$name"; cat out; exit 1
   fi
   ./pan $run >out 2>&1
@@ -25,15 +25,19 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   else found=unfinished; fi
   rm -f pan
   [ "$found" = "$expect" ] && verdict=ok || verdict=WRONG
-  printf '%-6s %-60s %s (%s states)%s\n' "$verdict" "$name" "$found" "${states:-?}" "${why:+: $why}"
+  times >time  # of this shell, of its children
+  cpu=$(awk '{ gsub(/[ms]/, " "); $0 = $0; t += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "%.1f", t }' time)
+  printf '%-6s %-60s %s (%s states, %s s)%s\n' "$verdict" "$name" "$found" "${states:-?}" "$cpu" "${why:+: $why}"
   [ "$verdict" = ok ]
   exit
 fi
 
+# Of a small run most is compiling: -O1, and -O0 with less than some 100,000 states.
 small="-DSAFETY -DCOLLAPSE" live="-DCOLLAPSE -DNFAIR=4"
 runs() {
   # The long ones first.
   if [ "$full" = 1 ]; then
+    local small="$small -O2" live="$live -O2"
     echo "fail|idle|-DN=3 -DSPAWNS=0 -DMAILS=2 -DSTATUS -DLOOK_AGAIN -DONE_STEP|$small|-m1000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=1|$small|-m1000000 -w24"
     echo "pass|join|-DCONSUMERS=3|$small|-m100000 -w24"
@@ -62,38 +66,55 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
     echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
     echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
+    echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
+    echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
+    echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
+    echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
+    echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
+    echo "pass|events|-DN=3|$small|-m1000000 -w24"
+    echo "pass|events|-DN=3 -DBUSY|$small|-m1000000 -w24"
+    echo "pass|events|-DN=3 -DBURN|$small|-m1000000 -w24"
+    echo "pass|events|-DFOREIGN|$small|-m1000000 -w22"
+    echo "pass|wait_list|-DROUNDS=2 -DTIMED=2|$small|-m1000000 -w22"
+    echo "pass|hand_over|-DN=3 -DT=4|$small|-m1000000 -w24"
+    echo "pass|park|-DN=3|$small|-m1000000 -w20"
   fi
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
-  echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
-  echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
   for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
-    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
+    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live -O0|-a -f -m1000000"
   done
   echo "pass|far||$small|-m1000000"
   echo "pass|far|-DWORKERS=2 -DRING=1|$small|-m1000000"
-  echo "pass|far|-DAM|$small|-m1000000"
+  echo "pass|far|-DAM|$small -O0|-m1000000"
   echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
-  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small|-m1000000"
+  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small -O0|-m1000000"
   echo "pass|free_queue||$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
   done
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
-  echo "pass|join|-DCONSUMERS=1|$small|-m100000"
-  echo "pass|join|-DCONSUMERS=2|$small|-m100000"
-  echo "pass|idle|-DN=2|$small|-m1000000"
-  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
-  echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"
+  echo "pass|join|-DCONSUMERS=1|$small -O0|-m100000"
+  echo "pass|join|-DCONSUMERS=2|$small -O0|-m100000"
+  echo "pass|idle|-DN=2|$small -O0|-m1000000"
+  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small -O0|-m1000000"
+  echo "pass|idle|-DN=2 -DLIVE|$live -O0|-a -f -m1000000"
+  for v in "" " -DBUSY" " -DBUSY -DT=5" " -DBURN" " -DFOREIGN -DBUSY" " -DFOREIGN -DBURN"; do
+    echo "pass|events|-DN=2$v|$small|-m1000000 -w20"
+  done
+  echo "pass|wait_list|-DROUNDS=2|$small|-m1000000 -w20"
+  for v in "" " -DNOTIFY_ALL" " -DALONE"; do
+    echo "pass|wait_list|-DCOND$v|$small -O0|-m1000000"
+  done
+  echo "pass|hand_over||$small -O0|-m1000000"
+  echo "pass|park||$small -O0|-m1000000"
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
     SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
@@ -133,20 +154,41 @@ runs() {
     echo "fail|free_queue|-D$m|$small -O0|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do
-    echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small -O1|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in FETCH_OVER_DIRTY FETCH_OVER_WRITING CLEAR_BEFORE_ACK COUNT_BEFORE_ACK \
-    SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY EVICT_DIRTY EVICT_PINNED \
-    "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
+    SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY; do
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small -O0|-m1000000"
+  done
+  for m in EVICT_DIRTY EVICT_PINNED "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
     "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
-    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small -O1|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in ATOMIC_KEEPS_COPY ATOMIC_DROPS_BEFORE ATOMIC_OVER_DIRTY PUT_KEEPS_COPY PUT_WRITES_COPY_BEFORE \
     PUT_WRITES_COPY_AFTER GET_IGNORES_DIRTY; do
-    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O1|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O0|-m1000000"
   done
   for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
     echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"
+  done
+  for m in PUBLISH_FIRST TOUCHED_LATER PUBLISH_BLIND END_IN_TWO END_UNSEEN NOT_COUNTED COUNT_LATE UNPARK_WHILE_IDLE FOREIGN_PUSH \
+    CANCEL_COUNTED TIMER_NOT_AWAITED DONE_FIRST LEAVE_UNLOCKED NOT_LEFT TOUCHED_AFTER; do
+    echo "fail|park|-D$m|$small -O0|-m1000000"
+  done
+  for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
+    echo "fail|hand_over|-D$m|$small -O0|-m1000000"
+  done
+  for m in OPEN_FIRST NEXT_AFTER_UNPARK EXPIRE_ANYWAY EXPIRED_OVER_NOTIFIED EXPIRED_STAYS TIMER_NOT_STOPPED TIMER_IN_LIST_LOCK \
+    FAST_WITH_LOCK UNLOCK_FAST_WITH_LOCK UNLOCK_IN_TWO TOUCHED_LATER NOT_MARKED MARK_LOST HANDED_OPEN HANDED_NOT_SEEN; do
+    echo "fail|wait_list|-DROUNDS=2 -D$m|$small -O0|-m1000000"
+  done
+  for m in NO_STATE_LOOK CHAIN_ALL LIST_AFTER_UNLOCK NO_USERS USERS_BEFORE_TIMER "ALONE -DEARLY_NOT_SEEN"; do
+    echo "fail|wait_list|-DCOND -D$m|$small -O0|-m1000000"
+  done
+  for m in NOT_COUNTED DELIVER_IDLE COLLECT_BOTH COLLECTED_EARLY NOBODY_WATCHES SHUTDOWN_NO_INTERRUPT "BUSY -DNOT_RESET" \
+    "BUSY -DPUSH_WAKES_NONE" "BUSY -DNO_INTERRUPT" "BUSY -DWAKE_NOT_SEEN" "BUSY -DPOLLING_LATE" "BURN -DRESET_FIRST" \
+    "BURN -DFIRST_WAKES_NONE" "BURN -DNO_T1" "BURN -DT1_LATE" "FOREIGN -DBUSY -DPUT_LATE"; do
+    echo "fail|events|-DN=2 -D$m|$small -O0|-m1000000"
   done
 }
 

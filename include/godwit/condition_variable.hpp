@@ -1,7 +1,8 @@
 // condition_variable, condition_variable_any: like the standard's, but who waits is suspended and its worker goes on with other threads.
 //
-// First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. Substrate threads (see mutex.hpp for elsewhere).
-// docs/threads.md. Code: src/threads/condition_variable.cpp. Test: tests/threads/condition_variable_test.cpp.
+// First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. May be destroyed as soon as all that wait
+// have been notified. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: here and in src/threads/wait_list.cpp.
+// Protocol: docs/protocols/park.md. Test: tests/threads/wait_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>
@@ -21,6 +22,12 @@ namespace godwit {
 class condition_variable_any {
  public:
   condition_variable_any() noexcept = default;
+  /// Lets those pass that were notified and have not left wait yet; may migrate the calling thread if there are any.
+  ~condition_variable_any() {
+    while ((list_.word.load(std::memory_order_acquire) & ~detail::wait_list::lock_bit) != 0 && list_.seems_empty() &&  // W6
+           detail::on_substrate_threads())  // else the run was given up, and nobody will leave
+      detail::yield_thread();
+  }
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
 
@@ -35,6 +42,7 @@ class condition_variable_any {
     enlist(n);
     lock.unlock();
     list_.wait_listed(n, "condition variable", where);
+    left();
     lock.lock();
   }
   template <class Lock, class Predicate>
@@ -79,30 +87,39 @@ class condition_variable_any {
       if (stop.stop_requested()) notify_all_listed();  // between the look and the list
       lock.unlock();
       list_.wait_listed(n, "condition variable", where);
+      left();
       lock.lock();
     }
     return true;
   }
 
  private:
+  static constexpr std::uint32_t inside = 2;  ///< in the list's word: threads from enlisting to their last access. W6
   void enlist(detail::wait_node& n) noexcept {
     list_.lock();
     list_.push(n);
-    list_.unlock();
+    open_with_one_more();
   }
+  void open_with_one_more() noexcept { list_.word.fetch_add(inside - detail::wait_list::lock_bit, std::memory_order_release); }
+  /// The last access: from here on it may be destroyed.
+  void left() noexcept { list_.word.fetch_sub(inside, std::memory_order_release); }
   void notify_all_listed() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // after the stop: either we see the node, or its thread the stop
     list_.notify_all();
   }
   template <class Lock>
   bool wait_until_ns(Lock& lock, std::uint64_t deadline_ns, const detail::place& where) {
-    detail::timed_node n(list_, deadline_ns);
-    list_.lock();
-    const bool waits = n.state == detail::wait_state::idle;
-    if (waits) list_.push(n);
-    list_.unlock();
-    lock.unlock();
-    const bool woken = waits && list_.wait_listed(n, "condition variable", where);
+    bool woken;
+    {
+      detail::timed_node n(list_, deadline_ns);
+      list_.lock();
+      const bool waits = n.state == detail::wait_state::idle;
+      if (waits) list_.push(n);
+      open_with_one_more();
+      lock.unlock();
+      woken = waits && list_.wait_listed(n, "condition variable", where);
+    }
+    left();  // after its timer has come to rest: expired takes the list's lock
     lock.lock();
     return woken;
   }

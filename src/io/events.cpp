@@ -1,5 +1,5 @@
-// The event source: who looks for events, how long, and what becomes of them. docs/protocols/events.md, "Collecting".
-// Test: tests/io/.
+// The event source: who looks for events, how long, and what becomes of them. docs/protocols/events.md, "Collecting";
+// models/events.pml. Test: tests/io/.
 #include "io/events.hpp"
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// One suspension that several may want to end: an event, a deadline, a close. docs/protocols/events.md, "Waiting".
+// One suspension that several may want to end: an event, a deadline, a close. docs/protocols/events.md, "Waiting";
+// models/park.pml.
 //
 // The thread makes the wait known (to descriptors, to a timer) before it suspends; whoever is first ends it. Lives in the frame of the
 // waiting thread, which takes it out of all places before it goes on; so end() may be called only while that cannot happen: with the

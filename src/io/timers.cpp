@@ -1,4 +1,5 @@
-// Timers: a heap of deadlines under one lock. docs/protocols/events.md, "Timers". Test: tests/io/timer_test.cpp.
+// Timers: a heap of deadlines under one lock. docs/protocols/events.md, "Timers"; models/park.pml,
+// events.pml. Test: tests/io/timer_test.cpp.
 //
 // A 4-ary heap: most timers are stopped before they expire, from anywhere in the middle, and entries carry their deadline so that
 // sifting touches no frames of other threads but to tell a timer its new place.
@@ -33,7 +34,7 @@ struct entry {
 spin_lock lock;
 std::vector<entry> heap;                       // W/R under lock
 std::atomic<std::uint64_t> next{never};        // deadline of heap[0]. W under lock, R all
-std::atomic<std::uint64_t> sleeps_until{0};    // of the worker that waits for events; 0: none. W it and, under lock, who interrupts it
+std::atomic<std::uint64_t> sleeps_until{0};    // of who waits for events; 0: nobody. W it (0 without the lock), who interrupts it
 
 void put(std::size_t at, entry e) noexcept {
   heap[at] = e;

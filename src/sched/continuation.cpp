@@ -1,4 +1,4 @@
-// See continuation.hpp. Protocols: docs/protocols/deque.md, join.md; models/deque.pml, join.pml.
+// See continuation.hpp. Protocols: docs/protocols/deque.md, join.md, park.md; models/deque.pml, join.pml, park.pml, hand_over.pml.
 #include "sched/continuation.hpp"
 
 #include <algorithm>
@@ -578,13 +578,13 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
   if (why.publish != nullptr) {
     const bool outside = why.by == detail::wakes::outside;
     if (outside) {
-      node_->idle.fetch_sub(1);  // I2: like a letter
+      node_->idle.fetch_sub(1);  // I2, P3: like a letter
       // The first that waits, and this worker goes on: let another one watch for events.
       if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
           (parent_here || words_->ready_count.load(std::memory_order_relaxed) != 0))
         wake_one();
     }
-    if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
+    if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {  // P1: else it may run elsewhere by now
       if (outside) {
         node_->outside.fetch_sub(1, std::memory_order_relaxed);
         node_->idle.fetch_add(1);

@@ -1,5 +1,5 @@
 // Idleness: back-off, sleep, wake-up, the end of the run, deadlock detection. docs/protocols/idle.md and, for
-// several hosts, idle_nodes.md; models/idle.pml, idle_nodes.pml.
+// several hosts, idle_nodes.md; models/idle.pml, idle_nodes.pml. Events: events.md, models/events.pml.
 //
 // The words: node_words::idle, the idle workers of a host minus the letters between them;
 // job_words::idle_nodes,
@@ -51,6 +51,7 @@ long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const 
 void worker::wake_one() noexcept {
   if (node_->sleepers.load(std::memory_order_relaxed) == 0) return;
   node_->wake.fetch_add(1, std::memory_order_release);
+  // E3: wake, then polling. (The kernel has a full barrier in between.)
   if (futex(&node_->wake, FUTEX_WAKE, 1, nullptr) == 0 && node_->polling.load(std::memory_order_relaxed) != 0)
     hooks_.events->interrupt();
 }
@@ -223,7 +224,8 @@ void worker::wait_for_work() noexcept {
     const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
     bool waited = false;
     if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 && node_->polling.exchange(1) == 0) {
-      if (node_->wake.load() == seen) static_cast<void>(collect_events(static_cast<std::int64_t>(ns)));
+      if (node_->wake.load() == seen)  // E3: polling, then wake
+        static_cast<void>(collect_events(static_cast<std::int64_t>(ns)));
       node_->polling.store(0);
       waited = true;
     }

@@ -1,4 +1,5 @@
-// Join records and ready queues (suspension: continuation.cpp, child.cpp): docs/protocols/join.md, models/join.pml. See worker.hpp.
+// Join records and ready queues (suspension: continuation.cpp, child.cpp): docs/protocols/join.md, models/join.pml,
+// hand_over.pml. See worker.hpp.
 //
 // The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
 // consumer that loses interest. Orderings:

@@ -275,7 +275,7 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
   push_ready(seg_->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   node_->outside.fetch_sub(1, std::memory_order_relaxed);
-  node_->idle.fetch_add(1);  // I2: it counted like a letter; this worker runs, so it is not the last
+  node_->idle.fetch_add(1);  // I2, P3: it counted like a letter; this worker runs, so it is not the last
 }
 
 void worker::check_invariants() noexcept {

@@ -1,4 +1,4 @@
-// What mutexes and once_flag do when somebody has to wait. docs/protocols/mutex.md.
+// What mutexes and once_flag do when somebody has to wait. docs/protocols/mutex.md, models/wait_list.pml.
 //
 // The word: lock bit of the list, locked, waiters. Whoever holds the lock bit is the only one that changes the word, so it may be stored.
 #include <godwit/mutex.hpp>

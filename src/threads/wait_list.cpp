@@ -1,4 +1,4 @@
-// See wait_list.hpp and docs/protocols/park.md. W1 ... W4 are explained there.
+// See wait_list.hpp and docs/protocols/park.md. W1 ... W6 are explained there; models/wait_list.pml.
 #include <godwit/detail/wait_list.hpp>
 
 #include <sched.h>

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/mman.h>
+
 namespace {
 
 namespace gw = godwit;
@@ -127,6 +129,38 @@ TEST(condition_variable, notify_races_with_time_out) {
     }
     for (auto& t : all) t.join();
     EXPECT_EQ(notified + late, 160);
+  });
+}
+
+// As the standard allows: those that were notified may be on their way out of wait. The page goes: who touches it ends the test.
+TEST(condition_variable, may_be_destroyed_after_notify_all) {
+  everywhere([] {
+    constexpr std::size_t bytes = 64 << 10;
+    for (int i = 0; i < 100; ++i) {
+      void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      ASSERT_NE(page, MAP_FAILED);
+      auto* c = new (page) gw::condition_variable;
+      gw::mutex m;
+      bool set = false;
+      std::vector<gw::thread> all;
+      for (int k = 0; k < 4; ++k) all.emplace_back([&, k] {
+        std::unique_lock lock(m);
+        if (k % 2 == 0)
+          c->wait(lock, [&] { return set; });
+        else
+          c->wait_for(lock, std::chrono::microseconds(i * k % 60), [&] { return set; });
+      });
+      for (int k = 0; k < i % 4; ++k) gw::yield();
+      {
+        const std::lock_guard guard(m);
+        set = true;
+        if (i % 2 == 0) c->notify_all();
+      }
+      if (i % 2 != 0) c->notify_all();
+      c->~condition_variable();
+      munmap(page, bytes);
+      for (auto& t : all) t.join();
+    }
   });
 }
 
