@@ -96,9 +96,9 @@ void* pool::take() noexcept {
 void pool::give(void* list, unsigned n) noexcept {
   if (free_batches_ >= batches_kept)
     for (void* s = list; s != nullptr; s = at(s)->next) {
-      // All but the page that holds the link.
+      // All but the page that holds the link. (The guard is a page.)
       const auto low = low_of(reinterpret_cast<std::uintptr_t>(s));
-      const auto high = reinterpret_cast<std::uintptr_t>(s) & ~std::uintptr_t{4095};
+      const auto high = reinterpret_cast<std::uintptr_t>(s) & ~std::uintptr_t{guard_ - 1};
       if (high > low) madvise(reinterpret_cast<void*>(low), high - low, MADV_FREE);
     }
   lock();
