@@ -78,6 +78,23 @@ TEST(pool, what_is_given_back_is_used_again) {
   EXPECT_EQ(before, after);
 }
 
+// What one worker keeps the others cannot have.
+TEST(pool, few_are_given_out_one_by_one) {
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, 1 << 20, 1 << 20);
+  EXPECT_EQ(p.batch_size(), 1u);
+  for (std::uint64_t i = 0; i < r.bytes / (1 << 20) * r.count - 1; ++i) {
+    void* list = p.take();
+    ASSERT_NE(list, nullptr) << i;
+    EXPECT_EQ(next(list), nullptr);
+  }
+  EXPECT_EQ(p.take(), nullptr);
+  pool many;
+  many.init(r.first, r.distance, r.count, r.bytes, 16 << 10, 16 << 10);
+  EXPECT_EQ(many.batch_size(), pool::batch);
+}
+
 TEST(pool, workers_take_and_give_at_the_same_time) {
   const ranges r;
   pool p;
