@@ -17,6 +17,9 @@ function(godwit_context_no_shadow_stack)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/context/portable.cpp APPEND PROPERTY COMPILE_OPTIONS -fcf-protection=branch)
   endif()
+  if(GODWIT_SANITIZE MATCHES "address")
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/context/portable.cpp APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=address)
+  endif()
 endfunction()
 
 # The objects of `godwit` but for the switch: nothing else in the library depends on the variant.

@@ -57,6 +57,11 @@ int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) noexcept;
 // again, at the latest 0.2 s after a thread began to wait for it.
 /// Threads that wait for it get EBADF.
 int close(int fd) noexcept;
+/// All from @p first on, or first ... last, but for the two that workers sleep in. @p flags as in Linux; not CLOSE_RANGE_UNSHARE (EINVAL): all
+/// workers have one table of descriptors.
+void closefrom(int first) noexcept;
+int close_range(unsigned first, unsigned last, unsigned flags) noexcept;
+/// EBUSY: @p to is one that workers sleep in (some number near 1000).
 int dup2(int from, int to) noexcept;
 int dup3(int from, int to, int flags) noexcept;
 /// F_SETFL with O_NONBLOCK above all.
@@ -76,7 +81,11 @@ void sleep_ns(std::int64_t ns) noexcept;
 }
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>& time) noexcept {
-  detail::sleep_ns(std::chrono::ceil<std::chrono::nanoseconds>(time).count());
+  constexpr std::int64_t very_long = 1'000'000'000;  // seconds; counted in nanoseconds some durations are too large
+  if (std::chrono::duration_cast<std::chrono::duration<double>>(time).count() >= static_cast<double>(very_long))
+    detail::sleep_ns(very_long * 1'000'000'000);
+  else
+    detail::sleep_ns(std::chrono::ceil<std::chrono::nanoseconds>(time).count());
 }
 template <class Clock, class Duration>
 void sleep_until(const std::chrono::time_point<Clock, Duration>& time) noexcept {

@@ -1,4 +1,5 @@
 // Forking: the child is a program with one OS thread, and starts more as OS threads. And system calls by number.
+#include <algorithm>
 #include <cstdarg>
 #include <linux/futex.h>
 #include <sched.h>
@@ -6,7 +7,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <godwit/io.hpp>
+
 #include "context/context.hpp"
+#include "io/events.hpp"
 
 #include "real.hpp"
 #include "signals.hpp"
@@ -21,6 +25,7 @@ namespace {
 
 /// In the child: the caller is its only thread.
 void in_child() noexcept {
+  godwit::events::close_ours();
   thread* t = self();
   if (t == nullptr || t->heavy) return;
   t->heavy = true;
@@ -53,7 +58,8 @@ bool local_futex(std::uint32_t* word, int op, std::uint32_t value, const timespe
   wait_options how{.interruptible = true, .what = "futex"};
   if (limit != nullptr) {
     if (what == FUTEX_WAIT)
-      how.deadline_ns = now_ns() + static_cast<std::uint64_t>(limit->tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(limit->tv_nsec);
+      how.deadline_ns = now_ns() + static_cast<std::uint64_t>(std::min<time_t>(limit->tv_sec, 1 << 30)) * 1'000'000'000 +
+                        static_cast<std::uint64_t>(limit->tv_nsec);
     else
       how.deadline_ns = deadline_of(clock, limit).deadline_ns;
   }
@@ -77,6 +83,9 @@ GODWIT_EXPORT long syscall(long number, ...) noexcept {
       give_way();
       return 0;
     }
+    if (number == SYS_close) return godwit::io::close(static_cast<int>(a[0]));
+    if (number == SYS_close_range)
+      return godwit::io::close_range(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]), static_cast<unsigned>(a[2]));
     if (number == SYS_futex) {
       long result;
       if (local_futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),

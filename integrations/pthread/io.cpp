@@ -1,6 +1,7 @@
 // Blocking calls on descriptors: godwit::io's, which suspend the thread, with cancellation and signals around them.
 #include <cstdarg>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "io/suspension.hpp"
 
 #include "foreign.hpp"
+#include "report.hpp"
 #include "real.hpp"
 #include "thread.hpp"
 
@@ -164,6 +166,13 @@ GODWIT_EXPORT int epoll_pwait(int fd, epoll_event* events, int most, int timeout
   return n;
 }
 GODWIT_EXPORT int close(int fd) { return gio::close(fd); }
+GODWIT_EXPORT void closefrom(int first) noexcept { gio::closefrom(first); }
+GODWIT_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
+  static bool said = false;
+  if ((flags & CLOSE_RANGE_UNSHARE) != 0 && is_light())
+    not_supported(said, "CLOSE_RANGE_UNSHARE", "the threads of the program share their workers, and these share the descriptors");
+  return gio::close_range(first, last, static_cast<unsigned>(flags));
+}
 GODWIT_EXPORT int dup2(int from, int to) noexcept { return gio::dup2(from, to); }
 GODWIT_EXPORT int dup3(int from, int to, int flags) noexcept { return gio::dup3(from, to, flags); }
 GODWIT_EXPORT int setsockopt(int fd, int level, int name, const void* value, socklen_t bytes) noexcept {

@@ -96,7 +96,8 @@ void* run(void*) {
     opts.force_steal = "none";
     opts.span = false;
     opts.expose_signal = false;  // nothing is spawned
-    opts.global_bytes = std::uint64_t{1} << 30;  // not used
+    opts.global_bytes = std::uint64_t{64 + 16 * opts.workers} << 20;  // not used
+    opts.cache_bytes = std::uint64_t{1} << 20;
     opts.thread_stack_bytes = opts.stack_bytes = thread_stack_bytes();
     install_foreign_wakes();
     watch_io();

@@ -1,6 +1,8 @@
 // Threads: create, end, join, detach. See thread.hpp.
 #include "thread.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <climits>
 #include <csetjmp>
 #include <cstdlib>
@@ -203,6 +205,9 @@ std::size_t thread_stack_bytes() noexcept {
     constexpr std::size_t usual = 8 << 20, least = 1 << 20;
     std::size_t n = usual;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) n = limit.rlim_cur;
+    // With few addresses (ulimit -v) rather smaller stacks than a handful of threads.
+    constexpr std::size_t of_limit = 512;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) n = std::min(n, std::bit_floor(limit.rlim_cur / of_limit));
     if (const char* text = std::getenv("GODWIT_THREAD_STACK_BYTES"); text != nullptr) {
       char* end = nullptr;
       const unsigned long long value = std::strtoull(text, &end, 10);

@@ -57,14 +57,16 @@ class descriptor::woken {
 
 void descriptor::put(waiting& w) noexcept {
   list& l = lists_[static_cast<unsigned>(w.at)];
+  // The wait that the checks count begins with the first; others that come and go meanwhile do not put it off.
+  if (age_ == 2 || (lists_[0].first == nullptr && lists_[1].first == nullptr)) age_ = 0;
   w.next = nullptr;
   w.prev = l.last;
   (l.last != nullptr ? l.last->next : l.first) = &w;
   l.last = &w;
   w.listed = true;
-  age_ = 0;
-  waited_for.fetch_add(1, std::memory_order_relaxed);
-  if (unchecked.load(std::memory_order_relaxed) == 0) unchecked.store(1, std::memory_order_relaxed);
+  // In one order with check_descriptors: either that finds us in the list, or we see that it has begun.
+  waited_for.fetch_add(1);
+  if (unchecked.load() == 0) unchecked.store(1, std::memory_order_relaxed);
 }
 
 void descriptor::take_out(waiting& w) noexcept {
@@ -94,7 +96,11 @@ int descriptor::watch_locked(int fd) noexcept {
   if (error == EEXIST) error = control(EPOLL_CTL_MOD, fd, 0);
   if (error != 0) return error;
   std::uint64_t bits = watched | readable | writable;
-  const long mode = raw(SYS_fcntl, fd, F_GETFL);
+  long mode;
+  {
+    const std::lock_guard not_changed_now(this->mode);  // by a call of ours, for its length
+    mode = raw(SYS_fcntl, fd, F_GETFL);
+  }
   if (mode >= 0 && (mode & O_NONBLOCK) != 0) bits |= nonblocking;
   int protocol = 0;
   socklen_t size = sizeof protocol;
@@ -294,6 +300,17 @@ void check_descriptors(std::uint64_t now) noexcept {
   // With very many, no more than a hundredth of one worker's time.
   const std::uint64_t took = base::now_ns() - now;
   next_check_ns.store(now + (took * 100 > check_every_ns ? took * 100 : check_every_ns), std::memory_order_relaxed);
+}
+
+void forget_descriptors(unsigned first, unsigned last) noexcept {
+  const unsigned end = chunks_end.load() << chunk_bits;
+  for (unsigned fd = first; fd <= last && fd < end; ++fd)
+    if (descriptor* chunk = chunks[fd >> chunk_bits].load(std::memory_order_acquire)) {
+      descriptor& d = chunk[fd & ((1u << chunk_bits) - 1)];
+      if (d.state() % descriptor::one_event != 0) d.forget(true);
+    } else {
+      fd |= (1u << chunk_bits) - 1;
+    }
 }
 
 void clear_descriptors() noexcept {

@@ -113,6 +113,8 @@ void descriptor_event(std::uint64_t tag, std::uint32_t what) noexcept;
 /// Now and then whoever waits long is looked at: perhaps its descriptor was closed behind our back. By the worker that collected.
 bool descriptors_want_a_check(std::uint64_t now) noexcept;
 void check_descriptors(std::uint64_t now) noexcept;
+/// All of first ... last are about to be closed.
+void forget_descriptors(unsigned first, unsigned last) noexcept;
 /// Forget all: the run is over.
 void clear_descriptors() noexcept;
 

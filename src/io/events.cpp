@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <algorithm>
 #include <cstring>
+#include <fcntl.h>
 #include <mutex>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
@@ -25,7 +28,7 @@ constexpr std::uint64_t interrupt_tag = ~std::uint64_t{0};
 
 // From before to after a run.
 std::atomic<int> epoll_{-1};  // W under making, R all
-int wake_ = -1;               // an eventfd. W under making
+std::atomic<int> wake_{-1};   // an eventfd. W under making, before epoll_; R all
 spin_lock making;
 std::uint32_t delay_us_ = 0;  // W before a run
 
@@ -46,7 +49,8 @@ int wait_for_events(std::int64_t ns) noexcept {
       std::int64_t s, ns;
     } limit{ns / 1'000'000'000, ns % 1'000'000'000};
     const long n = raw(SYS_epoll_pwait2, epoll(), found, most_events, &limit, nullptr, 0);
-    if (n != -ENOSYS) return static_cast<int>(n);
+    if (n >= 0 || n == -EINTR) return static_cast<int>(n);
+    // ENOSYS; EPERM: a filter of system calls that is older than this one. Anything else the older call says as well.
     have.store(false, std::memory_order_relaxed);
   }
 #endif
@@ -66,7 +70,7 @@ bool look(std::int64_t wait_ns) noexcept {
   for (int i = 0; i < n; ++i) {
     if (found[i].data.u64 == interrupt_tag) {
       std::uint64_t count;
-      raw(SYS_read, wake_, &count, sizeof count);
+      raw(SYS_read, wake_.load(std::memory_order_relaxed), &count, sizeof count);
       interrupted.store(0);  // E2: after the read
     } else {
       found[found_count++] = found[i];
@@ -106,17 +110,42 @@ const detail::event_source& source() noexcept { return source_; }
 
 int epoll() noexcept { return epoll_.load(std::memory_order_relaxed); }
 
+/// To a number that programs do not come across: some count on getting the lowest, some close those that they know of.
+int moved_up(int fd) noexcept {
+  rlimit limit{};
+  constexpr rlim_t high = 1000;  // not higher: the kernel's table is as long as the highest number
+  if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return fd;
+  const long up = raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, static_cast<long>(std::min(high, limit.rlim_cur - limit.rlim_cur / 8)));
+  if (up < 0) return fd;
+  raw(SYS_close, fd);
+  return static_cast<int>(up);
+}
+
+bool is_ours(int fd) noexcept {
+  return fd >= 0 && (fd == epoll_.load(std::memory_order_relaxed) || fd == wake_.load(std::memory_order_relaxed));
+}
+
+std::pair<int, int> ours() noexcept {
+  return std::minmax({epoll_.load(std::memory_order_relaxed), wake_.load(std::memory_order_relaxed)});
+}
+
+void close_ours() noexcept {
+  for (std::atomic<int>* own : {&epoll_, &wake_})
+    if (const int fd = own->exchange(-1); fd >= 0) raw(SYS_close, fd);
+}
+
 void prepare() noexcept {
   if (epoll_.load(std::memory_order_acquire) >= 0) return;
   const std::lock_guard hold(making);
   if (epoll_.load(std::memory_order_relaxed) >= 0) return;
-  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  const int made = epoll_create1(EPOLL_CLOEXEC);
+  const int wake = moved_up(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int made = moved_up(epoll_create1(EPOLL_CLOEXEC));
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.u64 = interrupt_tag;
-  if (wake_ < 0 || made < 0 || epoll_ctl(made, EPOLL_CTL_ADD, wake_, &e) != 0)
+  if (wake < 0 || made < 0 || epoll_ctl(made, EPOLL_CTL_ADD, wake, &e) != 0)
     base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)", std::strerror(errno));
+  wake_.store(wake, std::memory_order_relaxed);
   epoll_.store(made, std::memory_order_release);
 }
 
@@ -124,7 +153,7 @@ void interrupt() noexcept {
   if (epoll_.load(std::memory_order_acquire) < 0) return;
   if (interrupted.exchange(1) != 0) return;  // E2
   constexpr std::uint64_t one = 1;
-  raw(SYS_write, wake_, &one, sizeof one);
+  raw(SYS_write, wake_.load(std::memory_order_relaxed), &one, sizeof one);
 }
 
 void delay() noexcept {
@@ -143,10 +172,7 @@ void begin_run(std::uint32_t delay_us) noexcept {
 void end_run() noexcept {
   clear_timers();
   clear_descriptors();
-  if (const int open = epoll_.exchange(-1); open >= 0) {
-    raw(SYS_close, open);
-    raw(SYS_close, wake_);
-  }
+  close_ours();
   found_count = 0;
   interrupted.store(0);
   collecting.store(0);

@@ -4,6 +4,7 @@
 #include <godwit/detail/park.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace godwit::events {
 
@@ -23,5 +24,11 @@ void delay() noexcept;
 
 /// Of the epoll instance. After prepare().
 int epoll() noexcept;
+/// Is @p fd one of the two that workers sleep in? Whoever closes all that it does not know must leave these alone. Two loads.
+bool is_ours(int fd) noexcept;
+/// Both, the lower first; -1: not there.
+std::pair<int, int> ours() noexcept;
+/// After a run; and in a forked child that is no worker: their numbers are free again.
+void close_ours() noexcept;
 
 }  // namespace godwit::events

@@ -44,21 +44,25 @@ class everywhere {
       if ((fds[i].events & ~POLLOUT) != 0 || (fds[i].events & POLLOUT) == 0) add(*d, fds[i].fd, side::read, s);
     }
   }
-  ~everywhere() {
-    for (auto& p : places_) p->of.leave(p->w);
-  }
-  everywhere(const everywhere&) = delete;
+  /// A descriptor could not be entered, for lack of memory or of watches: look again after a while.
+  bool incomplete() const noexcept { return incomplete_; }
 
  private:
   struct place {
     descriptor& of;
     waiting w;
+    ~place() { of.leave(w); }
   };
   void add(descriptor& d, int fd, side at, suspension& s) {
-    places_.push_back(std::make_unique<place>(place{d, {.who = &s, .at = at, .takes = false}}));
-    if (d.enlist(fd, places_.back()->w) != 0) places_.pop_back();  // always ready, or closed: poll says it
+    std::unique_ptr<place> made(new place{d, {.who = &s, .at = at, .takes = false}});
+    places_.push_back(std::move(made));
+    const int error = d.enlist(fd, places_.back()->w);
+    if (error == 0) return;
+    places_.pop_back();
+    if (error != EPERM && error != EBADF) incomplete_ = true;  // these are always ready, or closed: poll says it
   }
   std::vector<std::unique_ptr<place>> places_;  // other threads know their addresses
+  bool incomplete_ = false;
 };
 
 /// @p look() without waiting, until it gives back something or @p deadline has passed.
@@ -71,11 +75,13 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
     try {
       const everywhere lists(fds, count, s);
       if (const long n = look(); n != 0 && n != -EINTR) return n;  // P1: after it is known where we wait
-      godwit::detail::timer limit{deadline, [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
+      constexpr std::int64_t a_while_ns = 10'000'000;
+      const std::uint64_t next = !lists.incomplete() ? deadline : deadline != for_ever ? std::min(deadline, after(a_while_ns)) : after(a_while_ns);
+      godwit::detail::timer limit{next, [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
                                   &s};
-      if (deadline != for_ever) godwit::detail::start_timer(&limit);
+      if (next != for_ever) godwit::detail::start_timer(&limit);
       const bool disturbed = !s.suspend(what);
-      if (deadline != for_ever) godwit::detail::stop_timer(&limit);
+      if (next != for_ever) godwit::detail::stop_timer(&limit);
       if (disturbed) return -EINTR;
     } catch (const std::bad_alloc&) {
       return -ENOMEM;
@@ -92,7 +98,10 @@ long poll_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
   return look_until(fds, count, deadline, what, [=] { return poll_now(fds, count); });
 }
 
-constexpr std::int64_t ns_of(const timespec& t) noexcept { return t.tv_sec * 1'000'000'000 + t.tv_nsec; }
+constexpr std::int64_t most_seconds = 1'000'000'000;  // three decades: longer times are as good as for ever, and overflow in nanoseconds
+constexpr std::int64_t ns_of(const timespec& t) noexcept {
+  return std::min<std::int64_t>(t.tv_sec, most_seconds) * 1'000'000'000 + t.tv_nsec;
+}
 timespec timespec_of(std::int64_t ns) noexcept { return {ns / 1'000'000'000, ns % 1'000'000'000}; }
 
 bool is_bad(const timespec& t) noexcept { return t.tv_sec < 0 || t.tv_nsec < 0 || t.tv_nsec >= 1'000'000'000; }
@@ -127,7 +136,8 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
   std::uint64_t deadline = for_ever;
   if (timeout != nullptr) {
     if (timeout->tv_sec < 0 || timeout->tv_usec < 0) return static_cast<int>(with_errno(-EINVAL));
-    deadline = before + static_cast<std::uint64_t>(timeout->tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(timeout->tv_usec) * 1000;
+    const std::int64_t us = std::min<std::int64_t>(timeout->tv_usec, most_seconds);
+    deadline = before + static_cast<std::uint64_t>(ns_of({timeout->tv_sec, 0}) + us * 1000);
   }
   struct {
     fd_set* set;

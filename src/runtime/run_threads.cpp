@@ -16,6 +16,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
@@ -119,7 +120,13 @@ void say_and_end(const char* text) noexcept {
   _exit(base::status_failed);
 }
 
-/// Addresses for the stacks of each worker's segment: as many as can be had.
+/// Of the addresses that the process may have (ulimit -v), a half: the rest is the program's.
+std::uint64_t address_budget() noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : ~std::uint64_t{0};
+}
+
+/// Addresses for each worker's segment: as many as can be had, up to what was asked for.
 void map_segments(team& t) {
   const options& opts = t.what.opts;
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
@@ -127,19 +134,29 @@ void map_segments(team& t) {
   const bool stacks_are_used = !opts.policy.starts_with("child_");
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used or not.
   const std::uint64_t wanted = std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8);
-  for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);; most /= 4) {
+  const std::uint64_t budget = address_budget(), least_heap_bytes = std::min(opts.heap_bytes, std::uint64_t{16} << 20);
+  std::uint64_t heap_bytes = opts.heap_bytes;
+  for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);;
+       most /= 2, heap_bytes = std::max(heap_bytes / 16, least_heap_bytes)) {
     const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : opts.stack_bytes;
+    const auto plan = [&](std::uint64_t bytes) {
+      return transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
+                                           std::max<std::uint64_t>(bytes / 4096, 1 << 20) + opts.stack_bytes / 64, bytes, heap_bytes);
+    };
+    transport::shm::layout l = plan(pool_bytes);
+    // A segment's size is rounded up to a power of two: where addresses are few, stacks get what that leaves.
+    if (const auto more = plan(std::max(l.span - l.stack, 4 * stack_bytes) - 4 * stack_bytes);
+        budget != ~std::uint64_t{0} && stacks_are_used && more.span == l.span && more.stack_bytes > l.stack_bytes)
+      l = more;
+    const bool least = most / 2 < root_bytes && heap_bytes == least_heap_bytes;
+    if (!least && transport::shm::segment::total_bytes(t.all.count, l) + l.span > budget) continue;
     try {
-      t.what.memory.create_in_place(
-          t.all.count, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                                     std::max<std::uint64_t>(pool_bytes / 4096, 1 << 20) + opts.stack_bytes / 64,
-                                                     pool_bytes, opts.heap_bytes));
+      t.what.memory.create_in_place(t.all.count, l);
     } catch (const std::runtime_error&) {
-      if (most / 4 < root_bytes) throw;
+      if (least) throw;
       continue;
     }
     if (!stacks_are_used) return;
-    const transport::shm::layout& l = t.what.memory.where();
     const auto first = reinterpret_cast<std::uintptr_t>(
         t.what.memory.at(transport::worker_no{0}, t.what.memory.common() + l.stack));
     const std::uintptr_t aligned = (first + stack_bytes - 1) / stack_bytes * stack_bytes;

@@ -44,6 +44,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     opts_.check_frames = false;
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     watched_ = trace_.on() || opts_.delay_us != 0;
+    most_kept_stacks_ = 4 * shape_.stacks->batch_size();
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
@@ -891,12 +892,13 @@ template <class P>
   detail::hot_words& hot = detail::hot();
   *static_cast<void**>(top) = hot.free_stacks;
   hot.free_stacks = top;
-  if (++kept_stacks_ < 4 * stack::pool::batch) return;
+  if (++kept_stacks_ < most_kept_stacks_) return;
+  const unsigned batch = shape_.stacks->batch_size();
   // As many as a batch; the list is longer than that. The oldest would be better: but the list has one end.
   void* list = hot.free_stacks;
   void* last = list;
   unsigned n = 1;
-  for (; n < stack::pool::batch && *static_cast<void**>(last) != nullptr; ++n) last = *static_cast<void**>(last);
+  for (; n < batch && *static_cast<void**>(last) != nullptr; ++n) last = *static_cast<void**>(last);
   void* rest = *static_cast<void**>(last);
   if (rest == nullptr) return;
   *static_cast<void**>(last) = nullptr;
@@ -913,7 +915,8 @@ void continuation_worker<P>::more_stacks() noexcept {
     void* list = shape_.stacks->take();
     if (list == nullptr)
       base::fatal("worker %u: %llu threads have stacks of %llu KiB, and the addresses for more are used up: lower "
-                  "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), or have fewer threads wait at a time",
+                  "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), raise the limit on address space (ulimit -v) if there is "
+                  "one, or have fewer threads wait at a time",
                   index(me_), static_cast<unsigned long long>(shape_.stacks->made()),
                   static_cast<unsigned long long>(shape_.stacks->stack_bytes() >> 10));
     kept_stacks_ = 0;

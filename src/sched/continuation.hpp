@@ -112,6 +112,7 @@ class continuation_worker final : public worker {
   stack_range own_stacks_;  // iso
   std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
   unsigned kept_stacks_ = 0;     // in_place: stacks that ended here and did not begin here since the pool got some
+  unsigned most_kept_stacks_ = 0;
   std::uint32_t straight_ = 0;   // turns since the loop was entered
   bool watched_ = false;         // traced, or delayed: threads go by way of the loop
   exception_state* exceptions_ = nullptr;  // in_place: of this OS thread

@@ -1,6 +1,7 @@
 // See pool.hpp.
 #include "stack/pool.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <sched.h>
 #include <sys/mman.h>
@@ -38,6 +39,7 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   per_range_ = bytes / stack_bytes;
   const std::uint64_t for_root = root_bytes / stack_bytes;
   all_ = per_range_ * count > for_root ? per_range_ * count - for_root : 0;
+  batch_ = static_cast<unsigned>(std::clamp<std::uint64_t>(all_ / (std::uint64_t{count} * 8), 1, batch));
   const bool aligned = ((first | distance) & (stack_bytes - 1)) == 0;
   GODWIT_CHECK(aligned, "stacks are aligned to their size");
   made_.store(0, std::memory_order_relaxed);
@@ -82,7 +84,7 @@ void* pool::take() noexcept {
     return list;
   }
   const std::uint64_t from = made_.load(std::memory_order_relaxed);
-  const std::uint64_t n = all_ - from < batch ? all_ - from : batch;
+  const std::uint64_t n = all_ - from < batch_ ? all_ - from : batch_;
   made_.store(from + n, std::memory_order_release);
   lock_.store(0, std::memory_order_release);
   void* list = nullptr;
@@ -98,9 +100,9 @@ void* pool::take() noexcept {
 void pool::give(void* list, unsigned n) noexcept {
   if (free_batches_ >= batches_kept)
     for (void* s = list; s != nullptr; s = at(s)->next) {
-      // All but the page that holds the link.
+      // All but the page that holds the link. (The guard is a page.)
       const auto low = low_of(reinterpret_cast<std::uintptr_t>(s));
-      const auto high = reinterpret_cast<std::uintptr_t>(s) & ~std::uintptr_t{4095};
+      const auto high = reinterpret_cast<std::uintptr_t>(s) & ~std::uintptr_t{guard_ - 1};
       if (high > low) madvise(reinterpret_cast<void*>(low), high - low, MADV_FREE);
     }
   lock();

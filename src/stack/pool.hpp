@@ -23,7 +23,7 @@ namespace godwit::stack {
 class pool {
  public:
   static constexpr std::size_t block_bytes = 256;  ///< at the end of each stack
-  static constexpr unsigned batch = 16;            ///< stacks that a worker fetches at a time
+  static constexpr unsigned batch = 16;            ///< stacks that a worker fetches at a time, at most
 
   /// Ranges [first + i * distance, + bytes) for i < count; @p stack_bytes a power of two, @p root_bytes (a multiple of it) go to one
   /// large stack at the begin of the first.
@@ -36,6 +36,8 @@ class pool {
   void give(void* list, unsigned n) noexcept;
 
   std::uint64_t stack_bytes() const noexcept { return size_; }
+  /// Fewer than batch where there are few in all: what a worker keeps, others cannot have.
+  unsigned batch_size() const noexcept { return batch_; }
   /// Of the stack that @p address lies in: its end, its lowest usable address. The root's included.
   std::uintptr_t end_of(std::uintptr_t address) const noexcept {
     if (address - root_low_ < root_bytes_) [[unlikely]] return root_low_ + root_bytes_;
@@ -78,6 +80,7 @@ class pool {
   std::uintptr_t first_ = 0, root_low_ = 0;
   unsigned shift_ = 0;  // of size_
   std::uint64_t distance_ = 0, size_ = 1, root_bytes_ = 0, per_range_ = 0, all_ = 0;
+  unsigned batch_ = 1;
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint32_t> lock_{0};
   void* free_ = nullptr;        // batches: linked by the second word at the top of each one's first stack

@@ -30,7 +30,7 @@ function(godwit_variant_test variant layer name)
 endfunction()
 
 # What AddressSanitizer puts around longjmp and setcontext takes all stacks for the OS thread's.
-if(GODWIT_CONTEXT STREQUAL "asm" AND NOT sanitized)
+if(GODWIT_CONTEXT STREQUAL "asm" AND NOT GODWIT_SANITIZE MATCHES "thread")
   foreach(variant ucontext setjmp)
     godwit_context_library(${variant})
     foreach(name switch fork)

@@ -22,4 +22,14 @@ echo 'int main(void) { return 0; }' >"$dir/static.c"
 if cc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then expect 2 "statically linked" "$launcher" "$dir/static"; fi
 expect 70 "used up its stack" "$launcher" "$end" overflow
 expect 0 "a stack larger than others is not supported" "$launcher" "$end" big_stack
+limited() {  # limited KIB STATUS TEXT COMMAND...: with so much address space
+  local limit=$1
+  shift
+  local status=$1 text=$2
+  shift 2
+  expect "$status" "$text" bash -c 'ulimit -v "$0"; exec "$@"' "$limit" "$@"
+}
+limited 100000 70 "raise the limit on address space (ulimit -v)" "$launcher" "$end" _exit
+limited 1000000 5 "" "$launcher" "$end" _exit
+limited 4000000 0 "the last thread" "$launcher" "$end" pthread_exit
 exit $failed

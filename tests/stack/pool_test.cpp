@@ -78,6 +78,23 @@ TEST(pool, what_is_given_back_is_used_again) {
   EXPECT_EQ(before, after);
 }
 
+// What one worker keeps the others cannot have.
+TEST(pool, few_are_given_out_one_by_one) {
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, 1 << 20, 1 << 20);
+  EXPECT_EQ(p.batch_size(), 1u);
+  for (std::uint64_t i = 0; i < r.bytes / (1 << 20) * r.count - 1; ++i) {
+    void* list = p.take();
+    ASSERT_NE(list, nullptr) << i;
+    EXPECT_EQ(next(list), nullptr);
+  }
+  EXPECT_EQ(p.take(), nullptr);
+  pool many;
+  many.init(r.first, r.distance, r.count, r.bytes, 16 << 10, 16 << 10);
+  EXPECT_EQ(many.batch_size(), pool::batch);
+}
+
 TEST(pool, workers_take_and_give_at_the_same_time) {
   const ranges r;
   pool p;
@@ -98,6 +115,53 @@ TEST(pool, workers_take_and_give_at_the_same_time) {
     });
   for (auto& w : workers) w.join();
   EXPECT_FALSE(wrong.load());
+}
+
+// What was given back is the system's when it wants it; the links between the stacks are not.
+TEST(pool, memory_of_free_stacks_can_be_taken) {
+  if (std::getenv("STRESS_SHORT") != nullptr) GTEST_SKIP() << "the emulator accepts any advice and ignores it";
+  const auto resident = [](void* p, std::size_t bytes) {
+    std::vector<unsigned char> pages(bytes / 4096);
+    EXPECT_EQ(mincore(p, bytes, pages.data()), 0);
+    std::size_t n = 0;
+    for (const unsigned char in : pages) n += in & 1;
+    return n;
+  };
+  constexpr std::size_t size = 16 << 10;  // 255 in each range
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, size, size);
+  std::vector<void*> lists;
+  unsigned stacks = 0;
+  while (void* list = p.take()) {
+    lists.push_back(list);
+    for (void* s = list; s != nullptr; s = next(s), ++stacks) {
+      const auto low = p.low_of(reinterpret_cast<std::uintptr_t>(s));
+      std::memset(reinterpret_cast<void*>(low), 1, reinterpret_cast<std::uintptr_t>(s) - low);
+    }
+  }
+  for (void* list : lists) {
+    unsigned n = 0;
+    for (void* s = list; s != nullptr; s = next(s)) ++n;
+    p.give(list, n);
+  }
+  // As if memory were short.
+  std::size_t before = 0, after = 0;
+  bool advised = true;
+  for (std::uint64_t i = 0; i < r.count; ++i) {
+    auto* range = reinterpret_cast<void*>(r.first + i * r.distance);
+    before += resident(range, r.bytes);
+    for (std::uintptr_t low = 0; low < r.bytes; low += size)
+      advised = madvise(static_cast<char*>(range) + low + 4096, size - 4096, MADV_PAGEOUT) == 0 && advised;
+    after += resident(range, r.bytes);
+  }
+  if (!advised) GTEST_SKIP() << "the system cannot be told to take memory";
+  // All but 32 batches gave theirs: two of three pages, the third holds the link.
+  EXPECT_LT(after, before - (stacks - 33 * pool::batch)) << before << " pages before";
+  unsigned again = 0;
+  while (void* list = p.take())
+    for (void* s = list; s != nullptr; s = next(s)) ++again;
+  EXPECT_EQ(again, stacks);
 }
 
 TEST(pool, an_overflow_faults) {

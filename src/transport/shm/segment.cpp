@@ -171,8 +171,9 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
     fail("stacks and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or --godwit-heap-bytes");
   void* p = mmap(nullptr, total + l.span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    fail("no free range of " + std::to_string((total + l.span) >> 20) +
-         " MiB of address space: lower --godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
+    fail("no free range of " + std::to_string((total + l.span) >> 20) + " MiB of address space for " + std::to_string(workers) +
+         " workers: raise the limit on address space (ulimit -v), have fewer workers (GODWIT_WORKERS), or lower the size of stacks "
+         "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
   const auto low = reinterpret_cast<std::uintptr_t>(p);
   const std::uintptr_t aligned = (low + l.span - 1) / l.span * l.span;
   if (aligned != low) munmap(p, aligned - low);
