@@ -379,6 +379,14 @@ void program::figure(const std::string& key, const std::string& what, double val
   json_["figures"][key] = {{"what", what}, {"value", value}, {"unit", unit}, {"definition", definition}};
 }
 
+void program::figure(const std::string& key, const std::string& what, const std::vector<double>& samples, const char* unit,
+                     const std::string& definition) {
+  const double middle = median(samples), least = quantile(samples, 0);
+  std::fprintf(out(), "  %s: %.3g %s, least %.3g  (%s)\n", what.c_str(), middle, unit, least, definition.c_str());
+  json_["figures"][key] = {{"what", what}, {"value", middle}, {"least", least}, {"samples", samples}, {"unit", unit},
+                           {"definition", definition}};
+}
+
 void program::wrong(const std::string& line) {
   std::fprintf(stderr, "%s: %s\n", name_.c_str(), line.c_str());
   status_ = 1;

@@ -134,6 +134,9 @@ class program {
   /// A figure derived from the measurement: printed as "what: value unit  (definition)", kept in the JSON.
   void figure(const std::string& key, const std::string& what, double value, const char* unit,
               const std::string& definition);
+  /// A figure that was sampled: its median is the value; the least of the samples, and all of them, stand beside it.
+  void figure(const std::string& key, const std::string& what, const std::vector<double>& samples, const char* unit,
+              const std::string& definition);
   /// Remember a wrong result; the exit status becomes 1.
   void wrong(const std::string& line);
 
