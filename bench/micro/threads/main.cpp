@@ -13,6 +13,8 @@ namespace {
 
 struct cost {
   std::string key, what;
+  std::size_t live;  ///< threads at a time
+  unsigned workers;
   const char* definition;
   std::function<double(const threads::library&)> measure;  ///< negative: the library has no such thing
 };
@@ -24,7 +26,7 @@ std::vector<cost> costs(std::size_t many, unsigned most_workers) {
   const auto create_join = [&](const std::string& key, std::size_t live, std::size_t total, unsigned workers) {
     std::string what = "create + join, " + (live == 1 ? "one at a time" : bench::grouped(live) + " live");
     if (workers > 1) what += ", " + std::to_string(workers) + " workers";
-    all.push_back({key, what, time, [=](const threads::library& l) {
+    all.push_back({key, what, live, workers, time, [=](const threads::library& l) {
                      const std::size_t n = total / l.slower > live ? total / l.slower : live;
                      return l.create_join && live <= l.most_live ? l.create_join(workers, live, n) : none;
                    }});
@@ -38,13 +40,49 @@ std::vector<cost> costs(std::size_t many, unsigned most_workers) {
     create_join(of_all + "_w2", many, many, 2);
   }
   for (const std::size_t threads : {std::size_t{2}, std::size_t{1000}})
-    all.push_back({"yield_" + std::to_string(threads), "yield, " + bench::grouped(threads) + " threads", "time / yields",
+    all.push_back({"yield_" + std::to_string(threads), "yield, " + bench::grouped(threads) + " threads", threads, 1, "time / yields",
                    [=](const threads::library& l) {
                      return l.yield && threads <= l.most_live ? l.yield(threads, many * 4 / l.slower) : none;
                    }});
-  all.push_back({"switch", "switch, 2 threads", "time / turns that two threads hand over by semaphores",
+  all.push_back({"switch", "switch, 2 threads", 2, 1, "time / turns that two threads hand over by semaphores",
                  [=](const threads::library& l) { return l.hand_over ? l.hand_over(many / l.slower) : none; }});
   return all;
+}
+
+void compare(bench::program& program, std::size_t many) {
+  std::vector<threads::library> libraries = {threads::ours()};
+  if (!program.options().wants_peer("none")) libraries.push_back(threads::std_thread());
+  for (auto* const peer : {&threads::tbb, &threads::openmp})
+    if (threads::library l = peer(); l.installed && program.options().wants_peer(l.name)) libraries.push_back(std::move(l));
+  bench::ordered_json rows = bench::ordered_json::array();
+  for (const cost& c : costs(many, program.most_workers())) {
+    std::vector<std::vector<double>> values(libraries.size());
+    for (int round = 0; round < program.options().reps; ++round)
+      for (std::size_t l = 0; l < libraries.size(); ++l)
+        if (l == 0 || round < program.options().peer_reps) values[l].push_back(c.measure(libraries[l]));
+    for (std::size_t l = 0; l < libraries.size(); ++l) {
+      if (values[l].front() < 0) continue;
+      const double median = bench::median(values[l]), least = bench::quantile(values[l], 0);
+      rows.push_back({{"what", c.what}, {"library", libraries[l].name}, {"live", c.live}, {"workers", c.workers},
+                      {"median_ns", median}, {"least_ns", least}, {"rounds", values[l].size()}});
+      if (l == 0)
+        program.figure(c.key, c.what, values[l], "ns", c.definition);
+      else
+        std::fprintf(program.out(), "    %-14s %.3g ns, least %.3g\n", libraries[l].name.c_str(), median, least);
+    }
+  }
+  program.json()["measurements"].push_back({{"title", "Costs by library"}, {"parameters", {{"many", many}}}, {"rows", rows}});
+}
+
+void ours_alone(bench::program& program, std::size_t many) {
+  const auto measure = [&](const char* key, const char* what, const char* unit, const char* definition, auto&& f) {
+    std::vector<double> values;
+    for (int round = 0; round < program.options().reps; ++round) values.push_back(f());
+    program.figure(key, what, values, unit, definition);
+  };
+  measure("mutex", "mutex, lock + unlock, alone", "ns", "time / pairs", [=] { return threads::mutex_ns(many * 10); });
+  measure("created_bytes", "a thread that has not begun", "B", "resident memory", [=] { return threads::created_bytes(many); });
+  measure("blocked_bytes", "a thread that waits", "B", "resident memory, stack included", [=] { return threads::blocked_bytes(many / 10); });
 }
 
 }  // namespace
@@ -54,43 +92,10 @@ int main(int argc, char** argv) {
   std::size_t many = 0;
   program.app().add_option("-n", many, "What \"a million\" is (default 1000000; with --quick 100000)")->check(CLI::Range(1000, 10'000'000));
   program.parse();
-  const int reps = program.options().reps;
   if (many == 0) many = program.options().quick ? 100'000 : 1'000'000;
-  std::vector<threads::library> libraries = {threads::ours()};
-  if (!program.options().wants_peer("none")) libraries.push_back(threads::std_thread());
-  for (auto* const peer : {&threads::tbb, &threads::openmp})
-    if (const threads::library l = peer(); program.options().wants_peer(l.name)) libraries.push_back(l);
   try {
-    bench::ordered_json rows = bench::ordered_json::array();
-    for (const cost& c : costs(many, program.most_workers())) {
-      std::vector<std::vector<double>> values(libraries.size());
-      for (int round = 0; round < reps; ++round)
-        for (std::size_t l = 0; l < libraries.size(); ++l)
-          if (l == 0 || round < program.options().peer_reps) values[l].push_back(c.measure(libraries[l]));
-      for (std::size_t l = 0; l < libraries.size(); ++l) {
-        bench::ordered_json row = {{"what", c.what}, {"library", libraries[l].name}};
-        if (!libraries[l].installed) continue;
-        if (values[l].front() < 0) continue;
-        row["median_ns"] = bench::median(values[l]);
-        row["least_ns"] = bench::quantile(values[l], 0);
-        row["rounds"] = values[l].size();
-        rows.push_back(row);
-        if (l == 0)
-          program.figure(c.key, c.what, values[l], "ns", c.definition);
-        else
-          std::fprintf(program.out(), "    %-14s %.3g ns, least %.3g\n", libraries[l].name.c_str(), bench::median(values[l]),
-                       bench::quantile(values[l], 0));
-      }
-    }
-    program.json()["measurements"].push_back({{"title", "Costs by library"}, {"parameters", {{"many", many}}}, {"rows", rows}});
-    const auto of_ours = [&](const char* key, const char* what, const char* unit, const char* definition, auto&& f) {
-      std::vector<double> values;
-      for (int round = 0; round < reps; ++round) values.push_back(f());
-      program.figure(key, what, values, unit, definition);
-    };
-    of_ours("mutex", "mutex, lock + unlock, alone", "ns", "time / pairs", [&] { return threads::mutex_ns(many * 10); });
-    of_ours("created_bytes", "a thread that has not begun", "B", "resident memory", [&] { return threads::created_bytes(many); });
-    of_ours("blocked_bytes", "a thread that waits", "B", "resident memory, stack included", [&] { return threads::blocked_bytes(many / 10); });
+    compare(program, many);
+    ours_alone(program, many);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "threads: %s\n", e.what());
     return 1;
