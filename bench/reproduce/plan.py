@@ -104,14 +104,14 @@ class Machine:
                 if step.mpi in self.mpis
                 else f"no mpirun.{step.mpi}: apt-get install it"
             )
+        if step.about.get("machine", os.uname().machine) != os.uname().machine:
+            return f"for {step.about['machine']} only"
         for tool in step.about.get("tools", []):
             if shutil.which(tool) is None:
                 return f"needs {tool}: scripts/setup test"
         for path, remedy in step.about.get("files", {}).items():
             if not os.path.exists(path):
                 return remedy
-        if step.about.get("machine", os.uname().machine) != os.uname().machine:
-            return f"for {step.about['machine']} only"
         if step.program == "steal" and self.workers < 2:
             return "needs two CPUs"
         unknown = [p for p in step.about.get("policies", []) if self.policies and p not in self.policies]
@@ -273,13 +273,13 @@ class Planner:
         cross = os.path.join(ROOT, "build", "sparc64")
         remedy = "needs the cross build: cmake --preset sparc64 -DGODWIT_BUILD_BENCH=ON && cmake --build --preset sparc64"
         about = {
-            "tools": ["qemu-sparc64"],
+            "tools": ["qemu-sparc64", "cc"],
             "files": {os.path.join(cross, "bench", "contexts_asm"): remedy + " --target contexts_programs"},
             "build": cross,
             "cpu": "SPARC V9, qemu-user",
         }
-        flags = f"--emulator 'qemu-sparc64 -L /usr/sparc64-linux-gnu' --arguments {of('4,8', '8,14', '8,14')}"
-        steps.append(Step("m5_count_sparc", counted, flags, of(20, 30, 30), about=about))
+        flags = f"--emulator 'qemu-sparc64 -L /usr/sparc64-linux-gnu' --arguments {of('4,8', '10,16', '10,16')}"
+        steps.append(Step("m5_count_sparc", counted, flags, 10, about=about))
         self.add("M5", "fib on each variant of the context switch", steps)
 
     def m6(self):

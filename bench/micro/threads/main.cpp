@@ -4,6 +4,7 @@
 //
 // A value is (time of all) / (number of operations), in one root thread's time; reported are the median and the least of the rounds. Source: "Porting
 // MassiveThreads ...", 4.3, figures 11 and 12. Results: docs/results/threads.md; scripts/reproduce --only M6.
+#include <algorithm>
 #include <cstdio>
 
 #include "../../common/harness.hpp"
@@ -27,8 +28,7 @@ std::vector<cost> costs(std::size_t many, unsigned most_workers) {
     std::string what = "create + join, " + (live == 1 ? "one at a time" : bench::grouped(live) + " live");
     if (workers > 1) what += ", " + std::to_string(workers) + " workers";
     all.push_back({key, what, live, workers, time, [=](const threads::library& l) {
-                     const std::size_t n = total / l.slower > live ? total / l.slower : live;
-                     return l.create_join && live <= l.most_live ? l.create_join(workers, live, n) : none;
+                     return l.create_join && live <= l.most_live ? l.create_join(workers, live, std::max(total / l.slower, live)) : none;
                    }});
   };
   create_join("create_join_1", 1, many / 2, 1);
@@ -42,7 +42,7 @@ std::vector<cost> costs(std::size_t many, unsigned most_workers) {
   for (const std::size_t threads : {std::size_t{2}, std::size_t{1000}})
     all.push_back({"yield_" + std::to_string(threads), "yield, " + bench::grouped(threads) + " threads", threads, 1, "time / yields",
                    [=](const threads::library& l) {
-                     return l.yield && threads <= l.most_live ? l.yield(threads, many * 4 / l.slower) : none;
+                     return l.yield && threads <= l.most_live ? l.yield(threads, std::max(many * 4 / l.slower, 4 * threads)) : none;
                    }});
   all.push_back({"switch", "switch, 2 threads", 2, 1, "time / turns that two threads hand over by semaphores",
                  [=](const threads::library& l) { return l.hand_over ? l.hand_over(many / l.slower) : none; }});
