@@ -135,6 +135,15 @@ void on_big_stack(const std::function<void()>& f) {
 
 void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
               const std::function<bool(unsigned)>& compute) {
+  add_timed_peer(to, p, name, installed, [compute](unsigned w) {
+    auto [ok, timing] = run_plain([&] { return compute(w); });
+    timing.correct = ok;
+    return timing;
+  });
+}
+
+void add_timed_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
+                    const std::function<sample(unsigned)>& run) {
   if (!p.options().wants_peer(name)) return;
   if (!installed) {
     to.push_back({name, 0, {}, true});
@@ -145,9 +154,7 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
   for (const unsigned w : counts)
     to.push_back({name, w,
                   [=] {
-                    const auto [ok, timing] = run_plain([&] { return compute(w); });
-                    sample s = timing;
-                    s.correct = ok;
+                    const sample s = run(w);
                     // Pools of idle threads spin for a moment; the next variant shall not feel it.
                     std::this_thread::sleep_for(std::chrono::milliseconds(10));
                     return s;

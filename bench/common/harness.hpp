@@ -163,6 +163,9 @@ class program {
 /// compute(workers) runs the computation and gives back whether the result was right.
 void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
               const std::function<bool(unsigned workers)>& compute);
+/// The same where preparing and checking shall not be timed: run(workers) times what is to be timed.
+void add_timed_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
+                    const std::function<sample(unsigned workers)>& run);
 
 /// The name of a variant of @p form under @p policy: the default policy is not mentioned.
 std::string under(const std::string& form, const std::string& policy);
