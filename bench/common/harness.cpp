@@ -21,6 +21,20 @@ bool common_options::wants_peer(const std::string& name) const {
   return std::find(peers.begin(), peers.end(), name) != peers.end();
 }
 
+std::vector<std::string> all_peers() {
+  std::vector<std::string> names = {"tbb", "openmp"};
+#if BENCH_HAS_ARGOBOTS
+  names.emplace_back("argobots");
+#endif
+#if BENCH_HAS_MASSIVETHREADS
+  names.emplace_back("massivethreads");
+#endif
+#if BENCH_HAS_QTHREADS
+  names.emplace_back("qthreads");
+#endif
+  return names;
+}
+
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -200,9 +214,11 @@ program::program(std::string name, std::string description, int argc, char** arg
       ->check(CLI::Range(1, 4096));
   app_.add_flag("--quick", options_.quick, "A smaller problem and fewer repetitions");
   app_.add_option("--json", options_.json, "Write the results to this file (- is standard output)");
-  app_.add_option("--peers", options_.peers, "Other runtimes to run: tbb,openmp or none")
+  std::vector<std::string> known = all_peers();
+  known.emplace_back("none");
+  app_.add_option("--peers", options_.peers, "Other runtimes to run, or none")
       ->delimiter(',')
-      ->check(CLI::IsMember({"tbb", "openmp", "none"}))
+      ->check(CLI::IsMember(known))
       ->capture_default_str();
   app_.add_option("--peer-reps", options_.peer_reps, "Peers take part in this many rounds (they can be slow)")
       ->check(CLI::Range(1, 10000))

@@ -18,13 +18,16 @@ namespace bench {
 
 using nlohmann::ordered_json;
 
+/// TBB and OpenMP, installed or not; of the other libraries of threads those that were found.
+std::vector<std::string> all_peers();
+
 /// Flags of every benchmark.
 struct common_options {
   int reps = 5;
   std::vector<unsigned> workers;  ///< empty: 1 and all usable
   bool quick = false;
   std::string json;  ///< file, "-" for standard output, empty: none
-  std::vector<std::string> peers = {"tbb", "openmp"};
+  std::vector<std::string> peers = all_peers();
   int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
 
   std::vector<std::string> policies;  ///< of godwit; only for programs that call add_policies()

@@ -52,8 +52,10 @@ std::vector<cost> costs(std::size_t many, unsigned most_workers) {
 void compare(bench::program& program, std::size_t many) {
   std::vector<threads::library> libraries = {threads::ours()};
   if (!program.options().wants_peer("none")) libraries.push_back(threads::std_thread());
-  for (auto* const peer : {&threads::tbb, &threads::openmp})
-    if (threads::library l = peer(); l.installed && program.options().wants_peer(l.name)) libraries.push_back(std::move(l));
+  std::vector<threads::library> peers = threads::others();
+  peers.insert(peers.begin(), {threads::tbb(), threads::openmp()});
+  for (threads::library& l : peers)
+    if (l.installed && program.options().wants_peer(l.name)) libraries.push_back(std::move(l));
   bench::ordered_json rows = bench::ordered_json::array();
   for (const cost& c : costs(many, program.most_workers())) {
     std::vector<std::vector<double>> values(libraries.size());

@@ -32,6 +32,7 @@ library ours();
 library std_thread();
 library tbb();
 library openmp();
+std::vector<library> others();  ///< that were found: Argobots, MassiveThreads, Qthreads
 
 inline double per(std::uint64_t start, std::size_t operations) {
   return static_cast<double>(bench::now_ns() - start) / static_cast<double>(operations);
