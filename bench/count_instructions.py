@@ -3,11 +3,15 @@
 
     bench/count_instructions.py                                   callgrind, the programs contexts_* of build/release
     bench/count_instructions.py --build DIR --emulator "qemu-aarch64 -L /usr/aarch64-linux-gnu"
-                                                                  another architecture: qemu's log of executed instructions
+                                                                  another architecture: a plugin of qemu (micro/contexts/qemu_count.c)
+
+SPARC V9: --build build/sparc64 --emulator "qemu-sparc64 -L /usr/sparc64-linux-gnu", after
+cmake --preset sparc64 -DGODWIT_BUILD_BENCH=ON && cmake --build --preset sparc64 --target contexts_programs
 
 fib of two arguments on one worker: the difference is free of what starting costs, and repeats to a few parts in a thousand.
-Counted is user mode. What the kernel does is not: therefore the system calls (callgrind only), of which ucontext makes three per
-spawn. Over plain calls: less what the same difference is for them. Needs valgrind or qemu-user (scripts/setup test).
+Counted is user mode. What the kernel does is not: therefore how often it is entered, system calls and, on SPARC, the traps that save and load
+contexts; ucontext does that three or four times per spawn. SPARC only: flushes of register windows (what they write is not counted, either).
+Over plain calls: less what the same difference is for them. Needs valgrind or qemu-user 7.0 to 8.2 with a C compiler (scripts/setup test).
 """
 import argparse
 import json
@@ -46,19 +50,22 @@ def callgrind(program, arguments):
     return found["Ir"], found.get("sysCount", 0)
 
 
-def emulated(emulator, program, arguments):
-    """With one instruction per block and no chaining, the log of executed blocks has a line per instruction."""
-    read, write = os.pipe()
-    command = [*emulator, "-singlestep", "-d", "exec,nochain", "-D", f"/proc/self/fd/{write}", program, *arguments]
-    process = subprocess.Popen(command, pass_fds=[write], stdout=subprocess.DEVNULL)
-    os.close(write)
-    count = 0
-    with os.fdopen(read, "rb", buffering=1 << 20) as log:
-        while chunk := log.read(1 << 20):
-            count += chunk.count(b"\n")
-    if process.wait() != 0:
-        sys.exit(f"count_instructions.py: {' '.join(command)} failed with status {process.returncode}")
-    return count, None
+# The emulator keeps a record per mapped page, and godwit's address ranges have billions of them: small ones.
+SMALL = {"GODWIT_STACK_BYTES": "16M", "GODWIT_THREAD_STACK_BYTES": "64K", "GODWIT_HEAP_BYTES": "16M", "GODWIT_GLOBAL_BYTES": "256M",
+         "GODWIT_CACHE_BYTES": "1M", "GODWIT_PRIVATE_HEAP": "0"}
+
+
+def emulated(emulator, folder, program, arguments):
+    plugin, out = os.path.join(folder, "count.so"), os.path.join(folder, "out")
+    if not os.path.exists(plugin):
+        source = os.path.join(HERE, "micro", "contexts", "qemu_count.c")
+        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-shared", "-fPIC", "-o", plugin, source], check=True)
+    command = [*emulator, "-plugin", plugin, program, *arguments]
+    done = subprocess.run(command, env={**os.environ, **SMALL, "QEMU_COUNT_OUT": out}, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"count_instructions.py: {' '.join(command)} failed with status {done.returncode}:\n{done.stderr[-1500:]}")
+    with open(out, encoding="ascii") as file:
+        return [int(x) for x in file.read().split()]
 
 
 def main():
@@ -66,11 +73,11 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--emulator", default="", help="qemu-ARCH and its options: not callgrind")
     parser.add_argument("--substrate", default="threads", choices=["threads", "processes"])
-    parser.add_argument("--arguments", default="", help="two of fib (default 20,25; with an emulator 8,14)")
+    parser.add_argument("--arguments", default="", help="two of fib (default 20,25; with an emulator 10,16)")
     parser.add_argument("--variants", default="asm,ucontext,setjmp")
     parser.add_argument("--json", help="write the figures to this file")
     o = parser.parse_args()
-    small, large = (int(n) for n in (o.arguments or ("8,14" if o.emulator else "20,25")).split(","))
+    small, large = (int(n) for n in (o.arguments or ("10,16" if o.emulator else "20,25")).split(","))
     emulator = shlex.split(o.emulator)
     if o.substrate == "processes" and not emulator:
         sys.exit("count_instructions.py: callgrind counts one process: --substrate threads")
@@ -80,22 +87,27 @@ def main():
         counts = []
         for n in (small, large):
             arguments = [str(n), workers, o.substrate]
-            counts.append(emulated(emulator, program, arguments) if emulator else callgrind(program, arguments))
+            counts.append(emulated(emulator, folder.name, program, arguments) if emulator else callgrind(program, arguments))
         each = spawns(large) - spawns(small)
-        return [None if a is None else (b - a) / each for a, b in zip(*counts)]
+        return [(b - a) / each for a, b in zip(*counts)]
 
-    plain, _ = per_spawn("asm", "0")
+    folder = tempfile.TemporaryDirectory()
+    sparc = "sparc64" in o.emulator
+    plain = per_spawn("asm", "0")[0]
     rows = {}
     for variant in o.variants.split(","):
-        instructions, calls = per_spawn(variant, "1")
+        instructions, calls, *flushes = per_spawn(variant, "1")
         rows[variant] = {"instructions": instructions, "over_plain": instructions - plain, "system_calls": calls}
+        if sparc:
+            rows[variant]["window_flushes"] = flushes[0]
     first = next(iter(rows.values()))
     print(f"fib({large}) - fib({small}), per spawn and join; plain calls: {plain:.1f} instructions")
-    print(f"{'variant':10} {'instructions':>13} {'over plain':>11} {'over ' + next(iter(rows)):>9} {'system calls':>13}")
+    print(f"{'variant':10} {'instructions':>13} {'over plain':>11} {'over ' + next(iter(rows)):>9} {'system calls':>13}"
+          + (f" {'window flushes':>15}" if sparc else ""))
     for name, row in rows.items():
         row["over_first"] = row["over_plain"] / first["over_plain"]
-        calls = "-" if row["system_calls"] is None else f"{row['system_calls']:.2f}"
-        print(f"{name:10} {row['instructions']:13.1f} {row['over_plain']:11.1f} {row['over_first']:9.1f} {calls:>13}")
+        print(f"{name:10} {row['instructions']:13.1f} {row['over_plain']:11.1f} {row['over_first']:9.1f} {row['system_calls']:13.2f}"
+              + (f" {row['window_flushes']:15.2f}" if sparc else ""))
     if o.json:
         with open(o.json, "w", encoding="utf-8") as out:
             json.dump({"plain": plain, "arguments": [small, large], "variants": rows}, out, indent=1)

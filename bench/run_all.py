@@ -34,6 +34,9 @@ PROGRAMS = {
     "steal": ("steal", [], 12, 8),
     "idle": ("idle", [], 12, 4),
     "contexts": ("contexts", ["-n", "30"], 20, 10),
+    "thread_costs": ("threads", [], 90, 10),
+    "echo": ("echo", [], 90, 10),
+    "echo_cost": ("echo", ["--cost"], 15, 5),
     "global_graph": ("global_graph", [], 150, 8),
     "global_spmv": ("global_spmv", [], 60, 6),
     "global_utsmem": ("global_utsmem", [], 40, 5),
@@ -76,6 +79,13 @@ TARGETS = [
     ("global_cilksort", "speed_up", "cilksort of 10 M, all workers: time on 1 worker / time", ">=", 1.9, "x"),
     ("global_heat", "speed_up", "heat 2048 x 2048, all workers: serial / time", ">=", 1.85, "x"),
     ("contexts", "n30.ucontext.over_asm", "spawn + join in fib(30), 1 worker: ucontext / asm", ">=", 10, "x"),
+    ("thread_costs", "create_join_1000", "create + join of a thread, 1,000 live", "<=", 60, "ns"),
+    ("thread_costs", "create_join_1m", "create + join of a thread, 1 M live", "<=", 300, "ns"),
+    ("thread_costs", "created_bytes", "memory of a live thread, 1 M (1 GB in all)", "<=", 1000, "B"),
+    ("thread_costs", "blocked_bytes", "memory of a thread that waits", "<=", 4608, "B"),
+    ("thread_costs", "yield_2", "yield, 2 threads", "<=", 15, "ns"),
+    ("thread_costs", "yield_1000", "yield, 1,000 threads", "<=", 15, "ns"),
+    ("echo", "over_epoll", "echo server, thread per connection / better epoll loop", ">=", 0.8, "x"),
     ("idle", "percent", "CPU that an idle worker uses", "<=", 2, "%"),
     ("global_graph", "pagerank.speed_up", "PageRank on R-MAT, all workers: serial / time", ">=", 1.85, "x"),
 ]
@@ -175,7 +185,8 @@ def page(name, result):
     if result.get("figures"):
         lines += ["## Figures", "", "| what | value | definition |", "|---|---|---|"]
         for key, figure in result["figures"].items():
-            lines.append(f"| {key}: {figure['what']} | {number(figure['value'])} {figure['unit']} "
+            least = f" (least {number(figure['least'])})" if "least" in figure else ""
+            lines.append(f"| {key}: {figure['what']} | {number(figure['value'])} {figure['unit']}{least} "
                          f"| {figure['definition']} |")
         lines.append("")
     lines += ["## Definitions", ""] + [f"- {k}: {v}" for k, v in result["definitions"].items()] + [""]

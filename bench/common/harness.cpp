@@ -21,6 +21,20 @@ bool common_options::wants_peer(const std::string& name) const {
   return std::find(peers.begin(), peers.end(), name) != peers.end();
 }
 
+std::vector<std::string> all_peers() {
+  std::vector<std::string> names = {"tbb", "openmp"};
+#if BENCH_HAS_ARGOBOTS
+  names.emplace_back("argobots");
+#endif
+#if BENCH_HAS_MASSIVETHREADS
+  names.emplace_back("massivethreads");
+#endif
+#if BENCH_HAS_QTHREADS
+  names.emplace_back("qthreads");
+#endif
+  return names;
+}
+
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -135,6 +149,15 @@ void on_big_stack(const std::function<void()>& f) {
 
 void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
               const std::function<bool(unsigned)>& compute) {
+  add_timed_peer(to, p, name, installed, [compute](unsigned w) {
+    auto [ok, timing] = run_plain([&] { return compute(w); });
+    timing.correct = ok;
+    return timing;
+  });
+}
+
+void add_timed_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
+                    const std::function<sample(unsigned)>& run) {
   if (!p.options().wants_peer(name)) return;
   if (!installed) {
     to.push_back({name, 0, {}, true});
@@ -145,9 +168,7 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
   for (const unsigned w : counts)
     to.push_back({name, w,
                   [=] {
-                    const auto [ok, timing] = run_plain([&] { return compute(w); });
-                    sample s = timing;
-                    s.correct = ok;
+                    const sample s = run(w);
                     // Pools of idle threads spin for a moment; the next variant shall not feel it.
                     std::this_thread::sleep_for(std::chrono::milliseconds(10));
                     return s;
@@ -193,9 +214,11 @@ program::program(std::string name, std::string description, int argc, char** arg
       ->check(CLI::Range(1, 4096));
   app_.add_flag("--quick", options_.quick, "A smaller problem and fewer repetitions");
   app_.add_option("--json", options_.json, "Write the results to this file (- is standard output)");
-  app_.add_option("--peers", options_.peers, "Other runtimes to run: tbb,openmp or none")
+  std::vector<std::string> known = all_peers();
+  known.emplace_back("none");
+  app_.add_option("--peers", options_.peers, "Other runtimes to run, or none")
       ->delimiter(',')
-      ->check(CLI::IsMember({"tbb", "openmp", "none"}))
+      ->check(CLI::IsMember(known))
       ->capture_default_str();
   app_.add_option("--peer-reps", options_.peer_reps, "Peers take part in this many rounds (they can be slow)")
       ->check(CLI::Range(1, 10000))
@@ -377,6 +400,14 @@ void program::figure(const std::string& key, const std::string& what, double val
   std::fprintf(out(), "  %s: %.3g%s%s  (%s)\n", what.c_str(), value, *unit == '\0' ? "" : " ", unit,
                definition.c_str());
   json_["figures"][key] = {{"what", what}, {"value", value}, {"unit", unit}, {"definition", definition}};
+}
+
+void program::figure(const std::string& key, const std::string& what, const std::vector<double>& samples, const char* unit,
+                     const std::string& definition) {
+  const double middle = median(samples), least = quantile(samples, 0);
+  std::fprintf(out(), "  %s: %.3g %s, least %.3g  (%s)\n", what.c_str(), middle, unit, least, definition.c_str());
+  json_["figures"][key] = {{"what", what}, {"value", middle}, {"least", least}, {"samples", samples}, {"unit", unit},
+                           {"definition", definition}};
 }
 
 void program::wrong(const std::string& line) {

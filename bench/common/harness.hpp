@@ -18,13 +18,16 @@ namespace bench {
 
 using nlohmann::ordered_json;
 
+/// TBB and OpenMP, installed or not; of the other libraries of threads those that were found.
+std::vector<std::string> all_peers();
+
 /// Flags of every benchmark.
 struct common_options {
   int reps = 5;
   std::vector<unsigned> workers;  ///< empty: 1 and all usable
   bool quick = false;
   std::string json;  ///< file, "-" for standard output, empty: none
-  std::vector<std::string> peers = {"tbb", "openmp"};
+  std::vector<std::string> peers = all_peers();
   int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
 
   std::vector<std::string> policies;  ///< of godwit; only for programs that call add_policies()
@@ -134,6 +137,9 @@ class program {
   /// A figure derived from the measurement: printed as "what: value unit  (definition)", kept in the JSON.
   void figure(const std::string& key, const std::string& what, double value, const char* unit,
               const std::string& definition);
+  /// A figure that was sampled: its median is the value; the least of the samples, and all of them, stand beside it.
+  void figure(const std::string& key, const std::string& what, const std::vector<double>& samples, const char* unit,
+              const std::string& definition);
   /// Remember a wrong result; the exit status becomes 1.
   void wrong(const std::string& line);
 
@@ -160,6 +166,9 @@ class program {
 /// compute(workers) runs the computation and gives back whether the result was right.
 void add_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
               const std::function<bool(unsigned workers)>& compute);
+/// The same where preparing and checking shall not be timed: run(workers) times what is to be timed.
+void add_timed_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
+                    const std::function<sample(unsigned workers)>& run);
 
 /// The name of a variant of @p form under @p policy: the default policy is not mentioned.
 std::string under(const std::string& form, const std::string& policy);

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,7 +56,7 @@ sample measure(const std::function<int(int)>& serve, load l) {
 }
 
 /// Two threads of one worker pass a byte to and fro: every read waits.
-void cost_of_a_read() {
+void cost_of_a_read(bench::program& program) {
   constexpr int rounds = 200'000;
   double waiting = 0, plain = 0;
   gw::options o;
@@ -88,7 +89,8 @@ void cost_of_a_read() {
         other.join();
       },
       o);
-  std::printf("write + read that waits (local socket, 1 worker): %.0f ns; write + read that need not: %.0f ns\n", waiting, plain);
+  program.figure("read_waits", "write + read that waits, local socket, 1 worker", waiting, "ns", "time / pairs, two threads in turns");
+  program.figure("read_plain", "write + read that need not wait", plain, "ns", "time / pairs, plain calls of one thread");
 }
 
 long fib(int n) {
@@ -131,6 +133,64 @@ double computing_beside(unsigned threads) {
   return seconds;
 }
 
+void costs(bench::program& program, unsigned threads) {
+  cost_of_a_read(program);
+  std::vector<double> alone, beside, over;
+  for (int i = 0; i < program.options().reps; ++i) {
+    alone.push_back(computing_beside(0));
+    beside.push_back(computing_beside(threads));
+    over.push_back(beside.back() / alone.back());
+  }
+  program.figure("fib_alone", "fib(32), 4 times, 1 worker", alone, "s", "wall time");
+  program.figure("fib_beside", "the same beside " + bench::grouped(threads) + " threads that wait for input", beside, "s", "wall time");
+  program.figure("fib_beside_over_alone", "beside over alone", over, "x", "median over the rounds");
+}
+
+void compare(bench::program& program, const load& l, unsigned servers) {
+  const unsigned n = l.connections;
+  const std::vector<std::pair<const char*, std::function<int(int)>>> variants = {
+      {"threads", [=](int fd) { return serve_with_threads(fd, n, servers); }},
+      {"epoll level", [=](int fd) { return serve_with_epoll(fd, n, servers, false); }},
+      {"epoll edge", [=](int fd) { return serve_with_epoll(fd, n, servers, true); }},
+#if BENCH_HAS_URING
+      {"io_uring", [=](int fd) { return serve_with_uring(fd, n); }},
+#endif
+  };
+  std::vector<std::vector<sample>> all(variants.size());
+  std::vector<double> ratio, cpu_ratio;
+  for (int r = 0; r < program.options().reps; ++r) {
+    for (std::size_t v = 0; v < variants.size(); ++v) all[v].push_back(measure(variants[v].second, l));
+    const auto best = [&](auto get) { return std::max(get(all[1].back()), get(all[2].back())); };
+    ratio.push_back(all[0].back().per_second / best([](const sample& s) { return s.per_second; }));
+    cpu_ratio.push_back(all[0].back().per_cpu_second / best([](const sample& s) { return s.per_cpu_second; }));
+  }
+  const unsigned active = l.active == 0 ? n : l.active;
+  std::FILE* const to = program.out();
+  std::fprintf(to, "echo: %u connections, %u at a time, %zu bytes, %u server threads; medians of %d\n", n, active, l.bytes, servers,
+               program.options().reps);
+  std::fprintf(to, "%-12s %14s %22s\n", "", "messages/s", "per s of server's CPU");
+  bench::ordered_json rows = bench::ordered_json::array();
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    std::vector<double> a, b;
+    for (const sample& s : all[v]) a.push_back(s.per_second), b.push_back(s.per_cpu_second);
+    std::fprintf(to, "%-12s %14.0f %22.0f\n", variants[v].first, bench::median(a), bench::median(b));
+    rows.push_back({{"server", variants[v].first}, {"messages_per_s", bench::median(a)}, {"per_s_of_servers_cpu", bench::median(b)}});
+  }
+  program.json()["measurements"].push_back(
+      {{"title", "Echo servers"},
+       {"parameters", {{"connections", n}, {"active", active}, {"bytes", l.bytes}, {"servers", servers}, {"seconds", l.seconds}}},
+       {"rows", rows}});
+  program.figure("over_epoll", "threads over the better epoll loop", bench::median(ratio), "x", "median over the rounds, messages per second");
+  program.figure("over_epoll_cpu", "the same by the server's CPU time", bench::median(cpu_ratio), "x", "median over the rounds");
+}
+
+/// A process has a descriptor per connection, and some more.
+unsigned most_connections() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur > 64 ? static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur - 64, 1'000'000)) : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -151,42 +211,14 @@ int main(int argc, char** argv) {
     l.seconds = 0.5;
   }
   if (cost) {
-    cost_of_a_read();
-    std::vector<double> alone, beside;
-    for (int i = 0; i < program.options().reps; ++i) {
-      alone.push_back(computing_beside(0));
-      beside.push_back(computing_beside(std::min(l.connections, 9000u)));
-    }
-    std::printf("fib(32), 4 times, 1 worker: alone %.3f s, beside %u threads that wait for input %.3f s\n", bench::median(alone),
-                std::min(l.connections, 9000u), bench::median(beside));
-    return 0;
+    costs(program, std::min(l.connections, 9000u));
+    return program.finish();
   }
-  const unsigned n = l.connections;
-  const std::vector<std::pair<const char*, std::function<int(int)>>> variants = {
-      {"threads", [=](int fd) { return serve_with_threads(fd, n, servers); }},
-      {"epoll level", [=](int fd) { return serve_with_epoll(fd, n, servers, false); }},
-      {"epoll edge", [=](int fd) { return serve_with_epoll(fd, n, servers, true); }},
-#if BENCH_HAS_URING
-      {"io_uring", [=](int fd) { return serve_with_uring(fd, n); }},
-#endif
-  };
-  std::vector<std::vector<sample>> all(variants.size());
-  std::vector<double> ratio, cpu_ratio;
-  for (int r = 0; r < program.options().reps; ++r) {
-    for (std::size_t v = 0; v < variants.size(); ++v) all[v].push_back(measure(variants[v].second, l));
-    const auto best = [&](auto get) { return std::max(get(all[1].back()), get(all[2].back())); };
-    ratio.push_back(all[0].back().per_second / best([](const sample& s) { return s.per_second; }));
-    cpu_ratio.push_back(all[0].back().per_cpu_second / best([](const sample& s) { return s.per_cpu_second; }));
+  if (const unsigned most = most_connections(); l.connections > most) {
+    std::fprintf(program.out(), "echo: skipped: the limit on open files allows %u connections: raise ulimit -n, or take --connections\n", most);
+    program.json()["skipped"] = "the limit on open files is too low";
+    return program.finish();
   }
-  std::printf("echo: %u connections, %u at a time, %zu bytes, %u server threads; medians of %d\n", n,
-              l.active == 0 ? n : l.active, l.bytes, servers, program.options().reps);
-  std::printf("%-12s %14s %22s\n", "", "messages/s", "per s of server's CPU");
-  for (std::size_t v = 0; v < variants.size(); ++v) {
-    std::vector<double> a, b;
-    for (const sample& s : all[v]) a.push_back(s.per_second), b.push_back(s.per_cpu_second);
-    std::printf("%-12s %14.0f %22.0f\n", variants[v].first, bench::median(a), bench::median(b));
-  }
-  std::printf("threads over the better epoll loop of the same round: %.3f; by CPU time %.3f\n", bench::median(ratio),
-              bench::median(cpu_ratio));
-  return 0;
+  compare(program, l, servers);
+  return program.finish();
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fib {
 
@@ -22,6 +23,13 @@ std::uint64_t invoke(int n);
 /// Run in a root thread; the others are for the main program.
 std::uint64_t tbb(int n, unsigned workers);
 std::uint64_t openmp(int n, unsigned workers);
+
+struct library {
+  std::string name;
+  std::uint64_t (*fib)(int n, unsigned workers);
+};
+/// Other libraries of threads that were found.
+std::vector<library> libraries();
 
 /// Nodes of the call tree of fib(n), and how many of them spawn.
 constexpr std::uint64_t value(int n) {

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import time
 
-from . import addresses, page, sections, sections_dc
+from . import addresses, page, sections, sections_dc, sections_mt
 from .data import Data
 from .plan import Machine, PRESETS, ROOT, plan
 from .store import Meter, Store, command_of
 
 WRITERS = {
-    name.upper(): getattr(module, name) for module in (sections, sections_dc) for name in module.__all__
+    name.upper(): getattr(module, name) for module in (sections, sections_dc, sections_mt) for name in module.__all__
 }
 
 
@@ -165,7 +165,7 @@ def report(o, store, machine, reported, records):
         "command": o.again,
         "date": time.strftime("%Y-%m-%d"),
         "versions": sorted({r["version"] for r in done}) or [store.version],
-        "machine": next((r["result"]["machine"] for r in done), None),
+        "machine": next((r["result"]["machine"] for r in done if "machine" in r["result"]), None),
         "busy": Data(done).busy(),
     }
     page.write(o.out, run, result)

@@ -1,6 +1,6 @@
 """What the papers report, as facts to stand beside ours. Numbers only; each says where it is from.
 
-UA, WS, DC: the papers below; capital letters in names of constants are their tables.
+UA, WS, DC, MT: the papers below; capital letters in names of constants are their tables.
 """
 
 SOURCES = {
@@ -12,6 +12,7 @@ SOURCES = {
         "Shiina, Taura: Distributed Continuation Stealing is More Scalable than You Might Think (Cluster"
         " 2022)"
     ),
+    "MT": "Dun, Nakashima, Taura: Porting MassiveThreads Thread Library to FX10 Supercomputer System",
 }
 TASK_CYCLES = [  # U11
     ("uni-address threads, SPARC64 IXfx", 413, "UA table 2"),
@@ -87,3 +88,14 @@ GAINS = {  # C13: DC V-A, V-B, at most, ITO-A (RtC, Full: WISTERIA-O)
     ("RecPFor", "continuation against child, full threads"): "up to 1.3 x",
     ("RecPFor", "continuation against child, run to completion"): "up to 4.8 x",
 }
+# M5: MT 4.2. The figures are drawn, not printed: what the text says of them. (what, at least, source)
+SWITCHES = [
+    ("fib(30), FX10: ucontext over asm", 30, "MT figure 6"),
+    ("fib(30), FX10: trap flush over flushw", 4, "MT figure 6"),
+]
+SWITCHES_NOTE = (
+    "MT figures 9 and 10: on x86 asm scales to 12 of 16 cores and ucontext to 5; setjmp costs what ucontext does on SPARC,"
+    " and less on x86"
+)
+CREATE_JOIN = "MT figures 11 and 12, drawn only: MassiveThreads is the fastest, before Qthreads, Nanos++ and Pthreads"
+FORK_JOIN = "MT figures 13 to 15, drawn only: MassiveThreads is the fastest of the same four in all three"

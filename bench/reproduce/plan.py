@@ -104,6 +104,14 @@ class Machine:
                 if step.mpi in self.mpis
                 else f"no mpirun.{step.mpi}: apt-get install it"
             )
+        if step.about.get("machine", os.uname().machine) != os.uname().machine:
+            return f"for {step.about['machine']} only"
+        for tool in step.about.get("tools", []):
+            if shutil.which(tool) is None:
+                return f"needs {tool}: scripts/setup test"
+        for path, remedy in step.about.get("files", {}).items():
+            if not os.path.exists(path):
+                return remedy
         if step.program == "steal" and self.workers < 2:
             return "needs two CPUs"
         unknown = [p for p in step.about.get("policies", []) if self.policies and p not in self.policies]
@@ -245,6 +253,49 @@ class Planner:
             steps.append(Step(f"c12_{k}", "lcs", flags, seconds, about={"k": k}))
         self.add("C12", "Longest common subsequence with futures", steps)
 
+    def m5(self):
+        of, steps = self.of, []
+        counts = sorted({2**k for k in range(12) if 2**k < self.p} | {self.p})  # the paper's abscissa
+        rest = f"--workers {','.join(map(str, counts))} --reps"
+        first = f"-n {of(16, 30, 30)} {rest} {self.reps}"
+        steps.append(Step("m5_30", "contexts", first, of(2, 12, 25)))
+        if self.preset == "full":  # minutes, without assembly
+            steps.append(Step("m5_40", "contexts", f"-n 40 {rest} 3 --peer-reps 1", 260))
+        runner = os.path.join("build", "sparc64-trap", "bench", "contexts_asm")
+        about = {
+            "machine": "sparc64",  # the emulator ends programs that take this trap
+            "files": {os.path.join(ROOT, runner): "needs a build with -DGODWIT_SPARC_FLUSH=trap in build/sparc64-trap"},
+        }
+        steps.append(Step("m5_trap", "contexts", f"{first} --also trap={runner}", 60, about=about))
+        counted = "count_instructions.py"
+        about = {"tools": ["valgrind"], "machine": "x86_64", "cpu": "x86-64, callgrind"}
+        steps.append(Step("m5_count", counted, f"--arguments {of('8,12', '14,18', '20,25')}", of(8, 15, 40), about=about))
+        cross = os.path.join(ROOT, "build", "sparc64")
+        remedy = "needs the cross build: cmake --preset sparc64 -DGODWIT_BUILD_BENCH=ON && cmake --build --preset sparc64"
+        about = {
+            "tools": ["qemu-sparc64", "cc"],
+            "files": {os.path.join(cross, "bench", "contexts_asm"): remedy + " --target contexts_programs"},
+            "build": cross,
+            "cpu": "SPARC V9, qemu-user",
+        }
+        flags = f"--emulator 'qemu-sparc64 -L /usr/sparc64-linux-gnu' --arguments {of('4,8', '10,16', '10,16')}"
+        steps.append(Step("m5_count_sparc", counted, flags, 10, about=about))
+        self.add("M5", "fib on each variant of the context switch", steps)
+
+    def m6(self):
+        of = self.of
+        flags = of("-n 2000 ", "--quick ", "") + f"--reps {self.reps} --workers {self.counts}"
+        self.add("M6", "Creating and joining threads, yielding, switching", [Step("m6_costs", "threads", flags, of(2, 15, 90))])
+
+    def m7(self):
+        of = self.of
+        rest = f"--workers {self.counts} --reps {self.reps} --peer-reps {of(1, 2, 3)}"
+        self.add("M7", "fib, quicksort and matrix multiplication over plain calls", [
+            Step("m7_fib", "fib", f"-n {of(16, 30, 30)} {rest}", of(1, 5, 10), {"GODWIT_SUBSTRATE": "threads"}),
+            Step("m7_quicksort", "quicksort", f"-n {of('20000', '2000000', '2000000,10000000')} {rest}", of(1, 12, 60)),
+            Step("m7_matmul", "matmul", f"-n {of(200, 1000, 1000)} {rest}", of(1, 10, 20)),
+        ])
+
 
 def plan(machine, preset):
     """All experiments in the order in which they run."""
@@ -252,4 +303,6 @@ def plan(machine, preset):
     for part in (p.u11, p.u12, p.u13, p.u14, p.u15, p.u16, p.c8_c9, p.c10, p.c11, p.c12):
         part()
     p.add("C13", "What the joining strategies gain", [], ["C9"])  # compares what C9 measured
+    for part in (p.m5, p.m6, p.m7):
+        part()
     return p.experiments

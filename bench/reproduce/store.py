@@ -20,8 +20,11 @@ class Failed(Exception):
 
 def command_of(step, build):
     """(what runs, what to print): the printed one can be pasted into a shell in the project's folder."""
-    program = os.path.join(build, "bench", step.program)
-    argv = [program, *step.flags.split()]
+    if step.program.endswith(".py"):  # a script beside the benchmarks, which takes the build's programs
+        argv = [os.path.join(ROOT, "bench", step.program), "--build", step.about.get("build", build)]
+    else:
+        argv = [os.path.join(build, "bench", step.program)]
+    argv += shlex.split(step.flags)
     if step.hosts:
         argv = [
             os.path.join(ROOT, "scripts", "hosts"),

@@ -16,7 +16,7 @@ import unittest
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 SCRIPT = os.path.join(SOURCE, "scripts", "reproduce")
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
-from reproduce import data, plan, trace  # noqa: E402
+from reproduce import data, plan, store, trace  # noqa: E402
 
 
 def reproduce(out, *flags, tiny=True):
@@ -45,7 +45,7 @@ class TinyRun(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.out = cls.folder.name
-        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13")
+        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7")
 
     @classmethod
     def tearDownClass(cls):
@@ -90,9 +90,16 @@ class TinyRun(unittest.TestCase):
         self.assertEqual(series["workers"], 2)
         self.assertGreater(max(series["busy"]), 0)
 
+    def test_costs_of_threads(self):
+        rows = [m for m in load(self.out, "m6_costs")["result"]["measurements"] if "rows" in m][0]["rows"]
+        with open(os.path.join(self.out, "csv", "M6-1.csv"), encoding="utf-8") as f:
+            shown = {r["what"]: float(r["godwit"]) for r in csv.DictReader(f)}
+        self.assertEqual(shown, {r["what"]: r["median_ns"] for r in rows if r["library"] == "godwit"})
+        self.assertIn("create + join, one at a time", shown)
+
     def test_the_page_is_self_contained(self):
         page = text_of(self.out, "report.html")
-        for name in ("U11", "U16", "C9", "C10", "C12", "C13"):
+        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7"):
             self.assertIn(f'<h2 id="{name}">', page)
         self.assertIn("<svg", page)
         for outside in ("http:", "https:", "<script", "<link", "src="):
@@ -106,7 +113,7 @@ class TinyRun(unittest.TestCase):
         os.remove(os.path.join(raw, "c9_pfor.json"))
         with open(os.path.join(raw, "u11_spawn.json"), "w", encoding="utf-8") as f:
             f.write('{"step": "u11_spawn", "comm')  # cut off
-        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13")
+        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7")
         self.assertEqual(again.returncode, 0, again.stderr)
         changed = {f for f in before if os.stat(os.path.join(raw, f)).st_mtime_ns != before[f]}
         self.assertEqual(changed, {"c9_pfor.json", "u11_spawn.json"})
@@ -177,8 +184,19 @@ class Input(unittest.TestCase):
     def test_the_list_names_commands_that_exist(self):
         done = reproduce(None, "--list", "--build", BUILD)
         self.assertEqual(done.returncode, 0, done.stderr)
-        for name in ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13"):
+        numbers = ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13", "M5", "M6", "M7")
+        for name in numbers:
             self.assertIn(f"--only {name}\n", done.stdout)
+
+    def test_a_step_of_a_script(self):
+        machine = plan.Machine(BUILD, 2)
+        count = next(s for e in plan.plan(machine, "tiny") for s in e.steps if s.name == "m5_count")
+        shown = store.command_of(count, BUILD)[1]
+        self.assertTrue(shown.startswith("bench/count_instructions.py --build "), shown)
+        count.about["tools"] = ["no-such-tool"]
+        self.assertIn("no-such-tool", machine.why_not(count))
+        count.about["machine"] = "pdp11"
+        self.assertIn("pdp11", machine.why_not(count))
 
     def test_what_cannot_run_is_skipped_with_a_reason(self):
         machine = plan.Machine(BUILD, 2)

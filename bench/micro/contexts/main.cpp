@@ -2,7 +2,8 @@
 // library that implements context switches in assembly on SPARC", figure of fib(30) and fib(40) against workers.
 //
 // A program has one variant, so each is a program of its own beside this one (runner.cpp), started anew for every repetition; what is
-// timed is inside. Results: docs/results/threads.md. Instructions instead of time: bench/count_instructions.py.
+// timed is inside. Results: docs/results/threads.md; scripts/reproduce --only M5. Instructions instead of time: bench/count_instructions.py.
+// --also adds the runner of another build: on SPARC, contexts_asm of one with -DGODWIT_SPARC_FLUSH=trap is the paper's trap variant.
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,7 +15,9 @@
 
 namespace {
 
-constexpr const char* switches[] = {"asm", "ucontext", "setjmp"};
+struct context_switch {
+  std::string name, program;
+};
 constexpr int slow_from = 36;  // minutes each, without assembly
 
 std::string folder() {
@@ -24,9 +27,8 @@ std::string folder() {
   return self.substr(0, self.find_last_of('/') + 1);
 }
 
-bench::sample run(const std::string& how, int n, unsigned workers, const std::string& substrate) {
-  const std::string command =
-      "'" + folder() + "contexts_" + how + "' " + std::to_string(n) + " " + std::to_string(workers) + " " + substrate;
+bench::sample run(const std::string& program, int n, unsigned workers, const std::string& substrate) {
+  const std::string command = "'" + program + "' " + std::to_string(n) + " " + std::to_string(workers) + " " + substrate;
   std::FILE* const pipe = popen(command.c_str(), "re");
   if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
   unsigned long long value = 0, steals = 0, suspends = 0, stack = 0;
@@ -42,18 +44,18 @@ bench::sample run(const std::string& how, int n, unsigned workers, const std::st
   return s;
 }
 
-void compare(bench::program& program, int n, const std::string& substrate) {
-  std::vector<bench::variant> variants = {{"plain calls", 0, [=] { return run("asm", n, 0, substrate); }}};
+void compare(bench::program& program, const std::vector<context_switch>& switches, int n, const std::string& substrate) {
+  std::vector<bench::variant> variants = {{"plain calls", 0, [=] { return run(switches.front().program, n, 0, substrate); }}};
   for (const unsigned w : program.workers())
-    for (const std::string how : switches)
-      variants.push_back({how, w, [=] { return run(how, n, w, substrate); }, how != "asm" && n >= slow_from});
+    for (const auto& how : switches)
+      variants.push_back({how.name, w, [=] { return run(how.program, n, w, substrate); }, how.name != "asm" && n >= slow_from});
   const auto all = program.measure(variants);
   program.show("fib(" + std::to_string(n) + "), " + substrate + ": " + bench::grouped(fib::spawns(n)) + " spawns",
                {{"n", n}, {"spawns", fib::spawns(n)}, {"substrate", substrate}}, all);
   const std::string prefix = "n" + std::to_string(n) + ".";
   const unsigned first = program.workers().front();
   const auto* ours = bench::find(all, "asm", first);
-  for (const std::string how : switches) {
+  for (const auto& [how, path] : switches) {
     const auto* s = bench::find(all, how, first);
     std::vector<double> ns, over;
     for (std::size_t i = 0; i < s->samples.size(); ++i) {
@@ -83,10 +85,17 @@ int main(int argc, char** argv) {
       .add_option("--substrate", substrate, "Where the workers live")
       ->check(CLI::IsMember({"threads", "processes"}))
       ->capture_default_str();
+  std::vector<std::string> others;
+  program.app()
+      .add_option("--also", others, "Another build's runner, NAME=PROGRAM: a variant more")
+      ->check([](const std::string& text) { return text.find('=') + 1 > 1 ? std::string() : "--also wants NAME=PROGRAM"; });
   program.parse();
+  std::vector<context_switch> switches;
+  for (const std::string name : {"asm", "ucontext", "setjmp"}) switches.push_back({name, folder() + "contexts_" + name});
+  for (const std::string& text : others) switches.push_back({text.substr(0, text.find('=')), text.substr(text.find('=') + 1)});
   if (arguments.empty()) arguments = program.options().quick ? std::vector<int>{30} : std::vector<int>{30, 40};
   try {
-    for (const int n : arguments) compare(program, n, substrate);
+    for (const int n : arguments) compare(program, switches, n, substrate);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "contexts: %s\n", e.what());
     return 1;

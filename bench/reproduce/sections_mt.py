@@ -1,0 +1,156 @@
+"""From raw data to what stands on the page: threads in one process, the paper on MassiveThreads (M5 to M7)."""
+
+from . import papers
+from .data import BUSY, Chart, Content, Table, measurements, number, ratio_of, variant, versus
+
+
+def problem_of(m):
+    """What the title says before its details."""
+    return m["title"].split(" (")[0].split(", threads:")[0].split(":")[0]
+
+
+def m5(data):
+    c, rows, counted = Content(), [], []
+    for record in data.steps("m5_"):
+        for m in measurements(record):
+            lines = {}
+            for v in m["variants"]:
+                if "seconds" not in v:
+                    continue
+                over = ratio_of(v, variant(m, "asm", v["workers"])) if v["workers"] else None
+                rows.append(
+                    [
+                        problem_of(m),
+                        v["name"],
+                        v["workers"] or None,
+                        v["median_s"],
+                        v["cpu_median_s"],
+                        v["over_reference"],
+                        over[0] if over else None,
+                        "this run",
+                    ]
+                )
+                if v["workers"]:
+                    lines.setdefault(v["name"], []).append((v["workers"], v["median_s"]))
+            c.charts.append(Chart(f"{problem_of(m)} (figures 6 and 8)", "workers", "s", lines, log_y=True))
+        for key, f in record["result"].get("figures", {}).items():
+            if key.endswith(".over_asm"):
+                c.sentences.append(
+                    f"fib({key[1:].split('.')[0]}), one worker, by CPU time beyond that of the plain calls:"
+                    f" {f['what']} {number(f['value'])} x."
+                )
+        for name, v in record["result"].get("variants", {}).items():
+            counted.append(
+                [record["about"]["cpu"], name, v["instructions"], v["over_plain"], v["over_first"], v["system_calls"],
+                 v.get("window_flushes")]
+            )
+    rows += [[what, None, None, None, None, None, at_least, source] for what, at_least, source in papers.SWITCHES]
+    c.tables.append(
+        Table(
+            "Time of fib without a cutoff",
+            ["problem", "switch", "workers", "s", "CPU s", "/ plain calls", "/ asm", "source"],
+            rows,
+            "/ asm: of as many workers. The paper's are lower limits ('over 30x'), whole runs on SPARC64 IXfx. " + papers.SWITCHES_NOTE + ".",
+        )
+    )
+    c.tables.append(
+        Table(
+            "Instructions in user mode of a spawn and join",
+            ["CPU", "switch", "instructions", "over plain calls", "over asm", "kernel entered", "windows flushed"],
+            counted,
+            "Differences of two arguments of fib. What the kernel does when it is entered is not counted, and ucontext's time is mostly"
+            " that; nor what a flush of register windows writes.",
+        )
+    )
+    for m in [m for r in data.steps("m5_") for m in measurements(r)]:
+        one = min((v["workers"] for v in m["variants"] if v["workers"]), default=1)
+        others = {v["name"] for v in m["variants"]} - {"asm", "plain calls"}
+        for name in sorted(others):
+            c.sentences.append(
+                problem_of(m) + ": " + versus("asm", variant(m, "asm", one), name, variant(m, name, one), data.busy())
+            )
+    return c
+
+
+def m6(data):
+    c = Content()
+    record = data.get("m6_costs")
+    if record is None:
+        return c
+    rows = next(m["rows"] for m in record["result"]["measurements"] if "rows" in m)
+    libraries = list(dict.fromkeys(r["library"] for r in rows))
+    lines, table, dearer = {}, [], []
+    for what in dict.fromkeys(r["what"] for r in rows):
+        of = {r["library"]: r for r in rows if r["what"] == what}
+        table.append([what, *[x for n in libraries for x in (of.get(n, {}).get("median_ns"), of.get(n, {}).get("least_ns"))]])
+        for name, r in of.items():
+            if what.startswith("create + join") and r["workers"] == 1:
+                lines.setdefault(name, []).append((r["live"], r["median_ns"]))
+            if name != "godwit" and "godwit" in of:
+                dearer.append(f"{what}, {name}: {number(r['median_ns'] / of['godwit']['median_ns'])}")
+    c.tables.append(
+        Table(
+            "ns per operation",
+            ["what", *[x for n in libraries for x in (n, "least")]],
+            table,
+            "Medians, and the least of the rounds. One worker: OS threads stay on one CPU. TBB's and OpenMP's tasks are no threads:"
+            " they run to their end where they began, and cannot wait for each other. " + papers.CREATE_JOIN + ".",
+        )
+    )
+    c.tables.append(
+        Table(
+            "Of ours alone",
+            ["what", "median", "least", "unit"],
+            [
+                [f["what"], f["value"], f.get("least"), f["unit"]]
+                for k, f in record["result"]["figures"].items()
+                if k in ("mutex", "created_bytes", "blocked_bytes")
+            ],
+        )
+    )
+    c.charts.append(
+        Chart("Create + join, one worker (figure 12)", "threads that live at a time", "ns", lines, log_x=True, log_y=True)
+    )
+    busy = data.busy()
+    if busy > BUSY:
+        c.sentences.append(f"Not judged: other programs used {busy:.1f} CPUs meanwhile.")
+    else:
+        c.sentences.append("Others' medians over ours: " + "; ".join(dearer) + ".")
+    return c
+
+
+def m7(data):
+    c, rows = Content(), []
+    for record in data.steps("m7_"):
+        for m in measurements(record):
+            serial, lines = variant(m, "serial"), {}
+            most = max(v["workers"] for v in m["variants"])
+            for v in m["variants"]:
+                if "seconds" not in v or v is serial:
+                    continue
+                r = ratio_of(v, serial)
+                rows.append([problem_of(m), v["name"], v["workers"] or None, v["median_s"], r[0] if r else None])
+                if v["workers"] and r:
+                    lines.setdefault(v["name"], []).append((v["workers"], r[0]))
+            c.charts.append(Chart(f"{problem_of(m)}: time over plain calls", "workers", "x", lines, log_y=True))
+            ours = "spawn+join" if variant(m, "spawn+join", most) else "godwit"
+            for name in dict.fromkeys(v["name"] for v in m["variants"] if v["workers"] == most):
+                if name not in (ours, "invoke") and not name.startswith("serial"):
+                    c.sentences.append(
+                        f"{problem_of(m)}, {most} workers: "
+                        + versus(ours, variant(m, ours, most), name, variant(m, name, most), data.busy(record))
+                    )
+    c.tables.append(
+        Table(
+            "Time over plain calls",
+            ["problem", "library", "workers", "s", "/ plain calls"],
+            rows,
+            "Substrate threads, ordinary memory. Plain calls: what is compared with has the same leaves and no library. "
+            + papers.FORK_JOIN
+            + ".",
+        )
+    )
+    return c
+
+
+__all__ = ["m5", "m6", "m7"]
