@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -182,6 +183,12 @@ int join(thread* t, void** result, const wait_options& how, bool wait) {
     return t->what_then.load() == thread::fate::detached ? EINVAL : EBUSY;
   if (!t->what_then.compare_exchange_strong(before, thread::fate::joining)) {
     if (before != thread::fate::over) return EINVAL;
+    // It found nobody to wake, and is about to say that it has ended: a few instructions away, at another worker.
+    for (unsigned spins = 0; __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended;)
+      if (++spins % 64 == 0)
+        ::sched_yield();
+      else
+        __builtin_ia32_pause();
   }
   while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) {
     const waited w = wait_while(&t->state, thread::alive, how);
