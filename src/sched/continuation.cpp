@@ -2,7 +2,6 @@
 #include "sched/continuation.hpp"
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <cxxabi.h>
 #include <sched.h>
@@ -10,23 +9,19 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "sched/continuation_stacks.hpp"
+#include "sched/continuation_turns.hpp"
 #include "sched/ready_queue.hpp"
 
 namespace godwit::sched {
 
 using detail::outcome;
-using trace::idle_cause;
-using trace::kind;
-using transport::index;
 using transport::ref_worker;
 
 namespace {
 
 // A clock takes a tenth of a steal: not every one is timed.
 constexpr std::uint64_t steals_per_sample = 8;
-
-// So many threads in a row come from the own queue before everything else is looked at.
-constexpr std::uint32_t turns_without_look = 64;
 
 }  // namespace
 
@@ -49,17 +44,6 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   }
   // iso: the first spawn is looked at (check_own_stack).
   detail::hot().poll.store(iso || force_mode_ != 0, std::memory_order_relaxed);
-}
-
-template <class P>
-void continuation_worker<P>::check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept {
-  if constexpr (iso) {
-    if (own_stacks_.top_of(sp) == own_stacks_.top_of(parents))
-      base::fatal("worker %u: this run's policy is iso, but the program spawned with godwit::spawn or invoke, which do not "
-                  "give the thread a stack: take the policy of the run (godwit::with_policy), or do not set "
-                  "--godwit-policy (GODWIT_POLICY)",
-                  index(me_));
-  }
 }
 
 template <class P>
@@ -404,107 +388,6 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
 }
 
 template <class P>
-void continuation_worker<P>::yield_thread() noexcept {
-  // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
-  constexpr std::uint32_t yields_between_looks = 64;
-  // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for one of them.)
-  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
-  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
-      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
-    serve_inbox();
-    serve_mailbox();
-    return;
-  }
-  if constexpr (hands_over) {
-    if (force_mode_ == 0 && !nobody_else && may_hand_over() && at_bottom()) {
-      hand_over();
-      return;
-    }
-  }
-  block(0, {});
-}
-
-/// Nothing but the own queue has to be looked at now, and nobody counts the time.
-template <class P>
-[[gnu::always_inline]] inline bool continuation_worker<P>::may_hand_over() noexcept {
-  if (watched_ || words_->mailbox.load(std::memory_order_relaxed) != 0) return false;
-  if (++straight_ < turns_without_look) return true;
-  straight_ = 0;
-  turns_ += turns_without_look;  // the loop is to look for events, too
-  return false;
-}
-
-/// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits for something.
-template <class P>
-void continuation_worker<P>::hand_over() noexcept {
-  detail::hot().in_runtime = 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  announce_scheduler_stack(0);
-  alignas(64) image room;
-  room.top = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
-  if (const std::uintptr_t own = block_at(room.top)->thread_pointer; own != 0) [[unlikely]] {
-    context::set_thread_pointer(thread_pointer_);
-    godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
-    context::set_thread_pointer(own);
-    return;
-  }
-  const exception_state before = *exceptions_;
-  godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
-  *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;
-}
-
-/// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.
-template <class P>
-[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
-  const std::uint32_t control = base::float_control();
-  // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
-  im->sp = im->low = sp;
-  im->own_record = deque_.sentinel().record;
-  im->waiting_for = im->waited_for = 0;
-  im->float_control = control;
-  im->fork = false;
-  im->parked_at = nullptr;
-  detail::thread_block* const block = block_at(im->top);
-  block->suspended = im;
-  const ref first = rotate_ready(im, seg_->ref_of_any(im));
-  if (first == 0) {  // others took them
-    block->suspended = nullptr;
-    announce_stack(sp);
-    detail::hot().in_runtime = 0;
-    godwit_ctx_resume_suspended(sp, 0);
-    __builtin_unreachable();
-  }
-  ++words_->stats.suspends;
-  const image* next = at<image>(first);
-  const std::uintptr_t next_sp = next->sp;
-  if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]] resume_image(first);
-  ++words_->stats.resumes;
-  block_at(next->top)->suspended = nullptr;
-  deque_.sentinel().sp = next->top;
-  deque_.sentinel().record = next->own_record;
-  if (next->float_control != control) base::set_float_control(next->float_control);
-  announce_stack(next_sp);
-  detail::hot().in_runtime = 0;
-  context::resume_suspended_here(next_sp);
-}
-
-template <class P>
-void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
-  if constexpr (hands_over) static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
-}
-
-/// The worker has no thread: the next one, straight from the own queue if that will do.
-template <class P>
-void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
-  if constexpr (hands_over) {
-    if (words_->ready_count.load(std::memory_order_relaxed) != 0 && may_hand_over())
-      if (const ref r = pop_ready()) resume_image(r);
-  }
-  begin_idle(cause);
-  loop();
-}
-
-template <class P>
 void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
   const leaving why = *static_cast<leaving*>(arg);  // its home is about to be copied away
   const detail::place where = *why.where;
@@ -695,84 +578,6 @@ void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t
   if constexpr (P::spans) im->span_ns = std::max(im->span_ns, span_of(completed));
 }
 
-template <class P>
-ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept {
-  if constexpr (!in_place) {
-    return worker::create_thread(entry, closure, bytes);
-  } else {
-    const section inside;
-    auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::record, sizeof(fresh_thread) + bytes));
-    if constexpr (hands_over)
-      begin_record(t);
-    else
-      init_record(t);  // these look at more of it
-    t->entry = entry;
-    t->closure_bytes = bytes;
-    if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
-      std::memcpy(t->closure(), closure, sizeof(void*));
-    else
-      std::memcpy(t->closure(), closure, bytes);
-    t->link.sp = 0;
-    const ref r = ref_of(t);
-    push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at), r + fresh_thread::image_at, false);
-    return r;
-  }
-}
-
-template <class P>
-void continuation_worker<P>::begin_thread(ref r) noexcept {
-  auto& t = *at<fresh_thread>(r);
-  const std::uint64_t now = trace_.on() || idle_from_ns_ != 0 ? base::fast_ns() : 0;
-  end_idle(now);
-  if (trace_.on()) note(kind::start, now, r);
-  detail::hot_words& hot = detail::hot();
-  void* top = hot.free_stacks;
-  if (*static_cast<void**>(top) == nullptr) {
-    more_stacks();
-    top = hot.free_stacks;
-  }
-  hot.free_stacks = *static_cast<void**>(top);
-  if (kept_stacks_ != 0) --kept_stacks_;
-  const auto sp = reinterpret_cast<std::uintptr_t>(top);
-  const std::uintptr_t end = shape_.stacks->end_of(sp);
-  enter_thread(end, r);
-  block_at(end)->number = r;
-  base::set_float_control(t.float_control);
-  if constexpr (P::spans) strand_begins(t.span_ns);
-  announce_stack(sp);
-  hot.in_runtime = 0;
-  godwit_ctx_start(top, fresh_entry, &t);
-  __builtin_unreachable();
-}
-
-/// On its own stack. The record lives as long as somebody may join.
-template <class P>
-void continuation_worker<P>::fresh_entry(void* arg) {
-  auto& t = *static_cast<fresh_thread*>(arg);
-  const ref r = static_cast<continuation_worker&>(this_worker()).deque_.sentinel().record;
-  t.entry(t.closure(), t.closure_bytes, r);
-  this_worker().end_of_root_thread();
-}
-
-template <class P>
-void continuation_worker<P>::end_of_root_thread() noexcept {
-  if constexpr (in_place) {
-    detail::thread_block* block = block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
-    if (block->at_end != nullptr) [[unlikely]] {
-      std::exchange(block->at_end, nullptr)(block);  // may suspend
-      return this_worker().end_of_root_thread();
-    }
-  }
-  spawn_slot* mine = detail::hot().bottom - 1;
-  detail::hot().bottom = mine;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (deque_.is_sentinel(mine)) {  // as a rule: it was not spawned
-    detail::hot().bottom = mine + 1;
-    complete(mine->record);
-  }
-  complete(pop_public(mine));
-}
-
 /// Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips).
 template <class P>
 void continuation_worker<P>::free_far(ref r) noexcept {
@@ -790,154 +595,6 @@ void continuation_worker<P>::free_far(ref r) noexcept {
     net_.remote_store(owner, &words_->free_head, r, std::memory_order_relaxed);
     net_.remote_store(owner, &words_->free_lock, 0, std::memory_order_release);
   }
-}
-
-template <class P>
-void* continuation_worker<P>::new_stack() noexcept {
-  if constexpr (in_place) {
-    return nullptr;  // iso in place: fork_call has changed the stack already
-  } else if constexpr (!iso) {
-    return worker::new_stack();
-  } else {
-    const std::uintptr_t top = own_stacks_.take();
-    if (top == 0)
-      base::fatal("worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
-                  "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
-                  index(me_), static_cast<std::size_t>((region_high_ - region_low_) / workers_) >> 20,
-                  thread_stack_bytes >> 10);
-    const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    const std::uintptr_t end = own_stacks_.top_of(sp);
-    if (!own_stacks_.is_large(end) && sp - (end - thread_stack_bytes) < 4096)
-      base::fatal("worker %u: policy iso: a thread used up its stack of %lu KiB, which is fixed: move large local "
-                  "variables to the heap, or use policy greedy",
-                  index(me_), thread_stack_bytes >> 10);
-    announce_stack(top - 1);  // the caller goes there next
-    return reinterpret_cast<void*>(top);
-  }
-}
-
-template <class P>
-void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
-  if constexpr (in_place) {
-    forget_frames(sp, sp);
-    announce_thread(sp);
-  } else if constexpr (!iso) {
-    worker::announce_stack_now(sp);
-  } else {
-    const std::uintptr_t top = own_stacks_.top_of(sp);
-    const std::uintptr_t low = own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
-    // What lies below are frames that were left without returning: the thunk of a child that went elsewhere.
-    context::sanitizer_forget(std::max(low, sp - thread_stack_bytes) / 64 * 64, sp);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(low), top - low);
-  }
-}
-
-template <class P>
-void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
-  if constexpr (in_place) {
-    const std::uintptr_t low = shape_.stacks->low_of(sp);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
-  } else {
-    announce_stack_now(sp);
-  }
-}
-
-/// Address sanitizer, in place: the frames between @p sp and @p high are gone, and so are those below, which were left without
-/// returning: the runtime's own, which go on elsewhere.
-template <class P>
-void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp, [[maybe_unused]] std::uintptr_t high) noexcept {
-  if constexpr (in_place) {
-    constexpr std::uintptr_t below = 64 << 10;
-    const std::uintptr_t low = shape_.stacks->low_of(sp);
-    context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
-  }
-}
-
-template <class P>
-void continuation_worker<P>::free_stack(void* at_top) noexcept {
-  if constexpr (!iso) {
-    worker::free_stack(at_top);
-  } else {
-    const auto top = reinterpret_cast<std::uintptr_t>(at_top);
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (here - region_low_ < region_high_ - region_low_) announce_stack(here);  // we came back from there
-    const worker_no owner{own_stacks_.owner(top)};
-    if (owner == me_)
-      own_stacks_.give_back(top);
-    else
-      net_.remote_store(owner, own_stacks_.mark(top), 1, std::memory_order_release);  // H1
-  }
-}
-
-/// The thread that ended at @p sp needs its stack no more; we are on another one.
-template <class P>
-bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
-  if constexpr (in_place) {
-    const std::uintptr_t end = shape_.stacks->end_of(sp);
-    if (context::sanitized()) [[unlikely]] forget_frames(sp, end);
-    if (shape_.stacks->is_root(sp)) return false;
-    const bool began_later = std::exchange(block_at(end)->number, 0) != 0;  // only those have one, and they end here
-    keep_stack(reinterpret_cast<void*>(shape_.stacks->top_before(end)));
-    return began_later;
-  } else {
-    const std::uintptr_t top = own_stacks_.top_of(sp);
-    if (!own_stacks_.is_large(top)) free_stack(reinterpret_cast<void*>(top));
-    return false;
-  }
-}
-
-/// In place: into the own list, and with too many that ended here, not begun here, to the others.
-template <class P>
-[[gnu::always_inline]] inline void continuation_worker<P>::keep_stack(void* top) noexcept {
-  detail::hot_words& hot = detail::hot();
-  *static_cast<void**>(top) = hot.free_stacks;
-  hot.free_stacks = top;
-  if (++kept_stacks_ < most_kept_stacks_) return;
-  const unsigned batch = shape_.stacks->batch_size();
-  // As many as a batch; the list is longer than that. The oldest would be better: but the list has one end.
-  void* list = hot.free_stacks;
-  void* last = list;
-  unsigned n = 1;
-  for (; n < batch && *static_cast<void**>(last) != nullptr; ++n) last = *static_cast<void**>(last);
-  void* rest = *static_cast<void**>(last);
-  if (rest == nullptr) return;
-  *static_cast<void**>(last) = nullptr;
-  hot.free_stacks = rest;
-  kept_stacks_ -= n;
-  shape_.stacks->give(list, n);
-}
-
-/// The last stack of the own list is about to be taken: the list must not get empty.
-template <class P>
-void continuation_worker<P>::more_stacks() noexcept {
-  if constexpr (in_place) {
-    const section inside;
-    void* list = shape_.stacks->take();
-    if (list == nullptr)
-      base::fatal("worker %u: %llu threads have stacks of %llu KiB, and the addresses for more are used up: lower "
-                  "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), raise the limit on address space (ulimit -v) if there is "
-                  "one, or have fewer threads wait at a time",
-                  index(me_), static_cast<unsigned long long>(shape_.stacks->made()),
-                  static_cast<unsigned long long>(shape_.stacks->stack_bytes() >> 10));
-    kept_stacks_ = 0;
-    void* last = list;
-    while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
-    // Where stacks of an earlier run lay, or something else.
-    for (void* s = list; s != nullptr; s = *static_cast<void**>(s)) {
-      const std::uintptr_t end = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
-      context::sanitizer_forget(std::max(shape_.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)), end);
-    }
-    *static_cast<void**>(last) = detail::hot().free_stacks;
-    detail::hot().free_stacks = list;
-  }
-}
-
-template <class P>
-const char* continuation_worker<P>::overflow_of_thread(std::uintptr_t address) const noexcept {
-  if constexpr (in_place) {
-    if (shape_.stacks->in_guard(address)) return "threads";
-  }
-  return nullptr;
 }
 
 template <class P>

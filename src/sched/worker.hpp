@@ -6,8 +6,8 @@
 // nothing on it outlives a decision.
 // Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by: src/runtime.
 // Files: worker.cpp (records of work, exposure, mail), join.cpp (join records, ready queues), idle.cpp (sleep,
-// termination), far.cpp (other hosts), account.cpp (counters, events), continuation.cpp (policies that steal
-// continuations), child.cpp (policies that steal children), policies.cpp (which there are).
+// termination), far.cpp (other hosts), account.cpp (counters, events), continuation.cpp with continuation_stacks.hpp and
+// continuation_turns.hpp (policies that steal continuations), ready_queue.hpp (inlined there and in join.cpp), child.cpp (policies that steal children), policies.cpp (which there are).
 #pragma once
 
 #include "base/pause.hpp"

@@ -1,0 +1,201 @@
+// Members of continuation_worker: yields, threads that begin later, and the shortest way from one thread to the next where stacks stay
+// (`hands_over`): no scheduler loop in between as long as only the own ready queue matters. Included by continuation.cpp alone, which
+// instantiates them. docs/protocols/park.md; models/hand_over.pml. Bench: bench/micro/threads.
+#pragma once
+
+#include "sched/continuation.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "context/context.hpp"
+#include "sched/ready_queue.hpp"
+
+namespace godwit::sched {
+
+using trace::idle_cause;
+using trace::kind;
+
+// So many threads in a row come from the own queue before everything else is looked at.
+inline constexpr std::uint32_t turns_without_look = 64;
+
+template <class P>
+void continuation_worker<P>::yield_thread() noexcept {
+  // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
+  constexpr std::uint32_t yields_between_looks = 64;
+  // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for one of them.)
+  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
+  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
+      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
+    serve_inbox();
+    serve_mailbox();
+    return;
+  }
+  if constexpr (hands_over) {
+    if (force_mode_ == 0 && !nobody_else && may_hand_over() && at_bottom()) {
+      hand_over();
+      return;
+    }
+  }
+  block(0, {});
+}
+
+/// Nothing but the own queue has to be looked at now, and nobody counts the time.
+template <class P>
+[[gnu::always_inline]] inline bool continuation_worker<P>::may_hand_over() noexcept {
+  if (watched_ || words_->mailbox.load(std::memory_order_relaxed) != 0) return false;
+  if (++straight_ < turns_without_look) return true;
+  straight_ = 0;
+  turns_ += turns_without_look;  // the loop is to look for events, too
+  return false;
+}
+
+/// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits for something.
+template <class P>
+void continuation_worker<P>::hand_over() noexcept {
+  detail::hot().in_runtime = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  announce_scheduler_stack(0);
+  alignas(64) image room;
+  room.top = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
+  if (const std::uintptr_t own = block_at(room.top)->thread_pointer; own != 0) [[unlikely]] {
+    context::set_thread_pointer(thread_pointer_);
+    godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
+    context::set_thread_pointer(own);
+    return;
+  }
+  const exception_state before = *exceptions_;
+  godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
+  *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;
+}
+
+/// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.
+template <class P>
+[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
+  const std::uint32_t control = base::float_control();
+  // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
+  im->sp = im->low = sp;
+  im->own_record = deque_.sentinel().record;
+  im->waiting_for = im->waited_for = 0;
+  im->float_control = control;
+  im->fork = false;
+  im->parked_at = nullptr;
+  detail::thread_block* const block = block_at(im->top);
+  block->suspended = im;
+  const ref first = rotate_ready(im, seg_->ref_of_any(im));
+  if (first == 0) {  // others took them
+    block->suspended = nullptr;
+    announce_stack(sp);
+    detail::hot().in_runtime = 0;
+    godwit_ctx_resume_suspended(sp, 0);
+    __builtin_unreachable();
+  }
+  ++words_->stats.suspends;
+  const image* next = at<image>(first);
+  const std::uintptr_t next_sp = next->sp;
+  if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]] resume_image(first);
+  ++words_->stats.resumes;
+  block_at(next->top)->suspended = nullptr;
+  deque_.sentinel().sp = next->top;
+  deque_.sentinel().record = next->own_record;
+  if (next->float_control != control) base::set_float_control(next->float_control);
+  announce_stack(next_sp);
+  detail::hot().in_runtime = 0;
+  context::resume_suspended_here(next_sp);
+}
+
+template <class P>
+void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
+  if constexpr (hands_over) static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
+}
+
+/// The worker has no thread: the next one, straight from the own queue if that will do.
+template <class P>
+void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
+  if constexpr (hands_over) {
+    if (words_->ready_count.load(std::memory_order_relaxed) != 0 && may_hand_over())
+      if (const ref r = pop_ready()) resume_image(r);
+  }
+  begin_idle(cause);
+  loop();
+}
+
+template <class P>
+ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept {
+  if constexpr (!in_place) {
+    return worker::create_thread(entry, closure, bytes);
+  } else {
+    const section inside;
+    auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::record, sizeof(fresh_thread) + bytes));
+    if constexpr (hands_over)
+      begin_record(t);
+    else
+      init_record(t);  // these look at more of it
+    t->entry = entry;
+    t->closure_bytes = bytes;
+    if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
+      std::memcpy(t->closure(), closure, sizeof(void*));
+    else
+      std::memcpy(t->closure(), closure, bytes);
+    t->link.sp = 0;
+    const ref r = ref_of(t);
+    push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at), r + fresh_thread::image_at, false);
+    return r;
+  }
+}
+
+template <class P>
+void continuation_worker<P>::begin_thread(ref r) noexcept {
+  auto& t = *at<fresh_thread>(r);
+  const std::uint64_t now = trace_.on() || idle_from_ns_ != 0 ? base::fast_ns() : 0;
+  end_idle(now);
+  if (trace_.on()) note(kind::start, now, r);
+  detail::hot_words& hot = detail::hot();
+  void* top = hot.free_stacks;
+  if (*static_cast<void**>(top) == nullptr) {
+    more_stacks();
+    top = hot.free_stacks;
+  }
+  hot.free_stacks = *static_cast<void**>(top);
+  if (kept_stacks_ != 0) --kept_stacks_;
+  const auto sp = reinterpret_cast<std::uintptr_t>(top);
+  const std::uintptr_t end = shape_.stacks->end_of(sp);
+  enter_thread(end, r);
+  block_at(end)->number = r;
+  base::set_float_control(t.float_control);
+  if constexpr (P::spans) strand_begins(t.span_ns);
+  announce_stack(sp);
+  hot.in_runtime = 0;
+  godwit_ctx_start(top, fresh_entry, &t);
+  __builtin_unreachable();
+}
+
+/// On its own stack. The record lives as long as somebody may join.
+template <class P>
+void continuation_worker<P>::fresh_entry(void* arg) {
+  auto& t = *static_cast<fresh_thread*>(arg);
+  const ref r = static_cast<continuation_worker&>(this_worker()).deque_.sentinel().record;
+  t.entry(t.closure(), t.closure_bytes, r);
+  this_worker().end_of_root_thread();
+}
+
+template <class P>
+void continuation_worker<P>::end_of_root_thread() noexcept {
+  if constexpr (in_place) {
+    detail::thread_block* block = block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
+    if (block->at_end != nullptr) [[unlikely]] {
+      std::exchange(block->at_end, nullptr)(block);  // may suspend
+      return this_worker().end_of_root_thread();
+    }
+  }
+  spawn_slot* mine = detail::hot().bottom - 1;
+  detail::hot().bottom = mine;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (deque_.is_sentinel(mine)) {  // as a rule: it was not spawned
+    detail::hot().bottom = mine + 1;
+    complete(mine->record);
+  }
+  complete(pop_public(mine));
+}
+
+}  // namespace godwit::sched
