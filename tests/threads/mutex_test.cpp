@@ -1,5 +1,5 @@
 // Tests of the mutexes and once_flag: exclusion under every schedule, the standard's guards, time limits, deadlock reports, misuse.
-// test: timeout=240 skip-qemu
+// test: timeout=240
 #include "places.hpp"
 
 #include "support/child.hpp"

@@ -1,5 +1,5 @@
 // Tests of thread_specific: it follows the thread, begins once in each, ends with it -- under every schedule.
-// test: timeout=180 skip-qemu
+// test: timeout=180
 #include "places.hpp"
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // Tests of condition variables, semaphores, latch, barrier, sleep and the list that they wait in -- under every schedule.
-// test: timeout=240 skip-qemu
+// test: timeout=240
 #include "places.hpp"
 
 #include "support/child.hpp"
