@@ -78,15 +78,16 @@ class condition_variable_any {
   /// Until done(), or until @p stop is asked for; gives back done().
   template <class Lock, class Predicate>
   bool wait(Lock& lock, std::stop_token stop, Predicate done, detail::place where = detail::place::here()) {
-    const std::stop_callback wake(stop, [this] { notify_all_listed(); });
     while (!done()) {
       if (stop.stop_requested()) return false;
       detail::wait_node n;
       enlist(n);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (stop.stop_requested()) notify_all_listed();  // between the look and the list
-      lock.unlock();
-      list_.wait_listed(n, "condition variable", where);
+      {
+        // Called at once if it was asked for meanwhile. Gone before left(): it touches the list.
+        const std::stop_callback wake(stop, [this] { list_.notify_all(); });
+        lock.unlock();
+        list_.wait_listed(n, "condition variable", where);
+      }
       left();
       lock.lock();
     }
@@ -103,10 +104,6 @@ class condition_variable_any {
   void open_with_one_more() noexcept { list_.word.fetch_add(inside - detail::wait_list::lock_bit, std::memory_order_release); }
   /// The last access: from here on it may be destroyed.
   void left() noexcept { list_.word.fetch_sub(inside, std::memory_order_release); }
-  void notify_all_listed() noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // after the stop: either we see the node, or its thread the stop
-    list_.notify_all();
-  }
   template <class Lock>
   bool wait_until_ns(Lock& lock, std::uint64_t deadline_ns, const detail::place& where) {
     bool woken;

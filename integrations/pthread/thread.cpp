@@ -143,6 +143,20 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   }
 }
 
+/// What an attribute says that nobody has given a size.
+std::size_t default_stack_bytes() noexcept {
+  static const std::size_t bytes = [] {
+    pthread_attr_t a;
+    std::size_t n = 0;
+    if (pthread_attr_init(&a) == 0) {
+      pthread_attr_getstacksize(&a, &n);
+      pthread_attr_destroy(&a);
+    }
+    return n;
+  }();
+  return bytes;
+}
+
 int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*), void* argument) noexcept {
   thread* t = take_thread();
   if (t == nullptr) return EAGAIN;
@@ -159,7 +173,7 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
     if (detached == PTHREAD_CREATE_DETACHED) t->what_then.store(thread::fate::detached, std::memory_order_relaxed);
     pthread_attr_getstack(attr, &at, &bytes);
     pthread_attr_getstacksize(attr, &bytes);
-    if (bytes > thread_stack_bytes()) {
+    if (bytes > std::max(thread_stack_bytes(), default_stack_bytes())) {
       static bool said = false;
       not_supported(said, "a stack larger than others", "set GODWIT_THREAD_STACK_BYTES to what the largest thread needs");
       give_thread(t);

@@ -441,7 +441,10 @@ int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
     if ((flags & range_unshare) != 0 && godwit::detail::on_substrate_threads()) return static_cast<int>(with_errno(-EINVAL));
     return static_cast<int>(with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags})));
   }
-  if (flags == 0 && godwit::detail::on_substrate_threads()) events::forget_descriptors(first, last);
+  if (flags == 0 && godwit::detail::on_substrate_threads()) {
+    events::prepare();  // now, not by another worker meanwhile: its descriptors would not be known as ours yet
+    events::forget_descriptors(first, last);
+  }
   const auto [low, high] = events::ours();
   long result = 0;
   for (const int own : {low, high}) {

@@ -284,6 +284,7 @@ ref worker::make_near(ref r) noexcept {
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
+  copy->float_control = head.float_control;  // of the head, which is the copy's own otherwise
   net_.remote_get(ref_worker(r), copy->bytes(), home<std::byte>(r) + sizeof(image), bytes);
   free_object(r);
   return ref_of(copy);
