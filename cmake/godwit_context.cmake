@@ -1,6 +1,6 @@
 # Which context switch the library and what is linked to it use: GODWIT_CONTEXT, as a definition for both.
-# godwit_context_library(VARIANT) makes the library godwit_VARIANT beside `godwit`: the same objects with another switch, for tests and
-# benchmarks that compare them. Included by the top CMakeLists.txt. docs/protocols/context.md.
+# godwit_context_library(VARIANT) makes the library godwit_VARIANT beside `godwit`: the same objects with another switch (trap: see
+# GODWIT_SPARC_FLUSH), for tests and benchmarks that compare them. Included by the top CMakeLists.txt. docs/protocols/context.md.
 
 set(godwit_context_variants asm ucontext setjmp)
 if(NOT GODWIT_CONTEXT IN_LIST godwit_context_variants)
@@ -30,8 +30,13 @@ function(godwit_context_library variant)
   get_property(objects GLOBAL PROPERTY godwit_objects)
   list(TRANSFORM objects REPLACE "^.*<TARGET_OBJECTS:godwit_context>.*$"
        "$<FILTER:$<TARGET_OBJECTS:godwit_context>,EXCLUDE,/(switch_[a-z0-9_]+[.]S|portable[.]cpp)[.]o$>")
-  add_library(godwit_${variant} STATIC EXCLUDE_FROM_ALL ${objects} ${PROJECT_SOURCE_DIR}/src/context/portable.cpp)
+  set(switch portable.cpp)
   string(TOUPPER "GODWIT_CONTEXT_${variant}" definition)
+  if(variant STREQUAL "trap")  # SPARC: the same assembly, which flushes windows by the trap
+    set(switch switch_sparcv9.S)
+    set(definition GODWIT_SPARC_FLUSH_TRAP)
+  endif()
+  add_library(godwit_${variant} STATIC EXCLUDE_FROM_ALL ${objects} ${PROJECT_SOURCE_DIR}/src/context/${switch})
   target_compile_definitions(godwit_${variant} PUBLIC ${definition})
   target_include_directories(godwit_${variant} PUBLIC ${PROJECT_SOURCE_DIR}/include)
   target_compile_features(godwit_${variant} PUBLIC cxx_std_20)

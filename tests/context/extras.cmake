@@ -1,4 +1,4 @@
-# The context switch's variants without assembly (src/context/portable.cpp): the tests of this folder linked with each; with
+# The context switch's variants (without assembly: src/context/portable.cpp; with SPARC's trap): the tests of this folder linked with each; with
 # GODWIT_ALL_TESTS also those of the API that migrate threads, on both substrates. Included by ../CMakeLists.txt.
 set(here ${CMAKE_CURRENT_LIST_DIR})
 
@@ -31,7 +31,21 @@ endfunction()
 
 # What AddressSanitizer puts around longjmp and setcontext takes all stacks for the OS thread's.
 if(GODWIT_CONTEXT STREQUAL "asm" AND NOT GODWIT_SANITIZE MATCHES "thread")
-  foreach(variant ucontext setjmp)
+  set(variants ucontext setjmp)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "sparc64")
+    # Emulators of user mode know that trap in 64-bit programs since version 8 or 9: older ones end the program.
+    set(version "")
+    if(CMAKE_CROSSCOMPILING)
+      list(GET CMAKE_CROSSCOMPILING_EMULATOR 0 emulator)
+      execute_process(COMMAND ${emulator} --version OUTPUT_VARIABLE version ERROR_QUIET)
+    endif()
+    if(NOT version MATCHES "version ([0-9]+)" OR CMAKE_MATCH_1 GREATER 8)
+      list(APPEND variants trap)
+    else()
+      message(STATUS "tests of the trap variant: left out, ${emulator} is of version ${CMAKE_MATCH_1} and does not know the trap; 9 does")
+    endif()
+  endif()
+  foreach(variant ${variants})
     godwit_context_library(${variant})
     foreach(name switch fork)
       godwit_variant_test(${variant} context ${name} processes)
