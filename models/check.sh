@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
-# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, some two minutes of CPU time.
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, three to four minutes of CPU time.
 #   models/check.sh          what ctest runs (label model)
 #   models/check.sh --full   also the large configurations: a quarter of an hour of CPU time
 #   models/check.sh deque    only the runs whose line contains this text

@@ -2,9 +2,9 @@
 // models/events.pml. Test: tests/io/.
 #include "io/events.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>

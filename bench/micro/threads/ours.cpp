@@ -67,23 +67,7 @@ double yield(std::size_t threads, std::size_t yields) {
 }
 
 double hand_over(std::size_t turns) {
-  return on_threads(1, [=] {
-    gw::binary_semaphore to(0), fro(0);
-    gw::thread other([&] {
-      for (std::size_t i = 0; i < turns / 2; ++i) {
-        to.acquire();
-        fro.release();
-      }
-    });
-    const std::uint64_t start = bench::now_ns();
-    for (std::size_t i = 0; i < turns / 2; ++i) {
-      to.release();
-      fro.acquire();
-    }
-    const double ns = per(start, turns);
-    other.join();
-    return ns;
-  });
+  return on_threads(1, [=] { return hand_over_ns<gw::thread, gw::binary_semaphore>(turns); });
 }
 
 }  // namespace

@@ -67,21 +67,7 @@ double yield(std::size_t threads, std::size_t yields) {
 
 double hand_over(std::size_t turns) {
   const on_one_cpu here;
-  std::binary_semaphore to(0), fro(0);
-  std::thread other([&] {
-    for (std::size_t i = 0; i < turns / 2; ++i) {
-      to.acquire();
-      fro.release();
-    }
-  });
-  const std::uint64_t start = bench::now_ns();
-  for (std::size_t i = 0; i < turns / 2; ++i) {
-    to.release();
-    fro.acquire();
-  }
-  const double ns = per(start, turns);
-  other.join();
-  return ns;
+  return hand_over_ns<std::thread, std::binary_semaphore>(turns);
 }
 
 }  // namespace

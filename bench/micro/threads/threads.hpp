@@ -52,4 +52,24 @@ double create_join_ns(std::size_t live, std::size_t total, CreateAll&& create_al
   return per(start, done);
 }
 
+/// ns per turn that two threads hand over by semaphores: @p Thread and @p Semaphore like the standard's.
+template <class Thread, class Semaphore>
+double hand_over_ns(std::size_t turns) {
+  Semaphore to(0), fro(0);
+  Thread other([&] {
+    for (std::size_t i = 0; i < turns / 2; ++i) {
+      to.acquire();
+      fro.release();
+    }
+  });
+  const std::uint64_t start = bench::now_ns();
+  for (std::size_t i = 0; i < turns / 2; ++i) {
+    to.release();
+    fro.acquire();
+  }
+  const double ns = per(start, turns);
+  other.join();
+  return ns;
+}
+
 }  // namespace threads
