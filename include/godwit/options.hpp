@@ -23,7 +23,7 @@ struct options {
   std::uint32_t delay_us = 0;            ///< testing: random delays of up to this long inside the protocols
   std::uint64_t seed = 0;                ///< of victim selection, forced steals and delays; 0: drawn
   bool private_heap = true;              ///< keep workers' heaps apart: pointers that migrated are noticed
-  bool check_frames = false;             ///< notice children that write into frames whose owner left
+  bool check_frames = true;              ///< children may refer to their ancestors' frames, and writes that are lost are noticed
   std::string way = "auto";              ///< to other hosts: auto, rma, server, assist, am
   std::string hosts = "auto";            ///< auto, or ranks: treat every rank as a host of its own
   std::string victims = "near";          ///< near: own host first; uniform: all workers alike

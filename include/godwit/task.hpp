@@ -52,6 +52,10 @@ union manual {
 template <class F>
 constexpr bool in_registers = std::is_trivially_copyable_v<F> && sizeof(F) <= 2 * sizeof(std::uintptr_t);
 
+// Can a closure hold the address of something in its parent's frame? Packed structures aside.
+template <class F>
+constexpr bool may_hold_address = sizeof(F) >= sizeof(void*) && alignof(F) >= alignof(void*);
+
 /// The thread around one callable. Runs on the parent's stack, just below it.
 template <class F, class R>
 struct child {
@@ -62,7 +66,7 @@ struct child {
   // what makes an exception in flight stop here in both search phases.
   [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
                                                                     spawn_slot* slot, void* out) noexcept {
-    announce(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+    announce_here();
     manual<F> f;
     adopt(f, a0, a1);  // before the entry counts: the closure is ours, not the parent's
     std::atomic_signal_fence(std::memory_order_seq_cst);  // the expose signal may come at any instruction
@@ -108,7 +112,13 @@ struct child {
   }
 
  private:
-  /// The address sanitizer must know the stack that runs.
+  // The address sanitizer must know the stack that runs. Without it the frame's address is not even asked for: that would make every
+  // thread keep a frame pointer.
+  [[gnu::always_inline]] static void announce_here() noexcept {
+#ifdef GODWIT_ADDRESS_SANITIZER
+    announce(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+#endif
+  }
   [[gnu::always_inline]] static void announce([[maybe_unused]] std::uintptr_t sp) noexcept {
 #ifdef GODWIT_ADDRESS_SANITIZER
     if (hot_test<offsetof(hot_words, in_place)>()) announce_own_stack(sp);
@@ -187,7 +197,12 @@ template <template <class, class> class Thunk, class F>
   void* out = nullptr;
   if constexpr (!std::is_void_v<R> && !child<F, R>::by_word)
     out = future_access::room(result);
-  word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], hot_load<offsetof(hot_words, bottom), spawn_slot*>(), out);
+  auto* const slot = hot_load<offsetof(hot_words, bottom), spawn_slot*>();
+  if constexpr (may_hold_address<F>) {  // for the case that the child has to move
+    slot->closure[0] = in_registers<F> ? words[0] : closure_at(std::addressof(f), sizeof(F));
+    if constexpr (in_registers<F> && sizeof(F) > sizeof(std::uintptr_t)) slot->closure[1] = words[1];
+  }
+  word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], slot, out);
   if (w.status != 0) [[unlikely]] {
     future_access::state(result) = resumed(w.status);
     return result;

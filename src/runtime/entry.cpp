@@ -104,7 +104,7 @@ void yield_thread() noexcept {
 ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes) {
   need_run("spawn");
   need_no_checkout("spawn");
-  return this_worker().spawn_task(entry, closure, bytes);
+  return this_worker().spawn_task(entry, closure, bytes, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 void* new_stack() noexcept {
   need_run("spawn");

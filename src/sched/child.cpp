@@ -84,12 +84,15 @@ ref child_worker<P>::pop_public(spawn_slot*) noexcept {
 }
 
 template <class P>
-ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept {
+ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
+                                std::uintptr_t spawned_at) noexcept {
   serve_mailbox();
   auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + bytes));
   init_record(t);
   t->entry = entry;
   t->closure_bytes = bytes;
+  t->spawned_at = spawned_at;
+  t->refers_to_stacks = opts_.check_frames && refers_to_stacks(closure, bytes);
   std::memcpy(t->closure(), closure, bytes);
   const ref r = ref_of(t);
   if (detail::hot().bottom >= compact_at_) make_room();
@@ -101,6 +104,18 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, 
   ++words_->stats.spawns;
   wake_one();
   return r;
+}
+
+/// Does it hold an address in this worker's stacks, which mean nothing elsewhere?
+template <class P>
+bool child_worker<P>::refers_to_stacks(const void* closure, std::size_t bytes) const noexcept {
+  for (const auto* at = static_cast<const std::byte*>(closure); bytes >= sizeof(std::uintptr_t);
+       at += sizeof(std::uintptr_t), bytes -= sizeof(std::uintptr_t)) {
+    std::uintptr_t word;
+    std::memcpy(&word, at, sizeof word);
+    if (word - region_low_ < region_high_ - region_low_ || (word >= stacks_low_ && word < stacks_high_)) return true;
+  }
+  return false;
 }
 
 /// Slots are not pushed and popped in step here: those of stolen tasks pile up below the ones that wait.
@@ -122,7 +137,7 @@ ref child_worker<P>::pop_own() noexcept {
   spawn_slot* mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;
   const ref r = mine->record;
-  if (mine < detail::hot().split && !deque_.pop_public(mine, [](const spawn_slot&) {}).parent_here) return 0;
+  if (mine < detail::hot().split && !deque_.pop_public(mine, [](const spawn_slot*, const spawn_slot*) {}).parent_here) return 0;
   // That took half of them back. But this worker may be busy for long now, and nobody can ask it to share them.
   if (deque_.has_private()) deque_.expose(detail::hot().bottom, [](spawn_slot&) {});
   return r;
@@ -140,7 +155,7 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
   const std::uint64_t before = base::fast_ns();
   ref r = 0;
   const auto result = steal(net_, victim, words_, opts_.empty_check, delay_step,
-                            [&](const spawn_slot& own, const spawn_slot&) { r = own.record; });
+                            [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) { r = own.record; });
   if (result != steal_outcome::taken) {
     ++stats.steals_failed;
     return 0;
@@ -172,6 +187,7 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   task head;
   const std::uint64_t start = base::fast_ns();
   net_.remote_get(from, static_cast<void*>(&head), home<task>(r), sizeof head);
+  if (head.refers_to_stacks && from != me_) refuse_reference(head.spawned_at);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
   const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
   std::byte* closure = large.bytes;
@@ -375,6 +391,8 @@ typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   std::byte* low = nullptr;
   if (free_stacks_.empty()) {
     static_cast<void>(stack::map_private(thread_stack_bytes, &low));
+    stacks_low_ = std::min(stacks_low_, reinterpret_cast<std::uintptr_t>(low));
+    stacks_high_ = std::max(stacks_high_, reinterpret_cast<std::uintptr_t>(low) + thread_stack_bytes);
   } else {
     low = free_stacks_.back();
     free_stacks_.pop_back();

@@ -24,7 +24,7 @@ class child_worker final : public worker {
   void start(void (*root)(void*), void* arg) noexcept override;
   void spawn_point(bool child_may_leave) noexcept override;
   ref pop_public(spawn_slot* b) noexcept override;
-  ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
+  ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes, std::uintptr_t spawned_at) noexcept override;
   void yield_thread() noexcept override;
   void share(ref r) noexcept override;
   void complete(ref r) noexcept override;
@@ -51,6 +51,7 @@ class child_worker final : public worker {
   bool sees_ready_waiter() noexcept override;
   bool has_waiters() const noexcept override { return !waiting_.empty(); }
 
+  bool refers_to_stacks(const void* closure, std::size_t bytes) const noexcept;
   void make_room() noexcept;
   ref pop_own() noexcept;
   ref take_from(worker_no victim) noexcept;
@@ -78,6 +79,8 @@ class child_worker final : public worker {
   thread* current_ = nullptr;
   wait_queue waiting_;
   std::vector<std::byte*> free_stacks_;  ///< low ends
+  std::uintptr_t stacks_low_ = ~std::uintptr_t{0};  ///< full: all stacks lie in [stacks_low_, stacks_high_)
+  std::uintptr_t stacks_high_ = 0;
 };
 
 }  // namespace godwit::sched

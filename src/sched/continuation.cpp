@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "sched/frames.hpp"
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_turns.hpp"
 #include "sched/ready_queue.hpp"
@@ -32,11 +33,9 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   if constexpr (P::queued_frees) heap_.use_queue(&words_->free_lock, &words_->free_head);
   if constexpr (iso) {
     shape_.own_stacks = true;
-    opts_.check_frames = false;  // frames of parent and child do not touch each other
     own_stacks_.init(region_low_, region_high_ - region_low_, workers_, index(me_), thread_stack_bytes);
   }
   if constexpr (in_place) {
-    opts_.check_frames = false;
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     watched_ = trace_.on() || opts_.delay_us != 0;
     most_kept_stacks_ = 4 * shape_.stacks->batch_size();
@@ -57,7 +56,7 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
       top = shape_.stacks->root_top();
       context::sanitizer_forget(std::max(shape_.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64, shape_.stacks->end_of(top));
     }
-    enter_thread(top, r);
+    enter_thread(top, top, r);
     if (trace_.on()) note(kind::start, base::fast_ns(), r);
     if constexpr (P::spans) strand_begins(0);
     announce_stack(top - 64);
@@ -150,23 +149,24 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   const bool timed = trace_.on() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome =
-      steal(net_, victim, words_, opts_.empty_check, delay_step, [&](const spawn_slot& own, const spawn_slot& above) {
+      steal(net_, victim, words_, opts_.empty_check, delay_step,
+            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
-        bytes = top - low;
+        const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
+        bytes = bytes_end - low;
         if constexpr (in_place) {
           bytes = 0;
         } else {
-          context::sanitizer_forget(low, top);
+          if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
+          context::sanitizer_forget(low, bytes_end);
           const std::uint64_t start = timed ? base::fast_ns() : 0;
           net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
           if (timed) copied = base::fast_ns() - start;
         }
-        got = {own.sp, own.fp, own.extra, low, top, above.record, own.record,
+        got = {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record,
                is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
-        if (opts_.check_frames)
-          net_.remote_store(ref_worker(own.record), &home<record>(own.record)->frame_hash,
-                            hash_frame(own.sp, top), std::memory_order_relaxed);
+        if (opts_.check_frames) seg_->at(victim, place)->frame_hash = frame_hash(own.sp, top);  // D4
       });
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
@@ -221,9 +221,9 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   } else {
     const auto* bytes = home<std::byte>(r) + sizeof(image);
     net_.remote_get(from, static_cast<void*>(&copy), home<image>(r), sizeof copy);
-    size = head.top - head.low;
+    size = head.bytes_end - head.low;
     auto* here = reinterpret_cast<void*>(head.low);
-    context::sanitizer_forget(head.low, head.top);
+    context::sanitizer_forget(head.low, head.bytes_end);
     if constexpr (!iso) net_.remote_get(from, here, bytes, size);
     if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
     free_object(r);
@@ -235,7 +235,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   end_idle(now);
   if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
-  resume({head.sp, head.fp, head.extra, head.low, head.top, head.own_record, head.status, head.float_control},
+  resume({head.sp, head.fp, head.extra, head.low, head.top, head.bytes_end, head.own_record, head.status, head.float_control},
          head.fork ? loot_kind::fork : loot_kind::suspended);
 }
 
@@ -265,8 +265,8 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
 }
 
 template <class P>
-image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept {
-  const std::uint64_t bytes = own_stack ? 0 : top - low;  // else they stay where they are
+image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end, image* room) noexcept {
+  const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
   image* im = room;
   if constexpr (in_place)
     block_at(top)->suspended = im;
@@ -274,12 +274,13 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, i
     im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   im->low = low;
   im->top = top;
+  im->bytes_end = bytes_end;
   im->float_control = base::float_control();
   im->ready_ns = 0;
   im->suspended_ns = 0;
   im->span_ns = 0;
   im->waited_for = 0;
-  if constexpr (!in_place) context::sanitizer_forget(low, top);
+  if constexpr (!in_place) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
   words_->stats.evacuated_bytes += bytes;
   return im;
@@ -302,10 +303,12 @@ void continuation_worker<P>::force(bool children) noexcept {
   if (detail::hot().bottom > detail::hot().split) expose(detail::hot().bottom, base::float_control(), false);
   for (;;) {
     ref r = 0;
-    const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
+    const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
       // In place: below its frames, where nothing is: its child has a stack of its own.
       auto* room = reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
-      image* im = new_image(own.sp - context::fork_bytes_below, stack_end(own.sp, above), room);
+      const std::uint64_t top = stack_end(own.sp, above);
+      if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
+      image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room);
       im->sp = own.sp;
       im->fp = own.fp;
       im->extra = own.extra;
@@ -316,8 +319,7 @@ void continuation_worker<P>::force(bool children) noexcept {
       im->where = {};
       im->parked_at = nullptr;
       im->span_ns = span;
-      if (opts_.check_frames)
-        at<record>(own.record)->frame_hash.store(hash_frame(own.sp, im->top), std::memory_order_relaxed);
+      if (opts_.check_frames) own.frame_hash = frame_hash(own.sp, top);
       r = ref_of_image(im);
       if (trace_.on()) {  // from here on the child is the bottom thread
         const std::uint64_t now = base::fast_ns();
@@ -332,18 +334,20 @@ void continuation_worker<P>::force(bool children) noexcept {
   if constexpr (P::spans) strand_begins(span);  // of the child
 }
 
+/// The slots' continuations left this worker since its region was empty. Has anybody written into what is left of their frames?
+template <class P>
+void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
+  if (!opts_.check_frames) return;
+  for (const spawn_slot* s = first + 1; s <= last; ++s)
+    if (s->frame_hash != frame_hash(s->sp, stack_end(s->sp, s[-1]))) lost_write(spawned_at(*s));
+  check_came_frames(*first);
+}
+
 template <class P>
 ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
   const section inside;
-  const auto popped = deque_.pop_public(b, [&](const spawn_slot& s) {
-    if (!opts_.check_frames) return;
-    const std::uint64_t hash = at<record>(s.record)->frame_hash.load(std::memory_order_relaxed);
-    if (hash != 0 && hash != hash_frame(s.sp, (&s)[-1].sp))
-      base::fatal(
-          "worker %u: a thread wrote into its parent's stack frame after the parent had moved to another worker: the "
-          "write is lost. Capture by value and give back results through join",
-          index(me_));
-  });
+  const auto popped =
+      deque_.pop_public(b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
   return popped.parent_here ? 0 : popped.record;
 }
 
@@ -405,9 +409,11 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
   detail::hot().bottom = b;
   bool parent_here = true;
   std::uint64_t top = b->sp;
+  std::uint64_t bytes_end = needed_end(*b, top);
   ref own = 0;
   if (b < detail::hot().split) {
-    const auto popped = deque_.pop_public(b, [](const spawn_slot&) {});
+    const auto popped =
+        deque_.pop_public(b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
     parent_here = popped.parent_here;
     if (!parent_here) {
       own = popped.record;
@@ -415,16 +421,21 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
     }
   }
   if (parent_here) {
-    if (b->record == 0) b->record = new_record();
+    if (b->record == 0) {
+      b->record = new_record();
+      at<record>(b->record)->spawned_at = spawned_at(*b);
+    }
     own = b->record;
   }
+  if (iso && bytes_end != top) refuse_reference(spawned_at(*b));
   if constexpr (iso) top = own_stacks_.top_of(sp);
   if constexpr (in_place) top = shape_.stacks->end_of(sp);
+  if constexpr (own_stack) bytes_end = top;
 
   check_own_stack(sp, b->sp);
 
   // 2. Copy out.
-  image* im = new_image(sp, top, why.room);
+  image* im = new_image(sp, top, bytes_end, why.room);
   im->sp = sp;
   im->own_record = own;
   im->waiting_for = waiting_for;
@@ -452,7 +463,10 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
       heap_.free(im);
     if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
     acquire_writes();
-    if (parent_here) detail::hot().bottom = b + 1;  // else the sentinel describes this thread already
+    if (parent_here)
+      detail::hot().bottom = b + 1;
+    else
+      frames_came(top, bytes_end);  // the sentinel describes this thread already
     if constexpr (P::spans) strand_begins(std::max(span, waiting_for != 0 ? span_of(waiting_for) : 0));
     announce_stack(sp);
     detail::hot().in_runtime = 0;

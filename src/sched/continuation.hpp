@@ -83,7 +83,7 @@ class continuation_worker final : public worker {
   void next_thread(trace::idle_cause cause) noexcept;  // does not come back
   void begin_thread(ref r) noexcept;  // does not come back
   /// @p room: where stacks stay, on the thread's own stack.
-  image* new_image(std::uint64_t low, std::uint64_t top, image* room) noexcept;
+  image* new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end, image* room) noexcept;
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
   std::uint64_t stack_end(std::uint64_t sp, const spawn_slot& below) const noexcept {
     if constexpr (iso) return own_stacks_.top_of(sp);
@@ -99,6 +99,7 @@ class continuation_worker final : public worker {
   void keep_stack(void* top) noexcept;
   /// iso: threads of the free functions would share their parent's stack, and be moved with it. End the run in time.
   void check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept;
+  void check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept;
   void mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept;
   void joined(ref r) noexcept override;
 

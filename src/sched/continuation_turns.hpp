@@ -160,7 +160,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   if (kept_stacks_ != 0) --kept_stacks_;
   const auto sp = reinterpret_cast<std::uintptr_t>(top);
   const std::uintptr_t end = shape_.stacks->end_of(sp);
-  enter_thread(end, r);
+  enter_thread(end, end, r);
   block_at(end)->number = r;
   base::set_float_control(t.float_control);
   if constexpr (P::spans) strand_begins(t.span_ns);

@@ -88,11 +88,12 @@ class deque_owner {
     std::uint64_t top;  ///< if not: end of that thread's stack
   };
 
-  /// Pop slot @p b, which was public when the caller looked; bottom is already b. @p left(slot) is called for
-  /// a parent that is gone, before the region may be reused.
+  /// Pop slot @p b, which was public when the caller looked; bottom is already b. If the parent is gone, @p left(first, last) is
+  /// called with the slots of all continuations that left since the region was empty, before it may be reused; first is the sentinel.
   template <class Left>
   popped pop_public(spawn_slot* b, Left&& left) noexcept {
     if (b == slots_) {  // the thread at the bottom: its parent left before it came here
+      left(slots_, b);
       hot_->bottom = slots_ + 1;
       return {false, b->record, b->sp};
     }
@@ -117,9 +118,9 @@ class deque_owner {
       return {true, 0, 0};
     }
     GODWIT_ASSERT(t == b + 1, "top beyond the popped slot");
-    left(*b);
+    left(slots_, b);
     const popped result{false, b->record, b->sp};
-    slots_[0].sp = b->sp;  // the thread that pops is at the bottom now; it may still run user code
+    slots_[0].sp = slots_[0].bytes_end = b->sp;  // the thread that pops is at the bottom now; it may still run user code
     slots_[0].record = b->record;
     for (spawn_slot* s = slots_ + 1; s <= b; ++s) s->record = 0;  // they went with the stolen continuations
     reset();
@@ -187,7 +188,7 @@ class deque_owner {
 enum class steal_outcome { taken, empty, busy };
 
 /// The thief's side. One-sided: look (1 read), lock (1 swap), bounds (read), claim (1 write), recheck (read),
-/// two slots (1 read), then @p take(slot, neighbour) copies the stack, unlock (1 write). Uni-address threads,
+/// two slots (1 read), then @p take(slot, neighbour, place of the slot) copies the stack, unlock (1 write). Uni-address threads,
 /// figure 6.
 static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 
@@ -209,7 +210,7 @@ template <transport::one_sided Transport, class Take>
     if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire)) {  // D2
       spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
       net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
-      take(two[1], two[0]);
+      take(two[1], two[0], as_slot(t));
       outcome = steal_outcome::taken;
     } else {
       net.remote_store(victim, &words->top, t, std::memory_order_relaxed);

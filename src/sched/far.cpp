@@ -13,6 +13,7 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "sched/frames.hpp"
 
 namespace godwit::sched {
 
@@ -159,19 +160,20 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
   loot got{};
   const auto outcome = steal(
       net, victim, words_, opts_.empty_check, [] {},
-      [&](const spawn_slot& own, const spawn_slot& above) {
+      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
-        context::sanitizer_forget(low, above.sp);
+        context::sanitizer_forget(low, own.bytes_end);
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
-                       above.sp - low);
+                       own.bytes_end - low);
         std::uint32_t control = 0;
         net_.remote_get(transport::ref_worker(own.record), &control, &home<record>(own.record)->float_control,
                         sizeof control);
-        got = {own.sp, own.fp, own.extra, low, above.sp, above.record, own.record, control};
-        if (opts_.check_frames)
-          static_cast<void>(net_.remote_exchange(transport::ref_worker(own.record),
-                                                 &home<record>(own.record)->frame_hash,
-                                                 hash_frame(own.sp, above.sp)));
+        got = {own.sp, own.fp, own.extra, low, above.sp, own.bytes_end, above.record, own.record, control};
+        // A store more than the papers' steal has; nobody waits for it.
+        if (opts_.check_frames) {
+          const std::uint64_t hash = frame_hash(own.sp, above.sp);
+          net_.remote_put(victim, &place->frame_hash, &hash, sizeof hash);
+        }
       });
   worker_stats& stats = words_->stats;
   const std::uint64_t now = count_transport(before, victim, call_no::steal);
@@ -186,11 +188,11 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
   stats.far_entry_ns += step[watched::entry];
   stats.far_stack_ns += step[watched::stack];
   stats.far_unlock_ns += step[watched::unlock];
-  stats.stolen_bytes += got.top - got.low;
+  stats.stolen_bytes += got.bytes_end - got.low;
   acquire_writes();
   end_idle(now);
   if (trace_.on())
-    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.top - got.low, index(victim));
+    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.bytes_end - got.low, index(victim));
   wake_one();
   resume(got, loot_kind::fork);
 }
@@ -199,6 +201,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
   std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (!opts_.empty_check) scope |= call_scope::skip_check;
+  if (opts_.check_frames) scope |= call_scope::hash_frames;
   if (!shape_.far_calls) {  // word by word: one-sided to the last step
     try_steal_by_words(victim);
     scope |= call_scope::ready_only;
@@ -214,8 +217,8 @@ void worker::steal_far(std::uint32_t host) noexcept {
   }
   loot got;
   std::memcpy(&got, e.data, sizeof got);
-  const std::size_t bytes = got.top - got.low;
-  context::sanitizer_forget(got.low, got.top);
+  const std::size_t bytes = got.bytes_end - got.low;
+  context::sanitizer_forget(got.low, got.bytes_end);
   if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
     std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
   count_far_steal(words_->stats, now - before);
@@ -226,11 +229,6 @@ void worker::steal_far(std::uint32_t host) noexcept {
   if (kind == loot_kind::fork) {
     ++words_->stats.steals;
     wake_one();
-    if (opts_.check_frames)
-      // Not a store: it must be there before anybody else can free the record.
-      static_cast<void>(net_.remote_exchange(transport::ref_worker(got.status),
-                                             &home<record>(got.status)->frame_hash,
-                                             hash_frame(got.sp, got.top)));
   } else {
     ++words_->stats.resumes;
   }

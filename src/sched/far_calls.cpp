@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
+#include "sched/frames.hpp"
 
 namespace godwit::sched {
 
@@ -94,9 +95,9 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   if (r == 0) return false;
   image* im = memory.at<image>(r);
   const loot info{
-      im->sp,           im->fp, im->extra, im->low, im->top, im->own_record, im->fork ? im->status : im->waited_for,
-      im->float_control};
-  const std::size_t bytes = im->top - im->low;
+      im->sp, im->fp, im->extra, im->low, im->top, im->bytes_end, im->own_record,
+      im->fork ? im->status : im->waited_for, im->float_control};
+  const std::size_t bytes = im->bytes_end - im->low;
   std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
   e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
   im->freed.store(1, std::memory_order_release);  // H1: also by the owner, which then collects it
@@ -107,17 +108,20 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
   const auto& memory = *site.memory;
   const bool check = (e.head.b & call_scope::skip_check) == 0;
   const auto outcome =
-      steal(memory, victim, site.words, check, nothing, [&](const spawn_slot& own, const spawn_slot& above) {
+      steal(memory, victim, site.words, check, nothing,
+            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
-        const std::size_t bytes = above.sp - low;
+        const std::size_t bytes = own.bytes_end - low;
         // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
         const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
                                           ? memory.at<record>(own.record)->float_control
                                           : base::float_control();
-        const loot info{own.sp,   own.fp,       own.extra,  low,
-                        above.sp, above.record, own.record, control};
-        memory.remote_get(victim, answer_with(site, e, info, bytes, big), reinterpret_cast<const void*>(low),
-                          bytes);
+        const loot info{own.sp, own.fp, own.extra, low, above.sp, own.bytes_end,
+                        above.record, own.record, control};
+        std::byte* answer = answer_with(site, e, info, bytes, big);
+        memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
+        if ((e.head.b & call_scope::hash_frames) != 0)
+          memory.at(victim, place)->frame_hash = frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
       });
   if (outcome != steal_outcome::taken) return false;
   e.head.result = static_cast<std::uint64_t>(loot_kind::fork);

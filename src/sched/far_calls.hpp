@@ -28,14 +28,15 @@ struct call_scope {
   static constexpr std::uint64_t urgent = 2;       ///< interrupt workers that sit on private continuations
   static constexpr std::uint64_t skip_check = 4;   ///< lock without looking first
   static constexpr std::uint64_t ready_only = 8;   ///< only suspended threads that are ready
+  static constexpr std::uint64_t hash_frames = 16;  ///< leave a hash of what is taken (options::check_frames)
 };
 
 enum class loot_kind : std::uint64_t { nothing, fork, suspended };
 
-/// What a successful steal brings, in front of the stack bytes [low, top). Everything that resuming needs.
+/// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming needs.
 struct loot {
   std::uint64_t sp, fp, extra;
-  std::uint64_t low, top;
+  std::uint64_t low, top, bytes_end;
   ref own_record;  ///< what the thread completes when it ends
   ref status;      ///< fork: record of the child that stayed; else: record it waited for, for traces
   std::uint64_t float_control;

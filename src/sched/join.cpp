@@ -32,7 +32,7 @@ ref worker::new_record() noexcept {
 
 void worker::init_record(record* r) noexcept {
   begin_record(r);
-  r->frame_hash.store(0, std::memory_order_relaxed);
+  r->spawned_at = 0;
   r->done_ns = 0;
   r->span_ns = 0;
 }

@@ -30,7 +30,7 @@ struct record : object {
   word state;  ///< swapped by the child, compare-exchanged by waiters
   word references;      ///< consumers. W consumers
   result_words result;  ///< W child before J1, R consumers after J2. A line ends with its head: that is all of a thread without a value
-  word frame_hash;      ///< with check_frames: of the parent's frame as it left. W thief, R owner
+  std::uintptr_t spawned_at;  ///< return address of the child's spawn, for messages; 0: not known. W owner before it is public
   std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before J1
   std::uint64_t span_ns;  ///< with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W child before J1
 };
@@ -50,8 +50,9 @@ struct image : object, queue_link {
   using queue_link::prev;
   std::uint64_t fp;     ///< fork only
   std::uint64_t extra;  ///< fork only
-  std::uint64_t low;    ///< the saved bytes are [low, top) ...
-  std::uint64_t top;    ///< ... and top is the end of the thread's stack
+  std::uint64_t low;    ///< the saved bytes are [low, bytes_end)
+  std::uint64_t top;    ///< end of the thread's stack
+  std::uint64_t bytes_end;  ///< top, or beyond it: then the bytes of its ancestors' frames are with it (frames.hpp)
   ref own_record;       ///< what this thread completes when it ends
   ref waited_for;       ///< record of the join that it suspended at; 0: a yield
   const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
@@ -68,6 +69,7 @@ struct image : object, queue_link {
 struct alignas(16) task : record {
   detail::task_entry* entry;
   std::uint64_t closure_bytes;
+  bool refers_to_stacks;  ///< of the worker that spawned it: then it must begin there (docs/protocols/frames.md)
   std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "sched/frames.hpp"
 #include "stack/stack.hpp"
 
 #include <godwit/future.hpp>
@@ -47,6 +48,7 @@ void worker::init(const worker_setup& setup) noexcept {
   workers_ = shape_.workers;
   near_ = seg_->near();
   opts_ = *setup.opts;
+  if (shape_.in_process) opts_.check_frames = false;  // every address means the same everywhere
   hooks_ = setup.hooks;
   trace_.init(setup.trace);
   started_ns_ = base::fast_ns();
@@ -107,10 +109,11 @@ void worker::announce_stack_now(std::uintptr_t sp) noexcept {
   context::sanitizer_on_stack(reinterpret_cast<void*>(region_low_), region_high_ - region_low_);
 }
 
-/// The region is empty and a thread is about to be put there.
-void worker::enter_thread(std::uint64_t top, ref own_record) noexcept {
+/// The region is empty and a thread is about to be put there, with the bytes up to @p bytes_end.
+void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept {
   deque_.sentinel().sp = top;
   deque_.sentinel().record = own_record;
+  frames_came(top, bytes_end);
   failed_rounds_ = 0;
   far_failures_ = 0;
   next_far_ns_ = 0;
@@ -120,7 +123,7 @@ void worker::enter_thread(std::uint64_t top, ref own_record) noexcept {
 
 /// The bytes are in the region. Does not return.
 void worker::resume(const loot& what, loot_kind kind) noexcept {
-  enter_thread(what.top, what.own_record);
+  enter_thread(what.top, what.bytes_end, what.own_record);
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
   if (kind == loot_kind::fork && !shape_.own_stacks && shape_.stacks == nullptr)
@@ -161,7 +164,10 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
   context::flush_windows();
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = new_record();
-    at<record>(s.record)->float_control = control;
+    record* r = at<record>(s.record);
+    r->float_control = control;
+    r->spawned_at = spawned_at(s);
+    s.bytes_end = needed_end((&s)[-1], (&s)[-1].sp);
   });
   ++words_->stats.exposures;
   if (trace_.on() && force_mode_ == 0)
@@ -186,15 +192,6 @@ void worker::on_expose_signal(std::uint32_t float_control) noexcept {
   detail::hot().in_runtime = 0;
 }
 
-// Reads whole frames, redzones included.
-__attribute__((no_sanitize("address"))) std::uint64_t worker::hash_frame(std::uint64_t low, std::uint64_t high) const noexcept {
-  std::uint64_t h = 0x243F6A8885A308D3ull;
-  for (const auto* p = reinterpret_cast<const std::uint64_t*>(low);
-       p < reinterpret_cast<const std::uint64_t*>(high) - 1; ++p)
-    h = (h ^ *p) * 0x9E3779B97F4A7C15ull;
-  return h | 1;
-}
-
 // What a policy does not have, a program asked for with functions of another.
 namespace {
 [[noreturn]] void wrong_policy(const options& o) {
@@ -206,7 +203,7 @@ namespace {
 }  // namespace
 bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept { wrong_policy(opts_); }
 ref worker::create_thread(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
-ref worker::spawn_task(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
+ref worker::spawn_task(detail::task_entry*, const void*, std::size_t, std::uintptr_t) noexcept { wrong_policy(opts_); }
 void* worker::new_stack() noexcept { wrong_policy(opts_); }
 void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
 

@@ -82,7 +82,7 @@ class worker {
   // Entry points of slow_path.hpp; see there. Those that depend on the policy are virtual: they are off the fast path.
   virtual void spawn_point(bool child_may_leave) noexcept = 0;
   virtual ref pop_public(spawn_slot* b) noexcept = 0;
-  virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
+  virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes, std::uintptr_t spawned_at) noexcept;
   virtual void* new_stack() noexcept;
   virtual void free_stack(void* top) noexcept;
   virtual void more_stacks() noexcept {}
@@ -192,7 +192,7 @@ class worker {
   // worker.cpp
   /// The bytes are in place. Does not come back.
   void resume(const loot& what, loot_kind kind) noexcept;
-  void enter_thread(std::uint64_t top, ref own_record) noexcept;
+  void enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept;
   void expose(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
   void serve_mailbox() noexcept;
@@ -214,7 +214,13 @@ class worker {
   void delay() noexcept;
   static void delay_step() noexcept;
   void delay_a_little() noexcept;
-  std::uint64_t hash_frame(std::uint64_t low, std::uint64_t high) const noexcept;
+
+  // frames.cpp: docs/protocols/frames.md
+  std::uint64_t needed_end(const spawn_slot& parent, std::uint64_t top) noexcept;
+  void frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept;
+  void check_came_frames(const spawn_slot& bottom) noexcept;
+  [[noreturn]] void lost_write(std::uintptr_t spawned_at) noexcept;
+  [[noreturn]] void refuse_reference(std::uintptr_t spawned_at) noexcept;
 
   // far.cpp: these come back only if they got nothing
   void look_far() noexcept;

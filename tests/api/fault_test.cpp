@@ -412,32 +412,6 @@ TEST(fault, run_inside_of_run) {
   expect_failure(child, 70, {"inside a run"});
 }
 
-// The child must not have migrated itself: then the frame it wrote to is not here any more.
-[[gnu::noinline]] int writes_into_parent() {
-  volatile int local = 0;
-  volatile int* p = &local;
-  auto f = gw::spawn([p] { *p = 1; });
-  f.join();
-  return local;
-}
-
-TEST(fault, check_frames_notices_lost_writes) {
-  for (const std::uint32_t workers : {1u, 2u, 4u}) {
-    const auto child = run_child([&] {
-      return run_words({"--godwit-check-frames"}, [] { return writes_into_parent(); }, schedule(workers, "parents"));
-    });
-    expect_failure(child, 70, {"worker", "parent's stack frame", "Capture by value"});
-  }
-}
-
-TEST(fault, check_frames_says_nothing_about_good_programs) {
-  support::for_each_schedule([](const gw::options& base) {
-    gw::options o = base;
-    o.check_frames = true;
-    EXPECT_EQ(gw::run<long>([] { return fib(9); }, o), 34);
-  });
-}
-
 TEST(fault, heap_pointer_that_migrated) {
   if (WITH_ASAN) GTEST_SKIP() << "the sanitizer's heap is its own";
   const auto child = run_child([] {

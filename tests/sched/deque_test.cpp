@@ -71,7 +71,12 @@ struct deque_fixture {
   deque_owner deque;
   explicit deque_fixture(void (*delay)() noexcept = no_delay) {
     deque.init(hot.get(), words.get(), slots.data(), yield_cpu, delay);
-    deque.sentinel() = {7777, 0, 0, 8888};
+    set_sentinel();
+  }
+  void set_sentinel() {
+    deque.sentinel() = {};
+    deque.sentinel().sp = 7777;
+    deque.sentinel().record = 8888;
   }
   void push(std::uint64_t id) {
     spawn_slot* slot = hot->bottom;
@@ -90,7 +95,7 @@ struct deque_fixture {
     hot->bottom = mine;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (mine >= hot->split) return {true, 0, 0};
-    const auto p = deque.pop_public(mine, [](const spawn_slot&) {});
+    const auto p = deque.pop_public(mine, [](const spawn_slot*, const spawn_slot*) {});
     return {p.parent_here, p.record, p.top};
   }
   void expose_some(std::uint64_t record) {
@@ -98,7 +103,7 @@ struct deque_fixture {
     if (end != hot->split) deque.expose(end, [&](spawn_slot& s) { s.record = record++; });
   }
   steal_outcome steal_one(spawn_slot* got, spawn_slot* above, bool look = true) {
-    return steal(plain_memory(), worker_no{0}, words.get(), look, no_delay, [&](const spawn_slot& s, const spawn_slot& n) {
+    return steal(plain_memory(), worker_no{0}, words.get(), look, no_delay, [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*) {
       *got = s;
       *above = n;
     });
@@ -254,7 +259,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
       while (!stop.load(std::memory_order_acquire)) {
         const bool look = delays_.below(4) != 0;
         const auto outcome = steal(memory, worker_no{0}, d.words.get(), look, random_delay,
-                                   [&](const spawn_slot& own, const spawn_slot& above) {
+                                   [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*) {
                                      run_entry(own.fp, own.sp);
                                      const bool first = own.extra == 0;
                                      if (above.fp != own.extra || own.record == 0 || (first && above.record != 8888) ||
@@ -286,7 +291,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
       if (p.top != id * 2 || p.record == 0) damage.fetch_add(1);
       ++popped_gone;
       mine.clear();  // all older ones must have been stolen: the count at the end says so
-      d.deque.sentinel() = {7777, 0, 0, 8888};  // another thread begins at the bottom
+      d.set_sentinel();  // another thread begins at the bottom
     }
   };
   while (next <= entries) {

@@ -35,7 +35,7 @@ TEST(segment, layout_has_room_order_and_guards) {
     EXPECT_GE(l.stack, l.heap + l.heap_bytes + MiB) << "a guard between heap and stack";
     EXPECT_GE(l.span, l.stack + l.stack_bytes + MiB) << "a guard above the stack";
     EXPECT_GE(l.stack_bytes, stack);
-    EXPECT_GE(l.slots_bytes / 32, stack / 48) << "the stack is full before the slots are";
+    EXPECT_GE(l.slots_bytes / 64, stack / 48) << "the stack is full before the slots are";
     for (const std::uint64_t at : {l.words, l.slots, l.heap, l.stack, l.span}) EXPECT_EQ(at % 4096, 0u);
   }
 }

@@ -15,14 +15,26 @@
 
 namespace godwit::detail {
 
-/// One queued parent continuation. Written by the owner at spawn; read by thieves once it is public.
-struct spawn_slot {
+/// One queued parent continuation, in a line of its own. Written by the owner at spawn; read by thieves once it is public.
+struct alignas(64) spawn_slot {
   std::uintptr_t sp;      ///< stack pointer at the spawn: the lowest address of the parent's frames
   std::uintptr_t fp;      ///< frame pointer register (rbp, x29)
   std::uintptr_t extra;   ///< x86-64: rbx. Others: the address to resume at
   std::uint64_t record;   ///< spare join record (a `ref`), 0 while the slot has never been public
+  // docs/protocols/frames.md: children that refer to their ancestors' frames.
+  std::uintptr_t closure[2];  ///< of the child: its words, or [0] is closure_at. What is not in use is old. W owner
+  std::uintptr_t bytes_end;   ///< stack bytes [sp, bytes_end) go with the continuation. W owner before it is public
+  std::uint64_t frame_hash;   ///< of its frames as they left. W thief under the deque's lock, R owner
 };
-static_assert(sizeof(spawn_slot) == 32);
+static_assert(sizeof(spawn_slot) == 64);
+
+/// In spawn_slot::closure[0]: where a closure lies that rides in no registers, with its size in words above the address. Neither an
+/// address nor an ordinary floating-point number looks like that.
+inline constexpr std::uintptr_t most_closure_words = 0xFFF;  // that many, or more
+[[gnu::always_inline]] inline std::uintptr_t closure_at(const void* address, std::size_t bytes) noexcept {
+  const std::uintptr_t words = bytes / sizeof(std::uintptr_t);
+  return reinterpret_cast<std::uintptr_t>(address) | (words < most_closure_words ? words : most_closure_words) << 48;
+}
 
 struct pending_value;  // future.hpp: a result that lives in a frame and needs its codec to migrate
 

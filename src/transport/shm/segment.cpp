@@ -46,9 +46,9 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
   l.words = at;
   at += pages(words_bytes);
   l.slots = at;
-  // One 32-byte slot per nested spawn. A frame with a spawn saves at least four callee-saved registers and a
+  // One 64-byte slot per nested spawn. A frame with a spawn saves at least four callee-saved registers and a
   // return address, so the stack is full before the slots are.
-  l.slots_bytes = pages(stack_bytes / 40 * 32 + 4096);
+  l.slots_bytes = pages(stack_bytes / 40 * 64 + 4096);
   at += l.slots_bytes + guard_bytes;
   l.heap = at;
   l.heap_bytes = pages(heap_bytes);

@@ -1,0 +1,173 @@
+// See code_place.hpp.
+#include "base/code_place.hpp"
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <csignal>
+#include <cxxabi.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <memory>
+#include <poll.h>
+#include <span>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+extern char** environ;
+
+namespace godwit::base {
+
+namespace {
+
+/// The file that an address was loaded from, and the address as the file counts.
+struct module {
+  std::string file;
+  std::uintptr_t offset = 0;
+};
+
+module module_of(std::uintptr_t address) {
+  struct search {
+    std::uintptr_t address;
+    module found;
+  } s{address, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* arg) {
+        auto& s = *static_cast<search*>(arg);
+        for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD || s.address - info->dlpi_addr - part.p_vaddr >= part.p_memsz) continue;
+          s.found = {info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe", s.address - info->dlpi_addr};
+          return 1;
+        }
+        return 0;
+      },
+      &s);
+  if (s.found.file == "/proc/self/exe") {  // of the process that is asked, not of those it starts
+    char path[4096];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n > 0) s.found.file.assign(path, static_cast<std::size_t>(n));
+  }
+  return s.found;
+}
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+std::string hexadecimal(std::uintptr_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%zx", static_cast<std::size_t>(value));
+  return text;
+}
+
+/// From the symbol table: "function + 0x1c", or "".
+std::string symbol_at(const module& m) {
+  const int fd = open(m.file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  struct stat about {};
+  void* mapped = fstat(fd, &about) == 0 ? mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, fd, 0)
+                                        : MAP_FAILED;
+  close(fd);
+  if (mapped == MAP_FAILED) return {};
+  const std::span file(static_cast<const std::byte*>(mapped), static_cast<std::size_t>(about.st_size));
+  const auto holds = [&](std::uint64_t at, std::uint64_t bytes) { return at <= file.size() && bytes <= file.size() - at; };
+  std::string result;
+  const auto* head = reinterpret_cast<const ElfW(Ehdr)*>(file.data());
+  if (holds(0, sizeof *head) && std::memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
+      holds(head->e_shoff, std::uint64_t{head->e_shnum} * sizeof(ElfW(Shdr)))) {
+    const std::span sections(reinterpret_cast<const ElfW(Shdr)*>(file.data() + head->e_shoff), head->e_shnum);
+    for (const auto& table : sections) {
+      if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || table.sh_link >= sections.size() ||
+          !holds(table.sh_offset, table.sh_size))
+        continue;
+      const auto& names = sections[table.sh_link];
+      if (!holds(names.sh_offset, names.sh_size)) continue;
+      const std::span symbols(reinterpret_cast<const ElfW(Sym)*>(file.data() + table.sh_offset),
+                              table.sh_size / sizeof(ElfW(Sym)));
+      for (const auto& s : symbols) {
+        if ((s.st_info & 0xf) != STT_FUNC || m.offset - s.st_value >= s.st_size || s.st_name >= names.sh_size) continue;
+        result = demangled(reinterpret_cast<const char*>(file.data() + names.sh_offset + s.st_name)) + " + " +
+                 hexadecimal(m.offset - s.st_value);
+      }
+      if (!result.empty()) break;
+    }
+  }
+  munmap(mapped, file.size());
+  return result;
+}
+
+/// What addr2line says, for a few seconds at most: pairs of lines, function and place, the innermost function first; of the call
+/// itself, then of some instructions before it, for where the code of the call is all the library's.
+std::string ask_addr2line(const module& m) {
+  constexpr std::uintptr_t before[] = {1, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96};
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  std::vector<std::string> words{"addr2line", "-C", "-f", "-i", "-e", m.file};
+  for (const std::uintptr_t bytes : before) words.push_back(hexadecimal(m.offset - bytes));
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  pid_t child = -1;
+  const bool started = posix_spawnp(&child, "addr2line", &actions, nullptr, arguments.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  if (started) {
+    constexpr int patience_ms = 5000;
+    char part[4096];
+    for (pollfd p{ends[0], POLLIN, 0}; poll(&p, 1, patience_ms) > 0;) {
+      const ssize_t n = read(ends[0], part, sizeof part);
+      if (n <= 0) break;
+      text.append(part, static_cast<std::size_t>(n));
+    }
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+  close(ends[0]);
+  return text;
+}
+
+/// "function (file.cpp:12)", or "".
+std::string line_at(const module& m) {
+  const std::string text = ask_addr2line(m);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t middle = text.find('\n', at);
+    if (middle == std::string::npos) break;
+    const std::string function = text.substr(at, middle - at);
+    std::size_t end = text.find('\n', middle + 1);
+    if (end == std::string::npos) end = text.size();
+    std::string place = text.substr(middle + 1, end - middle - 1);
+    at = end + 1;
+    if (place.find("/godwit/") != std::string::npos && place.find(".hpp:") != std::string::npos) continue;  // inlined, of ours
+    if (const std::size_t note = place.find(" (discriminator"); note != std::string::npos) place.resize(note);
+    if (place.empty() || place[0] == '?' || place.ends_with(":?") || place.ends_with(":0")) continue;
+    if (const std::size_t folder = place.rfind('/'); folder != std::string::npos) place.erase(0, folder + 1);
+    return function + " (" + place + ")";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string code_place(std::uintptr_t return_address) {
+  const module m = return_address != 0 ? module_of(return_address) : module();
+  if (m.file.empty()) return "a place that is not known";
+  if (const std::string line = line_at(m); !line.empty()) return line;
+  if (const std::string symbol = symbol_at(m); !symbol.empty()) return symbol;
+  return m.file + " + " + hexadecimal(m.offset);
+}
+
+}  // namespace godwit::base

@@ -1,0 +1,118 @@
+// See frames.hpp.
+#include "sched/frames.hpp"
+
+#include "base/check.hpp"
+#include "base/code_place.hpp"
+#include "sched/worker.hpp"
+
+namespace godwit::sched {
+
+namespace {
+
+using lanes [[gnu::vector_size(16)]] = std::uint64_t;
+constexpr std::size_t step = 4 * sizeof(lanes);
+
+[[gnu::always_inline]] inline lanes load(const std::byte* p) noexcept {
+  lanes v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// Random: for up to seven words that are left, the sums, and, even, their sums: so a word alone has an odd factor, whatever its place.
+constexpr std::uint64_t factors[] = {
+    0x44DCDA6A797D76DF, 0x87751D4CA8501E2D, 0x598B88DBAA99E079, 0x61B339FF248174E5,
+    0xFF22A27B02C7BFF3, 0x7B87A9E25FEFE911, 0xA4B66F8C462804DB, 0x75D0DD66CF72F859,
+    0xDD45AF1CB0CAAE1D, 0x3A46E6B099F916B1, 0x006D2CC78EE58B07, 0x9FCDB9E1A94C56B9,
+    0xFA60DBD625329041, 0x5E1EA97870A76E49, 0x56F547AB298A59F9, 0x35D30D75CFDBB0CE,
+    0x9382CC701E1E38D2, 0x331B2FB3A33C644A, 0x8376099826333BC2, 0xD1BA5C0F5FB7523A,
+    0xAE729AFEAC8B35FE, 0xCC419A5ECF299A5E, 0x165C982BAF4F7EBE};
+
+}  // namespace
+
+// Per lane the sum of the words and the sum of those sums, as Fletcher's: two additions a word, and the place of a word counts.
+// In the end the lanes, and the words that are left, have factors of their own. Nothing waits for a multiplication.
+// Reads whole frames, redzones included.
+__attribute__((no_sanitize("address"))) std::uint64_t frame_hash(const void* from, std::size_t bytes) noexcept {
+  const auto* p = static_cast<const std::byte*>(from);
+  lanes s0{}, s1{}, s2{}, s3{};  // sums
+  lanes t0{}, t1{}, t2{}, t3{};  // of sums
+  std::size_t left = bytes;
+  for (; left >= step; left -= step, p += step) {
+    t0 += s0 += load(p);
+    t1 += s1 += load(p + 16);
+    t2 += s2 += load(p + 32);
+    t3 += s3 += load(p + 48);
+  }
+  std::uint64_t h = bytes;
+  const std::uint64_t* factor = factors;
+  for (; left >= sizeof(std::uint64_t); left -= sizeof(std::uint64_t), p += sizeof(std::uint64_t)) {
+    std::uint64_t v;
+    __builtin_memcpy(&v, p, sizeof v);
+    h += v * *factor++;
+  }
+  factor = factors + 7;
+  for (const lanes& v : {s0, s1, s2, s3, t0, t1, t2, t3}) {
+    h += v[0] * factor[0] + v[1] * factor[1];
+    factor += 2;
+  }
+  return h | 1;
+}
+
+__attribute__((no_sanitize("address"))) bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low,
+                                                       std::uintptr_t high, std::uintptr_t region_low,
+                                                       std::uintptr_t region_high) noexcept {
+  const auto inside = [&](std::uintptr_t word) { return word - low < high - low; };
+  if (inside(parent.closure[0]) || inside(parent.closure[1])) return true;
+  constexpr unsigned address_bits = 48;
+  const std::uintptr_t words = parent.closure[0] >> address_bits;
+  if (words == 0 || words > detail::most_closure_words) return false;
+  const std::uintptr_t closure = parent.closure[0] & ((std::uintptr_t{1} << address_bits) - 1);
+  const std::uintptr_t bytes = words * sizeof(std::uintptr_t);
+  // One that was moved in from elsewhere may be gone by now. Nothing is lost by too careful an answer but time.
+  if (words == detail::most_closure_words || closure - region_low >= region_high - region_low || region_high - closure < bytes)
+    return true;
+  for (std::uintptr_t at = closure; at + sizeof(std::uintptr_t) <= closure + bytes; at += sizeof(std::uintptr_t)) {
+    const std::uintptr_t word = *reinterpret_cast<const std::uintptr_t*>(at);
+    if (inside(word) && word - closure >= bytes) return true;
+  }
+  return false;
+}
+
+/// Up to where stack bytes go with the thread that was spawned at @p parent and whose own end at @p top.
+std::uint64_t worker::needed_end(const spawn_slot& parent, std::uint64_t top) noexcept {
+  if (!opts_.check_frames) return top;
+  if (deque_.is_sentinel(&parent)) return parent.bytes_end;  // decided where it was spawned
+  // iso: the ancestors' stacks lie anywhere, and its own is not among what existed then.
+  return refers_to(parent, shape_.own_stacks ? region_low_ : top, region_high_, region_low_, region_high_) ? region_high_ : top;
+}
+
+/// The thread at the bottom begins to run here: remember what its ancestors' frames, copied along, look like.
+void worker::frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
+  spawn_slot& bottom = deque_.sentinel();
+  bottom.bytes_end = bytes_end;
+  if (bytes_end > top) bottom.frame_hash = frame_hash(top, bytes_end);
+}
+
+/// They were copied along with the thread at the bottom, whose slot this is: has it, or a descendant, written there?
+void worker::check_came_frames(const spawn_slot& bottom) noexcept {
+  if (bottom.bytes_end <= bottom.sp || bottom.frame_hash == frame_hash(bottom.sp, bottom.bytes_end)) return;
+  std::uintptr_t at = 0;
+  net_.remote_get(transport::ref_worker(bottom.record), &at, &home<record>(bottom.record)->spawned_at, sizeof at);
+  lost_write(at);
+}
+
+void worker::lost_write(std::uintptr_t spawned_at) noexcept {
+  base::fatal(
+      "worker %u: a thread that was spawned in %s wrote into a stack frame of the thread that spawned it, or of one further up, "
+      "which had moved to another worker: the write is lost. Capture by value and give back results through join",
+      transport::index(me_), base::code_place(spawned_at).c_str());
+}
+
+void worker::refuse_reference(std::uintptr_t spawned_at) noexcept {
+  base::fatal(
+      "worker %u: policy %s: a thread that was spawned in %s had to move to another worker, and its closure refers to a local "
+      "variable of the thread that spawned it, or of one further up, which stay behind: capture by value",
+      transport::index(me_), opts_.policy.c_str(), base::code_place(spawned_at).c_str());
+}
+
+}  // namespace godwit::sched

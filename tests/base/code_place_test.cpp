@@ -1,0 +1,47 @@
+// Tests of names for code addresses: with and without debug information, the caller of inlined functions, no code at all.
+// test: timeout=60
+#include "base/code_place.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+using godwit::base::code_place;
+
+[[gnu::noinline]] std::uintptr_t return_address() {
+  return reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+}
+}  // namespace
+
+namespace place_test {
+[[gnu::noinline]] std::string somewhere_in_here() {
+  const std::string text = code_place(return_address());
+  return text;
+}
+}  // namespace place_test
+
+namespace {
+
+TEST(code_place, names_the_function) {
+  const std::string text = place_test::somewhere_in_here();
+  EXPECT_NE(text.find("somewhere_in_here"), std::string::npos) << text;
+  EXPECT_TRUE(text.find(" + 0x") != std::string::npos || text.find("(code_place_test.cpp:") != std::string::npos) << text;
+}
+
+TEST(code_place, says_where_nothing_is_known) {
+  EXPECT_EQ(code_place(0), "a place that is not known");
+  int on_the_stack = 0;
+  EXPECT_EQ(code_place(reinterpret_cast<std::uintptr_t>(&on_the_stack)), "a place that is not known");
+}
+
+TEST(code_place, knows_shared_libraries) {
+  const std::string text = code_place(reinterpret_cast<std::uintptr_t>(&std::puts) + 4);
+  EXPECT_NE(text.find("puts"), std::string::npos) << text;
+}
+
+}  // namespace
