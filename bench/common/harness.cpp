@@ -68,7 +68,7 @@ const std::vector<std::string>& known_policies() {
   static const std::vector<std::string> known = [] {
     std::vector<std::string> names;
     for (const char* name :
-         {"greedy", "stalling", "locked_free", "child_full", "child_rtc", "iso", "crude"}) {
+         {"greedy", "stalling", "locked_free", "stalling_locked_free", "child_full", "child_rtc", "iso", "crude"}) {
       try {
         godwit::with_policy(name, [](auto) {});
         names.emplace_back(name);

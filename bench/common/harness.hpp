@@ -176,8 +176,7 @@ std::string under(const std::string& form, const std::string& policy);
 /// Policies of godwit that this build knows.
 const std::vector<std::string>& known_policies();
 /// Those of them that "Distributed continuation stealing is more scalable than you might think" compares
-/// (figure 6). Its baseline has both the stalling join and the locked free queue; ours vary one thing at a
-/// time.
+/// (figure 6); its baseline is stalling_locked_free.
 std::vector<std::string> paper_policies();
 
 /// One line on standard error, then exit with status 2.
