@@ -3,7 +3,7 @@
 // A benchmark is a list of variants (serial, ours on w workers, TBB, OpenMP) of one computation. The
 // harness runs them interleaved -- round 1: every variant once, round 2: every variant once, ... -- because
 // the speed of a shared machine drifts, and computes every ratio inside a round before it takes medians.
-// Output: a table, and JSON for bench/run_all.py.
+// Output: a table, and JSON for scripts/results.
 // Not here: how a godwit run is timed (godwit_run.hpp).
 #pragma once
 
