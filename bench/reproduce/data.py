@@ -23,6 +23,7 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     areas: tuple = ()  # names of series drawn as filled areas
+    x_to: float = 0.0  # where charts to be compared end
 
 
 @dataclasses.dataclass

@@ -189,7 +189,8 @@ class Planner:
         of, steps = self.of, []
         problems = of(["BTC"], ["BTC", "UTS"], list(PROBLEMS))
         counts = of([2], [2], [2, 4])
-        for hosts, problem, way, check in itertools.product(counts, problems, ("assist", "am"), (1, 0)):
+        ways = of(["assist", "am"], ["assist", "am"], ["server", "assist", "am"])
+        for hosts, problem, way, check in itertools.product(counts, problems, ways, (1, 0)):
             program, flags = PROBLEMS[problem]
             flags = f"{flags[self.preset]} --workers {hosts} --reps {of(1, 2, 5)} --peers none"
             name = f"u15_{problem}_{hosts}_{way}_{check}".lower()

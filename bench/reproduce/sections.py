@@ -271,7 +271,7 @@ def u15(data):
                 rows.append(
                     [
                         about["problem"],
-                        "RDMA-emulated" if about["way"] == "assist" else "AM",
+                        {"assist": "RDMA-emulated", "am": "AM", "server": "server"}[about["way"]],
                         bool(about["check"]),
                         about["hosts"],
                         v["median_s"],
@@ -299,7 +299,8 @@ def u15(data):
             ],
             rows,
             "messages, share: requests of other hosts that workers carried out at spawns, and the part of all"
-            " workers' time that took; with RDMA-emulated a companion does it.",
+            " workers' time that took; with RDMA-emulated a companion does it. server, the default: a companion carries out whole"
+            " steals.",
         )
     )
     am = [x for (_, way, _, _), x in cells.items() if way == "am"]

@@ -147,6 +147,8 @@ def c9(data):
 
 def c10(data):
     c, rows = Content(), []
+    every = [r["result"]["series"] for r in data.steps("c10_")]
+    longest = max((s["width_s"] * len(s["busy"]) for s in every), default=0.0)
     for record in data.steps("c10_"):
         s, policy = record["result"]["series"], record["about"]["policy"]
         xs = [i * s["width_s"] for i in range(len(s["busy"]))]
@@ -160,6 +162,7 @@ def c10(data):
                     "ready outstanding joins": list(zip(xs, s["ready"])),
                 },
                 areas=("busy workers",),
+                x_to=longest,
             )
         )
         n = max(1, len(s["busy"]))

@@ -16,7 +16,7 @@ import unittest
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 SCRIPT = os.path.join(SOURCE, "scripts", "reproduce")
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
-from reproduce import data, plan, sections, sections_dc, store, trace  # noqa: E402
+from reproduce import charts, data, plan, sections, sections_dc, store, trace  # noqa: E402
 
 
 def reproduce(out, *flags, tiny=True):
@@ -309,6 +309,14 @@ class BusyMachine(unittest.TestCase):
         for foreign, said in ((0.0, "greedy schedule"), (1.0, "not judged")):
             record["result"] = {"series": series, "foreign_cpus": foreign}
             self.assertIn(said, " ".join(sections_dc.c10(data.Data([record])).sentences))
+        longer = {"step": "c10_stalling", "status": "done", "command": "pfor", "about": {"policy": "stalling"}}
+        longer["result"] = {"series": {**series, "busy": [1] * 5, "ready": [0] * 5}, "foreign_cpus": 0.0}
+        drawn = sections_dc.c10(data.Data([record, longer])).charts
+        self.assertEqual([c.x_to for c in drawn], [0.5, 0.5])  # to be compared: one time axis
+
+    def test_workers_are_whole(self):
+        self.assertEqual(charts.ticks(1, 2, False, whole=True), [1, 2])
+        self.assertEqual(len(charts.ticks(1, 2, False)), 6)
 
 
 def varint(n):
