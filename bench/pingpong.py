@@ -56,7 +56,7 @@ def main():
             program = os.path.join(folder, "pingpong." + mpi)
             subprocess.run([compiler, "-std=c++20", "-O2", os.path.join(ROOT, "tests", "mpi", "pingpong.cpp"), "-o", program], check=True)
             said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
-            versions[mpi] = next((line.strip() for line in said.splitlines() if re.search(r"\d\.\d", line)), "unknown")
+            versions[mpi] = next((" ".join(line.split()) for line in said.splitlines() if re.search(r"\d\.\d", line)), "unknown")
             node = [launcher, *(["--oversubscribe"] if mpi == "openmpi" else []), "-n", "2", program]
             hosts = [os.path.join(ROOT, "scripts", "hosts")]
             can = not o.tiny and subprocess.run([*hosts, "--check", "--mpi", mpi], capture_output=True, check=False).returncode == 0

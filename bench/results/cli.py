@@ -137,7 +137,7 @@ def measure(o, page, folder, repository, meter):
     if "skipped" in result:
         return "skipped: " + result["skipped"]
     met, judged = (sum(r["verdict"] in x for r in rows) for x in (("met",), ("met", "not met")))
-    return (f"{met} of {judged} judged targets met" if rows else "done") + ("; the machine was busy" if text.busy(result) else "")
+    return (f"{met} of {judged} judged targets met" if judged else "done") + ("; the machine was busy" if text.busy(result) else "")
 
 
 def reproduce(o, argv, taken, meter):

@@ -26,19 +26,18 @@ class Page:
     sources: list  # paths: commits that touch them make the page old
     title: str = ""
     flags: list = dataclasses.field(default_factory=list)  # in every form
+    full: list = dataclasses.field(default_factory=list)  # in the full form besides
     tiny: list = dataclasses.field(default_factory=list)  # instead of --quick
 
     def arguments(self, form):
         """Of the command, in this form."""
-        if form == "tiny":
-            return self.flags + self.tiny
-        return self.flags + (["--quick"] if form == "quick" else [])
+        return self.flags + {"full": self.full, "quick": ["--quick"], "tiny": self.tiny}[form]
 
 
-def program(name, command, full, quick, tiny, sources=None, flags=(), also=()):
+def program(name, command, full, quick, tiny, sources=None, flags=(), full_flags=(), also=()):
+    """full, quick: seconds; tiny: the flags of that form."""
     sources = CORE + HARNESS + (sources or [f"bench/{command}"]) + list(also)
-    tiny = [*tiny.split(), "--reps", "1"]
-    return Page(name, "program", command, (full, quick), sources, name, list(flags), tiny)
+    return Page(name, "program", command, (full, quick), sources, name, list(flags), list(full_flags), [*tiny.split(), "--reps", "1"])
 
 
 def over_global_memory(name, full, quick, tiny):
@@ -57,7 +56,7 @@ PAGES = [
     program("quicksort", "quicksort", 120, 8, "-n 3000"),
     program("matmul", "matmul", 60, 6, "-n 60"),
     program("uts", "uts", 330, 12, "-t 1 -a 3 -d 5 -b 4 -r 0"),
-    program("uts_every", "uts", 60, 8, "-t 1 -a 3 -d 5 -b 4 -r 0", flags=["--threads", "every", "--tree", "T1"]),
+    program("uts_every", "uts", 60, 8, "-t 1 -a 3 -d 5 -b 4 -r 0", flags=["--threads", "every"], full_flags=["--tree", "T1"]),
     program("pfor", "pfor", 180, 12, "-n 64 --us 1"),
     program("lcs", "lcs", 50, 6, "-n 512 -c 16"),
     program("steal", "steal", 12, 8, "--bytes 664 --rounds 64", ["bench/micro/steal"]),
@@ -79,7 +78,8 @@ PAGES = [
     script("ranks", "Ranks", "bench/ranks.py", 240, 40, ["bench/uts", "scripts/hosts"]),
     script("global_hosts", "Global memory between two hosts", "bench/global_hosts.py", 400, 60,
            ["src/gas", "bench/global", "scripts/hosts"]),
-    script("mpi", "What the MPIs here can do", "bench/pingpong.py", 60, 30, ["tests/mpi/pingpong.cpp", "scripts/hosts"]),
+    Page("mpi", "script", "bench/pingpong.py", (60, 30), ["bench/pingpong.py", "tests/mpi/pingpong.cpp", "scripts/hosts"],
+         "What the MPIs here can do", tiny=["--tiny"]),
     script("pthread", "pthread programs", "bench/pthread/programs.py", 120, 20,
            ["bench/pthread", "integrations/pthread", "src/threads", "src/io"]),
     Page("reproduce", "reproduce", "scripts/reproduce", (4500, 400),

@@ -45,6 +45,10 @@ TARGETS = [
 ]
 
 
+# Pages whose smaller forms measure a smaller problem under the same key: their figures are shown, not judged.
+SIZED_BY_FORM = {"btc", "echo", "global_stream", "global_gups", "global_cilksort", "global_heat", "global_graph"}
+
+
 def verdicts(name, result):
     """The rows of the target table that this program answers."""
     rows = []
@@ -57,6 +61,8 @@ def verdicts(name, result):
         verdict = "met" if met else "not met"
         if busy(result) and unit not in ("B", "%"):  # a time, or a ratio of times
             verdict = "not judged: machine busy"
+        if name in SIZED_BY_FORM and result["measured"]["form"] != "full":
+            verdict = f"not judged: {result['measured']['form']} form"
         rows.append({"what": text, "asked": f"{relation} {number(limit)} {unit}".strip(), "measured": value,
                      "unit": unit, "verdict": verdict, "definition": figure["definition"]})
     return rows

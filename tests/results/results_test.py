@@ -181,6 +181,14 @@ class Pages(unittest.TestCase):
         for page in pages.PAGES:
             self.assertRegex(readme, rf"(?m)^\|[^|]*`{page.name}`", page.name)
 
+    def test_smaller_problems_are_not_judged(self):
+        figure = {"value": 99.0, "definition": ""}
+        for form, said in (("full", "met"), ("quick", "not judged: quick form")):
+            result = {"figures": {"sum.p2.of_plain": figure}, "measured": {"form": form}}
+            self.assertEqual([r["verdict"] for r in targets.verdicts("global_stream", result)], [said])
+        result = {"figures": {"us_664": {"value": 0.2, "definition": ""}}, "measured": {"form": "quick"}}
+        self.assertEqual([r["verdict"] for r in targets.verdicts("steal", result)], ["met"])
+
     def test_every_target_is_of_a_page(self):
         self.assertLessEqual({t[0] for t in targets.TARGETS}, set(pages.BY_NAME))
 
