@@ -249,6 +249,8 @@ def main(argv):
     if o.list:
         for page in o.pages:
             print(f"{page.name}: {command_of(page, 'full', 'build/release')[1]}\n    sources: {' '.join(page.sources)}")
+        minutes = [sum(p.seconds[i] for p in o.pages) / 60 for i in (0, 1)]
+        print(f"about {minutes[0]:.0f} minutes on two quiet cores, with --quick {minutes[1]:.0f}, without the build")
         return 0
     if o.check:
         return check(o, repository)

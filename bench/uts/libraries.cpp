@@ -29,7 +29,8 @@ void search(void* argument) {
       t += just(c, 0);
       continue;
     }
-    if (parts.empty()) parts.reserve(static_cast<std::size_t>(mine.children));  // threads keep their part's address
+    if (parts.empty())
+      parts.reserve(static_cast<std::size_t>(mine.children));  // threads keep their part's address
     part<L>& p = parts.emplace_back(part<L>{c, its, {}, {}});
     L::template create<search<L, Sha, Which>>(p.thread, &p);
   }

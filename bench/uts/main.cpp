@@ -173,7 +173,8 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
     bench::add_peer(variants, program, l.name, true,
                     [&, l](unsigned w) { return check(l.search(w, s.which(), s.ni())); });
   const auto all = program.measure(variants);
-  program.show(title_of(t) + (s.which() == threads::every ? ", a thread per node" : ", leaves counted by their parents"),
+  program.show(title_of(t) + (s.which() == threads::every ? ", a thread per node"
+                                                          : ", leaves counted by their parents"),
                {{"tree", t.name}, {"flags", t.p.flags()}, {"threads", s.threads}, {"sha", s.sha}}, all);
   std::fprintf(program.out(), "  %s: %s\n", in_words(first).c_str(), verdict(t, first).c_str());
 

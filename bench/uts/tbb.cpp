@@ -43,7 +43,8 @@ template <class Sha>
 totals search_all(threads which) {
   const node root = the_tree.root();
   const int children = the_tree.children(root);
-  return which == threads::every ? search<Sha, threads::every>(root, children) : search<Sha, threads::inner>(root, children);
+  return which == threads::every ? search<Sha, threads::every>(root, children)
+                                 : search<Sha, threads::inner>(root, children);
 }
 
 }  // namespace
