@@ -22,8 +22,8 @@ def variant_table(measurement):
     lines = [f"| variant | workers | median s | min s | with start s | CPU s | / {measurement['reference']} "
              "| CPU / CPU | speed-up | steals | suspends | stack KB |", "|---" * 12 + "|"]
     for v in measurement["variants"]:
-        if v.get("status") == "not installed":
-            lines.append(f"| {v['name']} | | not installed | | | | | | | | | |")
+        if "status" in v:
+            lines.append(f"| {v['name']} | {v['workers'] or ''} | {v['status']} | | | | | | | | | |")
             continue
         counts = v.get("counts")
         extra = (f"{counts['steals']:,} | {counts['suspends']:,} | {counts['stack_high_bytes'] // 1024:,}"

@@ -170,8 +170,8 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
     return check(got);
   });
   for (const auto& l : libraries())
-    bench::add_peer(variants, program, l.name, true,
-                    [&, l](unsigned w) { return check(l.search(w, s.which(), s.ni())); });
+    bench::add_library_peer(variants, program, l.name,
+                            [&, l](unsigned w) { return check(l.search(w, s.which(), s.ni())); });
   const auto all = program.measure(variants);
   program.show(title_of(t) + (s.which() == threads::every ? ", a thread per node"
                                                           : ", leaves counted by their parents"),
