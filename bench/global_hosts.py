@@ -26,6 +26,13 @@ PROGRAMS = [
     ("global_cilksort", ["--size", "1000000"]),
     ("global_heat", ["--size", "512", "--steps", "20"]),
 ]
+QUICK = [
+    ("global_micro", ["-n", "10000", "--blocks", "3", "--size", "1000"]),
+    ("global_stream", ["--size", "1000000", "--stream-size", "250000", "--passes", "2"]),
+    ("global_gups", ["--size", "65536", "--updates", "8192", "--ways", "values,batches"]),
+    ("global_cilksort", ["--size", "200000"]),
+    ("global_heat", ["--size", "256", "--steps", "5"]),
+]
 
 
 def hosts(mpi, limit, command):
@@ -111,7 +118,7 @@ def main():
         if "programs" not in o.only:
             continue
         print(f"\n## Programs on two hosts, {mpi}\n\n| program | result | figures |\n|---|---|---|")
-        for name, flags in PROGRAMS:
+        for name, flags in QUICK[-2:] if o.tiny else QUICK if o.quick else PROGRAMS:
             result = program(o.build, mpi, name, [*flags, "--reps", "1"], o.limit)
             ok = ok and result is not None and result["correct"]
             found["programs"].setdefault(mpi, {})[name] = None if result is None else result.get("figures", {})
