@@ -224,7 +224,7 @@ program::program(std::string name, std::string description, int argc, char** arg
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app_.add_option("--peer-limit", options_.peer_limit_s,
-                  "Seconds after which a run of a library of threads is given up")
+                  "Seconds after which a run of a library of threads is given up (with --quick 10)")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
@@ -261,6 +261,7 @@ void program::parse() {
   if (options_.quick) {
     if (app_.count("--reps") == 0) options_.reps = 3;
     if (app_.count("--peer-reps") == 0) options_.peer_reps = 1;
+    if (app_.count("--peer-limit") == 0) options_.peer_limit_s = 10;
   }
   try {
     godwit::options o;

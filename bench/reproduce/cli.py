@@ -90,6 +90,8 @@ def chosen(o, experiments):
 
 
 def show_list(o, machine, experiments):
+    if not machine.built:
+        print("Not built yet: more may be left out, and the list says so after the first run.")
     for e in experiments:
         if e.name not in o.only:
             continue

@@ -3,7 +3,9 @@
 reproduce_test.py SOURCE_FOLDER BUILD_FOLDER
 """
 
+import contextlib
 import csv
+import io
 import json
 import os
 import signal
@@ -16,7 +18,7 @@ import unittest
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 SCRIPT = os.path.join(SOURCE, "scripts", "reproduce")
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
-from reproduce import charts, data, plan, sections, sections_dc, store, trace  # noqa: E402
+from reproduce import charts, cli, data, plan, sections, sections_dc, store, trace  # noqa: E402
 
 
 def reproduce(out, *flags, tiny=True):
@@ -221,6 +223,11 @@ class Input(unittest.TestCase):
             machine.mpis = ["openmpi"]
             steps = [s for e in plan.plan(machine, "quick") for s in e.steps]
             self.assertFalse(machine.built)
+            o = cli.options(["--quick", "--only", "U13"])
+            with contextlib.redirect_stdout(io.StringIO()) as shown:
+                cli.show_list(o, machine, plan.plan(machine, "quick"))
+            self.assertIn("Not built yet", shown.getvalue())
+            self.assertNotIn("development package", shown.getvalue())
             for s in steps:
                 self.assertNotIn("component", machine.why_not(s), s.name)
 
