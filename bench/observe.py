@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What observing costs: writes docs/results/observe.md and .json.
+"""What observing costs: prints the tables of docs/results/observe.md (scripts/results --only observe writes the page).
 
     bench/observe.py                       fib(35) with and without counters, UTS T1L with and without a trace
     bench/observe.py --quick               fewer rounds, T1 instead of T1L
+    bench/observe.py --tiny                seconds, for tests; figures mean nothing
     bench/observe.py --before DIR          also a build of an earlier commit (DIR/bench/fib), everything off
 
 Every round runs each variant once, in an order that turns from round to round; ratios are taken inside a round against
@@ -49,21 +50,23 @@ def main():
     parser.add_argument("--before")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--no-write", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--json", help="write the figures to this file")
     o = parser.parse_args()
-    rounds = 3 if o.quick else o.rounds
-    tree = "T1" if o.quick else "T1L"
-    fib = ["fib", "-n", "35", "--workers"]
+    rounds = 1 if o.tiny else 3 if o.quick else o.rounds
+    tree, n = ("T1" if o.quick else "T1L"), (14 if o.tiny else 35)
+    search = ["-t", "1", "-a", "3", "-d", "5", "-b", "4", "-r", "0"] if o.tiny else ["--tree", tree]
+    fib = ["fib", "-n", str(n), "--workers"]
     both = {"off": (o.build, {}), "stats": (o.build, {"GODWIT_STATS": "1", "GODWIT_STATS_JSON": "@/s.json"})}
     if o.before:
         both["before"] = (o.before, {})
     traced = {"off": (o.build, {}), "trace": (o.build, {"GODWIT_TRACE": "@/t.pf"})}
-    plans = [("fib(35), 1 worker", [*fib, "1"], "spawn+join", both, rounds, 5),
-             ("fib(35), 2 workers", [*fib, "2"], "spawn+join", both, rounds, 5),
-             (f"UTS {tree}, 2 workers", ["uts", "--tree", tree, "--workers", "2"], "godwit", traced,
-              max(3, rounds * 5 // 9), 1)]
-    data, machine = {}, None
-    lines = ["# What observing costs", "", "Written by `bench/observe.py`.", ""]
+    reps = 1 if o.tiny else 5
+    plans = [(f"fib({n}), 1 worker", [*fib, "1"], "spawn+join", both, rounds, reps),
+             (f"fib({n}), 2 workers", [*fib, "2"], "spawn+join", both, rounds, reps),
+             (f"UTS {'of a small tree' if o.tiny else tree}, 2 workers", ["uts", *search, "--workers", "2"], "godwit", traced,
+              rounds if o.tiny else max(3, rounds * 5 // 9), 1)]
+    data, machine, lines = {}, None, []
     with tempfile.TemporaryDirectory() as folder:
         for title, arguments, name, variants, n, reps in plans:
             got = {v: [] for v in variants}
@@ -88,16 +91,11 @@ def main():
                 lines += [f"Trace: {last['line']}; file {last['file_mib']:.1f} MiB; at most 64 MiB of memory per worker (the default "
                           "of `--godwit-trace-bytes`)."]
             lines.append("")
-    lines[3:3] = ["", f"- CPU: {machine['cpu']}, {machine['usable_cpus']} usable; {machine['kernel']}; {machine['compiler']}; "
-                  f"{machine['date']}"]
-    text = "\n".join(lines)
-    print(text)
-    if not o.no_write:
-        base = os.path.join(ROOT, "docs", "results", "observe")
-        with open(base + ".md", "w", encoding="utf-8") as f:
-            f.write(text + "\n")
-        with open(base + ".json", "w", encoding="utf-8") as f:
-            json.dump(data, f, indent=1)
+    print("\n".join(lines))
+    if o.json:
+        busy = max(statistics.median(r["foreign"] for r in rs) for got in data.values() for rs in got.values())
+        with open(o.json, "w", encoding="utf-8") as f:
+            json.dump({"benchmark": "observe", "machine": machine, "foreign_cpus": busy, "rounds": data}, f, indent=1)
 
 
 if __name__ == "__main__":

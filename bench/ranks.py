@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""UTS under MPI beside the same program without: writes docs/results/ranks.md and .json.
+"""UTS under MPI beside the same program without: prints the tables of docs/results/ranks.md (scripts/results --only ranks writes the page).
 
     bench/ranks.py              T1 on one node (forked workers, 2 ranks of each MPI), T1L on two hosts (namespaces)
     bench/ranks.py --quick      fewer rounds, T1 only
+    bench/ranks.py --tiny       seconds, for tests; figures mean nothing
 
 Every round runs each variant once, one after the other; ratios are taken inside a round, then medians. Speed-ups are
 over the serial search of the same job (only the first rank runs it).
@@ -25,11 +26,11 @@ def launcher(mpi):
     return shutil.which(f"mpirun.{mpi}") or shutil.which("mpirun")
 
 
-def measure(command, program, tree, reps):
+def measure(command, program, tree, reps):  # tree: the flags that choose it
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "r.json")
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        done = subprocess.run([*command, program, "--tree", tree, "--workers", "2", "--reps", str(reps), "--peers", "none",
+        done = subprocess.run([*command, program, *tree, "--workers", "2", "--reps", str(reps), "--peers", "none",
                                "--json", out], env=env, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             print(" ".join(command), done.stderr[-400:], file=sys.stderr)
@@ -44,7 +45,7 @@ def measure(command, program, tree, reps):
 
 def two_copies(program, tree, reps):
     """What the machine gives two independent serial searches at once: the limit of any speed-up on it just now."""
-    command = [program, "--tree", tree, "--workers", "1", "--reps", str(reps), "--peers", "none", "--json", "-"]
+    command = [program, *tree, "--workers", "1", "--reps", str(reps), "--peers", "none", "--json", "-"]
 
     def serial(text):
         v = {x["name"]: x for x in json.loads(text)["measurements"][0]["variants"]}
@@ -61,27 +62,28 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--no-write", action="store_true")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--json", help="write the figures to this file")
     parser.add_argument("--only", default="node,hosts")
     o = parser.parse_args()
-    rounds = 3 if o.quick else o.rounds
+    rounds = 1 if o.tiny else 3 if o.quick else o.rounds
     program = os.path.join(o.build, "bench", "uts")
     mpis = [m for m in ("openmpi", "mpich") if shutil.which(f"mpirun.{m}")]
     node = {"processes": []} | {m: [launcher(m), "-n", "2"] for m in mpis}
     hosts = {f"{m}, 2 hosts": [os.path.join(ROOT, "scripts", "hosts"), "--hosts", "2", "--mpi", m, "--timeout", "280", "--"] for m in mpis}
     plans = []
     if "node" in o.only:
-        plans.append(("T1, one node", "T1", node, rounds, 3))
-    if "hosts" in o.only and not o.quick:
-        plans.append(("T1L, two hosts", "T1L", {"processes": []} | hosts, max(5, rounds - 2), 1))
-    lines = ["# Ranks", "", "Written by `bench/ranks.py`.", ""]
-    data, machine = {}, None
+        title, tree = ("a small tree", ["-t", "1", "-a", "3", "-d", "5", "-b", "4", "-r", "0"]) if o.tiny else ("T1", ["--tree", "T1"])
+        plans.append((f"{title}, one node", tree, node, rounds, 1 if o.tiny else 3))
+    if "hosts" in o.only and not o.quick and not o.tiny:
+        plans.append(("T1L, two hosts", ["--tree", "T1L"], {"processes": []} | hosts, max(5, rounds - 2), 1))
+    lines, data, machine = [], {}, None
     start = time.time()
     for title, tree, variants, n, reps in plans:
         got = {name: [] for name in variants}
         limits = []
         for i in range(n):
-            limits.append(two_copies(program, "T1", 3))
+            limits.append(two_copies(program, plans[0][1], 1 if o.tiny else 3))
             for name, command in variants.items():
                 print(f"[{time.time() - start:.0f} s] {title}, round {i + 1} of {n}: {name}", file=sys.stderr)
                 r = measure(command, program, tree, reps)
@@ -106,16 +108,14 @@ def main():
             if rs and rs[0]["greeting"]:
                 lines.append(f"- {name}: `{rs[0]['greeting']}`")
         lines.append("")
-    if machine:
-        lines[3:3] = [f"- CPU: {machine['cpu']}, {machine['usable_cpus']} usable; {machine['kernel']}; {machine['compiler']}; {machine['date']}", ""]
-    text = "\n".join(lines)
-    print(text)
-    if not o.no_write:
-        base = os.path.join(ROOT, "docs", "results", "ranks")
-        with open(base + ".md", "w", encoding="utf-8") as f:
-            f.write(text)
-        with open(base + ".json", "w", encoding="utf-8") as f:
-            json.dump(data, f, indent=1)
+    print("\n".join(lines))
+    runs = [r for got in data.values() for name, rs in got.items() if name != "two copies" for r in rs]
+    complete = bool(runs) and all(rs for got in data.values() for rs in got.values())
+    if o.json:  # other programs' CPUs: of the runs without an MPI, whose other ranks would count
+        busy = max((r["foreign"] for got in data.values() for r in got["processes"]), default=0)
+        with open(o.json, "w", encoding="utf-8") as f:
+            json.dump({"benchmark": "ranks", "machine": machine, "foreign_cpus": busy, "correct": complete, "rounds": data}, f, indent=1)
+    sys.exit(0 if complete else 1)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace btc {
 
@@ -14,6 +15,13 @@ std::uint64_t calls(int depth, int iter);
 std::uint64_t (*spawn_join_under(const std::string& policy))(int depth, int iter);
 std::uint64_t tbb(int depth, int iter, unsigned workers);
 std::uint64_t openmp(int depth, int iter, unsigned workers);
+
+struct library {
+  std::string name;
+  std::uint64_t (*run)(int depth, int iter, unsigned workers);
+};
+/// Other libraries of threads that were found.
+std::vector<library> libraries();
 
 /// 2^(d+1) - 1 for iter 1, (4^(d+1) - 1) / 3 for iter 2, and so on.
 constexpr std::uint64_t tasks(int depth, int iter) {

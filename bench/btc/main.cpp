@@ -29,6 +29,9 @@ void compare(bench::program& program, int depth, int iter) {
                   [=](unsigned w) { return btc::tbb(depth, iter, w) == expected; });
   bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
                   [=](unsigned w) { return btc::openmp(depth, iter, w) == expected; });
+  for (const auto& l : btc::libraries())
+    bench::add_library_peer(variants, program, l.name,
+                            [=](unsigned w) { return l.run(depth, iter, w) == expected; });
   const auto all = program.measure(variants);
   const std::string name = "BTC(" + std::to_string(depth) + ", " + std::to_string(iter) + ")";
   program.show(name + ": " + bench::grouped(expected) + " tasks",

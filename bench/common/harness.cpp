@@ -68,7 +68,7 @@ const std::vector<std::string>& known_policies() {
   static const std::vector<std::string> known = [] {
     std::vector<std::string> names;
     for (const char* name :
-         {"greedy", "stalling", "locked_free", "child_full", "child_rtc", "iso", "crude"}) {
+         {"greedy", "stalling", "locked_free", "stalling_locked_free", "child_full", "child_rtc", "iso", "crude"}) {
       try {
         godwit::with_policy(name, [](auto) {});
         names.emplace_back(name);
@@ -223,6 +223,10 @@ program::program(std::string name, std::string description, int argc, char** arg
   app_.add_option("--peer-reps", options_.peer_reps, "Peers take part in this many rounds (they can be slow)")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  app_.add_option("--peer-limit", options_.peer_limit_s,
+                  "Seconds after which a run of a library of threads is given up (with --quick 10)")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
 }
 
@@ -257,6 +261,7 @@ void program::parse() {
   if (options_.quick) {
     if (app_.count("--reps") == 0) options_.reps = 3;
     if (app_.count("--peer-reps") == 0) options_.peer_reps = 1;
+    if (app_.count("--peer-limit") == 0) options_.peer_limit_s = 10;
   }
   try {
     godwit::options o;
@@ -312,7 +317,7 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
   }
   for (int round = 0; round < options_.reps; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      if (!variants[i].run || (variants[i].peer && round >= options_.peer_reps)) continue;
+      if (!variants[i].run || all[i].gave_up || (variants[i].peer && round >= options_.peer_reps)) continue;
       // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit
       // run.
       if (variants[i].workers == 0 && !godwit::is_first_process()) {
@@ -323,6 +328,11 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
         std::fprintf(stderr, "\r\033[Kround %d of %d: %s, %u workers", round + 1, options_.reps,
                      variants[i].name.c_str(), variants[i].workers);
       all[i].samples.push_back(variants[i].run());
+      if (all[i].samples.back().gave_up) {
+        all[i].gave_up = true;
+        all[i].samples.clear();
+        continue;
+      }
       if (!all[i].samples.back().correct)
         wrong("wrong result: " + variants[i].name + " on " + std::to_string(variants[i].workers) +
               " workers");
@@ -362,8 +372,10 @@ void program::show(const std::string& title, const ordered_json& parameters, con
     row["workers"] = s.workers;
     if (!s.policy.empty()) row["policy"] = s.policy;
     if (s.samples.empty()) {
-      std::fprintf(to, "  %-24s %7s %13s\n", s.name.c_str(), "-", "not installed");
-      row["status"] = "not installed";
+      const std::string status =
+          s.gave_up ? "gave up after " + std::to_string(options_.peer_limit_s) + " s" : "not installed";
+      std::fprintf(to, "  %-24s %7u %13s\n", s.name.c_str(), s.workers, status.c_str());
+      row["status"] = status;
       rows.push_back(row);
       continue;
     }

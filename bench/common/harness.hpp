@@ -3,7 +3,7 @@
 // A benchmark is a list of variants (serial, ours on w workers, TBB, OpenMP) of one computation. The
 // harness runs them interleaved -- round 1: every variant once, round 2: every variant once, ... -- because
 // the speed of a shared machine drifts, and computes every ratio inside a round before it takes medians.
-// Output: a table, and JSON for bench/run_all.py.
+// Output: a table, and JSON for scripts/results.
 // Not here: how a godwit run is timed (godwit_run.hpp).
 #pragma once
 
@@ -29,6 +29,7 @@ struct common_options {
   std::string json;  ///< file, "-" for standard output, empty: none
   std::vector<std::string> peers = all_peers();
   int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
+  int peer_limit_s = 30;  ///< libraries of threads: seconds after which a run is given up
 
   std::vector<std::string> policies;  ///< of godwit; only for programs that call add_policies()
 
@@ -62,6 +63,7 @@ struct sample {
   double total_seconds = 0;  ///< with starting and stopping the workers
   double cpu_seconds = 0;    ///< CPU time: of the computation; on several workers of all of them, whole life
   bool correct = true;
+  bool gave_up = false;    ///< a peer that took too long (add_library_peer): no times
   bool scheduled = false;  ///< counts are there
   scheduler_counts counts;
 };
@@ -81,6 +83,7 @@ struct series {
   std::string policy;
   unsigned workers = 0;
   bool available = true;
+  bool gave_up = false;  ///< in one of the rounds: no samples then
   std::vector<sample> samples;
   double median_s = 0, min_s = 0, total_median_s = 0, cpu_median_s = 0;
   double cpu_over_reference = 0;  ///< the same of CPU times: what remains comparable on a busy machine
@@ -170,14 +173,18 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
 void add_timed_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
                     const std::function<sample(unsigned workers)>& run);
 
+/// add_peer for a library of threads: each run in a process of its own, because some do not start twice in one or do not end on
+/// a busy machine; a run that takes longer than --peer-limit seconds is given up, and so is the variant.
+void add_library_peer(std::vector<variant>& to, const program& p, const std::string& name,
+                      const std::function<bool(unsigned workers)>& compute);
+
 /// The name of a variant of @p form under @p policy: the default policy is not mentioned.
 std::string under(const std::string& form, const std::string& policy);
 
 /// Policies of godwit that this build knows.
 const std::vector<std::string>& known_policies();
 /// Those of them that "Distributed continuation stealing is more scalable than you might think" compares
-/// (figure 6). Its baseline has both the stalling join and the locked free queue; ours vary one thing at a
-/// time.
+/// (figure 6); its baseline is stalling_locked_free.
 std::vector<std::string> paper_policies();
 
 /// One line on standard error, then exit with status 2.

@@ -80,6 +80,7 @@ ordered_json machine() {
   }
   m["compiler"] = compiler();
   m["compile_flags"] = BENCH_COMPILE_FLAGS;
+  if (*BENCH_PEER_VERSIONS != 0) m["peers"] = BENCH_PEER_VERSIONS;
   m["counter_ticks_per_ns"] = ticks_per_ns();
   char date[16];
   const std::time_t now = std::time(nullptr);

@@ -1,6 +1,6 @@
 // Other libraries of lightweight threads, where they are found (bench/CMakeLists.txt): Argobots, MassiveThreads, Qthreads. One shape for all, so that
 // benchmarks write their loops once: run(workers, root), create<f>(handle, argument), join(handle), yield(). Not TBB and OpenMP: those have
-// tasks, and files of their own. Used by micro/threads/libraries.cpp and fib/libraries.cpp.
+// tasks, and files of their own. Used by the files called libraries.cpp.
 #pragma once
 
 #include <cstdio>

@@ -71,7 +71,8 @@ void compare(bench::program& program, int n) {
     bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
                     [n](unsigned w) { return fib::openmp(n, w) == fib::value(n); });
     for (const auto& l : fib::libraries())
-      bench::add_peer(variants, program, l.name, true, [n, l](unsigned w) { return l.fib(n, w) == fib::value(n); });
+      bench::add_library_peer(variants, program, l.name,
+                              [n, l](unsigned w) { return l.fib(n, w) == fib::value(n); });
   }
   const auto all = program.measure(variants);
   program.show("fib(" + std::to_string(n) + "): " + bench::grouped(fib::nodes(n)) + " nodes, " +

@@ -29,6 +29,8 @@ void compare(bench::program& program, int n) {
                   [=](unsigned w) { return nqueens::tbb(n, w) == expected; });
   bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP,
                   [=](unsigned w) { return nqueens::openmp(n, w) == expected; });
+  for (const auto& l : nqueens::libraries())
+    bench::add_library_peer(variants, program, l.name, [=](unsigned w) { return l.count(n, w) == expected; });
   const auto all = program.measure(variants);
   program.show("nqueens(" + std::to_string(n) + "): " + bench::grouped(expected) + " solutions",
                {{"n", n}, {"solutions", expected}}, all);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace nqueens {
 
@@ -38,6 +39,13 @@ std::uint64_t calls(int n);
 std::uint64_t (*spawn_join_under(const std::string& policy))(int n);
 std::uint64_t tbb(int n, unsigned workers);
 std::uint64_t openmp(int n, unsigned workers);
+
+struct library {
+  std::string name;
+  std::uint64_t (*count)(int n, unsigned workers);
+};
+/// Other libraries of threads that were found.
+std::vector<library> libraries();
 
 /// Known numbers of solutions.
 inline constexpr std::array<std::uint64_t, most + 1> solutions = {

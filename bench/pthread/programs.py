@@ -7,7 +7,7 @@
 
 Every round runs each program plainly, then by godwit-pthread; ratios are taken inside a round, then medians. Outputs are compared byte for byte. CPU
 time is user and system of the program with its children; of `http` the server's, and wall time is that of the requests. What is printed is
-a table in Markdown (docs/results/threads.md). The exit status is 1 if an output differs or a program fails, 2 for wrong input.
+a table in Markdown (docs/results/pthread.md; scripts/results --only pthread writes the page). The exit status is 1 if an output differs or a program fails, 2 for wrong input.
 """
 import argparse
 import hashlib
@@ -200,8 +200,11 @@ def options():
     parser.add_argument("--only", default=",".join(PROGRAMS), help="some of " + ",".join(PROGRAMS))
     parser.add_argument("--megabytes", type=int, help="of text to compress (default 20; with --quick 2)")
     parser.add_argument("--quick", action="store_true", help="less of everything")
+    parser.add_argument("--tiny", action="store_true", help="seconds, for tests: some programs, --quick")
     parser.add_argument("--json", help="write the figures to this file")
     o = parser.parse_args()
+    if o.tiny:
+        o.quick, o.only = True, "true,create,turns"
     o.reps = o.reps or (1 if o.quick else 5)
     o.megabytes = o.megabytes or (2 if o.quick else 20)
     o.only = o.only.split(",")

@@ -8,8 +8,8 @@ WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 16, 12, 44
 
 
-def ticks(low, high, log):
-    """Positions of about five marks."""
+def ticks(low, high, log, whole=False):
+    """Positions of about five marks; whole: of numbers such as counts of workers."""
     if log:
         return [
             10.0**e
@@ -22,6 +22,7 @@ def ticks(low, high, log):
         if span / (step * factor) <= 6:
             step *= factor
             break
+    step = max(step, 1.0) if whole else step
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, int(math.floor(high / step + 1e-9)) + 1)]
 
@@ -64,7 +65,7 @@ def frame(chart, x, y):
             f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
             f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text_of(v)}</text>'
         )
-    for v in ticks(x.low, x.high, x.log):
+    for v in ticks(x.low, x.high, x.log, chart.x == "workers"):
         at = x.at(v)
         parts.append(
             f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
@@ -86,7 +87,7 @@ def svg(chart):
     every = [p for points in series.values() for p in points]
     if (chart.log_x and all(p[0] <= 0 for p in every)) or (chart.log_y and all(p[1] <= 0 for p in every)):
         return ""
-    x = Axis([p[0] for p in every], chart.log_x, LEFT, WIDTH - RIGHT, False)
+    x = Axis([p[0] for p in every] + ([chart.x_to] if chart.x_to else []), chart.log_x, LEFT, WIDTH - RIGHT, False)
     y = Axis([p[1] for p in every], chart.log_y, HEIGHT - BOTTOM, TOP, True)
     parts = frame(chart, x, y)
     legend = []

@@ -8,6 +8,7 @@ import sys
 import time
 
 from . import addresses, page, sections, sections_dc, sections_mt
+from .building import build
 from .data import Data
 from .plan import Machine, PRESETS, ROOT, plan
 from .store import Meter, Store, command_of
@@ -71,41 +72,6 @@ def options(argv):
     return o
 
 
-def build(o):
-    """Build what the experiments need; exits with the log's end if that fails."""
-    if o.build:
-        if not os.path.exists(os.path.join(o.build, "bench", "pfor")):
-            sys.exit(
-                f"scripts/reproduce: no benchmarks in {o.build}: build the target bench/all there, or leave"
-                " out --build"
-            )
-        return os.path.abspath(o.build)
-    folder = os.path.join(ROOT, "build", "release")
-    os.makedirs(folder, exist_ok=True)
-    log = os.path.join(ROOT, "build", "reproduce.log")
-    script = (
-        ". scripts/common.sh; scripts/setup run; o=(-DGODWIT_BUILD_BENCH=ON -DGODWIT_WERROR=OFF); grep -qs"
-        " '^GODWIT_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt || o+=(-DGODWIT_BUILD_TESTS=OFF); cmake"
-        ' --preset release "${o[@]}" $(compiler_settings release) && cmake --build --preset release'
-        " --target bench/all src/transport/mpi/all"
-    )
-    print("scripts/reproduce: building ...", file=sys.stderr, flush=True)
-    with open(log, "w", encoding="utf-8") as f:
-        done = subprocess.run(
-            ["bash", "-c", script, os.path.join(ROOT, "scripts", "reproduce")],
-            cwd=ROOT,
-            stdout=f,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    if done.returncode != 0:
-        with open(log, encoding="utf-8", errors="replace") as f:
-            sys.stderr.write("".join(f.readlines()[-30:]))
-        sys.exit(f"scripts/reproduce: the build failed; all of its output is in {os.path.relpath(log, ROOT)}")
-    return folder
-
-
 def version():
     try:
         done = subprocess.run(
@@ -124,6 +90,8 @@ def chosen(o, experiments):
 
 
 def show_list(o, machine, experiments):
+    if not machine.built:
+        print("Not built yet: more may be left out, and the list says so after the first run.")
     for e in experiments:
         if e.name not in o.only:
             continue
@@ -224,7 +192,7 @@ def main(argv):
         o.build = os.path.join(ROOT, "build", "release")
         folder = o.build
     else:
-        folder = build(o)
+        folder = build(o.build, "scripts/reproduce", "bench/all src/transport/mpi/all")
     machine = Machine(folder, o.workers)
     experiments = plan(machine, o.preset)
     if o.list:

@@ -23,6 +23,7 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     areas: tuple = ()  # names of series drawn as filled areas
+    x_to: float = 0.0  # where charts to be compared end
 
 
 @dataclasses.dataclass
@@ -53,7 +54,7 @@ class Data:
         """The most CPUs that others used during these steps (all, if none is named)."""
         return max(
             [
-                r["result"].get("foreign_cpus", 0) if not r["command"].startswith("GODWIT_WAY") else 0
+                0 if "way" in r.get("about", {}) else r["result"].get("foreign_cpus", 0)  # hosts here: other ranks count
                 for r in records or self.records.values()
             ]
             or [0]
@@ -109,20 +110,24 @@ def versus(name_a, a, name_b, b, busy):
     return f"{name_a} and {name_b}: no order that all rounds agree on; {span}."
 
 
-def order(title, values, theirs, busy=0.0):
-    """A sentence: does the order of these {name: value} agree with that of the papers' values?"""
-    known = sorted((n for n in theirs if values.get(n) is not None), key=lambda n: theirs[n])
+def order(title, rounds, theirs, busy=0.0):
+    """A sentence: do these {name: [value of round 1, ...]} have the order of the papers' values? Claimed only where every
+    round showed it, as by versus(); None stands for a round in which nothing happened."""
+    known = sorted((n for n in theirs if any(x is not None for x in rounds.get(n) or [])), key=lambda n: theirs[n])
     if len(known) < 2:
         return ""
-    text = f"{title}: " + ", ".join(f"{n} {number(values[n])}" for n in known)
+    middle = {n: statistics.median(x for x in rounds[n] if x is not None) for n in known}
+    text = f"{title}: " + ", ".join(f"{n} {number(middle[n])}" for n in known)
     if busy > BUSY:
         return f"{text}; order not judged, because the machine was busy."
-    if len({values[n] for n in known}) == 1:
-        return f"{text}: no difference in this run."
-    agrees = all(values[a] < values[b] for a, b in zip(known, known[1:]))
-    return f"{text}. The paper's order ({' < '.join(known)}) " + (
-        "appears." if agrees else "does not appear in this run."
-    )
+    each = list(zip(*(rounds[n] for n in known)))
+    if len(each) < 3:
+        return f"{text}; too few rounds to judge an order."
+    showed = [None not in values and all(a < b for a, b in zip(values, values[1:])) for values in each]
+    theirs_in_words = f"The paper's order ({' < '.join(known)})"
+    if all(showed):
+        return f"{text}. {theirs_in_words} appeared in every round."
+    return f"{text}. {theirs_in_words} appeared in {sum(showed)} of {len(each)} rounds: no order is claimed."
 
 
 def number(value):

@@ -20,7 +20,8 @@ PROBLEMS = {  # of U15: program, then flags per preset
     "UTS": ("uts", {"tiny": "-t 1 -r 0 -b 4 -a 3 -d 4", "quick": "--tree T1", "full": "--tree T1"}),
     "NQueens": ("nqueens", {"tiny": "-n 6", "quick": "-n 10", "full": "-n 12"}),
 }
-COMPARED = ("greedy", "stalling", "locked_free", "child_full", "child_rtc")
+COMPARED = ("greedy", "stalling", "locked_free", "stalling_locked_free", "child_full", "child_rtc")
+COUNTED = {"GODWIT_CHECK_FRAMES": "0"}  # where operations are counted: the papers' schemes have no such check; times are taken with it
 UTS = "-t 1 -r 0 -b 4 -a 3 -d"  # the papers' tree, of a depth
 
 
@@ -57,16 +58,18 @@ class Machine:
 
     def __init__(self, build, workers=None):
         self.build = build
+        self.built = os.path.exists(os.path.join(build, "bench", "pfor"))  # before that nobody knows what it will have
         self.workers = workers or len(os.sched_getaffinity(0))
-        self.policies = self._policies()
+        self.policies = self._asked("pfor", "--policies", "there are ", " ")
+        self.peers = self._asked("btc", "--peers", "{", "}")
         self.mpis = [m for m in ("openmpi", "mpich") if shutil.which("mpirun." + m)]
         self._hosts = {}
 
-    def _policies(self):
-        """Policies of this build, asked of a program: the error message lists them."""
+    def _asked(self, program, flag, before, after):
+        """What this build has, asked of a program: the message about a wrong one lists them. Empty before the build."""
         try:
             done = subprocess.run(
-                [os.path.join(self.build, "bench", "pfor"), "--policies", "?"],
+                [os.path.join(self.build, "bench", program), flag, "?"],
                 capture_output=True,
                 text=True,
                 check=False,
@@ -74,16 +77,16 @@ class Machine:
             )
         except OSError:
             return []
-        if "there are " not in done.stderr:
+        if before not in done.stderr:
             return []
-        return done.stderr.split("there are ")[1].split(" ")[0].strip().split(",")
+        return done.stderr.split(before, 1)[1].split(after)[0].strip().split(",")
 
     def no_hosts(self, mpi):
         """Why several hosts cannot be had with this MPI; empty: they can."""
         if mpi not in self._hosts:
             component = os.path.join(self.build, "lib", "godwit", f"godwit-mpi-{mpi}.so")
-            if not os.path.exists(component):
-                self._hosts[mpi] = f"this build has no component for {mpi}: install its development package"
+            if self.built and not os.path.exists(component):
+                self._hosts[mpi] = f"this build has no component for {mpi}: install its development package, then build again"
             else:
                 done = subprocess.run(
                     [os.path.join(ROOT, "scripts", "hosts"), "--check", "--mpi", mpi],
@@ -122,7 +125,7 @@ class Planner:
     """Puts experiments together for one machine and one preset."""
 
     def __init__(self, machine, preset):
-        self.preset = preset
+        self.preset, self.machine = preset, machine
         self.experiments = []
         self.p = machine.workers
         self.reps = self.of(1, 3, 5)
@@ -149,9 +152,11 @@ class Planner:
 
     def u12(self):
         of = self.of
-        rest = f"--workers 1 --reps {self.reps} --peers {of('none', 'tbb', 'tbb')} --peer-reps 1"
+        peers = ["tbb"] + [x for x in ("massivethreads",) if x in self.machine.peers]  # the papers' denominator
+        rest = f"--workers 1 --reps {self.reps} --peers {of('none', ','.join(peers), ','.join(peers))}"
+        rest += f" --peer-reps {of(1, 1, 3)}"
         self.add("U12", "Overhead over serial code", [
-            Step("u12_btc", "btc", f"--depth {of(8, 24, 28)} --iter 1 {rest}", of(1, 6, 60)),
+            Step("u12_btc", "btc", f"--depth {of(8, 22, 26)} --iter 1 {rest}", of(1, 6, 60)),
             Step("u12_uts", "uts", f"{UTS} {of(4, 11, 11)} --threads every {rest}", of(1, 8, 14)),
             Step("u12_nqueens", "nqueens", f"-n {of(6, 12, 13)} {rest}", of(1, 3, 20)),
         ])
@@ -165,7 +170,7 @@ class Planner:
         for mpi, way in itertools.product(self.mpis, [*ways, "words"]):
             setting = {"GODWIT_WAY": way}
             if way == "words":  # the papers' protocol, word by word
-                setting = {"GODWIT_WAY": "server", "GODWIT_FAR_STEAL": "words"}
+                setting = {"GODWIT_WAY": "server", "GODWIT_FAR_STEAL": "words", **COUNTED}
             name, about = f"u13_{mpi}_{way}", {"way": way}
             steps.append(Step(name, "far_steal", far, of(3, 8, 30), setting, 2, mpi, about=about))
         self.add("U13", "A steal and its parts", steps)
@@ -184,11 +189,12 @@ class Planner:
         of, steps = self.of, []
         problems = of(["BTC"], ["BTC", "UTS"], list(PROBLEMS))
         counts = of([2], [2], [2, 4])
-        for hosts, problem, way, check in itertools.product(counts, problems, ("assist", "am"), (1, 0)):
+        ways = of(["assist", "am"], ["assist", "am"], ["server", "assist", "am"])
+        for hosts, problem, way, check in itertools.product(counts, problems, ways, (1, 0)):
             program, flags = PROBLEMS[problem]
             flags = f"{flags[self.preset]} --workers {hosts} --reps {of(1, 2, 5)} --peers none"
             name = f"u15_{problem}_{hosts}_{way}_{check}".lower()
-            setting = {"GODWIT_WAY": way, "GODWIT_EMPTY_CHECK": str(check)}
+            setting = {"GODWIT_WAY": way, "GODWIT_EMPTY_CHECK": str(check), **COUNTED}
             about = {"problem": problem, "way": way, "check": check, "hosts": hosts}
             steps.append(Step(name, program, flags, of(3, 7, 20), setting, hosts, self.mpis[0], about=about))
         self.add("U15", "Messages and steals between hosts", steps)
@@ -224,7 +230,7 @@ class Planner:
     def c10(self):
         of, steps = self.of, []
         for policy in COMPARED:
-            if policy == "locked_free":  # joins as greedy does
+            if policy.endswith("locked_free"):  # joins as greedy or stalling does
                 continue
             flags = f"--kind recpfor --scale {of(512, 16, 4)} --workers {self.p} --reps 1 --policies {policy}"
             about = {"policies": [policy], "policy": policy}
@@ -269,7 +275,7 @@ class Planner:
         steps.append(Step("m5_trap", "contexts", f"{first} --also trap={runner}", 60, about=about))
         counted = "count_instructions.py"
         about = {"tools": ["valgrind"], "machine": "x86_64", "cpu": "x86-64, callgrind"}
-        steps.append(Step("m5_count", counted, f"--arguments {of('8,12', '14,18', '20,25')}", of(8, 15, 40), about=about))
+        steps.append(Step("m5_count", counted, f"--arguments {of('8,12', '14,18', '20,25')}", of(8, 15, 40), COUNTED, about=about))
         cross = os.path.join(ROOT, "build", "sparc64")
         remedy = "needs the cross build: cmake --preset sparc64 -DGODWIT_BUILD_BENCH=ON && cmake --build --preset sparc64"
         about = {
@@ -279,7 +285,7 @@ class Planner:
             "cpu": "SPARC V9, qemu-user",
         }
         flags = f"--emulator 'qemu-sparc64 -L /usr/sparc64-linux-gnu' --arguments {of('4,8', '10,16', '10,16')}"
-        steps.append(Step("m5_count_sparc", counted, flags, 10, about=about))
+        steps.append(Step("m5_count_sparc", counted, flags, 10, COUNTED, about=about))
         self.add("M5", "fib on each variant of the context switch", steps)
 
     def m6(self):

@@ -1,4 +1,4 @@
-// uts: Unbalanced Tree Search. Compares serial, godwit, TBB and OpenMP; with --main, one search with a live
+// uts: Unbalanced Tree Search. Compares serial, godwit, TBB, OpenMP and libraries of threads; with --main, one search with a live
 // display: the job that scripts/run runs.
 
 #include <unistd.h>
@@ -159,19 +159,22 @@ void compare(bench::program& program, const settings& s, const named_tree& t) {
                             return one;
                           },
                           false, policy});
-  // Every task of a peer is a task for every child: the other form does not apply.
   bench::add_peer(variants, program, "tbb", BENCH_HAS_TBB, [&](unsigned w) {
     totals got;
-    bench::on_big_stack([&] { got = search_tbb(w, s.ni()); });
+    bench::on_big_stack([&] { got = search_tbb(w, s.which(), s.ni()); });
     return check(got);
   });
   bench::add_peer(variants, program, "openmp", BENCH_HAS_OPENMP, [&](unsigned w) {
     totals got;
-    bench::on_big_stack([&] { got = search_openmp(w, s.ni()); });
+    bench::on_big_stack([&] { got = search_openmp(w, s.which(), s.ni()); });
     return check(got);
   });
+  for (const auto& l : libraries())
+    bench::add_library_peer(variants, program, l.name,
+                            [&, l](unsigned w) { return check(l.search(w, s.which(), s.ni())); });
   const auto all = program.measure(variants);
-  program.show(title_of(t),
+  program.show(title_of(t) + (s.which() == threads::every ? ", a thread per node"
+                                                          : ", leaves counted by their parents"),
                {{"tree", t.name}, {"flags", t.p.flags()}, {"threads", s.threads}, {"sha", s.sha}}, all);
   std::fprintf(program.out(), "  %s: %s\n", in_words(first).c_str(), verdict(t, first).c_str());
 

@@ -4,14 +4,15 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tree.hpp"
 
 namespace uts {
 
-/// Which children get a thread of their own.
+/// Which children get a thread of their own, in every runtime alike.
 enum class threads : int {
-  every,  ///< every child, leaves too: as the task versions of other runtimes do
+  every,  ///< every child, leaves too
   inner,  ///< children that have children; leaves are counted by their parent
 };
 
@@ -32,7 +33,14 @@ totals (*search_under(const std::string& policy, bool ni, bool with_live))(threa
 /// The same by plain recursion.
 totals search_plain(threads which, bool ni);
 /// Empty totals where the runtime is not installed.
-totals search_tbb(unsigned workers, bool ni);
-totals search_openmp(unsigned workers, bool ni);
+totals search_tbb(unsigned workers, threads which, bool ni);
+totals search_openmp(unsigned workers, threads which, bool ni);
+
+struct library {
+  std::string name;
+  totals (*search)(unsigned workers, threads which, bool ni);
+};
+/// Other libraries of threads that were found.
+std::vector<library> libraries();
 
 }  // namespace uts

@@ -150,6 +150,10 @@ struct stalling : continuation_stealing {
 struct locked_free : continuation_stealing {
   static constexpr const char* name = "locked_free";
 };
+/// Stalling join and the locked queue: what the paper's greedy join and local collection are compared with (003, V).
+struct stalling_locked_free : continuation_stealing {
+  static constexpr const char* name = "stalling_locked_free";
+};
 /// The crude uni-address scheme: at every spawn the parent's stack is copied out, at every end the next one in.
 struct crude : continuation_stealing {
   static constexpr const char* name = "crude";
@@ -214,6 +218,7 @@ decltype(auto) with_policy(std::string_view name, F&& f) {
   if (name == policies::greedy::name) return f(policies::greedy{});
   if (name == policies::stalling::name) return f(policies::stalling{});
   if (name == policies::locked_free::name) return f(policies::locked_free{});
+  if (name == policies::stalling_locked_free::name) return f(policies::stalling_locked_free{});
   if (name == policies::crude::name) return f(policies::crude{});
   if (name == policies::iso::name) return f(policies::iso{});
   if (name == policies::child_full::name) return f(policies::child_full{});

@@ -90,7 +90,7 @@ constexpr option_info table[] = {
      .help = "do not print the line that says how hosts are connected"},
     {.name = "policy", .field = &options::policy, .what = "a policy",
      .help = "how threads are stolen, joined and freed (docs/policies.md); others than greedy are for comparison",
-     .choices = "greedy|stalling|locked_free|child_rtc|child_full|iso|crude"},
+     .choices = "greedy|stalling|locked_free|stalling_locked_free|child_rtc|child_full|iso|crude"},
     {.name = "stats", .field = &options::stats, .what = "a switch",
      .help = "print a table of scheduler counters at the end"},
     {.name = "stats_json", .field = &options::stats_json, .what = "a file",

@@ -48,7 +48,8 @@ class table {
 
 /// The policies whose threads lie where the names below say: in slots, on the region and in images.
 bool threads_are_listed(std::string_view policy) noexcept {
-  return policy == "greedy" || policy == "stalling" || policy == "locked_free";
+  return policy == "greedy" || policy == "stalling" || policy == "locked_free" ||
+         policy == "stalling_locked_free";
 }
 
 void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {

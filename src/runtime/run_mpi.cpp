@@ -41,8 +41,8 @@ using transport::mpi::companion;
 using transport::mpi::way;
 using transport::shm::near_range;
 
-// What companions do between messages was chosen by bench/ways.py where a companion and a computing worker
-// share a CPU: spinning there uses up the right to be let in again, so the next message waits for
+// What companions do between messages was chosen by measuring steals between hosts (scripts/reproduce --only U13)
+// where a companion and a computing worker share a CPU: spinning there uses up the right to be let in again, so the next message waits for
 // milliseconds; short sleeps keep it.
 constexpr std::uint32_t shortest_sleep_us = 5;    // in practice 30
 constexpr std::uint32_t longest_sleep_us = 1000;  // between hosts: what a first request may wait

@@ -637,12 +637,14 @@ void continuation_worker<P>::joined(ref r) noexcept {
 template class continuation_worker<greedy>;
 template class continuation_worker<stalling>;
 template class continuation_worker<locked_free>;
+template class continuation_worker<stalling_locked_free>;
 template class continuation_worker<crude>;
 template class continuation_worker<span_meter>;
 template class continuation_worker<iso>;
 template class continuation_worker<greedy_in_place>;
 template class continuation_worker<stalling_in_place>;
 template class continuation_worker<locked_free_in_place>;
+template class continuation_worker<stalling_locked_free_in_place>;
 template class continuation_worker<crude_in_place>;
 template class continuation_worker<span_meter_in_place>;
 

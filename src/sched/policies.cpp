@@ -18,9 +18,9 @@ constexpr std::size_t most_bytes = std::max({sizeof(W)...});
 
 constexpr std::size_t room_bytes = most_bytes<
     continuation_worker<greedy>, continuation_worker<stalling>, continuation_worker<locked_free>,
-    continuation_worker<crude>, continuation_worker<span_meter>, continuation_worker<iso>,
+    continuation_worker<stalling_locked_free>, continuation_worker<crude>, continuation_worker<span_meter>, continuation_worker<iso>,
     continuation_worker<greedy_in_place>, continuation_worker<stalling_in_place>, continuation_worker<locked_free_in_place>,
-    continuation_worker<crude_in_place>, continuation_worker<span_meter_in_place>,
+    continuation_worker<stalling_locked_free_in_place>, continuation_worker<crude_in_place>, continuation_worker<span_meter_in_place>,
     child_worker<child_rtc>, child_worker<child_full>>;
 
 // The worker of a process: at the same address in all of them, so that threads that migrate can go on with what they know.
@@ -37,6 +37,7 @@ worker* make_in_place(void* room, const options& opts, std::string_view name) no
   if (worker* w = make_if<continuation_worker<greedy_in_place>>(room, name == "greedy" || name == "iso")) return w;
   if (worker* w = make_if<continuation_worker<stalling_in_place>>(room, name == "stalling")) return w;
   if (worker* w = make_if<continuation_worker<locked_free_in_place>>(room, name == "locked_free")) return w;
+  if (worker* w = make_if<continuation_worker<stalling_locked_free_in_place>>(room, name == "stalling_locked_free")) return w;
   return make_if<continuation_worker<crude_in_place>>(room, name == "crude");
 }
 
@@ -45,6 +46,7 @@ worker* make(void* room, const options& opts, std::string_view name) noexcept {
   if (worker* w = make_if<continuation_worker<greedy>>(room, name == "greedy")) return w;
   if (worker* w = make_if<continuation_worker<stalling>>(room, name == "stalling")) return w;
   if (worker* w = make_if<continuation_worker<locked_free>>(room, name == "locked_free")) return w;
+  if (worker* w = make_if<continuation_worker<stalling_locked_free>>(room, name == "stalling_locked_free")) return w;
   if (worker* w = make_if<continuation_worker<crude>>(room, name == "crude")) return w;
   return make_if<continuation_worker<iso>>(room, name == "iso");
 }

@@ -25,6 +25,7 @@ struct continuations {
 using greedy = continuations<joins::greedy, frees::collected, stacks::uni_address>;
 using stalling = continuations<joins::stalling, frees::collected, stacks::uni_address>;
 using locked_free = continuations<joins::greedy, frees::queued, stacks::uni_address>;
+using stalling_locked_free = continuations<joins::stalling, frees::queued, stacks::uni_address>;
 using crude = continuations<joins::greedy, frees::collected, stacks::crude>;
 using span_meter = continuations<joins::greedy, frees::collected, stacks::crude, true>;
 using iso = continuations<joins::greedy, frees::collected, stacks::iso_address>;
@@ -32,6 +33,7 @@ using iso = continuations<joins::greedy, frees::collected, stacks::iso_address>;
 using greedy_in_place = continuations<joins::greedy, frees::collected, stacks::in_place>;
 using stalling_in_place = continuations<joins::stalling, frees::collected, stacks::in_place>;
 using locked_free_in_place = continuations<joins::greedy, frees::queued, stacks::in_place>;
+using stalling_locked_free_in_place = continuations<joins::stalling, frees::queued, stacks::in_place>;
 using crude_in_place = continuations<joins::greedy, frees::collected, stacks::in_place_crude>;
 using span_meter_in_place = continuations<joins::greedy, frees::collected, stacks::in_place_crude, true>;
 

@@ -30,7 +30,7 @@ void for_each_policy(Body&& body) {
   const std::uint64_t repeat = support::number_from_environment("STRESS_REPEAT", 1);
   std::uint64_t row = 0;
   for (std::uint64_t round = 0; round < repeat; ++round)
-    for (const char* name : {"stalling", "locked_free", "crude", "iso", "child_rtc", "child_full", "greedy"})
+    for (const char* name : {"stalling", "locked_free", "stalling_locked_free", "crude", "iso", "child_rtc", "child_full", "greedy"})
       gw::with_policy(name, [&](auto p) {
         for (const char* force : {"none", "parents", "random"})
           for (const std::uint32_t workers : {1u, 2u, 4u})
@@ -490,7 +490,7 @@ TEST(policy, iso_stacks_that_are_used_up_are_reported) {
 }
 
 TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
-  for (const char* name : {"stalling", "child_full"})
+  for (const char* name : {"stalling", "stalling_locked_free", "child_full"})
     gw::with_policy(name, [&](auto p) {
       using P = decltype(p);
       if constexpr (P::has_futures) {

@@ -158,6 +158,18 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       endif()
     endif()
   endforeach()
+  # The policies that are for one host, and greedy: between two ranks of it.
+  if(TARGET api_policy)
+    string(CONCAT policies policy.fork_join:policy.results_larger_than_a_record:policy.coded_results_and_arguments:
+                           policy.exceptions_come_out_of_join:policy.futures_with_many_consumers:
+                           policy.futures_form_a_wavefront:policy.deep_chains)
+    godwit_add_mpi_test(NAME mpi.api_policy RANKS 2 TIMEOUT 120
+                        COMMAND $<TARGET_FILE:api_policy> --gtest_brief=1 --gtest_filter=${policies})
+    if(godwit_mpi_tests)
+      set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
+                   GODWIT_HOSTS=auto GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_SHORT=1)
+    endif()
+  endif()
   foreach(setting GODWIT_VICTIMS=uniform GODWIT_EMPTY_CHECK=0 GODWIT_FAR_STEAL=words)
     godwit_add_api_setting_test(api_migration ${setting}
                                 migration.happens_at_all:migration.large_frames:migration.rounding_mode_*)

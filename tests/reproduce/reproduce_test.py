@@ -3,7 +3,9 @@
 reproduce_test.py SOURCE_FOLDER BUILD_FOLDER
 """
 
+import contextlib
 import csv
+import io
 import json
 import os
 import signal
@@ -16,7 +18,7 @@ import unittest
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
 SCRIPT = os.path.join(SOURCE, "scripts", "reproduce")
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
-from reproduce import data, plan, store, trace  # noqa: E402
+from reproduce import charts, cli, data, plan, sections, sections_dc, store, trace  # noqa: E402
 
 
 def reproduce(out, *flags, tiny=True):
@@ -192,7 +194,7 @@ class Input(unittest.TestCase):
         machine = plan.Machine(BUILD, 2)
         count = next(s for e in plan.plan(machine, "tiny") for s in e.steps if s.name == "m5_count")
         shown = store.command_of(count, BUILD)[1]
-        self.assertTrue(shown.startswith("bench/count_instructions.py --build "), shown)
+        self.assertTrue(shown.startswith("GODWIT_CHECK_FRAMES=0 bench/count_instructions.py --build "), shown)
         count.about["tools"] = ["no-such-tool"]
         self.assertIn("no-such-tool", machine.why_not(count))
         count.about["machine"] = "pdp11"
@@ -208,9 +210,35 @@ class Input(unittest.TestCase):
             self.assertIn("no mpirun", machine.why_not(s))
         self.assertEqual(len({s.name for s in steps}), len(steps))
         with tempfile.TemporaryDirectory() as empty:
+            os.makedirs(os.path.join(empty, "bench"))
+            open(os.path.join(empty, "bench", "pfor"), "w", encoding="ascii").close()
+            os.chmod(os.path.join(empty, "bench", "pfor"), 0o755)
             machine = plan.Machine(empty, 2)
             machine.mpis = ["openmpi"]
             self.assertIn("no component for openmpi", machine.why_not(far[0]))
+
+    def test_nothing_is_blamed_before_the_build(self):
+        with tempfile.TemporaryDirectory() as empty:
+            machine = plan.Machine(empty, 2)
+            machine.mpis = ["openmpi"]
+            steps = [s for e in plan.plan(machine, "quick") for s in e.steps]
+            self.assertFalse(machine.built)
+            o = cli.options(["--quick", "--only", "U13"])
+            with contextlib.redirect_stdout(io.StringIO()) as shown:
+                cli.show_list(o, machine, plan.plan(machine, "quick"))
+            self.assertIn("Not built yet", shown.getvalue())
+            self.assertNotIn("development package", shown.getvalue())
+            for s in steps:
+                self.assertNotIn("component", machine.why_not(s), s.name)
+
+    def test_counts_are_taken_as_the_papers_take_them(self):
+        machine = plan.Machine(BUILD, 2)
+        machine.mpis = ["openmpi"]
+        steps = {s.name: s for e in plan.plan(machine, "full") for s in e.steps}
+        off = {n for n, s in steps.items() if s.environment.get("GODWIT_CHECK_FRAMES") == "0"}
+        self.assertLessEqual({"m5_count", "m5_count_sparc", "u13_openmpi_words", "u15_btc_2_am_1"}, off)
+        self.assertFalse({n for n in off if n.startswith(("c8", "c11", "u14", "u13_near", "m7"))})
+        self.assertIn("GODWIT_CHECK_FRAMES=0", store.command_of(steps["m5_count"], BUILD)[1])
 
 
 class Claims(unittest.TestCase):
@@ -229,10 +257,73 @@ class Claims(unittest.TestCase):
 
     def test_order(self):
         theirs = {"x": 1, "y": 2}
-        self.assertIn("appears", data.order("t", {"x": 5, "y": 6}, theirs))
-        self.assertIn("does not appear", data.order("t", {"x": 6, "y": 5}, theirs))
-        self.assertIn("no difference", data.order("t", {"x": 0, "y": 0}, theirs))
-        self.assertNotIn("appear", data.order("t", {"x": 5, "y": 6}, theirs, busy=1.0))
+
+        def said(x, y, busy=0.0):
+            return data.order("t", {"x": x, "y": y}, theirs, busy)
+
+        self.assertIn("x 5, y 7. The paper's order (x < y) appeared in every round", said([5, 6, 4], [7, 8, 6]))
+        # Medians that differ by one event, rounds that disagree; and one round that shows no difference.
+        self.assertIn("x 5, y 6. The paper's order (x < y) appeared in 2 of 3 rounds: no order", said([5, 7, 4], [6, 6, 6]))
+        self.assertIn("in 2 of 3 rounds: no order", said([5, 5, 5], [6, 6, 5]))
+        self.assertIn("in every round", said([5, 5, 5], [6, 6, 6]))  # one event, in every round
+        self.assertIn("in 0 of 3 rounds: no order", said([6, 6, 6], [5, 5, 5]))
+        self.assertIn("in 0 of 3 rounds: no order", said([0, 0, 0], [0, 0, 0]))
+        self.assertIn("in 2 of 3 rounds: no order", said([5, None, 5], [6, 6, 6]))
+        self.assertIn("too few rounds", said([5, 5], [6, 6]))
+        self.assertNotIn("appear", said([5, 5, 5], [6, 6, 6], busy=1.0))
+        self.assertEqual(said([5, 5, 5], []), "")
+
+    def test_order_of_three(self):
+        rounds = {"a": [1, 1, 1], "b": [2, 2, 2], "c": [3, 1, 3]}
+        self.assertIn("appeared in 2 of 3", data.order("t", rounds, {"a": 1, "b": 2, "c": 3}))
+
+
+class BusyMachine(unittest.TestCase):
+    """Sections do not judge times that were taken beside other programs."""
+
+    def tree(self, foreign):
+        def variant(policy, *seconds):
+            return {"name": policy, "policy": policy, "workers": 1, "seconds": list(seconds)}
+
+        serial = {"name": "serial", "workers": 0, "seconds": [1.0, 1.0, 1.0]}
+        measured = {
+            "title": "BTC(6, 1): 127 tasks",
+            "parameters": {"tasks": 127},
+            "variants": [serial, variant("greedy", 2, 2, 2), variant("iso", 9, 9, 9), variant("crude", 9, 1, 9)],
+        }
+        result = {"foreign_cpus": foreign, "machine": {"counter_ticks_per_ns": 1.0}, "measurements": [measured]}
+        return {"step": "u11_policies", "status": "done", "command": "btc", "result": result}
+
+    def spawn(self, foreign):
+        rows = [{"form": "no result", "over_ticks": 4.5, "over_ns": 1.7}]
+        result = {"foreign_cpus": foreign, "measurements": [{"title": "spawn", "rows": rows}]}
+        return {"step": "u11_spawn", "status": "done", "command": "spawn_join", "result": result}
+
+    def test_u11(self):
+        quiet = " ".join(sections.u11(data.Data([self.tree(0.0), self.spawn(0.0)])).sentences)
+        self.assertIn("in every round", quiet)
+        self.assertIn("iso-address takes a stack", quiet)
+        self.assertNotIn("crude scheme", quiet)  # faster in one round
+        self.assertIn("from 4.5 ticks", quiet)
+        busy = " ".join(sections.u11(data.Data([self.tree(0.0), self.spawn(1.0)])).sentences)
+        self.assertIn("not judged: other programs used up to 1.0 CPUs", busy)
+        self.assertNotIn("every round", busy)
+        self.assertNotIn("from 4.5 ticks", busy)
+
+    def test_c10(self):
+        series = {"width_s": 0.1, "busy": [1, 1], "ready": [1, 1], "workers": 2, "events": 4, "dropped": 0}
+        record = {"step": "c10_greedy", "status": "done", "command": "pfor", "about": {"policy": "greedy"}}
+        for foreign, said in ((0.0, "greedy schedule"), (1.0, "not judged")):
+            record["result"] = {"series": series, "foreign_cpus": foreign}
+            self.assertIn(said, " ".join(sections_dc.c10(data.Data([record])).sentences))
+        longer = {"step": "c10_stalling", "status": "done", "command": "pfor", "about": {"policy": "stalling"}}
+        longer["result"] = {"series": {**series, "busy": [1] * 5, "ready": [0] * 5}, "foreign_cpus": 0.0}
+        drawn = sections_dc.c10(data.Data([record, longer])).charts
+        self.assertEqual([c.x_to for c in drawn], [0.5, 0.5])  # to be compared: one time axis
+
+    def test_workers_are_whole(self):
+        self.assertEqual(charts.ticks(1, 2, False, whole=True), [1, 2])
+        self.assertEqual(len(charts.ticks(1, 2, False)), 6)
 
 
 def varint(n):

@@ -35,7 +35,7 @@ void for_each_place(Body&& body) {
     o.delay_us = 20;
     body(o);
   }
-  for (const char* policy : {"stalling", "locked_free"}) {
+  for (const char* policy : {"stalling", "locked_free", "stalling_locked_free"}) {
     SCOPED_TRACE(std::string("policy ") + policy);
     godwit::options o = on_threads(2);
     o.policy = policy;

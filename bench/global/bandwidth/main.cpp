@@ -1,7 +1,7 @@
 // global_bandwidth: get and put of large ranges of the last worker's memory. On one host that is copying; between hosts it is
 // what the network gives, to be compared with plain_mpi.cpp, which moves the same sizes by MPI alone (bench/global_hosts.py).
 //
-// Document: docs/results/global.md. Test: bench/CMakeLists.txt (bench.global_bandwidth).
+// Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_bandwidth).
 
 #include <cstdio>
 #include <memory>

@@ -2,7 +2,7 @@
 //
 // Serial and ours do the same: quarters down to a leaf, which std::sort sorts; two merges into the other array, one merge back.
 // The serial one merges in one loop, which is the best it can do; ours splits long merges where the halves of the longer input
-// end. Leaves and merge loops are compiled once. Document: docs/results/global.md. Test: bench/CMakeLists.txt
+// end. Leaves and merge loops are compiled once. Document: docs/results/README.md. Test: bench/CMakeLists.txt
 // (bench.global_cilksort).
 #pragma once
 

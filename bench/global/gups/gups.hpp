@@ -3,7 +3,7 @@
 // Words of 8 bytes in pages of 2048 words, dealt out to the workers in turn; four updates per word: table[r & mask] ^= r, with
 // r from HPCC's generator. Two updates of a word at once may lose one of them, which HPCC allows to happen to 1 % of the words;
 // done atomically none is lost. Checked by doing all updates once more, which restores the table.
-// Source: Active global address space (G10). Document: docs/results/global.md. Test: bench/CMakeLists.txt (bench.global_gups).
+// Source: Active global address space (G10). Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_gups).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Heat: Jacobi's iteration on a square grid, each point the average of its four neighbours; the edge stays.
 //
 // Two grids in turn. In global memory their rows are dealt out in blocks, a leaf computes some rows from checked-out ones.
-// All variants call the same compiled loop; results are compared bit by bit. Document: docs/results/global.md. A version for
+// All variants call the same compiled loop; results are compared bit by bit. Document: docs/results/README.md. A version for
 // readers: examples/heat.cpp. Test: bench/CMakeLists.txt (bench.global_heat).
 #pragma once
 

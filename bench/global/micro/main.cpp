@@ -4,7 +4,7 @@
 // just before it. The words lie in 16 KiB, so what is measured is instructions, not cache misses; every operation's result is
 // used, and the compiler may assume nothing about memory between two of them. Where there are more workers, the memory is the
 // last one's: its owner must not matter inside a host. Objects are all allocated, then all freed, a million at a time.
-// Document: docs/results/global.md. Test: bench/CMakeLists.txt (bench.global_micro). Spawn and join: bench/micro/spawn_join.
+// Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_micro). Spawn and join: bench/micro/spawn_join.
 
 #include <atomic>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Sum of a global array, and the four kernels of McCalpin's STREAM: how much of the memory's bandwidth is left?
 //
 // The same compiled kernels run over private memory in one thread and in two, and over global memory. The first pass over
-// fresh memory, which is page faults mostly, is measured apart from those that follow. Document: docs/results/global.md.
+// fresh memory, which is page faults mostly, is measured apart from those that follow. Document: docs/results/README.md.
 // Test: bench/CMakeLists.txt (bench.global_stream).
 #pragma once
 

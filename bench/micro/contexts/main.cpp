@@ -2,7 +2,7 @@
 // library that implements context switches in assembly on SPARC", figure of fib(30) and fib(40) against workers.
 //
 // A program has one variant, so each is a program of its own beside this one (runner.cpp), started anew for every repetition; what is
-// timed is inside. Results: docs/results/threads.md; scripts/reproduce --only M5. Instructions instead of time: bench/count_instructions.py.
+// timed is inside. Results: docs/results/README.md; scripts/reproduce --only M5. Instructions instead of time: bench/count_instructions.py.
 // --also adds the runner of another build: on SPARC, contexts_asm of one with -DGODWIT_SPARC_FLUSH=trap is the paper's trap variant.
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 // also: a mutex that nobody else wants, and the memory of a thread that waits.
 //
 // A value is (time of all) / (number of operations), in one root thread's time; reported are the median and the least of the rounds. Source: "Porting
-// MassiveThreads ...", 4.3, figures 11 and 12. Results: docs/results/threads.md; scripts/reproduce --only M6.
+// MassiveThreads ...", 4.3, figures 11 and 12. Results: docs/results/README.md; scripts/reproduce --only M6.
 #include <algorithm>
 #include <cstdio>
 
