@@ -135,7 +135,7 @@ def main():
             elif line.startswith("cmake --preset install"):
                 m.run(line, m.source, {"DESTDIR": m.root})
                 after_install(m)
-            elif line.startswith(("c++ ", "cmake -B build")):
+            elif line.startswith(("c++ ", "cmake -G Ninja -B build ")):
                 output = m.run(line, m.user)
                 expect(line, output[-len(RESULT):])
             elif line.startswith("mpirun -n 64 "):
