@@ -2,7 +2,7 @@
 """Stands before the compiler in readme.py's build: takes an object from another build that has compiled the same source
 with the same flags (warnings aside), so that the tests compile the library once. Else it runs the compiler.
 
-    GODWIT_COMPILED=FOLDER GODWIT_COMPILED_SOURCE=FOLDER compiled_already.py COMPILER ARGUMENT...
+    COMPILED_BUILD=FOLDER COMPILED_SOURCE=FOLDER compiled_already.py COMPILER ARGUMENT...
 """
 
 import json
@@ -31,8 +31,8 @@ def meaning(words, source, build):
 
 def main():
     words = sys.argv[1:]
-    build, source = os.environ["GODWIT_COMPILED"], os.environ["GODWIT_COMPILED_SOURCE"]
-    here = os.environ["GODWIT_SCRATCH"]
+    build, source = os.environ["COMPILED_BUILD"], os.environ["COMPILED_SOURCE"]
+    here = os.environ["COMPILED_SCRATCH"]
     if "-c" in words and "-o" in words and "-MF" in words:
         wanted = meaning(words, here, os.path.join(here, "build", "install"))
         output = words[words.index("-o") + 1]

@@ -60,9 +60,9 @@ class Machine:
         self.sharing = {
             "CMAKE_CXX_COMPILER_LAUNCHER": launcher,
             "CMAKE_C_COMPILER_LAUNCHER": launcher,
-            "GODWIT_COMPILED": build,
-            "GODWIT_COMPILED_SOURCE": ROOT,
-            "GODWIT_SCRATCH": self.source,
+            "COMPILED_BUILD": build,
+            "COMPILED_SOURCE": ROOT,
+            "COMPILED_SCRATCH": self.source,
         }
 
     def run(self, line, where, more=None):
