@@ -10,7 +10,8 @@ if(TARGET godwit_shared)
   list(APPEND godwit_libraries $<TARGET_FILE:godwit_shared>)
 endif()
 install(CODE "
-  foreach(file ${godwit_libraries})
+  set(files \"${godwit_libraries}\")
+  foreach(file IN LISTS files)
     if(NOT EXISTS \"\${file}\")
       message(STATUS \"Building what was not built yet\")
       execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target godwit_installed
