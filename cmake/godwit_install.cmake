@@ -2,7 +2,7 @@
 # Included by the top CMakeLists.txt. Tested from outside by tests/install.
 include(CMakePackageConfigHelpers)
 
-# `cmake --install` in a folder where only some targets were built, as by scripts/run: builds the others first.
+# `cmake --install` where only some targets were built, as by scripts/run: builds the others first.
 add_custom_target(godwit_installed DEPENDS godwit)
 set(godwit_libraries $<TARGET_FILE:godwit>)
 if(TARGET godwit_shared)
@@ -54,8 +54,8 @@ endif()
 if(godwit_has_hwloc)
   get_target_property(type godwit TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
-    # Not "Requires: hwloc": with --static that asks for all that hwloc itself was linked with, and distributions
-    # do not install the development files of these along with hwloc's.
+    # Not "Requires: hwloc": with --static that asks for all that hwloc itself was linked with, and
+    # distributions do not install the development files of these along with hwloc's.
     cmake_path(GET Hwloc_LIBRARY PARENT_PATH folder)
     string(PREPEND godwit_pc_libs "-L${folder} -lhwloc ")
   endif()

@@ -126,7 +126,8 @@ template <class F>
 struct root_of final : root_task {
   using R = std::invoke_result_t<F&>;
   static_assert(!std::is_reference_v<R>,
-                "godwit: root must not return a reference: what it refers to stays in a worker. Return a value");
+                "godwit: root must not return a reference: what it refers to stays in a worker. Return a "
+                "value");
   static_assert(std::is_void_v<R> || std::is_reference_v<R> || encodable<R>,
                 "godwit: the result of the root thread must be migratable: trivially copyable or with a "
                 "godwit::codec");

@@ -150,7 +150,8 @@ TEST(future, containers_of_what_cannot_be_copied) {
   using numbers = std::vector<std::unique_ptr<int>>;
   using wrapped = std::pair<std::optional<numbers>, std::map<int, numbers>>;
   static_assert(!gw::detail::really_copyable<numbers>::value && !gw::detail::really_copyable<wrapped>::value);
-  static_assert(gw::detail::really_copyable<std::pair<std::optional<std::vector<std::string>>, std::map<int, std::string>>>::value);
+  using texts = std::pair<std::optional<std::vector<std::string>>, std::map<int, std::string>>;
+  static_assert(gw::detail::really_copyable<texts>::value);
   const auto make = [] {
     fib(5);
     numbers v;

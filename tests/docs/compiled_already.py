@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Stands before the compiler in readme.py's build: takes an object from another build that has compiled the same source
-with the same flags (warnings aside), so that the tests compile the library once. Else it runs the compiler.
+"""Stands before the compiler in readme.py's build: takes an object from another build that has compiled the
+same source with the same flags (warnings aside), so that the tests compile the library once. Else it runs the
+compiler.
 
     COMPILED_BUILD=FOLDER COMPILED_SOURCE=FOLDER compiled_already.py COMPILER ARGUMENT...
 """

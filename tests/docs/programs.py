@@ -26,11 +26,9 @@ def main():
             source, program = os.path.join(scratch, "program.cpp"), os.path.join(scratch, "program")
             with open(source, "w", encoding="utf-8") as f:
                 f.write(f'#line {at} "{page}"\n{text}')
-            compiled = subprocess.run(
-                [cxx, "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"), source]
-                + ["-o", program, os.path.join(build, "libgodwit.a"), *libraries],
-                capture_output=True, text=True, check=False,
-            )
+            command = [cxx, "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-I", ROOT + "/include"]
+            command += [source, "-o", program, build + "/libgodwit.a", *libraries]
+            compiled = subprocess.run(command, capture_output=True, text=True, check=False)
             if compiled.returncode != 0:
                 print(f"{page}:{at}: does not compile:\n{compiled.stderr}")
                 failed += 1

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """README's command lines, executed as they stand in a copy of the sources, as a new user would.
 
-    readme.py BUILD CMAKE      BUILD: a build of the library, whose objects are taken where the flags are the same
+    readme.py BUILD CMAKE      BUILD: a build of the library; its objects are taken where the flags agree
 
-What differs from a new user's machine: DESTDIR, PKG_CONFIG_PATH and CMAKE_PREFIX_PATH lead to a folder of the test's own
-instead of /usr/local; scripts/run searches its small tree; `mpirun -n 64` starts 2; srun and scripts/test are left out. A
-line that is not known here fails the test: say below what is to be done with it.
+What differs from a new user's machine: DESTDIR, PKG_CONFIG_PATH and CMAKE_PREFIX_PATH lead to a folder of the
+test's own instead of /usr/local; scripts/run searches its small tree; `mpirun -n 64` starts 2; srun and
+scripts/test are left out. A line that is not known here fails the test: say below what is to be done with it.
 """
 
 import glob
@@ -75,17 +75,22 @@ class Machine:
             found = glob.glob(self.root + "/usr/local/lib*/**/godwit.pc", recursive=True)
             env["PKG_CONFIG_PATH"] = os.path.dirname(found[0]) if found else ""
         done = subprocess.run(
-            ["bash", "-c", line], cwd=where, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            timeout=1500, check=False,
+            ["bash", "-c", line],
+            cwd=where,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=1500,
+            check=False,
         )
         if done.returncode != 0:
             fail(f"status {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
         return done.stdout
 
     def built(self, pattern):
-        return sorted(
-            os.path.relpath(p, self.source) for p in glob.glob(f"{self.source}/build/install/{pattern}", recursive=True)
-        )
+        found = glob.glob(f"{self.source}/build/install/{pattern}", recursive=True)
+        return sorted(os.path.relpath(p, self.source) for p in found)
 
 
 def after_scripts_run(m):
@@ -93,7 +98,7 @@ def after_scripts_run(m):
     objects = [n for n in m.built("**/*.o") if "/bench_" in n or "/tests/" in n or "/examples/" in n]
     others = [n for n in objects if "/bench_uts.dir/" not in n and "/bench_common.dir/" not in n]
     if others or m.built("libgodwit.so*") or not m.built("bench/uts"):
-        fail(f"scripts/run should build bench/uts and what it needs, but built {others} {m.built('libgodwit.*')}")
+        fail(f"scripts/run should build bench/uts and its needs, but built {others} {m.built('libgodwit.*')}")
     target = os.path.join(m.root, "after_run")
     m.run("cmake --install build/install", m.source, {"DESTDIR": target})
     for name in ("lib/libgodwit.a", "lib/libgodwit.so", "include/godwit/godwit.hpp"):
@@ -105,7 +110,7 @@ def after_install(m):
     with open(f"{m.source}/build/install/build.ninja", encoding="utf-8") as f:
         unwanted = sorted(set(re.findall(r"\b(?:tests|bench|examples)/CMakeFiles/[\w.]+", f.read())))
     if unwanted:
-        fail("installation alone should build no tests, benchmarks or examples, but has " + " ".join(unwanted))
+        fail("installation alone should build no tests, benchmarks or examples, but has " + str(unwanted))
 
 
 def expect(line, output):

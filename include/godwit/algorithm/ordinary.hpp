@@ -1,5 +1,6 @@
-// What parallel algorithms answer when they are called with ordinary memory, such as a std::vector: one sentence instead
-// of the list of all overloads. Included by algorithm.hpp. Tests: tests/compile_fail/ordinary_*.cpp.
+// What parallel algorithms answer when they are called with ordinary memory, such as a std::vector: one
+// sentence instead of the list of all overloads. Included by algorithm.hpp. Tests:
+// tests/compile_fail/ordinary_*.cpp.
 #pragma once
 
 #include <godwit/algorithm/blocks.hpp>
@@ -25,8 +26,9 @@ struct no_result {
 template <class... A>
 constexpr no_result refuse_ordinary() {
   static_assert(sizeof...(A) == 0,
-                "godwit: parallel algorithms work on global memory: this is ordinary memory, of one process only. "
-                "Keep the elements in a gw::global_array or gw::global_vector, or call the std:: algorithm");
+                "godwit: parallel algorithms work on global memory: this is ordinary memory, of one process "
+                "only. Keep the elements in a gw::global_array or gw::global_vector, or call the std:: "
+                "algorithm");
   return {};
 }
 
