@@ -1,5 +1,5 @@
-# Find hwloc, with pkg-config's help where there is one. Gives the imported target hwloc::hwloc. Installed next
-# to godwit-config.cmake, which uses it again.
+# Find hwloc, with pkg-config's help where there is one. Gives the imported target hwloc::hwloc. Installed
+# next to godwit-config.cmake, which uses it again.
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)

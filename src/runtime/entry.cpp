@@ -152,8 +152,8 @@ void announce_own_stack(std::uintptr_t sp) noexcept { this_worker().announce_thr
 
 void future_taken_twice() noexcept {
   base::fatal(
-      "a shared_future's value holds something that has one owner (a future, a std::unique_ptr), but get() gives "
-      "it to many: make the inner one shared as well, or join a future instead");
+      "a shared_future's value holds something that has one owner (a future, a std::unique_ptr), but get() "
+      "gives it to many: make the inner one shared as well, or join a future instead");
 }
 
 void run_on_each_worker(const broadcast_task& task, place where) {

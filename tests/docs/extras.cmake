@@ -1,5 +1,5 @@
-# What readers copy out of README.md and docs/*.md: command lines are executed, programs compiled and run. Once,
-# in the build of the other tests that are about users (main_build, ../CMakeLists.txt).
+# What readers copy out of README.md and docs/*.md: command lines are executed, programs compiled and run.
+# Once, in the build of the other tests that are about users (main_build, ../CMakeLists.txt).
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND Python3_Interpreter_FOUND)
   add_test(NAME docs.programs COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/programs.py

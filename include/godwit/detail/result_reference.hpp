@@ -1,6 +1,6 @@
-// What spawn and invoke answer to a callable that returns a reference: one sentence. Their own overloads would
-// first need a place for the result, and compilers list all that such a place cannot be. Included by policy.hpp,
-// which godwit.hpp includes. Tests: tests/compile_fail/result_reference*.cpp.
+// What spawn and invoke answer to a callable that returns a reference: one sentence. Their own overloads
+// would first need a place for the result, and compilers list all that such a place cannot be. Included by
+// policy.hpp, which godwit.hpp includes. Tests: tests/compile_fail/result_reference*.cpp.
 #pragma once
 
 #include <godwit/task.hpp>
