@@ -1,11 +1,10 @@
-# Find hwloc, with pkg-config's help where there is one. Gives the imported target hwloc::hwloc,
-# and Hwloc_PKG_CONFIG when hwloc.pc exists. Installed next to godwit-config.cmake, which uses it again.
+# Find hwloc, with pkg-config's help where there is one. Gives the imported target hwloc::hwloc. Installed
+# next to godwit-config.cmake, which uses it again.
 
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(Hwloc_PC QUIET hwloc)
 endif()
-set(Hwloc_PKG_CONFIG ${Hwloc_PC_FOUND})
 find_path(Hwloc_INCLUDE_DIR hwloc.h HINTS ${Hwloc_PC_INCLUDE_DIRS})
 find_library(Hwloc_LIBRARY hwloc HINTS ${Hwloc_PC_LIBRARY_DIRS})
 mark_as_advanced(Hwloc_INCLUDE_DIR Hwloc_LIBRARY)

@@ -2,6 +2,24 @@
 # Included by the top CMakeLists.txt. Tested from outside by tests/install.
 include(CMakePackageConfigHelpers)
 
+# `cmake --install` where only some targets were built, as by scripts/run: builds the others first.
+add_custom_target(godwit_installed DEPENDS godwit)
+set(godwit_libraries $<TARGET_FILE:godwit>)
+if(TARGET godwit_shared)
+  add_dependencies(godwit_installed godwit_shared)
+  list(APPEND godwit_libraries $<TARGET_FILE:godwit_shared>)
+endif()
+install(CODE "
+  set(files \"${godwit_libraries}\")
+  foreach(file IN LISTS files)
+    if(NOT EXISTS \"\${file}\")
+      message(STATUS \"Building what was not built yet\")
+      execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target godwit_installed
+                      COMMAND_ERROR_IS_FATAL ANY)
+      break()
+    endif()
+  endforeach()")
+
 set(godwit_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/godwit)
 install(TARGETS godwit EXPORT godwit-targets)
 if(TARGET godwit_shared)
@@ -10,6 +28,7 @@ endif()
 get_property(godwit_mpi_modules GLOBAL PROPERTY GODWIT_MPI_MODULES)
 if(godwit_mpi_modules)  # opened by src/transport/mpi/load.cpp, which looks beside the library first
   install(TARGETS ${godwit_mpi_modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/godwit)
+  add_dependencies(godwit_installed ${godwit_mpi_modules})
 endif()
 install(DIRECTORY include/godwit TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
 install(FILES include/godwit.h TYPE INCLUDE)
@@ -23,7 +42,6 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
         DESTINATION ${godwit_package_dir})
 
 # pkg-config: a static library brings its own needs along, so they are not "private".
-set(godwit_pc_requires "")
 set(godwit_pc_libs "-pthread")
 set(godwit_pc_name "-lgodwit")
 if(TARGET godwit_shared)  # both are there: the static one, as ever
@@ -36,11 +54,10 @@ endif()
 if(godwit_has_hwloc)
   get_target_property(type godwit TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
-    if(Hwloc_PKG_CONFIG)
-      set(godwit_pc_requires "hwloc")
-    else()
-      string(PREPEND godwit_pc_libs "${Hwloc_LIBRARY} ")
-    endif()
+    # Not "Requires: hwloc": with --static that asks for all that hwloc itself was linked with, and
+    # distributions do not install the development files of these along with hwloc's.
+    cmake_path(GET Hwloc_LIBRARY PARENT_PATH folder)
+    string(PREPEND godwit_pc_libs "-L${folder} -lhwloc ")
   endif()
 endif()
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}

@@ -3,6 +3,7 @@
 
 #include <godwit/algorithm/blocks.hpp>
 #include <godwit/algorithm/for_each.hpp>
+#include <godwit/algorithm/ordinary.hpp>
 #include <godwit/algorithm/partition.hpp>
 #include <godwit/algorithm/reduce.hpp>
 #include <godwit/algorithm/scan.hpp>

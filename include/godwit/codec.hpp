@@ -12,6 +12,8 @@
 // Tests: tests/api/codec_test.cpp.
 #pragma once
 
+#include <godwit/detail/language.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -80,12 +80,24 @@ boxed box(T&& value) {
   return {new T(std::move(value)), [](void* p) noexcept { delete static_cast<T*>(p); }};
 }
 
+/// Can T really be copied? The standard's containers say yes whatever their elements are.
 template <class T>
-T unbox(const payload& p, bool again) {
+struct really_copyable : std::bool_constant<std::copy_constructible<T>> {};
+template <class T>
+  requires(std::copy_constructible<T> && requires { typename T::value_type; } &&
+           !std::same_as<typename T::value_type, T>)
+struct really_copyable<T> : really_copyable<typename T::value_type> {};
+template <template <class...> class Product, class... T>
+  requires(std::same_as<Product<T...>, std::pair<T...>> || std::same_as<Product<T...>, std::tuple<T...>> ||
+           std::same_as<Product<T...>, std::variant<T...>>)
+struct really_copyable<Product<T...>> : std::conjunction<really_copyable<T>...> {};
+
+template <class T, bool Again>
+T unbox(const payload& p) {
   boxed& b = *reinterpret_cast<boxed*>(const_cast<std::byte*>(p.data));  // in the record
   T& value = *static_cast<T*>(b.object);
-  if (again) {  // for others to read as well
-    if constexpr (std::copy_constructible<T>) return static_cast<const T&>(value);
+  if constexpr (Again) {  // for others to read as well
+    if constexpr (really_copyable<T>::value) return static_cast<const T&>(value);
     future_taken_twice();
   }
   const std::unique_ptr<T> own(&value);
@@ -93,13 +105,14 @@ T unbox(const payload& p, bool again) {
   return std::move(value);
 }
 
-template <class T>
-T decode(const payload& p, bool again = false) {
+/// @p Again: the result of a shared_future, which others read as well.
+template <class T, bool Again = false>
+T decode(const payload& p) {
   if constexpr (!plain<T>) {
-    if (boxes_results()) return unbox<T>(p, again);
+    if (boxes_results()) return unbox<T, Again>(p);
   }
   if constexpr (encodable<T>) {
-    reader r(p.data, p.size, again);
+    reader r(p.data, p.size, Again);
     return r.get<T>();
   } else {
     __builtin_unreachable();  // only_threads
@@ -354,7 +367,7 @@ class shared_future {
       detail::retain(record);  // rethrow gives one reference back
       detail::rethrow(record, p);
     }
-    if constexpr (!std::is_void_v<T>) return detail::decode<T>(p, true);
+    if constexpr (!std::is_void_v<T>) return detail::decode<T, true>(p);
   }
 
  private:

@@ -192,6 +192,25 @@ class global_ref {
   const global_ref& operator/=(const value_type& v) const { return *this = static_cast<value_type>(load() / v); }
   const global_ref& operator++() const { return *this += value_type(1); }
   const global_ref& operator--() const { return *this -= value_type(1); }
+  /// Give back the value before. Like += these are a get and a put.
+  value_type operator++(int) const {
+    const value_type before = load();
+    store(static_cast<value_type>(before + value_type(1)));
+    return before;
+  }
+  value_type operator--(int) const {
+    const value_type before = load();
+    store(static_cast<value_type>(before - value_type(1)));
+    return before;
+  }
+  /// Exchange the two values: two gets and two puts, no atomic.
+  friend void swap(global_ref a, global_ref b)
+    requires(!std::is_const_v<T>)
+  {
+    const value_type of_a = a.load();
+    a.store(b.load());
+    b.store(of_a);
+  }
 
   [[gnu::always_inline]] value_type load() const {
     detail::require_global_value<T>();
@@ -234,3 +253,12 @@ template <class T>
 struct std::hash<godwit::global_ptr<T>> {
   std::size_t operator()(godwit::global_ptr<T> p) const noexcept { return std::hash<std::uint64_t>()(p.address()); }
 };
+
+// std::swap(a[0], a[1]) of two elements, which are no lvalues: as the standard does it for std::vector<bool>.
+namespace std {
+template <class T>
+  requires(!is_const_v<T>)
+void swap(godwit::global_ref<T> a, godwit::global_ref<T> b) {
+  swap(a, b);  // the friend: no template
+}
+}  // namespace std

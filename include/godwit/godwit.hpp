@@ -1,6 +1,8 @@
 // Everything for users: fork-join and futures whose threads migrate, and the global memory they share.
 #pragma once
 
+#include <godwit/detail/language.hpp>  // first: it says what is missing
+
 #include <godwit/algorithm.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>

@@ -16,6 +16,7 @@
 // 4, 5.1. Documents: docs/policies.md. Tests: tests/api/policy_test.cpp.
 #pragma once
 
+#include <godwit/detail/result_reference.hpp>
 #include <godwit/task.hpp>
 
 #include <stdexcept>

@@ -125,7 +125,10 @@ int report(const run_result& result);
 template <class F>
 struct root_of final : root_task {
   using R = std::invoke_result_t<F&>;
-  static_assert(std::is_void_v<R> || encodable<R>,
+  static_assert(!std::is_reference_v<R>,
+                "godwit: root must not return a reference: what it refers to stays in a worker. Return a "
+                "value");
+  static_assert(std::is_void_v<R> || std::is_reference_v<R> || encodable<R>,
                 "godwit: the result of the root thread must be migratable: trivially copyable or with a "
                 "godwit::codec");
   F f;
@@ -184,6 +187,12 @@ int run(int argc, char** argv, F&& root, const options& base = {}) {
     return static_cast<int>(reader(result.bytes.data(), result.bytes.size()).get<R>());
 }
 
+/// The same without a command line: environment and @p base only. `run({}, root)` takes all defaults.
+template <class F>
+int run(const options& base, F&& root) {
+  return run(0, nullptr, std::forward<F>(root), base);
+}
+
 /// The same, but gives back root's value, which must be migratable. Throws what root threw (see error.hpp),
 /// std::invalid_argument for bad options, run_error when the run itself failed; under MPI in all ranks.
 template <class T, class F>
@@ -202,6 +211,10 @@ T run(int argc, char** argv, F&& root, const options& base = {}) {
 template <class T, class F>
   requires std::invocable<F&>
 T run(F&& root, const options& base = {}) {
+  return run<T>(0, nullptr, std::forward<F>(root), base);
+}
+template <class T, class F>
+T run(const options& base, F&& root) {
   return run<T>(0, nullptr, std::forward<F>(root), base);
 }
 

@@ -151,8 +151,9 @@ void need_substrate_threads(const char* what) noexcept {
 void announce_own_stack(std::uintptr_t sp) noexcept { this_worker().announce_thread(sp); }
 
 void future_taken_twice() noexcept {
-  base::fatal("a future that is part of a shared_future's value can be taken only once, but get() may be called by many: "
-              "make the inner one a shared_future as well");
+  base::fatal(
+      "a shared_future's value holds something that has one owner (a future, a std::unique_ptr), but get() "
+      "gives it to many: make the inner one shared as well, or join a future instead");
 }
 
 void run_on_each_worker(const broadcast_task& task, place where) {

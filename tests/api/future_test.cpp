@@ -1,8 +1,10 @@
 // Tests of future and shared_future: moves, drops, coded results in frames that leave, many consumers,
 // handles that travel as arguments, captures and results -- under every schedule.
 // test: timeout=180
+#include "support/child.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
+#include "support/substrate.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -10,6 +12,8 @@
 
 #include <array>
 #include <atomic>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -139,6 +143,61 @@ TEST(future, coded_results_in_many_frames) {
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(gw::run<std::size_t>([] { return nested_texts(12); }, o), 780u);
   });
+}
+
+// std::vector and the like say that they can be copied whatever their elements are.
+TEST(future, containers_of_what_cannot_be_copied) {
+  using numbers = std::vector<std::unique_ptr<int>>;
+  using wrapped = std::pair<std::optional<numbers>, std::map<int, numbers>>;
+  static_assert(!gw::detail::really_copyable<numbers>::value && !gw::detail::really_copyable<wrapped>::value);
+  using texts = std::pair<std::optional<std::vector<std::string>>, std::map<int, std::string>>;
+  static_assert(gw::detail::really_copyable<texts>::value);
+  const auto make = [] {
+    fib(5);
+    numbers v;
+    for (int i = 0; i < 3; ++i) v.push_back(std::make_unique<int>(i));
+    return v;
+  };
+  for_each_schedule([make](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [make] {
+                    auto f = gw::spawn(make);
+                    return *f.join()[2];
+                  },
+                  o),
+              2);
+    EXPECT_EQ(gw::run<int>(
+                  [make] {
+                    auto f = gw::spawn([make] { return wrapped(make(), std::map<int, numbers>()); });
+                    return *f.join().first->at(1);
+                  },
+                  o),
+              1);
+  });
+}
+
+TEST(shared_future, of_what_cannot_be_copied_is_refused_or_read_anew) {
+  const auto read = [] {
+    gw::options o;
+    o.workers = 2;
+    return gw::run(
+        o, [] {
+          const gw::shared_future<std::vector<std::unique_ptr<int>>> s = gw::spawn([] {
+            std::vector<std::unique_ptr<int>> v;
+            v.push_back(std::make_unique<int>(4));
+            return v;
+          });
+          int sum = 0;
+          for (int i = 0; i < 2; ++i) sum += *s.get()[0];
+          return sum;
+        });
+  };
+  const auto child = support::run_child(read);
+  if (support::on_threads()) {  // the value itself lies in the record
+    EXPECT_TRUE(child.err_has("holds something that has one owner")) << support::show(child);
+  } else {  // its bytes do
+    EXPECT_EQ(child.status, 8) << support::show(child);
+  }
 }
 
 TEST(future, travels_as_argument_capture_and_result) {

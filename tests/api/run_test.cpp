@@ -59,6 +59,17 @@ TEST(run, gives_back_values) {
   });
 }
 
+TEST(run, without_a_command_line) {
+  gw::options o;
+  o.workers = 3;
+  EXPECT_EQ(gw::run(o, [] { return static_cast<int>(gw::worker_count()); }), 3);
+  EXPECT_EQ(gw::run(o, [] { fib(3); }), 0);
+  EXPECT_EQ(gw::run<long>(o, [] { return fib(7); }), 13);
+  EXPECT_EQ(gw::run({}, [] { return 5; }), 5);
+  o.bind = "nowhere";
+  EXPECT_THROW(gw::run<int>(o, [] { return 1; }), std::invalid_argument);
+}
+
 TEST(run, gives_back_exit_statuses) {
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(run_words({}, [] { fib(4); }, o), 0);

@@ -1,4 +1,5 @@
 // expect: this algorithm writes, but it was given const elements
+// lines: 80
 // A view of const elements is for reading.
 #include <godwit/godwit.hpp>
 

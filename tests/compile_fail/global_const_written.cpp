@@ -1,4 +1,5 @@
 // expect: global_ref<const int>
+// lines: 45
 // Who was given a span of const elements does not write.
 #include <godwit/godwit.hpp>
 

@@ -1,4 +1,5 @@
 // expect: the result type of this (callable|thread) cannot migrate
+// lines: 65
 // The last callable of invoke runs here, but waits like a thread.
 #include <godwit/godwit.hpp>
 

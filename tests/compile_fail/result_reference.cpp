@@ -1,4 +1,5 @@
 // expect: a thread must not return a reference
+// lines: 12
 // What a reference refers to stays behind.
 #include <godwit/godwit.hpp>
 

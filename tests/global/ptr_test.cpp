@@ -1,6 +1,7 @@
 // global_ptr and global_ref: arithmetic, comparison, conversions, printing; what is read and written through them.
 #include "container_runs.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <iterator>
 #include <sstream>
@@ -92,6 +93,24 @@ TEST(GlobalPtr, ReferencesReadAndWrite) {
     const int read = c[6];
     WANT(read == 7);
     gw::deallocate(p, 10);
+  });
+}
+
+// a[i]++, the ways to swap, and a standard algorithm that needs them: like elements of a std::vector.
+TEST(GlobalPtr, ReferencesAreUsedLikeElements) {
+  in_all_runs([] {
+    gw::global_array<int> a(5);
+    for (int i = 0; i < 5; ++i) a[i] = 10 * i;
+    WANT(a[1]++ == 10 && a[1] == 11 && a[2]-- == 20 && a[2] == 19);
+    std::swap(a[1], a[2]);
+    WANT(a[1] == 19 && a[2] == 11);
+    using std::swap;
+    swap(a[1], a[2]);
+    WANT(a[1] == 11 && a[2] == 19);
+    std::iter_swap(a.begin(), a.begin() + 4);
+    WANT(a[0] == 40 && a[4] == 0);
+    std::sort(a.begin(), a.end());
+    WANT(gw::is_sorted(a) && a[4] == 40);
   });
 }
 
