@@ -305,6 +305,7 @@ void continuation_worker<P>::force(bool children) noexcept {
     const bool found = deque_.take_own([&](const spawn_slot& own, const spawn_slot& above) {
       // In place: below its frames, where nothing is: its child has a stack of its own.
       auto* room = reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
+      if constexpr (in_place) context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
       image* im = new_image(own.sp - context::fork_bytes_below, stack_end(own.sp, above), room);
       im->sp = own.sp;
       im->fp = own.fp;
