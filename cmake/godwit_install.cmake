@@ -9,7 +9,10 @@ if(TARGET godwit_shared)
 endif()
 get_property(godwit_mpi_modules GLOBAL PROPERTY GODWIT_MPI_MODULES)
 if(godwit_mpi_modules)  # opened by src/transport/mpi/load.cpp, which looks beside the library first
-  install(TARGETS ${godwit_mpi_modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/godwit)
+  foreach(module IN LISTS godwit_mpi_modules)
+    string(REPLACE "godwit-mpi-" "mpi_" component ${module})  # a package of its own: godwit_cpack.cmake
+    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/godwit COMPONENT ${component})
+  endforeach()
 endif()
 install(DIRECTORY include/godwit TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
 install(FILES include/godwit.h TYPE INCLUDE)
