@@ -14,5 +14,5 @@ if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND GODWIT_CONTEXT 
   add_test(NAME valgrind.tsan_says_so COMMAND valgrind_tsan)
   set_tests_properties(valgrind.tsan_says_so PROPERTIES LABELS valgrind TIMEOUT 60 PASS_REGULAR_EXPRESSION
                        "godwit: this program is built with -fsanitize=thread" SKIP_REGULAR_EXPRESSION "FATAL: ThreadSanitizer")
-  set_tests_properties(valgrind PROPERTIES LABELS valgrind TIMEOUT 300 SKIP_RETURN_CODE 77)
+  set_tests_properties(valgrind PROPERTIES LABELS valgrind TIMEOUT 600 SKIP_RETURN_CODE 77)
 endif()

@@ -10,6 +10,7 @@ vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME godwit CONFIG_PATH lib/cmake/godwit)
 vcpkg_fixup_pkgconfig()
-vcpkg_copy_tools(TOOL_NAMES godwit-pthread AUTO_CLEAN)
-file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share" "${CURRENT_PACKAGES_DIR}/debug/bin")
+# No programs: godwit-pthread looks for its library in ../lib, which is elsewhere where vcpkg keeps tools.
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share" "${CURRENT_PACKAGES_DIR}/debug/bin"
+                    "${CURRENT_PACKAGES_DIR}/bin")
 vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
