@@ -30,9 +30,11 @@ bool on_valgrind() noexcept {
   return yes;
 }
 
-unsigned valgrind_stack(std::uintptr_t low, std::uintptr_t high) noexcept { return VALGRIND_STACK_REGISTER(low, high - 1); }
+unsigned valgrind_stack([[maybe_unused]] std::uintptr_t low, [[maybe_unused]] std::uintptr_t high) noexcept {
+  return VALGRIND_STACK_REGISTER(low, high - 1);
+}
 
-void valgrind_stack_gone(unsigned number) noexcept { VALGRIND_STACK_DEREGISTER(number); }
+void valgrind_stack_gone([[maybe_unused]] unsigned number) noexcept { VALGRIND_STACK_DEREGISTER(number); }
 
 void valgrind_bytes(std::uintptr_t low, std::uintptr_t high) noexcept {
   if (high > low) static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(low, high - low));
