@@ -49,9 +49,11 @@ void valgrind_bytes(std::uintptr_t, std::uintptr_t) noexcept {}
 void fit_to_valgrind(options& opts) noexcept {
   if (!on_valgrind() && !seems_to_be_valgrind()) return;
   if (!on_valgrind())
-    std::fputs("godwit: this program runs under valgrind, and libgodwit was built without valgrind's header: what it reports of stacks "
-               "is wrong. Install valgrind, configure and build godwit again\n",
-               stderr);
+    std::fputs(
+        "godwit: this program runs under valgrind, and libgodwit was built without valgrind's header: what "
+        "it reports of stacks "
+        "is wrong. Install valgrind, configure and build godwit again\n",
+        stderr);
   const options defaults;
   if (opts.stack_bytes == defaults.stack_bytes) opts.stack_bytes = std::uint64_t{16} << 20;
   if (opts.heap_bytes == defaults.heap_bytes) opts.heap_bytes = std::uint64_t{64} << 20;
