@@ -2,7 +2,7 @@
  *
  * Functions that can fail give back 0 or a GW_E... number; gw_error_string says what it means. All but gw_run must be called from inside a run. Objects are
  * opaque and live on the heap. What a C++ exception would be does not exist: a thread's function gives back a pointer.
- * docs/threads.md. Code: src/c_api/c_api.cpp. Example: examples/c_fib.c. Test: tests/c_api. */
+ * docs/c-api.md. Code: src/c_api/c_api.cpp. Example: examples/c_fib.c. Test: tests/c_api. */
 #ifndef GODWIT_H
 #define GODWIT_H
 

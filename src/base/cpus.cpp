@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
@@ -80,6 +81,33 @@ std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
+}
+
+/// The CPUs of a list as /sys writes it: "0-3,8". Empty if there is no such file.
+std::vector<int> cpu_list(const std::string& path) {
+  std::vector<int> cpus;
+  std::istringstream ranges(first_line(path));
+  for (std::string range; std::getline(ranges, range, ',');) {
+    const auto dash = range.find('-');
+    const auto low = to_number(range.substr(0, dash));
+    const auto high = dash == std::string::npos ? low : to_number(range.substr(dash + 1));
+    if (!low || !high) break;
+    for (std::int64_t cpu = *low; cpu <= *high; ++cpu) cpus.push_back(static_cast<int>(cpu));
+  }
+  return cpus;
+}
+
+/// Which hardware thread of its core it is; the first CPU of its package, of its cache, of its core; its number.
+std::array<int, 5> place_in_sys(int cpu, const std::string& root) {
+  const std::string at = root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
+  const auto first = [&](const char* file) {
+    const auto list = cpu_list(at + file);
+    return list.empty() ? 0 : list.front();
+  };
+  const auto core = cpu_list(at + "/topology/thread_siblings_list");
+  const auto rank = std::find(core.begin(), core.end(), cpu) - core.begin();
+  return {static_cast<int>(rank), first("/topology/core_siblings_list"), first("/cache/index3/shared_cpu_list"),
+          core.empty() ? cpu : core.front(), cpu};
 }
 
 bool list_has(std::string_view list, std::string_view word) {
@@ -174,8 +202,8 @@ std::string below_mount(const std::string& cgroup, const std::string& inner) {
 }  // namespace
 
 std::vector<int> usable_cpus() {
-  std::vector<int> cpus = affinity_mask();
 #if defined(GODWIT_HAS_HWLOC)
+  std::vector<int> cpus = affinity_mask();
   const auto places = hwloc_places();
   const auto key = [&](int cpu) {
     const auto i = static_cast<std::size_t>(cpu);
@@ -183,7 +211,17 @@ std::vector<int> usable_cpus() {
     return std::tuple{place.first, place.second, cpu};
   };
   std::sort(cpus.begin(), cpus.end(), [&](int a, int b) { return key(a) < key(b); });
+  return cpus;
+#else
+  return in_order(affinity_mask());
 #endif
+}
+
+std::vector<int> in_order(std::vector<int> cpus, const std::string& root) {
+  std::vector<std::array<int, 5>> places;
+  for (const int cpu : cpus) places.push_back(place_in_sys(cpu, root));
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 0; i < cpus.size(); ++i) cpus[i] = places[i].back();
   return cpus;
 }
 

@@ -100,11 +100,12 @@ inline void flush_windows() noexcept {
   __builtin_unreachable();
 }
 
-// Address sanitizer keeps a shadow of every stack and needs to hear of switches; no-ops without it.
+// Address sanitizer and valgrind keep a shadow of every stack and need to hear of switches; no-ops without them.
+extern const bool watched_;  // is one of them there?
 void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept;
 void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
 /// Is there any of this to do?
-inline bool sanitized() noexcept { return __asan_unpoison_memory_region != nullptr; }
+inline bool sanitized() noexcept { return watched_; }
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
 inline void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
   if (sanitized()) [[unlikely]] sanitizer_forget_now(low, high);

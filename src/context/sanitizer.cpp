@@ -1,6 +1,8 @@
 // Weak calls into a sanitizer runtime that may or may not be there: a user may build with
-// -fsanitize=address and link a library built without it.
+// -fsanitize=address and link a library built without it. And, at the same places, what valgrind is told.
 #include "context/context.hpp"
+
+#include "base/valgrind.hpp"
 
 extern "C" {
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
@@ -14,9 +16,12 @@ extern "C" {
 
 namespace godwit::context {
 
+const bool watched_ = __asan_unpoison_memory_region != nullptr || base::on_valgrind();
+
 void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept {
   if (__asan_unpoison_memory_region != nullptr)
     __asan_unpoison_memory_region(reinterpret_cast<void*>(low), high - low);
+  if (base::on_valgrind()) base::valgrind_bytes(low, high);
 }
 
 void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept {

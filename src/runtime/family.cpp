@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/valgrind.hpp"
 
 namespace godwit::runtime {
 
@@ -92,7 +93,9 @@ family::~family() {
 }
 
 void family::add(std::uint32_t worker, pid_t pid) {
-  members_.push_back({worker, pid, static_cast<int>(syscall(SYS_pidfd_open, pid, 0u)), true});
+  // Valgrind prints a page about a call that it does not know.
+  const int fd = base::on_valgrind() ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0u));
+  members_.push_back({worker, pid, fd, true});
   ++alive_;
 }
 

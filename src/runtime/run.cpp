@@ -20,8 +20,11 @@
 #include "base/launcher.hpp"
 #include "base/options.hpp"
 #include "base/pause.hpp"
+#include "base/valgrind.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/run_common.hpp"
+
+extern "C" [[gnu::weak]] void __tsan_init();
 
 namespace godwit {
 
@@ -147,6 +150,11 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
       if (!base::detect_launcher().one_of_several()) throw;
       problem = e.what();  // all ranks end for it, and one says it
     }
+    if (__tsan_init != nullptr)
+      throw std::invalid_argument("godwit: this program is built with -fsanitize=thread, which can follow neither threads that change "
+                                  "their stack nor workers that are processes: build it without (-fsanitize=address,undefined and "
+                                  "valgrind work, docs/debugging.md)");
+    base::fit_to_valgrind(opts);
     if (root.needs_threads()) {
       if (opts.substrate == "auto") opts.substrate = "threads";
       if (opts.substrate != "threads")

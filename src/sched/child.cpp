@@ -113,6 +113,8 @@ bool child_worker<P>::refers_to_stacks(const void* closure, std::size_t bytes) c
        at += sizeof(std::uintptr_t), bytes -= sizeof(std::uintptr_t)) {
     std::uintptr_t word;
     std::memcpy(&word, at, sizeof word);
+    const auto own = reinterpret_cast<std::uintptr_t>(&word);
+    context::sanitizer_forget(own, own + sizeof word);  // perhaps never set
     if (word - region_low_ < region_high_ - region_low_ || (word >= stacks_low_ && word < stacks_high_)) return true;
   }
   return false;

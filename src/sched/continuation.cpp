@@ -306,6 +306,7 @@ void continuation_worker<P>::force(bool children) noexcept {
     const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
       // In place: below its frames, where nothing is: its child has a stack of its own.
       auto* room = reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
+      if constexpr (in_place) context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
       const std::uint64_t top = stack_end(own.sp, above);
       if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
       image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room);

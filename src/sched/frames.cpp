@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/code_place.hpp"
+#include "context/context.hpp"
 #include "sched/worker.hpp"
 
 namespace godwit::sched {
@@ -11,6 +12,13 @@ namespace {
 
 using lanes [[gnu::vector_size(16)]] = std::uint64_t;
 constexpr std::size_t step = 4 * sizeof(lanes);
+
+/// Frames hold bytes that were never set: memcheck must not follow them into decisions.
+[[gnu::always_inline]] inline std::uint64_t settled(std::uint64_t v) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(&v);
+  if (context::sanitized()) [[unlikely]] context::sanitizer_forget(at, at + sizeof v);
+  return v;
+}
 
 [[gnu::always_inline]] inline lanes load(const std::byte* p) noexcept {
   lanes v;
@@ -55,24 +63,25 @@ __attribute__((no_sanitize("address"))) std::uint64_t frame_hash(const void* fro
     h += v[0] * factor[0] + v[1] * factor[1];
     factor += 2;
   }
-  return h | 1;
+  return settled(h) | 1;
 }
 
 __attribute__((no_sanitize("address"))) bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low,
                                                        std::uintptr_t high, std::uintptr_t region_low,
                                                        std::uintptr_t region_high) noexcept {
   const auto inside = [&](std::uintptr_t word) { return word - low < high - low; };
-  if (inside(parent.closure[0]) || inside(parent.closure[1])) return true;
+  const std::uintptr_t first = settled(parent.closure[0]);
+  if (inside(first) || inside(settled(parent.closure[1]))) return true;
   constexpr unsigned address_bits = 48;
-  const std::uintptr_t words = parent.closure[0] >> address_bits;
+  const std::uintptr_t words = first >> address_bits;
   if (words == 0 || words > detail::most_closure_words) return false;
-  const std::uintptr_t closure = parent.closure[0] & ((std::uintptr_t{1} << address_bits) - 1);
+  const std::uintptr_t closure = first & ((std::uintptr_t{1} << address_bits) - 1);
   const std::uintptr_t bytes = words * sizeof(std::uintptr_t);
   // One that was moved in from elsewhere may be gone by now. Nothing is lost by too careful an answer but time.
   if (words == detail::most_closure_words || closure - region_low >= region_high - region_low || region_high - closure < bytes)
     return true;
   for (std::uintptr_t at = closure; at + sizeof(std::uintptr_t) <= closure + bytes; at += sizeof(std::uintptr_t)) {
-    const std::uintptr_t word = *reinterpret_cast<const std::uintptr_t*>(at);
+    const std::uintptr_t word = settled(*reinterpret_cast<const std::uintptr_t*>(at));
     if (inside(word) && word - closure >= bytes) return true;
   }
   return false;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/valgrind.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"
 #include "stack/stack.hpp"
@@ -77,6 +78,7 @@ void worker::init(const worker_setup& setup) noexcept {
   words_->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   region_low_ = reinterpret_cast<std::uintptr_t>(base + l.stack);
   region_high_ = region_low_ + l.stack_bytes;
+  if (base::on_valgrind() && shape_.stacks == nullptr) base::valgrind_stack(region_low_, region_high_);
   scheduler_stack_ = stack::map_private(stack::scheduler_stack_bytes, &scheduler_stack_low_);
 
   detail::hot().worker = index(me);

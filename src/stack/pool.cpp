@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/valgrind.hpp"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102  // Linux 6.13: a guard without a mapping of its own
@@ -47,6 +48,7 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   free_batches_ = 0;
   guards_.store(guards::unknown, std::memory_order_relaxed);
   make_guard(root_low_);
+  if (base::on_valgrind()) base::valgrind_stack(root_low_, root_end());
 }
 
 void pool::lock() noexcept {
@@ -90,6 +92,7 @@ void* pool::take() noexcept {
   void* list = nullptr;
   for (std::uint64_t i = from + n; i-- > from;) {
     make_guard(low_of_number(i));
+    if (base::on_valgrind()) base::valgrind_stack(low_of_number(i), end_of_number(i));
     auto* top = reinterpret_cast<void*>(top_of(low_of_number(i)));
     at(top)->next = list;
     list = top;

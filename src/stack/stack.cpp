@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/valgrind.hpp"
 
 extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile* address, std::size_t size);
 
@@ -28,12 +29,22 @@ std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
                 bytes, std::strerror(errno));
   // The shadow outlives a mapping: another stack may have lain here.
   if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(p, bytes + page);
-  if (low != nullptr) *low = static_cast<std::byte*>(p) + page;
+  std::byte* usable = static_cast<std::byte*>(p) + page;
+  if (base::on_valgrind()) {  // its number for the stack: where only a stack that is all but full would write
+    const auto at = reinterpret_cast<std::uintptr_t>(usable);
+    *reinterpret_cast<unsigned*>(usable) = base::valgrind_stack(at, at + bytes);
+  }
+  if (low != nullptr) *low = usable;
   return static_cast<std::byte*>(p) + page + bytes;
 }
 
 void unmap_private(std::byte* low, std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (base::on_valgrind()) {
+    const auto at = reinterpret_cast<std::uintptr_t>(low);
+    base::valgrind_bytes(at, at + sizeof(unsigned));
+    base::valgrind_stack_gone(*reinterpret_cast<unsigned*>(low));
+  }
   munmap(low - page, bytes + page);
 }
 

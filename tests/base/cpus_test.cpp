@@ -32,11 +32,39 @@ class cgroup : public ::testing::Test {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  unsigned quota() const { return cgroup_cpu_quota(root_.string()); }
+  unsigned quota() const { return cgroup_cpu_quota(root()); }
+  std::string root() const { return root_.string(); }
 
  private:
   fs::path root_;
 };
+
+// One line a CPU: package, cache, core.
+class order : public cgroup {
+ protected:
+  void cpu(int number, const std::string& package, const std::string& cache, const std::string& core) {
+    const std::string at = "sys/devices/system/cpu/cpu" + std::to_string(number);
+    file(at + "/topology/core_siblings_list", package + "\n");
+    if (!cache.empty()) file(at + "/cache/index3/shared_cpu_list", cache + "\n");
+    file(at + "/topology/thread_siblings_list", core + "\n");
+  }
+  std::vector<int> of(std::vector<int> cpus) const { return godwit::base::in_order(std::move(cpus), root()); }
+};
+
+TEST_F(order, second_hardware_threads_come_last) {
+  for (const int i : {0, 1, 2, 3}) cpu(i, "0-3", "0-3", i < 2 ? "0-1" : "2-3");
+  EXPECT_EQ(of({0, 1, 2, 3}), (std::vector<int>{0, 2, 1, 3}));
+}
+
+TEST_F(order, packages_and_caches_stand_together) {
+  // Even numbers in one package; in it two caches, of which one has the CPUs 0 and 6.
+  for (const int i : {0, 2, 4, 6}) cpu(i, "0,2,4,6", i == 0 || i == 6 ? "0,6" : "2,4", std::to_string(i));
+  for (const int i : {1, 3, 5, 7}) cpu(i, "1,3,5,7", "", std::to_string(i));
+  EXPECT_EQ(of({0, 1, 2, 3, 4, 5, 6, 7}), (std::vector<int>{0, 6, 2, 4, 1, 3, 5, 7}));
+  EXPECT_EQ(of({7, 6, 2}), (std::vector<int>{6, 2, 7}));  // part of a machine
+}
+
+TEST_F(order, ascending_where_nothing_is_known) { EXPECT_EQ(of({3, 1, 2}), (std::vector<int>{1, 2, 3})); }
 
 TEST_F(cgroup, none_without_proc) { EXPECT_EQ(quota(), 0u); }
 

@@ -1,6 +1,5 @@
-# The programs on global memory (bench/global) at small sizes under MPI, each checking its result: two ranks of one host with
-# one MPI, and each rank a host of its own, where memory of others is cached, with another. All with all if
-# GODWIT_ALL_MPI_TESTS. Without MPI: bench/CMakeLists.txt. Included by ../CMakeLists.txt.
+# The programs on global memory (bench/global) at small sizes under MPI, each checking its result: each rank a host of its own,
+# where memory of others is cached, with one MPI. With all, and two ranks of one host, if GODWIT_ALL_MPI_TESTS. Without MPI: bench/CMakeLists.txt. Included by ../CMakeLists.txt.
 include(${CMAKE_CURRENT_LIST_DIR}/../mpi/extras.cmake)
 
 if(TARGET bench_global_stream AND godwit_mpi_families)
@@ -12,8 +11,10 @@ if(TARGET bench_global_stream AND godwit_mpi_families)
   endif()
   # godwit_add_bench_mpi_test(NAME ARGUMENT...)
   function(godwit_add_bench_mpi_test name)
-    godwit_add_mpi_test(NAME mpi.global_${name} RANKS 2 FAMILIES ${other}
-                        COMMAND $<TARGET_FILE:bench_global_${name}> ${ARGN} --reps 1 --workers 2)
+    if(GODWIT_ALL_MPI_TESTS)
+      godwit_add_mpi_test(NAME mpi.global_${name} RANKS 2 FAMILIES ${other}
+                          COMMAND $<TARGET_FILE:bench_global_${name}> ${ARGN} --reps 1 --workers 2)
+    endif()
     godwit_add_mpi_test(NAME mpi.global_${name}.hosts RANKS 2 FAMILIES ${one}
                         COMMAND $<TARGET_FILE:bench_global_${name}> ${ARGN} --reps 1 --workers 2 --godwit-hosts=ranks)
   endfunction()

@@ -94,7 +94,7 @@ function(godwit_add_api_hosts_test suite family hosts)
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/hosts --hosts ${hosts} --mpi ${family} --timeout 230 --
                                 env STRESS_SEED=11 STRESS_RUNS=40 ${api_hosts_env_${suite}}
                                 $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
-  set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 RUN_SERIAL ON SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                        ENVIRONMENT "GODWIT_QUIET=1;GODWIT_OUTPUT=all")
 endfunction()
 
@@ -183,6 +183,6 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     endif()
     # The rig itself. With MPICH 4.0 three hosts and more sometimes do not come out of MPI_Finalize: by hand only.
     add_test(NAME mpi.hosts.rig.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/hosts_test.sh openmpi)
-    set_tests_properties(mpi.hosts.rig.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 RUN_SERIAL ON SKIP_RETURN_CODE 77)
+    set_tests_properties(mpi.hosts.rig.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77)
   endif()
 endif()

@@ -52,7 +52,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread")
         list(FILTER far_suite_env INCLUDE REGEX "^ASAN_OPTIONS=")
         set(far_suite_env "${far_suite_env}:detect_leaks=0")
       endif()
-      set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 120 RUN_SERIAL ON SKIP_RETURN_CODE 77
+      set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 120 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                            ENVIRONMENT "${far_suite_env}")
     endforeach()
   endforeach()

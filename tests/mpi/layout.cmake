@@ -12,7 +12,7 @@ endfunction()
 
 function(godwit_add_layout_test name target)
   add_test(NAME ${name} COMMAND ${layout_here}/layout_check.sh $<TARGET_FILE:${target}> ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 180 RUN_SERIAL ON SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS mpi TIMEOUT 180 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                        ENVIRONMENT "${env}")
 endfunction()
 

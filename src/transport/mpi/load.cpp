@@ -1,12 +1,15 @@
 // Where components are looked for, and how they are opened. See load.hpp.
 //
 // Looked for beside the library or program that contains this code (an installed tree can be moved), beside
-// the program, then where this build installs to and builds to: GODWIT_* macros from CMakeLists.txt.
+// the program, where the program's dynamic loader looks (the flags of pkg-config and of the CMake package name the
+// folder of the tree that they come from: cmake/godwit_install.cmake), then where this build installs to and builds
+// to: GODWIT_* macros from CMakeLists.txt.
 #include "transport/mpi/load.hpp"
 
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -47,8 +50,25 @@ names families_of(family_hint hint) {
   return hint == family_hint::mpich ? mpich_families : all_families;
 }
 
+std::string file_name(const std::string& family) { return "godwit-mpi-" + family + ".so"; }
+
 const char* title(family_hint hint) {
   return hint == family_hint::openmpi ? "Open MPI" : "an MPI of the MPICH family";
+}
+
+/// Where the dynamic loader looks for what the program needs: LD_LIBRARY_PATH, the program's run path, the system's.
+std::vector<fs::path> search_path() {
+  std::vector<fs::path> found;
+#ifdef __GLIBC__
+  void* self = dlopen(nullptr, RTLD_LAZY);
+  Dl_serinfo head{};
+  if (self == nullptr || dlinfo(self, RTLD_DI_SERINFOSIZE, &head) != 0) return found;
+  std::vector<std::max_align_t> room(head.dls_size / sizeof(std::max_align_t) + 1);
+  auto* list = reinterpret_cast<Dl_serinfo*>(room.data());
+  if (dlinfo(self, RTLD_DI_SERINFOSIZE, list) != 0 || dlinfo(self, RTLD_DI_SERINFO, list) != 0) return found;
+  for (unsigned i = 0; i < list->dls_cnt; ++i) found.emplace_back(list->dls_serpath[i].dls_name);
+#endif
+  return found;
 }
 
 std::vector<fs::path> folders() {
@@ -73,12 +93,15 @@ std::vector<fs::path> folders() {
       std::string_view(info.dli_fname).find('/') != std::string_view::npos)
     add_beside(info.dli_fname);
   add_beside("/proc/self/exe");
+  for (const fs::path& folder : search_path()) {
+    std::error_code failed;
+    for (const std::string& family : all_families)  // most of them are the system's, with other things: not worth a word
+      if (fs::exists(folder / file_name(family), failed)) add(folder);
+  }
   add(GODWIT_COMPONENTS_INSTALLED);
   add(GODWIT_COMPONENTS_BUILT);
   return found;
 }
-
-std::string file_name(const std::string& family) { return "godwit-mpi-" + family + ".so"; }
 
 /// The first file of that family, or "".
 std::string find_component(const std::string& family, const std::vector<fs::path>& where) {
@@ -137,7 +160,8 @@ std::string nothing_found(const names& families, const names& there, const std::
                                : mpich          ? "libmpich-dev"
                                                 : "that MPI with its headers";
   return text + "\ninstall " + packages +
-         " and build godwit again, or configure it with -DGODWIT_MPI_COMPILERS=/path/mpicxx";
+         " and build godwit again, or configure it with -DGODWIT_MPI_COMPILERS=/path/mpicxx; if the component is in another folder, name "
+         "that file with --godwit-mpi=/path/godwit-mpi-....so (GODWIT_MPI), or the folder in LD_LIBRARY_PATH";
 }
 
 }  // namespace
