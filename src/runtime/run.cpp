@@ -21,6 +21,7 @@
 #include "base/options.hpp"
 #include "base/pause.hpp"
 #include "runtime/exception.hpp"
+#include "runtime/forked.hpp"
 #include "runtime/run_common.hpp"
 
 namespace godwit {
@@ -38,9 +39,9 @@ void supervise(family& workers, interrupt_guard& stop, const transport::shm::seg
   auto next_tick = base::now_ns();
   while (workers.alive() != 0) {
     workers.sleep(stop.fd(), runtime::tick(next_tick));
-    if (const int signal = stop.take(); signal != 0) {
-      result.status = 128 + signal;
-      result.message = runtime::interrupted(signal);
+    if (const auto got = stop.take(); got.signal != 0) {
+      result.status = 128 + got.signal;
+      result.message = runtime::interrupted(got);
       workers.kill_all();
       return;
     }
@@ -153,6 +154,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
         throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" +
                                     opts.substrate + " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
     }
+    runtime::watch_forks();
     if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
     return opts.substrate == "threads" ? runtime::run_threads(opts, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {

@@ -125,10 +125,6 @@ void last_tick() {
   if (tick_) tick_();
 }
 
-std::string interrupted(int signal) {
-  return "godwit: interrupted by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
-}
-
 void keep_stats(std::vector<worker_stats> all) { last_stats_ = std::move(all); }
 
 run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,

@@ -33,7 +33,6 @@ std::string host_name();
 void take_root_result(const transport::shm::segment& memory, detail::run_result& result);
 int tick(std::uint64_t& next_tick_ns);
 void last_tick();
-std::string interrupted(int signal);
 void keep_stats(std::vector<worker_stats> all);
 /// What is known at the end; needs last_run_stats.
 run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,

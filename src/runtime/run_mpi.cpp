@@ -413,8 +413,8 @@ class rank_run {
   }
 
   void look_at_children(family& workers, interrupt_guard& stop) {
-    if (const int signal = stop.take(); signal != 0) {
-      fail(128 + signal, interrupted(signal));
+    if (const auto got = stop.take(); got.signal != 0) {
+      fail(128 + got.signal, interrupted(got));
       return;
     }
     for (family::end e{}; workers.next_end(e);) {
@@ -438,7 +438,7 @@ class rank_run {
         result_.status = companion_->told().status;
         result_.message = companion_->told().message;
       }
-      if (result_.status == 0 && stop.take() != 0) fail(128 + SIGTERM, interrupted(SIGTERM));
+      if (result_.status == 0 && stop.take().signal != 0) fail(128 + SIGTERM, interrupted({SIGTERM, 0, 0}));
       if (result_.status != 0) {  // somebody may never come
         const std::uint64_t now = base::now_ns();
         if (deadline == 0) deadline = now + patience_after_failure_ns;

@@ -36,6 +36,7 @@ class pool {
   void give(void* list, unsigned n) noexcept;
 
   std::uint64_t stack_bytes() const noexcept { return size_; }
+  std::uint64_t root_bytes() const noexcept { return root_bytes_; }
   /// Fewer than batch where there are few in all: what a worker keeps, others cannot have.
   unsigned batch_size() const noexcept { return batch_; }
   /// Of the stack that @p address lies in: its end, its lowest usable address. The root's included.
