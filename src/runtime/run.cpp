@@ -155,6 +155,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
                                     opts.substrate + " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
     }
     runtime::watch_forks();
+    const runtime::standard_descriptors open_meanwhile;
     if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
     return opts.substrate == "threads" ? runtime::run_threads(opts, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {

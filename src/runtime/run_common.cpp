@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <unistd.h>
 #include <utility>
 
@@ -36,6 +37,14 @@ bool is_first_process() noexcept {
 }
 
 namespace runtime {
+
+standard_descriptors::standard_descriptors() noexcept {
+  for (int fd = 0; fd < 3; ++fd) opened_[fd] = fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) == fd;
+}
+standard_descriptors::~standard_descriptors() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (opened_[fd]) close(fd);
+}
 
 void begin_launch(launch& what, const options& opts, detail::root_task& root) {
   base::prepare_fast_clock();

@@ -245,6 +245,10 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     team_ = nullptr;
   }
   last_tick();
+  if (const std::string problem = flush_output(); !problem.empty()) {
+    result.status = base::status_failed;
+    result.message = "godwit: " + problem;
+  }
 
   const auto* words = common_words(what.memory);
   std::vector<worker_stats> stats;
