@@ -14,6 +14,7 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "gas/space.hpp"
 #include "runtime/death.hpp"
 #include "sched/policies.hpp"
 
@@ -76,6 +77,11 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu KiB there; "
         "spawn a thread from it for deeper work",
         me, stack::scheduler_stack_bytes >> 10);
+  const auto global = reinterpret_cast<std::uintptr_t>(detail::hot().global_base);
+  if (global != 0 && address - global < gas::space::null_bytes)
+    base::fatal("worker %u: a thread %s global:0x%zx: a null global_ptr, or one that is an offset to null: allocate first, or give it a "
+                "value",
+                me, write ? "wrote to" : "used", static_cast<std::size_t>(address - global));
   const char* policy = w.overflow_of_thread(address);
   if (policy != nullptr)
     base::fatal(

@@ -2,9 +2,10 @@
 #include "trace/out_file.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <stdexcept>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -39,11 +40,13 @@ out_file::~out_file() {
 void out_file::make_readable() {
   struct stat s {};
   if (path_ != "-" && fstat(fd_, &s) == 0 && S_ISREG(s.st_mode)) return;
-  const int memory = memfd_create("trace", MFD_CLOEXEC);
-  if (memory < 0)
-    throw std::invalid_argument("godwit: cannot write " + path_ + ", which is no regular file, without memory of a kind that is not there (" +
+  std::FILE* f = std::tmpfile();
+  const int meanwhile = f != nullptr ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 3) : -1;
+  if (meanwhile < 0)
+    throw std::invalid_argument("godwit: cannot make a temporary file for what goes to " + path_ + ", which is no regular file (" +
                                 std::strerror(errno) + "): give --godwit-trace the name of a file");
-  target_ = std::exchange(fd_, memory);
+  std::fclose(f);
+  target_ = std::exchange(fd_, meanwhile);
 }
 
 void out_file::finish() {

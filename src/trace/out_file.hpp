@@ -43,7 +43,7 @@ class out_file {
   std::string problem_;
   std::uint64_t flushed_ = 0;
   int fd_ = -1;
-  int target_ = -1;  // make_readable: the file, while fd_ is memory
+  int target_ = -1;  // make_readable: the file, while fd_ is a temporary one
   std::uint64_t passed_on_ = 0;
 
   void write_all(int fd, const char* data, std::size_t bytes);
