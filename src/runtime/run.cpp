@@ -22,6 +22,7 @@
 #include "base/pause.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/forked.hpp"
+#include "runtime/libraries.hpp"
 #include "runtime/run_common.hpp"
 
 namespace godwit {
@@ -86,6 +87,8 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
   for (std::uint32_t i = 0; i < all.count; ++i) runtime::prepare_words(what.memory, transport::worker_no{i});
 
   const std::uint64_t start_ns = base::now_ns();
+  runtime::end_threads_of_libraries();
+  runtime::warn_of_threads();
   runtime::flush_output();  // or every worker would write it again
   {
     family workers;

@@ -23,6 +23,7 @@
 #include "base/options.hpp"
 #include "base/pause.hpp"
 #include "context/context.hpp"
+#include "runtime/libraries.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
@@ -293,6 +294,7 @@ class rank_run {
   /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
   /// then, and no rank has anything left to do that takes its worker's CPU.
   void fork_workers(family& workers) {
+    end_threads_of_libraries();
     flush_output();
     std::string problem;
     if (session_.rank() != 0) problem = fork_own(workers);
