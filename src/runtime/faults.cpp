@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <sys/syscall.h>
@@ -106,6 +107,8 @@ void explain(std::uintptr_t address, bool write) noexcept {
         static_cast<std::size_t>((address - map_.heap_windows.low) / map_.window_bytes));
 }
 
+bool tells_ = false;  // tell_of_deaths
+
 // What the signals meant before: handled_[i] belongs to before_[i].
 constexpr int handled_[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGURG};
 struct sigaction before_[std::size(handled_)];
@@ -116,6 +119,7 @@ struct sigaction* meaning_before(int signal) noexcept {
 
 /// Where no other process can: say why this one dies. One line, of the first worker that does.
 void tell_of_death(int signal, const cause_of_death& why) noexcept {
+  if (!tells_) return;
   static std::atomic<bool> told{false};
   if (told.exchange(true)) return;
   char text[1024];
@@ -177,12 +181,24 @@ void on_expose(int, siginfo_t*, void* context) {
 
 void on_stop(int) {}
 
+#if defined(__GLIBC__)
+/// The last of what exit calls. (It goes on with writing what is in the buffers.)
+void on_exit_of_process(int status, void*) noexcept {
+  if (!tells_ || detail::hot().owner == nullptr || !sched::this_worker().in_process()) return;
+  std::fprintf(stderr, "godwit: worker %u left the run by exit(%d): end the run by returning from the root thread instead\n",
+               transport::index(sched::this_worker().me()), status);
+  std::fflush(nullptr);
+  _exit(base::status_failed);
+}
+[[gnu::constructor(101)]] void watch_exit() { on_exit(on_exit_of_process, nullptr); }
+#endif
+
 void install(int signal, bool in_process) noexcept {
   struct sigaction* before = meaning_before(signal);
   sigaction(signal, nullptr, before);
   // Those that mean nothing of ours stay with whom handles them; where there is a supervisor, it tells of an abort.
   if (signal == SIGFPE || signal == SIGILL || signal == SIGABRT)
-    if (before->sa_handler != SIG_DFL || (signal == SIGABRT && !in_process)) return;
+    if (before->sa_handler != SIG_DFL || (in_process ? !tells_ : signal == SIGABRT)) return;
   struct sigaction action {};
   action.sa_sigaction = signal == SIGURG ? on_expose : on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (signal == SIGURG ? SA_RESTART : 0);
@@ -197,6 +213,8 @@ void restore_meanings() noexcept {
 constexpr int stops_[] = {SIGINT, SIGTERM, SIGHUP};
 
 }  // namespace
+
+void tell_of_deaths() noexcept { tells_ = true; }
 
 process_handlers::process_handlers() noexcept {
   map_ = fault_map();

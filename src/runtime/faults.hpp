@@ -28,6 +28,10 @@ void forget_handlers() noexcept;
 
 // Workers that are threads of one process:
 
+/// Deaths of this process that a thread brings about -- signals, exit -- are told, with the exit status that they have where workers are
+/// processes. Not called where threads are pthreads of another program (integrations/pthread), which may end as it likes.
+void tell_of_deaths() noexcept;
+
 /// For the process, as long as it lives: what faults outside workers meant, they mean again afterwards.
 class process_handlers {
  public:

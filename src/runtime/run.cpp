@@ -21,6 +21,7 @@
 #include "base/options.hpp"
 #include "base/pause.hpp"
 #include "runtime/exception.hpp"
+#include "runtime/faults.hpp"
 #include "runtime/forked.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/run_common.hpp"
@@ -131,8 +132,12 @@ bool wants_mpi(const options& opts) {
 namespace detail {
 
 run_result run_workers(int argc, char** argv, const options& defaults, root_task& root) {
-  if (detail::hot().workers != 0) base::fatal("run was called inside a run: use spawn or invoke there");
   run_result result;
+  if (detail::hot().workers != 0) {  // the same on all substrates: the thread that asked for it hears of it
+    result.status = base::status_failed;
+    result.message = "godwit: run was called inside a run: use spawn or invoke there";
+    return result;
+  }
   static std::atomic<bool> busy{false};
   if (busy.exchange(true)) {
     result.status = base::status_failed;
@@ -160,6 +165,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     runtime::watch_forks();
     const runtime::standard_descriptors open_meanwhile;
     if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
+    if (opts.substrate == "threads") runtime::tell_of_deaths();
     return opts.substrate == "threads" ? runtime::run_threads(opts, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {
     std::fputs(help.text.c_str(), stdout);
@@ -176,7 +182,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
 
 int report(const run_result& result) {
   if (result.status != 0) {
-    if (is_first_process()) std::fprintf(stderr, "%s\n", result.message.c_str());
+    if (is_first_process() || hot().workers != 0) std::fprintf(stderr, "%s\n", result.message.c_str());
     return result.status;
   }
   if (!result.threw) return 0;
@@ -184,7 +190,7 @@ int report(const run_result& result) {
   try {
     throw_failure(result);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", e.what());
+    std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", what_of(e));
   } catch (...) {
     std::fprintf(stderr, "godwit: the root thread ended with an exception that is not a std::exception\n");
   }

@@ -35,7 +35,7 @@ void unseen_error(const detail::payload& error) noexcept {
     reader r(error.data, error.size);
     detail::throw_encoded(r);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", e.what());
+    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", detail::what_of(e));
     return;
   } catch (...) {
   }

@@ -409,7 +409,11 @@ TEST(fault, run_inside_of_run) {
   const auto child = run_child([] {
     return run_words({}, [] { return gw::run<int>([] { return 1; }, schedule(2)); }, schedule(2));
   });
-  expect_failure(child, 70, {"inside a run"});
+  expect_failure(child, 1, {"inside a run"});
+  const auto returned = run_child([] {
+    return run_words({}, [] { return run_words({}, [] { return 1; }) == 70 ? 17 : 1; }, schedule(2));
+  });
+  expect_failure(returned, 17, {"inside a run"});
 }
 
 // The child must not have migrated itself: then the frame it wrote to is not here any more.
