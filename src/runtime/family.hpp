@@ -50,6 +50,12 @@ class family {
   void kill_all() noexcept;
   /// Sleep until something may have happened, @p timeout_ms at most (-1: no limit).
   void sleep(int stop_fd, int timeout_ms) const;
+  /// f(worker, pid) for each that is alive.
+  template <class F>
+  void each(F&& f) const {
+    for (const member& m : members_)
+      if (m.alive) f(m.worker, m.pid);
+  }
   struct end {
     std::uint32_t worker;
     pid_t pid;

@@ -7,12 +7,14 @@
 // Test: tests/api/run_test.cpp, tests/api/fault_test.cpp.
 #include <godwit/runtime.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -25,6 +27,7 @@
 #include "runtime/forked.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/stuck.hpp"
 
 namespace godwit {
 
@@ -33,14 +36,41 @@ namespace {
 using runtime::family;
 using runtime::interrupt_guard;
 using runtime::run_outputs;
+using runtime::stuck_watch;
 using runtime::trace_rings;
+
+/// Workers that wait for ever where the scheduler does not see it: why the run cannot end, or nothing.
+std::string look_for_stuck(stuck_watch& watch, const family& workers, const transport::shm::segment& memory) {
+  std::vector<stuck_watch::wait> waits;
+  workers.each([&](std::uint32_t worker, pid_t pid) {
+    stuck_watch::wait w{};
+    if (stuck_watch::waits(pid, worker, w) && stuck_watch::nobody_else(pid, 1, false)) waits.push_back(w);
+  });
+  if (!watch.seen(waits)) return "";
+  const stuck_watch::wait& w = waits[0];
+  const auto& l = memory.where();
+  const std::uint64_t offset = w.sp - reinterpret_cast<std::uintptr_t>(memory.common());
+  const bool readable = offset >= l.stack && offset < l.stack + l.stack_bytes;
+  const auto* sp = reinterpret_cast<const std::uint64_t*>(w.sp);
+  constexpr std::uint64_t most_words = 256;
+  return describe_stuck(w, readable ? memory.at(transport::worker_no{w.worker}, sp) : nullptr,
+                        readable ? std::min(most_words, (l.stack + l.stack_bytes - offset) / sizeof *sp) : 0);
+}
 
 /// Wait for the end of the run; fills in status and message when it did not end well.
 void supervise(family& workers, interrupt_guard& stop, const transport::shm::segment& memory,
                detail::run_result& result) {
   auto next_tick = base::now_ns();
+  stuck_watch stuck(memory.near().count);
   while (workers.alive() != 0) {
-    workers.sleep(stop.fd(), runtime::tick(next_tick));
+    workers.sleep(stop.fd(), stuck.sleep_ms(runtime::tick(next_tick)));
+    if (stuck.due())
+      if (std::string why = look_for_stuck(stuck, workers, memory); !why.empty()) {
+        result.status = base::status_failed;
+        result.message = std::move(why);
+        workers.kill_all();
+        return;
+      }
     if (const auto got = stop.take(); got.signal != 0) {
       result.status = 128 + got.signal;
       result.message = runtime::interrupted(got);

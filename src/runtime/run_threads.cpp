@@ -27,6 +27,7 @@
 #include "io/events.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/stuck.hpp"
 #include "stack/pool.hpp"
 
 namespace godwit::runtime {
@@ -189,10 +190,38 @@ void start_workers(team& t) {
   pthread_attr_destroy(&attributes);
 }
 
+/// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
+void look_for_stuck(stuck_watch& watch, team& t) {
+  const auto* words = common_words(t.what.memory);
+  const sched::node_words& node = t.what.memory.at(transport::worker_no{0}, words)->node;
+  const std::uint64_t idle = node.idle.load();
+  std::vector<stuck_watch::wait> waits;
+  for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
+    stuck_watch::wait w{};
+    const auto tid = t.what.memory.at(transport::worker_no{i}, words)->worker.pid.load();
+    if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
+  }
+  const bool all = !waits.empty() && waits.size() + idle == t.all.count && node.idle.load() == idle && node.outside.load() == 0 &&
+                   stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
+  if (!all) waits.clear();
+  if (!watch.seen(waits)) return;
+  const std::uintptr_t sp = waits[0].sp;
+  const bool readable = t.stacks.owns(sp);
+  constexpr std::uint64_t most_words = 256;
+  const std::string why = describe_stuck(waits[0], reinterpret_cast<const std::uint64_t*>(sp),
+                                         readable ? std::min(most_words, (t.stacks.end_of(sp) - sp) / sizeof(std::uint64_t)) : 0) + "\n";
+  static_cast<void>(!write(2, why.data(), why.size()));
+  if (ftrylockfile(stdout) == 0) std::fflush(stdout);  // else it waits for just that
+  _exit(base::status_failed);
+}
+
 void wait_for_workers(team& t) {
   auto next_tick = base::now_ns();
+  stuck_watch stuck(t.all.count);
   for (;;) {
-    const int wait_ms = tick(next_tick);
+    const int tick_ms = tick(next_tick);
+    const int wait_ms = stuck.sleep_ms(tick_ms);
+    if (tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);  // a function that is called now and then might let them go
     const std::uint32_t running = t.running.load();
     if (running == 0) break;
     const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
