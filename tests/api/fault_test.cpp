@@ -411,7 +411,7 @@ TEST(fault, run_inside_of_run) {
   });
   expect_failure(child, 1, {"inside a run"});
   const auto returned = run_child([] {
-    return run_words({}, [] { return run_words({}, [] { return 1; }) == 70 ? 17 : 1; }, schedule(2));
+    return run_words({}, [] { return gw::run(0, nullptr, [] { return 1; }) == 70 ? 17 : 1; }, schedule(2));
   });
   expect_failure(returned, 17, {"inside a run"});
 }

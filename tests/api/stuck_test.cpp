@@ -67,7 +67,7 @@ std::mutex mutex_;
 
 TEST(stuck, mutex_of_a_suspended_thread) {
   expect_named(run([] { return static_cast<int>(holds_it()); }, schedule(3)));
-  expect_named(run([] { return static_cast<int>(holds_it()); }, schedule(2, "random", 0, 5)));
+  expect_named(run([] { return static_cast<int>(holds_it()); }, schedule(2, "parents")));
 }
 
 // The other workers have something to do for a while, and are idle then.
