@@ -457,7 +457,7 @@ TEST(fault, heap_pointer_that_migrated) {
 
 TEST(fault, too_little_address_space) {
   if (WITH_ASAN) GTEST_SKIP() << "the sanitizer needs it itself";
-  const auto child = run_child([] { return run_words({"--godwit-heap-bytes=15T", "--godwit-workers=100"}, [] { return 0; }); });
+  const auto child = run_child([] { return run_words({"--godwit-heap-bytes=500G", "--godwit-workers=400"}, [] { return 0; }); });
   expect_failure(child, 70, {"--godwit-heap-bytes"});
 }
 
