@@ -17,7 +17,7 @@ namespace godwit::runtime {
 
 namespace {
 
-/// Names of the threads of this process but the calling one, and how many have each.
+/// Names of the threads of this process but the calling one and main's, which waits for it, and how many have each.
 std::map<std::string, unsigned> other_threads() {
   std::map<std::string, unsigned> names;
   DIR* folder = opendir("/proc/self/task");
@@ -25,7 +25,7 @@ std::map<std::string, unsigned> other_threads() {
   const long self = syscall(SYS_gettid);
   while (const dirent* entry = readdir(folder)) {
     const long thread = std::strtol(entry->d_name, nullptr, 10);
-    if (thread == 0 || thread == self) continue;
+    if (thread == 0 || thread == self || thread == getpid()) continue;
     std::FILE* f = std::fopen(("/proc/self/task/" + std::string(entry->d_name) + "/comm").c_str(), "re");
     if (f == nullptr) continue;  // it has ended
     char name[64] = {};

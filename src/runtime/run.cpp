@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -206,6 +207,11 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
   } catch (const std::runtime_error& e) {
     result.status = base::status_failed;
     result.message = e.what();
+    // The launcher ends all ranks when the first has ended: let the one that writes the message do so.
+    if (base::detect_launcher().one_of_several() && !is_first_process()) {
+      const timespec moment{1, 0};
+      nanosleep(&moment, nullptr);
+    }
   }
   return result;
 }

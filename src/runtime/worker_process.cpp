@@ -188,6 +188,7 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   if (getppid() != what.supervisor) _exit(base::status_failed);  // it died meanwhile
   if (what.canary != 0) set_canary(what.canary);
   base::open_output();  // what threads print is shown, whatever the rank
+  base::write_whole_lines();
   what_ = &what;
   me_ = me;
   what.memory.adopt(me);

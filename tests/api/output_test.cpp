@@ -122,6 +122,29 @@ TEST(output, that_is_lost_is_an_error) {
   EXPECT_EQ(child.status, 70) << show(child);
 }
 
+// Many, from all workers, to a pipe: none is torn.
+TEST(output, lines_stay_whole) {
+  const outcome child = run_child([] {
+    return run([] {
+      gw::future<void> f[40];
+      for (int i = 0; i < 40; ++i)
+        f[i] = gw::spawn([i] {
+          fib(5);
+          for (int k = 0; k < 100; ++k) std::printf("thread %02d says for the %02dth time that this is a whole line\n", i, k);
+        });
+      for (auto& x : f) x.join();
+    }, schedule(4, "random"));
+  });
+  EXPECT_EQ(child.status, 0);
+  int lines = 0;
+  for (std::size_t at = 0, end; (end = child.out.find('\n', at)) != std::string::npos; at = end + 1, ++lines) {
+    const std::string line = child.out.substr(at, end - at);
+    EXPECT_TRUE(line.starts_with("thread ") && line.ends_with("th time that this is a whole line") && line.size() == 58) << line;
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_EQ(lines, 4000);
+}
+
 TEST(output, nothing_is_lost_where_nobody_wants_any) {
   const outcome nothing = with_output_to("/dev/full", 1, [] {});
   EXPECT_EQ(nothing.status, 0) << show(nothing);
