@@ -70,7 +70,7 @@ void register_exception() {
          if constexpr (encodable<E>)
            w.put(e);
          else
-           w.put(std::string(what_of(e)));
+           w.put(std::string(detail::what_of(e)));
        },
        [](reader& r) {
          if constexpr (encodable<E>)
