@@ -49,7 +49,7 @@ set(homes_getenv "base|transport/mpi/plugin")
 set(pattern_mpi "<mpi\\.h>")
 set(homes_mpi "transport/mpi/plugin")
 set(pattern_dlopen "(^|[^a-zA-Z_])(dlopen|dlmopen|dlsym|dlvsym) *\\(")
-set(homes_dlopen "transport/mpi")
+set(homes_dlopen "transport/mpi|runtime")
 set(pattern_hwloc "<hwloc")
 set(homes_hwloc "base")
 

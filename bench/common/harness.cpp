@@ -2,6 +2,8 @@
 
 #include "harness.hpp"
 
+#include "base/output_file.hpp"
+
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -282,6 +284,12 @@ void program::parse() {
     }
   } catch (const std::exception& e) {
     usage_error(name_ + ": " + e.what());
+  }
+  if (!options_.json.empty() && options_.json != "-" && godwit::is_first_process()) {
+    std::string problem;
+    const int fd = godwit::base::open_output(options_.json, {"{\n  \"benchmark\": "}, problem);
+    if (fd < 0) usage_error(name_ + ": cannot write " + options_.json + ": " + problem + ": give --json another name");
+    close(fd);
   }
   json_["benchmark"] = name_;
   json_["command"] = command_;

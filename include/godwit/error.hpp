@@ -40,6 +40,9 @@ class run_error : public std::runtime_error {
 };
 
 namespace detail {
+/// what(), or a sentence where a class of the user's gives back null.
+const char* what_of(const std::exception& e) noexcept;
+
 struct exception_type {
   const std::type_info* type;
   void (*write)(writer&, const void* object);
@@ -67,7 +70,7 @@ void register_exception() {
          if constexpr (encodable<E>)
            w.put(e);
          else
-           w.put(std::string(e.what()));
+           w.put(std::string(detail::what_of(e)));
        },
        [](reader& r) {
          if constexpr (encodable<E>)

@@ -167,7 +167,7 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 /// (its what() is printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run
 /// (130 for SIGINT); 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in
 /// one line. --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
-/// Can be called any number of times, not from inside a run. Cost: forks, some milliseconds.
+/// Can be called any number of times, not from inside a run (then 70, or run_error, at once). Cost: forks, some milliseconds.
 /// Under MPI: collective. Every rank calls run equally often and with the same roots; root is executed once,
 /// in worker 0 of the first rank, whose options count; all ranks get the same result. docs/cluster.md
 template <class F>

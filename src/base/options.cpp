@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t KiB = 1ull << 10;
 constexpr std::uint64_t MiB = 1ull << 20;
+constexpr std::uint64_t GiB = 1ull << 30;
 constexpr std::uint64_t TiB = 1ull << 40;
 
 // clang-format off
@@ -34,13 +35,13 @@ constexpr option_info table[] = {
      .choices = "auto|processes|threads|mpi"},
     {.name = "stack_bytes", .field = &options::stack_bytes, .what = "a size",
      .help = "size of the stack region of each worker, shared by all threads it runs (virtual until touched)",
-     .unit = option_unit::bytes, .low = 64 * KiB, .high = TiB},
+     .unit = option_unit::bytes, .low = 64 * KiB, .high = 256 * GiB},
     {.name = "thread_stack_bytes", .field = &options::thread_stack_bytes, .what = "a size",
      .help = "substrate threads: stack of each thread but the root's, rounded up to a power of two (virtual until touched)",
      .unit = option_unit::bytes, .low = 16 * KiB, .high = 1024 * MiB},
     {.name = "heap_bytes", .field = &options::heap_bytes, .what = "a size",
      .help = "per worker: room for suspended stacks, join records and results (virtual until touched)",
-     .unit = option_unit::bytes, .low = MiB, .high = 16 * TiB},
+     .unit = option_unit::bytes, .low = MiB, .high = 512 * GiB},
     {.name = "bind", .field = &options::bind, .what = "a way to bind workers",
      .help = "cores: worker i stays on the i-th usable CPU",
      .choices = "none|cores"},

@@ -2,6 +2,7 @@
 #include "base/rank_output.hpp"
 
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -55,6 +56,11 @@ void silence_output() noexcept {
 }
 
 void open_output() noexcept { turn_to(real_, true); }
+
+void write_whole_lines() noexcept {
+  constexpr std::size_t unbuffered = 1;  // as the program asked for
+  if (__fbufsize(stdout) != unbuffered) std::setvbuf(stdout, nullptr, _IOLBF, 0);
+}
 
 void close_output() noexcept { turn_to(null_, false); }
 

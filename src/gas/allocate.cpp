@@ -65,7 +65,7 @@ void memory::no_room(std::uint64_t bytes, std::uint32_t host, const char* of_wha
 }
 
 void memory::drain_returned() noexcept {
-  auto& list = reach_.at<home_words>(sizeof(host_words))[me_].returned;
+  auto& list = reach_.at<home_words>(space::words_low + sizeof(host_words))[me_].returned;
   if (list.load(std::memory_order_relaxed) == 0) return;
   for (std::uint64_t a = list.exchange(0, std::memory_order_acquire); a != 0;) {
     void* object = reach_.at(a);
@@ -345,7 +345,7 @@ void memory::free(global_address at, std::uint64_t bytes, detail::place where) {
                 static_cast<unsigned long long>(at), where.file, where.line);
   if (mine) return retire(at);
   const global_address list =
-      sizeof(host_words) + home * sizeof(home_words) + offsetof(home_words, returned);
+      space::words_low + sizeof(host_words) + home * sizeof(home_words) + offsetof(home_words, returned);
   std::uint64_t head = reach_.atomic(home, list, atomic_function::load, 8, 0);
   for (;;) {
     reach_.put(home, header_at + offsetof(object_header, next), &head, sizeof head);

@@ -19,7 +19,7 @@ void memory::init(const memory_setup& setup) {
   where_ = setup.where;
   me_ = setup.reach.me;
   stats_ = setup.stats;
-  host_ = reach_.at<host_words>(0);
+  host_ = reach_.at<host_words>(space::words_low);
   several_hosts_ = setup.reach.host_count > 1;
   checks_ = setup.opts->check_global == "on";
 #ifndef NDEBUG
@@ -314,6 +314,10 @@ void memory::usage(std::uint64_t& used, std::uint64_t& limit) const noexcept {
 }
 
 void memory::bad_address(global_address at, std::uint64_t bytes, const char* doing) const {
+  if (at < space::null_bytes)
+    base::fatal("worker %u: tried to %s %llu bytes at global:0x%llx: a null global_ptr, or one that is an offset to null: allocate first, "
+                "or give it a value",
+                me_, doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
   base::fatal("worker %u: tried to %s %llu bytes at global:0x%llx, which belong to no live allocation: freed already, of an "
               "earlier run, or beyond the end of one",
               me_, doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));

@@ -1,6 +1,6 @@
 // The address space of global memory: what lies where. Pure arithmetic, no memory is touched.
 //
-//   0 | service: words and tables of each host, its own | local: one area per home | shared: distributed allocations | end
+//   0 | nothing: a null pointer leads here | service: words and tables of each host, its own | local: one area per home | shared: distributed allocations | end
 //
 // Every byte has the same number in all processes, and the same place in every host's window. Addresses of the local part name
 // their home: (address - local_low) >> local_bits. Those of the shared part are looked up in the directory (directory.hpp), by
@@ -23,6 +23,9 @@ struct space {
   static constexpr unsigned granule_bits = 20;  ///< shared allocations take whole granules of 1 MiB of addresses
   static constexpr std::uint64_t granule_bytes = std::uint64_t{1} << granule_bits;
   static constexpr std::uint64_t shadow_grain = 16;  ///< bytes of the local part that one bit of the shadow stands for
+
+  static constexpr std::uint64_t null_bytes = granule_bytes;  ///< from 0: no access, so that a null pointer faults
+  static constexpr std::uint64_t words_low = null_bytes;      ///< service: host_words, then a home_words per home
 
   std::uint32_t homes = 0;
   std::uint64_t bytes = 0;          ///< end of the space
@@ -52,7 +55,7 @@ inline space plan_space(std::uint64_t bytes, std::uint32_t homes, std::uint64_t 
                         std::uint64_t descriptor_bytes) noexcept {
   auto up = [](std::uint64_t v) { return (v + space::granule_bytes - 1) >> space::granule_bits << space::granule_bits; };
   space s;
-  s.units_low = up(words_bytes);
+  s.units_low = s.words_low + up(words_bytes);
   s.directory_low = s.units_low + up(units_bytes);
   s.shadow_low = s.directory_low + up((bytes >> space::granule_bits) * descriptor_bytes);
   s.local_low = s.shadow_low + up(bytes / 2 / (space::shadow_grain * 8));

@@ -7,10 +7,12 @@
 #include <godwit/runtime.hpp>
 
 #include <atomic>
+#include <unistd.h>
 #include <utility>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "runtime/forked.hpp"
 
 namespace godwit::detail {
 
@@ -21,8 +23,13 @@ extern "C" void godwit_more_stacks() noexcept { this_worker().more_stacks(); }
 
 namespace {
 void need_run(const char* what) noexcept {
-  if (detail::hot().workers == 0) [[unlikely]]
+  if (detail::hot().workers == 0) [[unlikely]] {
+    if (runtime::in_forked_child())
+      base::fatal("process %d, which fork made in a thread, came to a %s: the workers are not there; let it exec another program, or "
+                  "end by exit or _exit, and have the thread that called fork do the rest",
+                  static_cast<int>(getpid()), what);
     base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
+  }
 }
 /// A thread may leave here. With a checkout open it would take along pointers to memory that is not where it goes.
 /// (Without objects: complete() never ends, and what the address sanitizer marks in its frame would stay marked.)
@@ -52,6 +59,7 @@ spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
 }  // namespace
 
 ref pop_public(spawn_slot* slot) noexcept {
+  need_run("thread's return");
   slot = end_of_thread(slot);
   return this_worker().pop_public(slot);
 }

@@ -31,7 +31,7 @@ namespace {
 
 template <class E>
 exception_type from_what() {
-  return {&typeid(E), [](writer& w, const void* o) { w.put(std::string(static_cast<const E*>(o)->what())); },
+  return {&typeid(E), [](writer& w, const void* o) { w.put(std::string(what_of(*static_cast<const E*>(o)))); },
           [](reader& r) { throw E(r.get<std::string>()); }};
 }
 template <class E>
@@ -50,7 +50,7 @@ exception_type for_system_error() {
             const auto& e = *static_cast<const std::system_error*>(o);
             w.put(e.code().value());
             w.put(&e.code().category());  // categories are globals: the same address in all siblings
-            std::string what = e.what();
+            std::string what = what_of(e);
             const std::string tail = ": " + e.code().message();
             if (what.size() >= tail.size() && what.compare(what.size() - tail.size(), tail.size(), tail) == 0)
               what.resize(what.size() - tail.size());
@@ -63,12 +63,25 @@ exception_type for_system_error() {
           }};
 }
 
+exception_type for_run_error() {
+  return {&typeid(run_error),
+          [](writer& w, const void* o) {
+            const auto& e = *static_cast<const run_error*>(o);
+            w.put(std::string(what_of(e)));
+            w.put(e.status());
+          },
+          [](reader& r) {
+            const auto what = r.get<std::string>();
+            throw run_error(what, r.get<int>());
+          }};
+}
+
 exception_type for_remote_error() {
   return {&typeid(remote_error),
           [](writer& w, const void* o) {
             const auto& e = *static_cast<const remote_error*>(o);
             w.put(e.type_name());
-            const std::string what = e.what();
+            const std::string what = what_of(e);
             w.put(what.size() > e.type_name().size() ? what.substr(e.type_name().size() + 2) : std::string());
           },
           [](reader& r) {
@@ -108,6 +121,7 @@ std::vector<exception_type>& table() {
                                           from_value<std::string>(),
                                           from_value<std::error_code>(),
                                           for_system_error(),
+                                          for_run_error(),
                                           for_remote_error()};
   return t;
 }
@@ -123,6 +137,11 @@ std::string readable(const std::type_info* type) {
 constexpr std::uint32_t unknown_type = ~0u;
 
 }  // namespace
+
+const char* what_of(const std::exception& e) noexcept {
+  const char* text = e.what();
+  return text != nullptr ? text : "(what() gave back a null pointer)";
+}
 
 void add_exception_type(const exception_type& entry) { table().push_back(entry); }
 
@@ -147,7 +166,7 @@ void encode_current_exception(writer& w) {
   try {
     throw;
   } catch (const std::exception& e) {
-    what = e.what();
+    what = what_of(e);
   } catch (...) {
   }
   w.put(what);

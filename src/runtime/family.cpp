@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <iterator>
 #include <poll.h>
@@ -12,49 +11,65 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/valgrind.hpp"
+#include "runtime/death.hpp"
 
 namespace godwit::runtime {
 
 namespace {
 
 int interrupt_pipe_[2] = {-1, -1};
-void on_interrupt(int signal) {
+void on_interrupt(int signal, siginfo_t* info, void*) {
   const int saved = errno;
-  const auto byte = static_cast<unsigned char>(signal);
-  static_cast<void>(!write(interrupt_pipe_[1], &byte, 1));
+  interrupt_guard::what got{signal, 0, 0};
+  if (info->si_code <= 0) {
+    got.sender = static_cast<std::uint64_t>(info->si_pid) + 1;
+    got.user = info->si_uid;
+  }
+  static_cast<void>(!write(interrupt_pipe_[1], &got, sizeof got));
   errno = saved;
 }
 
-/// "at address 0x8 in function+0x1c (program+0x11f3)": the workers have the supervisor's own addresses.
-std::string describe_fault(const sched::public_words& words) {
-  const std::uint64_t code = words.fault_code.load(std::memory_order_acquire);
-  if (code == 0) return "";
-  char text[512];
-  std::snprintf(text, sizeof text, " at address 0x%llx",
-                static_cast<unsigned long long>(words.fault_address.load()));
-  std::string result = text;
-  Dl_info where{};
-  if (dladdr(reinterpret_cast<void*>(code), &where) != 0 && where.dli_fname != nullptr) {
-    const char* file = std::strrchr(where.dli_fname, '/');
-    std::snprintf(text, sizeof text, ", in %s (%s+0x%llx)",
-                  where.dli_sname != nullptr ? where.dli_sname : "code",
-                  file != nullptr ? file + 1 : where.dli_fname,
-                  static_cast<unsigned long long>(code - reinterpret_cast<std::uintptr_t>(where.dli_fbase)));
-    result += text;
-  }
-  return result;
+/// The process that ended, and has not been waited for, had called exec. False also where the system does not tell.
+bool became_another_program(pid_t pid, std::string& name) {
+  char path[40];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  std::FILE* f = std::fopen(path, "re");
+  if (f == nullptr) return false;
+  char text[512] = {};
+  text[std::fread(text, 1, sizeof text - 1, f)] = '\0';
+  std::fclose(f);
+  // "12 (name) Z parent group session terminal foreground flags ..."
+  const char* open = std::strchr(text, '(');
+  const char* close = std::strrchr(text, ')');
+  unsigned flags = 0;
+  if (open == nullptr || close == nullptr || std::sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1) return false;
+  constexpr unsigned forked_only = 0x40;  // PF_FORKNOEXEC
+  name.assign(open + 1, close);
+  return flags != 0 && (flags & forked_only) == 0;
 }
 
 std::string describe_death(const family::end& e, const sched::public_words& words) {
   const std::string who = "worker " + std::to_string(e.worker) + " (process " + std::to_string(e.pid) + ")";
-  if (WIFSIGNALED(e.status))
-    return "godwit: " + who + " was killed by signal " + std::to_string(WTERMSIG(e.status)) + " (" +
-           strsignal(WTERMSIG(e.status)) + ")" + describe_fault(words) + "; the run is over";
-  return "godwit: " + who + " left the run by exit(" + std::to_string(WEXITSTATUS(e.status)) +
-         "): end the run by returning from the root thread instead";
+  if (WIFSIGNALED(e.status)) {
+    cause_of_death why;
+    why.code = words.fault_code.load(std::memory_order_acquire);
+    why.address = words.fault_address.load();
+    why.sender = words.fault_sender.load();
+    why.user = words.fault_user.load();
+    why.self = static_cast<std::uint64_t>(e.pid);
+    char text[1024];
+    describe_signal(text, sizeof text, WTERMSIG(e.status), why);
+    return "godwit: " + who + text + "; the run is over";
+  }
+  const std::string ended = "exit(" + std::to_string(WEXITSTATUS(e.status)) + ")";
+  if (!e.program.empty())
+    return "godwit: " + who + " left the run: a thread called exec, and the program that took the worker's place (" + e.program +
+           ") ended with " + ended + ": call exec in a child that fork made, or use posix_spawn, system or popen";
+  return "godwit: " + who + " left the run by " + ended + ": end the run by returning from the root thread instead";
 }
 
 }  // namespace
@@ -64,8 +79,8 @@ interrupt_guard::interrupt_guard() {
     throw std::runtime_error(std::string("godwit: cannot make a pipe: ") + std::strerror(errno));
   for (std::size_t i = 0; i < std::size(signals); ++i) {
     struct sigaction now {};
-    now.sa_handler = on_interrupt;
-    now.sa_flags = SA_RESTART;
+    now.sa_sigaction = on_interrupt;
+    now.sa_flags = SA_RESTART | SA_SIGINFO;
     sigemptyset(&now.sa_mask);
     sigaction(signals[i], &now, &before_[i]);
     if (before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
@@ -81,9 +96,15 @@ interrupt_guard::~interrupt_guard() {
 
 int interrupt_guard::fd() const noexcept { return interrupt_pipe_[0]; }
 
-int interrupt_guard::take() const noexcept {
-  unsigned char byte = 0;
-  return read(interrupt_pipe_[0], &byte, 1) == 1 ? byte : 0;
+interrupt_guard::what interrupt_guard::take() const noexcept {
+  what got{};
+  return read(interrupt_pipe_[0], &got, sizeof got) == sizeof got ? got : what{};
+}
+
+std::string interrupted(const interrupt_guard::what& got) {
+  char sender[256] = "";
+  if (got.sender != 0) describe_sender(sender, sizeof sender, got.sender, got.user, static_cast<std::uint64_t>(getpid()));
+  return "godwit: interrupted by signal " + std::to_string(got.signal) + " (" + strsignal(got.signal) + ")" + sender;
 }
 
 family::~family() {
@@ -130,11 +151,15 @@ void family::sleep(int stop_fd, int timeout_ms) const {
 bool family::next_end(end& e) noexcept {
   for (member& m : members_) {
     if (!m.alive) continue;
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(m.pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != m.pid) continue;
+    std::string program;
+    if (!became_another_program(m.pid, program)) program.clear();
     int status = 0;
     if (waitpid(m.pid, &status, WNOHANG) != m.pid) continue;
     m.alive = false;
     --alive_;
-    e = {m.worker, m.pid, status};
+    e = {m.worker, m.pid, status, std::move(program)};
     return true;
   }
   return false;

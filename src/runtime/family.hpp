@@ -23,13 +23,20 @@ class interrupt_guard {
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;
   int fd() const noexcept;
-  /// A pending stop signal, or 0.
-  int take() const noexcept;
+  struct what {
+    int signal;  ///< 0: none
+    std::uint64_t sender, user;  ///< as in cause_of_death
+  };
+  /// A pending stop signal.
+  what take() const noexcept;
 
  private:
   static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
   struct sigaction before_[3] {};
 };
+
+/// In words.
+std::string interrupted(const interrupt_guard::what& got);
 
 /// The forked workers, as seen by their supervisor. Kills those that are left when it goes.
 class family {
@@ -43,10 +50,17 @@ class family {
   void kill_all() noexcept;
   /// Sleep until something may have happened, @p timeout_ms at most (-1: no limit).
   void sleep(int stop_fd, int timeout_ms) const;
+  /// f(worker, pid) for each that is alive.
+  template <class F>
+  void each(F&& f) const {
+    for (const member& m : members_)
+      if (m.alive) f(m.worker, m.pid);
+  }
   struct end {
     std::uint32_t worker;
     pid_t pid;
     int status;  // as from waitpid
+    std::string program;  ///< what it had become by exec; empty: it had not
   };
   /// One worker that has ended since the last call. False: none.
   bool next_end(end& e) noexcept;

@@ -1,14 +1,22 @@
 // See faults.hpp.
 #include "runtime/faults.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "gas/space.hpp"
+#include "runtime/death.hpp"
 #include "sched/policies.hpp"
 
 namespace godwit::runtime {
@@ -38,29 +46,44 @@ std::uintptr_t program_counter(const void* context) noexcept {
 #endif
 }
 
+/// A thread of worker @p me used up its stack, which stays where it is.
+[[noreturn]] void explain_own_stack(unsigned me, bool root, const stack::pool& stacks) noexcept {
+  if (root)
+    base::fatal("worker %u: stack overflow: the root thread used up its %zu MiB: raise --godwit-stack-bytes (GODWIT_STACK_BYTES), "
+                "for example to %zuM",
+                me, stacks.root_bytes() >> 20, stacks.root_bytes() >> 18);
+  base::fatal("worker %u: stack overflow: a thread used up its stack of %zu KiB: raise --godwit-thread-stack-bytes "
+              "(GODWIT_THREAD_STACK_BYTES), for example to %zuK",
+              me, stacks.stack_bytes() >> 10, stacks.stack_bytes() >> 8);
+}
+
 /// Returns if the fault has no special meaning.
 void explain(std::uintptr_t address, bool write) noexcept {
   if (detail::hot().owner == nullptr) return;  // no worker's thread
   const sched::worker& w = sched::this_worker();
   const unsigned me = transport::index(w.me());
   constexpr std::uintptr_t guard = 1 << 20;
-  if (address < w.region_low() && address >= w.region_low() - guard)
+  if (const stack::pool* stacks = w.stacks(); stacks != nullptr) {
+    const bool root = stacks->is_root(address) || stacks->is_root(address + guard);  // a large frame skips the guard
+    if (root || stacks->in_guard(address)) explain_own_stack(me, root, *stacks);
+  } else if (address < w.region_low() && address >= w.region_low() - guard) {
     base::fatal(
         "worker %u: stack overflow: the %zu MiB uni-address region is used up by nested spawns and calls: "
         "raise "
         "--godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
         me, (w.region_high() - w.region_low()) >> 20, ((w.region_high() - w.region_low()) >> 29) + 1);
+  }
   if (const std::uintptr_t low = w.scheduler_stack_low(); address < low && address >= low - 4096)
     base::fatal(
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu KiB there; "
         "spawn a thread from it for deeper work",
         me, stack::scheduler_stack_bytes >> 10);
+  const auto global = reinterpret_cast<std::uintptr_t>(detail::hot().global_base);
+  if (global != 0 && address - global < gas::space::null_bytes)
+    base::fatal("worker %u: a thread %s global:0x%zx: a null global_ptr, or one that is an offset to null: allocate first, or give it a "
+                "value",
+                me, write ? "wrote to" : "used", static_cast<std::size_t>(address - global));
   const char* policy = w.overflow_of_thread(address);
-  if (policy != nullptr && std::strcmp(policy, "threads") == 0)
-    base::fatal(
-        "worker %u: stack overflow: a thread used up its stack: raise --godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), or, "
-        "for the root thread, --godwit-stack-bytes (GODWIT_STACK_BYTES)",
-        me);
   if (policy != nullptr)
     base::fatal(
         "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local variables to "
@@ -84,21 +107,61 @@ void explain(std::uintptr_t address, bool write) noexcept {
         static_cast<std::size_t>((address - map_.heap_windows.low) / map_.window_bytes));
 }
 
+bool tells_ = false;  // tell_of_deaths
+
+// What the signals meant before: handled_[i] belongs to before_[i].
+constexpr int handled_[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGURG};
+struct sigaction before_[std::size(handled_)];
+
+struct sigaction* meaning_before(int signal) noexcept {
+  return &before_[std::find(handled_, std::end(handled_), signal) - handled_];
+}
+
+/// Where no other process can: say why this one dies. One line, of the first worker that does.
+void tell_of_death(int signal, const cause_of_death& why) noexcept {
+  if (!tells_) return;
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  char text[1024];
+  const bool at_worker = detail::hot().owner != nullptr;
+  int n = at_worker ? std::snprintf(text, sizeof text, "godwit: worker %u", transport::index(sched::this_worker().me()))
+                    : std::snprintf(text, sizeof text, "godwit: the process");
+  n += describe_signal(text + n, sizeof text - static_cast<std::size_t>(n), signal, why);
+  n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "; the run is over\n");
+  static_cast<void>(!write(2, text, static_cast<std::size_t>(n)));
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
+  const bool sent = info->si_code <= 0;  // by kill, raise and the like
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  if (signal == SIGSEGV || signal == SIGBUS) explain(address, is_write(context));
-  // A fault of the program's own: die of it, so that the status and a core file tell the truth.
-  if (detail::hot().in_place != 0 || detail::hot().owner == nullptr) {
-    std::signal(signal, SIG_DFL);
-    return;
+  const bool at_worker = detail::hot().owner != nullptr;
+  if (!sent && (signal == SIGSEGV || signal == SIGBUS)) explain(address, is_write(context));
+  cause_of_death why;
+  why.self = static_cast<std::uint64_t>(getpid());
+  if (sent) {
+    why.sender = static_cast<std::uint64_t>(info->si_pid) + 1;
+    why.user = info->si_uid;
+  } else {
+    why.address = address;
+    why.code = program_counter(context);
   }
-  sched::public_words& mine = sched::this_worker().words();
-  mine.fault_address.store(address, std::memory_order_relaxed);
-  mine.fault_code.store(program_counter(context), std::memory_order_release);
-  struct sigaction dfl {};
-  dfl.sa_handler = SIG_DFL;
-  sigaction(signal, &dfl, nullptr);
-  // Returning re-executes the faulting instruction.
+  // Die of it, so that the status and a core file tell the truth -- or let who handled it before handle it.
+  const struct sigaction* before = meaning_before(signal);
+  const bool handled_before = !at_worker && before->sa_handler != SIG_DFL;
+  if (at_worker && !sched::this_worker().in_process()) {
+    sched::public_words& mine = sched::this_worker().words();
+    mine.fault_address.store(why.address, std::memory_order_relaxed);
+    mine.fault_user.store(why.user, std::memory_order_relaxed);
+    mine.fault_sender.store(why.sender, std::memory_order_relaxed);
+    mine.fault_code.store(why.code, std::memory_order_release);
+  } else if (!handled_before) {
+    tell_of_death(signal, why);
+  }
+  struct sigaction now {};
+  now.sa_handler = SIG_DFL;
+  sigaction(signal, handled_before ? before : &now, nullptr);
+  // Returning executes the faulting instruction again; a signal that was sent is sent again.
+  if (sent) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
 }
 
 void on_expose(int, siginfo_t*, void* context) {
@@ -116,28 +179,48 @@ void on_expose(int, siginfo_t*, void* context) {
   errno = saved;
 }
 
+void on_stop(int) {}
+
+#if defined(__GLIBC__)
+/// The last of what exit calls. (It goes on with writing what is in the buffers.)
+void on_exit_of_process(int status, void*) noexcept {
+  if (!tells_ || detail::hot().owner == nullptr || !sched::this_worker().in_process()) return;
+  std::fprintf(stderr, "godwit: worker %u left the run by exit(%d): end the run by returning from the root thread instead\n",
+               transport::index(sched::this_worker().me()), status);
+  std::fflush(nullptr);
+  _exit(base::status_failed);
+}
+[[gnu::constructor(101)]] void watch_exit() { on_exit(on_exit_of_process, nullptr); }
+#endif
+
+void install(int signal, bool in_process) noexcept {
+  struct sigaction* before = meaning_before(signal);
+  sigaction(signal, nullptr, before);
+  // Those that mean nothing of ours stay with whom handles them; where there is a supervisor, it tells of an abort.
+  if (signal == SIGFPE || signal == SIGILL || signal == SIGABRT)
+    if (before->sa_handler != SIG_DFL || (in_process ? !tells_ : signal == SIGABRT)) return;
+  struct sigaction action {};
+  action.sa_sigaction = signal == SIGURG ? on_expose : on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (signal == SIGURG ? SA_RESTART : 0);
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+void restore_meanings() noexcept {
+  for (const int signal : handled_) sigaction(signal, meaning_before(signal), nullptr);
+}
+
+constexpr int stops_[] = {SIGINT, SIGTERM, SIGHUP};
+
 }  // namespace
 
-namespace {
-constexpr int handled[] = {SIGSEGV, SIGBUS, SIGURG};
-void install_actions(struct sigaction* before) noexcept {
-  for (int i = 0; i < 3; ++i) {
-    struct sigaction action {};
-    action.sa_sigaction = handled[i] == SIGURG ? on_expose : on_fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | (handled[i] == SIGURG ? SA_RESTART : 0);
-    sigemptyset(&action.sa_mask);
-    sigaction(handled[i], &action, before != nullptr ? before + i : nullptr);
-  }
-}
-}  // namespace
+void tell_of_deaths() noexcept { tells_ = true; }
 
 process_handlers::process_handlers() noexcept {
   map_ = fault_map();
-  install_actions(before_);
+  for (const int signal : handled_) install(signal, true);
 }
-process_handlers::~process_handlers() {
-  for (int i = 0; i < 3; ++i) sigaction(handled[i], &before_[i], nullptr);
-}
+process_handlers::~process_handlers() { restore_meanings(); }
 
 alternate_stack::alternate_stack() noexcept {
   stack::map_private(stack::signal_stack_bytes, &low_);
@@ -155,12 +238,26 @@ alternate_stack::~alternate_stack() {
 void install_handlers(const fault_map& map) noexcept {
   map_ = map;
   static_cast<void>(*new alternate_stack);  // for the life of the process
-  install_actions(nullptr);
+  for (const int signal : handled_) install(signal, false);
+  // These go to whole process groups (terminal, batch system); the supervisor decides what they mean. Handled, not ignored: programs
+  // that a thread starts would ignore them too.
+  for (const int signal : stops_) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = on_stop;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
+}
 
-  // These go to whole process groups (terminal, batch system); the supervisor decides what they mean.
-  std::signal(SIGINT, SIG_IGN);
-  std::signal(SIGTERM, SIG_IGN);
-  std::signal(SIGHUP, SIG_IGN);
+void forget_handlers() noexcept {
+  restore_meanings();
+  for (const int signal : stops_) {
+    struct sigaction action {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler == on_stop) std::signal(signal, SIG_DFL);
+  }
 }
 
 }  // namespace godwit::runtime

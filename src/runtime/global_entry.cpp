@@ -81,7 +81,7 @@ gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t w
 }
 
 void prepare_global(const transport::shm::window& window, const options& opts) {
-  auto* words = reinterpret_cast<gas::host_words*>(window.base());
+  auto* words = reinterpret_cast<gas::host_words*>(window.base() + gas::space::words_low);
   words->limit_bytes.store(opts.global_limit != 0 ? opts.global_limit : available_memory() / 10 * 9,
                            std::memory_order_relaxed);
   words->epoch.store(1, std::memory_order_relaxed);
@@ -90,6 +90,7 @@ void prepare_global(const transport::shm::window& window, const options& opts) {
 void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
                   const sched::job_shape& job) {
   sched::worker& w = sched::this_worker();
+  window.forbid(gas::space::null_bytes);
   gas::memory_setup s;
   s.reach = {&w.net(), window.base(), transport::index(w.me()), job.workers, job.hosts, job.host_count, job.my_host};
   s.where = where;

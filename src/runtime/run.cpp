@@ -7,12 +7,15 @@
 // Test: tests/api/run_test.cpp, tests/api/fault_test.cpp.
 #include <godwit/runtime.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -22,7 +25,11 @@
 #include "base/pause.hpp"
 #include "base/valgrind.hpp"
 #include "runtime/exception.hpp"
+#include "runtime/faults.hpp"
+#include "runtime/forked.hpp"
+#include "runtime/libraries.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/stuck.hpp"
 
 extern "C" [[gnu::weak]] void __tsan_init();
 
@@ -33,17 +40,44 @@ namespace {
 using runtime::family;
 using runtime::interrupt_guard;
 using runtime::run_outputs;
+using runtime::stuck_watch;
 using runtime::trace_rings;
+
+/// Workers that wait for ever where the scheduler does not see it: why the run cannot end, or nothing.
+std::string look_for_stuck(stuck_watch& watch, const family& workers, const transport::shm::segment& memory) {
+  std::vector<stuck_watch::wait> waits;
+  workers.each([&](std::uint32_t worker, pid_t pid) {
+    stuck_watch::wait w{};
+    if (stuck_watch::waits(pid, worker, w) && stuck_watch::nobody_else(pid, 1, false)) waits.push_back(w);
+  });
+  if (!watch.seen(waits)) return "";
+  const stuck_watch::wait& w = waits[0];
+  const auto& l = memory.where();
+  const std::uint64_t offset = w.sp - reinterpret_cast<std::uintptr_t>(memory.common());
+  const bool readable = offset >= l.stack && offset < l.stack + l.stack_bytes;
+  const auto* sp = reinterpret_cast<const std::uint64_t*>(w.sp);
+  constexpr std::uint64_t most_words = 256;
+  return describe_stuck(w, readable ? memory.at(transport::worker_no{w.worker}, sp) : nullptr,
+                        readable ? std::min(most_words, (l.stack + l.stack_bytes - offset) / sizeof *sp) : 0);
+}
 
 /// Wait for the end of the run; fills in status and message when it did not end well.
 void supervise(family& workers, interrupt_guard& stop, const transport::shm::segment& memory,
                detail::run_result& result) {
   auto next_tick = base::now_ns();
+  stuck_watch stuck(memory.near().count);
   while (workers.alive() != 0) {
-    workers.sleep(stop.fd(), runtime::tick(next_tick));
-    if (const int signal = stop.take(); signal != 0) {
-      result.status = 128 + signal;
-      result.message = runtime::interrupted(signal);
+    workers.sleep(stop.fd(), stuck.sleep_ms(runtime::tick(next_tick)));
+    if (stuck.due())
+      if (std::string why = look_for_stuck(stuck, workers, memory); !why.empty()) {
+        result.status = base::status_failed;
+        result.message = std::move(why);
+        workers.kill_all();
+        return;
+      }
+    if (const auto got = stop.take(); got.signal != 0) {
+      result.status = 128 + got.signal;
+      result.message = runtime::interrupted(got);
       workers.kill_all();
       return;
     }
@@ -88,6 +122,8 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
   for (std::uint32_t i = 0; i < all.count; ++i) runtime::prepare_words(what.memory, transport::worker_no{i});
 
   const std::uint64_t start_ns = base::now_ns();
+  runtime::end_threads_of_libraries();
+  runtime::warn_of_threads();
   runtime::flush_output();  // or every worker would write it again
   {
     family workers;
@@ -130,8 +166,12 @@ bool wants_mpi(const options& opts) {
 namespace detail {
 
 run_result run_workers(int argc, char** argv, const options& defaults, root_task& root) {
-  if (detail::hot().workers != 0) base::fatal("run was called inside a run: use spawn or invoke there");
   run_result result;
+  if (detail::hot().workers != 0) {  // the same on all substrates: the thread that asked for it hears of it
+    result.status = base::status_failed;
+    result.message = "godwit: run was called inside a run: use spawn or invoke there";
+    return result;
+  }
   static std::atomic<bool> busy{false};
   if (busy.exchange(true)) {
     result.status = base::status_failed;
@@ -161,7 +201,10 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
         throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" +
                                     opts.substrate + " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
     }
+    runtime::watch_forks();
+    const runtime::standard_descriptors open_meanwhile;
     if (wants_mpi(opts)) return runtime::run_mpi(opts, problem, root);
+    if (opts.substrate == "threads") runtime::tell_of_deaths();
     return opts.substrate == "threads" ? runtime::run_threads(opts, root) : run_processes(opts, root);
   } catch (const base::help_requested& help) {
     std::fputs(help.text.c_str(), stdout);
@@ -172,13 +215,18 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
   } catch (const std::runtime_error& e) {
     result.status = base::status_failed;
     result.message = e.what();
+    // The launcher ends all ranks when the first has ended: let the one that writes the message do so.
+    if (base::detect_launcher().one_of_several() && !is_first_process()) {
+      const timespec moment{1, 0};
+      nanosleep(&moment, nullptr);
+    }
   }
   return result;
 }
 
 int report(const run_result& result) {
   if (result.status != 0) {
-    if (is_first_process()) std::fprintf(stderr, "%s\n", result.message.c_str());
+    if (is_first_process() || hot().workers != 0) std::fprintf(stderr, "%s\n", result.message.c_str());
     return result.status;
   }
   if (!result.threw) return 0;
@@ -186,7 +234,7 @@ int report(const run_result& result) {
   try {
     throw_failure(result);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", e.what());
+    std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", what_of(e));
   } catch (...) {
     std::fprintf(stderr, "godwit: the root thread ended with an exception that is not a std::exception\n");
   }

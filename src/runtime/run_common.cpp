@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <unistd.h>
 #include <utility>
 
@@ -36,6 +37,14 @@ bool is_first_process() noexcept {
 }
 
 namespace runtime {
+
+standard_descriptors::standard_descriptors() noexcept {
+  for (int fd = 0; fd < 3; ++fd) opened_[fd] = fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) == fd;
+}
+standard_descriptors::~standard_descriptors() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (opened_[fd]) close(fd);
+}
 
 void begin_launch(launch& what, const options& opts, detail::root_task& root) {
   base::prepare_fast_clock();
@@ -123,10 +132,6 @@ int tick(std::uint64_t& next_tick_ns) {
 
 void last_tick() {
   if (tick_) tick_();
-}
-
-std::string interrupted(int signal) {
-  return "godwit: interrupted by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
 void keep_stats(std::vector<worker_stats> all) { last_stats_ = std::move(all); }

@@ -13,6 +13,19 @@
 
 namespace godwit::runtime {
 
+/// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file that a run opens must not
+/// become anybody's standard output.
+class standard_descriptors {
+ public:
+  standard_descriptors() noexcept;
+  ~standard_descriptors();
+  standard_descriptors(const standard_descriptors&) = delete;
+  standard_descriptors& operator=(const standard_descriptors&) = delete;
+
+ private:
+  bool opened_[3] = {};
+};
+
 /// Fill in what does not depend on the substrate.
 void begin_launch(launch& what, const options& opts, detail::root_task& root);
 /// Throws std::invalid_argument if the policy cannot be had with so many hosts, or not with the other options.
@@ -33,7 +46,6 @@ std::string host_name();
 void take_root_result(const transport::shm::segment& memory, detail::run_result& result);
 int tick(std::uint64_t& next_tick_ns);
 void last_tick();
-std::string interrupted(int signal);
 void keep_stats(std::vector<worker_stats> all);
 /// What is known at the end; needs last_run_stats.
 run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,

@@ -23,6 +23,7 @@
 #include "base/options.hpp"
 #include "base/pause.hpp"
 #include "context/context.hpp"
+#include "runtime/libraries.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
@@ -293,6 +294,7 @@ class rank_run {
   /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
   /// then, and no rank has anything left to do that takes its worker's CPU.
   void fork_workers(family& workers) {
+    end_threads_of_libraries();
     flush_output();
     std::string problem;
     if (session_.rank() != 0) problem = fork_own(workers);
@@ -413,8 +415,8 @@ class rank_run {
   }
 
   void look_at_children(family& workers, interrupt_guard& stop) {
-    if (const int signal = stop.take(); signal != 0) {
-      fail(128 + signal, interrupted(signal));
+    if (const auto got = stop.take(); got.signal != 0) {
+      fail(128 + got.signal, interrupted(got));
       return;
     }
     for (family::end e{}; workers.next_end(e);) {
@@ -438,7 +440,7 @@ class rank_run {
         result_.status = companion_->told().status;
         result_.message = companion_->told().message;
       }
-      if (result_.status == 0 && stop.take() != 0) fail(128 + SIGTERM, interrupted(SIGTERM));
+      if (result_.status == 0 && stop.take().signal != 0) fail(128 + SIGTERM, interrupted({SIGTERM, 0, 0}));
       if (result_.status != 0) {  // somebody may never come
         const std::uint64_t now = base::now_ns();
         if (deadline == 0) deadline = now + patience_after_failure_ns;

@@ -27,12 +27,14 @@
 #include "io/events.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/stuck.hpp"
 #include "stack/pool.hpp"
 
 namespace godwit::runtime {
 
 namespace {
 
+constexpr std::size_t least_own_stack = 32 << 10;    // of the thread that calls run
 constexpr std::size_t first_stack_bytes = 64 << 10;  // between the OS thread's own stack and the worker's
 
 /// One OS thread that is a worker.
@@ -120,28 +122,32 @@ void say_and_end(const char* text) noexcept {
   _exit(base::status_failed);
 }
 
-/// Of the addresses that the process may have (ulimit -v), a half: the rest is the program's.
-std::uint64_t address_budget() noexcept {
+/// Of what the process may have of @p what (RLIMIT_AS: addresses, ulimit -v; RLIMIT_DATA: memory that can be written, touched or not,
+/// ulimit -d), a half: the rest is the program's.
+std::uint64_t budget_of(decltype(RLIMIT_AS) what) noexcept {
   rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : ~std::uint64_t{0};
+  return getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : ~std::uint64_t{0};
 }
 
 /// Addresses for each worker's segment: as many as can be had, up to what was asked for.
 void map_segments(team& t) {
   const options& opts = t.what.opts;
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
-  const std::uint64_t root_bytes = (opts.stack_bytes + stack_bytes - 1) / stack_bytes * stack_bytes;
+  const std::uint64_t budget = budget_of(RLIMIT_AS), data = budget_of(RLIMIT_DATA);
+  // A large stack for the root thread costs nothing unless there is such a limit.
+  const std::uint64_t root_wanted = std::min(opts.stack_bytes, std::max(std::bit_floor(data / 8 / t.all.count), stack_bytes));
+  const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !opts.policy.starts_with("child_");
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used or not.
   const std::uint64_t wanted = std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8);
-  const std::uint64_t budget = address_budget(), least_heap_bytes = std::min(opts.heap_bytes, std::uint64_t{16} << 20);
+  const std::uint64_t least_heap_bytes = std::min({opts.heap_bytes, std::uint64_t{16} << 20, std::max(data / 4 / t.all.count, std::uint64_t{1} << 20)});
   std::uint64_t heap_bytes = opts.heap_bytes;
   for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);;
        most /= 2, heap_bytes = std::max(heap_bytes / 16, least_heap_bytes)) {
-    const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : opts.stack_bytes;
+    const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : root_bytes;
     const auto plan = [&](std::uint64_t bytes) {
       return transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                           std::max<std::uint64_t>(bytes / 4096, 1 << 20) + opts.stack_bytes / 64, bytes, heap_bytes);
+                                           std::max<std::uint64_t>(bytes / 4096, 1 << 20) + root_bytes / 64, bytes, heap_bytes);
     };
     transport::shm::layout l = plan(pool_bytes);
     // A segment's size is rounded up to a power of two: where addresses are few, stacks get what that leaves.
@@ -149,7 +155,8 @@ void map_segments(team& t) {
         budget != ~std::uint64_t{0} && stacks_are_used && more.span == l.span && more.stack_bytes > l.stack_bytes)
       l = more;
     const bool least = most / 2 < root_bytes && heap_bytes == least_heap_bytes;
-    if (!least && transport::shm::segment::total_bytes(t.all.count, l) + l.span > budget) continue;
+    const std::uint64_t writable = t.all.count * (l.slots_bytes + l.heap_bytes + l.stack_bytes);
+    if (!least && (transport::shm::segment::total_bytes(t.all.count, l) + l.span > budget || writable > data)) continue;
     try {
       t.what.memory.create_in_place(t.all.count, l);
     } catch (const std::runtime_error&) {
@@ -183,10 +190,38 @@ void start_workers(team& t) {
   pthread_attr_destroy(&attributes);
 }
 
+/// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
+void look_for_stuck(stuck_watch& watch, team& t) {
+  const auto* words = common_words(t.what.memory);
+  const sched::node_words& node = t.what.memory.at(transport::worker_no{0}, words)->node;
+  const std::uint64_t idle = node.idle.load();
+  std::vector<stuck_watch::wait> waits;
+  for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
+    stuck_watch::wait w{};
+    const auto tid = t.what.memory.at(transport::worker_no{i}, words)->worker.pid.load();
+    if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
+  }
+  const bool all = !waits.empty() && waits.size() + idle == t.all.count && node.idle.load() == idle && node.outside.load() == 0 &&
+                   stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
+  if (!all) waits.clear();
+  if (!watch.seen(waits)) return;
+  const std::uintptr_t sp = waits[0].sp;
+  const bool readable = t.stacks.owns(sp);
+  constexpr std::uint64_t most_words = 256;
+  const std::string why = describe_stuck(waits[0], reinterpret_cast<const std::uint64_t*>(sp),
+                                         readable ? std::min(most_words, (t.stacks.end_of(sp) - sp) / sizeof(std::uint64_t)) : 0) + "\n";
+  static_cast<void>(!write(2, why.data(), why.size()));
+  if (ftrylockfile(stdout) == 0) std::fflush(stdout);  // else it waits for just that
+  _exit(base::status_failed);
+}
+
 void wait_for_workers(team& t) {
   auto next_tick = base::now_ns();
+  stuck_watch stuck(t.all.count);
   for (;;) {
-    const int wait_ms = tick(next_tick);
+    const int tick_ms = tick(next_tick);
+    const int wait_ms = stuck.sleep_ms(tick_ms);
+    if (tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);  // a function that is called now and then might let them go
     const std::uint32_t running = t.running.load();
     if (running == 0) break;
     const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
@@ -201,6 +236,9 @@ void wait_for_workers(team& t) {
 detail::run_result run_threads(const options& opts, detail::root_task& root) {
   detail::run_result result;
   check_policy(opts, 1);
+  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_own_stack)
+    throw std::runtime_error("godwit: the process may have a stack of " + std::to_string(stack.rlim_cur >> 10) +
+                             " KiB only: raise the limit (ulimit -s) to " + std::to_string(least_own_stack >> 10) + " or more");
   team t;
   launch& what = t.what;
   begin_launch(what, opts, root);
@@ -245,6 +283,10 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     team_ = nullptr;
   }
   last_tick();
+  if (const std::string problem = flush_output(); !problem.empty()) {
+    result.status = base::status_failed;
+    result.message = "godwit: " + problem;
+  }
 
   const auto* words = common_words(what.memory);
   std::vector<worker_stats> stats;

@@ -2,9 +2,11 @@
 #include "runtime/worker_process.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <iostream>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -33,7 +35,7 @@ void unseen_error(const detail::payload& error) noexcept {
     reader r(error.data, error.size);
     detail::throw_encoded(r);
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", e.what());
+    std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", detail::what_of(e));
     return;
   } catch (...) {
   }
@@ -90,7 +92,8 @@ void exit_worker() noexcept {
 #ifndef NDEBUG
   sched::this_worker().check_invariants();
 #endif
-  flush_output();
+  if (const std::string problem = flush_output(); !problem.empty())
+    base::fatal("worker %u: %s", transport::index(me_), problem.c_str());
   if (__gcov_dump != nullptr) __gcov_dump();
   sched::this_worker().leave();
   _exit(0);
@@ -152,15 +155,31 @@ void on_own_stack(void*) {
 
 }  // namespace
 
-void flush_output() noexcept {
+std::string flush_output() noexcept {
+  const auto is_open = [](int fd) { return fcntl(fd, F_GETFL) >= 0; };
+  std::string problem;
   try {
-    std::cout.flush();
-    std::cerr.flush();
-    std::clog.flush();
-    std::wcout.flush();
-  } catch (...) {  // the stream was told to throw
+    errno = 0;
+    const bool flushed = std::fflush(nullptr) == 0;
+    const int first_error = flushed ? 0 : errno;
+    const auto flush = [](auto& stream) {
+      try {
+        stream.flush();
+      } catch (...) {  // it was told to throw
+      }
+      return !stream.bad();
+    };
+    const bool out = flush(std::cout) & flush(std::wcout), err = flush(std::cerr) & flush(std::clog);
+    const char* where = is_open(1) && (!out || std::ferror(stdout) != 0)   ? "output"
+                        : is_open(2) && (!err || std::ferror(stderr) != 0) ? "error"
+                                                                           : nullptr;
+    if (where != nullptr)
+      problem = std::string("not all that was printed to standard ") + where +
+                " could be written: " + (first_error != 0 ? std::strerror(first_error) : "an earlier write failed") +
+                ": make room where it goes, and run again";
+  } catch (...) {  // no memory for a sentence
   }
-  std::fflush(nullptr);
+  return problem;
 }
 
 // Never comes back, so it may change the canary under its own feet.
@@ -169,6 +188,7 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   if (getppid() != what.supervisor) _exit(base::status_failed);  // it died meanwhile
   if (what.canary != 0) set_canary(what.canary);
   base::open_output();  // what threads print is shown, whatever the rank
+  base::write_whole_lines();
   what_ = &what;
   me_ = me;
   what.memory.adopt(me);

@@ -10,6 +10,7 @@
 #include <godwit/runtime.hpp>
 
 #include <exception>
+#include <string>
 #include <sys/types.h>
 #include <vector>
 
@@ -43,7 +44,8 @@ void unseen_error(const detail::payload& error) noexcept;
 /// Bind the calling OS thread to the CPU of the @p n -th worker of this host.
 void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t n);
 
-/// Flush C and C++ standard output and error, and all other C streams.
-void flush_output() noexcept;
+/// Flush C and C++ standard output and error, and all other C streams. If some of what was printed to the standard ones is lost, now or
+/// earlier, says so. Descriptors that are closed lose nothing: nobody wanted it.
+std::string flush_output() noexcept;
 
 }  // namespace godwit::runtime

@@ -41,6 +41,7 @@ class continuation_worker final : public worker {
   void free_stack(void* top) noexcept override;
   void more_stacks() noexcept override;
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
+  stack::range shared_stack_of(std::uintptr_t sp) const noexcept override;
   void yield_thread() noexcept override;
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept override;
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;

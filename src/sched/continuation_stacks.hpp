@@ -137,6 +137,15 @@ const char* continuation_worker<P>::overflow_of_thread(std::uintptr_t address) c
 }
 
 template <class P>
+stack::range continuation_worker<P>::shared_stack_of(std::uintptr_t sp) const noexcept {
+  const stack::range region = worker::shared_stack_of(sp);
+  if constexpr (in_place || !iso) return region;
+  if (region.high == 0) return {};
+  const std::uintptr_t top = own_stacks_.top_of(sp);
+  return {own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes, top};
+}
+
+template <class P>
 void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
     forget_frames(sp, sp);

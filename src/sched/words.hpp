@@ -41,8 +41,11 @@ struct public_words {
 
   alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner
   word pid;               ///< process id. W owner once, R workers of the host that send the expose signal
-  word fault_address;     ///< of a segmentation fault in user code. W owner when it dies, R supervisor
+  // Why it dies of a signal. W owner when it does, R supervisor.
+  word fault_address;     ///< of a fault in user code
   word fault_code;        ///< the instruction that did it
+  word fault_sender;      ///< 1 + the process that sent the signal; 0: nobody did
+  word fault_user;        ///< whose process that is
   worker_stats stats;     ///< W owner, R supervisor after the worker's end
 };
 

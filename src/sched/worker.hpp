@@ -17,6 +17,7 @@
 #include "sched/far_calls.hpp"
 #include "sched/record.hpp"
 #include "stack/pool.hpp"
+#include "stack/stack.hpp"
 #include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
@@ -156,6 +157,17 @@ class worker {
   /// Lowest address of the scheduler stack; a guard page lies below.
   std::uintptr_t scheduler_stack_low() const noexcept {
     return reinterpret_cast<std::uintptr_t>(scheduler_stack_low_);
+  }
+  /// Workers are threads of one process.
+  bool in_process() const noexcept { return shape_.in_process; }
+  /// Their threads' stacks; null where workers are processes, and with policies that steal children.
+  const stack::pool* stacks() const noexcept { return shape_.stacks; }
+  /// The end of the scheduler stack. As long as a thread runs, nobody is on it.
+  std::byte* scheduler_stack() const noexcept { return scheduler_stack_; }
+  /// The stack that @p sp lies in, if it is in memory that other workers share; else empty.
+  virtual stack::range shared_stack_of(std::uintptr_t sp) const noexcept {
+    const stack::range region{region_low_, region_high_};
+    return !shape_.in_process && region.holds(sp) ? region : stack::range{};
   }
   /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the running thread
   /// used its own up, the policy's name; else null. For the handler of faults.

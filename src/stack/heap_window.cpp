@@ -72,22 +72,27 @@ bool fill_gaps_above(std::uintptr_t from) noexcept {
   return true;
 }
 
-/// Allocate and keep what is free below @p end, so that nobody gets it.
-void use_up_old_heap(std::uintptr_t end) noexcept {
+/// Allocate and keep what is free outside the window @p mine, so that nobody gets it: below @p end, where the C library has its heap, and
+/// what other allocators hold in reserve elsewhere (some of them cannot be steered at all: not without end).
+void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
 #if defined(__GLIBC__)
   mallopt(M_MMAP_THRESHOLD, 1 << 30);  // probes of any size must see the old heap first
 #endif
   constexpr unsigned most_blocks = 20'000;
+  constexpr std::size_t most_elsewhere = 256 << 20;
   unsigned blocks = 0;
-  for (std::size_t size = 1 << 20;
-       size >= 16 && blocks<most_blocks; size = size> 1040 ? size / 2 : size - 16) {
-    for (; blocks < most_blocks; ++blocks) {
+  std::size_t elsewhere = 0;
+  // Sizes of all classes that an allocator may have: eight or more for each doubling.
+  for (std::size_t size = 1 << 20; size >= 16; size -= size > 1040 ? size / 8 : 16) {
+    for (; blocks < most_blocks && elsewhere < most_elsewhere; ++blocks) {
       void* p = std::malloc(size);
       if (p == nullptr) break;
-      if (reinterpret_cast<std::uintptr_t>(p) >= end) {
+      const auto at = reinterpret_cast<std::uintptr_t>(p);
+      if (mine.holds(at)) {
         std::free(p);
         break;
       }
+      if (at >= end) elsewhere += size;
     }
   }
 #if defined(__GLIBC__)
@@ -107,7 +112,7 @@ range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto top = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + page - 1) / page * page;
   if (!reserve(top, top + page)) return {};
-  use_up_old_heap(top);
+  use_up_old_heap(top, mine);
   void* probe = std::malloc(256 << 10);  // an emulator or another malloc may place memory as it likes
   const bool steered = mine.holds(reinterpret_cast<std::uintptr_t>(probe));
   std::free(probe);

@@ -36,6 +36,7 @@ class pool {
   void give(void* list, unsigned n) noexcept;
 
   std::uint64_t stack_bytes() const noexcept { return size_; }
+  std::uint64_t root_bytes() const noexcept { return root_bytes_; }
   /// Fewer than batch where there are few in all: what a worker keeps, others cannot have.
   unsigned batch_size() const noexcept { return batch_; }
   /// Of the stack that @p address lies in: its end, its lowest usable address. The root's included.
@@ -55,6 +56,10 @@ class pool {
   std::uintptr_t top_before(std::uintptr_t end) const noexcept { return end - block_bytes - 64 - colour(end); }
   /// The block of the stack that @p address lies in.
   void* block_of(std::uintptr_t address) const noexcept { return reinterpret_cast<void*>(end_of(address) - block_bytes); }
+  /// Does it lie in a stack that was cut?
+  bool owns(std::uintptr_t address) const noexcept {
+    return size_ != 1 && address >= first_ && (is_root(address) || number_at(address) < made());
+  }
   /// Is @p address in the guard of a stack?
   bool in_guard(std::uintptr_t address) const noexcept;
 
@@ -70,6 +75,9 @@ class pool {
   static constexpr std::uint64_t guard_ = 4096;
 #endif
   std::uintptr_t colour(std::uintptr_t end) const noexcept { return (end >> shift_) * 5 % 32 * 64; }
+  std::uint64_t number_at(std::uintptr_t address) const noexcept {
+    return (address - first_) / distance_ * per_range_ + (address - first_) % distance_ / size_ - root_bytes_ / size_;
+  }
   std::uintptr_t low_of_number(std::uint64_t i) const noexcept {
     i += root_bytes_ / size_;
     return first_ + i / per_range_ * distance_ + i % per_range_ * size_;

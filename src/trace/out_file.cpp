@@ -2,11 +2,17 @@
 #include "trace/out_file.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/output_file.hpp"
+#include "trace/file.hpp"
 
 namespace godwit::trace {
 
@@ -15,22 +21,44 @@ constexpr std::size_t buffer_bytes = 1 << 20;
 }
 
 out_file::out_file(const std::string& path, const char* option) : path_(path) {
-  fd_ = path == "-" ? dup(1) : open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  std::string problem;
+  // What trace_file and the counters as JSON begin with.
+  const std::string_view trace_begins{raw_magic, sizeof raw_magic}, counters_begin = "{\"godwit\":";
+  fd_ = path == "-" ? dup(1) : base::open_output(path, {trace_begins, counters_begin}, problem);
   if (fd_ < 0)
-    throw std::invalid_argument("godwit: cannot write " + path + ": " + std::strerror(errno) +
-                                ": give --godwit-" + option +
-                                " a file in a folder that exists and can be written");
+    throw std::invalid_argument("godwit: cannot write " + path + ": " + (path == "-" ? std::strerror(errno) : problem) +
+                                ": give --godwit-" + option + " a file in a folder that exists and can be written");
   buffer_.reserve(buffer_bytes);
 }
 
 out_file::~out_file() {
-  flush();
+  finish();
   close(fd_);
+  if (target_ >= 0) close(target_);
 }
 
-bool out_file::is_regular() const noexcept {
-  struct stat s{};
-  return path_ != "-" && fstat(fd_, &s) == 0 && S_ISREG(s.st_mode);
+void out_file::make_readable() {
+  struct stat s {};
+  if (path_ != "-" && fstat(fd_, &s) == 0 && S_ISREG(s.st_mode)) return;
+  std::FILE* f = std::tmpfile();
+  const int meanwhile = f != nullptr ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 3) : -1;
+  if (meanwhile < 0)
+    throw std::invalid_argument("godwit: cannot make a temporary file for what goes to " + path_ + ", which is no regular file (" +
+                                std::strerror(errno) + "): give --godwit-trace the name of a file");
+  std::fclose(f);
+  target_ = std::exchange(fd_, meanwhile);
+}
+
+void out_file::finish() {
+  flush();
+  if (target_ < 0) return;
+  std::vector<char> piece(buffer_bytes);
+  while (passed_on_ < flushed_ && problem_.empty()) {
+    const std::size_t n = read(passed_on_, piece.data(), piece.size());
+    if (n == 0) break;
+    write_all(target_, piece.data(), n);
+    passed_on_ += n;
+  }
 }
 
 void out_file::write(const void* data, std::size_t bytes) {
@@ -38,16 +66,18 @@ void out_file::write(const void* data, std::size_t bytes) {
   buffer_.append(static_cast<const char*>(data), bytes);
 }
 
-void out_file::flush() {
-  for (std::size_t done = 0; done < buffer_.size();) {
-    const ssize_t n = problem_.empty() ? ::write(fd_, buffer_.data() + done, buffer_.size() - done) : -1;
-    if (n < 0 && problem_.empty()) {
-      if (errno == EINTR) continue;
+void out_file::write_all(int fd, const char* data, std::size_t bytes) {
+  for (std::size_t done = 0; done < bytes && problem_.empty();) {
+    const ssize_t n = ::write(fd, data + done, bytes - done);
+    if (n >= 0)
+      done += static_cast<std::size_t>(n);
+    else if (errno != EINTR)
       problem_ = std::strerror(errno);
-    }
-    if (!problem_.empty()) break;
-    done += static_cast<std::size_t>(n);
   }
+}
+
+void out_file::flush() {
+  write_all(fd_, buffer_.data(), buffer_.size());
   flushed_ += buffer_.size();
   buffer_.clear();
 }

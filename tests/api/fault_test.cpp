@@ -409,7 +409,11 @@ TEST(fault, run_inside_of_run) {
   const auto child = run_child([] {
     return run_words({}, [] { return gw::run<int>([] { return 1; }, schedule(2)); }, schedule(2));
   });
-  expect_failure(child, 70, {"inside a run"});
+  expect_failure(child, 1, {"inside a run"});
+  const auto returned = run_child([] {
+    return run_words({}, [] { return gw::run(0, nullptr, [] { return 1; }) == 70 ? 17 : 1; }, schedule(2));
+  });
+  expect_failure(returned, 17, {"inside a run"});
 }
 
 TEST(fault, heap_pointer_that_migrated) {
@@ -427,7 +431,7 @@ TEST(fault, heap_pointer_that_migrated) {
 
 TEST(fault, too_little_address_space) {
   if (WITH_ASAN) GTEST_SKIP() << "the sanitizer needs it itself";
-  const auto child = run_child([] { return run_words({"--godwit-heap-bytes=15T", "--godwit-workers=100"}, [] { return 0; }); });
+  const auto child = run_child([] { return run_words({"--godwit-heap-bytes=500G", "--godwit-workers=400"}, [] { return 0; }); });
   expect_failure(child, 70, {"--godwit-heap-bytes"});
 }
 

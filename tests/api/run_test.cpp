@@ -373,10 +373,9 @@ TEST(run, ignored_interrupts_stay_ignored) {
       [&] {
         signal(SIGHUP, SIG_IGN);  // as nohup does
         return run_words({}, [g = going.get()] {
-          while (g->load() < 2) {
-            g->store(std::max(1, g->load()));
-            fib(6);
-          }
+          int expected = 0;
+          g->compare_exchange_strong(expected, 1);  // or 2 already
+          while (g->load() < 2) fib(6);
           return 9;
         }, support::schedule(2));
       },

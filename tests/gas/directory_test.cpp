@@ -31,7 +31,7 @@ struct host {
                                     godwit::gas::cache::units_of(opts.cache_bytes) * sizeof(godwit::gas::unit),
                                     sizeof(godwit::gas::descriptor));
     if (where.homes == 0) throw std::runtime_error("too small for a test");
-    reinterpret_cast<godwit::gas::host_words*>(window.base())->limit_bytes.store(limit);
+    reinterpret_cast<godwit::gas::host_words*>(window.base() + godwit::gas::space::words_low)->limit_bytes.store(limit);
     range = {0, workers};
     for (std::uint32_t w = 0; w < workers; ++w) {
       all.push_back(std::make_unique<memory>());

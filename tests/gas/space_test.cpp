@@ -21,7 +21,7 @@ space plan(std::uint64_t bytes, std::uint32_t homes, std::uint64_t cache_bytes =
 
 void check(const space& s, std::uint64_t bytes, std::uint32_t homes) {
   ASSERT_EQ(s.homes, homes);
-  EXPECT_GE(s.units_low, sizeof(godwit::gas::host_words) + homes * sizeof(godwit::gas::home_words));
+  EXPECT_GE(s.units_low, s.words_low + sizeof(godwit::gas::host_words) + homes * sizeof(godwit::gas::home_words));
   EXPECT_LE(s.units_low, s.directory_low);
   EXPECT_LE(s.directory_low, s.shadow_low);
   EXPECT_LE(s.shadow_low, s.local_low);

@@ -70,6 +70,43 @@ TEST(Misuse, UseAfterFree) {
   }
 }
 
+volatile long sink;
+
+// Without checks, where access is a plain load or store, and with them.
+TEST(Misuse, NullPointer) {
+  struct point {
+    long x, y;
+  };
+  for (const char* check : {"off", "on"}) {
+    SCOPED_TRACE(check);
+    const words says = {"null global_ptr"};
+    using ptr = gw::global_ptr<long>;
+    expect_caught([] { sink = gw::get(ptr()); }, says, check);
+    expect_caught([] { sink = *ptr(); }, says, check);
+    expect_caught([] { *ptr() = 5; }, says, check);
+    expect_caught([] { gw::put(ptr(), 5L); }, says, check);
+    expect_caught([] { ptr()[1000] = 5; }, says, check);
+    expect_caught([] { gw::put(gw::global_ptr<point>(), point{1, 2}); }, says, check);
+    expect_caught([] {
+      long room[10];
+      gw::get(ptr(), room, 10);
+      sink = room[5];
+    }, says, check);
+    expect_caught([] { gw::atomic_fetch_add(ptr(), 1L); }, says, check);
+    expect_caught([] { static_cast<void>(gw::atomic_load(ptr())); }, says, check);
+    expect_caught([] { gw::checkout(ptr(), 10, gw::access::write)[3] = 1; }, says, check);
+    expect_caught([] { sink = gw::get_async(ptr()).join(); }, says, check);
+    expect_caught([] {
+      auto q = gw::allocate<long>(10);
+      gw::copy_n(q, 10, ptr());
+    }, says, check);
+    expect_caught([] {
+      auto f = gw::spawn([] { *ptr() = 5; });
+      f.join();
+    }, says, check);
+  }
+}
+
 TEST(Misuse, OutOfRange) {
   for (const auto& [name, make] : every_place) {
     SCOPED_TRACE(name);
@@ -81,9 +118,9 @@ TEST(Misuse, OutOfRange) {
     expect_caught([make = make] { auto s = gw::checkout(make() + 50, 60, gw::access::write); }, {"check out 480 bytes"});
     expect_caught([make = make] { auto s = gw::checkout(make(), std::size_t{1} << 50, gw::access::read); }, {"check out"});
   }
-  expect_caught([] { gw::get(gw::global_ptr<long>()); }, {"read 8 bytes", "global:0x0"});
+  expect_caught([] { gw::get(gw::global_ptr<long>()); }, {"read 8 bytes", "global:0x0", "null global_ptr"});
   expect_caught([] { gw::get(gw::global_ptr<long>(~0ull - 100)); }, {"read 8 bytes"});
-  expect_caught([] { gw::put(gw::global_ptr<long>(64), 1L); }, {"write 8 bytes"});
+  expect_caught([] { gw::put(gw::global_ptr<long>(64), 1L); }, {"write 8 bytes", "null global_ptr"});
 }
 
 TEST(Misuse, DoubleFree) {

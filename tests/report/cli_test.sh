@@ -46,5 +46,13 @@ fails "truncated" "$folder/cut"
 fails "cannot open it: No such file" "$folder/nothing"
 fails "not a regular file" "$folder"
 fails "cannot write it: No such file" "$folder/run" -o "$folder/no/such/page.html"
+mkfifo "$folder/pipe" && fails "not a regular file" "$folder/pipe"
+works "$report" "$folder/run" -o "$folder/other.html"  # its own earlier page
+echo "a letter" >"$folder/letter"
+fails "letter: cannot write it: it exists" "$folder/run" -o "$folder/letter"
+[ "$(cat "$folder/letter")" = "a letter" ] || { echo "FAILED: the letter was overwritten"; failed=1; }
+: >"$folder/empty.html"
+works "$report" "$folder/run" -o "$folder/empty.html"
+works "$report" "$folder/run" -o /dev/null
 [ ! -e /dev/full ] || fails "cannot write it: No space left" "$folder/run" -o /dev/full
 exit $failed

@@ -111,7 +111,7 @@ TEST(trace_file, a_run_without_events) {
 }
 
 TEST(trace_file, names_that_cannot_be_written_are_bad_options) {
-  for (const char* path : {"/no/such/folder/x",  "/", "-", "/dev/null"}) {
+  for (const char* path : {"/no/such/folder/x", "/"}) {
     try {
       trace_file file(path);
       ADD_FAILURE() << path;

@@ -248,7 +248,7 @@ mapped_file::mapped_file(const std::string& path) {
   const auto fail = [&](const char* what) {
     throw input_error(path + ": " + what + ": " + std::strerror(errno));
   };
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe is told, not waited for
   if (fd < 0) fail("cannot open it");
   struct stat about;
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {

@@ -4,6 +4,8 @@
 // docs/report.md.
 #include "page.hpp"
 
+#include "base/output_file.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
@@ -11,10 +13,14 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <unistd.h>
 
 namespace {
 
 using namespace godwit::report;
+
+// In page/report.html.
+constexpr std::string_view page_begins = "<meta name=\"generator\" content=\"godwit-report\">";
 
 void print_text(const recording& r, const analysis* a) {
   for (const finding& f : explain(figures_of(r, a), r, a)) {
@@ -26,13 +32,17 @@ void print_text(const recording& r, const analysis* a) {
 
 void write_file(const std::string& path, const recording& r, const analysis* a, const std::string& name,
                 const page_options& options) {
-  const auto fail = [&] { throw input_error(path + ": cannot write it: " + std::strerror(errno)); };
+  const auto fail = [&](const std::string& why) { throw input_error(path + ": cannot write it: " + why); };
+  std::string problem;
+  const int fd = godwit::base::open_output(path, {page_begins}, problem);
+  if (fd < 0) fail(problem + ": give -o another name in a folder that exists, or remove that file");
+  close(fd);
   errno = 0;
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  if (!out) fail();
+  if (!out) fail(std::strerror(errno));
   write_page(out, r, a, name, options);
   out.close();
-  if (!out) fail();
+  if (!out) fail(std::strerror(errno));
 }
 
 }  // namespace

@@ -187,7 +187,9 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
       if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0) {
         const int error = errno;
         destroy();
-        fail(std::string("cannot make the workers' memory accessible: ") + std::strerror(error));
+        fail(std::string("cannot make the workers' memory accessible: ") + std::strerror(error) +
+             ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), or lower the size of stacks "
+             "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
       }
     madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
   }

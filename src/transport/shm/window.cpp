@@ -112,6 +112,8 @@ void window::destroy() noexcept {
   if (base_ != nullptr) munmap(std::exchange(base_, nullptr), bytes_);
 }
 
+void window::forbid(std::uint64_t bytes) const noexcept { static_cast<void>(mprotect(base_, bytes, PROT_NONE)); }
+
 void window::discard(void* address, std::uint64_t bytes) noexcept {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(address) + page - 1) / page * page;

@@ -32,6 +32,9 @@ class window {
   void map(unsigned candidate);
   void destroy() noexcept;
 
+  /// In this process the first @p bytes are accessible no more.
+  void forbid(std::uint64_t bytes) const noexcept;
+
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
 

@@ -1,0 +1,90 @@
+// See forked.hpp.
+#include "runtime/forked.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+#include "runtime/faults.hpp"
+#include "sched/worker.hpp"
+#include "stack/private_frames.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+// Written by the thread that forks, between its prepare handler and its parent or child handler. Workers that are threads of one
+// process fork one at a time: the C library holds a lock meanwhile.
+stack::private_frames frames_;
+stack::range stack_;       // that the frames are part of
+std::uintptr_t live_ = 0;  // lowest address that must be kept
+sigset_t mask_;            // of the thread that forks
+sigset_t mask_of_run_;     // of the thread that called run last: workers that are threads block what is not theirs
+bool forked_ = false;
+
+constexpr std::uintptr_t below = 256 << 10;      // what other handlers of a fork may use of the stack
+constexpr std::uintptr_t child_stack = 8 << 20;  // what the child may use below that
+
+[[noreturn]] void no_memory() noexcept {
+  base::fatal("fork in a thread: no private memory for the %zu KiB of its stack: %s: raise the limit on memory (ulimit -v)",
+              (stack_.high - live_) >> 10, std::strerror(errno));
+}
+
+/// On another stack than the thread's: its frames must keep still.
+void call_elsewhere(void (*f)(void*)) noexcept {
+  context::flush_windows();
+  godwit_ctx_call_on(sched::this_worker().scheduler_stack(), f, nullptr);
+}
+
+void before_fork() noexcept {
+  if (detail::hot().owner == nullptr) return;  // not in a worker, or in such a child already
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  stack_ = sched::this_worker().shared_stack_of(here);
+  if (stack_.high == 0) return;
+  sigset_t all;  // no handler may change frames while they are elsewhere
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &mask_);
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  live_ = (here - page) / page * page;  // with what this function calls
+  call_elsewhere([](void*) {
+    context::sanitizer_forget(live_, stack_.high);  // or copying would be a mistake
+    if (!frames_.move_out(stack_, live_ - std::min(below, live_ - stack_.low), live_)) no_memory();
+  });
+}
+
+void after_in_parent() noexcept {
+  if (detail::hot().owner == nullptr || !frames_.moved()) return;
+  call_elsewhere([](void*) {
+    context::sanitizer_forget(live_, stack_.high);
+    if (!frames_.move_back()) no_memory();
+  });
+  pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+}
+
+void after_in_child() noexcept {
+  if (detail::hot().owner == nullptr) return;
+  forked_ = true;
+  const bool in_process = sched::this_worker().in_process(), moved = frames_.moved();
+  if (moved && !frames_.keep(child_stack)) no_memory();
+  context::use_hot_words(nullptr);
+  base::set_fatal_hook(nullptr);
+  forget_handlers();
+  if (moved || in_process) pthread_sigmask(SIG_SETMASK, in_process ? &mask_of_run_ : &mask_, nullptr);
+}
+
+}  // namespace
+
+void watch_forks() noexcept {
+  static const int watched = pthread_atfork(before_fork, after_in_parent, after_in_child);
+  static_cast<void>(watched);
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask_of_run_);
+}
+
+bool in_forked_child() noexcept { return forked_; }
+
+}  // namespace godwit::runtime

@@ -1,0 +1,68 @@
+// See libraries.hpp.
+#include "runtime/libraries.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <map>
+#include <string>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern "C" [[gnu::weak]] int omp_pause_resource_all(int kind);  // OpenMP 5.0; found this way in programs without dynamic symbols
+
+namespace godwit::runtime {
+
+namespace {
+
+/// Names of the threads of this process but the calling one and main's, which waits for it, and how many have each.
+std::map<std::string, unsigned> other_threads() {
+  std::map<std::string, unsigned> names;
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return names;
+  const long self = syscall(SYS_gettid);
+  while (const dirent* entry = readdir(folder)) {
+    const long thread = std::strtol(entry->d_name, nullptr, 10);
+    if (thread == 0 || thread == self || thread == getpid()) continue;
+    std::FILE* f = std::fopen(("/proc/self/task/" + std::string(entry->d_name) + "/comm").c_str(), "re");
+    if (f == nullptr) continue;  // it has ended
+    char name[64] = {};
+    if (std::fgets(name, sizeof name, f) != nullptr) ++names[std::string(name, 0, std::string(name).find('\n'))];
+    std::fclose(f);
+  }
+  closedir(folder);
+  return names;
+}
+
+}  // namespace
+
+void end_threads_of_libraries() noexcept {
+  auto* pause = &omp_pause_resource_all;
+  if (pause == nullptr) pause = reinterpret_cast<decltype(pause)>(dlsym(RTLD_DEFAULT, "omp_pause_resource_all"));
+  constexpr int omp_pause_soft = 1;
+  if (pause != nullptr) static_cast<void>(pause(omp_pause_soft));
+}
+
+void warn_of_threads() noexcept try {
+  static bool warned = false;
+  if (warned) return;
+  auto names = other_threads();
+  for (int i = 0; i < 20 && !names.empty(); ++i) {
+    const timespec moment{0, 1'000'000};
+    nanosleep(&moment, nullptr);
+    names = other_threads();
+  }
+  if (names.empty()) return;
+  warned = true;
+  std::string text;
+  for (const auto& [name, count] : names) text += (text.empty() ? "" : ", ") + name + (count > 1 ? " (" + std::to_string(count) + ")" : "");
+  std::fprintf(stderr,
+               "godwit: warning: the process that calls run has other threads: %s. Workers are forked without them, so a library that "
+               "needs them inside the run waits for ever: end them before run, or use --godwit-substrate=threads\n",
+               text.c_str());
+} catch (...) {  // no memory for a warning
+}
+
+}  // namespace godwit::runtime

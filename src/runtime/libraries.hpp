@@ -1,0 +1,15 @@
+// Libraries of the program that have threads of their own, which workers that are forked do not have.
+//
+// Called by: run.cpp, run_mpi.cpp. docs/writing-programs.md. Test: tests/api/libraries_test.cpp.
+#pragma once
+
+namespace godwit::runtime {
+
+/// Before workers are forked: libraries that know how end their threads. They start new ones where they are used next.
+void end_threads_of_libraries() noexcept;
+
+/// If this process has other threads than the calling one and the initial one: one line on standard error that names them. Once per process. Where there
+/// are any it waits up to 20 ms for those that are about to end.
+void warn_of_threads() noexcept;
+
+}  // namespace godwit::runtime
