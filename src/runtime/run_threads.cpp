@@ -26,6 +26,7 @@
 #include "context/context.hpp"
 #include "io/events.hpp"
 #include "runtime/faults.hpp"
+#include "runtime/monitor.hpp"
 #include "runtime/run_common.hpp"
 #include "stack/pool.hpp"
 
@@ -48,7 +49,10 @@ struct worker_thread {
 struct team {
   launch what;
   stack::pool stacks;
-  transport::shm::near_range all;
+  transport::shm::near_range all;    ///< workers, spare ones included
+  std::uint32_t regular = 0;         ///< of these, no spares
+  std::uint32_t started = 0;         ///< that have an OS thread. W who called run
+  pthread_attr_t attributes;         ///< of those
   std::vector<worker_thread> workers;
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
 };
@@ -69,6 +73,10 @@ sched::worker_hooks hooks() noexcept {
   sched::worker_hooks h{exit_worker, unseen_error};
   h.events = events_;
   return h;
+}
+
+sched::node_words& common_node(const transport::shm::segment& memory) noexcept {
+  return const_cast<sched::segment_words*>(memory.at(transport::worker_no{0}, common_words(memory)))->node;
 }
 
 void root_entry(void*) { root_thread(team_->what); }
@@ -94,7 +102,7 @@ void* worker_main(void* arg) {
   pthread_sigmask(SIG_SETMASK, &set, nullptr);
   {
     const alternate_stack handlers_run_here;
-    bind_to_cpu(what.bind_to, number);
+    if (number < team_->regular) bind_to_cpu(what.bind_to, number);
     t.memory = what.memory.seen_by(t.me);
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
@@ -110,6 +118,7 @@ void* worker_main(void* arg) {
     context::use_hot_words(nullptr);
   }
   team_->running.fetch_sub(1);
+  monitor::worker_ended(common_node(what.memory));
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   return nullptr;
 }
@@ -127,13 +136,14 @@ std::uint64_t address_budget() noexcept {
 }
 
 /// Addresses for each worker's segment: as many as can be had, up to what was asked for.
-void map_segments(team& t) {
+void map_segments(team& t, std::uint64_t threads) {
   const options& opts = t.what.opts;
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
   const std::uint64_t root_bytes = (opts.stack_bytes + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !opts.policy.starts_with("child_");
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used or not.
-  const std::uint64_t wanted = std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8);
+  const std::uint64_t wanted =
+      std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8), std::bit_ceil(threads / t.all.count * stack_bytes));
   const std::uint64_t budget = address_budget(), least_heap_bytes = std::min(opts.heap_bytes, std::uint64_t{16} << 20);
   std::uint64_t heap_bytes = opts.heap_bytes;
   for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);;
@@ -166,46 +176,89 @@ void map_segments(team& t) {
   }
 }
 
-void start_workers(team& t) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
-  t.workers.resize(t.all.count);
-  t.running.store(t.all.count);
-  for (std::uint32_t i = t.all.count; i-- > 0;) {
-    worker_thread& w = t.workers[i];
-    w.what = &t.what;
-    w.me = transport::worker_no{i};
-    if (const int error = pthread_create(&w.handle, &attributes, worker_main, &w); error != 0)
-      base::fatal("cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower --godwit-workers", i,
-                  std::strerror(error));
-  }
-  pthread_attr_destroy(&attributes);
+/// The OS thread of worker @p number. Gives back the error.
+int start_worker(team& t, std::uint32_t number) noexcept {
+  worker_thread& w = t.workers[number];
+  w.what = &t.what;
+  w.me = transport::worker_no{number};
+  t.running.fetch_add(1);
+  const int error = pthread_create(&w.handle, &t.attributes, worker_main, &w);
+  if (error != 0)
+    t.running.fetch_sub(1);
+  else
+    ++t.started;
+  return error;
 }
 
-void wait_for_workers(team& t) {
+void start_workers(team& t) {
+  t.workers.resize(t.all.count);
+  for (std::uint32_t i = t.regular; i-- > 0;)
+    if (const int error = start_worker(t, i); error != 0)
+      base::fatal("cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower --godwit-workers", i,
+                  std::strerror(error));
+}
+
+void wait_for_workers(team& t, monitor* spares) {
   auto next_tick = base::now_ns();
   for (;;) {
     const int wait_ms = tick(next_tick);
     const std::uint32_t running = t.running.load();
     if (running == 0) break;
+    if (spares != nullptr) {
+      spares->round(wait_ms);
+      continue;
+    }
     const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&t.running), FUTEX_WAIT_PRIVATE, running, wait_ms < 0 ? nullptr : &limit,
             nullptr, 0);
   }
-  for (worker_thread& w : t.workers) pthread_join(w.handle, nullptr);
+  for (std::uint32_t i = 0; i < t.started; ++i) pthread_join(t.workers[i].handle, nullptr);
+}
+
+monitor_setup monitor_of(team& t) {
+  monitor_setup s;
+  s.memory = &t.what.memory;
+  s.regular = t.regular;
+  s.spares = t.all.count - t.regular;
+  s.running = &t.running;
+  s.team = &t;
+  s.start = [](void* all, std::uint32_t number) noexcept { return start_worker(*static_cast<team*>(all), number) == 0; };
+  s.handle = [](void* all, std::uint32_t number) noexcept { return static_cast<team*>(all)->workers[number].handle; };
+  return s;
+}
+
+/// One row per worker. What spares did is added to worker 0's; with a trace, which shows them, they have rows of their own.
+std::vector<worker_stats> collect_stats(team& t, const trace_rings& rings) {
+  const auto* words = common_words(t.what.memory);
+  const std::uint32_t rows = t.what.opts.trace.empty() ? t.regular : t.all.count;
+  std::vector<worker_stats> stats;
+  for (std::uint32_t i = 0; i < t.all.count; ++i) {
+    worker_stats s = t.what.memory.at(transport::worker_no{i}, words)->worker.stats;
+    rings.count(transport::worker_no{i}, s);
+    if (i < rows) {
+      stats.push_back(s);
+      continue;
+    }
+    s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_transport_ns = 0;  // a place that is not always filled
+    stats[0] = total_of({stats[0], s});
+  }
+  return stats;
 }
 
 }  // namespace
 
-detail::run_result run_threads(const options& opts, detail::root_task& root) {
+std::uint64_t most_threads() noexcept { return team_->stacks.usable(team_->all.count); }
+
+detail::run_result run_threads(const options& opts, detail::root_task& root, std::uint64_t threads) {
   detail::run_result result;
   check_policy(opts, 1);
   team t;
   launch& what = t.what;
   begin_launch(what, opts, root);
   what.opts.private_heap = false;
-  what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
+  t.regular = opts.workers != 0 ? opts.workers : what.cpus;
+  what.job.spares = opts.spare_workers;
+  what.job.workers = t.regular + what.job.spares;
   t.all = {0, what.job.workers};
   what.job.hosts = &t.all;
   what.job.in_process = true;
@@ -216,7 +269,7 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
   if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
-  map_segments(t);
+  map_segments(t, threads);
   struct unmap {
     launch& l;
     ~unmap() {
@@ -238,27 +291,27 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     base::set_fatal_hook(say_and_end);
     events::begin_run(what.opts.delay_us);
     if (events_ == nullptr) events_ = &events::source();
+    pthread_attr_init(&t.attributes);
+    pthread_attr_setstacksize(&t.attributes, std::size_t{256} << 10);
+    monitor spares(monitor_of(t));
+    if (what.job.spares != 0) spares.prepare();
     start_workers(t);
-    wait_for_workers(t);
+    wait_for_workers(t, what.job.spares != 0 ? &spares : nullptr);
+    pthread_attr_destroy(&t.attributes);
     events::end_run();
     base::set_fatal_hook(nullptr);
     team_ = nullptr;
   }
   last_tick();
 
-  const auto* words = common_words(what.memory);
-  std::vector<worker_stats> stats;
-  for (std::uint32_t i = 0; i < t.all.count; ++i) {
-    stats.push_back(what.memory.at(transport::worker_no{i}, words)->worker.stats);
-    rings.count(transport::worker_no{i}, stats.back());
-  }
-  keep_stats(std::move(stats));
-  if (const sched::node_words& node = what.memory.at(transport::worker_no{0}, words)->node; node.failed.load() == 2) {
+  keep_stats(collect_stats(t, rings));
+  const auto rows = static_cast<std::uint32_t>(last_run_stats().size());
+  if (const sched::node_words& node = common_node(what.memory); node.failed.load() == 2) {
     result.status = base::status_failed;
     result.message = std::string("godwit: ") + node.message;
   }
   outputs.add(rings, t.all);
-  outputs.write(facts_of(opts, {{host_name(), 0, t.all.count}}, start_ns, result));
+  outputs.write(facts_of(opts, {{host_name(), 0, rows}}, start_ns, result));
   if (result.status == 0) take_root_result(what.memory, result);
   result.thrown = what.thrown;
   return result;
