@@ -85,12 +85,15 @@ struct root final : detail::root_task {
   }
 };
 
-/// So many threads may block in system calls, or spin, besides as many as there are workers. They cost addresses until they are needed.
-unsigned usual_spares() noexcept {
-  constexpr std::uint64_t usual = 64, address_space_of_each = std::uint64_t{1} << 30;
+/// What the run takes of addresses, where the program may not have as many as it likes (ulimit -v).
+void fit_addresses(options& o) noexcept {
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return usual;
-  return static_cast<unsigned>(std::min(usual, limit.rlim_cur / address_space_of_each));
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const std::uint64_t most = limited ? limit.rlim_cur : ~std::uint64_t{0};
+  // So many threads may block in system calls, or spin, besides as many as there are workers.
+  o.spare_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(64, most >> 31));
+  // A quarter of a kilobyte for each thread, and as much again for those that have ended.
+  o.heap_bytes = std::clamp<std::uint64_t>(most >> 10, 2 << 20, 64 << 20);
 }
 
 void* run(void*) {
@@ -101,7 +104,7 @@ void* run(void*) {
   options opts;
   try {
     options defaults;
-    defaults.spare_workers = usual_spares();
+    fit_addresses(defaults);
     opts = resolve_options(defaults);
     opts.substrate = "threads";
     // One more than a single CPU: a thread that blocks inside the C library keeps its worker.

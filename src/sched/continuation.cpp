@@ -39,7 +39,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     opts_.check_frames = false;
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     watched_ = trace_.on() || opts_.delay_us != 0;
-    most_kept_stacks_ = stack::pool::most_kept * shape_.stacks->batch_size();
+    most_kept_stacks_ = shape_.stacks->most_kept();
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).

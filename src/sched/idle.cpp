@@ -255,7 +255,8 @@ void worker::rest() noexcept {
   words_->asleep.store(1);
   for (;;) {
     const std::uint32_t seen = node_->spare_wake.load();  // M2: spare_wake, then what it stands for
-    if (node_->up.load() > spare_number_ || node_->shutdown.load() != 0) break;
+    if (node_->shutdown.load() != 0) hooks_.exit_worker();
+    if (node_->up.load() > spare_number_) break;
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->spare_wake), FUTEX_WAIT_BITSET, seen, nullptr, nullptr,
             spare_bit(spare_number_));
   }
