@@ -31,12 +31,14 @@ std::uint64_t cpu_time_of(pthread_t thread) noexcept {
 monitor::monitor(const monitor_setup& setup) : setup_(setup), seen_(setup.regular + setup.spares) {}
 
 sched::public_words& monitor::words(std::uint32_t number) const noexcept {
-  auto* common = reinterpret_cast<sched::segment_words*>(setup_.memory->common() + setup_.memory->where().words);
+  auto* common =
+      reinterpret_cast<sched::segment_words*>(setup_.memory->common() + setup_.memory->where().words);
   return setup_.memory->at(transport::worker_no{number}, common)->worker;
 }
 
 sched::node_words& monitor::node() const noexcept {
-  auto* common = reinterpret_cast<sched::segment_words*>(setup_.memory->common() + setup_.memory->where().words);
+  auto* common =
+      reinterpret_cast<sched::segment_words*>(setup_.memory->common() + setup_.memory->where().words);
   return setup_.memory->at(transport::worker_no{0}, common)->node;
 }
 
@@ -54,8 +56,8 @@ void monitor::worker_ended(sched::node_words& node) noexcept {
 bool monitor::is_stuck(std::uint32_t number) noexcept {
   sched::public_words& w = words(number);
   seen& s = seen_[number];
-  const std::uint64_t progress =
-      __atomic_load_n(&w.stats.resumes, __ATOMIC_RELAXED) + __atomic_load_n(&w.stats.steals, __ATOMIC_RELAXED);
+  const std::uint64_t progress = __atomic_load_n(&w.stats.resumes, __ATOMIC_RELAXED) +
+                                 __atomic_load_n(&w.stats.steals, __ATOMIC_RELAXED);
   if (w.asleep.load() != 0 || progress != s.progress) {
     s.progress = progress;
     s.looks = 0;
@@ -89,10 +91,7 @@ void monitor::raise() noexcept {
   const std::uint32_t number = setup_.regular + up_;
   if (up_ == started_) {
     node().present.store(number + 1);
-    if (!setup_.start(setup_.team, number)) {
-      setup_.spares = up_;  // there are no more
-      return;
-    }
+    if (!setup_.start(setup_.team, number)) return;  // not now: it will be tried again
     ++started_;
   }
   seen_[number] = {};
@@ -120,7 +119,8 @@ void monitor::look() noexcept {
 void monitor::sleep(std::uint32_t state, std::int64_t ns) noexcept {
   const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   if (setup_.running->load() != 0)
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node().watch), FUTEX_WAIT, state, ns < 0 ? nullptr : &limit, nullptr, 0);
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node().watch), FUTEX_WAIT, state,
+            ns < 0 ? nullptr : &limit, nullptr, 0);
   node().watch.store(sched::watching);
 }
 

@@ -61,7 +61,8 @@ class monitor {
   std::vector<seen> seen_;
   std::uint32_t up_ = 0;       // spares that are to work
   std::uint32_t started_ = 0;  // spares that have an OS thread
-  std::uint32_t too_many_ = 0;  // workers beyond the regular number that were free or busy at every look of this period
+  std::uint32_t too_many_ =
+      0;  // workers beyond the regular number that were free or busy at every look of this period
   unsigned period_looks_ = 0;
   std::uint64_t next_look_ns_ = 0;
 };

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,7 +29,13 @@ gw::options with_spares(unsigned workers, unsigned spares) {
 
 template <class Root>
 void run(const gw::options& o, Root root) {
-  EXPECT_EQ(gw::run<int>([&root] { root(); return 0; }, o), 0);
+  EXPECT_EQ(gw::run<int>(
+                [&root] {
+                  root();
+                  return 0;
+                },
+                o),
+            0);
 }
 
 /// A pipe whose ends block the worker.
@@ -136,14 +143,37 @@ TEST(spares, sent_back_and_called_again) {
   });
 }
 
+// (CPU time, so it does not matter what else the machine does.)
+TEST(spares, an_idle_run_uses_no_cpu_time) {
+  const auto cpu_ms = [] {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1'000'000;
+  };
+  run(with_spares(2, 4), [&] {
+    std::vector<blocking_pipe> pipes(3);
+    std::vector<gw::thread> all;
+    for (auto& p : pipes) all.emplace_back([&] { p.read(); });
+    for (auto& p : pipes) all.emplace_back([&] { p.write(1); });
+    for (auto& t : all) t.join();
+    gw::this_thread::sleep_for(500ms);  // spares go back
+    const auto before = cpu_ms();
+    gw::this_thread::sleep_for(1s);
+    EXPECT_LT(cpu_ms() - before, 200);
+  });
+}
+
 TEST(spares, deadlocks_are_still_reported) {
   const auto o = support::run_child([] {
-    return gw::run(0, nullptr, [] {
-      gw::mutex m;
-      m.lock();
-      gw::thread other([&] { m.lock(); });
-      other.join();
-    }, with_spares(2, 3));
+    return gw::run(
+        0, nullptr,
+        [] {
+          gw::mutex m;
+          m.lock();
+          gw::thread other([&] { m.lock(); });
+          other.join();
+        },
+        with_spares(2, 3));
   });
   EXPECT_EQ(o.status, 70) << support::show(o);
   EXPECT_TRUE(o.err_has("deadlock: all 2 workers are idle")) << support::show(o);
