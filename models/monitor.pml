@@ -6,7 +6,7 @@
  * thread and then keeps its worker, in a system call or by spinning, until that other one has run.
  * The monitor takes any worker that does not sleep for a stuck one, as it may be wrong about slow ones; what it never misses is that all are.
  * Must pass: the plain model. Mutants, must FAIL: WATCH_LATE, ASLEEP_LATE, NO_CALL (M1), WAKE_FIRST, SEEN_LATE, SHUTDOWN_NOT_TOLD
- * (M2), NOT_PASSED_ON (M3), REST_WITH_READY (M4), NOT_COUNTED, NO_MONITOR.
+ * (M2), NOT_PASSED_ON (M3), REST_WITH_READY, REST_WITH_EVENT (M4), NOT_COUNTED, NO_MONITOR.
  */
 #ifndef R
 #define R 2                  /* regular workers */
@@ -70,6 +70,11 @@ inline become_idle() {
   fi
 }
 #define TO_REST (me >= R && up <= me - R)
+#ifdef REST_WITH_EVENT
+#define EMPTY_HANDED true
+#else
+#define EMPTY_HANDED !has
+#endif
 
 /* Something happens outside: whoever sleeps in epoll comes back. One worker and one spare: only when nobody is stuck. */
 #if R == 1
@@ -86,12 +91,12 @@ proctype outside() {
 }
 
 proctype worker(byte me) {
-  bit is_idle, last;
+  bit is_idle, last, has;      /* has: found an event, and not delivered it yet */
   byte task, mine;
   if :: me >= R -> is_idle = 1 :: else fi;
   do
   :: is_idle && shutdown -> break
-  :: is_idle && !shutdown && TO_REST ->
+  :: is_idle && !shutdown && TO_REST && EMPTY_HANDED ->      /* M4 */
 #ifndef NOT_PASSED_ON
      wake_one();                              /* M3 */
 #endif
@@ -113,9 +118,9 @@ proctype worker(byte me) {
      asleep[me] = 0;
      resting--;
      spare_same[me] = 0
-  :: is_idle && !shutdown && !TO_REST ->
+  :: is_idle && !shutdown && !(TO_REST && EMPTY_HANDED) ->
      if
-     :: ANY_READY -> 
+     :: has || ANY_READY ->
 #ifdef ASLEEP_LATE
         asleep[me] = 1;
 #endif
@@ -129,14 +134,15 @@ proctype worker(byte me) {
         :: else
         fi;
         asleep[me] = 0
-     :: !ANY_READY ->
+     :: !has && !ANY_READY ->
         asleep[me] = 1;
         same[me] = 1;
         if
         :: ANY_READY || shutdown
         :: else ->
            atomic { if :: same[me] -> dozes[me] = 1 :: else fi };
-           if :: !dozes[me] -> woken[me] = 0 fi
+           if :: !dozes[me] -> woken[me] = 0 fi;
+           atomic { if :: come > 0 && !has -> come--; has = 1 :: else fi }   /* it comes back from epoll */
         fi;
         same[me] = 0;
 #ifndef ASLEEP_LATE
@@ -146,7 +152,8 @@ proctype worker(byte me) {
   :: !is_idle ->
      atomic {                                 /* from outside, the own queue, others' queues unless to rest; a try may fail */
        if
-       :: come > 0 -> come--; task = FIRST; idle++; assert(idle < N)
+       :: has -> has = 0; task = FIRST; idle++; assert(idle < N)
+       :: come > 0 && !has -> come--; task = FIRST; idle++; assert(idle < N)
        :: rq[me] > 0 -> rq[me]--; task = OTHER
 #ifdef REST_WITH_READY
        :: rq[me] > 0 && TO_REST -> skip
@@ -168,7 +175,7 @@ proctype worker(byte me) {
      :: task == OTHER -> atomic { ran++; task = NONE }
      :: task == NONE ->
         if
-        :: rq[me] == 0 -> become_idle()
+        :: rq[me] == 0 && !has -> become_idle()
 #ifdef REST_WITH_READY
         :: TO_REST -> become_idle()
 #endif

@@ -78,7 +78,7 @@ void continuation_worker<P>::loop() noexcept {
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
     // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
-      if (is_to_rest()) {
+      if (is_to_rest() && !has_events_) {  // M4
         rest();
         continue;
       }

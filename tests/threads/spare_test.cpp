@@ -143,6 +143,24 @@ TEST(spares, sent_back_and_called_again) {
   });
 }
 
+// It may have found that a timer is due at the moment when it is sent back.
+TEST(spares, sent_back_with_events_in_hand) {
+  run(with_spares(1, 2), [&] {
+    for (int i = 0; i < 3; ++i) {
+      blocking_pipe p;
+      gw::thread writer([&] { p.write('x'); });
+      EXPECT_EQ(p.read(), 'x');
+      writer.join();
+      std::vector<gw::thread> all;
+      for (int t = 0; t < 4; ++t)
+        all.emplace_back([] {
+          for (int k = 0; k < 500; ++k) gw::this_thread::sleep_for(800us);
+        });
+      for (auto& t : all) t.join();
+    }
+  });
+}
+
 // (CPU time, so it does not matter what else the machine does.)
 TEST(spares, an_idle_run_uses_no_cpu_time) {
   const auto cpu_ms = [] {
