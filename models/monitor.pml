@@ -6,7 +6,7 @@
  * thread and then keeps its worker, in a system call or by spinning, until that other one has run.
  * The monitor takes any worker that does not sleep for a stuck one, as it may be wrong about slow ones; what it never misses is that all are.
  * Must pass: the plain model. Mutants, must FAIL: WATCH_LATE, ASLEEP_LATE, NO_CALL (M1), WAKE_FIRST, SEEN_LATE, SHUTDOWN_NOT_TOLD
- * (M2), NOT_PASSED_ON (M3), REST_WITH_READY, REST_WITH_EVENT (M4), NOT_COUNTED, NO_MONITOR.
+ * (M2), NOT_PASSED_ON (M3; with two regular workers), REST_WITH_READY, REST_WITH_EVENT (M4), NOT_COUNTED, NO_MONITOR.
  */
 #ifndef R
 #define R 2                  /* regular workers */
