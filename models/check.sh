@@ -79,6 +79,7 @@ runs() {
     echo "pass|wait_list|-DROUNDS=2 -DTIMED=2|$small|-m1000000 -w22"
     echo "pass|hand_over|-DN=3 -DT=4|$small|-m1000000 -w24"
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
+    echo "pass|monitor||$small|-m1000000 -w24"
   fi
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
@@ -115,6 +116,7 @@ runs() {
   done
   echo "pass|hand_over||$small -O0|-m1000000"
   echo "pass|park||$small -O0|-m1000000"
+  echo "pass|monitor|-DR=1|$small|-m1000000 -w20"
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
     SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
@@ -175,6 +177,10 @@ runs() {
     CANCEL_COUNTED TIMER_NOT_AWAITED DONE_FIRST LEAVE_UNLOCKED NOT_LEFT TOUCHED_AFTER; do
     echo "fail|park|-D$m|$small -O0|-m1000000"
   done
+  for m in WATCH_LATE ASLEEP_LATE NO_CALL WAKE_FIRST SEEN_LATE SHUTDOWN_NOT_TOLD REST_WITH_READY REST_WITH_EVENT NOT_COUNTED NO_MONITOR; do
+    echo "fail|monitor|-DR=1 -D$m|$small -O0|-m1000000"
+  done
+  echo "fail|monitor|-DEVENTS=1 -DNOT_PASSED_ON|$small|-m1000000 -w20"
   for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
     echo "fail|hand_over|-D$m|$small -O0|-m1000000"
   done

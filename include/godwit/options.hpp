@@ -13,6 +13,7 @@ namespace godwit {
 struct options {
   std::uint32_t workers = 0;             ///< 0: one per CPU that this process may use; under MPI one per rank
   std::string substrate = "auto";        ///< auto: mpi under an MPI launcher, else processes; or threads
+  std::uint32_t spare_workers = 0;       ///< substrate threads: workers besides, for when all others are stuck
   std::uint64_t stack_bytes = 1ull << 30;  ///< uni-address region of each worker (virtual until touched)
   std::uint64_t thread_stack_bytes = 256ull << 10;  ///< substrate threads: stack of each thread but the root
   std::uint64_t heap_bytes = 4ull << 30;   ///< suspended stacks, records, results of each worker (likewise)

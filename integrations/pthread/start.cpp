@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,6 +38,9 @@ extern "C" void __pthread_register_cancel(__pthread_unwind_buf_t*);
 namespace godwit::pthread {
 
 namespace {
+
+// More than most systems let a process have.
+constexpr std::uint64_t usual_most_threads = 65'536;
 
 main_fn* program_ = nullptr;
 int argc_ = 0;
@@ -81,6 +85,17 @@ struct root final : detail::root_task {
   }
 };
 
+/// What the run takes of addresses, where the program may not have as many as it likes (ulimit -v).
+void fit_addresses(options& o) noexcept {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const std::uint64_t most = limited ? limit.rlim_cur : ~std::uint64_t{0};
+  // So many threads may block in system calls, or spin, besides as many as there are workers.
+  o.spare_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(64, most >> 31));
+  // A quarter of a kilobyte for each thread, and as much again for those that have ended.
+  o.heap_bytes = std::clamp<std::uint64_t>(most >> 10, 2 << 20, 64 << 20);
+}
+
 void* run(void*) {
   sigset_t all;  // for the workers, and for this thread: signals are the initial one's
   sigfillset(&all);
@@ -88,7 +103,9 @@ void* run(void*) {
   while (__atomic_load_n(&go_, __ATOMIC_ACQUIRE) == 0) futex(&go_, FUTEX_WAIT_PRIVATE, 0);
   options opts;
   try {
-    opts = resolve_options({});
+    options defaults;
+    fit_addresses(defaults);
+    opts = resolve_options(defaults);
     opts.substrate = "threads";
     // One more than a single CPU: a thread that blocks inside the C library keeps its worker.
     if (opts.workers == 0) opts.workers = std::max(2u, static_cast<unsigned>(base::usable_cpu_count()));
@@ -96,13 +113,13 @@ void* run(void*) {
     opts.force_steal = "none";
     opts.span = false;
     opts.expose_signal = false;  // nothing is spawned
-    opts.global_bytes = std::uint64_t{64 + 16 * opts.workers} << 20;  // not used
+    opts.global_bytes = std::uint64_t{64 + 16 * (opts.workers + opts.spare_workers)} << 20;  // not used
     opts.cache_bytes = std::uint64_t{1} << 20;
     opts.thread_stack_bytes = opts.stack_bytes = thread_stack_bytes();
     install_foreign_wakes();
     watch_io();
     root r;
-    const detail::run_result result = runtime::run_threads(opts, r);
+    const detail::run_result result = runtime::run_threads(opts, r, usual_most_threads);
     fail("%s", result.message.c_str());
   } catch (const std::exception& e) {
     fail("%s", e.what());

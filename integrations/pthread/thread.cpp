@@ -16,6 +16,8 @@
 
 #include <godwit/detail/park.hpp>
 
+#include "runtime/run_common.hpp"
+
 #include "real.hpp"
 #include "report.hpp"
 #include "signals.hpp"
@@ -121,6 +123,13 @@ void find_stack(thread& t, std::size_t bytes) noexcept {
   t.stack_low = t.stack_high + 256 - bytes + 4096;
 }
 
+/// A thread is no more, or was none.
+void count_end() noexcept {
+  if (alive_.fetch_sub(1) != 1 || !main_waits_.load()) return;
+  __atomic_store_n(&others_ended_, 1, __ATOMIC_SEQ_CST);
+  wake(&others_ended_, 1);
+}
+
 void thread_entry(void* closure, std::size_t, detail::ref) {
   thread* t;
   std::memcpy(&t, closure, sizeof t);
@@ -137,10 +146,7 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
     __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
     if (then == thread::fate::joining) wake(&t->state, 1);
   }
-  if (alive_.fetch_sub(1) == 1 && main_waits_.load()) {
-    __atomic_store_n(&others_ended_, 1, __ATOMIC_SEQ_CST);
-    wake(&others_ended_, 1);
-  }
+  count_end();
 }
 
 /// What an attribute says that nobody has given a size.
@@ -158,8 +164,16 @@ std::size_t default_stack_bytes() noexcept {
 }
 
 int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*), void* argument) noexcept {
+  static const std::uint64_t most = runtime::most_threads() - 1;  // one is ours: start.cpp
+  if (alive_.fetch_add(1) >= most) {
+    count_end();
+    return EAGAIN;
+  }
   thread* t = take_thread();
-  if (t == nullptr) return EAGAIN;
+  if (t == nullptr) {
+    count_end();
+    return EAGAIN;
+  }
   t->start = start;
   t->start_c11 = start_c11;
   t->argument = argument;
@@ -177,10 +191,10 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
       static bool said = false;
       not_supported(said, "a stack larger than others", "set GODWIT_THREAD_STACK_BYTES to what the largest thread needs");
       give_thread(t);
+      count_end();
       return EAGAIN;
     }
   }
-  alive_.fetch_add(1);
   count_mask(*t, true);
   *out = reinterpret_cast<pthread_t>(t->block);
   detail::detach(detail::create_thread(thread_entry, &t, sizeof t));

@@ -33,6 +33,9 @@ constexpr option_info table[] = {
     {.name = "substrate", .field = &options::substrate, .what = "a substrate",
      .help = "where workers live: forked processes of this machine, threads of this process, or the ranks that mpirun or srun started",
      .choices = "auto|processes|threads|mpi"},
+    {.name = "spare_workers", .field = &options::spare_workers, .what = "a number of workers",
+     .help = "substrate threads: workers besides, woken while all others block in system calls or compute for long and threads are ready",
+     .low = 0, .high = 1024},
     {.name = "stack_bytes", .field = &options::stack_bytes, .what = "a size",
      .help = "size of the stack region of each worker, shared by all threads it runs (virtual until touched)",
      .unit = option_unit::bytes, .low = 64 * KiB, .high = 256 * GiB},
@@ -121,13 +124,13 @@ constexpr option_info table[] = {
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22,
-               f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33] = o;
+               f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34] = o;
   return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9,
           (void)f10, (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18,
           (void)f19, (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27,
-          (void)f28, (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, 33);
+          (void)f28, (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, 34);
 }
-static_assert(std::size(table) == 33, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 34, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";

@@ -65,6 +65,8 @@ void check_policy(const options& opts, std::size_t hosts) {
   if (opts.policy.starts_with("child_") && opts.force_steal != "none")
     throw std::invalid_argument("godwit: force_steal=" + opts.force_steal + " makes continuations leave, and with " +
                                 asked + " there are none to be stolen: use one or the other");
+  if (opts.spare_workers != 0 && asked != "policy=greedy")
+    throw std::invalid_argument("godwit: " + asked + " has no spare workers: leave spare_workers at 0, or the policy at greedy");
   if (hosts > 1 && asked != "policy=greedy")
     throw std::invalid_argument("godwit: " + asked + " works on one host only, and the workers are on " +
                                 std::to_string(hosts) + ": start it on one, or leave the policy at greedy");

@@ -51,8 +51,10 @@ void keep_stats(std::vector<worker_stats> all);
 run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,
                    const detail::run_result& result);
 
-/// The substrate threads. See run_threads.cpp.
-detail::run_result run_threads(const options& opts, detail::root_task& root);
+/// The substrate threads. See run_threads.cpp. @p threads: room for the stacks of so many at a time, where addresses are not limited.
+detail::run_result run_threads(const options& opts, detail::root_task& root, std::uint64_t threads = 0);
+/// Inside such a run: so many threads besides the root may exist at a time and each gets a stack when it begins. Local.
+std::uint64_t most_threads() noexcept;
 
 /// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.
 /// @p problem: why the options of this rank are bad, else empty.

@@ -26,6 +26,7 @@
 #include "context/context.hpp"
 #include "io/events.hpp"
 #include "runtime/faults.hpp"
+#include "runtime/monitor.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/stuck.hpp"
 #include "stack/pool.hpp"
@@ -50,7 +51,10 @@ struct worker_thread {
 struct team {
   launch what;
   stack::pool stacks;
-  transport::shm::near_range all;
+  transport::shm::near_range all;    ///< workers, spare ones included
+  std::uint32_t regular = 0;         ///< of these, no spares
+  std::uint32_t started = 0;         ///< that have an OS thread. W who called run
+  pthread_attr_t attributes;         ///< of those
   std::vector<worker_thread> workers;
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
 };
@@ -71,6 +75,10 @@ sched::worker_hooks hooks() noexcept {
   sched::worker_hooks h{exit_worker, unseen_error};
   h.events = events_;
   return h;
+}
+
+sched::node_words& common_node(const transport::shm::segment& memory) noexcept {
+  return const_cast<sched::segment_words*>(memory.at(transport::worker_no{0}, common_words(memory)))->node;
 }
 
 void root_entry(void*) { root_thread(team_->what); }
@@ -96,7 +104,7 @@ void* worker_main(void* arg) {
   pthread_sigmask(SIG_SETMASK, &set, nullptr);
   {
     const alternate_stack handlers_run_here;
-    bind_to_cpu(what.bind_to, number);
+    if (number < team_->regular) bind_to_cpu(what.bind_to, number);
     t.memory = what.memory.seen_by(t.me);
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
@@ -112,6 +120,7 @@ void* worker_main(void* arg) {
     context::use_hot_words(nullptr);
   }
   team_->running.fetch_sub(1);
+  monitor::worker_ended(common_node(what.memory));
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   return nullptr;
 }
@@ -130,7 +139,7 @@ std::uint64_t budget_of(decltype(RLIMIT_AS) what) noexcept {
 }
 
 /// Addresses for each worker's segment: as many as can be had, up to what was asked for.
-void map_segments(team& t) {
+void map_segments(team& t, std::uint64_t threads) {
   const options& opts = t.what.opts;
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
   const std::uint64_t budget = budget_of(RLIMIT_AS), data = budget_of(RLIMIT_DATA);
@@ -139,7 +148,8 @@ void map_segments(team& t) {
   const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !opts.policy.starts_with("child_");
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used or not.
-  const std::uint64_t wanted = std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8);
+  const std::uint64_t wanted =
+      std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8), std::bit_ceil(threads / t.all.count * stack_bytes));
   const std::uint64_t least_heap_bytes = std::min({opts.heap_bytes, std::uint64_t{16} << 20, std::max(data / 4 / t.all.count, std::uint64_t{1} << 20)});
   std::uint64_t heap_bytes = opts.heap_bytes;
   for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);;
@@ -147,7 +157,7 @@ void map_segments(team& t) {
     const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : root_bytes;
     const auto plan = [&](std::uint64_t bytes) {
       return transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                           std::max<std::uint64_t>(bytes / 4096, 1 << 20) + root_bytes / 64, bytes, heap_bytes);
+                                           std::max<std::uint64_t>(bytes / 2048, 2 << 20) + root_bytes / 32, bytes, heap_bytes);
     };
     transport::shm::layout l = plan(pool_bytes);
     // A segment's size is rounded up to a power of two: where addresses are few, stacks get what that leaves.
@@ -173,21 +183,26 @@ void map_segments(team& t) {
   }
 }
 
+/// The OS thread of worker @p number. Gives back the error.
+int start_worker(team& t, std::uint32_t number) noexcept {
+  worker_thread& w = t.workers[number];
+  w.what = &t.what;
+  w.me = transport::worker_no{number};
+  t.running.fetch_add(1);
+  const int error = pthread_create(&w.handle, &t.attributes, worker_main, &w);
+  if (error != 0)
+    t.running.fetch_sub(1);
+  else
+    ++t.started;
+  return error;
+}
+
 void start_workers(team& t) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
   t.workers.resize(t.all.count);
-  t.running.store(t.all.count);
-  for (std::uint32_t i = t.all.count; i-- > 0;) {
-    worker_thread& w = t.workers[i];
-    w.what = &t.what;
-    w.me = transport::worker_no{i};
-    if (const int error = pthread_create(&w.handle, &attributes, worker_main, &w); error != 0)
+  for (std::uint32_t i = t.regular; i-- > 0;)
+    if (const int error = start_worker(t, i); error != 0)
       base::fatal("cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower --godwit-workers", i,
                   std::strerror(error));
-  }
-  pthread_attr_destroy(&attributes);
 }
 
 /// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
@@ -215,25 +230,61 @@ void look_for_stuck(stuck_watch& watch, team& t) {
   _exit(base::status_failed);
 }
 
-void wait_for_workers(team& t) {
+void wait_for_workers(team& t, monitor* spares) {
   auto next_tick = base::now_ns();
   stuck_watch stuck(t.all.count);
   for (;;) {
     const int tick_ms = tick(next_tick);
-    const int wait_ms = stuck.sleep_ms(tick_ms);
-    if (tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);  // a function that is called now and then might let them go
+    const int wait_ms = spares == nullptr ? stuck.sleep_ms(tick_ms) : tick_ms;
+    if (spares == nullptr && tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);  // a function that is called now and then might let them go
     const std::uint32_t running = t.running.load();
     if (running == 0) break;
+    if (spares != nullptr) {
+      spares->round(wait_ms);
+      continue;
+    }
     const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&t.running), FUTEX_WAIT_PRIVATE, running, wait_ms < 0 ? nullptr : &limit,
             nullptr, 0);
   }
-  for (worker_thread& w : t.workers) pthread_join(w.handle, nullptr);
+  for (std::uint32_t i = 0; i < t.started; ++i) pthread_join(t.workers[i].handle, nullptr);
+}
+
+monitor_setup monitor_of(team& t) {
+  monitor_setup s;
+  s.memory = &t.what.memory;
+  s.regular = t.regular;
+  s.spares = t.all.count - t.regular;
+  s.running = &t.running;
+  s.team = &t;
+  s.start = [](void* all, std::uint32_t number) noexcept { return start_worker(*static_cast<team*>(all), number) == 0; };
+  s.handle = [](void* all, std::uint32_t number) noexcept { return static_cast<team*>(all)->workers[number].handle; };
+  return s;
+}
+
+/// One row per worker. What spares did is added to worker 0's; with a trace, which shows them, they have rows of their own.
+std::vector<worker_stats> collect_stats(team& t, const trace_rings& rings) {
+  const auto* words = common_words(t.what.memory);
+  const std::uint32_t rows = t.what.opts.trace.empty() ? t.regular : t.all.count;
+  std::vector<worker_stats> stats;
+  for (std::uint32_t i = 0; i < t.all.count; ++i) {
+    worker_stats s = t.what.memory.at(transport::worker_no{i}, words)->worker.stats;
+    rings.count(transport::worker_no{i}, s);
+    if (i < rows) {
+      stats.push_back(s);
+      continue;
+    }
+    s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_transport_ns = 0;  // a place that is not always filled
+    stats[0] = total_of({stats[0], s});
+  }
+  return stats;
 }
 
 }  // namespace
 
-detail::run_result run_threads(const options& opts, detail::root_task& root) {
+std::uint64_t most_threads() noexcept { return team_->stacks.usable(team_->all.count); }
+
+detail::run_result run_threads(const options& opts, detail::root_task& root, std::uint64_t threads) {
   detail::run_result result;
   check_policy(opts, 1);
   if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_own_stack)
@@ -243,7 +294,9 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
   launch& what = t.what;
   begin_launch(what, opts, root);
   what.opts.private_heap = false;
-  what.job.workers = opts.workers != 0 ? opts.workers : what.cpus;
+  t.regular = opts.workers != 0 ? opts.workers : what.cpus;
+  what.job.spares = opts.spare_workers;
+  what.job.workers = t.regular + what.job.spares;
   t.all = {0, what.job.workers};
   what.job.hosts = &t.all;
   what.job.in_process = true;
@@ -254,7 +307,7 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
   if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
-  map_segments(t);
+  map_segments(t, threads);
   struct unmap {
     launch& l;
     ~unmap() {
@@ -276,8 +329,13 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     base::set_fatal_hook(say_and_end);
     events::begin_run(what.opts.delay_us);
     if (events_ == nullptr) events_ = &events::source();
+    pthread_attr_init(&t.attributes);
+    pthread_attr_setstacksize(&t.attributes, std::size_t{256} << 10);
+    monitor spares(monitor_of(t));
+    if (what.job.spares != 0) spares.prepare();
     start_workers(t);
-    wait_for_workers(t);
+    wait_for_workers(t, what.job.spares != 0 ? &spares : nullptr);
+    pthread_attr_destroy(&t.attributes);
     events::end_run();
     base::set_fatal_hook(nullptr);
     team_ = nullptr;
@@ -288,19 +346,14 @@ detail::run_result run_threads(const options& opts, detail::root_task& root) {
     result.message = "godwit: " + problem;
   }
 
-  const auto* words = common_words(what.memory);
-  std::vector<worker_stats> stats;
-  for (std::uint32_t i = 0; i < t.all.count; ++i) {
-    stats.push_back(what.memory.at(transport::worker_no{i}, words)->worker.stats);
-    rings.count(transport::worker_no{i}, stats.back());
-  }
-  keep_stats(std::move(stats));
-  if (const sched::node_words& node = what.memory.at(transport::worker_no{0}, words)->node; node.failed.load() == 2) {
+  keep_stats(collect_stats(t, rings));
+  const auto rows = static_cast<std::uint32_t>(last_run_stats().size());
+  if (const sched::node_words& node = common_node(what.memory); node.failed.load() == 2) {
     result.status = base::status_failed;
     result.message = std::string("godwit: ") + node.message;
   }
   outputs.add(rings, t.all);
-  outputs.write(facts_of(opts, {{host_name(), 0, t.all.count}}, start_ns, result));
+  outputs.write(facts_of(opts, {{host_name(), 0, rows}}, start_ns, result));
   if (result.status == 0) take_root_result(what.memory, result);
   result.thrown = what.thrown;
   return result;

@@ -38,7 +38,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   if constexpr (in_place) {
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     watched_ = trace_.on() || opts_.delay_us != 0;
-    most_kept_stacks_ = 4 * shape_.stacks->batch_size();
+    most_kept_stacks_ = shape_.stacks->most_kept();
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
@@ -77,6 +77,10 @@ void continuation_worker<P>::loop() noexcept {
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
     // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
+      if (is_to_rest() && !has_events_) {  // M4
+        rest();
+        continue;
+      }
       if (!sees_work()) {
         wait_for_work();
         continue;
@@ -97,12 +101,15 @@ void continuation_worker<P>::loop() noexcept {
       const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready();
       if (r != 0) resume_image(r);
     }
+    if (is_to_rest()) {  // M4: with an empty queue only
+      become_idle();
+      continue;
+    }
     if (opts_.victims == "uniform") {
       look_at_anybody();
     } else {
-      const std::uint32_t first = random_.below(near_.count);
-      for (std::uint32_t i = 0; i < near_.count; ++i)
-        look_at(worker_no{near_.first + (first + i) % near_.count});
+      const std::uint32_t count = present(), first = random_.below(count);
+      for (std::uint32_t i = 0; i < count; ++i) look_at(worker_no{near_.first + (first + i) % count});
       if (shape_.host_count > 1) look_far();
     }
     if (end_of_round()) become_idle();
@@ -124,12 +131,12 @@ void continuation_worker<P>::look_at(worker_no v) noexcept {
 /// victims=uniform, the papers' rule: one victim, every other worker as likely as any.
 template <class P>
 void continuation_worker<P>::look_at_anybody() noexcept {
-  const std::uint32_t others = workers_ - 1;
+  const std::uint32_t near = present(), others = workers_ - near_.count + near - 1;
   const std::uint32_t pick = others != 0 ? random_.below(others) : 0;
-  if (pick >= near_.count - 1 && others != 0 && shape_.host_count > 1)
+  if (pick >= near - 1 && others != 0 && shape_.host_count > 1)
     look_far();
   else
-    look_at(worker_no{near_.first + (index(me_) - near_.first + 1 + pick) % near_.count});
+    look_at(worker_no{near_.first + (index(me_) - near_.first + 1 + pick) % near});
 }
 
 template <class P>
@@ -174,7 +181,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
     return;
   }
   const std::uint64_t now = base::fast_ns();
-  ++stats.steals;
+  count_progress(stats.steals);
   stats.stolen_bytes += bytes;
   if (timed) {
     ++stats.steals_timed;
@@ -209,7 +216,7 @@ bool continuation_worker<P>::sees_ready_waiter() noexcept {
 
 template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
-  ++words_->stats.resumes;
+  count_progress(words_->stats.resumes);
   const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
   image copy;

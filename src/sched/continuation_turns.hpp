@@ -94,7 +94,7 @@ template <class P>
   const image* next = at<image>(first);
   const std::uintptr_t next_sp = next->sp;
   if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]] resume_image(first);
-  ++words_->stats.resumes;
+  count_progress(words_->stats.resumes);
   block_at(next->top)->suspended = nullptr;
   deque_.sentinel().sp = next->top;
   deque_.sentinel().record = next->own_record;

@@ -70,6 +70,13 @@ void signal_hoarders_of(const transport::shm::segment& memory, const public_word
 void wake_all_of(node_words& node) noexcept {
   node.wake.fetch_add(1, std::memory_order_release);
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.wake), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  wake_spares_of(node, ~0u);
+}
+
+void wake_spares_of(node_words& node, std::uint32_t bits) noexcept {
+  node.spare_wake.fetch_add(1);  // M2: what they are to see, then spare_wake, then resting
+  if (node.resting.load() != 0)
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.spare_wake), FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, bits);
 }
 
 namespace {

@@ -72,5 +72,9 @@ void signal_hoarders_of(const transport::shm::segment& memory, const public_word
 
 /// Wake all workers of this host that sleep for lack of work.
 void wake_all_of(node_words& node) noexcept;
+/// Spares that rest look again whether they are to; @p bits: see spare_bit.
+void wake_spares_of(node_words& node, std::uint32_t bits) noexcept;
+/// Of the futex that spare @p number rests in: of 32, so others may wake with it.
+inline std::uint32_t spare_bit(std::uint32_t number) noexcept { return 1u << number % 32; }
 
 }  // namespace godwit::sched

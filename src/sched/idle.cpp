@@ -106,7 +106,7 @@ bool worker::sees_work() noexcept {
   if (node_->shutdown.load(std::memory_order_acquire) != 0) hooks_.exit_worker();
   serve_inbox();
   if (words_->mailbox.load(std::memory_order_relaxed) != 0 || collect_events(0)) return true;
-  for (std::uint32_t i = 0; i < near_.count; ++i) {
+  for (std::uint32_t i = 0; i < present(); ++i) {
     const public_words* p = seg_->at(worker_no{near_.first + i}, words_);
     if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
     if (p->ready_count.load(std::memory_order_relaxed) != 0) return true;
@@ -125,6 +125,7 @@ void worker::lock_gate() noexcept {
 void worker::become_running() noexcept {
   is_idle_ = false;
   node_->idle.fetch_sub(1);                        // I4
+  if (node_->watch.load() == until_work) call_monitor();  // M1: asleep, then watch
   if (polls()) node_->left_idleness.fetch_add(1);  // I5: after the count, before any thread is touched
   if (shape_.host_count == 1 || node_->announced.load() == 0) return;
   lock_gate();
@@ -194,7 +195,7 @@ bool worker::nothing_is_ready() noexcept {
 
 /// An idle worker without visible work: ask for some, spin, in the end sleep.
 void worker::wait_for_work() noexcept {
-  for (std::uint32_t i = 0; i < near_.count; ++i)
+  for (std::uint32_t i = 0; i < present(); ++i)
     if (const worker_no v{near_.first + i}; v != me_) ask_for_work(*seg_, v);
   if (crowded_)
     sched_yield();
@@ -206,11 +207,12 @@ void worker::wait_for_work() noexcept {
   if (opts_.expose_signal && now - idle_since_ns_ > signal_after_ns &&
       now - last_signal_ns_ > signal_every_ns) {
     last_signal_ns_ = now;
-    signal_hoarders_of(*seg_, words_, worker_no{near_.first}, worker_no{near_.first + near_.count}, me_);
+    signal_hoarders_of(*seg_, words_, worker_no{near_.first}, worker_no{near_.first + present()}, me_);
   }
   if (now - idle_since_ns_ < std::uint64_t{opts_.spin_us} * 1000) return;
 
   node_->sleepers.fetch_add(1);
+  words_->asleep.store(1);
   const std::uint32_t seen = node_->wake.load();
   if (!sees_work()) {
     ++words_->stats.sleeps;
@@ -237,7 +239,31 @@ void worker::wait_for_work() noexcept {
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
     if (sleep_ms_ < longest) sleep_ms_ = sleep_ms_ * 2 < longest ? sleep_ms_ * 2 : longest;
   }
+  words_->asleep.store(0);  // M1
   node_->sleepers.fetch_sub(1);
+}
+
+void worker::call_monitor() noexcept {
+  std::uint32_t expected = until_work;
+  if (node_->watch.compare_exchange_strong(expected, watching)) futex(&node_->watch, FUTEX_WAKE, 1, nullptr);
+}
+
+/// A spare that counts as idle: sleep until the monitor calls.
+void worker::rest() noexcept {
+  wake_one();  // M3: one that came here was for a worker that looks for work
+  node_->resting.fetch_add(1);
+  words_->asleep.store(1);
+  for (;;) {
+    const std::uint32_t seen = node_->spare_wake.load();  // M2: spare_wake, then what it stands for
+    if (node_->shutdown.load() != 0) hooks_.exit_worker();
+    if (node_->up.load() > spare_number_) break;
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->spare_wake), FUTEX_WAIT_BITSET, seen, nullptr, nullptr,
+            spare_bit(spare_number_));
+  }
+  words_->asleep.store(0);
+  node_->resting.fetch_sub(1);
+  idle_since_ns_ = 0;
+  sleep_ms_ = 1;
 }
 
 /// All workers are idle and the root thread waits: say who waits for what, and end the run.
@@ -270,7 +296,7 @@ void worker::report_deadlock() noexcept {
                   workers_, shape_.my_host, shape_.host_count, found, text, found > 6 ? "\n  ..." : "");
   else
     std::snprintf(message, sizeof message,
-                  "deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s", workers_, found,
+                  "deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s", workers_ - shape_.spares, found,
                   text, found > 6 ? "\n  ..." : "");
   fail_run(message);
 }

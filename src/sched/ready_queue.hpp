@@ -6,6 +6,9 @@
 
 namespace godwit::sched {
 
+/// A counter that the monitor reads meanwhile.
+[[gnu::always_inline]] inline void count_progress(std::uint64_t& n) noexcept { __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED); }
+
 /// Nobody else takes from it in a run of one worker.
 [[gnu::always_inline]] inline void worker::lock_ready() noexcept {
   if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) [[unlikely]] lock_ready_slowly();

@@ -46,8 +46,12 @@ struct public_words {
   word fault_code;        ///< the instruction that did it
   word fault_sender;      ///< 1 + the process that sent the signal; 0: nobody did
   word fault_user;        ///< whose process that is
+  word asleep;            ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
   worker_stats stats;     ///< W owner, R supervisor after the worker's end
 };
+
+/// node_words::watch. `until_work`: the monitor sleeps until a worker leaves idleness.
+enum watch_state : std::uint32_t { watching = 0, until_work = 1, for_a_while = 2 };
 
 /// One per host, in the segment of its first worker. docs/protocols/idle.md, idle_nodes.md
 struct node_words {
@@ -60,6 +64,12 @@ struct node_words {
   word shutdown;               ///< W who decides that the run is over, by way of a call if far; R all of the host
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host
+  // Spare workers, docs/protocols/monitor.md. All zero without.
+  word present;  ///< workers that may have work: the regular ones and spares that have been up. W monitor, R all
+  word up;       ///< spares that are to work; the others rest. W monitor, R spares
+  word resting;  ///< spares that rest or are about to. W spares, R who wakes them
+  std::atomic<std::uint32_t> spare_wake;  ///< futex: changes when a spare has something to see. W monitor, who ends the run
+  std::atomic<std::uint32_t> watch;       ///< futex of the monitor: watch_state. W monitor, workers that begin to run or end
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails
   char message[2048];       ///< why the run ended. W the first that fails, R supervisors
 };

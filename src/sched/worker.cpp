@@ -54,7 +54,11 @@ void worker::init(const worker_setup& setup) noexcept {
   trace_.init(setup.trace);
   started_ns_ = base::fast_ns();
   thread_pointer_ = context::thread_pointer();
-  crowded_ = near_.count > setup.cpus;
+  const std::uint32_t regular = workers_ - shape_.spares;
+  is_spare_ = index(me_) >= regular;
+  is_idle_ = is_spare_;  // counted from the start
+  spare_number_ = is_spare_ ? index(me_) - regular : 0;
+  crowded_ = is_spare_ || near_.count - shape_.spares > setup.cpus;
   const auto me = me_;
   random_ = base::small_random(setup.seed + index(me) * 7919 + 1);
   delay_random_ = base::small_random(setup.seed + index(me) * 104729 + 17);
@@ -82,7 +86,7 @@ void worker::init(const worker_setup& setup) noexcept {
   scheduler_stack_ = stack::map_private(stack::scheduler_stack_bytes, &scheduler_stack_low_);
 
   detail::hot().worker = index(me);
-  detail::hot().workers = workers_;
+  detail::hot().workers = regular;
   detail::hot().pending = nullptr;
   detail::hot().spawns = 0;
   detail::hot().in_place = shape_.stacks != nullptr ? 1 : 0;

@@ -55,6 +55,7 @@ struct job_shape {
   bool in_process = false;       ///< workers are threads of one process (then stacks too, but for child stealing)
   bool own_stacks = false;       ///< policy iso: every thread has a stack, and an address, of its own
   bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
+  std::uint32_t spares = 0;      ///< in_process: of the workers, the last so many rest until the monitor wakes them
 };
 
 /// What a worker needs to know to begin.
@@ -292,6 +293,14 @@ class worker {
   void become_idle() noexcept;
   void become_running() noexcept;
   bool sees_work() noexcept;
+  /// Workers that may have something to take: all but spares that have never been up.
+  std::uint32_t present() const noexcept {
+    return shape_.spares == 0 ? near_.count : static_cast<std::uint32_t>(node_->present.load(std::memory_order_relaxed));
+  }
+  /// Spares: the monitor has sent this one back.
+  bool is_to_rest() const noexcept { return is_spare_ && node_->up.load(std::memory_order_relaxed) <= spare_number_; }
+  void rest() noexcept;
+  void call_monitor() noexcept;
   bool nothing_is_ready() noexcept;
   void wake_one() noexcept;
   void wake_all() noexcept;
@@ -339,6 +348,8 @@ class worker {
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;
   bool is_idle_ = false;
+  bool is_spare_ = false;
+  std::uint32_t spare_number_ = 0;
   bool has_events_ = false;          // collected, not delivered
   std::uint32_t turns_ = 0;          // of the loop, since it last looked for events
   std::uint32_t far_failures_ = 0;   // looks at other hosts in vain since the last thread

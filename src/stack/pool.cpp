@@ -40,7 +40,7 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   per_range_ = bytes / stack_bytes;
   const std::uint64_t for_root = root_bytes / stack_bytes;
   all_ = per_range_ * count > for_root ? per_range_ * count - for_root : 0;
-  batch_ = static_cast<unsigned>(std::clamp<std::uint64_t>(all_ / (std::uint64_t{count} * 8), 1, batch));
+  batch_ = static_cast<unsigned>(std::clamp<std::uint64_t>(all_ / (std::uint64_t{count} * 32), 1, batch));
   const bool aligned = ((first | distance) & (stack_bytes - 1)) == 0;
   GODWIT_CHECK(aligned, "stacks are aligned to their size");
   made_.store(0, std::memory_order_relaxed);

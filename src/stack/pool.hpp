@@ -35,10 +35,17 @@ class pool {
   /// @p list: of @p n stacks. From any worker.
   void give(void* list, unsigned n) noexcept;
 
+  /// Stacks that can be in use at a time, whatever @p workers workers keep of free ones and of those of threads that just ended.
+  std::uint64_t usable(std::uint64_t workers) const noexcept {
+    const std::uint64_t kept = workers * (most_kept() + batch_ + 2);
+    return all_ > kept ? all_ - kept : 1;
+  }
   std::uint64_t stack_bytes() const noexcept { return size_; }
   std::uint64_t root_bytes() const noexcept { return root_bytes_; }
   /// Fewer than batch where there are few in all: what a worker keeps, others cannot have.
   unsigned batch_size() const noexcept { return batch_; }
+  /// So many that ended at a worker, and it gives a batch back.
+  unsigned most_kept() const noexcept { return batch_ == 1 ? 2 : 4 * batch_; }
   /// Of the stack that @p address lies in: its end, its lowest usable address. The root's included.
   std::uintptr_t end_of(std::uintptr_t address) const noexcept {
     if (address - root_low_ < root_bytes_) [[unlikely]] return root_low_ + root_bytes_;

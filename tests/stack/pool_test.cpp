@@ -91,8 +91,19 @@ TEST(pool, few_are_given_out_one_by_one) {
   }
   EXPECT_EQ(p.take(), nullptr);
   pool many;
-  many.init(r.first, r.distance, r.count, r.bytes, 16 << 10, 16 << 10);
+  many.init(r.first, r.distance, r.count, r.bytes, 4 << 10, 4 << 10);  // (none is used)
   EXPECT_EQ(many.batch_size(), pool::batch);
+}
+
+// Whatever each worker keeps, the rest is there: usable() of them can be in use.
+TEST(pool, usable_counts_what_workers_keep) {
+  const ranges r;
+  pool p;
+  p.init(r.first, r.distance, r.count, r.bytes, 64 << 10, 64 << 10);
+  const std::uint64_t all = r.bytes / (64 << 10) * r.count - 1;
+  EXPECT_GE(p.usable(r.count), all / 2);
+  EXPECT_LE(p.usable(r.count) + r.count * (p.most_kept() + p.batch_size()), all);
+  EXPECT_EQ(p.usable(all), 1u);
 }
 
 TEST(pool, workers_take_and_give_at_the_same_time) {

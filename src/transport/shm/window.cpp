@@ -101,7 +101,7 @@ void window::create(std::uint64_t bytes) {
   if (free == 0) {
     destroy();
     fail("there is no free range of " + std::to_string(bytes >> 20) +
-         " MiB of addresses (a limit: ulimit -v?)" + lower);
+         " MiB of addresses: raise the limit on address space (ulimit -v) if there is one, or" + (lower + 1));
   }
   map(static_cast<unsigned>(std::countr_zero(free)));
   close(std::exchange(fd_, -1));
