@@ -12,6 +12,7 @@
 #include "context/context.hpp"
 #include "io/events.hpp"
 
+#include "identity.hpp"
 #include "real.hpp"
 #include "signals.hpp"
 #include "thread.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 /// In the child: the caller is its only thread.
 void in_child() noexcept {
+  unlock_identity();
   godwit::events::close_ours();
   thread* t = self();
   if (t == nullptr || t->heavy) return;
@@ -35,7 +37,7 @@ void in_child() noexcept {
   use_real_mask(*t);
 }
 // Not in a fork of our own: the C library's daemon and the like call it inside.
-[[gnu::constructor]] void watch_forks() noexcept { pthread_atfork(nullptr, nullptr, in_child); }
+[[gnu::constructor]] void watch_forks() noexcept { pthread_atfork(lock_identity, unlock_identity, in_child); }
 
 }  // namespace
 

@@ -2,7 +2,7 @@
         .text
         .hidden godwit_pthread_resolve
 
-// Before resolve: by way of it, with the arguments of whatever is called kept.
+// Before it is known: by way of resolve, with the arguments of whatever is called kept.
 resolve_first:                          // r11: where the address will be
         pushq   %rbp
         movq    %rsp, %rbp
@@ -15,6 +15,7 @@ resolve_first:                          // r11: where the address will be
         pushq   %r9
         pushq   %r11
         andq    $-16, %rsp
+        movq    %r11, %rdi
         call    godwit_pthread_resolve
         leaq    -64(%rbp), %rsp
         popq    %r11

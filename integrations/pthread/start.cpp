@@ -19,6 +19,7 @@
 #include "runtime/run_common.hpp"
 
 #include "foreign.hpp"
+#include "identity.hpp"
 #include "real.hpp"
 #include "report.hpp"
 #include "signals.hpp"
@@ -47,7 +48,7 @@ thread main_thread_;
 std::uint32_t go_ = 0;  // futex: the initial thread uses its old block no more
 
 [[gnu::constructor]] void prepare_early() noexcept {
-  godwit_pthread_resolve();
+  resolve_all();
   tls::prepare();
 }
 
@@ -76,6 +77,7 @@ struct root final : detail::root_task {
   bool needs_threads() const noexcept override { return true; }
   void operator()(writer&) override {
     detail::detach(detail::create_thread(outside_entry, nullptr, 0));
+    remember_threads();
     run_as(main_thread_);
     call_main();
   }
