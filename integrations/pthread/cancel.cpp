@@ -12,7 +12,7 @@ GODWIT_REAL(pthread_testcancel);
 using namespace godwit::pthread;
 
 namespace godwit::pthread {
-void end_by_cancel() { exit_thread(PTHREAD_CANCELED); }
+void end_by_cancel() { exit_thread(self()->exit_asked ? self()->exit_result : PTHREAD_CANCELED); }
 }  // namespace godwit::pthread
 
 GODWIT_EXPORT int pthread_cancel(pthread_t th) {

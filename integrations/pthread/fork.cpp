@@ -27,11 +27,13 @@ namespace {
 /// In the child: the caller is its only thread.
 void in_child() noexcept {
   unlock_identity();
+  end_serving();
   godwit::events::close_ours();
   thread* t = self();
   if (t == nullptr || t->heavy) return;
   t->heavy = true;
   t->signals.store(0);
+  t->handlers = nullptr;
   godwit::context::use_hot_words(nullptr);  // no worker any more
   forget_waiters();
   use_real_mask(*t);

@@ -57,7 +57,8 @@ template <class F>
 auto call(F f) {
   for (;;) {
     test_cancel();
-    const auto r = f();
+    decltype(f()) r{};
+    on_own_stack([&] { r = f(); });
     if (r >= 0 || errno != EINTR || !is_light()) [[likely]]
       return r;
     test_cancel();

@@ -304,7 +304,9 @@ GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
 }
 namespace godwit::pthread {
 void exit_thread(void* result) {
+  leave_handler_beside(result);
   if (thread* t = self(); t != nullptr) {
+    t->handlers = nullptr;
     t->result = result;
     t->ending = true;
   }
