@@ -3,7 +3,6 @@
 #include <ctime>
 
 #include "real.hpp"
-#include "report.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
 
@@ -15,6 +14,7 @@ struct alignas(8) barrier {
   std::uint32_t arrived_and_round[2];  ///< one word of 64 bits: who comes must see both as they were at one time
   std::uint32_t count;
   std::uint32_t inside;  ///< who destroys waits for them
+  std::uint32_t shared;  ///< between processes. W init
 };
 static_assert(sizeof(barrier) <= sizeof(pthread_barrier_t));
 barrier& of(pthread_barrier_t* b) noexcept { return *reinterpret_cast<barrier*>(b); }
@@ -23,13 +23,11 @@ barrier& of(pthread_barrier_t* b) noexcept { return *reinterpret_cast<barrier*>(
 
 GODWIT_EXPORT int pthread_barrier_init(pthread_barrier_t* b, const pthread_barrierattr_t* attr, unsigned count) noexcept {
   if (count == 0 || count > INT_MAX) return EINVAL;
-  of(b) = {{0, 0}, count, 0};
+  of(b) = {{0, 0}, count, 0, 0};
   if (attr != nullptr) {
     int shared = PTHREAD_PROCESS_PRIVATE;
     pthread_barrierattr_getpshared(attr, &shared);
-    static bool said = false;
-    if (shared == PTHREAD_PROCESS_SHARED)
-      not_supported(said, "a barrier shared between processes", "it works between the threads of this one");
+    of(b).shared = shared == PTHREAD_PROCESS_SHARED;
   }
   return 0;
 }
@@ -46,11 +44,11 @@ GODWIT_EXPORT int pthread_barrier_wait(pthread_barrier_t* bar) noexcept {
   } while (!__atomic_compare_exchange_n(both, &seen, then, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
   int result = 0;
   if (last) {
-    wake(round_word, all_of_them);
+    if (b.shared == 0) wake(round_word, all_of_them);
     result = PTHREAD_BARRIER_SERIAL_THREAD;
   } else {
     const auto round = static_cast<std::uint32_t>(seen >> 32);
-    while (__atomic_load_n(round_word, __ATOMIC_SEQ_CST) == round) wait_while(round_word, round, {.what = "pthread barrier"});
+    while (__atomic_load_n(round_word, __ATOMIC_SEQ_CST) == round) wait_while(round_word, round, {.what = "pthread barrier", .shared = b.shared != 0});
   }
   __atomic_fetch_sub(&b.inside, 1, __ATOMIC_SEQ_CST);
   return result;
@@ -62,10 +60,12 @@ GODWIT_EXPORT int pthread_barrier_destroy(pthread_barrier_t* b) noexcept {
 
 // 1: open; 0 and less: held (glibc's on x86-64, whose unlock and trylock stay in use).
 GODWIT_EXPORT int pthread_spin_lock(pthread_spinlock_t* l) noexcept {
-  for (unsigned spins = 0; __atomic_exchange_n(l, 0, __ATOMIC_ACQUIRE) != 1;)
-    if (++spins % 64 == 0)
-      give_way();  // its holder may have to run here
-    else
-      __builtin_ia32_pause();
+  for (unsigned spins = 0; __atomic_exchange_n(l, 0, __ATOMIC_ACQUIRE) != 1;) {
+    __builtin_ia32_pause();
+    if (++spins % 64 != 0) continue;
+    give_way();  // its holder may have to run here
+    handle_signals();
+    if (thread* t = self(); t != nullptr && t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS) test_cancel();
+  }
   return 0;
 }

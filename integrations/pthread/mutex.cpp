@@ -22,6 +22,8 @@ constexpr unsigned spins = 60;  // about as long as a short critical section tak
 
 int kind_of(const pthread_mutex_t* m) noexcept { return m->__data.__kind & kind_mask; }
 
+bool is_shared(const pthread_mutex_t* m) noexcept { return (m->__data.__kind & shared) != 0; }
+
 [[gnu::noinline]] int lock_slow(pthread_mutex_t* m, std::uint64_t deadline_ns) noexcept {
   auto* word = reinterpret_cast<std::uint32_t*>(&m->__data.__lock);
   for (unsigned i = 0; i < spins; ++i) {
@@ -32,7 +34,7 @@ int kind_of(const pthread_mutex_t* m) noexcept { return m->__data.__kind & kind_
     __builtin_ia32_pause();
   }
   while (__atomic_exchange_n(word, 2, __ATOMIC_SEQ_CST) != 0)
-    if (wait_while(word, 2, {.deadline_ns = deadline_ns, .what = "pthread mutex"}) == waited::timed_out) {
+    if (wait_while(word, 2, {.deadline_ns = deadline_ns, .what = "pthread mutex", .shared = is_shared(m)}) == waited::timed_out) {
       // The word may stay 2: then one unlock looks for waiters in vain.
       return ETIMEDOUT;
     }
@@ -77,7 +79,7 @@ int unlock_mutex(pthread_mutex_t* m) noexcept {
     if (kind == PTHREAD_MUTEX_RECURSIVE && --d.__count != 0) return 0;
   }
   if (kind != PTHREAD_MUTEX_NORMAL) __atomic_store_n(&d.__owner, 0, __ATOMIC_RELAXED);
-  if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2) wake(&d.__lock, 1);
+  if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m)) wake(&d.__lock, 1);
   return 0;
 }
 

@@ -88,6 +88,7 @@ thread* take_thread() noexcept {
 
 /// Nobody will ask for it any more.
 void give_thread(thread* t) noexcept {
+  t->what_then.store(thread::fate::gone);
   lock_pool();
   t->next = pool_;
   pool_ = t;
@@ -132,6 +133,7 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   // From here on whoever joins may take the block for another thread.
   const auto then = t->what_then.exchange(thread::fate::over);
   if (then == thread::fate::detached) {
+    __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
     give_thread(t);
   } else {
     __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
@@ -171,6 +173,15 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
     void* at = nullptr;
     pthread_attr_getdetachstate(attr, &detached);
     if (detached == PTHREAD_CREATE_DETACHED) t->what_then.store(thread::fate::detached, std::memory_order_relaxed);
+    int inherits = 0, policy = SCHED_OTHER;
+    sched_param param{};
+    pthread_attr_getinheritsched(attr, &inherits);
+    pthread_attr_getschedpolicy(attr, &policy);
+    pthread_attr_getschedparam(attr, &param);
+    if (const int error = inherits == PTHREAD_EXPLICIT_SCHED ? check_scheduling(policy, param.sched_priority) : 0; error != 0) {
+      give_thread(t);
+      return error;
+    }
     pthread_attr_getstack(attr, &at, &bytes);
     pthread_attr_getstacksize(attr, &bytes);
     if (bytes > std::max(thread_stack_bytes(), default_stack_bytes())) {
@@ -192,11 +203,12 @@ int join(thread* t, void** result, const wait_options& how, bool wait) {
   if (t == self()) return EDEADLK;
   test_cancel();
   auto before = thread::fate::joinable;
+  if (t->what_then.load() == thread::fate::gone) return ESRCH;
   if (!wait && __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended &&
       t->what_then.load() != thread::fate::over)
     return t->what_then.load() == thread::fate::detached ? EINVAL : EBUSY;
   if (!t->what_then.compare_exchange_strong(before, thread::fate::joining)) {
-    if (before != thread::fate::over) return EINVAL;
+    if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
     // It found nobody to wake, and is about to say that it has ended: a few instructions away, at another worker.
     for (unsigned spins = 0; __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended;)
       if (++spins % 64 == 0)
@@ -297,7 +309,7 @@ GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
   if (t == nullptr || t->heavy) return REAL(pthread_detach)(th);
   auto before = thread::fate::joinable;
   if (t->what_then.compare_exchange_strong(before, thread::fate::detached)) return 0;
-  if (before != thread::fate::over) return EINVAL;
+  if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
   while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) ::sched_yield();  // a few instructions
   give_thread(t);
   return 0;

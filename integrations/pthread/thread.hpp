@@ -33,10 +33,10 @@ struct thread {
   bool heavy = false;  ///< in a forked child: an OS thread now
   char name[16] = {};
 
-  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once).
+  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once); gone: joined, or ended detached.
   static constexpr std::uint32_t alive = 0, ended = 1;
   std::uint32_t state = alive;  ///< atomic; joiners wait for it
-  enum class fate : std::uint32_t { joinable, joining, detached, over };
+  enum class fate : std::uint32_t { joinable, joining, detached, over, gone };
   std::atomic<fate> what_then{fate::joinable};
 
   // Cancellation. docs/pthread.md says where.
@@ -132,6 +132,9 @@ void on_own_stack(F f) noexcept {
   else
     godwit_pthread_call_on(t->stack_low + room, [](void* p) { (*static_cast<F*>(p))(); }, &f);
 }
+
+/// What pthread_setschedparam gives back: there are no real-time threads.
+int check_scheduling(int policy, int priority) noexcept;
 
 /// Of every thread, main included: a power of two.
 std::size_t thread_stack_bytes() noexcept;

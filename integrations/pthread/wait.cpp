@@ -1,6 +1,7 @@
 // See wait.hpp.
 #include "wait.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -140,14 +141,16 @@ waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t e
   n.address = address;
   n.of = t;
   n.light = t != nullptr && !t->heavy;
-  n.cancellable = how.cancellable && t != nullptr && t->cancel_enabled;
+  // Asynchronous cancellation: every wait is a place for it.
+  const bool cancellable = t != nullptr && (how.cancellable || t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS);
+  n.cancellable = cancellable && t->cancel_enabled;
   n.interruptible = n.light || how.interruptible;
   // Before the look at what would disturb us: who disturbs sets its word first and looks here then. W1
   if (t != nullptr) t->waits_under.store(address);
   queue& q = queue_of(address);
   q.lock();
   waited result = waited::changed;
-  if (t != nullptr && how.cancellable && t->to_be_cancelled()) {
+  if (cancellable && t->to_be_cancelled()) {
     q.unlock();
     result = waited::cancelled;
   } else if (t != nullptr && n.interruptible && t->has_signals()) {
@@ -165,10 +168,23 @@ waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t e
   return result;
 }
 
+waited wait_in_turns(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+  bool first = true;
+  for (std::uint64_t pause_ns = 20'000;; pause_ns = pause_ns < 1'000'000 ? pause_ns * 2 : pause_ns, first = false) {
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) return first ? waited::changed : waited::woken;
+    const std::uint64_t now = now_ns();
+    if (how.deadline_ns != no_deadline && now >= how.deadline_ns) return waited::timed_out;
+    wait_options turn = how;
+    turn.deadline_ns = how.deadline_ns != no_deadline ? std::min(how.deadline_ns, now + pause_ns) : now + pause_ns;
+    if (const waited w = wait_once(&pause_ns, nullptr, 0, turn); w == waited::cancelled || w == waited::interrupted) return w;
+  }
+}
+
 /// Signals are handled in every wait: those that they do not interrupt go on.
 waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) {
   for (;;) {
-    const waited w = wait_once(address, word, expected, how);
+    const waited w = how.shared ? wait_in_turns(word, expected, how) : wait_once(address, word, expected, how);
+    if (w == waited::cancelled && !how.cancellable) end_by_cancel();
     if (w != waited::interrupted || how.interruptible) return w;
     const int before = errno;
     handle_signals();

@@ -26,6 +26,7 @@ struct wait_options {
   bool cancellable = false;
   bool interruptible = false;  ///< the wait ends when a signal has to be handled; else it goes on after that
   const char* what = "pthread";  ///< for reports; a literal
+  bool shared = false;  ///< the word lies in memory of several processes: it is looked at in turns, 20 us to 2 ms apart, and nobody is woken
 };
 
 /// Wait under the address @p word, as long as it holds @p expected.
