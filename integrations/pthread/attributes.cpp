@@ -35,7 +35,9 @@ GODWIT_EXPORT int pthread_getattr_np(pthread_t th, pthread_attr_t* attr) noexcep
   if (t == nullptr) return REAL(pthread_getattr_np)(th, attr);
   pthread_attr_init(attr);
   // A thread that has not begun has no stack yet: the size is known.
-  if (t->stack_low != nullptr)
+  if (t->program_stack != nullptr)
+    pthread_attr_setstack(attr, t->program_stack, t->program_stack_bytes);
+  else if (t->stack_low != nullptr)
     pthread_attr_setstack(attr, t->stack_low, static_cast<std::size_t>(t->stack_high - t->stack_low));
   else
     pthread_attr_setstacksize(attr, thread_stack_bytes());

@@ -226,6 +226,23 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   errno = before;
 }
 
+/// SIGSEGV and its like, SIGABRT too. A fault, or what a thread does to itself (abort), is handled where it happens; sent to the process,
+/// it is a signal as any other.
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (serving_ && info->si_code <= 0 && self() == nullptr && ::syscall(SYS_gettid) == ::getpid()) {
+    const all_blocked none;
+    on_signal(signal, info, context);
+    return;
+  }
+  const int before = errno;
+  const struct sigaction action = actions_[signal];  // without the lock: the thread may hold it
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else if (is_handled(action))
+    action.sa_handler(signal);
+  errno = before;
+}
+
 }  // namespace
 
 struct sigaction action_of(int signal) noexcept {
@@ -341,11 +358,11 @@ int change_signal_mask(int how, const sigset_t* set, sigset_t* before) {
 }
 
 int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
-  if (signal < 1 || signal > most_signals || is_fault(signal)) return __wrap_sigaction(signal, action, before);
+  if (signal < 1 || signal > most_signals) return __wrap_sigaction(signal, action, before);
   const all_blocked none;
   const std::lock_guard hold(actions_lock);
-  const bool ours = is_ours_[signal];
   const struct sigaction old = actions_[signal];
+  const bool ours = is_ours_[signal], fault = is_fault(signal);
   struct sigaction real {};
   int error = 0;
   if (action == nullptr) {
@@ -355,18 +372,29 @@ int change_signal_action(int signal, const struct sigaction* action, struct siga
     struct sigaction mine = asked;
     const bool handler = is_handled(asked);
     if (handler) {
-      mine.sa_sigaction = on_signal;
-      mine.sa_flags = (mine.sa_flags | SA_SIGINFO) & ~(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
-      sigfillset(&mine.sa_mask);
+      mine.sa_flags |= SA_SIGINFO;
+      mine.sa_sigaction = fault ? on_fault : on_signal;
+      if (!fault) {
+        mine.sa_flags &= ~(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
+        sigfillset(&mine.sa_mask);
+      }
+      actions_[signal] = asked;  // first: a fault does not wait for the lock
     }
     error = __wrap_sigaction(signal, &mine, &real);
     if (error == 0) {
       actions_[signal] = asked;
       is_ours_[signal] = handler;
+    } else {
+      actions_[signal] = old;
     }
   }
-  if (error == 0 && before != nullptr) *before = ours && real.sa_sigaction == on_signal ? old : real;
-  return error;
+  if (error != 0 || before == nullptr) return error;
+  *before = real;
+  if (ours && (real.sa_sigaction == on_signal || real.sa_sigaction == on_fault))
+    *before = old;
+  else if (fault && is_handled(real))  // the runtime's own, which explains the fault
+    *before = {};
+  return 0;
 }
 
 }  // namespace godwit::pthread

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -127,8 +128,12 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   std::memcpy(&t, closure, sizeof t);
   find_stack(*t, thread_stack_bytes());
   enter_block(*t);
-  call_start(t);
+  if (t->program_stack == nullptr)
+    call_start(t);
+  else
+    godwit_pthread_call_on(t->program_stack + t->program_stack_bytes, [](void* p) { call_start(static_cast<thread*>(p)); }, t);
   leave_block();
+  if (t->program_stack_is_ours) ::munmap(t->program_stack, t->program_stack_bytes);
   count_mask(*t, false);
   // From here on whoever joins may take the block for another thread.
   const auto then = t->what_then.exchange(thread::fate::over);
@@ -159,6 +164,19 @@ std::size_t default_stack_bytes() noexcept {
   return bytes;
 }
 
+/// With a guard of a page at its low end. Given back when the thread ends.
+bool make_large_stack(thread& t, std::size_t bytes) noexcept {
+  constexpr std::size_t page = 4096;
+  bytes = (bytes + page - 1) / page * page + page;
+  void* low = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (low == MAP_FAILED) return false;
+  ::mprotect(low, page, PROT_NONE);
+  t.program_stack = static_cast<char*>(low);
+  t.program_stack_bytes = bytes;
+  t.program_stack_is_ours = true;
+  return true;
+}
+
 int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*), void* argument) noexcept {
   thread* t = take_thread();
   if (t == nullptr) return EAGAIN;
@@ -183,10 +201,12 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
       return error;
     }
     pthread_attr_getstack(attr, &at, &bytes);
+    if (reinterpret_cast<std::uintptr_t>(at) + bytes != 0) {  // its end is what the C library keeps; null: none was given
+      t->program_stack = static_cast<char*>(at);
+      t->program_stack_bytes = bytes;
+    }
     pthread_attr_getstacksize(attr, &bytes);
-    if (bytes > std::max(thread_stack_bytes(), default_stack_bytes())) {
-      static bool said = false;
-      not_supported(said, "a stack larger than others", "set GODWIT_THREAD_STACK_BYTES to what the largest thread needs");
+    if (t->program_stack == nullptr && bytes > thread_stack_bytes() && bytes != default_stack_bytes() && !make_large_stack(*t, bytes)) {
       give_thread(t);
       return EAGAIN;
     }

@@ -68,8 +68,11 @@ struct thread {
   bool exit_asked = false;  ///< a handler that ran beside it has called pthread_exit. W before cancel_asked
   void* exit_result = nullptr;
 
-  char* stack_low = nullptr;
+  char* stack_low = nullptr;  ///< the scheduler's
   char* stack_high = nullptr;
+  char* program_stack = nullptr;  ///< where it runs, if that is another: the program's, or one of ours that is larger
+  std::size_t program_stack_bytes = 0;
+  bool program_stack_is_ours = false;
 
   struct __res_state resolver {};  ///< of the C library's name look-ups
 };

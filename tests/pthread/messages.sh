@@ -21,7 +21,6 @@ expect 127 "cannot run" "$launcher" ./no-such-program
 echo 'int main(void) { return 0; }' >"$dir/static.c"
 if cc -static "$dir/static.c" -o "$dir/static" 2>/dev/null; then expect 2 "statically linked" "$launcher" "$dir/static"; fi
 expect 70 "used up its stack" "$launcher" "$end" overflow
-expect 0 "a stack larger than others is not supported" "$launcher" "$end" big_stack
 limited() {  # limited KIB STATUS TEXT COMMAND...: with so much address space
   local limit=$1
   shift
