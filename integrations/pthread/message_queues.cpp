@@ -1,6 +1,8 @@
 // Message queues (mq_send and its like). On Linux a queue is a descriptor that can be polled: an attempt whose time is over already tells
 // whether there is room, or a message; if not, the thread waits as for any descriptor. Test: tests/pthread/programs/queues.c
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <mqueue.h>
 #include <poll.h>
@@ -8,8 +10,10 @@
 #include <godwit/io.hpp>
 
 #include "real.hpp"
+#include "signals.hpp"
 #include "thread.hpp"
 
+GODWIT_REAL(mq_notify);
 GODWIT_REAL(mq_send);
 GODWIT_REAL(mq_receive);
 GODWIT_REAL(mq_timedsend);
@@ -18,6 +22,8 @@ GODWIT_REAL(mq_timedreceive);
 using namespace godwit::pthread;
 
 namespace {
+
+std::atomic<bool> notifies_{false};  // a message may make a signal
 
 int fail_with(int error) noexcept {
   errno = error;
@@ -55,7 +61,9 @@ auto repeat(mqd_t queue, short what, const timespec* at, F attempt) {
 
 // (Apart: the header says that the functions' own times are never null.)
 int send_until(mqd_t queue, const char* from, std::size_t bytes, unsigned priority, const timespec* at) {
-  return repeat(queue, POLLOUT, at, [&](const timespec* t) { return REAL(mq_timedsend)(queue, from, bytes, priority, t); });
+  const int r = repeat(queue, POLLOUT, at, [&](const timespec* t) { return REAL(mq_timedsend)(queue, from, bytes, priority, t); });
+  if (r == 0 && notifies_.load()) settle_signals();
+  return r;
 }
 ssize_t receive_until(mqd_t queue, char* to, std::size_t bytes, unsigned* priority, const timespec* at) {
   return repeat(queue, POLLIN, at, [&](const timespec* t) { return REAL(mq_timedreceive)(queue, to, bytes, priority, t); });
@@ -63,6 +71,10 @@ ssize_t receive_until(mqd_t queue, char* to, std::size_t bytes, unsigned* priori
 
 }  // namespace
 
+GODWIT_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
+  if (event != nullptr && event->sigev_notify == SIGEV_SIGNAL) notifies_.store(true);
+  return REAL(mq_notify)(queue, event);
+}
 GODWIT_EXPORT int mq_timedsend(mqd_t queue, const char* from, std::size_t bytes, unsigned priority, const timespec* at) {
   if (!is_light()) return REAL(mq_timedsend)(queue, from, bytes, priority, at);
   return send_until(queue, from, bytes, priority, at);

@@ -13,6 +13,7 @@ GODWIT_REAL(pthread_sigqueue);
 GODWIT_REAL(raise);
 GODWIT_REAL(kill);
 GODWIT_REAL(killpg);
+GODWIT_REAL(tgkill);
 GODWIT_REAL(sigqueue);
 GODWIT_REAL(sigpending);
 GODWIT_REAL(sigtimedwait);
@@ -44,20 +45,6 @@ bool take_own(const siginfo_t& info) {
   if ((t->blocked.load() & bit_of(info.si_signo)) != 0 || !is_handled(action_of(info.si_signo))) return false;
   send(*t, info);
   return true;
-}
-
-/// A signal has been sent to a group that this process belongs to: wait a while for the initial OS thread to take it.
-void settle(int signal) {
-  if (!is_light() || signal == 0 || !is_signal(signal) || !is_handled(action_of(signal))) return;
-  for (int i = 0; i < 1000; ++i) {
-    sigset_t waiting;
-    REAL(sigpending)(&waiting);
-    handle_signals();
-    if ((word_of(waiting) & bit_of(signal) & ~self()->blocked.load()) == 0) break;
-    constexpr timespec a_while{0, 50'000};
-    ::syscall(SYS_nanosleep, &a_while, nullptr);
-  }
-  handle_signals();
 }
 
 }  // namespace
@@ -99,20 +86,31 @@ GODWIT_EXPORT int raise(int signal) noexcept {
 GODWIT_EXPORT int kill(pid_t pid, int signal) noexcept {
   if (pid == ::getpid() && take_own(info_of(signal, SI_USER))) return 0;
   const int r = REAL(kill)(pid, signal);
-  if (r == 0 && (pid == 0 || pid == -1 || pid == ::getpid() || (pid < 0 && -pid == ::getpgrp()))) settle(signal);
+  if (r == 0 && signal != 0 && (pid == 0 || pid == -1 || pid == ::getpid() || (pid < 0 && -pid == ::getpgrp()))) settle_signals();
   return r;
 }
 GODWIT_EXPORT int killpg(pid_t group, int signal) noexcept {
   const int r = REAL(killpg)(group, signal);
-  if (r == 0 && (group == 0 || group == ::getpgrp())) settle(signal);
+  if (r == 0 && signal != 0 && (group == 0 || group == ::getpgrp())) settle_signals();
   return r;
+}
+namespace godwit::pthread {
+int send_signal(thread& t, int signal) {
+  if (!is_signal(signal)) return fail_with(EINVAL);
+  const int error = signal != 0 ? send(t, info_of(signal, SI_TKILL)) : 0;
+  return error == 0 ? 0 : fail_with(error);
+}
+}  // namespace godwit::pthread
+GODWIT_EXPORT int tgkill(pid_t pid, pid_t tid, int signal) {
+  thread* t = pid == ::getpid() && is_light() ? find_thread(tid) : nullptr;
+  return t != nullptr ? send_signal(*t, signal) : REAL(tgkill)(pid, tid, signal);
 }
 GODWIT_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept {
   siginfo_t info = info_of(signal, SI_QUEUE);
   info.si_value = value;
   if (pid == ::getpid() && take_own(info)) return 0;
   const int r = REAL(sigqueue)(pid, signal, value);
-  if (r == 0 && pid == ::getpid()) settle(signal);
+  if (r == 0 && pid == ::getpid()) settle_signals();
   return r;
 }
 

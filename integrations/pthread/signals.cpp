@@ -276,6 +276,24 @@ int send_to(thread& t, const siginfo_t& info) noexcept {
   return 0;
 }
 
+void settle_signals() {
+  if (!is_light()) return;
+  std::uint32_t number;
+  {
+    const std::lock_guard hold(masks);
+    number = __atomic_add_fetch(&asked_, 1, __ATOMIC_SEQ_CST);
+  }
+  apply(number);
+  handle_signals();
+}
+
+thread* find_thread(int tid) noexcept {
+  const std::lock_guard hold(masks);
+  thread* t = alive_;
+  while (t != nullptr && t->tid != tid) t = t->next_alive;
+  return t;
+}
+
 thread* beside_whom() noexcept { return self() == nullptr ? beside_ : nullptr; }
 
 void leave_handler_beside(void* result) noexcept {

@@ -185,10 +185,14 @@ waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32
   for (;;) {
     const waited w = how.shared ? wait_in_turns(word, expected, how) : wait_once(address, word, expected, how);
     if (w == waited::cancelled && !how.cancellable) end_by_cancel();
-    if (w != waited::interrupted || how.interruptible) return w;
-    const int before = errno;
-    handle_signals();
-    errno = before;
+    if (w == waited::interrupted && how.interruptible) return w;
+    // Also those that came when it was about to go on anyway: before the program's next step.
+    if (const thread* t = self(); t != nullptr && t->has_signals()) {
+      const int before = errno;
+      handle_signals();
+      errno = before;
+    }
+    if (w != waited::interrupted) return w;
   }
 }
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/pause.hpp"
 #include "io/descriptors.hpp"
@@ -94,6 +95,8 @@ constexpr unsigned range_unshare = 2, range_cloexec = 4;
 /// 0: pipe, terminal, eventfd...
 int know_other(int fd, descriptor& d) noexcept {
   if ((d.state() & descriptor::socket) != 0) d.forget(false);  // the number stands for something else by now
+  // No instance of epoll is made only to be told that this is a file.
+  if (struct stat what; events::epoll() < 0 && fstat(fd, &what) == 0 && (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode))) return EPERM;
   return d.watch(fd);
 }
 

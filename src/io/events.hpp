@@ -15,7 +15,7 @@ const detail::event_source& source() noexcept;
 void begin_run(std::uint32_t delay_us) noexcept;
 void end_run() noexcept;
 
-/// The descriptors that workers sleep in, made when first needed: most runs wait for nothing outside.
+/// The descriptors that workers sleep in, made when a thread first waits for a descriptor: until then a futex does.
 void prepare() noexcept;
 /// Let the worker that waits for events come back.
 void interrupt() noexcept;
