@@ -47,6 +47,11 @@ bool take_own(const siginfo_t& info) {
   return true;
 }
 
+/// It has been sent to a group that this process belongs to. Who blocks it need not see it handled.
+void settle(int signal) {
+  if (is_light() && signal > 0 && is_signal(signal) && (self()->blocked.load() & bit_of(signal)) == 0) settle_signals();
+}
+
 }  // namespace
 
 GODWIT_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
@@ -86,12 +91,12 @@ GODWIT_EXPORT int raise(int signal) noexcept {
 GODWIT_EXPORT int kill(pid_t pid, int signal) noexcept {
   if (pid == ::getpid() && take_own(info_of(signal, SI_USER))) return 0;
   const int r = REAL(kill)(pid, signal);
-  if (r == 0 && signal != 0 && (pid == 0 || pid == -1 || pid == ::getpid() || (pid < 0 && -pid == ::getpgrp()))) settle_signals();
+  if (r == 0 && (pid == 0 || pid == -1 || (pid < 0 && -pid == ::getpgrp()))) settle(signal);
   return r;
 }
 GODWIT_EXPORT int killpg(pid_t group, int signal) noexcept {
   const int r = REAL(killpg)(group, signal);
-  if (r == 0 && signal != 0 && (group == 0 || group == ::getpgrp())) settle_signals();
+  if (r == 0 && (group == 0 || group == ::getpgrp())) settle(signal);
   return r;
 }
 namespace godwit::pthread {
@@ -109,9 +114,7 @@ GODWIT_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept {
   siginfo_t info = info_of(signal, SI_QUEUE);
   info.si_value = value;
   if (pid == ::getpid() && take_own(info)) return 0;
-  const int r = REAL(sigqueue)(pid, signal, value);
-  if (r == 0 && pid == ::getpid()) settle_signals();
-  return r;
+  return REAL(sigqueue)(pid, signal, value);
 }
 
 GODWIT_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* before) noexcept {

@@ -38,6 +38,7 @@ std::uint32_t asked_ = 0, done_ = 0;  // futexes
 
 thread* main_ = nullptr;
 bool serving_ = false;  // W the initial thread, and the only one of a forked child
+bool child_ = false;    // forked: handlers are the kernel's affair
 // Handlers that run beside a thread. W the initial OS thread
 thread* beside_ = nullptr;
 sigjmp_buf* way_out_ = nullptr;
@@ -366,9 +367,12 @@ void serve_signals() noexcept {
 
 void end_serving() noexcept {
   serving_ = false;
+  child_ = true;
   masks.unlock();
   actions_lock.unlock();
   forget_all_signals();
+  for (int signal = 1; signal <= most_signals; ++signal)
+    if (is_ours_[signal]) __wrap_sigaction(signal, &actions_[signal], nullptr);
 }
 
 int change_signal_mask(int how, const sigset_t* set, sigset_t* before) {
@@ -376,7 +380,7 @@ int change_signal_mask(int how, const sigset_t* set, sigset_t* before) {
 }
 
 int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
-  if (signal < 1 || signal > most_signals) return __wrap_sigaction(signal, action, before);
+  if (signal < 1 || signal > most_signals || child_) return __wrap_sigaction(signal, action, before);
   const all_blocked none;
   const std::lock_guard hold(actions_lock);
   const struct sigaction old = actions_[signal];
