@@ -33,8 +33,9 @@ int wait(pthread_cond_t* cond, pthread_mutex_t* m, std::uint64_t deadline_ns) {
   const waited w = wait_while(&c.signals, seen,
                               {.deadline_ns = deadline_ns, .cancellable = true, .what = "pthread condition variable", .shared = c.shared != 0});
   __atomic_fetch_sub(&c.waiters, 1, __ATOMIC_SEQ_CST);  // the last touch: who destroys waits for it
-  lock_mutex(m, no_deadline);
+  const int error = lock_mutex(m, no_deadline);
   if (w == waited::cancelled) end_by_cancel();  // with the mutex held, as cleanup handlers expect
+  if (error != 0) return error;  // a robust one: EOWNERDEAD
   return w == waited::timed_out ? ETIMEDOUT : 0;
 }
 

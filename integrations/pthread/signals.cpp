@@ -98,7 +98,7 @@ std::uint32_t store_mask(thread& t, std::uint64_t mask) noexcept {
 void apply(std::uint32_t number) {
   if (number == 0) return;
   futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     const std::uint32_t done = __atomic_load_n(&done_, __ATOMIC_SEQ_CST);
     if (static_cast<std::int32_t>(done - number) >= 0) return;
     if (self() != nullptr && self()->has_signals()) handle_signals();

@@ -55,7 +55,7 @@ siginfo_t info_of(int signal, int code) noexcept;
 /// The program's handler of @p info has run beside @p t, in signals.cpp; leave it, and let that thread end. Does not come back if so.
 void leave_handler_beside(void* result) noexcept;
 /// The caller has sent signals to its own process: the initial OS thread has given them to threads, and the caller has handled its own,
-/// before this comes back (or after 20 ms, if a handler beside a thread takes that long). Cost: two switches of OS threads.
+/// before this comes back (or after 0.4 s, if a handler beside a thread takes that long). Cost: two switches of OS threads.
 void settle_signals();
 /// By the number that gettid gives. Null: no thread of ours that is alive.
 thread* find_thread(int tid) noexcept;

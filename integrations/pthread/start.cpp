@@ -91,6 +91,13 @@ void* run(void*) {
   options opts;
   try {
     opts = resolve_options({});
+    if (!opts.trace.empty() || !opts.stats_json.empty() || opts.stats) {
+      // They are written when a run ends, which this one never does: exit is called in the midst of it.
+      static bool said = false;
+      not_supported(said, "GODWIT_TRACE, GODWIT_STATS or GODWIT_STATS_JSON", "nothing is written; perf and gdb see the workers");
+      opts.trace = opts.stats_json = "";
+      opts.stats = false;
+    }
     opts.substrate = "threads";
     // One more than a single CPU: a thread that blocks inside the C library keeps its worker.
     if (opts.workers == 0) opts.workers = std::max(2u, static_cast<unsigned>(base::usable_cpu_count()));

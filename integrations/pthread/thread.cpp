@@ -17,6 +17,7 @@
 
 #include <godwit/detail/park.hpp>
 
+#include "mutex.hpp"
 #include "real.hpp"
 #include "report.hpp"
 #include "signals.hpp"
@@ -112,6 +113,7 @@ void give_thread(thread* t) noexcept {
   t->ending = true;
   tls::run_destructors();
   run_key_destructors();
+  die_with_robust_mutexes();
   if (t->heavy) ::exit(0);  // in a forked child, where it was the only thread
 }
 
