@@ -37,7 +37,7 @@ bool run_handler(thread& t, siginfo_t& info) {
   const struct sigaction action = action_of(signal);
   if (action.sa_handler == SIG_IGN) return false;
   if (action.sa_handler == SIG_DFL) {
-    ::kill(::getpid(), signal);
+    do_default(signal);
     return false;
   }
   if ((action.sa_flags & SA_RESETHAND) != 0) {

@@ -42,7 +42,8 @@ int send(thread& t, const siginfo_t& info) {
 bool take_own(const siginfo_t& info) {
   thread* t = self();
   if (!is_light() || info.si_signo == 0 || !is_signal(info.si_signo)) return false;
-  if ((t->blocked.load() & bit_of(info.si_signo)) != 0 || !is_handled(action_of(info.si_signo))) return false;
+  if ((t->blocked.load() & bit_of(info.si_signo)) != 0 || action_of(info.si_signo).sa_handler == SIG_IGN) return false;
+  if (info.si_signo == SIGKILL || info.si_signo == SIGSTOP) return false;
   send(*t, info);
   return true;
 }

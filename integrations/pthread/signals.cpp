@@ -261,6 +261,22 @@ siginfo_t info_of(int signal, int code) noexcept {
   return info;
 }
 
+void do_default(int signal) noexcept {
+  if (is_fault(signal)) {  // open on every worker: the calling one dies of it at once
+    struct sigaction none {};
+    none.sa_handler = SIG_DFL;
+    __wrap_sigaction(signal, &none, nullptr);
+    ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+  }
+  ::kill(::getpid(), signal);
+  if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH || signal == SIGTSTP || signal == SIGTTIN ||
+      signal == SIGTTOU || signal == SIGSTOP)
+    return;
+  // It ends the process, but the initial OS thread may first have to come to it: the program must not see that.
+  constexpr timespec a_while{0, 1'000'000};
+  for (int i = 0; i < 1000; ++i) ::syscall(SYS_nanosleep, &a_while, nullptr);
+}
+
 int send_to(thread& t, const siginfo_t& info) noexcept {
   const int signal = info.si_signo;
   if (__atomic_load_n(&t.state, __ATOMIC_SEQ_CST) == thread::ended) return ESRCH;
@@ -268,7 +284,7 @@ int send_to(thread& t, const siginfo_t& info) noexcept {
   if (!blocked) {
     const struct sigaction action = action_of(signal);
     // What is not handled ends, stops or leaves alone the process, whichever thread it was sent to.
-    if (action.sa_handler == SIG_DFL) ::kill(::getpid(), signal);
+    if (action.sa_handler == SIG_DFL) do_default(signal);
     if (!is_handled(action)) return 0;
   }
   if (!add_signal(&t, info)) return EAGAIN;

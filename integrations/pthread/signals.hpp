@@ -47,6 +47,8 @@ void put_mask(thread& t, std::uint64_t mask) noexcept;
 /// What the program has asked for.
 struct sigaction action_of(int signal) noexcept;
 inline bool is_handled(const struct sigaction& a) noexcept { return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN; }
+/// A signal that is neither handled nor ignored: the process ends, stops, or nothing happens.
+void do_default(int signal) noexcept;
 /// A signal to a thread of ours: an error number as pthread_kill's.
 int send_to(thread& t, const siginfo_t& info) noexcept;
 /// As tgkill: -1 and errno. If it is the caller, its handler has run before this comes back.

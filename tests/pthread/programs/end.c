@@ -1,6 +1,7 @@
 // How a process ends: end MODE.
 #define _GNU_SOURCE
 #include "check.h"
+#include <signal.h>
 #include <unistd.h>
 
 static void at_exit(void) { puts("atexit"); }
@@ -94,6 +95,14 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "overflow") == 0) {
     pthread_create(&t, NULL, overflow, NULL);
     pthread_join(t, NULL);
+  }
+  if (strcmp(mode, "raise") == 0) {
+    raise(SIGSEGV);
+    puts("it went on");
+  }
+  if (strcmp(mode, "kill") == 0) {
+    kill(getpid(), SIGQUIT);
+    puts("it went on");
   }
   if (strcmp(mode, "stacks") == 0) {
     pthread_attr_t attr;
