@@ -42,7 +42,7 @@ bool child_ = false;    // forked: handlers are the kernel's affair
 // Handlers that run beside a thread. W the initial OS thread
 thread* beside_ = nullptr;
 sigjmp_buf* way_out_ = nullptr;
-thread* computes_ = nullptr;  // the last one that did not come to take a signal in time
+std::atomic<thread*> computes_{nullptr};  // the last one that did not come to take a signal in time. W also that one: it is here
 
 void futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* limit = nullptr) noexcept {
   ::syscall(SYS_futex, word, op, value, limit, nullptr, 0);
@@ -97,6 +97,8 @@ std::uint32_t store_mask(thread& t, std::uint64_t mask) noexcept {
 /// Wait until it has been done: but a handler that runs there now may last, and what it gives to the caller comes first.
 void apply(std::uint32_t number) {
   if (number == 0) return;
+  thread* here = self();
+  computes_.compare_exchange_strong(here, nullptr);
   futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t done = __atomic_load_n(&done_, __ATOMIC_SEQ_CST);
@@ -186,7 +188,7 @@ bool waits_for(thread& t, siginfo_t& info) noexcept {
   constexpr int most_rounds = 100;
   constexpr timespec a_while{0, 200'000};
   const std::uint64_t bit = bit_of(info.si_signo);
-  for (int i = computes_ == &t ? most_rounds : 0; i < most_rounds && (t.signals.load() & bit) != 0; ++i) {
+  for (int i = computes_.load() == &t ? most_rounds : 0; i < most_rounds && (t.signals.load() & bit) != 0; ++i) {
     futex(&done_, FUTEX_WAKE_PRIVATE, 1 << 30);  // it may wait for a change of its mask: apply
     ::syscall(SYS_nanosleep, &a_while, nullptr);
     if (disturb(t, waited::interrupted, true)) return true;

@@ -79,10 +79,10 @@ def python_module(module):
 
 def redis(prefix, folder):
     port = free_port()
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--io-threads", "4", "--io-threads-do-reads", "yes"]
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--io-threads", "2", "--io-threads-do-reads", "yes"]
     with Server(prefix + command, port, folder) as server:
-        status, text = run(["redis-benchmark", "-h", "127.0.0.1", "-p", str(port), "-n", "20000", "-c", "20", "-q", "-t", "set,get,lpush,lpop,mset"],
-                           120)
+        status, text = run(["redis-benchmark", "-h", "127.0.0.1", "-p", str(port), "-n", "3000", "-c", "10", "-q", "-t", "set,get,lpush"],
+                           60)
         tests = re.findall(r"^(\S[^:\r\n]*): [\d.]+ requests", text.replace("\r", "\n"), re.M)
         value = run(["redis-cli", "-h", "127.0.0.1", "-p", str(port), "dbsize"], 10)[1].strip()
     return f"client {status}: {', '.join(sorted(set(tests)))}; {value} keys; server {server.status}"
