@@ -389,8 +389,14 @@ void end_serving() noexcept {
   masks.unlock();
   actions_lock.unlock();
   forget_all_signals();
-  for (int signal = 1; signal <= most_signals; ++signal)
-    if (is_ours_[signal]) __wrap_sigaction(signal, &actions_[signal], nullptr);
+  for (int signal = 1; signal <= most_signals; ++signal) {
+    struct sigaction now {};
+    if (__wrap_sigaction(signal, nullptr, &now) != 0 || !is_handled(now)) continue;
+    // What the program asked for; the runtime's own handlers end with the runtime.
+    struct sigaction then {};
+    then.sa_handler = SIG_DFL;
+    __wrap_sigaction(signal, is_ours_[signal] ? &actions_[signal] : &then, nullptr);
+  }
 }
 
 int change_signal_mask(int how, const sigset_t* set, sigset_t* before) {
