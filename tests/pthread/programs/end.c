@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     void* result;
     pthread_attr_init(&attr);
     CHECK(pthread_attr_setstacksize(&attr, 64 << 20) == 0);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 4; ++i) {
       CHECK(pthread_create(&t, &attr, deep, NULL) == 0 && pthread_join(t, &result) == 0 && result == (void*)1);
     }
     CHECK(pthread_attr_setstack(&attr, own_stack, sizeof own_stack) == 0);
