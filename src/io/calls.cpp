@@ -433,6 +433,7 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
 }
 
 int close(int fd) noexcept {
+  const events::none_in_the_making hold;
   if (events::is_ours(fd)) [[unlikely]]  // of somebody that closes all numbers: there is no such descriptor for it
     return static_cast<int>(with_errno(-EBADF));
   if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
@@ -469,6 +470,7 @@ void closefrom(int first) noexcept {
 }
 
 int dup3(int from, int to, int flags) noexcept {
+  const events::none_in_the_making hold;
   if (events::is_ours(to) && from != to) [[unlikely]]
     return static_cast<int>(with_errno(-EBUSY));
   if (descriptor* d = from != to ? managed(to) : nullptr; d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);

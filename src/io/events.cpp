@@ -147,6 +147,14 @@ std::pair<int, int> ours() noexcept {
 void close_ours() noexcept {
   for (std::atomic<int>* own : {&epoll_, &wake_})
     if (const int fd = own->exchange(-1); fd >= 0) raw(SYS_close, fd);
+  making.unlock();  // in a forked child: whoever held it is not there
+}
+
+none_in_the_making::none_in_the_making() noexcept : held_(epoll_.load(std::memory_order_acquire) < 0) {
+  if (held_) making.lock();
+}
+none_in_the_making::~none_in_the_making() {
+  if (held_) making.unlock();
 }
 
 void prepare() noexcept {

@@ -17,6 +17,17 @@ void end_run() noexcept;
 
 /// The descriptors that workers sleep in, made when a thread first waits for a descriptor: until then a futex does.
 void prepare() noexcept;
+/// While it lives, prepare() of other threads makes none: until these have their high numbers, who closes all numbers might close them.
+/// Not to be held over a suspension. One load once they are made.
+class none_in_the_making {
+ public:
+  none_in_the_making() noexcept;
+  ~none_in_the_making();
+  none_in_the_making(const none_in_the_making&) = delete;
+
+ private:
+  bool held_;
+};
 /// Let the worker that waits for events come back.
 void interrupt() noexcept;
 /// A random pause of up to delay_us.
