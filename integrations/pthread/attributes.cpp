@@ -1,6 +1,7 @@
 // What a program may ask of a thread, or tell it: name, stack, CPU, priority.
 #include <cstring>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,7 +35,9 @@ GODWIT_EXPORT int pthread_getattr_np(pthread_t th, pthread_attr_t* attr) noexcep
   if (t == nullptr) return REAL(pthread_getattr_np)(th, attr);
   pthread_attr_init(attr);
   // A thread that has not begun has no stack yet: the size is known.
-  if (t->stack_low != nullptr)
+  if (t->program_stack != nullptr)
+    pthread_attr_setstack(attr, t->program_stack, t->program_stack_bytes);
+  else if (t->stack_low != nullptr)
     pthread_attr_setstack(attr, t->stack_low, static_cast<std::size_t>(t->stack_high - t->stack_low));
   else
     pthread_attr_setstacksize(attr, thread_stack_bytes());
@@ -75,13 +78,25 @@ GODWIT_EXPORT int pthread_getschedparam(pthread_t th, int* policy, sched_param* 
   *param = {};
   return 0;
 }
+namespace godwit::pthread {
+int check_scheduling(int policy, int priority) noexcept {
+  const int least = sched_get_priority_min(policy), most = sched_get_priority_max(policy);
+  if (least < 0 || priority < least || priority > most) return EINVAL;
+  if (policy != SCHED_FIFO && policy != SCHED_RR) return 0;
+  rlimit limit{};
+  if (geteuid() != 0 && (getrlimit(RLIMIT_RTPRIO, &limit) != 0 || limit.rlim_cur == 0)) return EPERM;
+  static bool said = false;
+  not_supported(said, "SCHED_FIFO or SCHED_RR for a thread", "threads take turns on their workers");
+  return ENOTSUP;
+}
+}  // namespace godwit::pthread
 GODWIT_EXPORT int pthread_setschedparam(pthread_t th, int policy, const sched_param* param) noexcept {
   if (light(th) == nullptr) return REAL(pthread_setschedparam)(th, policy, param);
-  return policy == SCHED_OTHER && param->sched_priority == 0 ? 0 : EPERM;
+  return check_scheduling(policy, param->sched_priority);
 }
 GODWIT_EXPORT int pthread_setschedprio(pthread_t th, int priority) noexcept {
   if (light(th) == nullptr) return REAL(pthread_setschedprio)(th, priority);
-  return priority == 0 ? 0 : EPERM;
+  return priority == 0 ? 0 : EINVAL;
 }
 GODWIT_EXPORT int pthread_getcpuclockid(pthread_t th, clockid_t* clock) noexcept {
   if (light(th) == nullptr) return REAL(pthread_getcpuclockid)(th, clock);

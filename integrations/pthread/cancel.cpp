@@ -12,7 +12,7 @@ GODWIT_REAL(pthread_testcancel);
 using namespace godwit::pthread;
 
 namespace godwit::pthread {
-void end_by_cancel() { exit_thread(PTHREAD_CANCELED); }
+void end_by_cancel() { exit_thread(self()->exit_asked ? self()->exit_result : PTHREAD_CANCELED); }
 }  // namespace godwit::pthread
 
 GODWIT_EXPORT int pthread_cancel(pthread_t th) {
@@ -39,11 +39,7 @@ GODWIT_EXPORT int pthread_setcanceltype(int type, int* before) {
   if (type != PTHREAD_CANCEL_DEFERRED && type != PTHREAD_CANCEL_ASYNCHRONOUS) return EINVAL;
   if (before != nullptr) *before = t->cancel_type;
   t->cancel_type = type;
-  if (type == PTHREAD_CANCEL_ASYNCHRONOUS) {
-    static bool said = false;
-    not_supported(said, "PTHREAD_CANCEL_ASYNCHRONOUS", "a thread is cancelled at its next cancellation point only");
-    test_cancel();
-  }
+  if (type == PTHREAD_CANCEL_ASYNCHRONOUS) test_cancel();  // at every wait, and here: not while it computes
   return 0;
 }
 

@@ -5,7 +5,6 @@
 
 #include "mutex.hpp"
 #include "real.hpp"
-#include "report.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
 
@@ -17,7 +16,7 @@ struct condition {
   std::uint32_t signals;  ///< W who signals, R who waits
   std::uint32_t clock;    ///< W init
   std::uint32_t waiters;  ///< from before they give up the mutex. W they, R who signals
-  std::uint32_t leaving;  ///< who destroys waits for them
+  std::uint32_t shared;   ///< between processes. W init
 };
 static_assert(sizeof(condition) <= sizeof(pthread_cond_t));
 condition& of(pthread_cond_t* c) noexcept { return *reinterpret_cast<condition*>(c); }
@@ -32,10 +31,11 @@ int wait(pthread_cond_t* cond, pthread_mutex_t* m, std::uint64_t deadline_ns) {
     return error;
   }
   const waited w = wait_while(&c.signals, seen,
-                              {.deadline_ns = deadline_ns, .cancellable = true, .what = "pthread condition variable"});
+                              {.deadline_ns = deadline_ns, .cancellable = true, .what = "pthread condition variable", .shared = c.shared != 0});
   __atomic_fetch_sub(&c.waiters, 1, __ATOMIC_SEQ_CST);  // the last touch: who destroys waits for it
-  lock_mutex(m, no_deadline);
+  const int error = lock_mutex(m, no_deadline);
   if (w == waited::cancelled) end_by_cancel();  // with the mutex held, as cleanup handlers expect
+  if (error != 0) return error;  // a robust one: EOWNERDEAD
   return w == waited::timed_out ? ETIMEDOUT : 0;
 }
 
@@ -52,9 +52,7 @@ GODWIT_EXPORT int pthread_cond_init(pthread_cond_t* cond, const pthread_condattr
     of(cond).clock = static_cast<std::uint32_t>(clock);
     int shared = PTHREAD_PROCESS_PRIVATE;
     pthread_condattr_getpshared(attr, &shared);
-    static bool said = false;
-    if (shared == PTHREAD_PROCESS_SHARED)
-      not_supported(said, "a condition variable shared between processes", "it works between the threads of this one");
+    of(cond).shared = shared == PTHREAD_PROCESS_SHARED;
   }
   return 0;
 }
@@ -75,14 +73,14 @@ GODWIT_EXPORT int pthread_cond_signal(pthread_cond_t* cond) noexcept {
   condition& c = of(cond);
   if (__atomic_load_n(&c.waiters, __ATOMIC_SEQ_CST) == 0) return 0;
   __atomic_fetch_add(&c.signals, 1, __ATOMIC_SEQ_CST);
-  wake(&c.signals, 1);
+  if (c.shared == 0) wake(&c.signals, 1);
   return 0;
 }
 GODWIT_EXPORT int pthread_cond_broadcast(pthread_cond_t* cond) noexcept {
   condition& c = of(cond);
   if (__atomic_load_n(&c.waiters, __ATOMIC_SEQ_CST) == 0) return 0;
   __atomic_fetch_add(&c.signals, 1, __ATOMIC_SEQ_CST);
-  wake(&c.signals, all_of_them);
+  if (c.shared == 0) wake(&c.signals, all_of_them);
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "context/context.hpp"
 #include "io/events.hpp"
 
+#include "identity.hpp"
 #include "real.hpp"
 #include "signals.hpp"
 #include "thread.hpp"
@@ -25,17 +26,20 @@ namespace {
 
 /// In the child: the caller is its only thread.
 void in_child() noexcept {
+  unlock_identity();
+  end_serving();
   godwit::events::close_ours();
   thread* t = self();
   if (t == nullptr || t->heavy) return;
   t->heavy = true;
   t->signals.store(0);
+  t->handlers = nullptr;
   godwit::context::use_hot_words(nullptr);  // no worker any more
   forget_waiters();
   use_real_mask(*t);
 }
 // Not in a fork of our own: the C library's daemon and the like call it inside.
-[[gnu::constructor]] void watch_forks() noexcept { pthread_atfork(nullptr, nullptr, in_child); }
+[[gnu::constructor]] void watch_forks() noexcept { pthread_atfork(lock_identity, unlock_identity, in_child); }
 
 }  // namespace
 
@@ -86,6 +90,16 @@ GODWIT_EXPORT long syscall(long number, ...) noexcept {
     if (number == SYS_close) return godwit::io::close(static_cast<int>(a[0]));
     if (number == SYS_close_range)
       return godwit::io::close_range(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]), static_cast<unsigned>(a[2]));
+    if (number == SYS_tgkill || number == SYS_tkill) {
+      const bool both = number == SYS_tgkill;
+      if (thread* t = both && a[0] != getpid() ? nullptr : find_thread(static_cast<int>(a[both ? 1 : 0])); t != nullptr)
+        return send_signal(*t, static_cast<int>(a[both ? 2 : 1]));
+    }
+    if (number == SYS_kill || number == SYS_pidfd_send_signal) {
+      const long r = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+      if (r == 0 && a[1] != 0) settle_signals();  // it may have been this process
+      return r;
+    }
     if (number == SYS_futex) {
       long result;
       if (local_futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),

@@ -57,9 +57,16 @@ template <class F>
 auto call(F f) {
   for (;;) {
     test_cancel();
-    const auto r = f();
-    if (r >= 0 || errno != EINTR || !is_light()) [[likely]]
+    decltype(f()) r{};
+    on_own_stack([&] { r = f(); });
+    if (r >= 0 || errno != EINTR || !is_light()) [[likely]] {
+      if (is_light() && self()->has_signals()) [[unlikely]] {
+        const int error = errno;
+        handle_signals();
+        errno = error;
+      }
       return r;
+    }
     test_cancel();
     if (self()->io_to_cancel && !self()->has_signals()) {  // it has forbidden that meanwhile
       self()->io_to_cancel = false;

@@ -88,7 +88,9 @@ auto wait_for_child(pid_t pid, F f) {
     waited w = waited::woken;
     if (fd >= 0 && !self()->to_be_cancelled()) {
       pollfd p{fd, POLLIN, 0};
-      if (godwit::io::poll(&p, 1, 1000) < 0 && errno == EINTR) w = waited::interrupted;
+      on_own_stack([&] {
+        if (godwit::io::poll(&p, 1, 1000) < 0 && errno == EINTR) w = waited::interrupted;
+      });
     } else {
       w = wait_under(&r, {.deadline_ns = now_ns() + pause_ns, .cancellable = true, .interruptible = true, .what = "child process"});
     }

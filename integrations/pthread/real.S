@@ -2,7 +2,7 @@
         .text
         .hidden godwit_pthread_resolve
 
-// Before resolve: by way of it, with the arguments of whatever is called kept.
+// Before it is known: by way of resolve, with the arguments of whatever is called kept.
 resolve_first:                          // r11: where the address will be
         pushq   %rbp
         movq    %rsp, %rbp
@@ -15,6 +15,7 @@ resolve_first:                          // r11: where the address will be
         pushq   %r9
         pushq   %r11
         andq    $-16, %rsp
+        movq    %r11, %rdi
         call    godwit_pthread_resolve
         leaq    -64(%rbp), %rsp
         popq    %r11
@@ -27,6 +28,28 @@ resolve_first:                          // r11: where the address will be
         popq    %rax
         popq    %rbp
         jmp     *(%r11)
+
+// See thread.hpp. The frame is one that can be unwound: pthread_exit may be called in a handler on an alternate stack.
+        .globl  godwit_pthread_call_on
+        .hidden godwit_pthread_call_on
+        .type   godwit_pthread_call_on, @function
+        .p2align 4
+godwit_pthread_call_on:
+        .cfi_startproc
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        andq    $-16, %rdi
+        movq    %rdi, %rsp
+        movq    %rdx, %rdi
+        call    *%rsi
+        leave
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size   godwit_pthread_call_on, . - godwit_pthread_call_on
 
 #define F(name)                          \
         .globl  __wrap_##name;           \

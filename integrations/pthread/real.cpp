@@ -28,13 +28,17 @@ const entry all[] = {
 }
 }  // namespace
 
-void godwit_pthread_resolve() noexcept {
-  for (const entry& e : all)
-    if (*e.place == nullptr) {
-      void* p = dlsym(RTLD_NEXT, e.name);
-      // Names that a version of the library may lack end the program only when they are called.
-      *e.place = p != nullptr ? p : reinterpret_cast<void*>(missing);
-    }
+void godwit_pthread_resolve(void** place) noexcept {
+  for (const entry& e : all) {
+    if (e.place != place) continue;
+    void* p = dlsym(RTLD_NEXT, e.name);
+    // Names that a version of the library may lack end the program only when they are called.
+    *place = p != nullptr ? p : reinterpret_cast<void*>(missing);
+  }
+}
+
+void resolve_all() noexcept {
+  for (const entry& e : all) godwit_pthread_resolve(e.place);
 }
 
 }  // namespace godwit::pthread

@@ -3,7 +3,6 @@
 #include <ctime>
 
 #include "real.hpp"
-#include "report.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
 
@@ -20,9 +19,10 @@ struct rwlock {
   std::int32_t writer;          ///< its number
   std::uint32_t epoch;          ///< raised when it opens; waiters wait for it to change
 };
-static_assert(sizeof(rwlock) <= offsetof(pthread_rwlock_t, __data.__flags));
+static_assert(sizeof(rwlock) <= offsetof(pthread_rwlock_t, __data.__shared) && sizeof(rwlock) <= offsetof(pthread_rwlock_t, __data.__flags));
 rwlock& of(pthread_rwlock_t* l) noexcept { return *reinterpret_cast<rwlock*>(l); }
 
+bool is_shared(const pthread_rwlock_t* l) noexcept { return l->__data.__shared != 0; }
 bool prefers_writers(const pthread_rwlock_t* l) noexcept { return l->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP; }
 
 int try_read(pthread_rwlock_t* lock) noexcept {
@@ -60,14 +60,15 @@ int take(pthread_rwlock_t* lock, int (*attempt)(pthread_rwlock_t*) noexcept, std
       error = ETIMEDOUT;
       break;
     }
-    timed_out = wait_while(&l.epoch, seen, {.deadline_ns = deadline_ns, .what = "pthread read-write lock"}) == waited::timed_out;
+    timed_out = wait_while(&l.epoch, seen, {.deadline_ns = deadline_ns, .what = "pthread read-write lock", .shared = is_shared(lock)}) ==
+                waited::timed_out;
   }
   const std::uint32_t left = __atomic_sub_fetch(&(l.*waiting), 1, __ATOMIC_SEQ_CST);
   // A writer that gives up may have been what readers waited for.
   if (error == ETIMEDOUT && waiting == &rwlock::waiting_writers && left == 0 &&
       __atomic_load_n(&l.waiting_readers, __ATOMIC_SEQ_CST) != 0) {
     __atomic_fetch_add(&l.epoch, 1, __ATOMIC_SEQ_CST);
-    wake(&l.epoch, all_of_them);
+    if (!is_shared(lock)) wake(&l.epoch, all_of_them);
   }
   return error;
 }
@@ -94,9 +95,7 @@ GODWIT_EXPORT int pthread_rwlock_init(pthread_rwlock_t* l, const pthread_rwlocka
     pthread_rwlockattr_getkind_np(attr, &kind);
     l->__data.__flags = static_cast<unsigned>(kind);
     pthread_rwlockattr_getpshared(attr, &shared);
-    static bool said = false;
-    if (shared == PTHREAD_PROCESS_SHARED)
-      not_supported(said, "a read-write lock shared between processes", "it works between the threads of this one");
+    l->__data.__shared = shared == PTHREAD_PROCESS_SHARED;
   }
   return 0;
 }
@@ -128,7 +127,7 @@ GODWIT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
   }
   if (left == 0 && (__atomic_load_n(&l.waiting_writers, __ATOMIC_SEQ_CST) | __atomic_load_n(&l.waiting_readers, __ATOMIC_SEQ_CST)) != 0) {
     __atomic_fetch_add(&l.epoch, 1, __ATOMIC_SEQ_CST);  // R1
-    wake(&l.epoch, all_of_them);
+    if (!is_shared(lock)) wake(&l.epoch, all_of_them);
   }
   return 0;
 }

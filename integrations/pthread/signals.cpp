@@ -1,12 +1,12 @@
-// Signals: who handles them, and masks.
+// Signals: masks, what the program asked for, and the initial OS thread.
 //
-// Workers block all signals that can be blocked. Those sent to the process reach the initial OS thread, and handlers run there, beside
-// the program's threads, never on top of one. Its mask is what all threads block: a signal that one of them would take is taken. A signal that is
-// sent to a thread (pthread_kill) is kept until that thread calls something that may block, where its handler runs; a wait that
-// signals interrupt is interrupted for it. docs/pthread.md, "Signals".
+// Workers block all signals that can be blocked. Those sent to the process reach the initial OS thread, which does nothing else. Its mask
+// is what all threads block: a signal that one of them would take is taken, and given to such a thread, main if it would. If that
+// thread waits, it goes on to run the handler; if it runs, it has a while to come to one of our calls; a thread that computes gets the
+// handler run beside it, on the initial OS thread. docs/pthread.md, "Signals". Tests: tests/pthread/programs/signals.c, handlers.c
 #include "signals.hpp"
 
-#include <csignal>
+#include <csetjmp>
 #include <linux/futex.h>
 #include <mutex>
 #include <sys/syscall.h>
@@ -16,56 +16,61 @@
 #include "report.hpp"
 #include "wait.hpp"
 
-GODWIT_REAL(pthread_kill);
 GODWIT_REAL(pthread_sigmask);
-GODWIT_REAL(pthread_sigqueue);
-GODWIT_REAL(raise);
 GODWIT_REAL(sigtimedwait);
-GODWIT_REAL(sigsuspend);
-GODWIT_REAL(pause);
-GODWIT_REAL(sigaltstack);
 extern "C" int __wrap_sigaction(int, const struct sigaction*, struct sigaction*);
 
 namespace godwit::pthread {
 
 namespace {
 
-constexpr int most = 64;
-
-// Masks as one word: bit n - 1 is signal n, as the kernel has it.
-std::uint64_t word_of(const sigset_t& set) noexcept { return set.__val[0]; }
-sigset_t set_of(std::uint64_t word) noexcept {
-  sigset_t set;
-  sigemptyset(&set);
-  set.__val[0] = word;
-  return set;
-}
 constexpr std::uint64_t never_blocked = (1ull << (SIGKILL - 1)) | (1ull << (SIGSTOP - 1)) | (3ull << 31);  // 32, 33: the C library's
 
-struct spin_lock {
-  std::atomic<std::uint32_t> held{0};
-  void lock() noexcept {
-    while (held.exchange(1, std::memory_order_acquire) != 0) __builtin_ia32_pause();
-  }
-  void unlock() noexcept { held.store(0, std::memory_order_release); }
-};
-
 spin_lock masks;
-std::uint32_t threads_ = 0;         // under masks
-std::uint32_t blockers_[most] = {};  // by how many of them each signal is blocked
+thread* alive_ = nullptr;           // under masks: all threads, main last
+std::uint32_t threads_ = 0;         // likewise, and what follows
+std::uint32_t blockers_[most_signals] = {};  // by how many of them each signal is blocked
 std::uint32_t masked_ = 0;          // threads that block any
 std::uint64_t mask_now_ = 0;
 // What the initial thread is asked for, and has done.
 std::uint64_t asked_mask_ = 0;
 std::uint32_t asked_ = 0, done_ = 0;  // futexes
 
+thread* main_ = nullptr;
+bool serving_ = false;  // W the initial thread, and the only one of a forked child
+bool child_ = false;    // forked: handlers are the kernel's affair
+// Handlers that run beside a thread. W the initial OS thread
+thread* beside_ = nullptr;
+sigjmp_buf* way_out_ = nullptr;
+std::atomic<thread*> computes_{nullptr};  // the last one that did not come to take a signal in time. W also that one: it is here
+
 void futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* limit = nullptr) noexcept {
   ::syscall(SYS_futex, word, op, value, limit, nullptr, 0);
 }
 
+/// For an OS thread that signals may reach, while it holds a lock that handlers take.
+class all_blocked {
+ public:
+  all_blocked() noexcept {
+    if (is_light()) return;
+    sigset_t all;
+    sigfillset(&all);
+    REAL(pthread_sigmask)(SIG_SETMASK, &all, &before_);
+    changed_ = true;
+  }
+  ~all_blocked() {
+    if (changed_) REAL(pthread_sigmask)(SIG_SETMASK, &before_, nullptr);
+  }
+  all_blocked(const all_blocked&) = delete;
+
+ private:
+  sigset_t before_{};
+  bool changed_ = false;
+};
+
 void count(std::uint64_t blocked, int by) noexcept {
   if (blocked != 0) masked_ += static_cast<std::uint32_t>(by);
-  for (int i = 0; i < most && blocked != 0; ++i, blocked >>= 1)
+  for (int i = 0; i < most_signals && blocked != 0; ++i, blocked >>= 1)
     if ((blocked & 1) != 0) blockers_[i] += static_cast<std::uint32_t>(by);
 }
 
@@ -73,7 +78,7 @@ void count(std::uint64_t blocked, int by) noexcept {
 std::uint32_t update() noexcept {
   if (masked_ == 0 && mask_now_ == 0) return 0;
   std::uint64_t mask = 0;
-  for (int i = 0; i < most; ++i)
+  for (int i = 0; i < most_signals; ++i)
     if (threads_ != 0 && blockers_[i] == threads_) mask |= std::uint64_t{1} << i;
   if (mask == mask_now_) return 0;
   mask_now_ = mask;
@@ -81,38 +86,58 @@ std::uint32_t update() noexcept {
   return __atomic_add_fetch(&asked_, 1, __ATOMIC_SEQ_CST);
 }
 
-/// Wait until it has been done: but a handler that runs there now may last.
-void apply(std::uint32_t number) noexcept {
+std::uint32_t store_mask(thread& t, std::uint64_t mask) noexcept {
+  const std::lock_guard hold(masks);
+  count(t.blocked.load(), -1);
+  count(mask, 1);
+  t.blocked.store(mask);
+  return update();
+}
+
+/// Wait until it has been done: but a handler that runs there now may last, and what it gives to the caller comes first.
+void apply(std::uint32_t number) {
   if (number == 0) return;
+  thread* here = self();
+  computes_.compare_exchange_strong(here, nullptr);
   futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     const std::uint32_t done = __atomic_load_n(&done_, __ATOMIC_SEQ_CST);
     if (static_cast<std::int32_t>(done - number) >= 0) return;
-    constexpr timespec a_while{0, 1'000'000};
+    if (self() != nullptr && self()->has_signals()) handle_signals();
+    constexpr timespec a_while{0, 200'000};
     futex(&done_, FUTEX_WAIT_PRIVATE, done, &a_while);
   }
 }
 
-int change_mask(thread& t, int how, const sigset_t* set, sigset_t* before) noexcept {
+/// Those of @p bits that wait in the kernel for the process, and have handlers, are the caller's.
+void take_from_kernel(thread& t, std::uint64_t bits) noexcept {
+  sigset_t waiting;
+  if (bits == 0 || sigpending(&waiting) != 0) return;
+  std::uint64_t wanted = 0;
+  for (std::uint64_t left = word_of(waiting) & bits; left != 0; left &= left - 1)
+    if (const int signal = __builtin_ctzll(left) + 1; is_handled(action_of(signal))) wanted |= bit_of(signal);
+  if (wanted == 0) return;
+  const sigset_t set = set_of(wanted);
+  constexpr timespec now{};
+  siginfo_t info;
+  while (REAL(sigtimedwait)(&set, &info, &now) > 0) add_signal(&t, info);
+}
+
+int change_mask(thread& t, int how, const sigset_t* set, sigset_t* before) {
   const std::uint64_t old = t.blocked.load();
-  if (before != nullptr) *before = set_of(old);
-  if (set == nullptr) return 0;
-  std::uint64_t mask = word_of(*set) & ~never_blocked;
-  if (how == SIG_BLOCK)
-    mask |= old;
-  else if (how == SIG_UNBLOCK)
-    mask = old & ~mask;
-  else if (how != SIG_SETMASK)
-    return EINVAL;
-  if (mask == old) return 0;
-  std::uint32_t number;
-  {
-    const std::lock_guard hold(masks);
-    count(old, -1);
-    count(mask, 1);
-    t.blocked.store(mask);
-    number = update();
+  std::uint64_t mask = set != nullptr ? word_of(*set) & ~never_blocked : 0;
+  if (set != nullptr) {
+    if (how == SIG_BLOCK)
+      mask |= old;
+    else if (how == SIG_UNBLOCK)
+      mask = old & ~mask;
+    else if (how != SIG_SETMASK)
+      return EINVAL;
   }
+  if (before != nullptr) *before = set_of(old);
+  if (set == nullptr || mask == old) return 0;
+  const std::uint32_t number = store_mask(t, mask);
+  take_from_kernel(t, old & ~mask);
   apply(number);
   handle_signals();
   return 0;
@@ -120,63 +145,185 @@ int change_mask(thread& t, int how, const sigset_t* set, sigset_t* before) noexc
 
 // What the program asked for. Under actions_lock.
 spin_lock actions_lock;
-struct sigaction actions_[most + 1];
-bool is_ours_[most + 1] = {};  // installed: on_signal
-thread* main_ = nullptr;
-std::uint32_t handled_ = 0;  // raised by every handler that has run; pause waits for it
+struct sigaction actions_[most_signals + 1];
+bool is_ours_[most_signals + 1] = {};  // installed: on_signal
 
 bool is_fault(int signal) noexcept {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP || signal == SIGABRT ||
          signal == SIGSYS;
 }
 
-void was_handled(bool restart) noexcept {
-  __atomic_fetch_add(&handled_, 1, __ATOMIC_SEQ_CST);
-  wake(&handled_, all_of_them);
-  if (!restart && main_ != nullptr && !main_->heavy) disturb(*main_, waited::interrupted);  // one thread: as if it had handled it
-}
-
-/// On the initial OS thread, or some other that is no worker's.
-void on_signal(int signal, siginfo_t* info, void* context) {
-  const int before = errno;
-  actions_lock.lock();
-  const struct sigaction action = actions_[signal];
-  actions_lock.unlock();
+/// As the kernel would have, had the program's handler been installed.
+void call_as_kernel(int signal, siginfo_t* info, void* context, const struct sigaction& action) {
+  if (!is_handled(action)) return;
+  if ((action.sa_flags & SA_RESETHAND) != 0) {
+    struct sigaction again = action;
+    again.sa_handler = SIG_DFL;
+    again.sa_flags &= ~SA_SIGINFO;
+    change_signal_action(signal, &again, nullptr);
+  }
+  const sigset_t mask = set_of(word_of(static_cast<const ucontext_t*>(context)->uc_sigmask) | word_of(action.sa_mask) |
+                               ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(signal)));
+  sigset_t all;
+  REAL(pthread_sigmask)(SIG_SETMASK, &mask, &all);
   if ((action.sa_flags & SA_SIGINFO) != 0)
     action.sa_sigaction(signal, info, context);
-  else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
+  else
     action.sa_handler(signal);
-  if (running_) was_handled((action.sa_flags & SA_RESTART) != 0);
+  REAL(pthread_sigmask)(SIG_SETMASK, &all, nullptr);
+}
+
+/// A thread that would take it; the signal waits for that one, or for any that does not block it any more. All signals are blocked here.
+thread* give(const siginfo_t& info) noexcept {
+  const std::uint64_t bit = bit_of(info.si_signo);
+  const std::lock_guard hold(masks);  // until it is given: a thread that ends leaves the list first
+  thread* t = main_ != nullptr && (main_->blocked.load() & bit) == 0 ? main_ : alive_;
+  while (t != nullptr && (t->blocked.load() & bit) != 0) t = t->next_alive;
+  add_signal(t, info);
+  return t;
+}
+
+/// A while for it to come. False: it has not, and the signal is ours again.
+bool waits_for(thread& t, siginfo_t& info) noexcept {
+  constexpr int most_rounds = 100;
+  constexpr timespec a_while{0, 200'000};
+  const std::uint64_t bit = bit_of(info.si_signo);
+  for (int i = computes_.load() == &t ? most_rounds : 0; i < most_rounds && (t.signals.load() & bit) != 0; ++i) {
+    futex(&done_, FUTEX_WAKE_PRIVATE, 1 << 30);  // it may wait for a change of its mask: apply
+    ::syscall(SYS_nanosleep, &a_while, nullptr);
+    if (disturb(t, waited::interrupted, true)) return true;
+  }
+  if (!take_signal(t, bit, false, info)) {
+    computes_ = nullptr;
+    return true;
+  }
+  computes_ = &t;
+  return false;
+}
+
+void run_beside(thread& t, int signal, siginfo_t* info, void* context) {
+  const struct sigaction action = action_of(signal);
+  thread* const outer = beside_;
+  sigjmp_buf* const outer_way = way_out_;
+  sigjmp_buf way_out;
+  beside_ = &t;
+  way_out_ = &way_out;
+  if (sigsetjmp(way_out, 1) == 0) call_as_kernel(signal, info, context, action);
+  beside_ = outer;
+  way_out_ = outer_way;
+  __atomic_fetch_add(&t.handled, 1, __ATOMIC_SEQ_CST);
+  wake(&t.handled, all_of_them);
+  if ((action.sa_flags & SA_RESTART) == 0) disturb(t, waited::interrupted);  // as if it had handled it
+}
+
+/// On the initial OS thread; in a forked child, and before the run, on any. Signals are blocked.
+void on_signal(int signal, siginfo_t* info, void* context) {
+  const int before = errno;
+  if (!serving_) {
+    call_as_kernel(signal, info, context, action_of(signal));
+  } else {
+    siginfo_t own = *info;
+    thread* t = give(own);
+    if (t != nullptr && !disturb(*t, waited::interrupted, true) && !waits_for(*t, own)) run_beside(*t, signal, &own, context);
+  }
   errno = before;
 }
 
-/// Send to a thread of ours.
-int send(thread& t, int signal) noexcept {
-  if (signal < 0 || signal > most) return EINVAL;
-  if (__atomic_load_n(&t.state, __ATOMIC_SEQ_CST) == thread::ended) return ESRCH;
-  if (signal == 0) return 0;
-  const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
-  if ((t.blocked.load() & bit) != 0) {  // until it is unblocked, or waited for
-    t.signals.fetch_or(bit);
-    if ((t.waits_for_signals.load() & bit) != 0) disturb(t, waited::interrupted, true);
-    return 0;
+/// SIGSEGV and its like, SIGABRT too. A fault, or what a thread does to itself (abort), is handled where it happens; sent to the process,
+/// it is a signal as any other.
+void on_fault(int signal, siginfo_t* info, void* context) {
+  if (serving_ && info->si_code <= 0 && self() == nullptr && ::syscall(SYS_gettid) == ::getpid()) {
+    const all_blocked none;
+    on_signal(signal, info, context);
+    return;
   }
-  struct sigaction action {};
-  sigaction(signal, nullptr, &action);
-  // What is not handled ends, stops or leaves alone the process, whichever thread it was sent to.
-  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
-    if (action.sa_handler == SIG_DFL) ::kill(::getpid(), signal);
-    return 0;
-  }
-  t.signals.fetch_or(bit);
-  if (&t == self())
-    handle_signals();
-  else
-    disturb(t, waited::interrupted, true);
-  return 0;
+  const int before = errno;
+  const struct sigaction action = actions_[signal];  // without the lock: the thread may hold it
+  if ((action.sa_flags & SA_SIGINFO) != 0)
+    action.sa_sigaction(signal, info, context);
+  else if (is_handled(action))
+    action.sa_handler(signal);
+  errno = before;
 }
 
 }  // namespace
+
+struct sigaction action_of(int signal) noexcept {
+  struct sigaction a {};
+  change_signal_action(signal, nullptr, &a);
+  return a;
+}
+
+siginfo_t info_of(int signal, int code) noexcept {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = code;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  return info;
+}
+
+void do_default(int signal) noexcept {
+  if (is_fault(signal)) {  // open on every worker: the calling one dies of it at once
+    struct sigaction none {};
+    none.sa_handler = SIG_DFL;
+    __wrap_sigaction(signal, &none, nullptr);
+    ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
+  }
+  ::kill(::getpid(), signal);
+  if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH || signal == SIGTSTP || signal == SIGTTIN ||
+      signal == SIGTTOU || signal == SIGSTOP)
+    return;
+  // It ends the process, but the initial OS thread may first have to come to it: the program must not see that.
+  constexpr timespec a_while{0, 1'000'000};
+  for (int i = 0; i < 1000; ++i) ::syscall(SYS_nanosleep, &a_while, nullptr);
+}
+
+int send_to(thread& t, const siginfo_t& info) noexcept {
+  const int signal = info.si_signo;
+  if (__atomic_load_n(&t.state, __ATOMIC_SEQ_CST) == thread::ended) return ESRCH;
+  const bool blocked = (t.blocked.load() & bit_of(signal)) != 0;
+  if (!blocked) {
+    const struct sigaction action = action_of(signal);
+    // What is not handled ends, stops or leaves alone the process, whichever thread it was sent to.
+    if (action.sa_handler == SIG_DFL) do_default(signal);
+    if (!is_handled(action)) return 0;
+  }
+  if (!add_signal(&t, info)) return EAGAIN;
+  // A blocked one waits until it is unblocked, or waited for.
+  if (&t != self() && (!blocked || (t.waits_for_signals.load() & bit_of(signal)) != 0)) disturb(t, waited::interrupted, true);
+  return 0;
+}
+
+void settle_signals() {
+  if (!is_light()) return;
+  std::uint32_t number;
+  {
+    const std::lock_guard hold(masks);
+    number = __atomic_add_fetch(&asked_, 1, __ATOMIC_SEQ_CST);
+  }
+  apply(number);
+  handle_signals();
+}
+
+thread* find_thread(int tid) noexcept {
+  const std::lock_guard hold(masks);
+  thread* t = alive_;
+  while (t != nullptr && t->tid != tid) t = t->next_alive;
+  return t;
+}
+
+thread* beside_whom() noexcept { return self() == nullptr ? beside_ : nullptr; }
+
+void leave_handler_beside(void* result) noexcept {
+  thread* t = beside_whom();
+  if (t == nullptr) return;
+  t->exit_result = result;
+  t->exit_asked = true;
+  t->cancel_asked.store(true);
+  disturb(*t, waited::cancelled);
+  siglongjmp(*way_out_, 1);
+}
 
 void begin_signals(thread& main) noexcept {
   sigset_t now;
@@ -187,15 +334,31 @@ void begin_signals(thread& main) noexcept {
   mask_now_ = word_of(now);
 }
 
-void count_mask(const thread& t, bool begins) noexcept {
+void count_mask(thread& t, bool begins) noexcept {
   std::uint32_t number;
   {
     const std::lock_guard hold(masks);
     threads_ += begins ? 1u : ~0u;
     count(t.blocked.load(), begins ? 1 : -1);
+    if (begins) {
+      t.prev_alive = nullptr;
+      t.next_alive = alive_;
+      if (alive_ != nullptr) alive_->prev_alive = &t;
+      alive_ = &t;
+    } else {
+      (t.prev_alive != nullptr ? t.prev_alive->next_alive : alive_) = t.next_alive;
+      if (t.next_alive != nullptr) t.next_alive->prev_alive = t.prev_alive;
+      if (&t == main_) main_ = nullptr;
+    }
     number = update();
   }
-  apply(number);
+  if (number != 0) futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
+  if (!begins) forget_signals(t);
+}
+
+void put_mask(thread& t, std::uint64_t mask) noexcept {
+  if (mask == t.blocked.load()) return;
+  if (store_mask(t, mask & ~never_blocked) != 0) futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void use_real_mask(const thread& t, sigset_t* before) noexcept {
@@ -205,6 +368,7 @@ void use_real_mask(const thread& t, sigset_t* before) noexcept {
 void set_real_mask(const sigset_t& mask) noexcept { REAL(pthread_sigmask)(SIG_SETMASK, &mask, nullptr); }
 
 void serve_signals() noexcept {
+  serving_ = true;
   for (std::uint32_t seen = 0;;) {
     const std::uint32_t asked = __atomic_load_n(&asked_, __ATOMIC_SEQ_CST);
     if (asked == seen) {
@@ -219,208 +383,64 @@ void serve_signals() noexcept {
   }
 }
 
-bool handle_signals() noexcept {
-  thread* t = self();
-  if (t == nullptr || !t->has_signals()) return true;
-  bool restart = true;
-  for (int signal = 1; signal <= most; ++signal) {
-    const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
-    if ((t->signals.load() & ~t->blocked.load() & bit) == 0) continue;
-    t->signals.fetch_and(~bit);
-    struct sigaction action {};
-    sigaction(signal, nullptr, &action);
-    if (action.sa_handler == SIG_IGN) continue;
-    if (action.sa_handler == SIG_DFL) {
-      ::kill(::getpid(), signal);
-      continue;
-    }
-    restart = restart && (action.sa_flags & SA_RESTART) != 0;
-    const std::uint64_t before = t->blocked.load();
-    t->blocked.store(before | word_of(action.sa_mask) | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit));
-    if ((action.sa_flags & SA_SIGINFO) != 0) {
-      siginfo_t info{};
-      info.si_signo = signal;
-      info.si_code = SI_TKILL;
-      info.si_pid = ::getpid();
-      info.si_uid = ::getuid();
-      action.sa_sigaction(signal, &info, nullptr);
-    } else {
-      action.sa_handler(signal);
-    }
-    t->blocked.store(before);
-    __atomic_fetch_add(&handled_, 1, __ATOMIC_SEQ_CST);
+void end_serving() noexcept {
+  serving_ = false;
+  child_ = true;
+  masks.unlock();
+  actions_lock.unlock();
+  forget_all_signals();
+  for (int signal = 1; signal <= most_signals; ++signal) {
+    struct sigaction now {};
+    if (__wrap_sigaction(signal, nullptr, &now) != 0 || !is_handled(now)) continue;
+    // What the program asked for; the runtime's own handlers end with the runtime.
+    struct sigaction then {};
+    then.sa_handler = SIG_DFL;
+    __wrap_sigaction(signal, is_ours_[signal] ? &actions_[signal] : &then, nullptr);
   }
-  return !restart;
 }
 
-}  // namespace godwit::pthread
-
-using namespace godwit::pthread;
-
-namespace godwit::pthread {
-int change_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept {
+int change_signal_mask(int how, const sigset_t* set, sigset_t* before) {
   return is_light() ? change_mask(*self(), how, set, before) : REAL(pthread_sigmask)(how, set, before);
 }
-int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
-  return sigaction(signal, action, before);
-}
-}  // namespace godwit::pthread
-GODWIT_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  return change_signal_mask(how, set, before);
-}
-GODWIT_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  const int error = pthread_sigmask(how, set, before);
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
-GODWIT_EXPORT int pthread_kill(pthread_t th, int signal) noexcept {
-  thread* t = thread_of(th);
-  return t == nullptr || t->heavy ? REAL(pthread_kill)(th, signal) : send(*t, signal);
-}
-GODWIT_EXPORT int pthread_sigqueue(pthread_t th, int signal, const sigval value) noexcept {
-  thread* t = thread_of(th);
-  if (t == nullptr || t->heavy) return REAL(pthread_sigqueue)(th, signal, value);
-  static bool said = false;
-  not_supported(said, "a value sent with pthread_sigqueue", "the signal comes without it");
-  return send(*t, signal);
-}
-GODWIT_EXPORT int raise(int signal) noexcept {
-  if (!is_light() || signal == SIGABRT) return REAL(raise)(signal);
-  const int error = send(*self(), signal);
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
 
-GODWIT_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
-  if (signal < 1 || signal > most || is_fault(signal)) return REAL(sigaction)(signal, action, before);
+int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
+  if (signal < 1 || signal > most_signals || child_) return __wrap_sigaction(signal, action, before);
+  const all_blocked none;
   const std::lock_guard hold(actions_lock);
-  const bool ours = is_ours_[signal];
   const struct sigaction old = actions_[signal];
+  const bool ours = is_ours_[signal], fault = is_fault(signal);
   struct sigaction real {};
   int error = 0;
   if (action == nullptr) {
-    error = REAL(sigaction)(signal, nullptr, &real);
+    error = __wrap_sigaction(signal, nullptr, &real);
   } else {
-    struct sigaction mine = *action;
-    const bool handler = action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
-    if (handler) {
-      mine.sa_sigaction = on_signal;
-      mine.sa_flags = (mine.sa_flags | SA_SIGINFO) & ~SA_ONSTACK;
-    }
     const struct sigaction asked = *action;  // before may be the same object
-    actions_[signal] = asked;
-    is_ours_[signal] = handler;
-    error = REAL(sigaction)(signal, &mine, &real);
-    if (error != 0) {
+    struct sigaction mine = asked;
+    const bool handler = is_handled(asked);
+    if (handler) {
+      mine.sa_flags |= SA_SIGINFO;
+      mine.sa_sigaction = fault ? on_fault : on_signal;
+      if (!fault) {
+        mine.sa_flags &= ~(SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
+        sigfillset(&mine.sa_mask);
+      }
+      actions_[signal] = asked;  // first: a fault does not wait for the lock
+    }
+    error = __wrap_sigaction(signal, &mine, &real);
+    if (error == 0) {
+      actions_[signal] = asked;
+      is_ours_[signal] = handler;
+    } else {
       actions_[signal] = old;
-      is_ours_[signal] = ours;
     }
   }
-  // SA_RESETHAND: it may be the default again.
-  if (error == 0 && before != nullptr) *before = ours && real.sa_sigaction == on_signal ? old : real;
-  return error;
-}
-GODWIT_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
-  struct sigaction action {}, before {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  if (handler == SIG_ERR) {
-    errno = EINVAL;
-    return SIG_ERR;
-  }
-  return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
-}
-
-// Workers have alternate stacks of their own, and handlers of faults run there.
-GODWIT_EXPORT int sigaltstack(const stack_t* stack, stack_t* before) noexcept {
-  if (!is_light()) return REAL(sigaltstack)(stack, before);
-  if (before != nullptr) *before = {nullptr, SS_DISABLE, 0};
+  if (error != 0 || before == nullptr) return error;
+  *before = real;
+  if (ours && (real.sa_sigaction == on_signal || real.sa_sigaction == on_fault))
+    *before = old;
+  else if (fault && is_handled(real))  // the runtime's own, which explains the fault
+    *before = {};
   return 0;
 }
 
-GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
-  thread* t = self();
-  if (!is_light()) return REAL(sigtimedwait)(set, info, limit);
-  const std::uint64_t wanted = word_of(*set);
-  const std::uint64_t end = limit != nullptr ? now_ns() + static_cast<std::uint64_t>(limit->tv_sec) * 1'000'000'000 +
-                                                   static_cast<std::uint64_t>(limit->tv_nsec)
-                                             : ~0ull;
-  // Those sent to the process wait in the kernel, which tells nobody that they are there.
-  for (std::uint64_t pause_ns = 100'000;; pause_ns = pause_ns < 5'000'000 ? pause_ns * 2 : pause_ns) {
-    test_cancel();
-    t->waits_for_signals.store(wanted);
-    if (const std::uint64_t mine = t->signals.load() & wanted; mine != 0) {
-      const int number = __builtin_ctzll(mine) + 1;
-      t->signals.fetch_and(~(std::uint64_t{1} << (number - 1)));
-      t->waits_for_signals.store(0);
-      if (info != nullptr) {
-        *info = {};
-        info->si_signo = number;
-        info->si_code = SI_TKILL;
-        info->si_pid = ::getpid();
-        info->si_uid = ::getuid();
-      }
-      return number;
-    }
-    constexpr timespec now{};
-    int number = REAL(sigtimedwait)(set, info, &now);
-    const std::uint64_t time = now_ns();
-    if (number < 0 && errno == EAGAIN && time < end) {
-      const std::uint64_t until = time + pause_ns;
-      const waited w = wait_under(t, {.deadline_ns = until < end ? until : end, .cancellable = true, .interruptible = true, .what = "signal"});
-      if (w == waited::cancelled) {
-        t->waits_for_signals.store(0);
-        end_by_cancel();
-      }
-      if (w != waited::interrupted || !t->has_signals()) continue;
-      if (!handle_signals()) continue;
-      errno = EINTR;
-    }
-    t->waits_for_signals.store(0);
-    return number;
-  }
-}
-GODWIT_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return sigtimedwait(set, info, nullptr); }
-GODWIT_EXPORT int sigwait(const sigset_t* set, int* number) {
-  for (;;) {
-    const int n = sigtimedwait(set, nullptr, nullptr);
-    if (n > 0) {
-      *number = n;
-      return 0;
-    }
-    if (errno != EINTR) return errno;
-  }
-}
-
-namespace {
-/// Until a handler has run since @p seen.
-int wait_for_handler(std::uint32_t seen) {
-  while (__atomic_load_n(&handled_, __ATOMIC_SEQ_CST) == seen) {
-    const waited w = wait_while(&handled_, seen, {.cancellable = true, .interruptible = true, .what = "signal"});
-    if (w == waited::cancelled) end_by_cancel();
-    if (w == waited::interrupted) handle_signals();
-    if (w == waited::interrupted || w == waited::woken) break;
-  }
-  errno = EINTR;
-  return -1;
-}
-}  // namespace
-GODWIT_EXPORT int pause() {
-  if (!is_light()) return REAL(pause)();
-  test_cancel();
-  return wait_for_handler(__atomic_load_n(&handled_, __ATOMIC_SEQ_CST));
-}
-GODWIT_EXPORT int sigsuspend(const sigset_t* mask) {
-  if (!is_light()) return REAL(sigsuspend)(mask);
-  test_cancel();
-  const std::uint32_t seen = __atomic_load_n(&handled_, __ATOMIC_SEQ_CST);
-  sigset_t before;
-  change_mask(*self(), SIG_SETMASK, mask, &before);
-  wait_for_handler(seen);
-  change_mask(*self(), SIG_SETMASK, &before, nullptr);
-  errno = EINTR;
-  return -1;
-}
+}  // namespace godwit::pthread

@@ -15,7 +15,7 @@ GODWIT_REAL(clock_nanosleep);
 
 namespace godwit::pthread {
 void give_way() noexcept {
-  if (is_light()) detail::yield_thread();
+  if (is_light()) on_own_stack([] { detail::yield_thread(); });
   // Where no other thread is ready the caller goes on: then somebody on another worker, or in another process, may need the CPU.
   REAL(sched_yield)();
 }
@@ -26,7 +26,8 @@ using namespace godwit::pthread;
 
 GODWIT_EXPORT int sched_yield() noexcept {
   if (!is_light()) return REAL(sched_yield)();
-  detail::yield_thread();
+  on_own_stack([] { detail::yield_thread(); });
+  handle_signals();
   return 0;
 }
 // (The header makes the one a name of the other.)
@@ -49,7 +50,7 @@ GODWIT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* t,
     deadline_ns = now_ns() + (s < most_seconds ? s : most_seconds) * 1'000'000'000 + static_cast<std::uint64_t>(t->tv_nsec);
   }
   if (now_ns() >= deadline_ns) {
-    detail::yield_thread();
+    on_own_stack([] { detail::yield_thread(); });
     return 0;
   }
   const char here = 0;

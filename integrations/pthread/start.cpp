@@ -20,6 +20,7 @@
 #include "runtime/run_common.hpp"
 
 #include "foreign.hpp"
+#include "identity.hpp"
 #include "real.hpp"
 #include "report.hpp"
 #include "signals.hpp"
@@ -51,7 +52,7 @@ thread main_thread_;
 std::uint32_t go_ = 0;  // futex: the initial thread uses its old block no more
 
 [[gnu::constructor]] void prepare_early() noexcept {
-  godwit_pthread_resolve();
+  resolve_all();
   tls::prepare();
 }
 
@@ -80,6 +81,7 @@ struct root final : detail::root_task {
   bool needs_threads() const noexcept override { return true; }
   void operator()(writer&) override {
     detail::detach(detail::create_thread(outside_entry, nullptr, 0));
+    remember_threads();
     run_as(main_thread_);
     call_main();
   }
@@ -106,6 +108,13 @@ void* run(void*) {
     options defaults;
     fit_addresses(defaults);
     opts = resolve_options(defaults);
+    if (!opts.trace.empty() || !opts.stats_json.empty() || opts.stats) {
+      // They are written when a run ends, which this one never does: exit is called in the midst of it.
+      static bool said = false;
+      not_supported(said, "GODWIT_TRACE, GODWIT_STATS or GODWIT_STATS_JSON", "nothing is written; perf and gdb see the workers");
+      opts.trace = opts.stats_json = "";
+      opts.stats = false;
+    }
     opts.substrate = "threads";
     // One more than a single CPU: a thread that blocks inside the C library keeps its worker.
     if (opts.workers == 0) opts.workers = std::max(2u, static_cast<unsigned>(base::usable_cpu_count()));

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -18,6 +19,7 @@
 
 #include "runtime/run_common.hpp"
 
+#include "mutex.hpp"
 #include "real.hpp"
 #include "report.hpp"
 #include "signals.hpp"
@@ -90,6 +92,7 @@ thread* take_thread() noexcept {
 
 /// Nobody will ask for it any more.
 void give_thread(thread* t) noexcept {
+  t->what_then.store(thread::fate::gone);
   lock_pool();
   t->next = pool_;
   pool_ = t;
@@ -112,6 +115,7 @@ void give_thread(thread* t) noexcept {
   t->ending = true;
   tls::run_destructors();
   run_key_destructors();
+  die_with_robust_mutexes();
   if (t->heavy) ::exit(0);  // in a forked child, where it was the only thread
 }
 
@@ -135,12 +139,17 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   std::memcpy(&t, closure, sizeof t);
   find_stack(*t, thread_stack_bytes());
   enter_block(*t);
-  call_start(t);
+  if (t->program_stack == nullptr)
+    call_start(t);
+  else
+    godwit_pthread_call_on(t->program_stack + t->program_stack_bytes, [](void* p) { call_start(static_cast<thread*>(p)); }, t);
   leave_block();
+  if (t->program_stack_is_ours) ::munmap(t->program_stack, t->program_stack_bytes);
   count_mask(*t, false);
   // From here on whoever joins may take the block for another thread.
   const auto then = t->what_then.exchange(thread::fate::over);
   if (then == thread::fate::detached) {
+    __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
     give_thread(t);
   } else {
     __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
@@ -161,6 +170,19 @@ std::size_t default_stack_bytes() noexcept {
     return n;
   }();
   return bytes;
+}
+
+/// With a guard of a page at its low end. Given back when the thread ends.
+bool make_large_stack(thread& t, std::size_t bytes) noexcept {
+  constexpr std::size_t page = 4096;
+  bytes = (bytes + page - 1) / page * page + page;
+  void* low = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (low == MAP_FAILED) return false;
+  ::mprotect(low, page, PROT_NONE);
+  t.program_stack = static_cast<char*>(low);
+  t.program_stack_bytes = bytes;
+  t.program_stack_is_ours = true;
+  return true;
 }
 
 int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*), void* argument) noexcept {
@@ -185,11 +207,23 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
     void* at = nullptr;
     pthread_attr_getdetachstate(attr, &detached);
     if (detached == PTHREAD_CREATE_DETACHED) t->what_then.store(thread::fate::detached, std::memory_order_relaxed);
+    int inherits = 0, policy = SCHED_OTHER;
+    sched_param param{};
+    pthread_attr_getinheritsched(attr, &inherits);
+    pthread_attr_getschedpolicy(attr, &policy);
+    pthread_attr_getschedparam(attr, &param);
+    if (const int error = inherits == PTHREAD_EXPLICIT_SCHED ? check_scheduling(policy, param.sched_priority) : 0; error != 0) {
+      give_thread(t);
+      count_end();
+      return error;
+    }
     pthread_attr_getstack(attr, &at, &bytes);
+    if (reinterpret_cast<std::uintptr_t>(at) + bytes != 0) {  // its end is what the C library keeps; null: none was given
+      t->program_stack = static_cast<char*>(at);
+      t->program_stack_bytes = bytes;
+    }
     pthread_attr_getstacksize(attr, &bytes);
-    if (bytes > std::max(thread_stack_bytes(), default_stack_bytes())) {
-      static bool said = false;
-      not_supported(said, "a stack larger than others", "set GODWIT_THREAD_STACK_BYTES to what the largest thread needs");
+    if (t->program_stack == nullptr && bytes > thread_stack_bytes() && bytes != default_stack_bytes() && !make_large_stack(*t, bytes)) {
       give_thread(t);
       count_end();
       return EAGAIN;
@@ -206,11 +240,12 @@ int join(thread* t, void** result, const wait_options& how, bool wait) {
   if (t == self()) return EDEADLK;
   test_cancel();
   auto before = thread::fate::joinable;
+  if (t->what_then.load() == thread::fate::gone) return ESRCH;
   if (!wait && __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended &&
       t->what_then.load() != thread::fate::over)
     return t->what_then.load() == thread::fate::detached ? EINVAL : EBUSY;
   if (!t->what_then.compare_exchange_strong(before, thread::fate::joining)) {
-    if (before != thread::fate::over) return EINVAL;
+    if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
     // It found nobody to wake, and is about to say that it has ended: a few instructions away, at another worker.
     for (unsigned spins = 0; __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended;)
       if (++spins % 64 == 0)
@@ -311,14 +346,16 @@ GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
   if (t == nullptr || t->heavy) return REAL(pthread_detach)(th);
   auto before = thread::fate::joinable;
   if (t->what_then.compare_exchange_strong(before, thread::fate::detached)) return 0;
-  if (before != thread::fate::over) return EINVAL;
+  if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
   while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) ::sched_yield();  // a few instructions
   give_thread(t);
   return 0;
 }
 namespace godwit::pthread {
 void exit_thread(void* result) {
+  leave_handler_beside(result);
   if (thread* t = self(); t != nullptr) {
+    t->handlers = nullptr;
     t->result = result;
     t->ending = true;
   }

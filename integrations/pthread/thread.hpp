@@ -16,6 +16,10 @@
 namespace godwit::pthread {
 
 struct specific_values;
+struct handler_frame;
+
+/// Signals sent to the process that are kept until some thread wants them. pending.cpp
+extern std::atomic<std::uint64_t> process_signals_ __attribute__((visibility("hidden")));
 
 struct thread {
   char* block = nullptr;  ///< thread-local storage: also the pthread_t
@@ -29,10 +33,10 @@ struct thread {
   bool heavy = false;  ///< in a forked child: an OS thread now
   char name[16] = {};
 
-  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once).
+  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once); gone: joined, or ended detached.
   static constexpr std::uint32_t alive = 0, ended = 1;
   std::uint32_t state = alive;  ///< atomic; joiners wait for it
-  enum class fate : std::uint32_t { joinable, joining, detached, over };
+  enum class fate : std::uint32_t { joinable, joining, detached, over, gone };
   std::atomic<fate> what_then{fate::joinable};
 
   // Cancellation. docs/pthread.md says where.
@@ -49,14 +53,26 @@ struct thread {
   bool io_disturbed = false;   ///< likewise
   bool io_to_cancel = false;   ///< the reason: likewise
 
-  // Signals that were sent to this thread and not handled yet, and those that it does not want. signals.cpp
+  // Signals that wait for this thread, and those that it does not want. pending.cpp, signals.cpp
   std::atomic<std::uint64_t> signals{0};
   std::atomic<std::uint64_t> blocked{0};
   std::atomic<std::uint64_t> waits_for_signals{0};  ///< sigwait
-  bool has_signals() const noexcept { return (signals.load() & ~blocked.load(std::memory_order_relaxed)) != 0; }
+  bool has_signals() const noexcept {
+    return ((signals.load() | process_signals_.load()) & ~blocked.load(std::memory_order_relaxed)) != 0;
+  }
+  std::uint32_t handled = 0;          ///< handlers that have run for it; atomic, sigsuspend waits for it to change
+  handler_frame* handlers = nullptr;  ///< those that run now, the innermost first. W the thread
+  stack_t alternate{nullptr, SS_DISABLE, 0};
+  thread* next_alive = nullptr;  ///< list of all, under the lock of signals.cpp
+  thread* prev_alive = nullptr;
+  bool exit_asked = false;  ///< a handler that ran beside it has called pthread_exit. W before cancel_asked
+  void* exit_result = nullptr;
 
-  char* stack_low = nullptr;
+  char* stack_low = nullptr;  ///< the scheduler's
   char* stack_high = nullptr;
+  char* program_stack = nullptr;  ///< where it runs, if that is another: the program's, or one of ours that is larger
+  std::size_t program_stack_bytes = 0;
+  bool program_stack_is_ours = false;
 
   struct __res_state resolver {};  ///< of the C library's name look-ups
 };
@@ -87,7 +103,7 @@ void give_specific_values(specific_values* values) noexcept;
 
 /// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C library's own functions (real.hpp).
 [[noreturn]] void exit_thread(void* result);
-int change_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept;
+int change_signal_mask(int how, const sigset_t* set, sigset_t* before);
 int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept;
 
 /// Where a wait found that the thread is to be cancelled. Does not come back.
@@ -105,14 +121,33 @@ void describe_main(thread& t, char* block) noexcept;
 /// main has called pthread_exit: end the process when the others have ended. Does not come back.
 [[noreturn]] void wait_for_others_and_exit() noexcept;
 
+/// f(argument) with the stack pointer at @p top; real.S.
+extern "C" __attribute__((visibility("hidden"))) void godwit_pthread_call_on(void* top, void (*f)(void*), void* argument);
+/// What suspends the caller. The scheduler finds a thread by its stack; a coroutine of its own (swapcontext) and a handler on an alternate
+/// stack have others, and go to the far end of the thread's stack for that.
+template <class F>
+void on_own_stack(F f) noexcept {
+  constexpr std::size_t room = 32 << 10;
+  const char* here = static_cast<const char*>(__builtin_frame_address(0));
+  const thread* t = self();
+  if (t == nullptr || t->heavy || (here >= t->stack_low && here < t->stack_high)) [[likely]]
+    f();
+  else
+    godwit_pthread_call_on(t->stack_low + room, [](void* p) { (*static_cast<F*>(p))(); }, &f);
+}
+
+/// What pthread_setschedparam gives back: there are no real-time threads.
+int check_scheduling(int policy, int priority) noexcept;
+
 /// Of every thread, main included: a power of two.
 std::size_t thread_stack_bytes() noexcept;
 
 /// This thread's number, in the C library's locks and ours. Local.
 int own_tid() noexcept;
 
-/// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). signals.cpp
-bool handle_signals() noexcept;
+/// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). Handlers
+/// may end the thread (pthread_exit). handlers.cpp
+bool handle_signals();
 /// If the thread waits for a descriptor, it goes on, and this gives back true. io.cpp
 bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept;
 /// Before the run.

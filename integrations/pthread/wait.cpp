@@ -1,6 +1,7 @@
 // See wait.hpp.
 #include "wait.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -109,7 +110,7 @@ waited wait_light(queue&, node& n, const wait_options& how) noexcept {
     t.arg = &n;
     detail::start_timer(&t);
   }
-  detail::park(publish, &n, detail::wakes::inside, how.what, {});
+  on_own_stack([&] { detail::park(publish, &n, detail::wakes::inside, how.what, {}); });
   if (how.deadline_ns != no_deadline) detail::stop_timer(&t);  // also if it has expired: it may not have come back yet
   return n.why;
 }
@@ -133,24 +134,26 @@ waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
   return n.why;
 }
 
-waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
   const int before = errno;
   thread* t = self();
   node n;
   n.address = address;
   n.of = t;
   n.light = t != nullptr && !t->heavy;
-  n.cancellable = how.cancellable && t != nullptr && t->cancel_enabled;
-  n.interruptible = how.interruptible;
+  // Asynchronous cancellation: every wait is a place for it.
+  const bool cancellable = t != nullptr && (how.cancellable || t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS);
+  n.cancellable = cancellable && t->cancel_enabled;
+  n.interruptible = n.light || how.interruptible;
   // Before the look at what would disturb us: who disturbs sets its word first and looks here then. W1
-  if (t != nullptr && (how.cancellable || how.interruptible)) t->waits_under.store(address);
+  if (t != nullptr) t->waits_under.store(address);
   queue& q = queue_of(address);
   q.lock();
   waited result = waited::changed;
-  if (t != nullptr && how.cancellable && t->to_be_cancelled()) {
+  if (cancellable && t->to_be_cancelled()) {
     q.unlock();
     result = waited::cancelled;
-  } else if (t != nullptr && how.interruptible && t->has_signals()) {
+  } else if (t != nullptr && n.interruptible && t->has_signals()) {
     q.unlock();
     result = waited::interrupted;
   } else if (word != nullptr && __atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) {
@@ -160,17 +163,45 @@ waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32
     q.push(n);
     result = n.light ? wait_light(q, n, how) : wait_heavy(q, n, how);
   }
-  if (t != nullptr && (how.cancellable || how.interruptible)) t->waits_under.store(nullptr, std::memory_order_relaxed);
+  if (t != nullptr) t->waits_under.store(nullptr, std::memory_order_relaxed);
   errno = before;
   return result;
 }
 
+waited wait_in_turns(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+  bool first = true;
+  for (std::uint64_t pause_ns = 20'000;; pause_ns = pause_ns < 1'000'000 ? pause_ns * 2 : pause_ns, first = false) {
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) return first ? waited::changed : waited::woken;
+    const std::uint64_t now = now_ns();
+    if (how.deadline_ns != no_deadline && now >= how.deadline_ns) return waited::timed_out;
+    wait_options turn = how;
+    turn.deadline_ns = how.deadline_ns != no_deadline ? std::min(how.deadline_ns, now + pause_ns) : now + pause_ns;
+    if (const waited w = wait_once(&pause_ns, nullptr, 0, turn); w == waited::cancelled || w == waited::interrupted) return w;
+  }
+}
+
+/// Signals are handled in every wait: those that they do not interrupt go on.
+waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) {
+  for (;;) {
+    const waited w = how.shared ? wait_in_turns(word, expected, how) : wait_once(address, word, expected, how);
+    if (w == waited::cancelled && !how.cancellable) end_by_cancel();
+    if (w == waited::interrupted && how.interruptible) return w;
+    // Also those that came when it was about to go on anyway: before the program's next step.
+    if (const thread* t = self(); t != nullptr && t->has_signals()) {
+      const int before = errno;
+      handle_signals();
+      errno = before;
+    }
+    if (w != waited::interrupted) return w;
+  }
+}
+
 }  // namespace
 
-waited wait_while(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+waited wait_while(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) {
   return wait_in_queue(word, word, expected, how);
 }
-waited wait_under(const void* address, const wait_options& how) noexcept { return wait_in_queue(address, nullptr, 0, how); }
+waited wait_under(const void* address, const wait_options& how) { return wait_in_queue(address, nullptr, 0, how); }
 
 unsigned wake(const void* address, unsigned most) noexcept {
   queue& q = queue_of(address);
@@ -199,10 +230,10 @@ unsigned wake(const void* address, unsigned most) noexcept {
   return count;
 }
 
-void disturb(thread& t, waited why, bool sent) noexcept {
-  if (disturb_io(t, why == waited::cancelled, sent)) return;
+bool disturb(thread& t, waited why, bool sent) noexcept {
+  if (disturb_io(t, why == waited::cancelled, sent)) return true;
   const void* address = t.waits_under.load();  // W1
-  if (address == nullptr) return;
+  if (address == nullptr) return false;
   queue& q = queue_of(address);
   q.lock();
   node* n = q.first;
@@ -215,6 +246,7 @@ void disturb(thread& t, waited why, bool sent) noexcept {
   }
   q.unlock();
   if (n != nullptr) go_on(n);
+  return n != nullptr;
 }
 
 void forget_waiters() noexcept {

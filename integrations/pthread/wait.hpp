@@ -24,23 +24,25 @@ inline constexpr std::uint64_t no_deadline = 0;
 struct wait_options {
   std::uint64_t deadline_ns = no_deadline;  ///< of CLOCK_MONOTONIC
   bool cancellable = false;
-  bool interruptible = false;
+  bool interruptible = false;  ///< the wait ends when a signal has to be handled; else it goes on after that
   const char* what = "pthread";  ///< for reports; a literal
+  bool shared = false;  ///< the word lies in memory of several processes: it is looked at in turns, 20 us to 2 ms apart, and nobody is woken
 };
 
 /// Wait under the address @p word, as long as it holds @p expected.
-waited wait_while(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept;
+/// Handlers of signals run in it, and may end the thread.
+waited wait_while(const std::uint32_t* word, std::uint32_t expected, const wait_options& how);
 /// The same without a word: until woken.
-waited wait_under(const void* address, const wait_options& how) noexcept;
+waited wait_under(const void* address, const wait_options& how);
 
 /// Wake up to @p most of those that wait under @p address; how many they were.
 unsigned wake(const void* address, unsigned most) noexcept;
 inline constexpr unsigned all_of_them = ~0u;
 
-/// The one thread, if it waits and may be disturbed for that reason.
+/// The one thread, if it waits and may be disturbed for that reason. False: it does not.
 struct thread;
 /// @p sent: for a signal that it was sent; not if it has handled that meanwhile.
-void disturb(thread& t, waited why, bool sent = false) noexcept;
+bool disturb(thread& t, waited why, bool sent = false) noexcept;
 
 /// In a forked child: nobody waits any more.
 void forget_waiters() noexcept;

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/pause.hpp"
 #include "io/descriptors.hpp"
@@ -94,6 +95,8 @@ constexpr unsigned range_unshare = 2, range_cloexec = 4;
 /// 0: pipe, terminal, eventfd...
 int know_other(int fd, descriptor& d) noexcept {
   if ((d.state() & descriptor::socket) != 0) d.forget(false);  // the number stands for something else by now
+  // No instance of epoll is made only to be told that this is a file.
+  if (struct stat what; events::epoll() < 0 && fstat(fd, &what) == 0 && (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode))) return EPERM;
   return d.watch(fd);
 }
 
@@ -430,6 +433,7 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
 }
 
 int close(int fd) noexcept {
+  const events::none_in_the_making hold;
   if (events::is_ours(fd)) [[unlikely]]  // of somebody that closes all numbers: there is no such descriptor for it
     return static_cast<int>(with_errno(-EBADF));
   if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
@@ -466,6 +470,7 @@ void closefrom(int first) noexcept {
 }
 
 int dup3(int from, int to, int flags) noexcept {
+  const events::none_in_the_making hold;
   if (events::is_ours(to) && from != to) [[unlikely]]
     return static_cast<int>(with_errno(-EBUSY));
   if (descriptor* d = from != to ? managed(to) : nullptr; d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mutex>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -34,6 +36,8 @@ std::uint32_t delay_us_ = 0;  // W before a run
 
 // E1: 1 from before a worker looks until it has found nothing or delivered all. W workers
 std::atomic<std::uint32_t> collecting{0};
+// E4: where workers sleep while there is no epoll instance. A futex; 1: somebody interrupts. W all; 0: who holds collecting
+std::atomic<std::uint32_t> early{0};
 // E2: somebody has written to wake_, and nobody has read it. W all
 std::atomic<std::uint32_t> interrupted{0};
 // What was found. W/R who holds collecting.
@@ -57,6 +61,16 @@ int wait_for_events(std::int64_t ns) noexcept {
   return static_cast<int>(raw(SYS_epoll_pwait, epoll(), found, most_events, static_cast<int>((ns + 999'999) / 1'000'000), nullptr, 0));
 }
 
+/// Nobody waits for a descriptor: for deadlines and interruptions a futex does.
+void sleep_early(std::int64_t ns) noexcept {
+  const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAIT_PRIVATE, 0, &limit, nullptr, 0);
+  early.store(0);  // afterwards, as E2: an interruption until here found us awake
+}
+void interrupt_early() noexcept {
+  if (early.exchange(1) == 0) raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
 /// Look, and wait up to wait_ns. Found anything but an interruption?
 bool look(std::int64_t wait_ns) noexcept {
   found_count = 0;
@@ -65,7 +79,9 @@ bool look(std::int64_t wait_ns) noexcept {
     const std::uint64_t until = begin_sleep(now + static_cast<std::uint64_t>(wait_ns));  // T1
     wait_ns = until > now ? static_cast<std::int64_t>(until - now) : 0;
   }
-  const int n = wait_ns > 0 || descriptors_waited_for() ? wait_for_events(wait_ns) : 0;
+  const bool have = epoll_.load(std::memory_order_acquire) >= 0;
+  if (!have && wait_ns > 0) sleep_early(wait_ns);
+  const int n = have && (wait_ns > 0 || descriptors_waited_for()) ? wait_for_events(wait_ns) : 0;
   end_sleep();
   for (int i = 0; i < n; ++i) {
     if (found[i].data.u64 == interrupt_tag) {
@@ -82,7 +98,6 @@ bool look(std::int64_t wait_ns) noexcept {
 bool collect(std::int64_t wait_ns) noexcept {
   if (wait_ns == 0 && !descriptors_waited_for() && next_deadline() > base::now_ns()) return false;
   if (collecting.load(std::memory_order_relaxed) != 0 || collecting.exchange(1, std::memory_order_acquire) != 0) return false;  // E1
-  prepare();
   if (look(wait_ns)) return true;
   const std::uint64_t now = base::now_ns();
   if (next_deadline() <= now || descriptors_want_a_check(now)) return true;
@@ -132,6 +147,14 @@ std::pair<int, int> ours() noexcept {
 void close_ours() noexcept {
   for (std::atomic<int>* own : {&epoll_, &wake_})
     if (const int fd = own->exchange(-1); fd >= 0) raw(SYS_close, fd);
+  making.unlock();  // in a forked child: whoever held it is not there
+}
+
+none_in_the_making::none_in_the_making() noexcept : held_(epoll_.load(std::memory_order_acquire) < 0) {
+  if (held_) making.lock();
+}
+none_in_the_making::~none_in_the_making() {
+  if (held_) making.unlock();
 }
 
 void prepare() noexcept {
@@ -146,11 +169,15 @@ void prepare() noexcept {
   if (wake < 0 || made < 0 || epoll_ctl(made, EPOLL_CTL_ADD, wake, &e) != 0)
     base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)", std::strerror(errno));
   wake_.store(wake, std::memory_order_relaxed);
-  epoll_.store(made, std::memory_order_release);
+  epoll_.store(made);
+  interrupt_early();  // E4: who sleeps there comes back, and sleeps in epoll from now on
 }
 
 void interrupt() noexcept {
-  if (epoll_.load(std::memory_order_acquire) < 0) return;
+  if (epoll_.load(std::memory_order_acquire) < 0) {
+    interrupt_early();
+    if (epoll_.load() < 0) return;  // E4: after the exchange
+  }
   if (interrupted.exchange(1) != 0) return;  // E2
   constexpr std::uint64_t one = 1;
   raw(SYS_write, wake_.load(std::memory_order_relaxed), &one, sizeof one);
@@ -175,6 +202,7 @@ void end_run() noexcept {
   close_ours();
   found_count = 0;
   interrupted.store(0);
+  early.store(0);
   collecting.store(0);
 }
 

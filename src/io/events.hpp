@@ -15,8 +15,19 @@ const detail::event_source& source() noexcept;
 void begin_run(std::uint32_t delay_us) noexcept;
 void end_run() noexcept;
 
-/// The descriptors that workers sleep in, made when first needed: most runs wait for nothing outside.
+/// The descriptors that workers sleep in, made when a thread first waits for a descriptor: until then a futex does.
 void prepare() noexcept;
+/// While it lives, prepare() of other threads makes none: until these have their high numbers, who closes all numbers might close them.
+/// Not to be held over a suspension. One load once they are made.
+class none_in_the_making {
+ public:
+  none_in_the_making() noexcept;
+  ~none_in_the_making();
+  none_in_the_making(const none_in_the_making&) = delete;
+
+ private:
+  bool held_;
+};
 /// Let the worker that waits for events come back.
 void interrupt() noexcept;
 /// A random pause of up to delay_us.

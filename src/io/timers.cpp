@@ -127,7 +127,6 @@ using namespace events;
 
 void start_timer(timer* t) noexcept {
   bool wake;
-  prepare();
   {
     const std::lock_guard hold(lock);
     state(t).store(running, std::memory_order_relaxed);

@@ -59,7 +59,9 @@ TEST(closing, one_by_one) {
 
 TEST(closing, what_lies_between_and_beside_those_of_the_workers) {
   on_threads([] {
-    io::usleep(100);  // they are made when first needed
+    io::usleep(100);
+    ASSERT_EQ(godwit::events::ours().second, -1) << "sleeping needs none";
+    godwit::events::prepare();
     const auto [low, high] = godwit::events::ours();
     ASSERT_GE(low, 0);
     ASSERT_LT(low, high);

@@ -6,7 +6,7 @@ shift 2
 command -v "$1" >/dev/null || { echo "skipped: $1 is not installed (scripts/setup)"; exit 77; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
-limit=${GODWIT_TEST_SECONDS:-60}
+limit=${TEST_SECONDS:-60}
 timeout -k 2 "$limit" "$@" >"$dir/plain" 2>"$dir/plain.err"
 expected=$?
 failed=0

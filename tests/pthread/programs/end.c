@@ -1,6 +1,7 @@
 // How a process ends: end MODE.
 #define _GNU_SOURCE
 #include "check.h"
+#include <signal.h>
 #include <unistd.h>
 
 static void at_exit(void) { puts("atexit"); }
@@ -29,6 +30,45 @@ static long use_up(long depth) {
 static void* overflow(void* a) { return (void*)use_up((long)a + 1); }
 static void* quick(void* a) { return a; }
 
+static int descend(int kib) {
+  char room[1024];
+  memset(room, kib, sizeof room);
+  if (kib % 1024 == 0) sched_yield();
+  return kib == 0 ? room[5] : descend(kib - 1) + (room[5] != (char)kib);
+}
+static void* deep(void* arg) {
+  (void)arg;
+  return (void*)(size_t)(descend(40 << 10) == 0);
+}
+
+static char own_stack[256 << 10] __attribute__((aligned(4096)));
+static int cleaned;
+static void cleans(void* arg) {
+  (void)arg;
+  ++cleaned;
+}
+static void* on_own(void* arg) {
+  char here;
+  pthread_attr_t mine;
+  void* at;
+  size_t bytes;
+  (void)arg;
+  CHECK(&here >= own_stack && &here < own_stack + sizeof own_stack);
+  CHECK(pthread_getattr_np(pthread_self(), &mine) == 0 && pthread_attr_getstack(&mine, &at, &bytes) == 0);
+  CHECK(at == own_stack && bytes == sizeof own_stack);
+  sched_yield();
+  const struct timespec moment = {0, 1000};
+  nanosleep(&moment, NULL);
+  pthread_cleanup_push(cleans, NULL);
+  const int before = cleaned;
+  if (before % 2 == 0) {
+    ++cleaned;
+    pthread_exit((void*)2);
+  }
+  pthread_cleanup_pop(1);
+  return (void*)2;
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   atexit(at_exit);
@@ -56,13 +96,27 @@ int main(int argc, char** argv) {
     pthread_create(&t, NULL, overflow, NULL);
     pthread_join(t, NULL);
   }
-  if (strcmp(mode, "big_stack") == 0) {
+  if (strcmp(mode, "raise") == 0) {
+    raise(SIGSEGV);
+    puts("it went on");
+  }
+  if (strcmp(mode, "kill") == 0) {
+    kill(getpid(), SIGQUIT);
+    puts("it went on");
+  }
+  if (strcmp(mode, "stacks") == 0) {
     pthread_attr_t attr;
+    void* result;
     pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, 1 << 30);
-    int error = pthread_create(&t, &attr, quick, NULL);
-    printf("%d\n", error);
-    if (error == 0) pthread_join(t, NULL);
+    CHECK(pthread_attr_setstacksize(&attr, 64 << 20) == 0);
+    for (int i = 0; i < 4; ++i) {
+      CHECK(pthread_create(&t, &attr, deep, NULL) == 0 && pthread_join(t, &result) == 0 && result == (void*)1);
+    }
+    CHECK(pthread_attr_setstack(&attr, own_stack, sizeof own_stack) == 0);
+    for (int i = 0; i < 20; ++i) {
+      CHECK(pthread_create(&t, &attr, on_own, &attr) == 0 && pthread_join(t, &result) == 0 && result == (void*)2);
+    }
+    puts("stacks: as large as asked for, and where");
   }
   if (strcmp(mode, "_exit") == 0) _exit(5);
   return 0;

@@ -1,6 +1,7 @@
 // fork from threads, in the child more threads; waiting for children.
 #define _GNU_SOURCE
 #include "check.h"
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,5 +54,14 @@ int main(void) {
   printf("%s", line);
   CHECK(pclose(p) == 0);
   CHECK(wait(NULL) == -1 && errno == ECHILD);
+  // A child dies of a signal as any program does.
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGSEGV);
+    _exit(1);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
   return 0;
 }
