@@ -28,7 +28,7 @@ gw::options with_spares(unsigned workers, unsigned spares) {
 }
 
 template <class Root>
-void run(const gw::options& o, Root root) {
+void run_with(const gw::options& o, Root root) {
   EXPECT_EQ(gw::run<int>(
                 [&root] {
                   root();
@@ -57,7 +57,7 @@ struct blocking_pipe {
 TEST(spares, a_reader_that_blocks_is_answered) {
   for (const unsigned workers : {1u, 2u, 4u}) {
     int answered = 0;
-    run(with_spares(workers, 8), [&] {
+    run_with(with_spares(workers, 8), [&] {
       std::vector<blocking_pipe> pipes(workers + 2);
       std::vector<gw::thread> all;
       std::atomic<int> sum{0};
@@ -71,7 +71,7 @@ TEST(spares, a_reader_that_blocks_is_answered) {
 }
 
 TEST(spares, timers_are_kept_while_all_workers_block) {
-  run(with_spares(1, 2), [&] {
+  run_with(with_spares(1, 2), [&] {
     blocking_pipe p;
     gw::thread sleeper([&] {
       gw::this_thread::sleep_for(20ms);
@@ -84,7 +84,7 @@ TEST(spares, timers_are_kept_while_all_workers_block) {
 }
 
 TEST(spares, spinning_for_one_that_is_ready) {
-  run(with_spares(1, 2), [&] {
+  run_with(with_spares(1, 2), [&] {
     std::atomic<int> turn{0};
     gw::thread second([&] {
       while (turn.load() != 1) {
@@ -99,7 +99,7 @@ TEST(spares, spinning_for_one_that_is_ready) {
 }
 
 TEST(spares, are_no_workers_that_anybody_sees) {
-  run(with_spares(2, 3), [&] {
+  run_with(with_spares(2, 3), [&] {
     EXPECT_EQ(gw::worker_count(), 2u);
     EXPECT_LT(gw::worker_id(), 2u);
   });
@@ -107,7 +107,7 @@ TEST(spares, are_no_workers_that_anybody_sees) {
 }
 
 TEST(spares, what_they_did_is_counted) {
-  run(with_spares(1, 1), [&] {
+  run_with(with_spares(1, 1), [&] {
     blocking_pipe p;
     gw::thread writer([&] { p.write('x'); });
     EXPECT_EQ(p.read(), 'x');
@@ -120,7 +120,7 @@ TEST(spares, what_they_did_is_counted) {
 TEST(spares, runs_end_and_begin_again) {
   for (int i = 0; i < 100; ++i) {
     int done = 0;
-    run(with_spares(1 + static_cast<unsigned>(i) % 3, 4), [&] {
+    run_with(with_spares(1 + static_cast<unsigned>(i) % 3, 4), [&] {
       std::vector<gw::thread> all;
       std::atomic<int> n{0};
       for (int k = 0; k < 10; ++k) all.emplace_back([&] { n += 1; });
@@ -132,7 +132,7 @@ TEST(spares, runs_end_and_begin_again) {
 }
 
 TEST(spares, sent_back_and_called_again) {
-  run(with_spares(1, 2), [&] {
+  run_with(with_spares(1, 2), [&] {
     for (int i = 0; i < 5; ++i) {
       blocking_pipe p;
       gw::thread writer([&] { p.write('x'); });
@@ -145,7 +145,7 @@ TEST(spares, sent_back_and_called_again) {
 
 // It may have found that a timer is due at the moment when it is sent back.
 TEST(spares, sent_back_with_events_in_hand) {
-  run(with_spares(1, 2), [&] {
+  run_with(with_spares(1, 2), [&] {
     for (int i = 0; i < 3; ++i) {
       blocking_pipe p;
       gw::thread writer([&] { p.write('x'); });
@@ -168,7 +168,7 @@ TEST(spares, an_idle_run_uses_no_cpu_time) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec * 1000 + t.tv_nsec / 1'000'000;
   };
-  run(with_spares(2, 4), [&] {
+  run_with(with_spares(2, 4), [&] {
     std::vector<blocking_pipe> pipes(3);
     std::vector<gw::thread> all;
     for (auto& p : pipes) all.emplace_back([&] { p.read(); });
@@ -200,7 +200,7 @@ TEST(spares, deadlocks_are_still_reported) {
 TEST(spares, only_with_the_usual_policy) {
   gw::options o = with_spares(1, 1);
   o.policy = "stalling";
-  EXPECT_THROW(run(o, [] {}), std::invalid_argument);
+  EXPECT_THROW(run_with(o, [] {}), std::invalid_argument);
 }
 
 }  // namespace
