@@ -173,7 +173,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
         }
         got = {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record,
                is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
-        if (opts_.check_frames) seg_->at(victim, place)->frame_hash = frame_hash(own.sp, top);  // D4
+        if (opts_.check_frames && !iso) seg_->at(victim, place)->frame_hash = frame_hash(own.sp, top);  // D4
       });
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
@@ -242,7 +242,8 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   end_idle(now);
   if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
-  resume({head.sp, head.fp, head.extra, head.low, head.top, head.bytes_end, head.own_record, head.status, head.float_control},
+  resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end, head.own_record, head.status,
+          head.float_control},
          head.fork ? loot_kind::fork : loot_kind::suspended);
 }
 
@@ -327,7 +328,7 @@ void continuation_worker<P>::force(bool children) noexcept {
       im->where = {};
       im->parked_at = nullptr;
       im->span_ns = span;
-      if (opts_.check_frames) own.frame_hash = frame_hash(own.sp, top);
+      if (opts_.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
       r = ref_of_image(im);
       if (trace_.on()) {  // from here on the child is the bottom thread
         const std::uint64_t now = base::fast_ns();
@@ -345,7 +346,8 @@ void continuation_worker<P>::force(bool children) noexcept {
 /// The slots' continuations left this worker since its region was empty. Has anybody written into what is left of their frames?
 template <class P>
 void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
-  if (!opts_.check_frames) return;
+  // iso: the stack of a parent that ended elsewhere may be another thread's by now.
+  if (!opts_.check_frames || iso) return;
   for (const spawn_slot* s = first + 1; s <= last; ++s)
     if (s->frame_hash != frame_hash(s->sp, stack_end(s->sp, s[-1]))) lost_write(spawned_at(*s));
   check_came_frames(*first);
