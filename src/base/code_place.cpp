@@ -9,13 +9,11 @@
 #include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <fstream>
 #include <link.h>
 #include <memory>
 #include <poll.h>
-#include <span>
 #include <spawn.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -69,40 +67,37 @@ std::string hexadecimal(std::uintptr_t value) {
   return text;
 }
 
+/// @p n objects of the file from byte @p at on; fewer or none if it is not as long.
+template <class T>
+std::vector<T> read_at(std::ifstream& file, std::uint64_t at, std::uint64_t n) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  if (n > most_bytes / sizeof(T)) return {};
+  std::vector<T> v(n);
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(at));
+  file.read(reinterpret_cast<char*>(v.data()), static_cast<std::streamsize>(n * sizeof(T)));
+  v.resize(static_cast<std::size_t>(file.gcount()) / sizeof(T));
+  return v;
+}
+
 /// From the symbol table: "function + 0x1c", or "".
 std::string symbol_at(const module& m) {
-  const int fd = open(m.file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  struct stat about {};
-  void* mapped = fstat(fd, &about) == 0 ? mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, fd, 0)
-                                        : MAP_FAILED;
-  close(fd);
-  if (mapped == MAP_FAILED) return {};
-  const std::span file(static_cast<const std::byte*>(mapped), static_cast<std::size_t>(about.st_size));
-  const auto holds = [&](std::uint64_t at, std::uint64_t bytes) { return at <= file.size() && bytes <= file.size() - at; };
-  std::string result;
-  const auto* head = reinterpret_cast<const ElfW(Ehdr)*>(file.data());
-  if (holds(0, sizeof *head) && std::memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
-      holds(head->e_shoff, std::uint64_t{head->e_shnum} * sizeof(ElfW(Shdr)))) {
-    const std::span sections(reinterpret_cast<const ElfW(Shdr)*>(file.data() + head->e_shoff), head->e_shnum);
-    for (const auto& table : sections) {
-      if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || table.sh_link >= sections.size() ||
-          !holds(table.sh_offset, table.sh_size))
-        continue;
-      const auto& names = sections[table.sh_link];
-      if (!holds(names.sh_offset, names.sh_size)) continue;
-      const std::span symbols(reinterpret_cast<const ElfW(Sym)*>(file.data() + table.sh_offset),
-                              table.sh_size / sizeof(ElfW(Sym)));
-      for (const auto& s : symbols) {
-        if ((s.st_info & 0xf) != STT_FUNC || m.offset - s.st_value >= s.st_size || s.st_name >= names.sh_size) continue;
-        result = demangled(reinterpret_cast<const char*>(file.data() + names.sh_offset + s.st_name)) + " + " +
-                 hexadecimal(m.offset - s.st_value);
-      }
-      if (!result.empty()) break;
+  std::ifstream file(m.file, std::ios::binary);
+  const auto head = read_at<ElfW(Ehdr)>(file, 0, 1);
+  if (head.empty() || std::memcmp(head[0].e_ident, ELFMAG, SELFMAG) != 0) return {};
+  const auto sections = read_at<ElfW(Shdr)>(file, head[0].e_shoff, head[0].e_shnum);
+  for (const auto& table : sections) {
+    if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || table.sh_link >= sections.size()) continue;
+    const auto symbols = read_at<ElfW(Sym)>(file, table.sh_offset, table.sh_size / sizeof(ElfW(Sym)));
+    for (const auto& s : symbols) {
+      if ((s.st_info & 0xf) != STT_FUNC || m.offset - s.st_value >= s.st_size) continue;
+      auto names = read_at<char>(file, sections[table.sh_link].sh_offset, sections[table.sh_link].sh_size);
+      if (s.st_name >= names.size()) continue;
+      names.push_back('\0');
+      return demangled(names.data() + s.st_name) + " + " + hexadecimal(m.offset - s.st_value);
     }
   }
-  munmap(mapped, file.size());
-  return result;
+  return {};
 }
 
 /// What addr2line says, for a few seconds at most: pairs of lines, function and place, the innermost function first; of the call
