@@ -169,7 +169,8 @@ std::string flush_output() noexcept {
       }
       return !stream.bad();
     };
-    const bool out = flush(std::cout) & flush(std::wcout), err = flush(std::cerr) & flush(std::clog);
+    const bool narrow_out = flush(std::cout), wide_out = flush(std::wcout), narrow_err = flush(std::cerr), log = flush(std::clog);
+    const bool out = narrow_out && wide_out, err = narrow_err && log;
     const char* where = is_open(1) && (!out || std::ferror(stdout) != 0)   ? "output"
                         : is_open(2) && (!err || std::ferror(stderr) != 0) ? "error"
                                                                            : nullptr;

@@ -82,7 +82,7 @@ TEST(libraries, threads_that_have_ended_are_no_matter) {
 TEST(libraries, threads_that_exist_are_named_once) {
   const outcome child = run_child([] {
     std::promise<void> end;
-    const auto wait = [&end, over = end.get_future().share()] { over.wait(); };
+    const auto wait = [over = end.get_future().share()] { over.wait(); };
     std::thread a(wait), b(wait), c(wait);
     pthread_setname_np(a.native_handle(), "the-logger");
     pthread_setname_np(b.native_handle(), "a-pool");
