@@ -1,5 +1,5 @@
 // Tests of the hash of frames and of what counts as a reference to an ancestor's frame.
-// test: timeout=60 tsan
+// test: timeout=60
 #include "sched/frames.hpp"
 
 #include <gtest/gtest.h>
