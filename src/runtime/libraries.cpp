@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <map>
 #include <string>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ void end_threads_of_libraries() noexcept {
 
 void warn_of_threads() noexcept try {
   static bool warned = false;
-  if (warned) return;
+  if (warned || __libc_single_threaded) return;  // an emulator's threads are not the program's
   auto names = other_threads();
   for (int i = 0; i < 20 && !names.empty(); ++i) {
     const timespec moment{0, 1'000'000};

@@ -5,7 +5,7 @@
 
 namespace godwit::runtime {
 
-/// Before workers are forked: libraries that know how end their threads. They start new ones where they are used next.
+/// Before workers are forked: libraries that know how to end their threads. They start new ones where they are used next.
 void end_threads_of_libraries() noexcept;
 
 /// If this process has other threads than the calling one and the initial one: one line on standard error that names them. Once per process. Where there

@@ -2,6 +2,7 @@
 // that are processes.) The table is in docs/writing-programs.md.
 // test: timeout=240 skip-qemu
 #include "support/child.hpp"
+#include "support/sanitizer.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 #include "support/substrate.hpp"
@@ -20,17 +21,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#ifndef WITH_ASAN
-#define WITH_ASAN 0
-#endif
-
 namespace {
 
 namespace gw = godwit;
@@ -38,6 +28,7 @@ using support::outcome;
 using support::run_child;
 using support::schedule;
 using support::show;
+using support::with_asan;
 
 [[gnu::noinline]] long fib(int n) {
   if (n < 2) return n;
@@ -89,7 +80,7 @@ volatile int zero = 0, some = 100;
 void throw_nothing() noexcept { throws(); }
 
 TEST(death, by_a_signal_of_its_own) {
-  if (!WITH_ASAN) {
+  if (!with_asan) {
     expect_end(in_a_thread([] { *reinterpret_cast<volatile int*>(nowhere) = 1; }), 139,
                {"worker ", "was killed by signal 11 (Segmentation fault)", "at address 0x10, in ", "the run is over"});
     expect_end(in_a_thread([] { reinterpret_cast<void (*)()>(std::uintptr_t{8})(); }), 139, {"worker ", "signal 11", "address 0x8"});
@@ -219,19 +210,19 @@ outcome sent(int signal) {
 }
 
 TEST(death, by_a_signal_from_outside_names_the_sender) {
-  if (WITH_ASAN && support::on_threads()) GTEST_SKIP() << "the process ends by the sanitizer's handler";
+  if (with_asan && support::on_threads()) GTEST_SKIP() << "the process ends by the sanitizer's handler";
   const std::string me = "process " + std::to_string(getpid()) + " (";
   const std::string user = "of user " + std::to_string(getuid()) + " sent";
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     SCOPED_TRACE(signal);
-    if (WITH_ASAN && (signal == SIGFPE || signal == SIGILL)) continue;  // the sanitizer handles these
+    if (with_asan && (signal == SIGFPE || signal == SIGILL)) continue;  // the sanitizer handles these
     for (int round = 0; round < 5; ++round)  // the first one, always
       expect_end(sent(signal), 128 + signal, {("signal " + std::to_string(signal)).c_str(), me.c_str(), user.c_str()});
   }
 }
 
 TEST(death, by_raise) {
-  if (WITH_ASAN) GTEST_SKIP() << "the sanitizer handles it";
+  if (with_asan) GTEST_SKIP() << "the sanitizer handles it";
   expect_end(in_a_thread([] { raise(SIGSEGV); }), 139, {"worker ", "signal 11", "which it sent to itself"});
 }
 
@@ -253,7 +244,7 @@ TEST(death, interrupts_name_the_sender) {
 }
 
 TEST(limits, on_data_leave_room_for_a_run) {
-  if (WITH_ASAN) GTEST_SKIP() << "the sanitizer needs it itself";
+  if (with_asan) GTEST_SKIP() << "the sanitizer needs it itself";
   const outcome child = run_child([] {
     const rlimit limit{100'000 << 10, 100'000 << 10};
     setrlimit(RLIMIT_DATA, &limit);

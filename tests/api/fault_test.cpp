@@ -2,6 +2,7 @@
 // message, and neither a process nor shared memory stays behind.
 // test: timeout=120 skip-qemu
 #include "support/child.hpp"
+#include "support/sanitizer.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
@@ -16,17 +17,6 @@
 #include <string>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#ifndef WITH_ASAN
-#define WITH_ASAN 0
-#endif
-
 namespace {
 
 namespace gw = godwit;
@@ -34,6 +24,7 @@ using support::outcome;
 using support::run_child;
 using support::schedule;
 using support::show;
+using support::with_asan;
 
 [[gnu::noinline]] long fib(int n) {
   if (n < 2) return n;
@@ -60,7 +51,7 @@ std::string message(const outcome& o) {
     std::size_t end = o.err.find('\n', at);
     if (end == std::string::npos) end = o.err.size();
     const std::string line = o.err.substr(at, end - at);
-    if (line.rfind("godwit: seed", 0) != 0 && (!WITH_ASAN || line.rfind("godwit", 0) == 0 || line.rfind("  t", 0) == 0 || line == "  ..."))
+    if (line.rfind("godwit: seed", 0) != 0 && (!with_asan || line.rfind("godwit", 0) == 0 || line.rfind("  t", 0) == 0 || line == "  ..."))
       lines += line + '\n';
     at = end + 1;
   }
@@ -174,12 +165,12 @@ TEST_P(ends_badly, inside_a_thread) {
       {"_exit(3)", quick_exit_3, 70, {"worker", "exit(3)"}},
       {"_exit(0)", exit_0, 70, {"worker", "exit(0)"}},
       {"SIGUSR1", user_signal, 138, {"worker", "signal 10"}},
-      {"null", crash_null, WITH_ASAN ? 70 : 139, {"worker"}},
-      {"jump", crash_jump, WITH_ASAN ? 70 : 139, {"worker"}},
+      {"null", crash_null, with_asan ? 70 : 139, {"worker"}},
+      {"jump", crash_jump, with_asan ? 70 : 139, {"worker"}},
   };
   for (const end_of_thread& way : ways) {
     SCOPED_TRACE(way.name);
-    if (WITH_ASAN && way.words.size() == 1) continue;  // which handler wins is the sanitizer's business
+    if (with_asan && way.words.size() == 1) continue;  // which handler wins is the sanitizer's business
     const auto child = run_child([&] {
       return run_words({}, [body = way.body] {
         auto f = gw::spawn([body] {
@@ -417,7 +408,7 @@ TEST(fault, run_inside_of_run) {
 }
 
 TEST(fault, heap_pointer_that_migrated) {
-  if (WITH_ASAN) GTEST_SKIP() << "the sanitizer's heap is its own";
+  if (with_asan) GTEST_SKIP() << "the sanitizer's heap is its own";
   const auto child = run_child([] {
     return run_words({}, [] {
       gw::on_each_worker([] {});  // they are all there
@@ -430,7 +421,7 @@ TEST(fault, heap_pointer_that_migrated) {
 }
 
 TEST(fault, too_little_address_space) {
-  if (WITH_ASAN) GTEST_SKIP() << "the sanitizer needs it itself";
+  if (with_asan) GTEST_SKIP() << "the sanitizer needs it itself";
   const auto child = run_child([] { return run_words({"--godwit-heap-bytes=500G", "--godwit-workers=400"}, [] { return 0; }); });
   expect_failure(child, 70, {"--godwit-heap-bytes"});
 }
