@@ -37,7 +37,11 @@ set(api_mpi_without_global_array
 set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
 set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
 set(api_mpi_without_global_vector GlobalVector.FreesAllItHad GlobalVector.OutlivesItsRun)
-# Between namespaces every round trip costs a wake-up or two: two workers, three kinds of steals.
+# Every round trip costs a wake-up or two: two workers, three kinds of steals, no delays.
+set(api_mpi_short STRESS_SHORT=1)
+if(GODWIT_ALL_MPI_TESTS)
+  set(api_mpi_short "")
+endif()
 set(api_hosts_env_global_litmus STRESS_SHORT=1)
 set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, and each rank has its own
 
@@ -62,7 +66,8 @@ function(godwit_add_api_mpi_test suite ranks mode)
   if(godwit_mpi_tests)
     # The seed is part of what the suites keep on the heap before run: it must be as long in all ranks.
     set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
-                 GODWIT_HOSTS=${hosts} GODWIT_WAY=${way} GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_RUNS=40)
+                 GODWIT_HOSTS=${hosts} GODWIT_WAY=${way} GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_RUNS=40
+                 ${api_mpi_short})
   endif()
 endfunction()
 
@@ -93,7 +98,7 @@ function(godwit_add_api_hosts_test suite family hosts)
   endif()
   set(name mpi.hosts.${suite}.${family}.${hosts})
   add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/hosts --hosts ${hosts} --mpi ${family} --timeout 230 --
-                                env STRESS_SEED=11 STRESS_RUNS=40 ${api_hosts_env_${suite}}
+                                env STRESS_SEED=11 STRESS_RUNS=40 ${api_mpi_short} ${api_hosts_env_${suite}}
                                 $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
   set_tests_properties(${name} PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77
                        ENVIRONMENT "GODWIT_QUIET=1;GODWIT_OUTPUT=all")
