@@ -168,12 +168,23 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
           if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
           context::sanitizer_forget(low, bytes_end);
           const std::uint64_t start = timed ? base::fast_ns() : 0;
-          net_.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low), bytes);
+          const auto copy = [&](std::uint64_t from, std::uint64_t to) {
+            net_.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from), to - from);
+          };
+          if (opts_.check_frames && !iso) {
+            spawn_slot* theirs = seg_->at(victim, place);
+            constexpr std::uint64_t word = sizeof(std::uintptr_t);
+            copy(low, own.sp);
+            auto* const frames = reinterpret_cast<std::byte*>(own.sp);
+            theirs->frame_hash = copy_frames(frames, seg_->at(victim, frames), top - word - own.sp);  // D4
+            copy(top - word, bytes_end);
+          } else {
+            copy(low, bytes_end);
+          }
           if (timed) copied = base::fast_ns() - start;
         }
         got = {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record,
                is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
-        if (opts_.check_frames && !iso) seg_->at(victim, place)->frame_hash = frame_hash(own.sp, top);  // D4
       });
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
@@ -349,7 +360,7 @@ void continuation_worker<P>::check_left_frames(const spawn_slot* first, const sp
   // iso: the stack of a parent that ended elsewhere may be another thread's by now.
   if (!opts_.check_frames || iso) return;
   for (const spawn_slot* s = first + 1; s <= last; ++s)
-    if (s->frame_hash != frame_hash(s->sp, stack_end(s->sp, s[-1]))) lost_write(spawned_at(*s));
+    if (s->frame_hash != last_frame_hash(s->sp, stack_end(s->sp, s[-1]))) lost_write(spawned_at(*s));
   check_came_frames(*first);
 }
 

@@ -6,23 +6,21 @@
 #include "context/context.hpp"
 #include "sched/worker.hpp"
 
+#include <algorithm>
+
 namespace godwit::sched {
 
 namespace {
 
-using lanes [[gnu::vector_size(16)]] = std::uint64_t;
-constexpr std::size_t step = 4 * sizeof(lanes);
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+constexpr std::size_t lanes = 8;  // words side by side, in vectors of whichever length: the hash is the same
+using two_lanes [[gnu::vector_size(2 * word_bytes)]] = std::uint64_t;
+using four_lanes [[gnu::vector_size(4 * word_bytes)]] = std::uint64_t;
 
 /// Frames hold bytes that were never set: memcheck must not follow them into decisions.
 [[gnu::always_inline]] inline std::uint64_t settled(std::uint64_t v) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(&v);
   if (context::sanitized()) [[unlikely]] context::sanitizer_forget(at, at + sizeof v);
-  return v;
-}
-
-[[gnu::always_inline]] inline lanes load(const std::byte* p) noexcept {
-  lanes v;
-  __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
 
@@ -39,31 +37,82 @@ constexpr std::uint64_t factors[] = {
 
 // Per lane the sum of the words and the sum of those sums, as Fletcher's: two additions a word, and the place of a word counts.
 // In the end the lanes, and the words that are left, have factors of their own. Nothing waits for a multiplication.
-// Reads whole frames, redzones included.
-__attribute__((no_sanitize("address"))) std::uint64_t frame_hash(const void* from, std::size_t bytes) noexcept {
-  const auto* p = static_cast<const std::byte*>(from);
-  lanes s0{}, s1{}, s2{}, s3{};  // sums
-  lanes t0{}, t1{}, t2{}, t3{};  // of sums
-  std::size_t left = bytes;
-  for (; left >= step; left -= step, p += step) {
-    t0 += s0 += load(p);
-    t1 += s1 += load(p + 16);
-    t2 += s2 += load(p + 32);
-    t3 += s3 += load(p + 48);
-  }
+// With @p Copy each piece goes to @p to as it was read.
+template <class V, bool Copy>
+[[gnu::always_inline]] static inline std::uint64_t hash_of(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  constexpr std::size_t vectors = lanes * word_bytes / sizeof(V);
+  const auto take = [&](auto& v, std::size_t at) __attribute__((always_inline)) {
+    __builtin_memcpy(&v, from + at, sizeof v);
+    if constexpr (Copy) __builtin_memcpy(to + at, &v, sizeof v);
+  };
+  V sum[vectors]{}, of_sums[vectors]{};
+  std::size_t at = 0;
+  for (; bytes - at >= lanes * word_bytes; at += lanes * word_bytes)
+    for (std::size_t i = 0; i < vectors; ++i) {
+      V v;
+      take(v, at + i * sizeof v);
+      of_sums[i] += sum[i] += v;
+    }
   std::uint64_t h = bytes;
   const std::uint64_t* factor = factors;
-  for (; left >= sizeof(std::uint64_t); left -= sizeof(std::uint64_t), p += sizeof(std::uint64_t)) {
+  for (; bytes - at >= word_bytes; at += word_bytes) {
     std::uint64_t v;
-    __builtin_memcpy(&v, p, sizeof v);
+    take(v, at);
     h += v * *factor++;
   }
-  factor = factors + 7;
-  for (const lanes& v : {s0, s1, s2, s3, t0, t1, t2, t3}) {
-    h += v[0] * factor[0] + v[1] * factor[1];
-    factor += 2;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    constexpr std::size_t each = sizeof(V) / word_bytes;
+    h += sum[i / each][i % each] * factors[7 + i] + of_sums[i / each][i % each] * factors[7 + lanes + i];
   }
   return settled(h) | 1;
+}
+
+// These read whole frames, redzones included.
+template <bool Copy>
+__attribute__((no_sanitize("address"))) static std::uint64_t in_short_vectors(std::byte* to, const std::byte* from,
+                                                                            std::size_t bytes) noexcept {
+  return hash_of<two_lanes, Copy>(to, from, bytes);
+}
+
+#if defined(__x86_64__)
+template <bool Copy>
+__attribute__((no_sanitize("address"), target("avx2"))) static std::uint64_t in_long_vectors(std::byte* to, const std::byte* from,
+                                                                                           std::size_t bytes) noexcept {
+  return hash_of<four_lanes, Copy>(to, from, bytes);
+}
+static const bool has_long_vectors = (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0);
+#endif
+
+template <bool Copy>
+static std::uint64_t in_vectors(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+#if defined(__x86_64__)
+  if (has_long_vectors) return in_long_vectors<Copy>(to, from, bytes);
+#endif
+  return in_short_vectors<Copy>(to, from, bytes);
+}
+
+std::uint64_t frame_hash(const void* from, std::size_t bytes) noexcept {
+  return in_vectors<false>(nullptr, static_cast<const std::byte*>(from), bytes);
+}
+
+std::uint64_t last_frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept {
+  constexpr std::uintptr_t line = 64, most = 32 << 10;
+  // All of them before the first is read: asked for one by one beside the reading, steals that follow gain nothing.
+  for (std::uintptr_t at = low; at < std::min(high, low + most); at += line)
+#if defined(__x86_64__)
+    asm volatile("prefetchw (%0)" : : "r"(at));  // what compilers make of __builtin_prefetch is for reading. Old CPUs ignore it
+#else
+    __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+#endif
+  return frame_hash(low, high);
+}
+
+std::uint64_t frame_hash_in_short_vectors(const void* from, std::size_t bytes) noexcept {
+  return in_short_vectors<false>(nullptr, static_cast<const std::byte*>(from), bytes);
+}
+
+std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcept {
+  return in_vectors<true>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
 __attribute__((no_sanitize("address"))) bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low,

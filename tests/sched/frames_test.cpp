@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -36,6 +37,17 @@ TEST(frame_hash, any_change_of_one_word_changes_it) {
         }
       EXPECT_EQ(hash(v), before);
     }
+}
+
+TEST(frame_hash, is_that_of_the_copy_and_the_same_on_every_cpu) {
+  for (std::size_t n = 0; n < 70; ++n) {
+    const auto v = some_words(n, n);
+    std::vector<std::uint64_t> copy(n + 2, 77);
+    EXPECT_EQ(godwit::sched::copy_frames(copy.data() + 1, v.data(), n * sizeof v[0]), hash(v)) << n;
+    EXPECT_TRUE(std::equal(v.begin(), v.end(), copy.begin() + 1)) << n;
+    EXPECT_TRUE(copy.front() == 77 && copy.back() == 77) << n;
+    EXPECT_EQ(godwit::sched::frame_hash_in_short_vectors(v.data(), n * sizeof v[0]), hash(v)) << n;
+  }
 }
 
 TEST(frame_hash, the_place_of_a_word_counts) {

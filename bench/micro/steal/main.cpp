@@ -20,6 +20,7 @@
 namespace {
 
 constexpr int most_rounds = 1 << 16;
+constexpr unsigned most_bytes = 1 << 16;  ///< of a stolen stack
 constexpr int excluded = 16;  ///< first steals: cold caches, pages touched for the first time
 
 struct board {
@@ -32,7 +33,9 @@ struct board {
 [[gnu::noinline]] void ping_pong(board* b, int rounds, std::size_t padding, std::uint64_t settle) {
   auto* const pad = static_cast<volatile char*>(alloca(padding + 16));
   for (int i = 1; i <= rounds; ++i) {
-    for (const std::uint64_t from = bench::ticks(); bench::ticks() - from < settle;) bench::relax();
+    // Longer by up to a quarter, by turns: else all steals would meet the thief at the same point of its turn.
+    const std::uint64_t wait = settle + settle / 4 * (static_cast<std::uint64_t>(i) * 2654435769 % 1024) / 1024;
+    for (const std::uint64_t from = bench::ticks(); bench::ticks() - from < wait;) bench::relax();
     for (std::size_t at = 0; at < padding; at += 64) pad[at] = static_cast<char>(i);  // dirty in this core
     const std::uint32_t pushed_by = godwit::worker_id();
     const std::uint64_t pushed = bench::ticks();
@@ -77,14 +80,14 @@ outcome measure_steals(int rounds, std::size_t padding, double ticks_per_ns) {
 /// Two threads of this process, one per core, alternate; gives back the median ns of measured(turn).
 struct pair_page {
   alignas(64) std::atomic<std::uint64_t> turn;
-  alignas(64) unsigned char bytes[8192];
+  alignas(64) unsigned char bytes[most_bytes];
 };
 
 /// One way of a cache line, and of a line plus a copy of @p bytes that the other core just wrote.
 std::vector<double> line_times(std::size_t bytes, int rounds, double ticks_per_ns) {
   bench::shared_page<pair_page> page;
   pair_page* const p = page.get();
-  unsigned char copy[8192];
+  unsigned char copy[most_bytes];
   std::vector<double> ns;
   // Even turns: the partner writes and passes on. Odd turns: we copy and pass back.
   std::thread partner([&] {
@@ -136,12 +139,12 @@ double copy_ns(std::size_t bytes, int rounds, double ticks_per_ns) {
 
 int main(int argc, char** argv) {
   bench::program program("steal", "Steal latency between two workers, by ping-pong.", argc, argv);
-  std::vector<unsigned> sizes = {664, 2048, 3055};
+  std::vector<unsigned> sizes = {664, 2048, 3055, 16384};
   int rounds = 4000;
   program.app()
       .add_option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055)")
       ->delimiter(',')
-      ->check(CLI::Range(0, 8192));
+      ->check(CLI::Range(0u, most_bytes));
   program.app()
       .add_option("--rounds", rounds, "Steals per repetition and size")
       ->check(CLI::Range(2 * excluded, most_rounds))
