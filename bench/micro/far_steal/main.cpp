@@ -80,8 +80,10 @@ int main(int argc, char** argv) {
       const std::size_t asked = pass == 0 ? 0 : sizes[pass - 1];
       const std::size_t padding = asked > base ? (asked - base + 8) & ~std::size_t{15} : 0;
       row r;
-      const int reps = pass == 0 ? 1 : program.options().reps;
-      for (int rep = 0; rep < reps; ++rep) {
+      // The first pass finds out what is stolen without padding. A few steals are enough, but some there must be: at first the other
+      // worker may still be asleep.
+      const int reps = pass == 0 ? 50 : program.options().reps;
+      for (int rep = 0; rep < reps && (pass != 0 || r.total.empty()); ++rep) {
         godwit::options o;
         o.workers = 2;
         const int n = pass == 0 ? 20 : rounds;
