@@ -290,8 +290,8 @@ class Planner:
 
     def m6(self):
         of = self.of
-        flags = of("-n 2000 ", "--quick ", "") + f"--reps {self.reps} --workers {self.counts}"
-        self.add("M6", "Creating and joining threads, yielding, switching", [Step("m6_costs", "threads", flags, of(2, 15, 90))])
+        flags = of("-n 2000 ", "--quick ", "") + f"--reps {self.reps} --workers {self.counts} --peer-reps {of(1, 1, 2)}"
+        self.add("M6", "Creating and joining threads, yielding, switching", [Step("m6_costs", "threads", flags, of(2, 30, 120))])
 
     def m7(self):
         of = self.of
