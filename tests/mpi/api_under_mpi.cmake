@@ -49,6 +49,7 @@ set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, a
 # Between ranks of one host always, between hosts in one way with one MPI.
 set(api_mpi_long_api_migration depth.a_chain_under_forced_steals depth.deep_thin_trees)
 
+set(api_mpi_long_algorithm_for_each ForEach.ChangesEveryElementOnce)
 set(api_mpi_long_global_map GlobalMap.ReadersAndWritersOfOneBucketTogether GlobalMap.ReserveMovesEverythingAndViewsRemainValid)
 
 # godwit_add_api_mpi_test(SUITE RANKS HOSTS.WAY [FAMILY...])
@@ -157,7 +158,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   # Global memory of other hosts: containers and algorithms, in short.
   foreach(suite global_access global_atomic global_checkout global_array global_vector global_bytes global_map algorithm_for_each algorithm_reduce
                 algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
-    if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "scan|search|partition|shuffle|bytes|sort"))
+    if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "reduce|scan|search|partition|shuffle|bytes|sort"))
       godwit_add_api_mpi_test(${suite} 2 ranks.server ${first})
       if(godwit_mpi_tests)
         set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT STRESS_SHORT=1)
