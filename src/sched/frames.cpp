@@ -8,6 +8,9 @@
 
 #include <algorithm>
 
+// What is inlined needs it too: its variables would be marked on the caller's stack, and nobody would take the marks away.
+#define WITHOUT_ASAN __attribute__((no_sanitize("address")))
+
 namespace godwit::sched {
 
 namespace {
@@ -37,11 +40,12 @@ constexpr std::uint64_t factors[] = {
 
 // Per lane the sum of the words and the sum of those sums, as Fletcher's: two additions a word, and the place of a word counts.
 // In the end the lanes, and the words that are left, have factors of their own. Nothing waits for a multiplication.
-// With @p Copy each piece goes to @p to as it was read.
+// With @p Copy each piece goes to @p to as it was read. Reads whole frames, redzones included.
 template <class V, bool Copy>
-[[gnu::always_inline]] static inline std::uint64_t hash_of(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+WITHOUT_ASAN __attribute__((always_inline)) static inline std::uint64_t hash_of(std::byte* to, const std::byte* from,
+                                                                                std::size_t bytes) noexcept {
   constexpr std::size_t vectors = lanes * word_bytes / sizeof(V);
-  const auto take = [&](auto& v, std::size_t at) __attribute__((always_inline)) {
+  const auto take = [&](auto& v, std::size_t at) WITHOUT_ASAN __attribute__((always_inline)) {
     __builtin_memcpy(&v, from + at, sizeof v);
     if constexpr (Copy) __builtin_memcpy(to + at, &v, sizeof v);
   };
@@ -67,17 +71,15 @@ template <class V, bool Copy>
   return settled(h) | 1;
 }
 
-// These read whole frames, redzones included.
 template <bool Copy>
-__attribute__((no_sanitize("address"))) static std::uint64_t in_short_vectors(std::byte* to, const std::byte* from,
-                                                                            std::size_t bytes) noexcept {
+WITHOUT_ASAN static std::uint64_t in_short_vectors(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   return hash_of<two_lanes, Copy>(to, from, bytes);
 }
 
 #if defined(__x86_64__)
 template <bool Copy>
-__attribute__((no_sanitize("address"), target("avx2"))) static std::uint64_t in_long_vectors(std::byte* to, const std::byte* from,
-                                                                                           std::size_t bytes) noexcept {
+WITHOUT_ASAN __attribute__((target("avx2"))) static std::uint64_t in_long_vectors(std::byte* to, const std::byte* from,
+                                                                                  std::size_t bytes) noexcept {
   return hash_of<four_lanes, Copy>(to, from, bytes);
 }
 static const bool has_long_vectors = (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0);
@@ -115,7 +117,7 @@ std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcep
   return in_vectors<true>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-__attribute__((no_sanitize("address"))) bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low,
+WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low,
                                                        std::uintptr_t high, std::uintptr_t region_low,
                                                        std::uintptr_t region_high) noexcept {
   const auto inside = [&](std::uintptr_t word) { return word - low < high - low; };
