@@ -13,18 +13,18 @@ namespace godwit::sched {
 /// A hash of the stack bytes [from, from + bytes), whole words; never 0. Any change of one word changes it.
 std::uint64_t frame_hash(const void* from, std::size_t bytes) noexcept;
 
-/// The same where the CPU has no long vectors: for tests.
+/// The same value, as CPUs without long vectors compute it: for tests.
 std::uint64_t frame_hash_in_short_vectors(const void* from, std::size_t bytes) noexcept;
 
-/// Copy them, and give back the hash of the copy: each word is read once.
+/// Copy [from, from + bytes), and give back the frame_hash of the copy: each word is read once.
 std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcept;
 
-/// The same of frames, which lie at [low, high): the last word belongs to the child below (a return address) and is left out.
+/// frame_hash of frames, which lie at [low, high): the last word belongs to the child below (a return address) and is left out.
 inline std::uint64_t frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept {
   return frame_hash(reinterpret_cast<const void*>(low), high - low - sizeof(std::uintptr_t));
 }
 
-/// The same of frames that are gone: their cache lines become this CPU's own on the way, since what the worker does next is
+/// frame_hash of frames that are gone: their cache lines become this CPU's own on the way, since what the worker does next is
 /// to write there, above all to copy the next stolen stack.
 std::uint64_t last_frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept;
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int most_rounds = 1 << 16;
 constexpr unsigned most_bytes = 1 << 16;  ///< of a stolen stack
-constexpr int excluded = 16;  ///< first steals: cold caches, pages touched for the first time
+constexpr int excluded = 16;              ///< first steals: cold caches, pages touched for the first time
 
 struct board {
   alignas(64) std::atomic<std::uint64_t> arrived;  ///< W thief: this round's continuation runs. R child
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   std::vector<unsigned> sizes = {664, 2048, 3055, 16384};
   int rounds = 4000;
   program.app()
-      .add_option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055)")
+      .add_option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055,16384)")
       ->delimiter(',')
       ->check(CLI::Range(0u, most_bytes));
   program.app()
