@@ -51,7 +51,7 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND godwit_mpi_families)
     endforeach()
   endforeach()
 
-  add_test(NAME mpi.life.stress COMMAND ${PROJECT_SOURCE_DIR}/scripts/stress_mpi 30 2 3 4)
+  add_test(NAME mpi.life.stress COMMAND ${PROJECT_SOURCE_DIR}/scripts/stress_mpi 10 2 3 4)
   set_tests_properties(mpi.life.stress PROPERTIES LABELS mpi TIMEOUT 240 RUN_SERIAL ON SKIP_RETURN_CODE 77
                        ENVIRONMENT "LIFE=$<TARGET_FILE:mpi_life>")
 endif()

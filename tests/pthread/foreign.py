@@ -2,7 +2,7 @@
 """Programs of other people, plain and by godwit-pthread: foreign.py [--launcher PROGRAM] [--runs N] [NAME...]
 
 Each is run once plain and N times by godwit-pthread; what it says at the end must be equal. Names: python.MODULE for four modules of
-Python's own tests, redis, memcached, mariadb, java; all that are installed by default (Debian: libpython3-testsuite, redis-server,
+Python's own tests, redis (two I/O threads), redis.4 (four), memcached, mariadb, java; all that are installed by default (Debian: libpython3-testsuite, redis-server,
 redis-tools, memcached, mariadb-server, mariadb-client, default-jdk-headless). Servers listen on loopback only, and each
 run has a limit of time. Not part of the default tests: it takes minutes. Status: 0 all equal, 1 not. docs/pthread.md, "What was tried".
 """
@@ -13,6 +13,7 @@ import pathlib
 import pwd
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -77,15 +78,18 @@ def python_module(module):
     return test
 
 
-def redis(prefix, folder):
-    port = free_port()
-    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--io-threads", "2", "--io-threads-do-reads", "yes"]
-    with Server(prefix + command, port, folder) as server:
-        status, text = run(["redis-benchmark", "-h", "127.0.0.1", "-p", str(port), "-n", "3000", "-c", "10", "-q", "-t", "set,get,lpush"],
-                           60)
-        tests = re.findall(r"^(\S[^:\r\n]*): [\d.]+ requests", text.replace("\r", "\n"), re.M)
-        value = run(["redis-cli", "-h", "127.0.0.1", "-p", str(port), "dbsize"], 10)[1].strip()
-    return f"client {status}: {', '.join(sorted(set(tests)))}; {value} keys; server {server.status}"
+def redis(io_threads):
+    def test(prefix, folder):
+        port = free_port()
+        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--io-threads", str(io_threads),
+                   "--io-threads-do-reads", "yes"]
+        with Server(prefix + command, port, folder) as server:
+            status, text = run(["redis-benchmark", "-h", "127.0.0.1", "-p", str(port), "-n", "3000", "-c", "10", "-q", "-t",
+                                "set,get,lpush"], 120)
+            tests = re.findall(r"^(\S[^:\r\n]*): [\d.]+ requests", text.replace("\r", "\n"), re.M)
+            value = run(["redis-cli", "-h", "127.0.0.1", "-p", str(port), "dbsize"], 10)[1].strip()
+        return f"client {status}: {', '.join(sorted(set(tests)))}; {value} keys; server {server.status}"
+    return test
 
 
 def memcached(prefix, folder):
@@ -166,7 +170,8 @@ def java(prefix, folder):
 
 
 PROGRAMS = {f"python.{m}": ("/usr/bin/python3", python_module(m)) for m in MODULES}
-PROGRAMS |= {"redis": ("redis-server", redis), "memcached": ("memcached", memcached), "mariadb": ("mariadbd", mariadb), "java": ("javac", java)}
+PROGRAMS |= {"redis": ("redis-server", redis(2)), "redis.4": ("redis-server", redis(4)), "memcached": ("memcached", memcached),
+             "mariadb": ("mariadbd", mariadb), "java": ("javac", java)}
 
 
 def main():
@@ -175,6 +180,7 @@ def main():
     parser.add_argument("--launcher", default=shutil.which("godwit-pthread"))
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background with SIGINT ignored
     if args.launcher is None:
         parser.error("godwit-pthread is not on PATH: give --launcher")
     for name in args.names:
