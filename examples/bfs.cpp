@@ -1,9 +1,10 @@
 // Breadth-first search: how many steps lead from one vertex to each other one, level by level.
 //
-// The graph lies in global memory, each vertex's neighbours side by side, and so does the frontier: the vertices of the last
-// level. Blocks of it are threads; a vertex belongs to whoever exchanges its parent first. The graph is de Bruijn's: v leads
-// to 2v and 2v + 1, modulo their number, so all vertices are reached. The benchmark, on graphs with rows of any length and
-// searching in both directions: bench/global/graph.
+// The graph lies in global memory, each vertex's neighbours side by side, and so does the frontier: the
+// vertices of the last level. Blocks of it are threads; a vertex belongs to whoever exchanges its parent
+// first. The graph is de Bruijn's: v leads to 2v and 2v + 1, modulo their number, so all vertices are
+// reached. The benchmark, on graphs with rows of any length and searching in both directions:
+// bench/global/graph.
 #include <godwit/godwit.hpp>
 
 #include <cstdint>
@@ -34,7 +35,8 @@ void expand(search s, std::uint64_t low, std::uint64_t high) {
     gw::get(s.neighbours.data() + u * degree, to, degree);
     for (const std::uint32_t v : to) {
       std::uint32_t expected = none;
-      if (gw::atomic_compare_exchange(s.parent.data() + v, expected, u)) s.next[gw::atomic_fetch_add(s.count, 1)] = v;
+      if (gw::atomic_compare_exchange(s.parent.data() + v, expected, u))
+        s.next[gw::atomic_fetch_add(s.count, 1)] = v;
     }
   }
 }
@@ -42,12 +44,14 @@ void expand(search s, std::uint64_t low, std::uint64_t high) {
 int main(int argc, char** argv) {
   return gw::run(argc, argv, [] {
     const auto spread = gw::distribution::blocked();
-    gw::global_array<std::uint32_t> neighbours(vertices * degree, spread), frontier(vertices, spread), next(vertices, spread);
+    gw::global_array<std::uint32_t> neighbours(vertices * degree, spread), frontier(vertices, spread),
+        next(vertices, spread);
     gw::global_array<std::uint32_t> parent(vertices, spread, none);
     search s{neighbours.span(), parent.span(), frontier.span(), next.span(), gw::global_new<std::uint64_t>()};
     blocks(0, vertices, [s](std::uint64_t low, std::uint64_t high) {
       const auto out = s.neighbours.subspan(low * degree, (high - low) * degree).checkout(gw::access::write);
-      for (std::uint64_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint32_t>((low * degree + i) % vertices);
+      for (std::uint64_t i = 0; i < out.size(); ++i)
+        out[i] = static_cast<std::uint32_t>((low * degree + i) % vertices);
     });
     constexpr std::uint32_t source = 1;
     s.parent[source] = source;

@@ -3,7 +3,8 @@
 //   example_echo_server [PORT]        port 7007 unless told otherwise; stop it with Ctrl-C
 //   example_echo_server --self-test   one hundred clients of its own, then it ends
 //
-// Every connection is a thread that reads and writes as if it were alone; waiting threads cost no worker. docs/io.md.
+// Every connection is a thread that reads and writes as if it were alone; waiting threads cost no worker.
+// docs/io.md.
 #include <godwit/godwit.hpp>
 #include <godwit/io.hpp>
 
@@ -48,8 +49,8 @@ bool client(const sockaddr_in& server, int number) {
   for (int i = 0; i < 10 && good; ++i) {
     const int said = number * 10 + i;
     int heard = -1;
-    good = gw::io::write(fd, &said, sizeof said) == sizeof said && gw::io::recv(fd, &heard, sizeof heard, MSG_WAITALL) == sizeof heard &&
-           heard == said;
+    good = gw::io::write(fd, &said, sizeof said) == sizeof said &&
+           gw::io::recv(fd, &heard, sizeof heard, MSG_WAITALL) == sizeof heard && heard == said;
   }
   gw::io::close(fd);
   return good;
@@ -59,7 +60,10 @@ int main(int argc, char** argv) {
   gw::take_options(argc, argv);
   const bool self_test = argc > 1 && std::string(argv[1]) == "--self-test";
   sockaddr_in address;
-  const int listener = listen_at(static_cast<std::uint16_t>(self_test ? 0 : argc > 1 ? std::atoi(argv[1]) : 7007), address);
+  const int listener = listen_at(static_cast<std::uint16_t>(self_test  ? 0
+                                                            : argc > 1 ? std::atoi(argv[1])
+                                                                       : 7007),
+                                 address);
   gw::options options;
   options.substrate = "threads";
   return gw::run(

@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
   godwit::take_options(argc, argv);
   const int n = argc > 1 ? std::atoi(argv[1]) : 30;
   return godwit::run(argc, argv, [n] {
-    const long f = fib(n);  // first compute, then print: the thread may change workers, and with it buffers, in between
+    // first compute, then print: the thread may change workers, and with it buffers, in between
+    const long f = fib(n);
     std::cout << "fib(" << n << ") = " << f << '\n';
   });
 }

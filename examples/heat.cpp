@@ -1,8 +1,9 @@
 // Heat on a square plate: every point becomes the average of its four neighbours, again and again.
 //
-// The plate lies in global memory, its rows dealt out to the workers in blocks. A step is a parallel loop over the rows; a leaf
-// checks out the rows that it reads and those that it writes. The rest is plain C++, and the program is the same on one CPU, on
-// many, and on several machines. The benchmark of it: bench/global/heat.
+// The plate lies in global memory, its rows dealt out to the workers in blocks. A step is a parallel loop
+// over the rows; a leaf checks out the rows that it reads and those that it writes. The rest is plain C++,
+// and the program is the same on one CPU, on many, and on several machines. The benchmark of it:
+// bench/global/heat.
 #include <godwit/godwit.hpp>
 
 #include <algorithm>
@@ -30,7 +31,8 @@ void step(plate from, plate to) {
       const double* here = in.data() + (i + 1) * side;
       double* next = out.data() + i * side;
       next[0] = here[0];
-      for (long k = 1; k < side - 1; ++k) next[k] = (here[k - side] + here[k + side] + here[k - 1] + here[k + 1]) / 4;
+      for (long k = 1; k < side - 1; ++k)
+        next[k] = (here[k - side] + here[k + side] + here[k - 1] + here[k + 1]) / 4;
       next[side - 1] = here[side - 1];
     }
   });
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
       std::swap(now, next);
     }
     std::cout << "after " << steps << " steps:";
-    for (const long i : {1, 4, 16, 64}) std::cout << "  " << now[i * side + side / 2] << " degrees " << i << " below the edge";
+    for (const long i : {1, 4, 16, 64})
+      std::cout << "  " << now[i * side + side / 2] << " degrees " << i << " below the edge";
     std::cout << '\n';
     gw::deallocate(now, side * side);
     gw::deallocate(next, side * side);

@@ -1,8 +1,9 @@
 /* The C interface of Godwit: threads of one process, from C99 programs. Substrate threads always.
  *
- * Functions that can fail give back 0 or a GW_E... number; gw_error_string says what it means. All but gw_run must be called from inside a run. Objects are
- * opaque and live on the heap. What a C++ exception would be does not exist: a thread's function gives back a pointer.
- * docs/c-api.md. Code: src/c_api/c_api.cpp. Example: examples/c_fib.c. Test: tests/c_api. */
+ * Functions that can fail give back 0 or a GW_E... number; gw_error_string says what it means. All but
+ * gw_run must be called from inside a run. Objects are opaque and live on the heap. What a C++ exception
+ * would be does not exist: a thread's function gives back a pointer. docs/c-api.md. Code:
+ * src/c_api/c_api.cpp. Example: examples/c_fib.c. Test: tests/c_api. */
 #ifndef GODWIT_H
 #define GODWIT_H
 
@@ -18,21 +19,23 @@ typedef struct gw_cond gw_cond;
 
 enum gw_error {
   GW_OK = 0,
-  GW_E_NO_MEMORY = 1,  /* the heap is full */
-  GW_E_BUSY = 2,       /* gw_mutex_trylock: somebody has it */
-  GW_E_TIMED_OUT = 3,  /* gw_cond_timedwait: the time was over first */
-  GW_E_INVALID = 4     /* a null pointer, or called outside a run */
+  GW_E_NO_MEMORY = 1, /* the heap is full */
+  GW_E_BUSY = 2,      /* gw_mutex_trylock: somebody has it */
+  GW_E_TIMED_OUT = 3, /* gw_cond_timedwait: the time was over first */
+  GW_E_INVALID = 4    /* a null pointer, or called outside a run */
 };
 /* One line, never null. */
 const char* gw_error_string(int error);
 
-/* Start the workers, run main_function(arg) as the first thread, wait for it and all threads it made. Gives back what it gave back, or the status of a run that
- * failed (the reason is printed). argc and argv may be 0 and null; --godwit-* flags are obeyed. */
+/* Start the workers, run main_function(arg) as the first thread, wait for it and all threads it made.
+ * Gives back what it gave back, or the status of a run that failed (the reason is printed). argc and argv
+ * may be 0 and null; --godwit-* flags are obeyed. */
 int gw_run(int argc, char** argv, int (*main_function)(void*), void* arg);
 
 /* Start a thread that runs function(arg) some time later. */
 int gw_spawn(gw_thread** thread, void* (*function)(void*), void* arg);
-/* Wait for its end; *result (if result is not null) becomes what its function gave back. The handle is gone afterwards. */
+/* Wait for its end; *result (if result is not null) becomes what its function gave back. The handle is
+ * gone afterwards. */
 int gw_join(gw_thread* thread, void** result);
 /* It runs on; the handle is gone. */
 int gw_detach(gw_thread* thread);

@@ -61,12 +61,11 @@ inline scheduler_counts last_counts() {
   return c;
 }
 
-/// Run root() on @p workers workers under @p policy, whose threads root must create, on @p substrate (empty: what the options
-/// say). Gives back its value and the sample (correct is left true).
+/// Run root() on @p workers workers under @p policy, whose threads root must create, on @p substrate (empty:
+/// what the options say). Gives back its value and the sample (correct is left true).
 template <class F>
 auto run_godwit(unsigned workers, const F& root, const std::string& policy = godwit::policies::greedy::name,
-                const std::string& substrate = "")
-    -> std::pair<std::invoke_result_t<F>, sample> {
+                const std::string& substrate = "") -> std::pair<std::invoke_result_t<F>, sample> {
   using T = std::invoke_result_t<F>;
   godwit::options o;
   o.workers = workers;
@@ -84,9 +83,9 @@ auto run_godwit(unsigned workers, const F& root, const std::string& policy = god
   sample s;
   s.total_seconds = static_cast<double>(now_ns() - before) * 1e-9;
   s.seconds = static_cast<double>(r.ns) * 1e-9;
-  s.cpu_seconds =
-      workers == 1 ? static_cast<double>(r.cpu_ns) * 1e-9
-                   : children_cpu_seconds() - children_before + process_cpu_seconds() - own_before;
+  s.cpu_seconds = workers == 1
+                      ? static_cast<double>(r.cpu_ns) * 1e-9
+                      : children_cpu_seconds() - children_before + process_cpu_seconds() - own_before;
   s.scheduled = true;
   s.counts = last_counts();
   return {r.value, s};

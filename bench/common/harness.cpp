@@ -69,8 +69,8 @@ const series* find(const std::vector<series>& all, const std::string& name, unsi
 const std::vector<std::string>& known_policies() {
   static const std::vector<std::string> known = [] {
     std::vector<std::string> names;
-    for (const char* name :
-         {"greedy", "stalling", "locked_free", "stalling_locked_free", "child_full", "child_rtc", "iso", "crude"}) {
+    for (const char* name : {"greedy", "stalling", "locked_free", "stalling_locked_free", "child_full",
+                             "child_rtc", "iso", "crude"}) {
       try {
         godwit::with_policy(name, [](auto) {});
         names.emplace_back(name);
@@ -288,7 +288,8 @@ void program::parse() {
   if (!options_.json.empty() && options_.json != "-" && godwit::is_first_process()) {
     std::string problem;
     const int fd = godwit::base::open_output(options_.json, {"{\n  \"benchmark\": "}, problem);
-    if (fd < 0) usage_error(name_ + ": cannot write " + options_.json + ": " + problem + ": give --json another name");
+    if (fd < 0)
+      usage_error(name_ + ": cannot write " + options_.json + ": " + problem + ": give --json another name");
     close(fd);
   }
   json_["benchmark"] = name_;
@@ -422,12 +423,13 @@ void program::figure(const std::string& key, const std::string& what, double val
   json_["figures"][key] = {{"what", what}, {"value", value}, {"unit", unit}, {"definition", definition}};
 }
 
-void program::figure(const std::string& key, const std::string& what, const std::vector<double>& samples, const char* unit,
-                     const std::string& definition) {
+void program::figure(const std::string& key, const std::string& what, const std::vector<double>& samples,
+                     const char* unit, const std::string& definition) {
   const double middle = median(samples), least = quantile(samples, 0);
-  std::fprintf(out(), "  %s: %.3g %s, least %.3g  (%s)\n", what.c_str(), middle, unit, least, definition.c_str());
-  json_["figures"][key] = {{"what", what}, {"value", middle}, {"least", least}, {"samples", samples}, {"unit", unit},
-                           {"definition", definition}};
+  std::fprintf(out(), "  %s: %.3g %s, least %.3g  (%s)\n", what.c_str(), middle, unit, least,
+               definition.c_str());
+  json_["figures"][key] = {{"what", what},       {"value", middle}, {"least", least},
+                           {"samples", samples}, {"unit", unit},    {"definition", definition}};
 }
 
 void program::wrong(const std::string& line) {

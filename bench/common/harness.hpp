@@ -28,7 +28,7 @@ struct common_options {
   bool quick = false;
   std::string json;  ///< file, "-" for standard output, empty: none
   std::vector<std::string> peers = all_peers();
-  int peer_reps = 2;  ///< peers take part in the first rounds only: some are very slow here
+  int peer_reps = 2;      ///< peers take part in the first rounds only: some are very slow here
   int peer_limit_s = 30;  ///< libraries of threads: seconds after which a run is given up
 
   std::vector<std::string> policies;  ///< of godwit; only for programs that call add_policies()
@@ -49,9 +49,9 @@ struct scheduler_counts {
   std::uint64_t outstanding_resumed = 0;
   std::uint64_t outstanding_ns = 0;  ///< of the resumed: from "could go on" to "went on"
   std::uint64_t stolen_bytes = 0;
-  std::uint64_t far_steals = 0;    ///< between hosts
+  std::uint64_t far_steals = 0;  ///< between hosts
   std::uint64_t far_failed = 0;
-  std::uint64_t messages = 0;      ///< way am: requests carried out by workers
+  std::uint64_t messages = 0;  ///< way am: requests carried out by workers
   std::uint64_t message_ns = 0;
   std::uint64_t stack_high_bytes = 0;  ///< maximum over the workers
   std::uint64_t heap_high_bytes = 0;   ///< likewise
@@ -140,9 +140,10 @@ class program {
   /// A figure derived from the measurement: printed as "what: value unit  (definition)", kept in the JSON.
   void figure(const std::string& key, const std::string& what, double value, const char* unit,
               const std::string& definition);
-  /// A figure that was sampled: its median is the value; the least of the samples, and all of them, stand beside it.
-  void figure(const std::string& key, const std::string& what, const std::vector<double>& samples, const char* unit,
-              const std::string& definition);
+  /// A figure that was sampled: its median is the value; the least of the samples, and all of them, stand
+  /// beside it.
+  void figure(const std::string& key, const std::string& what, const std::vector<double>& samples,
+              const char* unit, const std::string& definition);
   /// Remember a wrong result; the exit status becomes 1.
   void wrong(const std::string& line);
 
@@ -173,8 +174,9 @@ void add_peer(std::vector<variant>& to, const program& p, const std::string& nam
 void add_timed_peer(std::vector<variant>& to, const program& p, const std::string& name, bool installed,
                     const std::function<sample(unsigned workers)>& run);
 
-/// add_peer for a library of threads: each run in a process of its own, because some do not start twice in one or do not end on
-/// a busy machine; a run that takes longer than --peer-limit seconds is given up, and so is the variant.
+/// add_peer for a library of threads: each run in a process of its own, because some do not start twice in
+/// one or do not end on a busy machine; a run that takes longer than --peer-limit seconds is given up, and so
+/// is the variant.
 void add_library_peer(std::vector<variant>& to, const program& p, const std::string& name,
                       const std::function<bool(unsigned workers)>& compute);
 

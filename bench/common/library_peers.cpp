@@ -1,4 +1,5 @@
-// Peers that are libraries of threads: each run in a process of its own, given up after a while. See harness.hpp.
+// Peers that are libraries of threads: each run in a process of its own, given up after a while. See
+// harness.hpp.
 
 #include <poll.h>
 #include <signal.h>

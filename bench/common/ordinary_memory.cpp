@@ -17,13 +17,21 @@ std::vector<variant> variants_of(const program& p, const computation& c) {
     return one;
   };
   std::vector<variant> all;
-  all.push_back({"serial", 0, [&c, fresh] { return fresh([&] { return run_plain([&] { return c.calls(), 0; }).second; }); }});
+  all.push_back({"serial", 0, [&c, fresh] {
+                   return fresh([&] { return run_plain([&] { return c.calls(), 0; }).second; });
+                 }});
   for (const unsigned w : p.workers())
     all.push_back({"godwit", w, [&c, fresh, w] {
-                     return fresh([work = &c.godwit, w] { return run_godwit(w, [work] { return (*work)(), 0; }, "greedy", "threads").second; });
+                     return fresh([work = &c.godwit, w] {
+                       return run_godwit(
+                                  w, [work] { return (*work)(), 0; }, "greedy", "threads")
+                           .second;
+                     });
                    }});
   const auto peer = [fresh](const std::function<void(unsigned)>& work) {
-    return [fresh, &work](unsigned w) { return fresh([&] { return run_plain([&] { return work(w), 0; }).second; }); };
+    return [fresh, &work](unsigned w) {
+      return fresh([&] { return run_plain([&] { return work(w), 0; }).second; });
+    };
   };
   add_timed_peer(all, p, "tbb", BENCH_HAS_TBB, peer(c.tbb));
   add_timed_peer(all, p, "openmp", BENCH_HAS_OPENMP, peer(c.openmp));
@@ -48,8 +56,9 @@ void compare(program& p, const computation& c, std::size_t n) {
 
 }  // namespace
 
-int compare_on_ordinary_memory(program& p, const std::string& name, const std::string& sizes_are, std::vector<std::size_t> usual,
-                               std::vector<std::size_t> quick, const std::function<computation(std::size_t)>& of) {
+int compare_on_ordinary_memory(program& p, const std::string& name, const std::string& sizes_are,
+                               std::vector<std::size_t> usual, std::vector<std::size_t> quick,
+                               const std::function<computation(std::size_t)>& of) {
   std::vector<std::size_t> sizes;
   p.app().add_option("-n", sizes, sizes_are)->delimiter(',');
   p.parse();

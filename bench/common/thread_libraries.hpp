@@ -1,6 +1,7 @@
-// Other libraries of lightweight threads, where they are found (bench/CMakeLists.txt): Argobots, MassiveThreads, Qthreads. One shape for all, so that
-// benchmarks write their loops once: run(workers, root), create<f>(handle, argument), join(handle), yield(). Not TBB and OpenMP: those have
-// tasks, and files of their own. Used by the files called libraries.cpp.
+// Other libraries of lightweight threads, where they are found (bench/CMakeLists.txt): Argobots,
+// MassiveThreads, Qthreads. One shape for all, so that benchmarks write their loops once: run(workers, root),
+// create<f>(handle, argument), join(handle), yield(). Not TBB and OpenMP: those have tasks, and files of
+// their own. Used by the files called libraries.cpp.
 #pragma once
 
 #include <cstdio>
@@ -20,7 +21,8 @@
 
 namespace bench {
 
-/// Who runs first after a create, where a library lets one choose: for recursion the child, for many threads at a time the parent.
+/// Who runs first after a create, where a library lets one choose: for recursion the child, for many threads
+/// at a time the parent.
 enum class first { child, parent };
 
 inline void must(bool good, const char* what) {
@@ -30,7 +32,8 @@ inline void must(bool good, const char* what) {
 }
 
 #if BENCH_HAS_ARGOBOTS
-/// A pool per worker, own threads last in first out (else a recursion unfolds in breadth), others' taken at random.
+/// A pool per worker, own threads last in first out (else a recursion unfolds in breadth), others' taken at
+/// random.
 struct argobots {
   static constexpr const char* name = "argobots";
   using handle = ABT_thread;
@@ -39,7 +42,8 @@ struct argobots {
     must(ABT_init(0, nullptr) == ABT_SUCCESS, "ABT_init");
     std::vector<ABT_pool> pools(workers);
     for (ABT_pool& p : pools)
-      must(ABT_pool_create_basic(ABT_POOL_RANDWS, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &p) == ABT_SUCCESS, "ABT_pool_create_basic");
+      must(ABT_pool_create_basic(ABT_POOL_RANDWS, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &p) == ABT_SUCCESS,
+           "ABT_pool_create_basic");
     std::vector<ABT_xstream> streams(workers);
     const auto its = [&](unsigned i) {  // its own pool first
       std::vector<ABT_pool> order(pools.begin() + i, pools.end());
@@ -48,9 +52,12 @@ struct argobots {
     };
     const int n = static_cast<int>(workers);
     for (unsigned i = 1; i < workers; ++i)
-      must(ABT_xstream_create_basic(ABT_SCHED_RANDWS, n, its(i).data(), ABT_SCHED_CONFIG_NULL, &streams[i]) == ABT_SUCCESS, "ABT_xstream_create");
+      must(ABT_xstream_create_basic(ABT_SCHED_RANDWS, n, its(i).data(), ABT_SCHED_CONFIG_NULL, &streams[i]) ==
+               ABT_SUCCESS,
+           "ABT_xstream_create");
     ABT_xstream_self(&streams[0]);
-    must(ABT_xstream_set_main_sched_basic(streams[0], ABT_SCHED_RANDWS, n, its(0).data()) == ABT_SUCCESS, "ABT_xstream_set_main_sched");
+    must(ABT_xstream_set_main_sched_basic(streams[0], ABT_SCHED_RANDWS, n, its(0).data()) == ABT_SUCCESS,
+         "ABT_xstream_set_main_sched");
     root();
     for (unsigned i = 1; i < workers; ++i) {
       ABT_xstream_join(streams[i]);
@@ -107,7 +114,8 @@ struct qthreads {
   }
   template <void (*f)(void*)>
   static void create(handle& h, void* argument) {
-    must(qthread_fork([](void* a) -> aligned_t { return f(a), 0; }, argument, &h) == QTHREAD_SUCCESS, "qthread_fork");
+    must(qthread_fork([](void* a) -> aligned_t { return f(a), 0; }, argument, &h) == QTHREAD_SUCCESS,
+         "qthread_fork");
   }
   static void join(handle& h) { qthread_readFF(nullptr, &h); }
   static void yield() { qthread_yield(); }

@@ -1,4 +1,5 @@
-// echo: a server with a thread per connection against one with a hand-written event loop, under the same load.
+// echo: a server with a thread per connection against one with a hand-written event loop, under the same
+// load.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace echo {
 
 constexpr std::size_t most_bytes = 4096;  ///< of a message
 
-// Servers: accept @p connections at @p listener, send back what comes, until all have hung up. In a process of their own.
+// Servers: accept @p connections at @p listener, send back what comes, until all have hung up. In a process
+// of their own.
 /// godwit: a thread per connection. Gives back an exit status.
 int serve_with_threads(int listener, unsigned connections, unsigned workers);
 /// A loop per OS thread; connections are dealt out in turn. @p edge: edge-triggered.
@@ -24,13 +26,13 @@ struct load {
   unsigned active = 0;  ///< of them, with a message under way at a time; 0: all
   std::size_t bytes = 64;
   double warm_up = 0.5, seconds = 3;
-  int server = 0;        ///< its process id, for its CPU time
+  int server = 0;  ///< its process id, for its CPU time
 };
 struct outcome {
   std::uint64_t messages = 0;  ///< that came back in time
   double seconds = 0;
   double server_cpu_seconds = 0;
-  std::uint64_t wrong = 0;     ///< bytes that did not come back as they were sent
+  std::uint64_t wrong = 0;  ///< bytes that did not come back as they were sent
 };
 /// One OS thread, all connections of it.
 outcome generate(const load& l);

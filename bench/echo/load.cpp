@@ -1,5 +1,5 @@
-// The load generator: connects, then keeps a message under way on `active` connections. A connection that got its message back rests until
-// its turn comes again, so all of them are used.
+// The load generator: connects, then keeps a message under way on `active` connections. A connection that got
+// its message back rests until its turn comes again, so all of them are used.
 #include "echo.hpp"
 
 #include <arpa/inet.h>

@@ -38,13 +38,16 @@ void loop(int e, unsigned mine, bool edge) {
       for (;;) {
         const ssize_t bytes = read(fd, buffer, sizeof buffer);
         if (bytes < 0 && errno == EAGAIN) break;
-        if (bytes <= 0 || write(fd, buffer, static_cast<std::size_t>(bytes)) != bytes) {  // messages are short: they fit
+        // messages are short: they fit
+        if (bytes <= 0 || write(fd, buffer, static_cast<std::size_t>(bytes)) != bytes) {
           close(fd);
           --mine;
           break;
         }
         // All there was; but an end that came with it makes no event of its own.
-        if (!edge || (static_cast<std::size_t>(bytes) < sizeof buffer && (got[i].events & (EPOLLRDHUP | EPOLLHUP)) == 0)) break;
+        if (!edge || (static_cast<std::size_t>(bytes) < sizeof buffer &&
+                      (got[i].events & (EPOLLRDHUP | EPOLLHUP)) == 0))
+          break;
       }
     }
   }
@@ -93,7 +96,8 @@ int serve_with_uring([[maybe_unused]] int listener, [[maybe_unused]] unsigned co
 #endif
   if (group == nullptr || error != 0) return -1;
   const auto give = [&](unsigned b, int at) {
-    io_uring_buf_ring_add(group, memory.data() + std::size_t{b} * size, size, static_cast<unsigned short>(b), io_uring_buf_ring_mask(buffers), at);
+    io_uring_buf_ring_add(group, memory.data() + std::size_t{b} * size, size, static_cast<unsigned short>(b),
+                          io_uring_buf_ring_mask(buffers), at);
   };
   for (unsigned b = 0; b < buffers; ++b) give(b, static_cast<int>(b));
   io_uring_buf_ring_advance(group, buffers);

@@ -1,7 +1,8 @@
-// echo: throughput of an echo server with a godwit thread per connection, over that of hand-written loops. Server and load
-// generator are two processes on this machine; variants take turns, and ratios are taken inside a round. Besides messages per second it reports
-// messages per second of the server's CPU time, which other programs on the machine disturb less.
-// `--cost`: what a read that waits costs; and what 10,000 waiting threads cost a computation on the same worker.
+// echo: throughput of an echo server with a godwit thread per connection, over that of hand-written loops.
+// Server and load generator are two processes on this machine; variants take turns, and ratios are taken
+// inside a round. Besides messages per second it reports messages per second of the server's CPU time, which
+// other programs on the machine disturb less. `--cost`: what a read that waits costs; and what 10,000 waiting
+// threads cost a computation on the same worker.
 #include "echo.hpp"
 
 #include <godwit/godwit.hpp>
@@ -65,7 +66,8 @@ void cost_of_a_read(bench::program& program) {
   gw::run<void>(
       [&] {
         int a[2], b[2];
-        check(socketpair(AF_UNIX, SOCK_STREAM, 0, a) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, b) == 0, "socketpair");
+        check(socketpair(AF_UNIX, SOCK_STREAM, 0, a) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, b) == 0,
+              "socketpair");
         char c = 0;
         std::uint64_t start = bench::now_ns();
         for (int i = 0; i < 2 * rounds; ++i) {
@@ -89,8 +91,10 @@ void cost_of_a_read(bench::program& program) {
         other.join();
       },
       o);
-  program.figure("read_waits", "write + read that waits, local socket, 1 worker", waiting, "ns", "time / pairs, two threads in turns");
-  program.figure("read_plain", "write + read that need not wait", plain, "ns", "time / pairs, plain calls of one thread");
+  program.figure("read_waits", "write + read that waits, local socket, 1 worker", waiting, "ns",
+                 "time / pairs, two threads in turns");
+  program.figure("read_plain", "write + read that need not wait", plain, "ns",
+                 "time / pairs, plain calls of one thread");
 }
 
 long fib(int n) {
@@ -142,18 +146,19 @@ void costs(bench::program& program, unsigned threads) {
     over.push_back(beside.back() / alone.back());
   }
   program.figure("fib_alone", "fib(32), 4 times, 1 worker", alone, "s", "wall time");
-  program.figure("fib_beside", "the same beside " + bench::grouped(threads) + " threads that wait for input", beside, "s", "wall time");
+  program.figure("fib_beside", "the same beside " + bench::grouped(threads) + " threads that wait for input",
+                 beside, "s", "wall time");
   program.figure("fib_beside_over_alone", "beside over alone", over, "x", "median over the rounds");
 }
 
 void compare(bench::program& program, const load& l, unsigned servers) {
   const unsigned n = l.connections;
   const std::vector<std::pair<const char*, std::function<int(int)>>> variants = {
-      {"threads", [=](int fd) { return serve_with_threads(fd, n, servers); }},
-      {"epoll level", [=](int fd) { return serve_with_epoll(fd, n, servers, false); }},
-      {"epoll edge", [=](int fd) { return serve_with_epoll(fd, n, servers, true); }},
+    {"threads", [=](int fd) { return serve_with_threads(fd, n, servers); }},
+    {"epoll level", [=](int fd) { return serve_with_epoll(fd, n, servers, false); }},
+    {"epoll edge", [=](int fd) { return serve_with_epoll(fd, n, servers, true); }},
 #if BENCH_HAS_URING
-      {"io_uring", [=](int fd) { return serve_with_uring(fd, n); }},
+    {"io_uring", [=](int fd) { return serve_with_uring(fd, n); }},
 #endif
   };
   std::vector<std::vector<sample>> all(variants.size());
@@ -162,26 +167,35 @@ void compare(bench::program& program, const load& l, unsigned servers) {
     for (std::size_t v = 0; v < variants.size(); ++v) all[v].push_back(measure(variants[v].second, l));
     const auto best = [&](auto get) { return std::max(get(all[1].back()), get(all[2].back())); };
     ratio.push_back(all[0].back().per_second / best([](const sample& s) { return s.per_second; }));
-    cpu_ratio.push_back(all[0].back().per_cpu_second / best([](const sample& s) { return s.per_cpu_second; }));
+    cpu_ratio.push_back(all[0].back().per_cpu_second /
+                        best([](const sample& s) { return s.per_cpu_second; }));
   }
   const unsigned active = l.active == 0 ? n : l.active;
   std::FILE* const to = program.out();
-  std::fprintf(to, "echo: %u connections, %u at a time, %zu bytes, %u server threads; medians of %d\n", n, active, l.bytes, servers,
-               program.options().reps);
+  std::fprintf(to, "echo: %u connections, %u at a time, %zu bytes, %u server threads; medians of %d\n", n,
+               active, l.bytes, servers, program.options().reps);
   std::fprintf(to, "%-12s %14s %22s\n", "", "messages/s", "per s of server's CPU");
   bench::ordered_json rows = bench::ordered_json::array();
   for (std::size_t v = 0; v < variants.size(); ++v) {
     std::vector<double> a, b;
     for (const sample& s : all[v]) a.push_back(s.per_second), b.push_back(s.per_cpu_second);
     std::fprintf(to, "%-12s %14.0f %22.0f\n", variants[v].first, bench::median(a), bench::median(b));
-    rows.push_back({{"server", variants[v].first}, {"messages_per_s", bench::median(a)}, {"per_s_of_servers_cpu", bench::median(b)}});
+    rows.push_back({{"server", variants[v].first},
+                    {"messages_per_s", bench::median(a)},
+                    {"per_s_of_servers_cpu", bench::median(b)}});
   }
-  program.json()["measurements"].push_back(
-      {{"title", "Echo servers"},
-       {"parameters", {{"connections", n}, {"active", active}, {"bytes", l.bytes}, {"servers", servers}, {"seconds", l.seconds}}},
-       {"rows", rows}});
-  program.figure("over_epoll", "threads over the better epoll loop", bench::median(ratio), "x", "median over the rounds, messages per second");
-  program.figure("over_epoll_cpu", "the same by the server's CPU time", bench::median(cpu_ratio), "x", "median over the rounds");
+  program.json()["measurements"].push_back({{"title", "Echo servers"},
+                                            {"parameters",
+                                             {{"connections", n},
+                                              {"active", active},
+                                              {"bytes", l.bytes},
+                                              {"servers", servers},
+                                              {"seconds", l.seconds}}},
+                                            {"rows", rows}});
+  program.figure("over_epoll", "threads over the better epoll loop", bench::median(ratio), "x",
+                 "median over the rounds, messages per second");
+  program.figure("over_epoll_cpu", "the same by the server's CPU time", bench::median(cpu_ratio), "x",
+                 "median over the rounds");
 }
 
 /// A process has a descriptor per connection, and some more.
@@ -200,7 +214,9 @@ int main(int argc, char** argv) {
   unsigned servers = 1;
   program.app().add_option("--connections", l.connections, "Connections (default 10000)");
   program.app().add_option("--active", l.active, "Of them, with a message under way at a time (default all)");
-  program.app().add_option("--bytes", l.bytes, "Of a message (default 64)")->check(CLI::Range(1ul, most_bytes));
+  program.app()
+      .add_option("--bytes", l.bytes, "Of a message (default 64)")
+      ->check(CLI::Range(1ul, most_bytes));
   program.app().add_option("--seconds", l.seconds, "Per measurement (default 3)");
   program.app().add_option("--servers", servers, "Workers, and OS threads with a loop each (default 1)");
   program.app().add_flag("--cost", cost, "What waiting costs, instead");
@@ -215,7 +231,10 @@ int main(int argc, char** argv) {
     return program.finish();
   }
   if (const unsigned most = most_connections(); l.connections > most) {
-    std::fprintf(program.out(), "echo: skipped: the limit on open files allows %u connections: raise ulimit -n, or take --connections\n", most);
+    std::fprintf(program.out(),
+                 "echo: skipped: the limit on open files allows %u connections: raise ulimit -n, or take "
+                 "--connections\n",
+                 most);
     program.json()["skipped"] = "the limit on open files is too low";
     return program.finish();
   }

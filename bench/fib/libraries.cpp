@@ -1,4 +1,5 @@
-// fib in other libraries of lightweight threads, where they are found: a thread per spawn, joined by its parent.
+// fib in other libraries of lightweight threads, where they are found: a thread per spawn, joined by its
+// parent.
 #include "../common/thread_libraries.hpp"
 
 #include "fib.hpp"

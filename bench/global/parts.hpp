@@ -1,7 +1,7 @@
 // What the programs on global memory share: loops by halves, and phases of a run measured on all its workers.
 //
-// A run of theirs allocates, fills, computes several times and checks; only a phase of that is the time of a sample.
-// Used by bench/global/*. Not an interface of the library.
+// A run of theirs allocates, fills, computes several times and checks; only a phase of that is the time of a
+// sample. Used by bench/global/*. Not an interface of the library.
 #pragma once
 
 #include <sys/resource.h>
@@ -28,10 +28,12 @@ void halves(std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F&
   gw::invoke([=] { halves(low, middle, grain, f); }, [=] { halves(middle, high, grain, f); });
 }
 
-/// The same where every worker shall find the memory that it worked on before: of two halves a worker does that first which
-/// begins (or else ends) at itself, and leaves the other to be stolen. @p at: element 0 of a blocked allocation.
+/// The same where every worker shall find the memory that it worked on before: of two halves a worker does
+/// that first which begins (or else ends) at itself, and leaves the other to be stolen. @p at: element 0 of a
+/// blocked allocation.
 template <class T, class F>
-void halves_near(gw::global_ptr<T> at, std::uint64_t low, std::uint64_t high, std::uint64_t grain, const F& f) {
+void halves_near(gw::global_ptr<T> at, std::uint64_t low, std::uint64_t high, std::uint64_t grain,
+                 const F& f) {
   if (high - low <= grain) {
     f(low, high);
     return;

@@ -1,5 +1,5 @@
-// A phase of a run as the harness's sample. Apart from parts.hpp, because the harness's headers take long to compile.
-// Used by the main.cpp of bench/global/*.
+// A phase of a run as the harness's sample. Apart from parts.hpp, because the harness's headers take long to
+// compile. Used by the main.cpp of bench/global/*.
 #pragma once
 
 #include "../common/harness.hpp"

@@ -1,8 +1,9 @@
 // What the programs on global memory share: parallel blocks, and runs of several timed parts.
 //
-// A run builds something, then computes with it once or twice; every part has a time, and a table, of its own. All parts of
-// a variant are timed in the same run, so a graph is built once per repetition and not once per figure.
-// Used by graph, spmv, utsmem, nbody. Test: bench.global_*, mpi.global_* (bench/CMakeLists.txt, tests/bench).
+// A run builds something, then computes with it once or twice; every part has a time, and a table, of its
+// own. All parts of a variant are timed in the same run, so a graph is built once per repetition and not once
+// per figure. Used by graph, spmv, utsmem, nbody. Test: bench.global_*, mpi.global_* (bench/CMakeLists.txt,
+// tests/bench).
 #pragma once
 
 #include <array>
@@ -76,7 +77,8 @@ std::vector<way<N>> ways_of(const program& p, Serial serial, Ours ours) {
 /// Run all ways, interleaved, and give back a series per part and way.
 template <std::size_t N>
 std::array<std::vector<series>, N> measure_parts(program& p, const std::vector<way<N>>& ways) {
-  // The harness knows variants with one time: the first part's really run, those of the others repeat what was taken then.
+  // The harness knows variants with one time: the first part's really run, those of the others repeat what
+  // was taken then.
   std::vector<std::vector<std::pair<parts<N>, sample>>> taken(ways.size());
   std::array<std::vector<series>, N> all;
   for (std::size_t part = 0; part < N; ++part) {
@@ -97,7 +99,8 @@ std::array<std::vector<series>, N> measure_parts(program& p, const std::vector<w
 }
 
 /// 1 worker and the most workers against the serial program.
-inline void show_ratios(program& p, const std::string& key, const std::string& what, const std::vector<series>& all) {
+inline void show_ratios(program& p, const std::string& key, const std::string& what,
+                        const std::vector<series>& all) {
   if (const auto* one = find(all, "godwit", 1)) {
     p.figure(key + ".t1_over_serial", what + ", 1 worker / serial", one->over_reference, "",
              "median over the rounds of godwit's time on 1 worker / serial time");
@@ -106,10 +109,12 @@ inline void show_ratios(program& p, const std::string& key, const std::string& w
   }
   const unsigned most = p.most_workers();
   if (const auto* many = find(all, "godwit", most); many != nullptr && most > 1) {
-    p.figure(key + ".speed_up", what + ", " + std::to_string(most) + " workers", 1 / many->over_reference, "x serial",
-             "inverse of the median over the rounds of godwit's time / serial time");
-    p.figure(key + ".speed_up_cpu", what + ", the same by CPU time", most / many->cpu_over_reference, "x serial",
-             "workers / median over the rounds of the CPU time of all workers / serial CPU time: what a machine that is not "
+    p.figure(key + ".speed_up", what + ", " + std::to_string(most) + " workers", 1 / many->over_reference,
+             "x serial", "inverse of the median over the rounds of godwit's time / serial time");
+    p.figure(key + ".speed_up_cpu", what + ", the same by CPU time", most / many->cpu_over_reference,
+             "x serial",
+             "workers / median over the rounds of the CPU time of all workers / serial CPU time: what a "
+             "machine that is not "
              "busy would give, if all workers were always at work");
   }
 }

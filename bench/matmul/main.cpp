@@ -25,5 +25,6 @@ bench::computation of(std::size_t n) {
 
 int main(int argc, char** argv) {
   bench::program program("matmul", "Cache-oblivious matrix multiplication, substrate threads.", argc, argv);
-  return bench::compare_on_ordinary_memory(program, "matmul", "Rows and columns (default 1000; with --quick 300)", {1000}, {300}, of);
+  return bench::compare_on_ordinary_memory(
+      program, "matmul", "Rows and columns (default 1000; with --quick 300)", {1000}, {300}, of);
 }

@@ -1,5 +1,6 @@
-// Cache-oblivious matrix multiplication c += a b of doubles: halve the longest side until a block is small; halves of c are tasks, halves
-// of the inner side come one after the other. M7 of the capabilities (1000 x 1000).
+// Cache-oblivious matrix multiplication c += a b of doubles: halve the longest side until a block is small;
+// halves of c are tasks, halves of the inner side come one after the other. M7 of the capabilities (1000 x
+// 1000).
 #pragma once
 
 #include <cstddef>

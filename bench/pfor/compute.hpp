@@ -19,10 +19,10 @@ const char* compute_kind() noexcept;
 
 /// Plain, so that a root thread can give it to all ranks.
 struct calibration {
-  std::uint64_t rounds;   ///< argument of compute
+  std::uint64_t rounds;  ///< argument of compute
   double asked_us;
-  double cpu_us;          ///< CPU time of one compute(rounds) in a row of many: median over pieces of 10 ms
-  double wall_us;         ///< the same in wall time: more on a busy machine
+  double cpu_us;   ///< CPU time of one compute(rounds) in a row of many: median over pieces of 10 ms
+  double wall_us;  ///< the same in wall time: more on a busy machine
 };
 
 /// Find the rounds that take @p us microseconds, and check them against a long run. About a third of a

@@ -27,6 +27,7 @@ bench::computation of(std::size_t n) {
 
 int main(int argc, char** argv) {
   bench::program program("quicksort", "Quicksort on ordinary memory, substrate threads.", argc, argv);
-  return bench::compare_on_ordinary_memory(program, "quicksort", "Elements (default 2000000,10000000; with --quick 200000)",
+  return bench::compare_on_ordinary_memory(program, "quicksort",
+                                           "Elements (default 2000000,10000000; with --quick 200000)",
                                            {2'000'000, 10'000'000}, {200'000}, of);
 }

@@ -1,5 +1,6 @@
-// Quicksort of 32-bit integers: the same partition and the same leaves in all variants, a task per part of more than `leaf` elements.
-// M7 of the capabilities (Evaluation of user-level threads: quicksort of 2 M elements).
+// Quicksort of 32-bit integers: the same partition and the same leaves in all variants, a task per part of
+// more than `leaf` elements. M7 of the capabilities (Evaluation of user-level threads: quicksort of 2 M
+// elements).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,8 @@ namespace quicksort {
 
 inline constexpr std::ptrdiff_t leaf = 512;
 
-/// Hoare's partition around the median of three; gives back the begin of the upper part, both parts are not empty.
+/// Hoare's partition around the median of three; gives back the begin of the upper part, both parts are not
+/// empty.
 inline std::uint32_t* partition(std::uint32_t* first, std::uint32_t* last) {
   std::uint32_t a = *first, b = first[(last - first) / 2], c = last[-1];
   const std::uint32_t pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));

@@ -1,5 +1,6 @@
-// The search in other libraries of lightweight threads, where they are found: the children that get a thread in ours.cpp get
-// one here, and so does the last one: stacks are small, and a chain of calls may be as deep as the tree.
+// The search in other libraries of lightweight threads, where they are found: the children that get a thread
+// in ours.cpp get one here, and so does the last one: stacks are small, and a chain of calls may be as deep
+// as the tree.
 #include "../common/thread_libraries.hpp"
 
 #include "searches.hpp"

@@ -1,5 +1,5 @@
-// uts: Unbalanced Tree Search. Compares serial, godwit, TBB, OpenMP and libraries of threads; with --main, one search with a live
-// display: the job that scripts/run runs.
+// uts: Unbalanced Tree Search. Compares serial, godwit, TBB, OpenMP and libraries of threads; with --main,
+// one search with a live display: the job that scripts/run runs.
 
 #include <unistd.h>
 

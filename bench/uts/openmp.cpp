@@ -1,5 +1,5 @@
-// The search in OpenMP: the children that get a thread in ours.cpp are tasks, their parent waits for them; the last child is
-// a call, as there.
+// The search in OpenMP: the children that get a thread in ours.cpp are tasks, their parent waits for them;
+// the last child is a call, as there.
 
 #include "searches.hpp"
 

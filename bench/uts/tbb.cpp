@@ -1,5 +1,5 @@
-// The search in oneTBB: the children that get a thread in ours.cpp are tasks of their parent's group; the last child is a
-// call, as there.
+// The search in oneTBB: the children that get a thread in ours.cpp are tasks of their parent's group; the
+// last child is a call, as there.
 
 #include "searches.hpp"
 

@@ -1,6 +1,7 @@
 // barrier: like std::barrier, but who waits is suspended and its worker goes on with other threads.
 //
-// Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/barrier.cpp. Test: tests/threads/barrier_test.cpp.
+// Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/barrier.cpp. Test:
+// tests/threads/barrier_test.cpp.
 #pragma once
 
 #include <godwit/detail/wait_list.hpp>
@@ -37,8 +38,8 @@ class basic_barrier {
 
 }  // namespace detail
 
-/// Like std::barrier. @p Completion runs in the thread that arrives last, before the others go on; it may suspend. Each arrival takes two
-/// atomics.
+/// Like std::barrier. @p Completion runs in the thread that arrives last, before the others go on; it may
+/// suspend. Each arrival takes two atomics.
 template <class Completion = detail::no_completion>
 class barrier {
   static_assert(std::is_nothrow_invocable_v<Completion&>, "godwit: a barrier's completion must be noexcept");
@@ -57,13 +58,16 @@ class barrier {
 
   static constexpr std::ptrdiff_t(max)() noexcept { return PTRDIFF_MAX; }
 
-  constexpr explicit barrier(std::ptrdiff_t expected, Completion f = Completion()) : barrier_(expected), completion_(std::move(f)) {}
+  constexpr explicit barrier(std::ptrdiff_t expected, Completion f = Completion())
+      : barrier_(expected), completion_(std::move(f)) {}
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
 
   arrival_token arrive(std::ptrdiff_t n = 1) { return arrival_token(arrive(n, false)); }
   /// Until the phase of @p t is over. May migrate the calling thread.
-  void wait(arrival_token&& t, detail::place where = detail::place::here()) const { barrier_.wait(t.phase_, where); }
+  void wait(arrival_token&& t, detail::place where = detail::place::here()) const {
+    barrier_.wait(t.phase_, where);
+  }
   void arrive_and_wait(detail::place where = detail::place::here()) { wait(arrive(), where); }
   /// One less is expected from the next phase on.
   void arrive_and_drop() { arrive(1, true); }

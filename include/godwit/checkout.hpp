@@ -1,13 +1,17 @@
 // checkout: a range of global memory as raw, contiguous memory, for as long as one holds it.
 //
-//   { auto s = gw::checkout(p, n, gw::access::read_write);  for (double& x : s) x *= 2; }   // checked in at the brace
+//   {
+//     auto s = gw::checkout(p, n, gw::access::read_write);
+//     for (double& x : s) x *= 2;
+//   }  // checked in at the brace
 //
-// The range may cross blocks and homes. Inside the host it is the memory itself; elsewhere a cached copy, fetched now and
-// written back at the latest when another worker may see what this thread did. A checkout must not be held across a spawn,
-// join, yield or anything else that may let the thread go on elsewhere: that ends the run with the place (in debug builds,
-// or with check_global=on, at once; else when the thread really leaves). Two checkouts that overlap, one of them writing,
-// are a race: reported with check_global. Source: Active global address space (G3); the consistency rules: docs/memory-model.md.
-// Tests: tests/global/checkout_test.cpp.
+// The range may cross blocks and homes. Inside the host it is the memory itself; elsewhere a cached copy,
+// fetched now and written back at the latest when another worker may see what this thread did. A checkout
+// must not be held across a spawn, join, yield or anything else that may let the thread go on elsewhere: that
+// ends the run with the place (in debug builds, or with check_global=on, at once; else when the thread really
+// leaves). Two checkouts that overlap, one of them writing, are a race: reported with check_global. Source:
+// Active global address space (G3); the consistency rules: docs/memory-model.md. Tests:
+// tests/global/checkout_test.cpp.
 #pragma once
 
 #include <godwit/global_ptr.hpp>
@@ -35,18 +39,22 @@ inline constexpr write_t write{};            ///< contents undefined at first: e
 inline constexpr read_write_t read_write{};  ///< as it is, and what is changed stays
 }  // namespace access
 
-/// A range that is checked out; checked in when destroyed or by checkin(). Move-only, never leaves its thread.
-/// A contiguous range: begin, end, data, size, [i]; converts to std::span.
+/// A range that is checked out; checked in when destroyed or by checkin(). Move-only, never leaves its
+/// thread. A contiguous range: begin, end, data, size, [i]; converts to std::span.
 template <class T>
 class checked_out {
  public:
   using element_type = T;
   using value_type = std::remove_cv_t<T>;
 
-  checked_out(global_ptr<std::remove_const_t<T>> at, T* data, std::size_t n, detail::access_mode mode) noexcept
+  checked_out(global_ptr<std::remove_const_t<T>> at, T* data, std::size_t n,
+              detail::access_mode mode) noexcept
       : at_(at), data_(data), n_(n), mode_(mode) {}
   checked_out(checked_out&& other) noexcept
-      : at_(other.at_), data_(std::exchange(other.data_, nullptr)), n_(std::exchange(other.n_, 0)), mode_(other.mode_) {}
+      : at_(other.at_),
+        data_(std::exchange(other.data_, nullptr)),
+        n_(std::exchange(other.n_, 0)),
+        mode_(other.mode_) {}
   checked_out& operator=(checked_out&& other) noexcept {
     if (this != &other) {
       checkin();
@@ -84,15 +92,16 @@ class checked_out {
   detail::access_mode mode_;
 };
 
-/// Check out @p n objects from @p p on. Read gives const memory. Throws global_bad_alloc when the range is larger than what
-/// the cache can hold (option cache_bytes). Cost: in the host some ns; else a look-up, and one round trip per home for what
-/// is not cached.
+/// Check out @p n objects from @p p on. Read gives const memory. Throws global_bad_alloc when the range is
+/// larger than what the cache can hold (option cache_bytes). Cost: in the host some ns; else a look-up, and
+/// one round trip per home for what is not cached.
 template <class T, class Mode>
 [[gnu::always_inline]] inline auto checkout(global_ptr<T> p, std::size_t n, Mode,
                                             detail::place where = detail::place::here()) {
   detail::require_global_value<T>();
   constexpr bool reads = std::is_same_v<Mode, access::read_t>;
-  static_assert(reads || !std::is_const_v<T>, "godwit::checkout: a global_ptr<const T> can be checked out for reading only");
+  static_assert(reads || !std::is_const_v<T>,
+                "godwit::checkout: a global_ptr<const T> can be checked out for reading only");
   using E = std::conditional_t<reads, const T, T>;
   E* data;
   if (detail::global_is_plain()) [[likely]] {
@@ -104,8 +113,8 @@ template <class T, class Mode>
   return checked_out<E>(const_global_cast<std::remove_const_t<T>>(p), data, n, Mode::mode);
 }
 
-/// The memory itself if all of it is this host's, else null. Never communicates; no checkout: valid while the thread stays
-/// on this host and the memory is not freed.
+/// The memory itself if all of it is this host's, else null. Never communicates; no checkout: valid while the
+/// thread stays on this host and the memory is not freed.
 template <class T>
 T* try_local(global_ptr<T> p, std::size_t n = 1) noexcept {
   if (detail::global_is_plain()) return detail::global_raw<T>(p.address());

@@ -45,14 +45,14 @@ struct codec;
 /// Raw pointers pass: whether what they point to can be reached elsewhere is the program's business.
 template <class T>
 concept plain = std::is_object_v<T> && std::is_trivially_destructible_v<T> &&
-                (std::is_trivially_copy_constructible_v<T> || std::is_trivially_move_constructible_v<T>);
+    (std::is_trivially_copy_constructible_v<T> || std::is_trivially_move_constructible_v<T>);
 
 class writer;
 class reader;
 
 /// codec<T> is specialised and usable.
 template <class T>
-concept coded = !plain<T> && requires(writer& w, reader& r, T& v) {
+concept coded = !plain<T> && requires(writer & w, reader& r, T& v) {
   codec<T>::write(w, v);
   { codec<T>::read(r) } -> std::same_as<T>;
 };
@@ -61,7 +61,8 @@ concept coded = !plain<T> && requires(writer& w, reader& r, T& v) {
 template <class T>
 concept encodable = plain<T> || coded<T>;
 
-/// All of a program is compiled with GODWIT_ONLY_THREADS: it runs on substrate threads only, where values are moved and never encoded.
+/// All of a program is compiled with GODWIT_ONLY_THREADS: it runs on substrate threads only, where values are
+/// moved and never encoded.
 #ifdef GODWIT_ONLY_THREADS
 inline constexpr bool only_threads = true;
 #else
@@ -70,7 +71,7 @@ inline constexpr bool only_threads = false;
 
 /// Values of T can be handed from worker to worker.
 template <class T>
-concept migratable = encodable<T> || (only_threads && std::move_constructible<T>);
+concept migratable = encodable<T> ||(only_threads&& std::move_constructible<T>);
 
 /// Collects the encoded form. Local; grows like a vector.
 class writer {
@@ -192,7 +193,7 @@ struct codec<std::basic_string<C, Tr, A>> {
 };
 
 template <class T, class A>
-  requires migratable<T>
+requires migratable<T>
 struct codec<std::vector<T, A>> {
   static void write(writer& w, const std::vector<T, A>& v) {
     w.put(static_cast<std::uint64_t>(v.size()));
@@ -217,40 +218,45 @@ struct codec<std::vector<T, A>> {
 };
 
 template <class T, class A>
-  requires migratable<T>
-struct codec<std::deque<T, A>> : detail::sequence_codec<std::deque<T, A>> {};
+requires migratable<T>
+struct codec<std::deque<T, A>> : detail::sequence_codec<std::deque<T, A>> {
+};
 template <class T, class A>
-  requires migratable<T>
-struct codec<std::list<T, A>> : detail::sequence_codec<std::list<T, A>> {};
+requires migratable<T>
+struct codec<std::list<T, A>> : detail::sequence_codec<std::list<T, A>> {
+};
 template <class T, class L, class A>
-  requires migratable<T>
-struct codec<std::set<T, L, A>> : detail::sequence_codec<std::set<T, L, A>> {};
+requires migratable<T>
+struct codec<std::set<T, L, A>> : detail::sequence_codec<std::set<T, L, A>> {
+};
 template <class T, class H, class E, class A>
-  requires migratable<T>
-struct codec<std::unordered_set<T, H, E, A>> : detail::sequence_codec<std::unordered_set<T, H, E, A>> {};
+requires migratable<T>
+struct codec<std::unordered_set<T, H, E, A>> : detail::sequence_codec<std::unordered_set<T, H, E, A>> {
+};
 template <class K, class V, class L, class A>
-  requires(migratable<K> && migratable<V>)
-struct codec<std::map<K, V, L, A>> : detail::map_codec<std::map<K, V, L, A>> {};
+requires(migratable<K>&& migratable<V>) struct codec<std::map<K, V, L, A>>
+    : detail::map_codec<std::map<K, V, L, A>> {
+};
 template <class K, class V, class H, class E, class A>
-  requires(migratable<K> && migratable<V>)
-struct codec<std::unordered_map<K, V, H, E, A>> : detail::map_codec<std::unordered_map<K, V, H, E, A>> {};
+requires(migratable<K>&& migratable<V>) struct codec<std::unordered_map<K, V, H, E, A>>
+    : detail::map_codec<std::unordered_map<K, V, H, E, A>> {
+};
 
 template <class T, std::size_t N>
-  requires(migratable<T> && !plain<std::array<T, N>>)
-struct codec<std::array<T, N>> {
+requires(migratable<T> && !plain<std::array<T, N>>) struct codec<std::array<T, N>> {
   static void write(writer& w, const std::array<T, N>& a) {
     for (const auto& e : a) w.put(e);
   }
   static std::array<T, N> read(reader& r) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::array<T, N>{((void)I, r.get<T>())...};
-    }(std::make_index_sequence<N>{});
+    }
+    (std::make_index_sequence<N>{});
   }
 };
 
 template <class A, class B>
-  requires(migratable<A> && migratable<B> && !plain<std::pair<A, B>>)
-struct codec<std::pair<A, B>> {
+requires(migratable<A>&& migratable<B> && !plain<std::pair<A, B>>) struct codec<std::pair<A, B>> {
   static void write(writer& w, const std::pair<A, B>& p) {
     w.put(p.first);
     w.put(p.second);
@@ -262,8 +268,7 @@ struct codec<std::pair<A, B>> {
 };
 
 template <class... T>
-  requires((migratable<T> && ...) && !plain<std::tuple<T...>>)
-struct codec<std::tuple<T...>> {
+requires((migratable<T> && ...) && !plain<std::tuple<T...>>) struct codec<std::tuple<T...>> {
   static void write(writer& w, const std::tuple<T...>& t) {
     std::apply([&](const T&... e) { (w.put(e), ...); }, t);
   }
@@ -272,8 +277,7 @@ struct codec<std::tuple<T...>> {
 };
 
 template <class T>
-  requires(migratable<T> && !plain<std::optional<T>>)
-struct codec<std::optional<T>> {
+requires(migratable<T> && !plain<std::optional<T>>) struct codec<std::optional<T>> {
   static void write(writer& w, const std::optional<T>& o) {
     w.put(o.has_value());
     if (o) w.put(*o);
@@ -285,8 +289,7 @@ struct codec<std::optional<T>> {
 };
 
 template <class... T>
-  requires((migratable<T> && ...) && !plain<std::variant<T...>>)
-struct codec<std::variant<T...>> {
+requires((migratable<T> && ...) && !plain<std::variant<T...>>) struct codec<std::variant<T...>> {
   using variant = std::variant<T...>;
   static void write(writer& w, const variant& v) {
     w.put(static_cast<std::uint64_t>(v.index()));
@@ -308,8 +311,7 @@ struct codec<std::variant<T...>> {
 
 /// The pointee travels; a derived object behind a base pointer does not (it would be sliced).
 template <class T>
-  requires(migratable<T> && !std::is_polymorphic_v<T>)
-struct codec<std::unique_ptr<T>> {
+requires(migratable<T> && !std::is_polymorphic_v<T>) struct codec<std::unique_ptr<T>> {
   static void write(writer& w, const std::unique_ptr<T>& p) {
     w.put(static_cast<bool>(p));
     if (p) w.put(*p);

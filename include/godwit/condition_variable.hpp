@@ -1,8 +1,10 @@
-// condition_variable, condition_variable_any: like the standard's, but who waits is suspended and its worker goes on with other threads.
+// condition_variable, condition_variable_any: like the standard's, but who waits is suspended and its worker
+// goes on with other threads.
 //
-// First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. May be destroyed as soon as all that wait
-// have been notified. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: here and in src/threads/wait_list.cpp.
-// Protocol: docs/protocols/park.md. Test: tests/threads/wait_test.cpp.
+// First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. May be
+// destroyed as soon as all that wait have been notified. Substrate threads (see mutex.hpp for elsewhere).
+// docs/threads.md. Code: here and in src/threads/wait_list.cpp. Protocol: docs/protocols/park.md. Test:
+// tests/threads/wait_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>
@@ -18,14 +20,17 @@
 
 namespace godwit {
 
-/// With any lock: std::unique_lock<godwit::timed_mutex>, std::shared_lock<godwit::shared_mutex>, one of the program's own...
+/// With any lock: std::unique_lock<godwit::timed_mutex>, std::shared_lock<godwit::shared_mutex>, one of the
+/// program's own...
 class condition_variable_any {
  public:
   condition_variable_any() noexcept = default;
-  /// Lets those pass that were notified and have not left wait yet; may migrate the calling thread if there are any.
+  /// Lets those pass that were notified and have not left wait yet; may migrate the calling thread if there
+  /// are any.
   ~condition_variable_any() {
-    while ((list_.word.load(std::memory_order_acquire) & ~detail::wait_list::lock_bit) != 0 && list_.seems_empty() &&  // W6
-           detail::on_substrate_threads())  // else the run was given up, and nobody will leave
+    // W6. Outside substrate threads the run was given up, and nobody will leave.
+    while ((list_.word.load(std::memory_order_acquire) & ~detail::wait_list::lock_bit) != 0 &&
+           list_.seems_empty() && detail::on_substrate_threads())
       detail::yield_thread();
   }
   condition_variable_any(const condition_variable_any&) = delete;
@@ -46,13 +51,14 @@ class condition_variable_any {
     lock.lock();
   }
   template <class Lock, class Predicate>
-    requires std::predicate<Predicate&>
+  requires std::predicate<Predicate&>
   void wait(Lock& lock, Predicate done, detail::place where = detail::place::here()) {
     while (!done()) wait(lock, where);
   }
 
   template <class Lock, class Clock, class Duration>
-  std::cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
+  std::cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t,
+                            detail::place where = detail::place::here()) {
     const bool woken = wait_until_ns(lock, detail::deadline_after(t - Clock::now()), where);
     return woken || Clock::now() < t ? std::cv_status::no_timeout : std::cv_status::timeout;
   }
@@ -64,11 +70,14 @@ class condition_variable_any {
     return true;
   }
   template <class Lock, class Rep, class Period>
-  std::cv_status wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
-    return wait_until_ns(lock, detail::deadline_after(d), where) ? std::cv_status::no_timeout : std::cv_status::timeout;
+  std::cv_status wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& d,
+                          detail::place where = detail::place::here()) {
+    return wait_until_ns(lock, detail::deadline_after(d), where) ? std::cv_status::no_timeout
+                                                                 : std::cv_status::timeout;
   }
   template <class Lock, class Rep, class Period, class Predicate>
-  bool wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& d, Predicate done, detail::place where = detail::place::here()) {
+  bool wait_for(Lock& lock, const std::chrono::duration<Rep, Period>& d, Predicate done,
+                detail::place where = detail::place::here()) {
     const std::uint64_t deadline = detail::deadline_after(d);
     while (!done())
       if (!wait_until_ns(lock, deadline, where)) return done();
@@ -95,13 +104,16 @@ class condition_variable_any {
   }
 
  private:
-  static constexpr std::uint32_t inside = 2;  ///< in the list's word: threads from enlisting to their last access. W6
+  /// in the list's word: threads from enlisting to their last access. W6
+  static constexpr std::uint32_t inside = 2;
   void enlist(detail::wait_node& n) noexcept {
     list_.lock();
     list_.push(n);
     open_with_one_more();
   }
-  void open_with_one_more() noexcept { list_.word.fetch_add(inside - detail::wait_list::lock_bit, std::memory_order_release); }
+  void open_with_one_more() noexcept {
+    list_.word.fetch_add(inside - detail::wait_list::lock_bit, std::memory_order_release);
+  }
   /// The last access: from here on it may be destroyed.
   void left() noexcept { list_.word.fetch_sub(inside, std::memory_order_release); }
   template <class Lock>
@@ -134,9 +146,11 @@ class condition_variable {
   void notify_one() noexcept { any_.notify_one(); }
   void notify_all() noexcept { any_.notify_all(); }
 
-  void wait(std::unique_lock<mutex>& lock, detail::place where = detail::place::here()) { any_.wait(lock, where); }
+  void wait(std::unique_lock<mutex>& lock, detail::place where = detail::place::here()) {
+    any_.wait(lock, where);
+  }
   template <class Predicate>
-    requires std::predicate<Predicate&>
+  requires std::predicate<Predicate&>
   void wait(std::unique_lock<mutex>& lock, Predicate done, detail::place where = detail::place::here()) {
     while (!done()) any_.wait(lock, where);
   }
@@ -146,8 +160,8 @@ class condition_variable {
     return any_.wait_until(lock, t, where);
   }
   template <class Clock, class Duration, class Predicate>
-  bool wait_until(std::unique_lock<mutex>& lock, const std::chrono::time_point<Clock, Duration>& t, Predicate done,
-                  detail::place where = detail::place::here()) {
+  bool wait_until(std::unique_lock<mutex>& lock, const std::chrono::time_point<Clock, Duration>& t,
+                  Predicate done, detail::place where = detail::place::here()) {
     return any_.wait_until(lock, t, std::move(done), where);
   }
   template <class Rep, class Period>

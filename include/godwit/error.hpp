@@ -53,7 +53,7 @@ void add_exception_type(const exception_type& entry);
 
 template <class E>
 constexpr bool rebuildable_from_what =
-    std::is_base_of_v<std::exception, E> && std::is_constructible_v<E, const std::string&>;
+    std::is_base_of_v<std::exception, E>&& std::is_constructible_v<E, const std::string&>;
 }  // namespace detail
 
 /// Let exceptions of exactly type E travel as E. E must be migratable, or derive from std::exception and be
@@ -63,21 +63,20 @@ void register_exception() {
   static_assert(encodable<E> || detail::rebuildable_from_what<E>,
                 "godwit: an exception type must be trivially copyable, have a godwit::codec, or be "
                 "constructible from its what() string");
-  detail::add_exception_type(
-      {&typeid(E),
-       [](writer& w, const void* object) {
-         const E& e = *static_cast<const E*>(object);
-         if constexpr (encodable<E>)
-           w.put(e);
-         else
-           w.put(std::string(detail::what_of(e)));
-       },
-       [](reader& r) {
-         if constexpr (encodable<E>)
-           throw r.get<E>();
-         else
-           throw E(r.get<std::string>());
-       }});
+  detail::add_exception_type({&typeid(E),
+                              [](writer& w, const void* object) {
+                                const E& e = *static_cast<const E*>(object);
+                                if constexpr (encodable<E>)
+                                  w.put(e);
+                                else
+                                  w.put(std::string(detail::what_of(e)));
+                              },
+                              [](reader& r) {
+                                if constexpr (encodable<E>)
+                                  throw r.get<E>();
+                                else
+                                  throw E(r.get<std::string>());
+                              }});
 }
 
 }  // namespace godwit

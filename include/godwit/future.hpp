@@ -30,8 +30,8 @@ namespace detail {
 /// encodes what is linked and lies in it; the list is the owner's alone.
 struct pending_value {
   pending_value* next = nullptr;
-  pending_value** from = nullptr;               // who points at us; null: not linked
-  void (*encode)(pending_value*) = nullptr;     // turns the value into a completed record, unlinks
+  pending_value** from = nullptr;            // who points at us; null: not linked
+  void (*encode)(pending_value*) = nullptr;  // turns the value into a completed record, unlinks
 
   void link() noexcept {
     if (hot_test<offsetof(hot_words, in_place)>()) return;  // nothing is encoded where frames stay
@@ -84,13 +84,15 @@ boxed box(T&& value) {
 template <class T>
 struct really_copyable : std::bool_constant<std::copy_constructible<T>> {};
 template <class T>
-  requires(std::copy_constructible<T> && requires { typename T::value_type; } &&
-           !std::same_as<typename T::value_type, T>)
-struct really_copyable<T> : really_copyable<typename T::value_type> {};
+requires(std::copy_constructible<T>&& requires { typename T::value_type; } &&
+         !std::same_as<typename T::value_type, T>) struct really_copyable<T>
+    : really_copyable<typename T::value_type> {
+};
 template <template <class...> class Product, class... T>
-  requires(std::same_as<Product<T...>, std::pair<T...>> || std::same_as<Product<T...>, std::tuple<T...>> ||
-           std::same_as<Product<T...>, std::variant<T...>>)
-struct really_copyable<Product<T...>> : std::conjunction<really_copyable<T>...> {};
+requires(std::same_as<Product<T...>, std::pair<T...>> || std::same_as<Product<T...>, std::tuple<T...>> ||
+         std::same_as<Product<T...>, std::variant<T...>>) struct really_copyable<Product<T...>>
+    : std::conjunction<really_copyable<T>...> {
+};
 
 template <class T, bool Again>
 T unbox(const payload& p) {
@@ -142,8 +144,8 @@ void publish_value(ref record, R& value) {
 /// Destroying a future that was not joined detaches the thread: it runs on, its result is dropped, and run()
 /// still waits for it.
 template <class T>
-class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<T>, detail::empty_base,
-                                                        detail::pending_value> {
+class [[nodiscard]] future
+    : private std::conditional_t<detail::is_plain_result<T>, detail::empty_base, detail::pending_value> {
  public:
   using value_type = T;
 
@@ -174,7 +176,8 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
   [[gnu::always_inline]] T join(detail::place where = detail::place::here()) {
     if (state_ == detail::in_frame) [[likely]] {
 #ifndef NDEBUG  // with it, only where the thread really leaves
-      if (detail::hot_checkouts()) [[unlikely]] detail::checkout_held("join", where.file, where.line);
+      if (detail::hot_checkouts()) [[unlikely]]
+        detail::checkout_held("join", where.file, where.line);
 #endif
       state_ = detail::no_state;
       if constexpr (!std::is_void_v<T>) {
@@ -243,9 +246,7 @@ class [[nodiscard]] future : private std::conditional_t<detail::is_plain_result<
     }
   }
 
-  void link_here() noexcept
-    requires(!detail::is_plain_result<T>)
-  {
+  void link_here() noexcept requires(!detail::is_plain_result<T>) {
     this->encode = [](detail::pending_value* v) { static_cast<future*>(v)->to_record(); };
     this->link();
   }
@@ -312,7 +313,8 @@ struct future_access {
   template <class T>
   [[gnu::always_inline]] static void settle(future<T>& f, const place& where) {
 #ifndef NDEBUG
-    if (detail::hot_checkouts()) [[unlikely]] checkout_held("join", where.file, where.line);
+    if (detail::hot_checkouts()) [[unlikely]]
+      checkout_held("join", where.file, where.line);
 #endif
     if (f.state_ != in_frame) [[unlikely]]
       static_cast<void>(wait(f.state_, where.file, where.function, where.line));
@@ -393,8 +395,9 @@ struct codec<future<T>> {
   }
 };
 
-/// A shared future as a result or argument: the reference travels with it. Inside the value of another shared future it
-/// stays there, for the next get(), and every reader gets one of its own (so that record lives as long as the run).
+/// A shared future as a result or argument: the reference travels with it. Inside the value of another shared
+/// future it stays there, for the next get(), and every reader gets one of its own (so that record lives as
+/// long as the run).
 template <class T>
 struct codec<shared_future<T>> {
   static void write(writer& w, shared_future<T>& f) {

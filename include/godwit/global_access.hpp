@@ -1,9 +1,10 @@
-// get, put, copy, gather, scatter, fence: global memory by value. For ranges see checkout.hpp and algorithm.hpp.
+// get, put, copy, gather, scatter, fence: global memory by value. For ranges see checkout.hpp and
+// algorithm.hpp.
 //
-// Inside the host a get or put is a load or store. Elsewhere it is one round trip, unless a cached copy is at hand. They see
-// and make seen what checkouts of the same thread do. Two threads that access the same bytes at once, one of them writing,
-// race, as in C++; use atomics (global_atomic.hpp), joins or futures between them: docs/memory-model.md.
-// Source: Active global address space (G3). Tests: tests/global/access_test.cpp.
+// Inside the host a get or put is a load or store. Elsewhere it is one round trip, unless a cached copy is at
+// hand. They see and make seen what checkouts of the same thread do. Two threads that access the same bytes
+// at once, one of them writing, race, as in C++; use atomics (global_atomic.hpp), joins or futures between
+// them: docs/memory-model.md. Source: Active global address space (G3). Tests: tests/global/access_test.cpp.
 #pragma once
 
 #include <godwit/future.hpp>
@@ -50,7 +51,8 @@ template <class T>
 void copy_n(global_ptr<const std::type_identity_t<T>> from, std::uint64_t n, global_ptr<T> to) {
   detail::require_global_value<T>();
   if (detail::global_is_plain())
-    std::memmove(detail::global_raw<std::byte>(to.address()), detail::global_raw<std::byte>(from.address()), n * sizeof(T));
+    std::memmove(detail::global_raw<std::byte>(to.address()), detail::global_raw<std::byte>(from.address()),
+                 n * sizeof(T));
   else
     detail::global_copy(to.address(), from.address(), n * sizeof(T));
 }
@@ -65,7 +67,8 @@ template <class T>
 future<std::remove_cv_t<T>> get_async(global_ptr<T> p) {
   using V = std::remove_cv_t<T>;
   detail::require_global_value<T>();
-  static_assert(sizeof(T) <= 3900, "godwit::get_async: too large for one message: use get_async(p, n) or checkout");
+  static_assert(sizeof(T) <= 3900,
+                "godwit::get_async: too large for one message: use get_async(p, n) or checkout");
   future<V> f = detail::future_access::make<V>();
   if (detail::global_is_plain()) {
     detail::future_access::state(f) = detail::in_frame;
@@ -116,8 +119,9 @@ void scatter(std::span<const std::type_identity_t<T>> from, std::span<const glob
   detail::global_scatter(pieces.data(), pieces.size());
 }
 
-/// Everything the calling thread has written is at its home when this returns, and what it reads afterwards is at least as
-/// new as now. Needed only with relaxed atomics: joins, futures and other atomics do it by themselves.
+/// Everything the calling thread has written is at its home when this returns, and what it reads afterwards
+/// is at least as new as now. Needed only with relaxed atomics: joins, futures and other atomics do it by
+/// themselves.
 inline void fence() noexcept {
   if (detail::global_is_plain())
     std::atomic_thread_fence(std::memory_order_seq_cst);

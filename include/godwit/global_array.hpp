@@ -3,10 +3,11 @@
 //   gw::global_array<double> a(n, gw::distribution::blocked(), 0.0);
 //   gw::spawn([s = a.span()] { s[0] = 1; }).join();     // closures capture the span, which does not own
 //
-// Three words, plain bytes: lies in the frame of a thread and moves along with it. Move-only: move it into threads, pass and
-// return it; capturing it by copy does not compile. Destroying it frees the memory. Outside its run it is empty in effect:
-// destroying it is nothing, using it is a std::logic_error. Who still holds a span then, or after the owner is gone, holds
-// nothing. Tests: tests/global/array_test.cpp. See docs/containers.md.
+// Three words, plain bytes: lies in the frame of a thread and moves along with it. Move-only: move it into
+// threads, pass and return it; capturing it by copy does not compile. Destroying it frees the memory. Outside
+// its run it is empty in effect: destroying it is nothing, using it is a std::logic_error. Who still holds a
+// span then, or after the owner is gone, holds nothing. Tests: tests/global/array_test.cpp. See
+// docs/containers.md.
 #pragma once
 
 #include <godwit/detail/global_owner.hpp>
@@ -42,7 +43,8 @@ void fill_parallel(global_span<T> s, const T& value) {
 template <class T>
 class global_array {
   static_assert((detail::require_global_value<T>(), true));
-  static_assert(!std::is_const_v<T>, "godwit::global_array<const T>: make it of T and hand out global_span<const T>");
+  static_assert(!std::is_const_v<T>,
+                "godwit::global_array<const T>: make it of T and hand out global_span<const T>");
 
  public:
   using element_type = T;
@@ -53,8 +55,8 @@ class global_array {
 
   /// Nothing; allocates nothing. What a global variable should be.
   constexpr global_array() noexcept = default;
-  /// Room for @p n objects, contents undefined (zero only if the memory is fresh). Throws what allocate throws. Cost:
-  /// allocate's.
+  /// Room for @p n objects, contents undefined (zero only if the memory is fresh). Throws what allocate
+  /// throws. Cost: allocate's.
   explicit global_array(std::uint64_t n, const distribution& d = distribution::blocked(),
                         detail::place where = detail::place::here()) {
     if (n == 0) return;
@@ -62,16 +64,22 @@ class global_array {
     size_ = n;
     run_ = detail::this_run();
   }
-  /// @p n copies of @p value, written by as many threads as are worth it: the calling thread may go on at another worker.
-  global_array(std::uint64_t n, const distribution& d, const T& value, detail::place where = detail::place::here())
+  /// @p n copies of @p value, written by as many threads as are worth it: the calling thread may go on at
+  /// another worker.
+  global_array(std::uint64_t n, const distribution& d, const T& value,
+               detail::place where = detail::place::here())
       : global_array(n, d, where) {
     detail::fill_parallel<T>(span(), value);
   }
 
-  global_array(const global_array&) = delete;  // godwit: an owner is not copied: capture its span(), or move it
-  global_array& operator=(const global_array&) = delete;  // godwit: an owner is not copied: copy_n the contents, or move it
+  // godwit: an owner is not copied: capture its span(), or move it
+  global_array(const global_array&) = delete;
+  // godwit: an owner is not copied: copy_n the contents, or move it
+  global_array& operator=(const global_array&) = delete;
   global_array(global_array&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)), size_(std::exchange(other.size_, 0)), run_(std::exchange(other.run_, 0)) {}
+      : at_(std::exchange(other.at_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        run_(std::exchange(other.run_, 0)) {}
   global_array& operator=(global_array&& other) noexcept {
     if (this != &other) {
       reset();
@@ -88,7 +96,8 @@ class global_array {
     if (size_ != 0 && run_ == detail::this_run()) deallocate(at_, size_);
     forget();
   }
-  /// Give up the memory without freeing it; who takes it frees it by deallocate(s.data(), s.size()), or adopts it.
+  /// Give up the memory without freeing it; who takes it frees it by deallocate(s.data(), s.size()), or
+  /// adopts it.
   [[nodiscard]] global_span<T> release() {
     const global_span<T> s = span();
     forget();
@@ -133,7 +142,9 @@ class global_array {
   global_ptr<const T> end() const { return data() + static_cast<std::ptrdiff_t>(size_); }
 
   /// Not checked. Read by get, written by put; for more than single elements use checkout or the algorithms.
-  [[gnu::always_inline]] global_ref<T> operator[](std::uint64_t i) { return data()[static_cast<std::ptrdiff_t>(i)]; }
+  [[gnu::always_inline]] global_ref<T> operator[](std::uint64_t i) {
+    return data()[static_cast<std::ptrdiff_t>(i)];
+  }
   [[gnu::always_inline]] global_ref<const T> operator[](std::uint64_t i) const {
     return data()[static_cast<std::ptrdiff_t>(i)];
   }

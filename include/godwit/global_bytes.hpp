@@ -1,10 +1,11 @@
-// global_bytes: text, or any bytes, in global memory, with one owner; global_bytes_view: who only looks at them.
+// global_bytes: text, or any bytes, in global memory, with one owner; global_bytes_view: who only looks at
+// them.
 //
 //   gw::global_bytes name("godwit");
 //   gw::spawn([v = name.view()] { return v.str(); }).join();      // std::string
 //
-// The view is two words of plain bytes: capture it, keep it in a global_array or as a value of a global_map. It holds nothing
-// once its owner is gone or has grown. Ownership and runs as in global_array.hpp.
+// The view is two words of plain bytes: capture it, keep it in a global_array or as a value of a global_map.
+// It holds nothing once its owner is gone or has grown. Ownership and runs as in global_array.hpp.
 // Tests: tests/global/bytes_test.cpp. See docs/containers.md.
 #pragma once
 
@@ -24,14 +25,18 @@ class global_bytes_view {
   static constexpr std::uint64_t npos = ~std::uint64_t{0};
 
   constexpr global_bytes_view() noexcept = default;
-  constexpr global_bytes_view(global_ptr<const char> data, std::uint64_t size) noexcept : data_(data), size_(size) {}
-  constexpr global_bytes_view(global_span<const char> s) noexcept : data_(s.data()), size_(s.size()) {}  // NOLINT: implicit
+  constexpr global_bytes_view(global_ptr<const char> data, std::uint64_t size) noexcept
+      : data_(data), size_(size) {}
+  // NOLINT: implicit
+  constexpr global_bytes_view(global_span<const char> s) noexcept : data_(s.data()), size_(s.size()) {}
 
   constexpr global_ptr<const char> data() const noexcept { return data_; }
   constexpr std::uint64_t size() const noexcept { return size_; }
   constexpr bool empty() const noexcept { return size_ == 0; }
   constexpr global_span<const char> span() const noexcept { return {data_, size_}; }
-  constexpr global_ref<const char> operator[](std::uint64_t i) const noexcept { return data_[static_cast<std::ptrdiff_t>(i)]; }
+  constexpr global_ref<const char> operator[](std::uint64_t i) const noexcept {
+    return data_[static_cast<std::ptrdiff_t>(i)];
+  }
 
   /// Part of it, without copying. Throws std::out_of_range if @p first is behind the end.
   constexpr global_bytes_view substr(std::uint64_t first, std::uint64_t n = npos) const {
@@ -47,7 +52,9 @@ class global_bytes_view {
     return s;
   }
   /// The bytes in place, for as long as what this gives back is held (no spawn or join meanwhile).
-  auto checkout(detail::place where = detail::place::here()) const { return span().checkout(access::read, where); }
+  auto checkout(detail::place where = detail::place::here()) const {
+    return span().checkout(access::read, where);
+  }
 
   /// As std::string_view::compare: by unsigned bytes, then by length.
   int compare(global_bytes_view other) const {
@@ -67,10 +74,18 @@ class global_bytes_view {
     }
     return size_ == other.size() ? 0 : size_ < other.size() ? -1 : 1;
   }
-  friend bool operator==(global_bytes_view a, global_bytes_view b) { return a.size_ == b.size_ && a.compare(b) == 0; }
-  friend bool operator==(global_bytes_view a, std::string_view b) { return a.size_ == b.size() && a.compare(b) == 0; }
-  friend std::strong_ordering operator<=>(global_bytes_view a, global_bytes_view b) { return a.compare(b) <=> 0; }
-  friend std::strong_ordering operator<=>(global_bytes_view a, std::string_view b) { return a.compare(b) <=> 0; }
+  friend bool operator==(global_bytes_view a, global_bytes_view b) {
+    return a.size_ == b.size_ && a.compare(b) == 0;
+  }
+  friend bool operator==(global_bytes_view a, std::string_view b) {
+    return a.size_ == b.size() && a.compare(b) == 0;
+  }
+  friend std::strong_ordering operator<=>(global_bytes_view a, global_bytes_view b) {
+    return a.compare(b) <=> 0;
+  }
+  friend std::strong_ordering operator<=>(global_bytes_view a, std::string_view b) {
+    return a.compare(b) <=> 0;
+  }
   friend std::ostream& operator<<(std::ostream& out, global_bytes_view v) { return out << v.str(); }
 
  private:
@@ -105,7 +120,9 @@ class global_bytes {
   operator global_bytes_view() const { return view(); }  // NOLINT: implicit on purpose
   global_span<char> span() { return bytes_.span(); }
   std::string str() const { return view().str(); }
-  global_bytes_view substr(std::uint64_t first, std::uint64_t n = npos) const { return view().substr(first, n); }
+  global_bytes_view substr(std::uint64_t first, std::uint64_t n = npos) const {
+    return view().substr(first, n);
+  }
   global_ref<char> operator[](std::uint64_t i) { return bytes_[i]; }
   global_ref<const char> operator[](std::uint64_t i) const { return bytes_[i]; }
   global_ref<char> at(std::uint64_t i) { return bytes_.at(i); }
@@ -136,8 +153,12 @@ class global_bytes {
   int compare(std::string_view text) const { return view().compare(text); }
   friend bool operator==(const global_bytes& a, const global_bytes& b) { return a.view() == b.view(); }
   friend bool operator==(const global_bytes& a, std::string_view b) { return a.view() == b; }
-  friend std::strong_ordering operator<=>(const global_bytes& a, const global_bytes& b) { return a.view() <=> b.view(); }
-  friend std::strong_ordering operator<=>(const global_bytes& a, std::string_view b) { return a.view() <=> b; }
+  friend std::strong_ordering operator<=>(const global_bytes& a, const global_bytes& b) {
+    return a.view() <=> b.view();
+  }
+  friend std::strong_ordering operator<=>(const global_bytes& a, std::string_view b) {
+    return a.view() <=> b;
+  }
   friend std::ostream& operator<<(std::ostream& out, const global_bytes& b) { return out << b.view(); }
 
  private:

@@ -1,14 +1,16 @@
-// global_map<K, V>: a hash map in global memory, spread over all homes, used by any number of threads at once.
+// global_map<K, V>: a hash map in global memory, spread over all homes, used by any number of threads at
+// once.
 //
 //   gw::global_map<std::uint64_t, long> counts(1'000'000);         // about so many entries will come
 //   gw::spawn([m = counts.view()] { m.fetch_add(42, 1); }).join();
 //
-// Operations on one key happen one after another; what a thread did before it wrote an entry is seen by who finds that entry.
-// A bucket that is full is continued by further ones. So the map never fills up, and no operation ever waits until others are
-// moved; more entries than it was made for only make it slower, and reserve(), between phases, fast again. That is why it does
-// not grow by itself: under concurrent operations that would cost every one of them a look at whether it is going on.
-// Cost: inside the host some tens of ns. Else find takes 3 round trips, what writes 4, one more per further bucket.
-// Tests: tests/global/map_test.cpp. See docs/containers.md.
+// Operations on one key happen one after another; what a thread did before it wrote an entry is seen by who
+// finds that entry. A bucket that is full is continued by further ones. So the map never fills up, and no
+// operation ever waits until others are moved; more entries than it was made for only make it slower, and
+// reserve(), between phases, fast again. That is why it does not grow by itself: under concurrent operations
+// that would cost every one of them a look at whether it is going on. Cost: inside the host some tens of ns.
+// Else find takes 3 round trips, what writes 4, one more per further bucket. Tests:
+// tests/global/map_test.cpp. See docs/containers.md.
 #pragma once
 
 #include <godwit/detail/global_owner.hpp>
@@ -38,8 +40,9 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
 
   /// No map yet; allocates nothing. May be a global variable.
   constexpr global_map() noexcept = default;
-  /// An empty map in which @p entries find room. Cost: about twice their bytes, spread over all homes, zeroed by as many
-  /// threads as are worth it: the calling thread may go on at another worker. Throws what allocate throws.
+  /// An empty map in which @p entries find room. Cost: about twice their bytes, spread over all homes, zeroed
+  /// by as many threads as are worth it: the calling thread may go on at another worker. Throws what allocate
+  /// throws.
   explicit global_map(std::uint64_t entries) {
     make_lines();
     try_table(entries);
@@ -94,8 +97,8 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     for (std::uint32_t w = 0; w < worker_count(); ++w)
       atomic_store(this->word_of(w, base::count_word), 0, std::memory_order_relaxed);
   }
-  /// Quiet. Room for @p entries in all: if the table is smaller, move everything into a new one. Views remain valid. By as many
-  /// threads as are worth it; if an exception comes out (no memory), nothing has changed.
+  /// Quiet. Room for @p entries in all: if the table is smaller, move everything into a new one. Views remain
+  /// valid. By as many threads as are worth it; if an exception comes out (no memory), nothing has changed.
   void reserve(std::uint64_t entries) {
     if (buckets_for(entries) > this->table_now().buckets) rehash(entries);
   }
@@ -110,8 +113,9 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     }
     try {
       const base me = *this;
-      base::visit(from, 0, from.buckets, [me, to](const K& key, const V& value) { 
-        me.change_in(base::head_of(to, key), key, [&] { return value; }, [](V&) { return false; });
+      base::visit(from, 0, from.buckets, [me, to](const K& key, const V& value) {
+        me.change_in(
+            base::head_of(to, key), key, [&] { return value; }, [](V&) { return false; });
       });
     } catch (...) {  // nothing here lets the thread leave
       free_more(base::more_word);
@@ -130,7 +134,9 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   using base::lines_;
   using base::run_;
 
-  static std::uint64_t buckets_for(std::uint64_t entries) noexcept { return entries * 5 / (base::slots * 3) + 1; }
+  static std::uint64_t buckets_for(std::uint64_t entries) noexcept {
+    return entries * 5 / (base::slots * 3) + 1;
+  }
   static global_span<std::uint64_t> words_of(const table& t) noexcept {
     return {global_ptr<std::uint64_t>(t.at), t.buckets * base::bucket_bytes / 8};
   }
@@ -154,8 +160,9 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   static table make_table(std::uint64_t buckets) {
     const std::uint64_t per_home = (buckets + worker_count() - 1) / worker_count();
     table t{0, buckets};
-    t.at = allocate<std::byte>(buckets * base::bucket_bytes, distribution::blocked(per_home * base::bucket_bytes),
-                               4096).address();
+    t.at = allocate<std::byte>(buckets * base::bucket_bytes,
+                               distribution::blocked(per_home * base::bucket_bytes), 4096)
+               .address();
     try {
       detail::fill_parallel<std::uint64_t>(words_of(t), 0);
     } catch (...) {
@@ -164,9 +171,12 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     }
     return t;
   }
-  table table_of(std::uint32_t worker) const { return get(global_ptr<table>(this->word_of(worker, 0).address())); }
+  table table_of(std::uint32_t worker) const {
+    return get(global_ptr<table>(this->word_of(worker, 0).address()));
+  }
   void set_table(const table& t) {
-    for (std::uint32_t w = 0; w < worker_count(); ++w) put(global_ptr<table>(this->word_of(w, 0).address()), t);
+    for (std::uint32_t w = 0; w < worker_count(); ++w)
+      put(global_ptr<table>(this->word_of(w, 0).address()), t);
   }
   static void free_table(const table& t) noexcept {
     if (t.at != 0) deallocate(global_ptr<std::byte>(t.at), t.buckets * base::bucket_bytes);

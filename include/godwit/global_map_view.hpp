@@ -1,10 +1,11 @@
-// global_map_view<K, V>: a hash map in global memory as threads use it. The owner, and what the map is: global_map.hpp.
+// global_map_view<K, V>: a hash map in global memory as threads use it. The owner, and what the map is:
+// global_map.hpp.
 //
-// A bucket is a state word (a lock bit, which slots are taken, a version), the address of a bucket that continues it, slots.
-// Writers take the lock of a key's bucket by one atomic, and no lock is ever held while a thread could leave its worker.
-// Readers take none: they read the state (M1), the slots, and the state again (M2); if it has changed, they begin anew. Buckets
-// that continue others are linked when they are complete (M3) and stay until the table is replaced.
-// Tests: tests/global/map_test.cpp.
+// A bucket is a state word (a lock bit, which slots are taken, a version), the address of a bucket that
+// continues it, slots. Writers take the lock of a key's bucket by one atomic, and no lock is ever held while
+// a thread could leave its worker. Readers take none: they read the state (M1), the slots, and the state
+// again (M2); if it has changed, they begin anew. Buckets that continue others are linked when they are
+// complete (M3) and stay until the table is replaced. Tests: tests/global/map_test.cpp.
 #pragma once
 
 #include <godwit/detail/global_owner.hpp>
@@ -50,15 +51,18 @@ inline bool map_is_locked() noexcept { return hot_test<offsetof(hot_words, map_l
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void map_unusable(bool none, bool nested) {
   if (nested)
-    throw std::logic_error("godwit: global_map: the function given to update must not use a map: it holds a lock. Compute "
-                           "before or afterwards");
+    throw std::logic_error(
+        "godwit: global_map: the function given to update must not use a map: it holds a lock. Compute "
+        "before or afterwards");
   if (none)
-    throw std::logic_error("godwit: this global_map has no table (made without a size, or moved from): give it the number of "
-                           "entries that will come");
+    throw std::logic_error(
+        "godwit: this global_map has no table (made without a size, or moved from): give it the number of "
+        "entries that will come");
   run_is_over("global_map");
 }
 
-/// Waiting for a lock: shortly as a CPU does, then letting others have the CPU, for the holder may have lost it.
+/// Waiting for a lock: shortly as a CPU does, then letting others have the CPU, for the holder may have lost
+/// it.
 class map_backoff {
  public:
   void wait() {
@@ -80,8 +84,8 @@ class map_backoff {
 
 }  // namespace detail
 
-/// What global_map hashes keys with, unless told otherwise: std::hash if there is one, else the bytes of types without padding.
-/// The same in all workers.
+/// What global_map hashes keys with, unless told otherwise: std::hash if there is one, else the bytes of
+/// types without padding. The same in all workers.
 template <class K>
 struct global_hash {
   std::uint64_t operator()(const K& key) const noexcept {
@@ -90,9 +94,11 @@ struct global_hash {
     } else if constexpr (std::is_default_constructible_v<std::hash<K>>) {
       return detail::mix_bits(std::hash<K>()(key));
     } else {
-      static_assert(std::has_unique_object_representations_v<K>,
-                    "godwit::global_map: no hash for this key: specialise std::hash for it, or pass a function object as third "
-                    "template argument (its bytes cannot be used: they have padding or several forms of one value)");
+      static_assert(
+          std::has_unique_object_representations_v<K>,
+          "godwit::global_map: no hash for this key: specialise std::hash for it, or pass a function object "
+          "as third "
+          "template argument (its bytes cannot be used: they have padding or several forms of one value)");
       std::uint64_t h = sizeof(K);
       const auto* bytes = reinterpret_cast<const std::byte*>(std::addressof(key));
       for (std::size_t i = 0; i < sizeof(K); i += 8) {
@@ -105,14 +111,15 @@ struct global_hash {
   }
 };
 
-/// A map as threads use it: plain bytes, owns nothing; valid as long as the owner. All operations may be called by any thread
-/// at any time, unless marked "quiet": then nobody may change the map meanwhile. None but for_each lets the thread leave its
-/// worker. Hash and Equal are function objects without state; Equal may be shown keys that are half overwritten (its answer is
-/// not used then).
+/// A map as threads use it: plain bytes, owns nothing; valid as long as the owner. All operations may be
+/// called by any thread at any time, unless marked "quiet": then nobody may change the map meanwhile. None
+/// but for_each lets the thread leave its worker. Hash and Equal are function objects without state; Equal
+/// may be shown keys that are half overwritten (its answer is not used then).
 template <class K, class V, class Hash = global_hash<K>, class Equal = std::equal_to<K>>
 class global_map_view {
   static_assert((detail::require_global_value<K>(), detail::require_global_value<V>(), true));
-  static_assert(std::is_empty_v<Hash> && std::is_empty_v<Equal>, "godwit::global_map: Hash and Equal must have no state");
+  static_assert(std::is_empty_v<Hash> && std::is_empty_v<Equal>,
+                "godwit::global_map: Hash and Equal must have no state");
 
  public:
   using key_type = K;
@@ -141,53 +148,57 @@ class global_map_view {
   }
   bool contains(const K& key) const { return find(key).has_value(); }
 
-  /// False, and nothing happens, if the key is there already. Throws global_bad_alloc, as all that may add an entry.
+  /// False, and nothing happens, if the key is there already. Throws global_bad_alloc, as all that may add an
+  /// entry.
   bool insert(const K& key, const V& value) const {
-    return change(key, [&] { return value; }, [](V&) { return false; });
+    return change(
+        key, [&] { return value; }, [](V&) { return false; });
   }
   /// True if it is a new entry.
   bool insert_or_assign(const K& key, const V& value) const {
-    return change(key, [&] { return value; },
-                  [&](V& v) {
-                    v = value;
-                    return true;
-                  });
+    return change(
+        key, [&] { return value; },
+        [&](V& v) {
+          v = value;
+          return true;
+        });
   }
-  /// `f(V&)` on the value at @p key, alone and at once; false if there is none. f runs under a lock: short, no spawn, no join,
-  /// no map. If it throws nothing has changed.
+  /// `f(V&)` on the value at @p key, alone and at once; false if there is none. f runs under a lock: short,
+  /// no spawn, no join, no map. If it throws nothing has changed.
   template <class F>
-    requires std::invocable<F&, V&>
+  requires std::invocable<F&, V&>
   bool update(const K& key, F&& f) const {
     bool found = false;
-    change(key, [] { return std::optional<V>(); },
-           [&](V& v) {
-             found = true;
-             call_locked(f, v);
-             return true;
-           });
+    change(
+        key, [] { return std::optional<V>(); },
+        [&](V& v) {
+          found = true;
+          call_locked(f, v);
+          return true;
+        });
     return found;
   }
   /// `f(V&)` as above if there is an entry, else a new one with @p value. True if it is new.
   template <class F>
-    requires std::invocable<F&, V&>
+  requires std::invocable<F&, V&>
   bool insert_or_update(const K& key, const V& value, F&& f) const {
-    return change(key, [&] { return value; },
-                  [&](V& v) {
-                    call_locked(f, v);
-                    return true;
-                  });
+    return change(
+        key, [&] { return value; },
+        [&](V& v) {
+          call_locked(f, v);
+          return true;
+        });
   }
   /// Add to the value at @p key, which begins with 0; gives back what it was.
-  V fetch_add(const K& key, V delta) const
-    requires std::integral<V>
-  {
+  V fetch_add(const K& key, V delta) const requires std::integral<V> {
     V before = 0;
-    change(key, [&] { return delta; },
-           [&](V& v) {
-             before = v;
-             v = static_cast<V>(static_cast<std::uint64_t>(v) + static_cast<std::uint64_t>(delta));
-             return true;
-           });
+    change(
+        key, [&] { return delta; },
+        [&](V& v) {
+          before = v;
+          v = static_cast<V>(static_cast<std::uint64_t>(v) + static_cast<std::uint64_t>(delta));
+          return true;
+        });
     return before;
   }
   /// False if there was none.
@@ -207,11 +218,13 @@ class global_map_view {
     return true;
   }
 
-  /// Number of entries; while others change the map: some number that it had, about. Cost: one load per worker.
+  /// Number of entries; while others change the map: some number that it had, about. Cost: one load per
+  /// worker.
   std::uint64_t size() const {
     static_cast<void>(table_now());
     std::uint64_t n = 0;
-    for (std::uint32_t w = 0; w < worker_count(); ++w) n += atomic_load(word_of(w, count_word), std::memory_order_relaxed);
+    for (std::uint32_t w = 0; w < worker_count(); ++w)
+      n += atomic_load(word_of(w, count_word), std::memory_order_relaxed);
     return n;
   }
   bool empty() const { return size() == 0; }
@@ -221,13 +234,15 @@ class global_map_view {
     return static_cast<double>(size()) / static_cast<double>(bucket_count() * slots);
   }
 
-  /// `f(key, value)` for every entry, by as many threads as are worth it, in any order. Quiet. f is copied into the threads, so
-  /// it must be a plain closure; it may spawn and join.
+  /// `f(key, value)` for every entry, by as many threads as are worth it, in any order. Quiet. f is copied
+  /// into the threads, so it must be a plain closure; it may spawn and join.
   template <class F>
-    requires std::invocable<F&, const K&, const V&>
+  requires std::invocable<F&, const K&, const V&>
   void for_each(const F& f) const {
-    static_assert(plain<F>, "godwit::global_map::for_each: the function must be plain bytes: capture views, spans, pointers, "
-                            "numbers");
+    static_assert(
+        plain<F>,
+        "godwit::global_map::for_each: the function must be plain bytes: capture views, spans, pointers, "
+        "numbers");
     const table t = table_now();
     visit(t, 0, t.buckets, f);
   }
@@ -236,20 +251,24 @@ class global_map_view {
     const table t = table_now();
     std::vector<std::pair<K, V>> all;
     auto add = [&](const K& key, const V& value) { all.emplace_back(key, value); };
-    for (std::uint64_t b = 0; b < t.buckets; b += batch) visit_batch(t, b, std::min(b + batch, t.buckets), add);
+    for (std::uint64_t b = 0; b < t.buckets; b += batch)
+      visit_batch(t, b, std::min(b + batch, t.buckets), add);
     return all;
   }
 
-  /// Quiet. Every entry can be found where it was put, none twice, and the count is right. Ends with std::logic_error.
+  /// Quiet. Every entry can be found where it was put, none twice, and the count is right. Ends with
+  /// std::logic_error.
   void check_invariants() const {
     const table t = table_now();
     std::uint64_t n = 0;
     for (std::uint64_t b = 0; b < t.buckets; ++b) {
       const std::uint64_t state = atomic_load(global_ptr<std::uint64_t>(t.at + b * bucket_bytes));
-      if ((state & locked) != 0) throw std::logic_error("global_map: bucket " + std::to_string(b) + " is locked");
+      if ((state & locked) != 0)
+        throw std::logic_error("global_map: bucket " + std::to_string(b) + " is locked");
       auto look = [&](const K& key, const V&) {
         ++n;
-        if (head_of(t, key) != t.at + b * bucket_bytes) throw std::logic_error("global_map: an entry in the wrong bucket");
+        if (head_of(t, key) != t.at + b * bucket_bytes)
+          throw std::logic_error("global_map: an entry in the wrong bucket");
         if (!contains(key)) throw std::logic_error("global_map: an entry that is not found");
         int same = 0;
         auto compare = [&](const K& other, const V&) { same += Equal()(key, other) ? 1 : 0; };
@@ -259,7 +278,8 @@ class global_map_view {
       visit_batch(t, b, b + 1, look);
     }
     if (n != size())
-      throw std::logic_error("global_map: " + std::to_string(n) + " entries, counted " + std::to_string(size()));
+      throw std::logic_error("global_map: " + std::to_string(n) + " entries, counted " +
+                             std::to_string(size()));
   }
 
  private:
@@ -267,13 +287,14 @@ class global_map_view {
   friend class global_map;
   using address = detail::global_address;
 
-  // A bucket: state, address of the next one, slots. One that continues another uses only the slot bits of its state, and has
-  // behind its slots the address of another such bucket that the same worker allocated.
+  // A bucket: state, address of the next one, slots. One that continues another uses only the slot bits of
+  // its state, and has behind its slots the address of another such bucket that the same worker allocated.
   static constexpr std::size_t value_offset = (sizeof(K) + alignof(V) - 1) / alignof(V) * alignof(V);
   static constexpr std::size_t key_words = (sizeof(K) + 7) / 8;
   static constexpr std::size_t slot_bytes = (value_offset + sizeof(V) + 7) / 8 * 8;
   static constexpr std::size_t head_bytes = 16;
-  static constexpr unsigned slots = static_cast<unsigned>(std::clamp<std::size_t>((128 - head_bytes) / slot_bytes, 2, 14));
+  static constexpr unsigned slots =
+      static_cast<unsigned>(std::clamp<std::size_t>((128 - head_bytes) / slot_bytes, 2, 14));
   static constexpr std::size_t bucket_bytes = (head_bytes + slots * slot_bytes + 63) / 64 * 64;
   static constexpr std::size_t more_bytes = bucket_bytes + 8;  ///< of a bucket that continues another
   static constexpr std::uint64_t locked = 1;
@@ -313,7 +334,8 @@ class global_map_view {
   static address head_of(const table& t, const K& key) {
     // The hash as a fraction of the table: any number of buckets will do.
     __extension__ using wide = unsigned __int128;
-    return t.at + static_cast<std::uint64_t>((static_cast<wide>(static_cast<std::uint64_t>(Hash()(key))) * t.buckets) >> 64) *
+    return t.at + static_cast<std::uint64_t>(
+                      (static_cast<wide>(static_cast<std::uint64_t>(Hash()(key))) * t.buckets) >> 64) *
                       bucket_bytes;
   }
   static address slot_of(address bucket, unsigned i) noexcept { return bucket + head_bytes + i * slot_bytes; }
@@ -326,15 +348,18 @@ class global_map_view {
   static void store_slot(address at, const image_of<slot_bytes>& slot) {
     if (!detail::global_is_plain()) return detail::global_put(at, slot.words, slot_bytes);
     for (std::size_t i = 0; i < slot_bytes / 8; ++i)
-      std::atomic_ref(*detail::global_raw<std::uint64_t>(at + i * 8)).store(slot.words[i], std::memory_order_relaxed);
+      std::atomic_ref(*detail::global_raw<std::uint64_t>(at + i * 8))
+          .store(slot.words[i], std::memory_order_relaxed);
   }
   /// State of a bucket that continues another, or who comes next.
   static void store_word(address at, std::uint64_t v) {
     if (!detail::global_is_plain()) return detail::global_put(at, &v, 8);
-    std::atomic_ref(*detail::global_raw<std::uint64_t>(at)).store(v, std::memory_order_release);  // M3: contents first
+    // M3: contents first
+    std::atomic_ref(*detail::global_raw<std::uint64_t>(at)).store(v, std::memory_order_release);
   }
 
-  /// Where a key is. bucket 0: nowhere; then `free_bucket` has a free slot, or is 0, and `last` is the last bucket.
+  /// Where a key is. bucket 0: nowhere; then `free_bucket` has a free slot, or is 0, and `last` is the last
+  /// bucket.
   struct spot {
     address bucket = 0;
     std::uint64_t state = 0;  ///< of the bucket (or of free_bucket)
@@ -361,7 +386,8 @@ class global_map_view {
           s.index = i;
           return s;
         }
-        next = std::atomic_ref(*detail::global_raw<std::uint64_t>(at + 8)).load(std::memory_order_acquire);  // M3
+        // M3
+        next = std::atomic_ref(*detail::global_raw<std::uint64_t>(at + 8)).load(std::memory_order_acquire);
       } else {
         image_of<bucket_bytes> b;
         detail::global_get(at, b.words, bucket_bytes);
@@ -389,7 +415,8 @@ class global_map_view {
     }
   }
 
-  /// The lock of a bucket and of those that continue it. Given back as it was, unless release() says what has changed.
+  /// The lock of a bucket and of those that continue it. Given back as it was, unless release() says what has
+  /// changed.
   class guard {
    public:
     explicit guard(address head) : at_(head) {
@@ -397,7 +424,9 @@ class global_map_view {
       for (;; backoff.wait()) {
         if (detail::global_is_plain()) {
           state_ = atomic_load(at_, std::memory_order_relaxed);
-          if ((state_ & locked) == 0 && atomic_compare_exchange(at_, state_, state_ | locked, std::memory_order_acquire)) break;
+          if ((state_ & locked) == 0 &&
+              atomic_compare_exchange(at_, state_, state_ | locked, std::memory_order_acquire))
+            break;
         } else {
           state_ = atomic_fetch_or(at_, locked, std::memory_order_acquire);  // one round trip
           if ((state_ & locked) == 0) break;
@@ -449,8 +478,8 @@ class global_map_view {
     std::invoke(f, v);
   }
 
-  /// What all writers are. `fresh()`: value of a new entry (nothing: none is made). `old(v)`: change the one that is there;
-  /// true: it has changed. True if the entry is new.
+  /// What all writers are. `fresh()`: value of a new entry (nothing: none is made). `old(v)`: change the one
+  /// that is there; true: it has changed. True if the entry is new.
   template <class Fresh, class Old>
   bool change(const K& key, Fresh&& fresh, Old&& old) const {
     const bool added = change_in(head_of(table_now(), key), key, fresh, old);
@@ -487,7 +516,8 @@ class global_map_view {
     }
     return true;
   }
-  /// A further bucket, with this one entry. It stays until the table is replaced, so readers may look at it any time.
+  /// A further bucket, with this one entry. It stays until the table is replaced, so readers may look at it
+  /// any time.
   address continue_bucket(const image_of<slot_bytes>& slot) const {
     const address at = allocate<std::byte>(more_bytes, distribution::local(), 64).address();
     const global_ptr<std::uint64_t> mine = word_of(worker_id(), more_word);
@@ -500,7 +530,8 @@ class global_map_view {
     return at;
   }
   void count(std::int64_t n) const {
-    atomic_fetch_add(word_of(worker_id(), count_word), static_cast<std::uint64_t>(n), std::memory_order_relaxed);
+    atomic_fetch_add(word_of(worker_id(), count_word), static_cast<std::uint64_t>(n),
+                     std::memory_order_relaxed);
   }
 
   template <class F>
@@ -510,7 +541,8 @@ class global_map_view {
       return;
     }
     const std::uint64_t middle = begin + (end - begin) / 2;
-    invoke([t, begin, middle, f] { visit(t, begin, middle, f); }, [t, middle, end, f] { visit(t, middle, end, f); });
+    invoke([t, begin, middle, f] { visit(t, begin, middle, f); },
+           [t, middle, end, f] { visit(t, middle, end, f); });
   }
   /// The copies lie in the frame, so f may let the thread leave.
   template <class F>
@@ -530,8 +562,10 @@ class global_map_view {
   template <class F>
   static void visit_bucket(const std::uint64_t* words, F& f) {
     for (std::uint64_t left = (words[0] & all_slots) >> 1; left != 0; left &= left - 1) {
-      const std::uint64_t* slot = words + (head_bytes + static_cast<unsigned>(std::countr_zero(left)) * slot_bytes) / 8;
-      f(detail::from_bytes<K>(slot), detail::from_bytes<V>(reinterpret_cast<const std::byte*>(slot) + value_offset));
+      const std::uint64_t* slot =
+          words + (head_bytes + static_cast<unsigned>(std::countr_zero(left)) * slot_bytes) / 8;
+      f(detail::from_bytes<K>(slot),
+        detail::from_bytes<V>(reinterpret_cast<const std::byte*>(slot) + value_offset));
     }
   }
 

@@ -1,8 +1,9 @@
 // Global memory: allocate and free it, anywhere in the run.
 //
-// A home is a worker: the memory of an allocation lies on the hosts of its homes, in blocks that a distribution deals out.
-// Where it lies decides only what an access costs. Inside one host every access is a load or a store.
-// Source: Active global address space (G2). Tests: tests/global/allocate_test.cpp. See docs/global-memory.md.
+// A home is a worker: the memory of an allocation lies on the hosts of its homes, in blocks that a
+// distribution deals out. Where it lies decides only what an access costs. Inside one host every access is a
+// load or a store. Source: Active global address space (G2). Tests: tests/global/allocate_test.cpp. See
+// docs/global-memory.md.
 #pragma once
 
 #include <godwit/global_ptr.hpp>
@@ -53,10 +54,11 @@ class distribution {
     d.how_.block_bytes = block_bytes;
     return d;
   }
-  /// Block i at home `f(i, blocks, homes)`, which must be less than homes (else std::invalid_argument). f is called by the
-  /// allocating worker, once for every block; it must live until allocate returns.
+  /// Block i at home `f(i, blocks, homes)`, which must be less than homes (else std::invalid_argument). f is
+  /// called by the allocating worker, once for every block; it must live until allocate returns.
   template <class F>
-    requires std::is_object_v<F> && std::is_invocable_r_v<std::uint32_t, const F&, std::uint64_t, std::uint64_t, std::uint32_t>
+  requires std::is_object_v<F> &&
+      std::is_invocable_r_v<std::uint32_t, const F&, std::uint64_t, std::uint64_t, std::uint32_t>
   static distribution user(std::uint64_t block_bytes, const F& f) noexcept {
     distribution d;
     d.how_.what = detail::spread::kind::user;
@@ -80,8 +82,8 @@ class distribution {
     };
     return d;
   }
-  /// The owners of blocks may change later; then every access to memory of another host starts with a look-up. Without it
-  /// memory never moves, and never pays.
+  /// The owners of blocks may change later; then every access to memory of another host starts with a
+  /// look-up. Without it memory never moves, and never pays.
   distribution& movable(bool yes = true) noexcept {
     how_.movable = yes;
     return *this;
@@ -95,21 +97,24 @@ class distribution {
 
 /// Room for @p n objects of type T, uninitialised. @p d as above; @p alignment: a power of two, of the whole.
 /// Throws global_bad_alloc; std::invalid_argument for a bad alignment, block size or home.
-/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and one to each host.
+/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and one to each
+/// host.
 template <class T>
 global_ptr<T> allocate(std::uint64_t n, const distribution& d = distribution::local(),
                        std::uint64_t alignment = alignof(T), detail::place where = detail::place::here()) {
   detail::require_global_value<T>();
-  if (n > (std::uint64_t{1} << 62) / sizeof(T)) throw global_bad_alloc("godwit: that many objects do not fit any memory");
+  if (n > (std::uint64_t{1} << 62) / sizeof(T))
+    throw global_bad_alloc("godwit: that many objects do not fit any memory");
   return global_ptr<T>(detail::global_allocate(n * sizeof(T), alignment, d.how(), where));
 }
 
-/// The same, and at once in memory: every worker touches its own parts, so that pages lie where the worker runs (NUMA).
-/// Called by one thread, which may go on at another worker. Cost: allocate's, the system's for the pages, and one message per
-/// worker.
+/// The same, and at once in memory: every worker touches its own parts, so that pages lie where the worker
+/// runs (NUMA). Called by one thread, which may go on at another worker. Cost: allocate's, the system's for
+/// the pages, and one message per worker.
 template <class T>
 global_ptr<T> collective_allocate(std::uint64_t n, const distribution& d = distribution::blocked(),
-                                  std::uint64_t alignment = alignof(T), detail::place where = detail::place::here()) {
+                                  std::uint64_t alignment = alignof(T),
+                                  detail::place where = detail::place::here()) {
   const global_ptr<T> p = allocate<T>(n, d, alignment, where);
   on_each_worker([at = p.address(), bytes = n * sizeof(T)] { detail::global_populate(at, bytes); }, where);
   return p;

@@ -1,10 +1,10 @@
 // global_ptr<T>: the address of an object in global memory, the same in every worker of a run.
 //
-// 64 bits, plain: copy it, capture it, send it, store it in global memory. Arithmetic is plain byte arithmetic, also
-// across the blocks and homes of a distributed allocation. Dereferencing gives a global_ref, which reads by get and writes
-// by put; for more than single elements use checkout (checkout.hpp), get and put (global_access.hpp), or the algorithms.
-// A pointer is worth nothing outside the run that allocated it. Source: Active global address space (G1).
-// Tests: tests/global/ptr_test.cpp. See docs/global-memory.md.
+// 64 bits, plain: copy it, capture it, send it, store it in global memory. Arithmetic is plain byte
+// arithmetic, also across the blocks and homes of a distributed allocation. Dereferencing gives a global_ref,
+// which reads by get and writes by put; for more than single elements use checkout (checkout.hpp), get and
+// put (global_access.hpp), or the algorithms. A pointer is worth nothing outside the run that allocated it.
+// Source: Active global address space (G1). Tests: tests/global/ptr_test.cpp. See docs/global-memory.md.
 #pragma once
 
 #include <godwit/codec.hpp>
@@ -30,9 +30,11 @@ concept global_value = std::is_object_v<T> && std::is_trivially_copyable_v<std::
 
 template <class T>
 constexpr void require_global_value() {
-  static_assert(global_value<T>,
-                "godwit: this type cannot lie in global memory: it is not trivially copyable (std::string, std::vector, "
-                "std::unique_ptr...). Store plain values, global_ptr to further memory, or global_bytes for text");
+  static_assert(
+      global_value<T>,
+      "godwit: this type cannot lie in global memory: it is not trivially copyable (std::string, "
+      "std::vector, "
+      "std::unique_ptr...). Store plain values, global_ptr to further memory, or global_bytes for text");
 }
 }  // namespace detail
 
@@ -52,16 +54,15 @@ class global_ptr {
   constexpr explicit global_ptr(detail::global_address at) noexcept : at_(at) {}
   /// To const, to void, to a base class.
   template <class U>
-    requires(!std::is_same_v<U, T> && std::is_convertible_v<U*, T*>)
-  constexpr global_ptr(global_ptr<U> other) noexcept : at_(adjusted<U>(other.address())) {}  // NOLINT
+  requires(!std::is_same_v<U, T> &&
+           std::is_convertible_v<U*, T*>) constexpr global_ptr(global_ptr<U> other) noexcept
+      : at_(adjusted<U>(other.address())) {}  // NOLINT
 
   constexpr detail::global_address address() const noexcept { return at_; }
   constexpr explicit operator bool() const noexcept { return at_ != 0; }
 
-  constexpr reference operator*() const noexcept
-    requires(!std::is_void_v<T>);
-  constexpr reference operator[](difference_type i) const noexcept
-    requires(!std::is_void_v<T>);
+  constexpr reference operator*() const noexcept requires(!std::is_void_v<T>);
+  constexpr reference operator[](difference_type i) const noexcept requires(!std::is_void_v<T>);
 
   template <class U = T>
   constexpr global_ptr& operator+=(difference_type n) noexcept {
@@ -85,7 +86,7 @@ class global_ptr {
   friend constexpr global_ptr operator+(difference_type n, global_ptr p) noexcept { return p += n; }
   friend constexpr global_ptr operator-(global_ptr p, difference_type n) noexcept { return p -= n; }
   template <class U>
-    requires std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>>
+  requires std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>>
   constexpr difference_type operator-(global_ptr<U> other) const noexcept {
     return static_cast<difference_type>(at_ - other.address()) / static_cast<difference_type>(sizeof(T));
   }
@@ -102,7 +103,8 @@ class global_ptr {
  private:
   template <class U>
   static constexpr detail::global_address adjusted(detail::global_address at) noexcept {
-    if constexpr (std::is_void_v<T> || std::is_void_v<U> || std::is_same_v<std::remove_cv_t<T>, std::remove_cv_t<U>>) {
+    if constexpr (std::is_void_v<T> || std::is_void_v<U> ||
+                  std::is_same_v<std::remove_cv_t<T>, std::remove_cv_t<U>>) {
       return at;
     } else {
       if (at == 0) return 0;
@@ -125,7 +127,8 @@ constexpr global_ptr<T> static_global_cast(global_ptr<U> p) noexcept {
   } else {
     if (p == nullptr) return nullptr;
     U* u = reinterpret_cast<U*>(std::uintptr_t{1} << 20);
-    return global_ptr<T>(p.address() + (reinterpret_cast<std::uintptr_t>(static_cast<T*>(u)) - (std::uintptr_t{1} << 20)));
+    return global_ptr<T>(p.address() +
+                         (reinterpret_cast<std::uintptr_t>(static_cast<T*>(u)) - (std::uintptr_t{1} << 20)));
   }
 }
 template <class T, class U>
@@ -143,21 +146,22 @@ std::ostream& operator<<(std::ostream& out, global_ptr<T> p) {
   return out;
 }
 
-/// Number of the worker whose memory @p p points to, also when other workers work with it. Local; for an allocation made by
-/// another host perhaps one round trip.
+/// Number of the worker whose memory @p p points to, also when other workers work with it. Local; for an
+/// allocation made by another host perhaps one round trip.
 template <class T>
 std::uint32_t home_of(global_ptr<T> p) {
   return detail::global_home(p.address());
 }
 
-/// Number of the worker that has the block of @p p now: its home, unless it is movable and was moved. Cost: that of home_of;
-/// for movable memory, a look at the block's home.
+/// Number of the worker that has the block of @p p now: its home, unless it is movable and was moved. Cost:
+/// that of home_of; for movable memory, a look at the block's home.
 template <class T>
 std::uint32_t owner_of(global_ptr<T> p) {
   return detail::global_owner(p.address());
 }
 
-/// What *p and p[i] give: reads by get, writes by put. `p[i] += v` is a get and a put, not an atomic (see global_atomic.hpp).
+/// What *p and p[i] give: reads by get, writes by put. `p[i] += v` is a get and a put, not an atomic (see
+/// global_atomic.hpp).
 template <class T>
 class global_ref {
  public:
@@ -166,30 +170,32 @@ class global_ref {
   constexpr global_ref(const global_ref&) noexcept = default;
 
   operator value_type() const { return load(); }  // NOLINT: implicit on purpose
-  const global_ref& operator=(const value_type& v) const
-    requires(!std::is_const_v<T>)
-  {
+  const global_ref& operator=(const value_type& v) const requires(!std::is_const_v<T>) {
     store(v);
     return *this;
   }
-  const global_ref& operator=(const global_ref& other) const
-    requires(!std::is_const_v<T>)
-  {
+  const global_ref& operator=(const global_ref& other) const requires(!std::is_const_v<T>) {
     store(other.load());
     return *this;
   }
-  global_ref& operator=(const global_ref& other)
-    requires(!std::is_const_v<T>)
-  {
+  global_ref& operator=(const global_ref& other) requires(!std::is_const_v<T>) {
     store(other.load());
     return *this;
   }
   constexpr global_ptr<T> operator&() const noexcept { return at_; }
 
-  const global_ref& operator+=(const value_type& v) const { return *this = static_cast<value_type>(load() + v); }
-  const global_ref& operator-=(const value_type& v) const { return *this = static_cast<value_type>(load() - v); }
-  const global_ref& operator*=(const value_type& v) const { return *this = static_cast<value_type>(load() * v); }
-  const global_ref& operator/=(const value_type& v) const { return *this = static_cast<value_type>(load() / v); }
+  const global_ref& operator+=(const value_type& v) const {
+    return *this = static_cast<value_type>(load() + v);
+  }
+  const global_ref& operator-=(const value_type& v) const {
+    return *this = static_cast<value_type>(load() - v);
+  }
+  const global_ref& operator*=(const value_type& v) const {
+    return *this = static_cast<value_type>(load() * v);
+  }
+  const global_ref& operator/=(const value_type& v) const {
+    return *this = static_cast<value_type>(load() / v);
+  }
   const global_ref& operator++() const { return *this += value_type(1); }
   const global_ref& operator--() const { return *this -= value_type(1); }
   /// Give back the value before. Like += these are a get and a put.
@@ -204,9 +210,7 @@ class global_ref {
     return before;
   }
   /// Exchange the two values: two gets and two puts, no atomic.
-  friend void swap(global_ref a, global_ref b)
-    requires(!std::is_const_v<T>)
-  {
+  friend void swap(global_ref a, global_ref b) requires(!std::is_const_v<T>) {
     const value_type of_a = a.load();
     a.store(b.load());
     b.store(of_a);
@@ -235,15 +239,12 @@ class global_ref {
 };
 
 template <class T>
-constexpr global_ref<T> global_ptr<T>::operator*() const noexcept
-  requires(!std::is_void_v<T>)
-{
+constexpr global_ref<T> global_ptr<T>::operator*() const noexcept requires(!std::is_void_v<T>) {
   return global_ref<T>(*this);
 }
 template <class T>
 constexpr global_ref<T> global_ptr<T>::operator[](difference_type i) const noexcept
-  requires(!std::is_void_v<T>)
-{
+    requires(!std::is_void_v<T>) {
   return global_ref<T>(*this + i);
 }
 
@@ -251,14 +252,15 @@ constexpr global_ref<T> global_ptr<T>::operator[](difference_type i) const noexc
 
 template <class T>
 struct std::hash<godwit::global_ptr<T>> {
-  std::size_t operator()(godwit::global_ptr<T> p) const noexcept { return std::hash<std::uint64_t>()(p.address()); }
+  std::size_t operator()(godwit::global_ptr<T> p) const noexcept {
+    return std::hash<std::uint64_t>()(p.address());
+  }
 };
 
 // std::swap(a[0], a[1]) of two elements, which are no lvalues: as the standard does it for std::vector<bool>.
 namespace std {
 template <class T>
-  requires(!is_const_v<T>)
-void swap(godwit::global_ref<T> a, godwit::global_ref<T> b) {
+requires(!is_const_v<T>) void swap(godwit::global_ref<T> a, godwit::global_ref<T> b) {
   swap(a, b);  // the friend: no template
 }
 }  // namespace std

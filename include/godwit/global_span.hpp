@@ -1,5 +1,5 @@
-// global_span<T>: a view of contiguous global memory: pointer and length, plain bytes. This is what closures capture and
-// algorithms take. Does not own. Tests: tests/global/span_test.cpp.
+// global_span<T>: a view of contiguous global memory: pointer and length, plain bytes. This is what closures
+// capture and algorithms take. Does not own. Tests: tests/global/span_test.cpp.
 #pragma once
 
 #include <godwit/checkout.hpp>
@@ -23,8 +23,10 @@ class global_span {
   constexpr global_span(global_ptr<T> first, global_ptr<T> last) noexcept
       : data_(first), size_(static_cast<std::uint64_t>(last - first)) {}
   template <class U>
-    requires(!std::is_same_v<U, T> && std::is_same_v<const U, T>)
-  constexpr global_span(global_span<U> other) noexcept : data_(other.data()), size_(other.size()) {}  // NOLINT
+  requires(!std::is_same_v<U, T> && std::is_same_v<const U, T>)
+      // NOLINT
+      constexpr global_span(global_span<U> other) noexcept
+      : data_(other.data()), size_(other.size()) {}
 
   constexpr global_ptr<T> data() const noexcept { return data_; }
   constexpr std::uint64_t size() const noexcept { return size_; }
@@ -32,12 +34,15 @@ class global_span {
   constexpr bool empty() const noexcept { return size_ == 0; }
   constexpr global_ptr<T> begin() const noexcept { return data_; }
   constexpr global_ptr<T> end() const noexcept { return data_ + static_cast<std::ptrdiff_t>(size_); }
-  constexpr global_ref<T> operator[](std::uint64_t i) const noexcept { return data_[static_cast<std::ptrdiff_t>(i)]; }
+  constexpr global_ref<T> operator[](std::uint64_t i) const noexcept {
+    return data_[static_cast<std::ptrdiff_t>(i)];
+  }
   constexpr global_ref<T> front() const noexcept { return *data_; }
   constexpr global_ref<T> back() const noexcept { return (*this)[size_ - 1]; }
 
   /// [offset, offset + count), or to the end. Not checked, like std::span's.
-  constexpr global_span subspan(std::uint64_t offset, std::uint64_t count = ~std::uint64_t{0}) const noexcept {
+  constexpr global_span subspan(std::uint64_t offset,
+                                std::uint64_t count = ~std::uint64_t{0}) const noexcept {
     return {data_ + static_cast<std::ptrdiff_t>(offset), count == ~std::uint64_t{0} ? size_ - offset : count};
   }
   constexpr global_span first(std::uint64_t n) const noexcept { return {data_, n}; }

@@ -1,8 +1,9 @@
 // global_vector<T>: a growing sequence of objects in global memory, with one owner.
 //
-// Grown by one thread at a time, like std::vector; read and written by any through span(). Contiguous: growing moves the
-// elements, after which spans and pointers from before hold nothing. Ownership, runs and codec as in global_array.hpp. To
-// append from many threads at once: begin_append(). Tests: tests/global/vector_test.cpp. See docs/containers.md.
+// Grown by one thread at a time, like std::vector; read and written by any through span(). Contiguous:
+// growing moves the elements, after which spans and pointers from before hold nothing. Ownership, runs and
+// codec as in global_array.hpp. To append from many threads at once: begin_append(). Tests:
+// tests/global/vector_test.cpp. See docs/containers.md.
 #pragma once
 
 #include <godwit/global_array.hpp>
@@ -21,8 +22,9 @@ namespace godwit {
 
 namespace detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void appender_full(std::uint64_t capacity) {
-  throw std::length_error("godwit: global_appender: all " + std::to_string(capacity) +
-                          " slots are taken: call begin_append with the number of elements that will come at most");
+  throw std::length_error(
+      "godwit: global_appender: all " + std::to_string(capacity) +
+      " slots are taken: call begin_append with the number of elements that will come at most");
 }
 template <class T, class... Args>
 T make_value(Args&&... args) {
@@ -33,12 +35,13 @@ T make_value(Args&&... args) {
 }
 }  // namespace detail
 
-/// Appends to a global_vector from any number of threads, in any order, into room that is there already. Plain bytes: capture
-/// it by value. From global_vector::begin_append.
+/// Appends to a global_vector from any number of threads, in any order, into room that is there already.
+/// Plain bytes: capture it by value. From global_vector::begin_append.
 template <class T>
 class global_appender {
  public:
-  /// Gives back the index of the new element. Throws std::length_error when there is no room left. Cost: an atomic and a put.
+  /// Gives back the index of the new element. Throws std::length_error when there is no room left. Cost: an
+  /// atomic and a put.
   std::uint64_t push_back(const T& v) const {
     // Beyond the room nothing is ever written, so the counter may run past it.
     const std::uint64_t i = atomic_fetch_add(next_, std::uint64_t{1}, std::memory_order_relaxed);
@@ -46,7 +49,8 @@ class global_appender {
     put(data_ + static_cast<std::ptrdiff_t>(i), v);
     return i;
   }
-  /// Several, one behind the other; all of them or, with std::length_error, none. Gives back the index of the first.
+  /// Several, one behind the other; all of them or, with std::length_error, none. Gives back the index of the
+  /// first.
   std::uint64_t append(std::span<const T> from) const {
     // Not by adding: what is reserved must also be filled, or the vector would have a hole.
     std::uint64_t i = atomic_load(next_, std::memory_order_relaxed);
@@ -68,7 +72,8 @@ class global_appender {
 template <class T>
 class global_vector {
   static_assert((detail::require_global_value<T>(), true));
-  static_assert(!std::is_const_v<T>, "godwit::global_vector<const T>: make it of T and hand out global_span<const T>");
+  static_assert(!std::is_const_v<T>,
+                "godwit::global_vector<const T>: make it of T and hand out global_span<const T>");
 
  public:
   using element_type = T;
@@ -79,17 +84,21 @@ class global_vector {
 
   /// Empty; allocates nothing. May be a global variable. Memory will be at the worker that makes it grow.
   constexpr global_vector() noexcept = default;
-  /// Empty, @p d for all memory to come. What a user distribution refers to must live as long as the vector, at every worker: a
-  /// function object at namespace scope. blocked with a given block size bounds the capacity: the homes times that.
+  /// Empty, @p d for all memory to come. What a user distribution refers to must live as long as the vector,
+  /// at every worker: a function object at namespace scope. blocked with a given block size bounds the
+  /// capacity: the homes times that.
   explicit global_vector(const distribution& d) noexcept : how_(d) {}
-  /// @p n copies of @p value. Written by several threads if worth it: the calling thread may go on at another worker.
+  /// @p n copies of @p value. Written by several threads if worth it: the calling thread may go on at another
+  /// worker.
   explicit global_vector(std::uint64_t n, const distribution& d = distribution::local(), const T& value = T())
       : global_vector(d) {
     resize(n, value);
   }
 
-  global_vector(const global_vector&) = delete;  // godwit: an owner is not copied: capture its span(), or move it
-  global_vector& operator=(const global_vector&) = delete;  // godwit: an owner is not copied: append its span(), or move it
+  // godwit: an owner is not copied: capture its span(), or move it
+  global_vector(const global_vector&) = delete;
+  // godwit: an owner is not copied: append its span(), or move it
+  global_vector& operator=(const global_vector&) = delete;
   global_vector(global_vector&& other) noexcept : how_(other.how_) { take(other); }
   global_vector& operator=(global_vector&& other) noexcept {
     if (this != &other) {
@@ -129,8 +138,8 @@ class global_vector {
 
   // All that follow throw std::logic_error when the run is over.
 
-  /// Cost: a put, now and then an allocation and a copy (the capacity doubles). Never migrates. Throws what allocate throws;
-  /// then nothing has changed.
+  /// Cost: a put, now and then an allocation and a copy (the capacity doubles). Never migrates. Throws what
+  /// allocate throws; then nothing has changed.
   void push_back(const T& v) {
     check();
     if (size_ == capacity_) [[unlikely]]
@@ -165,8 +174,8 @@ class global_vector {
     else
       move_to(size_);
   }
-  /// New elements are copies of @p value, written by as many threads as are worth it: the calling thread may go on at
-  /// another worker.
+  /// New elements are copies of @p value, written by as many threads as are worth it: the calling thread may
+  /// go on at another worker.
   void resize(std::uint64_t n, const T& value = T()) {
     check();
     if (n > capacity_) grow_to(n);
@@ -204,7 +213,7 @@ class global_vector {
   }
   /// Append whatever can be iterated over here.
   template <std::ranges::input_range R>
-    requires std::convertible_to<std::ranges::range_reference_t<R>, T>
+  requires std::convertible_to<std::ranges::range_reference_t<R>, T>
   void append_range(R&& r) {
     if constexpr (std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                   std::is_same_v<std::ranges::range_value_t<R>, T>) {
@@ -218,8 +227,8 @@ class global_vector {
     }
   }
 
-  /// Let any number of threads append @p at_most elements at most. Until end_append the vector itself must be left
-  /// alone, though it may be moved.
+  /// Let any number of threads append @p at_most elements at most. Until end_append the vector itself must be
+  /// left alone, though it may be moved.
   global_appender<T> begin_append(std::uint64_t at_most) {
     reserve(size_ + at_most);
     global_appender<T> a;
@@ -253,7 +262,9 @@ class global_vector {
   global_ptr<const T> begin() const { return data(); }
   global_ptr<const T> end() const { return data() + static_cast<std::ptrdiff_t>(size_); }
 
-  [[gnu::always_inline]] global_ref<T> operator[](std::uint64_t i) { return data()[static_cast<std::ptrdiff_t>(i)]; }
+  [[gnu::always_inline]] global_ref<T> operator[](std::uint64_t i) {
+    return data()[static_cast<std::ptrdiff_t>(i)];
+  }
   [[gnu::always_inline]] global_ref<const T> operator[](std::uint64_t i) const {
     return data()[static_cast<std::ptrdiff_t>(i)];
   }

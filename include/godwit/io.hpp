@@ -1,10 +1,11 @@
 // Blocking I/O that suspends the thread and not its worker, on the substrate `threads`.
 //
-// The names, arguments, results and errno of POSIX. A thread that has to wait -- for data, room, a connection, a time -- is suspended,
-// and its worker runs others. Everywhere else (outside a run, in threads that the program started itself, on the other
-// substrates) these are just the system calls. A thread may go on at another worker after any of them, which has another `errno`: compilers
-// may keep the address of the old one, so a loop that looks at `errno` asks io::error() instead.
-// docs/io.md says what differs. Source: Uni-address threads' and MassiveThreads' blocking calls (001). Implemented in src/io;
+// The names, arguments, results and errno of POSIX. A thread that has to wait -- for data, room, a
+// connection, a time -- is suspended, and its worker runs others. Everywhere else (outside a run, in threads
+// that the program started itself, on the other substrates) these are just the system calls. A thread may go
+// on at another worker after any of them, which has another `errno`: compilers may keep the address of the
+// old one, so a loop that looks at `errno` asks io::error() instead. docs/io.md says what differs. Source:
+// Uni-address threads' and MassiveThreads' blocking calls (001). Implemented in src/io;
 // docs/protocols/events.md. Tests: tests/io/.
 #pragma once
 
@@ -25,8 +26,8 @@ namespace godwit::io {
 /// `errno` of the worker that executes the caller now.
 int error() noexcept;
 
-// Cost of all that follow, when nothing has to be waited for: the system call and some nanoseconds. A wait adds two switches, and what
-// is asked of epoll: once per descriptor, not per wait.
+// Cost of all that follow, when nothing has to be waited for: the system call and some nanoseconds. A wait
+// adds two switches, and what is asked of epoll: once per descriptor, not per wait.
 ssize_t read(int fd, void* to, std::size_t bytes) noexcept;
 /// Like all that write: comes back when everything is written, unless the descriptor is non-blocking.
 ssize_t write(int fd, const void* from, std::size_t bytes) noexcept;
@@ -37,10 +38,12 @@ ssize_t pread(int fd, void* to, std::size_t bytes, off_t at) noexcept;
 ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t at) noexcept;
 
 ssize_t recv(int fd, void* to, std::size_t bytes, int flags) noexcept;
-ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer, socklen_t* peer_bytes) noexcept;
+ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
+                 socklen_t* peer_bytes) noexcept;
 ssize_t recvmsg(int fd, msghdr* message, int flags) noexcept;
 ssize_t send(int fd, const void* from, std::size_t bytes, int flags) noexcept;
-ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer, socklen_t peer_bytes) noexcept;
+ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+               socklen_t peer_bytes) noexcept;
 ssize_t sendmsg(int fd, const msghdr* message, int flags) noexcept;
 
 int accept(int fd, sockaddr* peer, socklen_t* peer_bytes) noexcept;
@@ -53,12 +56,12 @@ int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* ma
 int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeval* timeout) noexcept;
 int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) noexcept;
 
-// Descriptors are closed and changed through these, so that it is known at once. What other code closes is noticed when its number is used
-// again, at the latest 0.2 s after a thread began to wait for it.
+// Descriptors are closed and changed through these, so that it is known at once. What other code closes is
+// noticed when its number is used again, at the latest 0.2 s after a thread began to wait for it.
 /// Threads that wait for it get EBADF.
 int close(int fd) noexcept;
-/// All from @p first on, or first ... last, but for the two that workers sleep in. @p flags as in Linux; not CLOSE_RANGE_UNSHARE (EINVAL): all
-/// workers have one table of descriptors.
+/// All from @p first on, or first ... last, but for the two that workers sleep in. @p flags as in Linux; not
+/// CLOSE_RANGE_UNSHARE (EINVAL): all workers have one table of descriptors.
 void closefrom(int first) noexcept;
 int close_range(unsigned first, unsigned last, unsigned flags) noexcept;
 /// EBUSY: @p to is one that workers sleep in (some number near 1000).
@@ -81,8 +84,10 @@ void sleep_ns(std::int64_t ns) noexcept;
 }
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>& time) noexcept {
-  constexpr std::int64_t very_long = 1'000'000'000;  // seconds; counted in nanoseconds some durations are too large
-  if (std::chrono::duration_cast<std::chrono::duration<double>>(time).count() >= static_cast<double>(very_long))
+  // seconds; counted in nanoseconds some durations are too large
+  constexpr std::int64_t very_long = 1'000'000'000;
+  if (std::chrono::duration_cast<std::chrono::duration<double>>(time).count() >=
+      static_cast<double>(very_long))
     detail::sleep_ns(very_long * 1'000'000'000);
   else
     detail::sleep_ns(std::chrono::ceil<std::chrono::nanoseconds>(time).count());

@@ -1,7 +1,8 @@
 // latch: like std::latch, but who waits is suspended and its worker goes on with other threads.
 //
-// May be destroyed as soon as wait has come back, even if the last count_down has not. Substrate threads (see mutex.hpp for elsewhere).
-// docs/threads.md. Code: src/threads/semaphore.cpp. Test: tests/threads/latch_test.cpp.
+// May be destroyed as soon as wait has come back, even if the last count_down has not. Substrate threads (see
+// mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp. Test:
+// tests/threads/latch_test.cpp.
 #pragma once
 
 #include <godwit/detail/wait_list.hpp>
@@ -15,7 +16,8 @@ class latch {
  public:
   static constexpr std::ptrdiff_t(max)() noexcept { return (std::ptrdiff_t{1} << 30) - 1; }
 
-  constexpr explicit latch(std::ptrdiff_t expected) noexcept : list_(static_cast<std::uint32_t>(expected) * one) {}
+  constexpr explicit latch(std::ptrdiff_t expected) noexcept
+      : list_(static_cast<std::uint32_t>(expected) * one) {}
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
 
@@ -23,11 +25,13 @@ class latch {
   void count_down(std::ptrdiff_t n = 1) noexcept {
     const std::uint32_t down = static_cast<std::uint32_t>(n) * one;
     std::uint32_t s = list_.word.load(std::memory_order_relaxed);
-    // The step to 0 while others wait is taken under the lock: it is the last access. See docs/protocols/park.md
+    // The step to 0 while others wait is taken under the lock: it is the last access. See
+    // docs/protocols/park.md
     while ((s & ~waiters) > down || (s & (waiters | detail::wait_list::lock_bit)) == 0)
       if ((s & detail::wait_list::lock_bit) != 0)
         break;
-      else if (list_.word.compare_exchange_weak(s, s - down, std::memory_order_acq_rel, std::memory_order_relaxed))
+      else if (list_.word.compare_exchange_weak(s, s - down, std::memory_order_acq_rel,
+                                                std::memory_order_relaxed))
         return;
     count_down_slow(down);
   }

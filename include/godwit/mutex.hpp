@@ -1,10 +1,12 @@
-// mutex, timed_mutex, recursive_mutex, recursive_timed_mutex, once_flag: who waits is suspended, its worker goes on with other threads.
+// mutex, timed_mutex, recursive_mutex, recursive_timed_mutex, once_flag: who waits is suspended, its worker
+// goes on with other threads.
 //
-// Shaped like the standard's; they work with std::lock_guard, std::unique_lock and std::scoped_lock. A lock may be held across anything that
-// suspends, spawns and joins included (a std::mutex must not: the thread may go on at another worker). Substrate threads: elsewhere a
-// free one can be locked, but who finds it locked ends the program with a message.
-// Not fair, but nobody starves: who was woken in vain some times gets it next. docs/threads.md, docs/protocols/mutex.md.
-// Code: src/threads/mutex.cpp. Test: tests/threads/mutex_test.cpp.
+// Shaped like the standard's; they work with std::lock_guard, std::unique_lock and std::scoped_lock. A lock
+// may be held across anything that suspends, spawns and joins included (a std::mutex must not: the thread may
+// go on at another worker). Substrate threads: elsewhere a free one can be locked, but who finds it locked
+// ends the program with a message. Not fair, but nobody starves: who was woken in vain some times gets it
+// next. docs/threads.md, docs/protocols/mutex.md. Code: src/threads/mutex.cpp. Test:
+// tests/threads/mutex_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>
@@ -33,22 +35,26 @@ class basic_mutex {
   basic_mutex(const basic_mutex&) = delete;
   basic_mutex& operator=(const basic_mutex&) = delete;
 
-  /// Wait until the mutex is free and take it. May migrate the calling thread if it has to wait. Uncontended: one atomic.
+  /// Wait until the mutex is free and take it. May migrate the calling thread if it has to wait. Uncontended:
+  /// one atomic.
   void lock(place where = place::here()) noexcept {
     check_not_mine(where);
     std::uint32_t free = 0;
-    if (!list_.word.compare_exchange_strong(free, mutex_locked, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]]
+    if (!list_.word.compare_exchange_strong(free, mutex_locked, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) [[unlikely]]
       mutex_lock_slow(list_, "mutex", where);
     taken();
   }
   /// Take it if it is free. Never waits. One atomic.
   bool try_lock() noexcept {
     std::uint32_t free = 0;
-    if (!list_.word.compare_exchange_strong(free, mutex_locked, std::memory_order_acquire, std::memory_order_relaxed)) {
+    if (!list_.word.compare_exchange_strong(free, mutex_locked, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
       // Free, but others wait: they have been woken and are on their way.
       do
         if ((free & (mutex_locked | wait_list::lock_bit)) != 0) return false;
-      while (!list_.word.compare_exchange_weak(free, free | mutex_locked, std::memory_order_acquire, std::memory_order_relaxed));
+      while (!list_.word.compare_exchange_weak(free, free | mutex_locked, std::memory_order_acquire,
+                                               std::memory_order_relaxed));
     }
     taken();
     return true;
@@ -57,7 +63,8 @@ class basic_mutex {
   void unlock(place where = place::here()) noexcept {
     given_back(where);
     std::uint32_t alone = mutex_locked;
-    if (!list_.word.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
+    if (!list_.word.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
+        [[unlikely]]
       mutex_unlock_slow(list_);
   }
 
@@ -79,17 +86,21 @@ class basic_mutex {
   void given_back(const place&) noexcept {}
 #else
   void check_not_mine(const place& where) noexcept {
-    if (const void* me = this_block(); me != nullptr && holder_ == me) mutex_misused("mutex is locked by a thread that holds it", where);
+    if (const void* me = this_block(); me != nullptr && holder_ == me)
+      mutex_misused("mutex is locked by a thread that holds it", where);
   }
   void taken() noexcept { holder_ = this_block(); }
   void given_back(const place& where) noexcept {
-    if (list_.word.load(std::memory_order_relaxed) == 0) mutex_misused("mutex is unlocked that is not locked", where);
-    if (holder_ != nullptr && holder_ != this_block()) mutex_misused("mutex is unlocked by a thread that does not hold it", where);
+    if (list_.word.load(std::memory_order_relaxed) == 0)
+      mutex_misused("mutex is unlocked that is not locked", where);
+    if (holder_ != nullptr && holder_ != this_block())
+      mutex_misused("mutex is unlocked by a thread that does not hold it", where);
     holder_ = nullptr;
   }
 #endif
   wait_list list_;
-  [[maybe_unused]] void* holder_ = nullptr;  // written in debug builds only; there in all, so that they can be mixed
+  // written in debug builds only; there in all, so that they can be mixed
+  [[maybe_unused]] void* holder_ = nullptr;
 };
 
 }  // namespace detail
@@ -107,12 +118,15 @@ class timed_mutex : public detail::basic_mutex {
 
   /// False: it was not free in time.
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& d,
+                    detail::place where = detail::place::here()) {
     return try_lock() || lock_until_ns(detail::deadline_after(d), where);
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
-    return try_lock() || detail::wait_until_time(t, [&](std::uint64_t ns) { return lock_until_ns(ns, where); });
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t,
+                      detail::place where = detail::place::here()) {
+    return try_lock() ||
+           detail::wait_until_time(t, [&](std::uint64_t ns) { return lock_until_ns(ns, where); });
   }
 };
 
@@ -133,14 +147,16 @@ class recursive_timed_mutex {
     return true;
   }
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& d,
+                    detail::place where = detail::place::here()) {
     if (again()) return true;
     if (!mutex_.try_lock_for(d, where)) return false;
     begin();
     return true;
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t,
+                      detail::place where = detail::place::here()) {
     if (again()) return true;
     if (!mutex_.try_lock_until(t, where)) return false;
     begin();
@@ -148,7 +164,8 @@ class recursive_timed_mutex {
   }
   void unlock(detail::place where = detail::place::here()) noexcept {
 #ifndef NDEBUG
-    if (owner_.load(std::memory_order_relaxed) != me()) detail::mutex_misused("recursive mutex is unlocked by a thread that does not hold it", where);
+    if (owner_.load(std::memory_order_relaxed) != me())
+      detail::mutex_misused("recursive mutex is unlocked by a thread that does not hold it", where);
 #endif
     if (--depth_ != 0) return;
     owner_.store(nullptr, std::memory_order_relaxed);
@@ -161,7 +178,8 @@ class recursive_timed_mutex {
     return block != nullptr ? block : &outside_;
   }
   bool again() noexcept {
-    if (owner_.load(std::memory_order_relaxed) != me()) return false;  // only the owner itself can find itself there
+    // only the owner itself can find itself there
+    if (owner_.load(std::memory_order_relaxed) != me()) return false;
     ++depth_;
     return true;
   }
@@ -198,10 +216,12 @@ class once_flag {
   detail::wait_list list_;
 };
 
-/// Like std::call_once: f(args...) once, whoever comes meanwhile waits for its end; if it throws, the next one tries. Afterwards: one load.
+/// Like std::call_once: f(args...) once, whoever comes meanwhile waits for its end; if it throws, the next
+/// one tries. Afterwards: one load.
 template <class F, class... Args>
 void call_once(once_flag& flag, F&& f, Args&&... args) {
-  if ((flag.list_.word.load(std::memory_order_acquire) & once_flag::done) != 0) [[likely]] return;
+  if ((flag.list_.word.load(std::memory_order_acquire) & once_flag::done) != 0) [[likely]]
+    return;
   if (!flag.begin({"godwit::call_once", "call_once", 0})) return;
   struct finish {
     once_flag& flag;

@@ -1,7 +1,7 @@
 // Scheduling policies: the same program under each of the papers' schedulers.
 //
-// Programs use the free functions (spawn, invoke), which are the policy `greedy`. A program that wants to compare
-// takes the policy as a template parameter, and the name of the run's policy from the options:
+// Programs use the free functions (spawn, invoke), which are the policy `greedy`. A program that wants to
+// compare takes the policy as a template parameter, and the name of the run's policy from the options:
 //
 //   template <class P> long fib(int n) {
 //     if (n < 2) return n;
@@ -12,8 +12,8 @@
 //   godwit::with_policy(godwit::resolve_options().policy, [&](auto p) { run(... fib<decltype(p)>(n) ...); });
 //
 // A run with one policy whose threads are spawned by another ends with a message.
-// Sources: "Distributed continuation stealing is more scalable than you might think" III, IV-B; "Uni-address threads"
-// 4, 5.1. Documents: docs/policies.md. Tests: tests/api/policy_test.cpp.
+// Sources: "Distributed continuation stealing is more scalable than you might think" III, IV-B; "Uni-address
+// threads" 4, 5.1. Documents: docs/policies.md. Tests: tests/api/policy_test.cpp.
 #pragma once
 
 #include <godwit/detail/result_reference.hpp>
@@ -32,8 +32,8 @@ namespace godwit {
 
 namespace detail {
 
-/// The thread around one callable, on a stack of its own: what fork_call calls on the parent's stack switches, and, if
-/// the parent is still here at the end, switches back.
+/// The thread around one callable, on a stack of its own: what fork_call calls on the parent's stack
+/// switches, and, if the parent is still here at the end, switches back.
 template <class F, class R>
 struct child_on_own_stack {
   struct frame {
@@ -44,7 +44,8 @@ struct child_on_own_stack {
   };
   [[gnu::noinline, gnu::visibility("hidden")]] static word_pair run(std::uintptr_t a0, std::uintptr_t a1,
                                                                     spawn_slot* slot, void* out) noexcept {
-    if (hot_test<offsetof(hot_words, in_place)>()) return child<F, R>::run(a0, a1, slot, out);  // fork_call has done it
+    // fork_call has done it
+    if (hot_test<offsetof(hot_words, in_place)>()) return child<F, R>::run(a0, a1, slot, out);
     frame f{a0, a1, slot, out, {}};
     void* stack = new_stack();
     godwit_ctx_call_on(stack, body, &f);
@@ -82,7 +83,8 @@ void closure_task(void* closure, std::size_t, ref record) {
   f.~F();
 }
 
-/// A callable and arguments of which some own memory: encoded at the spawn, since the thread may begin elsewhere.
+/// A callable and arguments of which some own memory: encoded at the spawn, since the thread may begin
+/// elsewhere.
 template <class F, class R, class... Args>
 void encoded_task(void* bytes, std::size_t size, ref record) {
   run_into<R>(record, [&]() -> R {
@@ -143,7 +145,8 @@ struct continuation_stealing {
 struct greedy : continuation_stealing {
   static constexpr const char* name = "greedy";
 };
-/// Stalling join (003, III-A): who waits is looked at in turn, after failed steals, by the worker where it suspended.
+/// Stalling join (003, III-A): who waits is looked at in turn, after failed steals, by the worker where it
+/// suspended.
 struct stalling : continuation_stealing {
   static constexpr const char* name = "stalling";
 };
@@ -151,17 +154,19 @@ struct stalling : continuation_stealing {
 struct locked_free : continuation_stealing {
   static constexpr const char* name = "locked_free";
 };
-/// Stalling join and the locked queue: what the paper's greedy join and local collection are compared with (003, V).
+/// Stalling join and the locked queue: what the paper's greedy join and local collection are compared with
+/// (003, V).
 struct stalling_locked_free : continuation_stealing {
   static constexpr const char* name = "stalling_locked_free";
 };
-/// The crude uni-address scheme: at every spawn the parent's stack is copied out, at every end the next one in.
+/// The crude uni-address scheme: at every spawn the parent's stack is copied out, at every end the next one
+/// in.
 struct crude : continuation_stealing {
   static constexpr const char* name = "crude";
 };
 
-/// Iso-address: every thread has a stack with a globally unique address (Uni-address threads, 4: what it replaces).
-/// Stacks are of 32 KiB; nothing is copied at a suspension.
+/// Iso-address: every thread has a stack with a globally unique address (Uni-address threads, 4: what it
+/// replaces). Stacks are of 32 KiB; nothing is copied at a suspension.
 struct iso : continuation_stealing {
   static constexpr const char* name = "iso";
 
@@ -172,7 +177,8 @@ struct iso : continuation_stealing {
   }
 };
 
-/// Child stealing: the parent goes on, the child waits to be stolen; who has begun stays. Cost of a spawn: an object.
+/// Child stealing: the parent goes on, the child waits to be stolen; who has begun stays. Cost of a spawn: an
+/// object.
 struct child_stealing {
   template <class T>
   using future = godwit::future<T>;
@@ -186,12 +192,14 @@ struct child_stealing {
       return detail::with_closure([](auto& f) { return detail::spawn_child(f); }, std::forward<F>(fn),
                                   std::forward<Args>(args)...);
     } else {
-      static_assert(plain<std::decay_t<F>> || coded<std::decay_t<F>>,
-                    "godwit: under child stealing a thread with arguments that own memory needs a callable that is "
-                    "plain bytes or has a codec: both are encoded at the spawn");
-      static_assert((migratable<std::decay_t<Args>> && ...),
-                    "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
-                    "or specialise godwit::codec<T> for it");
+      static_assert(
+          plain<std::decay_t<F>> || coded<std::decay_t<F>>,
+          "godwit: under child stealing a thread with arguments that own memory needs a callable that is "
+          "plain bytes or has a codec: both are encoded at the spawn");
+      static_assert(
+          (migratable<std::decay_t<Args>> && ...),
+          "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
+          "or specialise godwit::codec<T> for it");
       std::decay_t<F> own(std::forward<F>(fn));
       std::tuple<std::decay_t<Args>...> values(std::forward<Args>(args)...);
       return std::apply([&](auto&... a) { return detail::spawn_encoded_child(own, a...); }, values);
@@ -204,8 +212,8 @@ struct child_full : child_stealing {
   static constexpr const char* name = "child_full";
   static constexpr bool has_futures = true;
 };
-/// Child stealing with run-to-completion threads: a join runs other threads on top of itself (003, IV-B). Threads may
-/// join their own children only: another thread might lie buried below.
+/// Child stealing with run-to-completion threads: a join runs other threads on top of itself (003, IV-B).
+/// Threads may join their own children only: another thread might lie buried below.
 struct child_rtc : child_stealing {
   static constexpr const char* name = "child_rtc";
   static constexpr bool has_futures = false;

@@ -25,18 +25,18 @@ namespace godwit {
 
 /// Counters of one worker over one run. Times are sums over the worker's life.
 struct worker_stats {
-  std::uint64_t steals = 0;            ///< continuations taken from other workers
-  std::uint64_t steals_failed = 0;     ///< looks at a victim that gave nothing
-  std::uint64_t resumes = 0;           ///< suspended threads run again here
-  std::uint64_t suspends = 0;          ///< outstanding joins and yields: threads copied out here
-  std::uint64_t stolen_bytes = 0;      ///< stack bytes copied in by steals
-  std::uint64_t exposures = 0;         ///< times queued continuations were made public
-  std::uint64_t signals = 0;           ///< exposures asked for by signal
-  std::uint64_t sleeps = 0;            ///< times the worker went to sleep
-  std::uint64_t far_steals = 0;        ///< of the steals and resumes: threads taken from other hosts
-  std::uint64_t far_failed = 0;        ///< attempts at other hosts that gave nothing
-  std::uint64_t far_looks = 0;         ///< looks at other hosts while idle
-  std::uint64_t far_steal_ns = 0;      ///< time of the successful ones, request to answer
+  std::uint64_t steals = 0;         ///< continuations taken from other workers
+  std::uint64_t steals_failed = 0;  ///< looks at a victim that gave nothing
+  std::uint64_t resumes = 0;        ///< suspended threads run again here
+  std::uint64_t suspends = 0;       ///< outstanding joins and yields: threads copied out here
+  std::uint64_t stolen_bytes = 0;   ///< stack bytes copied in by steals
+  std::uint64_t exposures = 0;      ///< times queued continuations were made public
+  std::uint64_t signals = 0;        ///< exposures asked for by signal
+  std::uint64_t sleeps = 0;         ///< times the worker went to sleep
+  std::uint64_t far_steals = 0;     ///< of the steals and resumes: threads taken from other hosts
+  std::uint64_t far_failed = 0;     ///< attempts at other hosts that gave nothing
+  std::uint64_t far_looks = 0;      ///< looks at other hosts while idle
+  std::uint64_t far_steal_ns = 0;   ///< time of the successful ones, request to answer
   /// Successful ones by their time: [i] took from 2^(i/4) to 2^((i+1)/4) us, the last one more.
   std::uint32_t far_steal_times[64] = {};
   // Of far_steal_ns, steals by one call: what the companions needed, and of that the execution at the
@@ -48,23 +48,25 @@ struct worker_stats {
   std::uint64_t far_entry_ns = 0;   ///< bounds, claim, entry
   std::uint64_t far_stack_ns = 0;   ///< stack transfer
   std::uint64_t far_unlock_ns = 0;  ///< unlock (handed over, not waited for)
-  std::uint64_t messages = 0;          ///< way am: requests of other hosts carried out by this worker
-  std::uint64_t message_ns = 0;        ///< time that took
-  std::uint64_t steals_timed = 0;      ///< steals inside this host of which the time was taken (every 8th; with a trace all)
-  std::uint64_t steal_ns = 0;          ///< their time, from looking to going on, of which
-  std::uint64_t steal_copy_ns = 0;     ///< copying stacks
-  std::uint64_t spawns = 0;            ///< threads created here; with greedy and its like only in
-                                       ///< programs compiled with GODWIT_COUNT_SPAWNS
-  std::uint64_t outstanding_joins = 0; ///< joins that found their thread unfinished, and left
+  std::uint64_t messages = 0;       ///< way am: requests of other hosts carried out by this worker
+  std::uint64_t message_ns = 0;     ///< time that took
+  /// steals inside this host of which the time was taken (every 8th; with a trace all)
+  std::uint64_t steals_timed = 0;
+  std::uint64_t steal_ns = 0;             ///< their time, from looking to going on, of which
+  std::uint64_t steal_copy_ns = 0;        ///< copying stacks
+  std::uint64_t spawns = 0;               ///< threads created here; with greedy and its like only in
+                                          ///< programs compiled with GODWIT_COUNT_SPAWNS
+  std::uint64_t outstanding_joins = 0;    ///< joins that found their thread unfinished, and left
   std::uint64_t outstanding_resumed = 0;  ///< of these, resumed here
-  std::uint64_t outstanding_ns = 0;    ///< of those: from when both sides were there to when they went on
-  std::uint64_t evacuated_bytes = 0;   ///< stack bytes copied out by suspensions
-  std::uint64_t idle_no_work_ns = 0;   ///< without a thread: the last one had ended
-  std::uint64_t idle_join_ns = 0;      ///< without a thread: the last one waits at an outstanding join
-  std::uint64_t idle_transport_ns = 0; ///< without a thread: waiting for an answer from another host
-  std::uint64_t life_ns = 0;           ///< from this worker's start to its end
-  std::uint64_t work_ns = 0;           ///< with options::span: time in threads; the sum over workers is T1
-  std::uint64_t span_ns = 0;           ///< with options::span: the longest chain that ended here; the maximum is T_inf
+  std::uint64_t outstanding_ns = 0;       ///< of those: from when both sides were there to when they went on
+  std::uint64_t evacuated_bytes = 0;      ///< stack bytes copied out by suspensions
+  std::uint64_t idle_no_work_ns = 0;      ///< without a thread: the last one had ended
+  std::uint64_t idle_join_ns = 0;         ///< without a thread: the last one waits at an outstanding join
+  std::uint64_t idle_transport_ns = 0;    ///< without a thread: waiting for an answer from another host
+  std::uint64_t life_ns = 0;              ///< from this worker's start to its end
+  std::uint64_t work_ns = 0;              ///< with options::span: time in threads; the sum over workers is T1
+  /// with options::span: the longest chain that ended here; the maximum is T_inf
+  std::uint64_t span_ns = 0;
   std::uint64_t trace_events = 0;      ///< events written
   std::uint64_t trace_dropped = 0;     ///< of these, overwritten by later ones
   std::uint64_t stack_high_bytes = 0;  ///< uni-address region touched, whole pages
@@ -78,9 +80,10 @@ struct worker_stats {
   std::uint64_t global_written_bytes = 0;  ///< bytes these took
   std::uint64_t global_write_back_ns = 0;  ///< time that took
   std::uint64_t global_evictions = 0;      ///< units thrown out to make room
-  std::uint64_t far_gets = 0;              ///< requests for single values of other hosts: get and gather, past the cache
-  std::uint64_t far_puts = 0;              ///< put and scatter
-  std::uint64_t far_atomics = 0;           ///< atomics
+  /// requests for single values of other hosts: get and gather, past the cache
+  std::uint64_t far_gets = 0;
+  std::uint64_t far_puts = 0;     ///< put and scatter
+  std::uint64_t far_atomics = 0;  ///< atomics
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.
@@ -88,7 +91,9 @@ const std::vector<worker_stats>& last_run_stats() noexcept;
 
 /// Number of the worker that executes the caller, 0 ... worker_count()-1. May differ after any spawn, join or
 /// yield. Local, one load.
-inline std::uint32_t worker_id() noexcept { return detail::hot_load<offsetof(detail::hot_words, worker), std::uint32_t>(); }
+inline std::uint32_t worker_id() noexcept {
+  return detail::hot_load<offsetof(detail::hot_words, worker), std::uint32_t>();
+}
 /// Number of workers of this run; 0 outside run. Local, one load.
 inline std::uint32_t worker_count() noexcept { return detail::hot_workers(); }
 
@@ -110,11 +115,11 @@ struct root_task {
 
 /// What became of a run.
 struct run_result {
-  int status = 0;                 ///< 0, or 128 + signal, 70, 2 (bad options)
-  bool threw = false;             ///< bytes hold an exception
-  std::string message;            ///< what went wrong with the run itself
-  std::vector<std::byte> bytes;   ///< the encoded value or exception
-  std::exception_ptr thrown;      ///< the exception itself, where workers are threads
+  int status = 0;                ///< 0, or 128 + signal, 70, 2 (bad options)
+  bool threw = false;            ///< bytes hold an exception
+  std::string message;           ///< what went wrong with the run itself
+  std::vector<std::byte> bytes;  ///< the encoded value or exception
+  std::exception_ptr thrown;     ///< the exception itself, where workers are threads
 };
 
 run_result run_workers(int argc, char** argv, const options& base, root_task& root);
@@ -165,11 +170,12 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 /// Start the workers, execute `root()` as the first thread, wait until it and every thread it created are
 /// done. Gives back an exit status: what root returned if it returns int, else 0; 1 if an exception left root
 /// (its what() is printed); 2 for bad options; 128+N if a worker died of signal N or N interrupted the run
-/// (130 for SIGINT); 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed in
-/// one line. --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
-/// Can be called any number of times, not from inside a run (then 70, or run_error, at once). Cost: forks, some milliseconds.
-/// Under MPI: collective. Every rank calls run equally often and with the same roots; root is executed once,
-/// in worker 0 of the first rank, whose options count; all ranks get the same result. docs/cluster.md
+/// (130 for SIGINT); 70 if the runtime stopped the run (stack overflow, deadlock...). The reason is printed
+/// in one line. --godwit-* flags in argv and GODWIT_* variables are obeyed; argv is left as it is.
+/// Can be called any number of times, not from inside a run (then 70, or run_error, at once). Cost: forks,
+/// some milliseconds. Under MPI: collective. Every rank calls run equally often and with the same roots; root
+/// is executed once, in worker 0 of the first rank, whose options count; all ranks get the same result.
+/// docs/cluster.md
 template <class F>
 int run(int argc, char** argv, F&& root, const options& base = {}) {
   using task_type = detail::root_of<std::decay_t<F>>;
@@ -209,8 +215,7 @@ T run(int argc, char** argv, F&& root, const options& base = {}) {
 
 /// The same without a command line: environment and @p base only.
 template <class T, class F>
-  requires std::invocable<F&>
-T run(F&& root, const options& base = {}) {
+requires std::invocable<F&> T run(F&& root, const options& base = {}) {
   return run<T>(0, nullptr, std::forward<F>(root), base);
 }
 template <class T, class F>
@@ -229,8 +234,8 @@ void on_each_worker(const F& f, detail::place where = detail::place::here()) {
 }
 
 /// Let the supervising process call @p f about every @p interval while a run is on (for live progress). It
-/// runs outside the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty f
-/// ends it. Under MPI it is called in the first rank only, which shares memory with its own workers only.
+/// runs outside the workers: it sees what they share with it, such as memory from mmap(MAP_SHARED). An empty
+/// f ends it. Under MPI it is called in the first rank only, which shares memory with its own workers only.
 void on_tick(std::chrono::milliseconds interval, std::function<void()> f);
 
 }  // namespace godwit

@@ -1,7 +1,9 @@
-// counting_semaphore, binary_semaphore: like the standard's, but who waits is suspended and its worker goes on with other threads.
+// counting_semaphore, binary_semaphore: like the standard's, but who waits is suspended and its worker goes
+// on with other threads.
 //
-// First come, first served. May be destroyed as soon as the last acquire has come back, even if a release has not. Substrate threads (see
-// mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp. Test: tests/threads/semaphore_test.cpp.
+// First come, first served. May be destroyed as soon as the last acquire has come back, even if a release has
+// not. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp.
+// Test: tests/threads/semaphore_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>
@@ -25,16 +27,19 @@ class semaphore_word {
   bool try_acquire() noexcept {
     std::uint32_t s = list_.word.load(std::memory_order_relaxed);
     while (s >= one && (s & wait_list::lock_bit) == 0)
-      if (list_.word.compare_exchange_weak(s, s - one, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (list_.word.compare_exchange_weak(s, s - one, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
     return false;
   }
   void acquire(const place& where) noexcept {
-    if (!try_acquire()) [[unlikely]] acquire_slow(where);
+    if (!try_acquire()) [[unlikely]]
+      acquire_slow(where);
   }
   void release(std::ptrdiff_t n) noexcept {
     std::uint32_t s = list_.word.load(std::memory_order_relaxed);
     while ((s & (waiters | wait_list::lock_bit)) == 0)
-      if (list_.word.compare_exchange_weak(s, s + static_cast<std::uint32_t>(n) * one, std::memory_order_release, std::memory_order_relaxed))
+      if (list_.word.compare_exchange_weak(s, s + static_cast<std::uint32_t>(n) * one,
+                                           std::memory_order_release, std::memory_order_relaxed))
         return;
     release_slow(n);
   }
@@ -52,7 +57,8 @@ class semaphore_word {
 /// Like std::counting_semaphore. Uncontended acquire and release: one atomic each.
 template <std::ptrdiff_t LeastMax = detail::semaphore_word::max>
 class counting_semaphore {
-  static_assert(LeastMax >= 0 && LeastMax <= detail::semaphore_word::max, "godwit: a semaphore counts to 2^30 - 1");
+  static_assert(LeastMax >= 0 && LeastMax <= detail::semaphore_word::max,
+                "godwit: a semaphore counts to 2^30 - 1");
 
  public:
   static constexpr std::ptrdiff_t(max)() noexcept { return LeastMax; }
@@ -68,12 +74,15 @@ class counting_semaphore {
   void acquire(detail::place where = detail::place::here()) noexcept { word_.acquire(where); }
   bool try_acquire() noexcept { return word_.try_acquire(); }
   template <class Rep, class Period>
-  bool try_acquire_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
+  bool try_acquire_for(const std::chrono::duration<Rep, Period>& d,
+                       detail::place where = detail::place::here()) {
     return try_acquire() || word_.acquire_until(detail::deadline_after(d), where);
   }
   template <class Clock, class Duration>
-  bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
-    return try_acquire() || detail::wait_until_time(t, [&](std::uint64_t ns) { return word_.acquire_until(ns, where); });
+  bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& t,
+                         detail::place where = detail::place::here()) {
+    return try_acquire() ||
+           detail::wait_until_time(t, [&](std::uint64_t ns) { return word_.acquire_until(ns, where); });
   }
 
  private:

@@ -1,8 +1,10 @@
-// shared_mutex, shared_timed_mutex: like the standard's, but who waits is suspended and its worker goes on with other threads.
+// shared_mutex, shared_timed_mutex: like the standard's, but who waits is suspended and its worker goes on
+// with other threads.
 //
-// First come, first served: a writer that waits holds back the readers that come after it, and all readers up to the next writer get it
-// together. They work with std::unique_lock, std::lock_guard, std::scoped_lock and std::shared_lock. Substrate threads (see mutex.hpp for elsewhere).
-// docs/threads.md, docs/protocols/mutex.md. Code: src/threads/shared_mutex.cpp. Test: tests/threads/shared_mutex_test.cpp.
+// First come, first served: a writer that waits holds back the readers that come after it, and all readers up
+// to the next writer get it together. They work with std::unique_lock, std::lock_guard, std::scoped_lock and
+// std::shared_lock. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md,
+// docs/protocols/mutex.md. Code: src/threads/shared_mutex.cpp. Test: tests/threads/shared_mutex_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>
@@ -22,31 +24,41 @@ class basic_shared_mutex {
 
   /// Wait until nobody has it. May migrate the calling thread. Uncontended: one atomic.
   void lock(place where = place::here()) noexcept {
-    if (!try_lock()) [[unlikely]] wait(writer, where);
+    if (!try_lock()) [[unlikely]]
+      wait(writer, where);
   }
   bool try_lock() noexcept {
     std::uint32_t free = 0;
-    return list_.word.compare_exchange_strong(free, writer, std::memory_order_acquire, std::memory_order_relaxed);
+    return list_.word.compare_exchange_strong(free, writer, std::memory_order_acquire,
+                                              std::memory_order_relaxed);
   }
   void unlock() noexcept {
     std::uint32_t alone = writer;
-    if (!list_.word.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]] unlock_slow();
+    if (!list_.word.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed))
+        [[unlikely]]
+      unlock_slow();
   }
 
-  /// Wait until no writer has it, or was there first. Uncontended: one atomic (on a line that all readers write).
+  /// Wait until no writer has it, or was there first. Uncontended: one atomic (on a line that all readers
+  /// write).
   void lock_shared(place where = place::here()) noexcept {
-    if (!try_lock_shared()) [[unlikely]] wait(reader, where);
+    if (!try_lock_shared()) [[unlikely]]
+      wait(reader, where);
   }
   bool try_lock_shared() noexcept {
     std::uint32_t s = list_.word.load(std::memory_order_relaxed);
     while ((s & (writer | waiters | wait_list::lock_bit)) == 0)
-      if (list_.word.compare_exchange_weak(s, s + reader, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+      if (list_.word.compare_exchange_weak(s, s + reader, std::memory_order_acquire,
+                                           std::memory_order_relaxed))
+        return true;
     return false;
   }
   void unlock_shared() noexcept {
     std::uint32_t s = list_.word.load(std::memory_order_relaxed);
     while ((s & (waiters | wait_list::lock_bit)) == 0)
-      if (list_.word.compare_exchange_weak(s, s - reader, std::memory_order_release, std::memory_order_relaxed)) return;
+      if (list_.word.compare_exchange_weak(s, s - reader, std::memory_order_release,
+                                           std::memory_order_relaxed))
+        return;
     unlock_shared_slow();
   }
 
@@ -81,20 +93,26 @@ class shared_timed_mutex : public detail::basic_shared_mutex {
   constexpr shared_timed_mutex() noexcept = default;
 
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& d,
+                    detail::place where = detail::place::here()) {
     return try_lock() || wait_until(writer, detail::deadline_after(d), where);
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
-    return try_lock() || detail::wait_until_time(t, [&](std::uint64_t ns) { return wait_until(writer, ns, where); });
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t,
+                      detail::place where = detail::place::here()) {
+    return try_lock() ||
+           detail::wait_until_time(t, [&](std::uint64_t ns) { return wait_until(writer, ns, where); });
   }
   template <class Rep, class Period>
-  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& d,
+                           detail::place where = detail::place::here()) {
     return try_lock_shared() || wait_until(reader, detail::deadline_after(d), where);
   }
   template <class Clock, class Duration>
-  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here()) {
-    return try_lock_shared() || detail::wait_until_time(t, [&](std::uint64_t ns) { return wait_until(reader, ns, where); });
+  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& t,
+                             detail::place where = detail::place::here()) {
+    return try_lock_shared() ||
+           detail::wait_until_time(t, [&](std::uint64_t ns) { return wait_until(reader, ns, where); });
   }
 };
 

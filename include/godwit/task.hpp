@@ -33,7 +33,8 @@ namespace detail {
 /// yes, the thread owns what they hold. Copyable closures with non-trivial captures (a string or vector by
 /// value): no -- their copies would be destroyed twice, at two workers. Callables with a codec: yes.
 template <class F>
-concept thread_closure = (only_threads && std::move_constructible<F>) || plain<F> || coded<F> || (!std::copy_constructible<F> && std::move_constructible<F>);
+concept thread_closure = (only_threads && std::move_constructible<F>) || plain<F> || coded<F> ||
+                         (!std::copy_constructible<F> && std::move_constructible<F>);
 
 template <class F, class... Args>
 using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
@@ -73,7 +74,8 @@ struct child {
 #ifdef GODWIT_COUNT_SPAWNS  // costs fib(35) 1 to 2 %: so not always. All of a program must be compiled alike
     ++hot().spawns;
 #endif
-    hot_store<offsetof(hot_words, bottom)>(slot + 1);  // the entry counts from here; call and slot are complete
+    // the entry counts from here; call and slot are complete
+    hot_store<offsetof(hot_words, bottom)>(slot + 1);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (hot_test<offsetof(hot_words, poll)>()) [[unlikely]]
       spawn_point(plain<F>);  // what a closure owns on the heap must be used here first
@@ -95,9 +97,11 @@ struct child {
       error = capture_exception();
     }
     f.value.~F();
-    if (error != 0) [[unlikely]] return failed(error, slot);
+    if (error != 0) [[unlikely]]
+      return failed(error, slot);
     if constexpr (!std::is_void_v<R> && !by_word) word = reinterpret_cast<std::uintptr_t>(&room.value);
-    if (const ref record = pop(); record != 0) [[unlikely]] parent_left(record, 0, word);
+    if (const ref record = pop(); record != 0) [[unlikely]]
+      parent_left(record, 0, word);
     if constexpr (!std::is_void_v<R> && !by_word) {
       // By way of the word, which the compiler is kept from looking through: it would warn about parts of R
       // that
@@ -112,8 +116,8 @@ struct child {
   }
 
  private:
-  // The address sanitizer must know the stack that runs. Without it the frame's address is not even asked for: that would make every
-  // thread keep a frame pointer.
+  // The address sanitizer must know the stack that runs. Without it the frame's address is not even asked
+  // for: that would make every thread keep a frame pointer.
   [[gnu::always_inline]] static void announce_here() noexcept {
 #ifdef GODWIT_ADDRESS_SANITIZER
     announce(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
@@ -137,13 +141,16 @@ struct child {
   /// Take the own entry off the deque. 0: the parent is still here; else the record to complete.
   [[gnu::always_inline]] static ref pop() noexcept {
     spawn_slot* mine = hot_load<offsetof(hot_words, bottom), spawn_slot*>() - 1;
-    hot_store<offsetof(hot_words, bottom)>(mine);  // D1: before the split is read; the expose signal runs on this very CPU
+    // D1: before the split is read; the expose signal runs on this very CPU
+    hot_store<offsetof(hot_words, bottom)>(mine);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (hot_below_split(mine)) [[unlikely]] return pop_public(mine);
+    if (hot_below_split(mine)) [[unlikely]]
+      return pop_public(mine);
     return 0;
   }
 
-  [[gnu::noinline, gnu::cold]] static word_pair failed(ref error, [[maybe_unused]] spawn_slot* slot) noexcept {
+  [[gnu::noinline, gnu::cold]] static word_pair failed(ref error,
+                                                       [[maybe_unused]] spawn_slot* slot) noexcept {
     if (const ref record = pop(); record != 0) parent_left(record, error, 0);
     announce(slot->sp);
     return {static_cast<std::uintptr_t>(error), 0};
@@ -185,7 +192,8 @@ template <template <class, class> class Thunk, class F>
                 "godwit: the callable of a thread and its arguments must be nothrow move constructible");
 
 #ifndef NDEBUG  // with it, where the runtime is entered, or when the thread really leaves
-  if (detail::hot_checkouts()) [[unlikely]] checkout_held("spawn", nullptr, 0);
+  if (detail::hot_checkouts()) [[unlikely]]
+    checkout_held("spawn", nullptr, 0);
 #endif
   future<R> result = future_access::make<R>();
   std::uintptr_t words[2] = {0, 0};
@@ -195,8 +203,7 @@ template <template <class, class> class Thunk, class F>
     words[0] = reinterpret_cast<std::uintptr_t>(std::addressof(f));
   // Results that ride in a register need no address: then the future itself can live in registers.
   void* out = nullptr;
-  if constexpr (!std::is_void_v<R> && !child<F, R>::by_word)
-    out = future_access::room(result);
+  if constexpr (!std::is_void_v<R> && !child<F, R>::by_word) out = future_access::room(result);
   auto* const slot = hot_load<offsetof(hot_words, bottom), spawn_slot*>();
   if constexpr (may_hold_address<F>) {  // for the case that the child has to move
     slot->closure[0] = in_registers<F> ? words[0] : closure_at(std::addressof(f), sizeof(F));
@@ -218,11 +225,12 @@ template <template <class, class> class Thunk, class F>
 /// Hand fn, with its arguments bound, to @p use(closure), as an lvalue that may be moved from.
 template <class Use, class F, class... Args>
 [[gnu::always_inline]] inline auto with_closure(Use&& use, F&& fn, Args&&... args) {
-  static_assert(thread_closure<std::decay_t<F>>,
-                "godwit: this callable cannot migrate: it captures something by value that is not plain "
-                "bytes (std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
-                "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
-  static_assert(((migratable<std::decay_t<Args>>) && ...),
+  static_assert(
+      thread_closure<std::decay_t<F>>,
+      "godwit: this callable cannot migrate: it captures something by value that is not plain "
+      "bytes (std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
+      "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
+  static_assert(((migratable<std::decay_t<Args>>)&&...),
                 "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
                 "or specialise godwit::codec<T> for it");
   if constexpr (sizeof...(Args) == 0) {
@@ -244,26 +252,24 @@ template <class Use, class F, class... Args>
 }  // namespace detail
 
 /// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
-/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or exception).
-/// fn must be a closure of plain captures, or move-only, or have a codec; args and result must be migratable.
-/// Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads, 5.2.
+/// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or
+/// exception). fn must be a closure of plain captures, or move-only, or have a codec; args and result must be
+/// migratable. Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads,
+/// 5.2.
 template <class F, class... Args>
-[[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args)
-    -> future<detail::result_of<F, Args...>> {
-  return detail::with_closure([](auto& f) __attribute__((always_inline)) {
-    return detail::spawn_closure<detail::child>(f);
-  }, std::forward<F>(fn), std::forward<Args>(args)...);
+[[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
+  return detail::with_closure(
+      [](auto& f) __attribute__((always_inline)) { return detail::spawn_closure<detail::child>(f); },
+      std::forward<F>(fn), std::forward<Args>(args)...);
 }
 
 /// Free form of future::join.
 template <class T>
-[[gnu::always_inline]] inline T join(future<T>& f,
-                                     detail::place where = detail::place::here()) {
+[[gnu::always_inline]] inline T join(future<T>& f, detail::place where = detail::place::here()) {
   return f.join(where);
 }
 template <class T>
-[[gnu::always_inline]] inline T join(future<T>&& f,
-                                     detail::place where = detail::place::here()) {
+[[gnu::always_inline]] inline T join(future<T>&& f, detail::place where = detail::place::here()) {
   return f.join(where);
 }
 

@@ -1,8 +1,10 @@
-// thread, jthread, create, this_thread: threads that begin later, like the standard's; substrate threads only.
+// thread, jthread, create, this_thread: threads that begin later, like the standard's; substrate threads
+// only.
 //
-// spawn (task.hpp) runs the child at once and lets others steal the caller; here the caller goes on, and the new thread begins when a worker
-// has nothing else to do. Closures, arguments and results are moved and need no codec. An exception that leaves a thread comes out
-// of its join. docs/threads.md. Code: src/threads/thread.cpp. Test: tests/threads/thread_test.cpp.
+// spawn (task.hpp) runs the child at once and lets others steal the caller; here the caller goes on, and the
+// new thread begins when a worker has nothing else to do. Closures, arguments and results are moved and need
+// no codec. An exception that leaves a thread comes out of its join. docs/threads.md. Code:
+// src/threads/thread.cpp. Test: tests/threads/thread_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>
@@ -56,7 +58,8 @@ decltype(auto) with_bound(Use&& use, F&& fn, Args&&... args) {
     std::decay_t<F> own(std::forward<F>(fn));
     return use(std::move(own));
   } else {
-    return use([fn = std::decay_t<F>(std::forward<F>(fn)), ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
+    return use([fn = std::decay_t<F>(std::forward<F>(fn)),
+                ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
       return std::invoke(std::move(fn), std::move(as)...);
     });
   }
@@ -69,12 +72,14 @@ unsigned usable_cpus() noexcept;
 
 }  // namespace detail
 
-/// Start a thread that runs fn(args...) some time later, at any worker; gives back a future of its result. fn, args and result may be of any
-/// movable type. Cost: an object and a queue operation; with captures or arguments that are not trivially copyable, one more allocation.
+/// Start a thread that runs fn(args...) some time later, at any worker; gives back a future of its result.
+/// fn, args and result may be of any movable type. Cost: an object and a queue operation; with captures or
+/// arguments that are not trivially copyable, one more allocation.
 template <class F, class... Args>
 auto create(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
   using R = detail::result_of<F, Args...>;
-  static_assert(!std::is_reference_v<R>, "godwit: a thread must not return a reference. Return a value, or a pointer");
+  static_assert(!std::is_reference_v<R>,
+                "godwit: a thread must not return a reference. Return a value, or a pointer");
   return detail::with_bound(
       [](auto&& f) -> future<R> {
         future<R> result;
@@ -86,7 +91,9 @@ auto create(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
             void operator()(detail::result_box<R>* b) const noexcept { detail::result_box<R>::release(b); }
           };
           detail::future_access::state(result) = detail::create_closure<void>(
-              [f = std::move(f), b = std::unique_ptr<detail::result_box<R>, let_go>(box.get())]() mutable { b->value.emplace(std::move(f)()); });
+              [f = std::move(f), b = std::unique_ptr<detail::result_box<R>, let_go>(box.get())]() mutable {
+                b->value.emplace(std::move(f)());
+              });
           detail::future_access::box(result) = box.release();
         }
         return result;
@@ -94,7 +101,8 @@ auto create(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
       std::forward<F>(fn), std::forward<Args>(args)...);
 }
 
-/// Like std::thread, but join throws what the thread threw (whoever does not join it sees it reported, as with futures).
+/// Like std::thread, but join throws what the thread threw (whoever does not join it sees it reported, as
+/// with futures).
 class thread {
  public:
   /// Names a thread that has not been joined. Ids of threads that have ended are used again.
@@ -118,15 +126,16 @@ class thread {
   thread() noexcept = default;
   /// See create. What fn gives back is dropped.
   template <class F, class... Args>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, thread>)
-  explicit thread(F&& fn, Args&&... args) {
-    static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>, "godwit: a thread's callable must take its arguments as rvalues");
+  requires(!std::is_same_v<std::remove_cvref_t<F>, thread>) explicit thread(F&& fn, Args&&... args) {
+    static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<Args>...>,
+                  "godwit: a thread's callable must take its arguments as rvalues");
     record_ = detail::with_bound(
         [](auto&& f) {
           if constexpr (std::is_void_v<decltype(std::move(f)())>)
             return detail::create_closure<void>(std::move(f));
           else
-            return detail::create_closure<void>([f = std::move(f)]() mutable { static_cast<void>(std::move(f)()); });
+            return detail::create_closure<void>(
+                [f = std::move(f)]() mutable { static_cast<void>(std::move(f)()); });
         },
         std::forward<F>(fn), std::forward<Args>(args)...);
   }
@@ -145,8 +154,8 @@ class thread {
   bool joinable() const noexcept { return record_ != 0; }
   id get_id() const noexcept { return id(record_); }
 
-  /// Wait for its end. Throws what the thread threw; std::system_error if it is not joinable, or the calling thread itself. May migrate
-  /// the calling thread.
+  /// Wait for its end. Throws what the thread threw; std::system_error if it is not joinable, or the calling
+  /// thread itself. May migrate the calling thread.
   void join(detail::place where = detail::place::here()) {
     if (!joinable()) detail::not_joinable();
     if (detail::take_finished(record_)) {
@@ -179,15 +188,15 @@ class thread {
 inline void swap(thread& a, thread& b) noexcept { a.swap(b); }
 inline thread::id this_thread_id() noexcept { return thread::id(detail::this_thread_number()); }
 
-/// Like std::jthread: its destructor asks the thread to stop and joins it; an exception that arrives there ends the program.
+/// Like std::jthread: its destructor asks the thread to stop and joins it; an exception that arrives there
+/// ends the program.
 class jthread {
  public:
   using id = thread::id;
 
   jthread() noexcept : stop_(std::nostopstate) {}
   template <class F, class... Args>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, jthread>)
-  explicit jthread(F&& fn, Args&&... args) {
+  requires(!std::is_same_v<std::remove_cvref_t<F>, jthread>) explicit jthread(F&& fn, Args&&... args) {
     if constexpr (std::is_invocable_v<std::decay_t<F>, std::stop_token, std::decay_t<Args>...>)
       thread_ = thread(std::forward<F>(fn), stop_.get_token(), std::forward<Args>(args)...);
     else
@@ -237,7 +246,8 @@ inline void yield() noexcept { godwit::yield(); }
 template <class Rep, class Period>
 void sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here());
 template <class Clock, class Duration>
-void sleep_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where = detail::place::here());
+void sleep_until(const std::chrono::time_point<Clock, Duration>& t,
+                 detail::place where = detail::place::here());
 
 }  // namespace this_thread
 
@@ -259,5 +269,7 @@ void this_thread::sleep_until(const std::chrono::time_point<Clock, Duration>& t,
 
 template <>
 struct std::hash<godwit::thread::id> {
-  std::size_t operator()(godwit::thread::id i) const noexcept { return std::hash<std::uint64_t>()(i.number_ >> 6); }
+  std::size_t operator()(godwit::thread::id i) const noexcept {
+    return std::hash<std::uint64_t>()(i.number_ >> 6);
+  }
 };

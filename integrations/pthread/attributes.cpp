@@ -69,7 +69,8 @@ GODWIT_EXPORT int pthread_getaffinity_np(pthread_t th, std::size_t bytes, cpu_se
 GODWIT_EXPORT int pthread_setaffinity_np(pthread_t th, std::size_t bytes, const cpu_set_t* set) noexcept {
   if (light(th) == nullptr) return REAL(pthread_setaffinity_np)(th, bytes, set);
   static bool said = false;
-  not_supported(said, "binding a thread to CPUs", "threads run wherever there is a worker (bind those: GODWIT_BIND=cores)");
+  not_supported(said, "binding a thread to CPUs",
+                "threads run wherever there is a worker (bind those: GODWIT_BIND=cores)");
   return 0;
 }
 GODWIT_EXPORT int pthread_getschedparam(pthread_t th, int* policy, sched_param* param) noexcept {

@@ -11,7 +11,8 @@ using namespace godwit::pthread;
 namespace {
 
 struct alignas(8) barrier {
-  std::uint32_t arrived_and_round[2];  ///< one word of 64 bits: who comes must see both as they were at one time
+  /// one word of 64 bits: who comes must see both as they were at one time
+  std::uint32_t arrived_and_round[2];
   std::uint32_t count;
   std::uint32_t inside;  ///< who destroys waits for them
   std::uint32_t shared;  ///< between processes. W init
@@ -21,7 +22,8 @@ barrier& of(pthread_barrier_t* b) noexcept { return *reinterpret_cast<barrier*>(
 
 }  // namespace
 
-GODWIT_EXPORT int pthread_barrier_init(pthread_barrier_t* b, const pthread_barrierattr_t* attr, unsigned count) noexcept {
+GODWIT_EXPORT int pthread_barrier_init(pthread_barrier_t* b, const pthread_barrierattr_t* attr,
+                                       unsigned count) noexcept {
   if (count == 0 || count > INT_MAX) return EINVAL;
   of(b) = {{0, 0}, count, 0, 0};
   if (attr != nullptr) {
@@ -48,7 +50,8 @@ GODWIT_EXPORT int pthread_barrier_wait(pthread_barrier_t* bar) noexcept {
     result = PTHREAD_BARRIER_SERIAL_THREAD;
   } else {
     const auto round = static_cast<std::uint32_t>(seen >> 32);
-    while (__atomic_load_n(round_word, __ATOMIC_SEQ_CST) == round) wait_while(round_word, round, {.what = "pthread barrier", .shared = b.shared != 0});
+    while (__atomic_load_n(round_word, __ATOMIC_SEQ_CST) == round)
+      wait_while(round_word, round, {.what = "pthread barrier", .shared = b.shared != 0});
   }
   __atomic_fetch_sub(&b.inside, 1, __ATOMIC_SEQ_CST);
   return result;

@@ -1,5 +1,5 @@
-// Condition variables: a number that every signal raises, and a queue under its address. The object's layout is ours: users see only
-// zeros in static initialisers.
+// Condition variables: a number that every signal raises, and a queue under its address. The object's layout
+// is ours: users see only zeros in static initialisers.
 #include <ctime>
 #include <threads.h>
 
@@ -31,11 +31,14 @@ int wait(pthread_cond_t* cond, pthread_mutex_t* m, std::uint64_t deadline_ns) {
     return error;
   }
   const waited w = wait_while(&c.signals, seen,
-                              {.deadline_ns = deadline_ns, .cancellable = true, .what = "pthread condition variable", .shared = c.shared != 0});
+                              {.deadline_ns = deadline_ns,
+                               .cancellable = true,
+                               .what = "pthread condition variable",
+                               .shared = c.shared != 0});
   __atomic_fetch_sub(&c.waiters, 1, __ATOMIC_SEQ_CST);  // the last touch: who destroys waits for it
   const int error = lock_mutex(m, no_deadline);
   if (w == waited::cancelled) end_by_cancel();  // with the mutex held, as cleanup handlers expect
-  if (error != 0) return error;  // a robust one: EOWNERDEAD
+  if (error != 0) return error;                 // a robust one: EOWNERDEAD
   return w == waited::timed_out ? ETIMEDOUT : 0;
 }
 
@@ -61,8 +64,11 @@ GODWIT_EXPORT int pthread_cond_destroy(pthread_cond_t* cond) noexcept {
   while (__atomic_load_n(&of(cond).waiters, __ATOMIC_SEQ_CST) != 0) give_way();
   return 0;
 }
-GODWIT_EXPORT int pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* m) { return wait(cond, m, no_deadline); }
-GODWIT_EXPORT int pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* m, clockid_t clock, const timespec* at) {
+GODWIT_EXPORT int pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* m) {
+  return wait(cond, m, no_deadline);
+}
+GODWIT_EXPORT int pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* m, clockid_t clock,
+                                         const timespec* at) {
   const when w = deadline_of(clock, at);
   return w.valid ? wait(cond, m, w.deadline_ns) : EINVAL;
 }
@@ -85,7 +91,9 @@ GODWIT_EXPORT int pthread_cond_broadcast(pthread_cond_t* cond) noexcept {
 }
 
 static pthread_cond_t* of(cnd_t* c) noexcept { return reinterpret_cast<pthread_cond_t*>(c); }
-GODWIT_EXPORT int cnd_init(cnd_t* c) { return pthread_cond_init(of(c), nullptr) == 0 ? thrd_success : thrd_error; }
+GODWIT_EXPORT int cnd_init(cnd_t* c) {
+  return pthread_cond_init(of(c), nullptr) == 0 ? thrd_success : thrd_error;
+}
 GODWIT_EXPORT void cnd_destroy(cnd_t* c) { pthread_cond_destroy(of(c)); }
 GODWIT_EXPORT int cnd_wait(cnd_t* c, mtx_t* m) {
   return pthread_cond_wait(of(c), reinterpret_cast<pthread_mutex_t*>(m)) == 0 ? thrd_success : thrd_error;
@@ -95,4 +103,6 @@ GODWIT_EXPORT int cnd_timedwait(cnd_t* c, mtx_t* m, const timespec* at) {
   return error == 0 ? thrd_success : error == ETIMEDOUT ? thrd_timedout : thrd_error;
 }
 GODWIT_EXPORT int cnd_signal(cnd_t* c) { return pthread_cond_signal(of(c)) == 0 ? thrd_success : thrd_error; }
-GODWIT_EXPORT int cnd_broadcast(cnd_t* c) { return pthread_cond_broadcast(of(c)) == 0 ? thrd_success : thrd_error; }
+GODWIT_EXPORT int cnd_broadcast(cnd_t* c) {
+  return pthread_cond_broadcast(of(c)) == 0 ? thrd_success : thrd_error;
+}

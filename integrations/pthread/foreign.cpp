@@ -11,7 +11,8 @@ namespace godwit::pthread {
 
 namespace {
 
-// A stack of suspended threads. Few: a list of small blocks would be wasted on it. W foreign threads, R workers.
+// A stack of suspended threads. Few: a list of small blocks would be wasted on it. W foreign threads, R
+// workers.
 constexpr unsigned most = 4096;
 std::atomic<std::uint32_t> lock_{0};
 std::atomic<std::uint32_t> count_{0};
@@ -21,7 +22,8 @@ struct one {
 };
 one waiting_[most];
 
-__thread bool others_too_ __attribute__((tls_model("initial-exec"))) = false;  // the worker's: its own source has some as well
+// the worker's: its own source has some as well
+__thread bool others_too_ __attribute__((tls_model("initial-exec"))) = false;
 
 void lock() noexcept {
   while (lock_.exchange(1, std::memory_order_acquire) != 0) __builtin_ia32_pause();

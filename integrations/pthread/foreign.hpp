@@ -1,4 +1,5 @@
-// Waking lightweight threads from OS threads that are no workers: those of signal handlers and of the C library's helpers.
+// Waking lightweight threads from OS threads that are no workers: those of signal handlers and of the C
+// library's helpers.
 #pragma once
 
 #include <godwit/detail/park.hpp>

@@ -1,4 +1,5 @@
-// Forking: the child is a program with one OS thread, and starts more as OS threads. And system calls by number.
+// Forking: the child is a program with one OS thread, and starts more as OS threads. And system calls by
+// number.
 #include <algorithm>
 #include <cstdarg>
 #include <linux/futex.h>
@@ -45,15 +46,18 @@ void in_child() noexcept {
 
 namespace {
 /// FUTEX_WAIT and FUTEX_WAKE of the threads of this process, as libraries without pthreads use them.
-bool local_futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* limit, std::uint32_t mask, long& result) noexcept {
+bool local_futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* limit, std::uint32_t mask,
+                 long& result) noexcept {
   const int clock = (op & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   const int what = op & FUTEX_CMD_MASK;
   if (!running_) return false;
   if (what == FUTEX_WAKE || (what == FUTEX_WAKE_BITSET && mask == FUTEX_BITSET_MATCH_ANY)) {
     result = wake(word, value);
-    // Without the flag somebody in another process may wait (libstdc++ before 13 leaves it out where nobody can).
+    // Without the flag somebody in another process may wait (libstdc++ before 13 leaves it out where nobody
+    // can).
     if ((op & FUTEX_PRIVATE_FLAG) == 0 && result < static_cast<long>(value)) {
-      const long others = REAL(syscall)(SYS_futex, word, op, value - static_cast<std::uint32_t>(result), nullptr, nullptr, mask);
+      const long others = REAL(syscall)(SYS_futex, word, op, value - static_cast<std::uint32_t>(result),
+                                        nullptr, nullptr, mask);
       if (others > 0) result += others;
     }
     return true;
@@ -62,14 +66,18 @@ bool local_futex(std::uint32_t* word, int op, std::uint32_t value, const timespe
   wait_options how{.interruptible = true, .what = "futex"};
   if (limit != nullptr) {
     if (what == FUTEX_WAIT)
-      how.deadline_ns = now_ns() + static_cast<std::uint64_t>(std::min<time_t>(limit->tv_sec, 1 << 30)) * 1'000'000'000 +
+      how.deadline_ns = now_ns() +
+                        static_cast<std::uint64_t>(std::min<time_t>(limit->tv_sec, 1 << 30)) * 1'000'000'000 +
                         static_cast<std::uint64_t>(limit->tv_nsec);
     else
       how.deadline_ns = deadline_of(clock, limit).deadline_ns;
   }
   const waited w = wait_while(word, value, how);
   if (w == waited::interrupted) handle_signals();
-  errno = w == waited::changed ? EAGAIN : w == waited::timed_out ? ETIMEDOUT : w == waited::interrupted ? EINTR : errno;
+  errno = w == waited::changed       ? EAGAIN
+          : w == waited::timed_out   ? ETIMEDOUT
+          : w == waited::interrupted ? EINTR
+                                     : errno;
   result = w == waited::woken ? 0 : -1;
   return true;
 }
@@ -89,10 +97,12 @@ GODWIT_EXPORT long syscall(long number, ...) noexcept {
     }
     if (number == SYS_close) return godwit::io::close(static_cast<int>(a[0]));
     if (number == SYS_close_range)
-      return godwit::io::close_range(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]), static_cast<unsigned>(a[2]));
+      return godwit::io::close_range(static_cast<unsigned>(a[0]), static_cast<unsigned>(a[1]),
+                                     static_cast<unsigned>(a[2]));
     if (number == SYS_tgkill || number == SYS_tkill) {
       const bool both = number == SYS_tgkill;
-      if (thread* t = both && a[0] != getpid() ? nullptr : find_thread(static_cast<int>(a[both ? 1 : 0])); t != nullptr)
+      if (thread* t = both && a[0] != getpid() ? nullptr : find_thread(static_cast<int>(a[both ? 1 : 0]));
+          t != nullptr)
         return send_signal(*t, static_cast<int>(a[both ? 2 : 1]));
     }
     if (number == SYS_kill || number == SYS_pidfd_send_signal) {
@@ -102,8 +112,9 @@ GODWIT_EXPORT long syscall(long number, ...) noexcept {
     }
     if (number == SYS_futex) {
       long result;
-      if (local_futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]), static_cast<std::uint32_t>(a[2]),
-                      reinterpret_cast<const timespec*>(a[3]), static_cast<std::uint32_t>(a[5]), result))
+      if (local_futex(reinterpret_cast<std::uint32_t*>(a[0]), static_cast<int>(a[1]),
+                      static_cast<std::uint32_t>(a[2]), reinterpret_cast<const timespec*>(a[3]),
+                      static_cast<std::uint32_t>(a[5]), result))
         return result;
     }
   }

@@ -1,5 +1,6 @@
-// Handlers of signals, run by the thread that the signal is for: where it waits, or at its next call. On its stack, or on the one that
-// sigaltstack named. A handler may leave by siglongjmp, which the functions below follow, and by pthread_exit. See signals.hpp.
+// Handlers of signals, run by the thread that the signal is for: where it waits, or at its next call. On its
+// stack, or on the one that sigaltstack named. A handler may leave by siglongjmp, which the functions below
+// follow, and by pthread_exit. See signals.hpp.
 #include <csetjmp>
 #include <cstdlib>
 #include <ucontext.h>
@@ -47,12 +48,14 @@ bool run_handler(thread& t, siginfo_t& info) {
     change_signal_action(signal, &again, nullptr);
   }
   handler_frame frame{t.handlers, t.blocked.load(), false};
-  frame.on_alternate = (action.sa_flags & SA_ONSTACK) != 0 && (t.alternate.ss_flags & SS_DISABLE) == 0 && !on_alternate(t);
+  frame.on_alternate =
+      (action.sa_flags & SA_ONSTACK) != 0 && (t.alternate.ss_flags & SS_DISABLE) == 0 && !on_alternate(t);
   ucontext_t context;
   ::getcontext(&context);
   context.uc_sigmask = set_of(frame.mask_before);
   context.uc_stack = t.alternate;
-  put_mask(t, frame.mask_before | word_of(action.sa_mask) | ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(signal)));
+  put_mask(t, frame.mask_before | word_of(action.sa_mask) |
+                  ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(signal)));
   t.handlers = &frame;
   call c{&action, &info, &context};
   if (frame.on_alternate)
@@ -77,10 +80,12 @@ void before_jump(const struct __jmp_buf_tag* env) noexcept {
   thread* t = self();
   const std::uintptr_t to = stack_of(env);
   if (t == nullptr) {
-    if (const thread* other = beside_whom(); other != nullptr && to > reinterpret_cast<std::uintptr_t>(other->stack_low) &&
+    if (const thread* other = beside_whom(); other != nullptr &&
+                                             to > reinterpret_cast<std::uintptr_t>(other->stack_low) &&
                                              to <= reinterpret_cast<std::uintptr_t>(other->stack_high))
-      fail("a handler left by siglongjmp while its thread computed, without a call that could be interrupted: "
-           "run the program without godwit-pthread");
+      fail(
+          "a handler left by siglongjmp while its thread computed, without a call that could be interrupted: "
+          "run the program without godwit-pthread");
     return;
   }
   if (t->heavy || t->handlers == nullptr) return;
@@ -114,12 +119,15 @@ GODWIT_EXPORT [[noreturn]] void siglongjmp(struct __jmp_buf_tag* env, int value)
   REAL(siglongjmp)(env, value);
 }
 extern "C" {
-[[noreturn, gnu::visibility("default"), gnu::alias("siglongjmp")]] void longjmp(struct __jmp_buf_tag*, int) noexcept;
-[[noreturn, gnu::visibility("default"), gnu::alias("siglongjmp")]] void _longjmp(struct __jmp_buf_tag*, int) noexcept;
+[[noreturn, gnu::visibility("default"), gnu::alias("siglongjmp")]] void longjmp(struct __jmp_buf_tag*,
+                                                                                int) noexcept;
+[[noreturn, gnu::visibility("default"), gnu::alias("siglongjmp")]] void _longjmp(struct __jmp_buf_tag*,
+                                                                                 int) noexcept;
 }
 GODWIT_EXPORT [[noreturn]] void __longjmp_chk(struct __jmp_buf_tag* env, int value) noexcept {
   before_jump(env);
-  // From an alternate stack to the thread's own, or between coroutines, is what it would refuse: of alternate stacks it asks the kernel.
+  // From an alternate stack to the thread's own, or between coroutines, is what it would refuse: of alternate
+  // stacks it asks the kernel.
   if (self() != nullptr && !self()->heavy) REAL(siglongjmp)(env, value);
   REAL(__longjmp_chk)(env, value);
 }

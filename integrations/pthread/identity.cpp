@@ -1,6 +1,7 @@
-// setuid and its like: the C library changes all OS threads that it knows, and waits for each. Of ours it knows only some, by blocks of
-// thread-local storage that others use by now, so it would wait for ever. Here every OS thread of the process makes the system call: it is
-// sent the signal that the C library keeps for this, one thread after the other. Test: tests/pthread/programs/identity.c
+// setuid and its like: the C library changes all OS threads that it knows, and waits for each. Of ours it
+// knows only some, by blocks of thread-local storage that others use by now, so it would wait for ever. Here
+// every OS thread of the process makes the system call: it is sent the signal that the C library keeps for
+// this, one thread after the other. Test: tests/pthread/programs/identity.c
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -62,7 +63,9 @@ long raw(long number, unsigned long a, unsigned long b, unsigned long c) noexcep
   return r;
 }
 
-long perform(const request& r) noexcept { return raw(r.number, r.arguments[0], r.arguments[1], r.arguments[2]); }
+long perform(const request& r) noexcept {
+  return raw(r.number, r.arguments[0], r.arguments[1], r.arguments[2]);
+}
 
 void on_request(int) noexcept {
   answer_ = perform(request_);
@@ -82,7 +85,8 @@ constexpr unsigned long with_restorer = 0x04000000;  // SA_RESTORER
 class take_signal {
  public:
   take_signal() noexcept {
-    const kernel_action mine{on_request, SA_RESTART | SA_ONSTACK | with_restorer, godwit_pthread_end_of_handler, ~0ul};
+    const kernel_action mine{on_request, SA_RESTART | SA_ONSTACK | with_restorer,
+                             godwit_pthread_end_of_handler, ~0ul};
     ::syscall(SYS_rt_sigaction, the_signal, &mine, &before_, sizeof before_.mask);
   }
   ~take_signal() { ::syscall(SYS_rt_sigaction, the_signal, &before_, nullptr, sizeof before_.mask); }
@@ -190,7 +194,8 @@ GODWIT_EXPORT int setegid(gid_t id) noexcept {
   return -1;
 }
 GODWIT_EXPORT int setgroups(std::size_t count, const gid_t* groups) noexcept {
-  return alone() ? REAL(setgroups)(count, groups) : change(SYS_setgroups, count, reinterpret_cast<unsigned long>(groups));
+  return alone() ? REAL(setgroups)(count, groups)
+                 : change(SYS_setgroups, count, reinterpret_cast<unsigned long>(groups));
 }
 GODWIT_EXPORT int initgroups(const char* user, gid_t group) {
   int count = 64;

@@ -1,4 +1,5 @@
-// Blocking calls on descriptors: godwit::io's, which suspend the thread, with cancellation and signals around them.
+// Blocking calls on descriptors: godwit::io's, which suspend the thread, with cancellation and signals around
+// them.
 #include <cstdarg>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -34,7 +35,8 @@ bool begins(events::suspension& s) noexcept {
   t->io_wait = &s;
   t->io_disturbed = t->io_to_cancel = false;
   unlock(*t);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // who disturbs sets its word first and looks at io_wait then
+  // who disturbs sets its word first and looks at io_wait then
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!t->to_be_cancelled() && !t->has_signals()) return true;
   lock(*t);
   t->io_wait = nullptr;
@@ -103,33 +105,50 @@ bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept {
 using namespace godwit::pthread;
 namespace gio = godwit::io;
 
-GODWIT_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) { return call([=] { return gio::read(fd, to, bytes); }); }
-GODWIT_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) { return call([=] { return gio::write(fd, from, bytes); }); }
-GODWIT_EXPORT ssize_t readv(int fd, const iovec* to, int count) { return call([=] { return gio::readv(fd, to, count); }); }
-GODWIT_EXPORT ssize_t writev(int fd, const iovec* from, int count) { return call([=] { return gio::writev(fd, from, count); }); }
+GODWIT_EXPORT ssize_t read(int fd, void* to, std::size_t bytes) {
+  return call([=] { return gio::read(fd, to, bytes); });
+}
+GODWIT_EXPORT ssize_t write(int fd, const void* from, std::size_t bytes) {
+  return call([=] { return gio::write(fd, from, bytes); });
+}
+GODWIT_EXPORT ssize_t readv(int fd, const iovec* to, int count) {
+  return call([=] { return gio::readv(fd, to, count); });
+}
+GODWIT_EXPORT ssize_t writev(int fd, const iovec* from, int count) {
+  return call([=] { return gio::writev(fd, from, count); });
+}
 GODWIT_EXPORT ssize_t recv(int fd, void* to, std::size_t bytes, int flags) {
   return call([=] { return gio::recv(fd, to, bytes, flags); });
 }
-GODWIT_EXPORT ssize_t recvfrom(int fd, void* __restrict to, std::size_t bytes, int flags, sockaddr* __restrict peer,
-                               socklen_t* __restrict peer_bytes) {
+GODWIT_EXPORT ssize_t recvfrom(int fd, void* __restrict to, std::size_t bytes, int flags,
+                               sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
   return call([=] { return gio::recvfrom(fd, to, bytes, flags, peer, peer_bytes); });
 }
-GODWIT_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) { return call([=] { return gio::recvmsg(fd, message, flags); }); }
+GODWIT_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return call([=] { return gio::recvmsg(fd, message, flags); });
+}
 GODWIT_EXPORT ssize_t send(int fd, const void* from, std::size_t bytes, int flags) {
   return call([=] { return gio::send(fd, from, bytes, flags); });
 }
-GODWIT_EXPORT ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer, socklen_t peer_bytes) {
+GODWIT_EXPORT ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+                             socklen_t peer_bytes) {
   return call([=] { return gio::sendto(fd, from, bytes, flags, peer, peer_bytes); });
 }
-GODWIT_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) { return call([=] { return gio::sendmsg(fd, message, flags); }); }
+GODWIT_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  return call([=] { return gio::sendmsg(fd, message, flags); });
+}
 GODWIT_EXPORT int accept(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes) {
   return call([=] { return gio::accept(fd, peer, peer_bytes); });
 }
 GODWIT_EXPORT int accept4(int fd, sockaddr* __restrict peer, socklen_t* __restrict peer_bytes, int flags) {
   return call([=] { return gio::accept4(fd, peer, peer_bytes, flags); });
 }
-GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) { return call([=] { return gio::connect(fd, peer, peer_bytes); }); }
-GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) { return call([=] { return gio::poll(fds, count, timeout_ms); }); }
+GODWIT_EXPORT int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) {
+  return call([=] { return gio::connect(fd, peer, peer_bytes); });
+}
+GODWIT_EXPORT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  return call([=] { return gio::poll(fds, count, timeout_ms); });
+}
 GODWIT_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   sigset_t before;
   if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
@@ -144,7 +163,8 @@ GODWIT_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, cons
 GODWIT_EXPORT int select(int count, fd_set* r, fd_set* w, fd_set* x, timeval* timeout) {
   return call([=] { return gio::select(count, r, w, x, timeout); });
 }
-GODWIT_EXPORT int pselect(int count, fd_set* r, fd_set* w, fd_set* x, const timespec* timeout, const sigset_t* mask) {
+GODWIT_EXPORT int pselect(int count, fd_set* r, fd_set* w, fd_set* x, const timespec* timeout,
+                          const sigset_t* mask) {
   if (!is_light()) return REAL(pselect)(count, r, w, x, timeout, mask);
   sigset_t before;
   if (mask != nullptr) change_signal_mask(SIG_SETMASK, mask, &before);
@@ -177,7 +197,8 @@ GODWIT_EXPORT void closefrom(int first) noexcept { gio::closefrom(first); }
 GODWIT_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   static bool said = false;
   if ((flags & CLOSE_RANGE_UNSHARE) != 0 && is_light())
-    not_supported(said, "CLOSE_RANGE_UNSHARE", "the threads of the program share their workers, and these share the descriptors");
+    not_supported(said, "CLOSE_RANGE_UNSHARE",
+                  "the threads of the program share their workers, and these share the descriptors");
   return gio::close_range(first, last, static_cast<unsigned>(flags));
 }
 GODWIT_EXPORT int dup2(int from, int to) noexcept { return gio::dup2(from, to); }
@@ -203,7 +224,8 @@ GODWIT_EXPORT ssize_t __recv_chk(int fd, void* to, std::size_t bytes, std::size_
   if (bytes > room) __chk_fail();
   return recv(fd, to, bytes, flags);
 }
-GODWIT_EXPORT ssize_t __recvfrom_chk(int fd, void* to, std::size_t bytes, std::size_t room, int flags, sockaddr* peer, socklen_t* peer_bytes) {
+GODWIT_EXPORT ssize_t __recvfrom_chk(int fd, void* to, std::size_t bytes, std::size_t room, int flags,
+                                     sockaddr* peer, socklen_t* peer_bytes) {
   if (bytes > room) __chk_fail();
   return recvfrom(fd, to, bytes, flags, peer, peer_bytes);
 }
@@ -211,7 +233,8 @@ GODWIT_EXPORT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, std::siz
   if (room / sizeof *fds < count) __chk_fail();
   return poll(fds, count, timeout_ms);
 }
-GODWIT_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask, std::size_t room) {
+GODWIT_EXPORT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                              std::size_t room) {
   if (room / sizeof *fds < count) __chk_fail();
   return ppoll(fds, count, timeout, mask);
 }

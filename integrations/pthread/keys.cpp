@@ -1,7 +1,8 @@
 // Thread-specific values: pthread_key_create and its like, of all threads.
 //
-// Not left to the C library because its destructors run inside its own end of a thread only, and its table lies in fields that nothing
-// describes. OS threads use the same values; theirs are destroyed by one key of the C library's.
+// Not left to the C library because its destructors run inside its own end of a thread only, and its table
+// lies in fields that nothing describes. OS threads use the same values; theirs are destroyed by one key of
+// the C library's.
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
@@ -107,7 +108,9 @@ GODWIT_EXPORT int pthread_key_delete(pthread_key_t k) noexcept {
 GODWIT_EXPORT void* pthread_getspecific(pthread_key_t k) noexcept {
   if (k >= most_keys) return nullptr;
   const value* v = place_of(k, false);
-  return v != nullptr && v->p != nullptr && v->number == keys_[k].number.load(std::memory_order_relaxed) ? v->p : nullptr;
+  return v != nullptr && v->p != nullptr && v->number == keys_[k].number.load(std::memory_order_relaxed)
+             ? v->p
+             : nullptr;
 }
 GODWIT_EXPORT int pthread_setspecific(pthread_key_t k, const void* p) noexcept {
   if (k >= most_keys) return EINVAL;
@@ -120,9 +123,12 @@ GODWIT_EXPORT int pthread_setspecific(pthread_key_t k, const void* p) noexcept {
   return 0;
 }
 extern "C" {
-[[gnu::visibility("default"), gnu::alias("pthread_key_create")]] int __pthread_key_create(pthread_key_t*, void (*)(void*)) noexcept;
-[[gnu::visibility("default"), gnu::alias("pthread_getspecific")]] void* __pthread_getspecific(pthread_key_t) noexcept;
-[[gnu::visibility("default"), gnu::alias("pthread_setspecific")]] int __pthread_setspecific(pthread_key_t, const void*) noexcept;
+[[gnu::visibility("default"), gnu::alias("pthread_key_create")]] int __pthread_key_create(
+    pthread_key_t*, void (*)(void*)) noexcept;
+[[gnu::visibility("default"),
+  gnu::alias("pthread_getspecific")]] void* __pthread_getspecific(pthread_key_t) noexcept;
+[[gnu::visibility("default"), gnu::alias("pthread_setspecific")]] int __pthread_setspecific(
+    pthread_key_t, const void*) noexcept;
 }
 
 GODWIT_EXPORT int tss_create(tss_t* out, tss_dtor_t destroy) {
@@ -130,4 +136,6 @@ GODWIT_EXPORT int tss_create(tss_t* out, tss_dtor_t destroy) {
 }
 GODWIT_EXPORT void tss_delete(tss_t k) { pthread_key_delete(k); }
 GODWIT_EXPORT void* tss_get(tss_t k) { return pthread_getspecific(k); }
-GODWIT_EXPORT int tss_set(tss_t k, void* p) { return pthread_setspecific(k, p) == 0 ? thrd_success : thrd_error; }
+GODWIT_EXPORT int tss_set(tss_t k, void* p) {
+  return pthread_setspecific(k, p) == 0 ? thrd_success : thrd_error;
+}

@@ -1,4 +1,5 @@
-// godwit-pthread PROGRAM ARGS...: run a program with libgodwit-pthread.so preloaded, and say in time if that cannot work. docs/pthread.md
+// godwit-pthread PROGRAM ARGS...: run a program with libgodwit-pthread.so preloaded, and say in time if that
+// cannot work. docs/pthread.md
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -44,8 +45,8 @@ std::string find_library() {
     const std::string path = folder + "/" + library_name;
     if (access(path.c_str(), R_OK) == 0) return path;
   }
-  fail(70, "cannot find " + std::string(library_name) + " in " + here + " or " + here + "/" GODWIT_LIBRARY_FOLDER
-                                                                              ": reinstall godwit");
+  fail(70, "cannot find " + std::string(library_name) + " in " + here + " or " + here +
+               "/" GODWIT_LIBRARY_FOLDER ": reinstall godwit");
 }
 
 std::string find_program(const std::string& name) {
@@ -57,7 +58,8 @@ std::string find_program(const std::string& name) {
     if (to == std::string::npos) to = all.size();
     const std::string candidate = (to == from ? "." : all.substr(from, to - from)) + "/" + name;
     struct stat s {};
-    if (access(candidate.c_str(), X_OK) == 0 && stat(candidate.c_str(), &s) == 0 && S_ISREG(s.st_mode)) return candidate;
+    if (access(candidate.c_str(), X_OK) == 0 && stat(candidate.c_str(), &s) == 0 && S_ISREG(s.st_mode))
+      return candidate;
     from = to + 1;
   }
   fail(127, "cannot find the program " + name);
@@ -87,7 +89,9 @@ void check_program(const std::string& path) {
       fail(2, path + " is not linked with glibc (its loader is " + loader.c_str() + ")");
     return;
   }
-  fail(2, path + " is statically linked: nothing can be preloaded. Link it dynamically, or with -lgodwit-pthread");
+  fail(2,
+       path +
+           " is statically linked: nothing can be preloaded. Link it dynamically, or with -lgodwit-pthread");
 }
 
 }  // namespace
@@ -100,7 +104,8 @@ int main(int argc, char** argv) {
   std::string preload = find_library();
   const std::string program = find_program(argv[1]);
   check_program(program);
-  if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != '\0') preload += std::string(":") + before;
+  if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != '\0')
+    preload += std::string(":") + before;
   setenv("LD_PRELOAD", preload.c_str(), 1);
   execv(program.c_str(), argv + 1);
   fail(errno == ENOENT ? 127 : 126, "cannot run " + program + ": " + std::strerror(errno));

@@ -1,5 +1,6 @@
-// Message queues (mq_send and its like). On Linux a queue is a descriptor that can be polled: an attempt whose time is over already tells
-// whether there is room, or a message; if not, the thread waits as for any descriptor. Test: tests/pthread/programs/queues.c
+// Message queues (mq_send and its like). On Linux a queue is a descriptor that can be polled: an attempt
+// whose time is over already tells whether there is room, or a message; if not, the thread waits as for any
+// descriptor. Test: tests/pthread/programs/queues.c
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -30,10 +31,12 @@ int fail_with(int error) noexcept {
   return -1;
 }
 
-/// @p attempt gets a time that is over. Until it is done, or cannot be, or @p at (of CLOCK_REALTIME; null: no limit).
+/// @p attempt gets a time that is over. Until it is done, or cannot be, or @p at (of CLOCK_REALTIME; null: no
+/// limit).
 template <class F>
 auto repeat(mqd_t queue, short what, const timespec* at, F attempt) {
-  if (at != nullptr && (at->tv_nsec < 0 || at->tv_nsec >= 1'000'000'000 || at->tv_sec < 0)) return decltype(attempt(at))(fail_with(EINVAL));
+  if (at != nullptr && (at->tv_nsec < 0 || at->tv_nsec >= 1'000'000'000 || at->tv_sec < 0))
+    return decltype(attempt(at))(fail_with(EINVAL));
   for (;;) {
     test_cancel();
     constexpr timespec over{};
@@ -45,7 +48,8 @@ auto repeat(mqd_t queue, short what, const timespec* at, F attempt) {
       clock_gettime(CLOCK_REALTIME, &now);
       left = {at->tv_sec - now.tv_sec, at->tv_nsec - now.tv_nsec};
       if (left.tv_nsec < 0) left = {left.tv_sec - 1, left.tv_nsec + 1'000'000'000};
-      if (left.tv_sec < 0 || (left.tv_sec == 0 && left.tv_nsec == 0)) return decltype(r)(fail_with(ETIMEDOUT));
+      if (left.tv_sec < 0 || (left.tv_sec == 0 && left.tv_nsec == 0))
+        return decltype(r)(fail_with(ETIMEDOUT));
     }
     pollfd p{queue, what, 0};
     int n = 0, error = 0;
@@ -61,12 +65,15 @@ auto repeat(mqd_t queue, short what, const timespec* at, F attempt) {
 
 // (Apart: the header says that the functions' own times are never null.)
 int send_until(mqd_t queue, const char* from, std::size_t bytes, unsigned priority, const timespec* at) {
-  const int r = repeat(queue, POLLOUT, at, [&](const timespec* t) { return REAL(mq_timedsend)(queue, from, bytes, priority, t); });
+  const int r = repeat(queue, POLLOUT, at, [&](const timespec* t) {
+    return REAL(mq_timedsend)(queue, from, bytes, priority, t);
+  });
   if (r == 0 && notifies_.load()) settle_signals();
   return r;
 }
 ssize_t receive_until(mqd_t queue, char* to, std::size_t bytes, unsigned* priority, const timespec* at) {
-  return repeat(queue, POLLIN, at, [&](const timespec* t) { return REAL(mq_timedreceive)(queue, to, bytes, priority, t); });
+  return repeat(queue, POLLIN, at,
+                [&](const timespec* t) { return REAL(mq_timedreceive)(queue, to, bytes, priority, t); });
 }
 
 }  // namespace
@@ -75,7 +82,8 @@ GODWIT_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
   if (event != nullptr && event->sigev_notify == SIGEV_SIGNAL) notifies_.store(true);
   return REAL(mq_notify)(queue, event);
 }
-GODWIT_EXPORT int mq_timedsend(mqd_t queue, const char* from, std::size_t bytes, unsigned priority, const timespec* at) {
+GODWIT_EXPORT int mq_timedsend(mqd_t queue, const char* from, std::size_t bytes, unsigned priority,
+                               const timespec* at) {
   if (!is_light()) return REAL(mq_timedsend)(queue, from, bytes, priority, at);
   return send_until(queue, from, bytes, priority, at);
 }
@@ -83,8 +91,8 @@ GODWIT_EXPORT int mq_send(mqd_t queue, const char* from, std::size_t bytes, unsi
   if (!is_light()) return REAL(mq_send)(queue, from, bytes, priority);
   return send_until(queue, from, bytes, priority, nullptr);
 }
-GODWIT_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict to, std::size_t bytes, unsigned* __restrict priority,
-                                      const timespec* __restrict at) {
+GODWIT_EXPORT ssize_t mq_timedreceive(mqd_t queue, char* __restrict to, std::size_t bytes,
+                                      unsigned* __restrict priority, const timespec* __restrict at) {
   if (!is_light()) return REAL(mq_timedreceive)(queue, to, bytes, priority, at);
   return receive_until(queue, to, bytes, priority, at);
 }

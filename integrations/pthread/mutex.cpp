@@ -1,9 +1,11 @@
-// Mutexes. The words are the C library's own: __lock is 0, 1 (held) or 2 (held, and somebody may wait), so static initialisers and
-// what attributes say to pthread_mutex_init mean what they always mean. docs/pthread.md lists the kinds that are not supported.
+// Mutexes. The words are the C library's own: __lock is 0, 1 (held) or 2 (held, and somebody may wait), so
+// static initialisers and what attributes say to pthread_mutex_init mean what they always mean.
+// docs/pthread.md lists the kinds that are not supported.
 //
-// Robust ones: each thread has a list of those that it holds, linked through the word where the C library has such a list. When it ends, the
-// owner of each becomes `died`, and the mutex is open: who takes it next is told. Shared between processes, a holder may be gone without a
-// word: who waits looks now and then whether its process lives. Test: tests/pthread/programs/robust.c
+// Robust ones: each thread has a list of those that it holds, linked through the word where the C library has
+// such a list. When it ends, the owner of each becomes `died`, and the mutex is open: who takes it next is
+// told. Shared between processes, a holder may be gone without a word: who waits looks now and then whether
+// its process lives. Test: tests/pthread/programs/robust.c
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -29,20 +31,24 @@ namespace {
 constexpr int kind_mask = 3, robust = 16, inherit = 32, protect = 64, shared = 128;
 constexpr unsigned spins = 60;  // about as long as a short critical section takes
 
-// Of a robust mutex, in __owner: as the C library has it. And in __spins: taken from one who died, and not made consistent yet.
+// Of a robust mutex, in __owner: as the C library has it. And in __spins: taken from one who died, and not
+// made consistent yet.
 constexpr int died = 0x7fffffff, not_recoverable = 0x7ffffffe;
 __thread pthread_mutex_t* robust_held_ __attribute__((tls_model("initial-exec"))) = nullptr;
 
 bool is_shared(const pthread_mutex_t* m) noexcept { return (m->__data.__kind & shared) != 0; }
 bool is_robust(const pthread_mutex_t* m) noexcept { return (m->__data.__kind & robust) != 0; }
-pthread_mutex_t* next_held(const pthread_mutex_t* m) noexcept { return reinterpret_cast<pthread_mutex_t*>(m->__data.__list.__next); }
+pthread_mutex_t* next_held(const pthread_mutex_t* m) noexcept {
+  return reinterpret_cast<pthread_mutex_t*>(m->__data.__list.__next);
+}
 void set_next_held(pthread_mutex_t* m, pthread_mutex_t* next) noexcept {
   m->__data.__list.__next = reinterpret_cast<decltype(m->__data.__list.__next)>(next);
 }
 
 int kind_of(const pthread_mutex_t* m) noexcept { return m->__data.__kind & kind_mask; }
 
-/// The process of the holder of a robust mutex, which has it in __nusers: is it gone, or only waits to be waited for?
+/// The process of the holder of a robust mutex, which has it in __nusers: is it gone, or only waits to be
+/// waited for?
 bool holder_is_gone(const pthread_mutex_t* m) noexcept {
   const auto pid = static_cast<pid_t>(__atomic_load_n(&m->__data.__nusers, __ATOMIC_SEQ_CST));
   if (pid <= 0 || pid == ::getpid()) return false;
@@ -63,7 +69,8 @@ int begin_robust(pthread_mutex_t* m) noexcept {
   auto& d = m->__data;
   const int before = d.__owner;
   if (before == not_recoverable) {
-    if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m)) wake(&d.__lock, all_of_them);
+    if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m))
+      wake(&d.__lock, all_of_them);
     return ENOTRECOVERABLE;
   }
   __atomic_store_n(&d.__owner, own_tid(), __ATOMIC_RELAXED);
@@ -91,13 +98,16 @@ void end_robust(pthread_mutex_t* m) noexcept {
 int wait_for_robust(pthread_mutex_t* m, std::uint32_t* word, std::uint64_t deadline_ns) noexcept {
   const std::uint64_t now = now_ns(), a_while = now + 20'000'000;
   const std::uint64_t until = deadline_ns != no_deadline && deadline_ns < a_while ? deadline_ns : a_while;
-  if (wait_while(word, 2, {.deadline_ns = until, .what = "pthread mutex", .shared = true}) != waited::timed_out) return 0;
+  if (wait_while(word, 2, {.deadline_ns = until, .what = "pthread mutex", .shared = true}) !=
+      waited::timed_out)
+    return 0;
   if (deadline_ns != no_deadline && now_ns() >= deadline_ns) return ETIMEDOUT;
   const std::uint32_t owner = static_cast<std::uint32_t>(m->__data.__owner), pid = m->__data.__nusers;
   std::uint32_t expected = pid;
   // One of those that find it takes it away from the dead.
   if (owner != 0 && pid != 0 && holder_is_gone(m) &&
-      __atomic_compare_exchange_n(&m->__data.__nusers, &expected, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+      __atomic_compare_exchange_n(&m->__data.__nusers, &expected, 0, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST)) {
     __atomic_store_n(&m->__data.__owner, died, __ATOMIC_SEQ_CST);
     __atomic_store_n(word, 0, __ATOMIC_SEQ_CST);
   }
@@ -116,7 +126,9 @@ int wait_for_robust(pthread_mutex_t* m, std::uint32_t* word, std::uint64_t deadl
   while (__atomic_exchange_n(word, 2, __ATOMIC_SEQ_CST) != 0)
     if (is_robust(m) && is_shared(m)) {
       if (const int error = wait_for_robust(m, word, deadline_ns); error != 0) return error;
-    } else if (wait_while(word, 2, {.deadline_ns = deadline_ns, .what = "pthread mutex", .shared = is_shared(m)}) == waited::timed_out) {
+    } else if (wait_while(word, 2,
+                          {.deadline_ns = deadline_ns, .what = "pthread mutex", .shared = is_shared(m)}) ==
+               waited::timed_out) {
       // The word may stay 2: then one unlock looks for waiters in vain.
       return ETIMEDOUT;
     }
@@ -159,7 +171,8 @@ int unlock_mutex(pthread_mutex_t* m) noexcept {
     if (kind == PTHREAD_MUTEX_RECURSIVE && --d.__count != 0) return 0;
     end_robust(m);
     const bool closed = d.__owner == not_recoverable;
-    if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m)) wake(&d.__lock, closed ? all_of_them : 1);
+    if (__atomic_exchange_n(&d.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m))
+      wake(&d.__lock, closed ? all_of_them : 1);
     return 0;
   }
   if (kind == PTHREAD_MUTEX_RECURSIVE || kind == PTHREAD_MUTEX_ERRORCHECK) {
@@ -177,7 +190,8 @@ void die_with_robust_mutexes() noexcept {
     m->__data.__spins = 0;
     __atomic_store_n(&m->__data.__nusers, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&m->__data.__owner, died, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m)) wake(&m->__data.__lock, 1);
+    if (__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_SEQ_CST) == 2 && !is_shared(m))
+      wake(&m->__data.__lock, 1);
   }
 }
 
@@ -209,7 +223,8 @@ GODWIT_EXPORT int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
     return 0;
   }
   int expected = 0;
-  if (!__atomic_compare_exchange_n(&d.__lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return EBUSY;
+  if (!__atomic_compare_exchange_n(&d.__lock, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return EBUSY;
   if (is_robust(m)) return begin_robust(m);
   if (me != 0) __atomic_store_n(&d.__owner, me, __ATOMIC_RELAXED);
   if (kind == PTHREAD_MUTEX_RECURSIVE) d.__count = 1;
@@ -225,14 +240,20 @@ GODWIT_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* at
 }
 GODWIT_EXPORT int pthread_mutex_unlock(pthread_mutex_t* m) noexcept { return unlock_mutex(m); }
 extern "C" {
-[[gnu::visibility("default"), gnu::alias("pthread_mutex_lock")]] int __pthread_mutex_lock(pthread_mutex_t*) noexcept;
-[[gnu::visibility("default"), gnu::alias("pthread_mutex_trylock")]] int __pthread_mutex_trylock(pthread_mutex_t*) noexcept;
-[[gnu::visibility("default"), gnu::alias("pthread_mutex_unlock")]] int __pthread_mutex_unlock(pthread_mutex_t*) noexcept;
+[[gnu::visibility("default"), gnu::alias("pthread_mutex_lock")]] int __pthread_mutex_lock(
+    pthread_mutex_t*) noexcept;
+[[gnu::visibility("default"), gnu::alias("pthread_mutex_trylock")]] int __pthread_mutex_trylock(
+    pthread_mutex_t*) noexcept;
+[[gnu::visibility("default"), gnu::alias("pthread_mutex_unlock")]] int __pthread_mutex_unlock(
+    pthread_mutex_t*) noexcept;
 }
 
 namespace {
 int c11(int error) noexcept {
-  return error == 0 ? thrd_success : error == ETIMEDOUT ? thrd_timedout : error == EBUSY ? thrd_busy : thrd_error;
+  return error == 0           ? thrd_success
+         : error == ETIMEDOUT ? thrd_timedout
+         : error == EBUSY     ? thrd_busy
+                              : thrd_error;
 }
 pthread_mutex_t* of(mtx_t* m) noexcept { return reinterpret_cast<pthread_mutex_t*>(m); }
 }  // namespace
@@ -240,11 +261,14 @@ pthread_mutex_t* of(mtx_t* m) noexcept { return reinterpret_cast<pthread_mutex_t
 GODWIT_EXPORT int mtx_init(mtx_t* m, int type) {
   pthread_mutexattr_t attr;
   pthread_mutexattr_init(&attr);
-  pthread_mutexattr_settype(&attr, (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
+  pthread_mutexattr_settype(&attr,
+                            (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
   return c11(pthread_mutex_init(of(m), &attr));
 }
 GODWIT_EXPORT void mtx_destroy(mtx_t*) {}
 GODWIT_EXPORT int mtx_lock(mtx_t* m) { return c11(pthread_mutex_lock(of(m))); }
 GODWIT_EXPORT int mtx_trylock(mtx_t* m) { return c11(pthread_mutex_trylock(of(m))); }
-GODWIT_EXPORT int mtx_timedlock(mtx_t* m, const timespec* at) { return c11(pthread_mutex_timedlock(of(m), at)); }
+GODWIT_EXPORT int mtx_timedlock(mtx_t* m, const timespec* at) {
+  return c11(pthread_mutex_timedlock(of(m), at));
+}
 GODWIT_EXPORT int mtx_unlock(mtx_t* m) { return c11(pthread_mutex_unlock(of(m))); }

@@ -19,7 +19,8 @@ GODWIT_EXPORT int pthread_once(pthread_once_t* once, void (*f)()) {
       wait_while(word, once_running, {.what = "pthread_once"});
       continue;
     }
-    if (!__atomic_compare_exchange_n(word, &state, once_running, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) continue;
+    if (!__atomic_compare_exchange_n(word, &state, once_running, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      continue;
     try {
       f();
     } catch (...) {  // also when the thread is cancelled: somebody else tries again
@@ -32,5 +33,8 @@ GODWIT_EXPORT int pthread_once(pthread_once_t* once, void (*f)()) {
     return 0;
   }
 }
-extern "C" [[gnu::visibility("default"), gnu::alias("pthread_once")]] int __pthread_once(pthread_once_t*, void (*)());
-GODWIT_EXPORT void call_once(once_flag* once, void (*f)()) { pthread_once(reinterpret_cast<pthread_once_t*>(once), f); }
+extern "C" [[gnu::visibility("default"), gnu::alias("pthread_once")]] int __pthread_once(pthread_once_t*,
+                                                                                         void (*)());
+GODWIT_EXPORT void call_once(once_flag* once, void (*f)()) {
+  pthread_once(reinterpret_cast<pthread_once_t*>(once), f);
+}

@@ -1,5 +1,6 @@
-// Signals that wait: for a thread (pthread_kill, or given to it by signals.cpp), or for any (all threads blocked them when they came). As in
-// the kernel, one of each kind, and any number of those from SIGRTMIN up. See signals.hpp.
+// Signals that wait: for a thread (pthread_kill, or given to it by signals.cpp), or for any (all threads
+// blocked them when they came). As in the kernel, one of each kind, and any number of those from SIGRTMIN up.
+// See signals.hpp.
 #include <csignal>
 #include <mutex>
 #include <unistd.h>
@@ -27,7 +28,9 @@ item* first_ = nullptr;
 item* last_ = nullptr;
 spin_lock lock_;
 
-std::atomic<std::uint64_t>& word_of_thread(thread* t) noexcept { return t != nullptr ? t->signals : process_signals_; }
+std::atomic<std::uint64_t>& word_of_thread(thread* t) noexcept {
+  return t != nullptr ? t->signals : process_signals_;
+}
 
 /// Under lock_. With what is known of it, if that was kept.
 void take_first(thread* to, int signal, siginfo_t& out) noexcept {
@@ -46,7 +49,8 @@ void take_first(thread* to, int signal, siginfo_t& out) noexcept {
     out = i->info;
     (before != nullptr ? before->next : first_) = i->next;
     if (last_ == i) last_ = before;
-    for (const item* k = i->next; k != nullptr; k = k->next) more = more || (k->to == to && k->info.si_signo == signal);
+    for (const item* k = i->next; k != nullptr; k = k->next)
+      more = more || (k->to == to && k->info.si_signo == signal);
     i->next = free_;
     free_ = i;
   }
@@ -78,7 +82,8 @@ bool add_signal(thread* to, const siginfo_t& info) noexcept {
 bool take_signal(thread& t, std::uint64_t wanted, bool process_too, siginfo_t& out) noexcept {
   if (((t.signals.load() | (process_too ? process_signals_.load() : 0)) & wanted) == 0) return false;
   const std::lock_guard hold(lock_);
-  const std::uint64_t own = t.signals.load() & wanted, all = process_too ? process_signals_.load() & wanted : 0;
+  const std::uint64_t own = t.signals.load() & wanted,
+                      all = process_too ? process_signals_.load() & wanted : 0;
   if ((own | all) == 0) return false;
   const int signal = __builtin_ctzll(own | all) + 1;
   take_first((own & bit_of(signal)) != 0 ? &t : nullptr, signal, out);

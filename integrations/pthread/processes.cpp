@@ -1,5 +1,5 @@
-// Starting and waiting for other processes. A program that is started inherits the mask of the OS thread that starts it, and workers block
-// everything: so the caller's own mask is put in its place first.
+// Starting and waiting for other processes. A program that is started inherits the mask of the OS thread that
+// starts it, and workers block everything: so the caller's own mask is put in its place first.
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -56,8 +56,8 @@ class with_callers_mask {
 };
 
 using spawn_fn = decltype(::posix_spawn);
-int spawn(spawn_fn* f, pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attr,
-          char* const argv[], char* const envp[]) noexcept {
+int spawn(spawn_fn* f, pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+          const posix_spawnattr_t* attr, char* const argv[], char* const envp[]) noexcept {
   posix_spawnattr_t own;
   if (attr != nullptr)
     own = *attr;
@@ -92,7 +92,10 @@ auto wait_for_child(pid_t pid, F f) {
         if (godwit::io::poll(&p, 1, 1000) < 0 && errno == EINTR) w = waited::interrupted;
       });
     } else {
-      w = wait_under(&r, {.deadline_ns = now_ns() + pause_ns, .cancellable = true, .interruptible = true, .what = "child process"});
+      w = wait_under(&r, {.deadline_ns = now_ns() + pause_ns,
+                          .cancellable = true,
+                          .interruptible = true,
+                          .what = "child process"});
     }
     if (w == waited::interrupted && handle_signals()) {
       if (fd >= 0) godwit::io::close(fd);
@@ -110,12 +113,14 @@ auto wait_for_child(pid_t pid, F f) {
 
 GODWIT_EXPORT pid_t vfork() noexcept { return ::fork(); }
 
-GODWIT_EXPORT int posix_spawn(pid_t* __restrict pid, const char* __restrict path, const posix_spawn_file_actions_t* __restrict actions,
-                              const posix_spawnattr_t* __restrict attr, char* const argv[], char* const envp[]) {
+GODWIT_EXPORT int posix_spawn(pid_t* __restrict pid, const char* __restrict path,
+                              const posix_spawn_file_actions_t* __restrict actions,
+                              const posix_spawnattr_t* __restrict attr, char* const argv[],
+                              char* const envp[]) {
   return spawn(REAL(posix_spawn), pid, path, actions, attr, argv, envp);
 }
-GODWIT_EXPORT int posix_spawnp(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attr,
-                               char* const argv[], char* const envp[]) {
+GODWIT_EXPORT int posix_spawnp(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attr, char* const argv[], char* const envp[]) {
   return spawn(REAL(posix_spawnp), pid, path, actions, attr, argv, envp);
 }
 GODWIT_EXPORT FILE* popen(const char* command, const char* mode) {
@@ -125,7 +130,8 @@ GODWIT_EXPORT FILE* popen(const char* command, const char* mode) {
 GODWIT_EXPORT int system(const char* command) {
   if (!is_light()) return REAL(system)(command);
   if (command == nullptr) return 1;
-  struct sigaction ignore {}, interrupt {}, quit {};
+  struct sigaction ignore {
+  }, interrupt{}, quit{};
   ignore.sa_handler = SIG_IGN;
   change_signal_action(SIGINT, &ignore, &interrupt);
   change_signal_action(SIGQUIT, &ignore, &quit);
@@ -164,7 +170,9 @@ GODWIT_EXPORT int execvpe(const char* file, char* const argv[], char* const envp
   const with_callers_mask m;
   return REAL(execvpe)(file, argv, envp);
 }
-GODWIT_EXPORT int execvp(const char* file, char* const argv[]) noexcept { return execvpe(file, argv, environ); }
+GODWIT_EXPORT int execvp(const char* file, char* const argv[]) noexcept {
+  return execvpe(file, argv, environ);
+}
 GODWIT_EXPORT int fexecve(int fd, char* const argv[], char* const envp[]) noexcept {
   const with_callers_mask m;
   return REAL(fexecve)(fd, argv, envp);
@@ -204,8 +212,12 @@ static pid_t wait_until(pid_t pid, int* status, int options, rusage* usage) {
   if (!is_light() || (options & WNOHANG) != 0) return REAL(wait4)(pid, status, options, usage);
   return wait_for_child(pid, [=] { return REAL(wait4)(pid, status, options | WNOHANG, usage); });
 }
-GODWIT_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) noexcept { return wait_until(pid, status, options, usage); }
-GODWIT_EXPORT pid_t wait3(int* status, int options, rusage* usage) noexcept { return wait_until(-1, status, options, usage); }
+GODWIT_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) noexcept {
+  return wait_until(pid, status, options, usage);
+}
+GODWIT_EXPORT pid_t wait3(int* status, int options, rusage* usage) noexcept {
+  return wait_until(-1, status, options, usage);
+}
 GODWIT_EXPORT pid_t waitpid(pid_t pid, int* status, int options) {
   test_cancel();
   return wait_until(pid, status, options, nullptr);

@@ -22,7 +22,8 @@ const entry all[] = {
 };
 
 [[noreturn]] void missing() noexcept {
-  static constexpr char text[] = "godwit-pthread: the C library has no such function: this is for glibc 2.34 and later\n";
+  static constexpr char text[] =
+      "godwit-pthread: the C library has no such function: this is for glibc 2.34 and later\n";
   static_cast<void>(!::write(2, text, sizeof text - 1));
   _exit(70);
 }

@@ -1,4 +1,5 @@
-// Semaphores. The value lies where the C library has it; a semaphore of several processes stays the C library's, and is looked at in turns.
+// Semaphores. The value lies where the C library has it; a semaphore of several processes stays the C
+// library's, and is looked at in turns.
 #include <climits>
 #include <ctime>
 #include <semaphore.h>
@@ -18,7 +19,7 @@ namespace {
 struct semaphore {
   std::uint32_t value;
   std::uint32_t waiters;  ///< not used: who destroys would have to wait for their last touch
-  std::int32_t shared;  ///< as glibc: 0, or 128
+  std::int32_t shared;    ///< as glibc: 0, or 128
 };
 static_assert(sizeof(semaphore) <= sizeof(sem_t));
 semaphore& of(sem_t* s) noexcept { return *reinterpret_cast<semaphore*>(s); }
@@ -27,7 +28,8 @@ bool is_shared(sem_t* s) noexcept { return of(s).shared != 0; }
 bool try_take(semaphore& s) noexcept {
   std::uint32_t v = __atomic_load_n(&s.value, __ATOMIC_SEQ_CST);
   while (v != 0)
-    if (__atomic_compare_exchange_n(&s.value, &v, v - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
+    if (__atomic_compare_exchange_n(&s.value, &v, v - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+      return true;
   return false;
 }
 
@@ -42,7 +44,9 @@ int take_shared(sem_t* sem, std::uint64_t deadline_ns) {
     if (REAL(sem_trywait)(sem) == 0) return 0;
     const std::uint64_t now = now_ns();
     if (deadline_ns != no_deadline && now >= deadline_ns) return fail_with(ETIMEDOUT);
-    const waited w = wait_under(&pause_ns, {.deadline_ns = now + pause_ns, .cancellable = true, .interruptible = true, .what = "semaphore"});
+    const waited w = wait_under(
+        &pause_ns,
+        {.deadline_ns = now + pause_ns, .cancellable = true, .interruptible = true, .what = "semaphore"});
     if (w == waited::cancelled) end_by_cancel();
     if (w == waited::interrupted) {
       handle_signals();
@@ -59,7 +63,9 @@ int take(sem_t* sem, std::uint64_t deadline_ns) {
   waited w = waited::woken;
   bool taken = false;
   while (!(taken = try_take(s)) && (w == waited::woken || w == waited::changed))
-    w = wait_while(&s.value, 0, {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "semaphore"});
+    w = wait_while(
+        &s.value, 0,
+        {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "semaphore"});
   if (taken) return 0;
   if (w == waited::cancelled) end_by_cancel();
   if (w == waited::interrupted) handle_signals();

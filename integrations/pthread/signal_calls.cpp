@@ -1,4 +1,5 @@
-// The C library's functions for signals. What they mean for threads of ours: signals.cpp, pending.cpp, handlers.cpp.
+// The C library's functions for signals. What they mean for threads of ours: signals.cpp, pending.cpp,
+// handlers.cpp.
 #include <csignal>
 #include <cstdlib>
 #include <sys/syscall.h>
@@ -38,11 +39,13 @@ int send(thread& t, const siginfo_t& info) {
   return error;
 }
 
-/// A signal to this process from one of its own threads: who does not block it takes it itself, before this comes back. False: the kernel's.
+/// A signal to this process from one of its own threads: who does not block it takes it itself, before this
+/// comes back. False: the kernel's.
 bool take_own(const siginfo_t& info) {
   thread* t = self();
   if (!is_light() || info.si_signo == 0 || !is_signal(info.si_signo)) return false;
-  if ((t->blocked.load() & bit_of(info.si_signo)) != 0 || action_of(info.si_signo).sa_handler == SIG_IGN) return false;
+  if ((t->blocked.load() & bit_of(info.si_signo)) != 0 || action_of(info.si_signo).sa_handler == SIG_IGN)
+    return false;
   if (info.si_signo == SIGKILL || info.si_signo == SIGSTOP) return false;
   send(*t, info);
   return true;
@@ -50,7 +53,8 @@ bool take_own(const siginfo_t& info) {
 
 /// It has been sent to a group that this process belongs to. Who blocks it need not see it handled.
 void settle(int signal) {
-  if (is_light() && signal > 0 && is_signal(signal) && (self()->blocked.load() & bit_of(signal)) == 0) settle_signals();
+  if (is_light() && signal > 0 && is_signal(signal) && (self()->blocked.load() & bit_of(signal)) == 0)
+    settle_signals();
 }
 
 }  // namespace
@@ -65,7 +69,8 @@ GODWIT_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) no
 GODWIT_EXPORT int sigpending(sigset_t* set) noexcept {
   if (REAL(sigpending)(set) != 0) return -1;
   const thread* t = self();
-  if (is_light()) *set = set_of((word_of(*set) | t->signals.load() | process_signals_.load()) & t->blocked.load());
+  if (is_light())
+    *set = set_of((word_of(*set) | t->signals.load() | process_signals_.load()) & t->blocked.load());
   return 0;
 }
 
@@ -123,7 +128,8 @@ GODWIT_EXPORT int sigaction(int signal, const struct sigaction* action, struct s
 }
 namespace {
 sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = handler;
   action.sa_flags = flags;
   sigemptyset(&action.sa_mask);
@@ -170,7 +176,9 @@ int change_one(int how, int number) noexcept {
 }  // namespace
 GODWIT_EXPORT int sighold(int number) noexcept { return change_one(SIG_BLOCK, number); }
 GODWIT_EXPORT int sigrelse(int number) noexcept { return change_one(SIG_UNBLOCK, number); }
-GODWIT_EXPORT int sigignore(int number) noexcept { return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0; }
+GODWIT_EXPORT int sigignore(int number) noexcept {
+  return set_handler(number, SIG_IGN, 0) == SIG_ERR ? -1 : 0;
+}
 GODWIT_EXPORT sighandler_t sigset(int number, sighandler_t handler) noexcept {
   sigset_t set, before;
   sigemptyset(&set);
@@ -202,18 +210,21 @@ GODWIT_EXPORT int sigsetmask(int mask) noexcept {
   return static_cast<int>(word_of(before));
 }
 
-// Workers have alternate stacks of their own, where faults are handled; a thread's serves the handlers of signals that are sent.
+// Workers have alternate stacks of their own, where faults are handled; a thread's serves the handlers of
+// signals that are sent.
 GODWIT_EXPORT int sigaltstack(const stack_t* stack, stack_t* before) noexcept {
   if (!is_light()) return REAL(sigaltstack)(stack, before);
   thread& t = *self();
   const bool in_use = on_alternate(t);
-  const stack_t now = {t.alternate.ss_sp, t.alternate.ss_flags | (in_use ? SS_ONSTACK : 0), t.alternate.ss_size};
+  const stack_t now = {t.alternate.ss_sp, t.alternate.ss_flags | (in_use ? SS_ONSTACK : 0),
+                       t.alternate.ss_size};
   if (stack != nullptr) {
     constexpr int autodisarm = static_cast<int>(1u << 31);
     const int mode = stack->ss_flags & ~autodisarm;
     if (in_use) return fail_with(EPERM);
     if (mode != 0 && mode != SS_DISABLE && mode != SS_ONSTACK) return fail_with(EINVAL);
-    if (mode != SS_DISABLE && stack->ss_size < static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ))) return fail_with(ENOMEM);
+    if (mode != SS_DISABLE && stack->ss_size < static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)))
+      return fail_with(ENOMEM);
     if (mode == SS_DISABLE)
       t.alternate = {nullptr, SS_DISABLE, 0};
     else
@@ -225,12 +236,14 @@ GODWIT_EXPORT int sigaltstack(const stack_t* stack, stack_t* before) noexcept {
 
 GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
   if (!is_light()) return REAL(sigtimedwait)(set, info, limit);
-  if (limit != nullptr && (limit->tv_nsec < 0 || limit->tv_nsec >= 1'000'000'000 || limit->tv_sec < 0)) return fail_with(EINVAL);
+  if (limit != nullptr && (limit->tv_nsec < 0 || limit->tv_nsec >= 1'000'000'000 || limit->tv_sec < 0))
+    return fail_with(EINVAL);
   thread* t = self();
   const std::uint64_t wanted = word_of(*set);
-  const std::uint64_t end = limit != nullptr ? now_ns() + static_cast<std::uint64_t>(limit->tv_sec) * 1'000'000'000 +
-                                                   static_cast<std::uint64_t>(limit->tv_nsec)
-                                             : ~0ull;
+  const std::uint64_t end = limit != nullptr
+                                ? now_ns() + static_cast<std::uint64_t>(limit->tv_sec) * 1'000'000'000 +
+                                      static_cast<std::uint64_t>(limit->tv_nsec)
+                                : ~0ull;
   // Those sent to the process wait in the kernel, which tells nobody that they are there.
   for (std::uint64_t pause_ns = 100'000;; pause_ns = pause_ns < 5'000'000 ? pause_ns * 2 : pause_ns) {
     test_cancel();
@@ -246,7 +259,10 @@ GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
     const std::uint64_t time = now_ns();
     if (number < 0 && errno == EAGAIN && time < end) {
       const std::uint64_t until = time + pause_ns;
-      const waited w = wait_under(t, {.deadline_ns = until < end ? until : end, .cancellable = true, .interruptible = true, .what = "signal"});
+      const waited w = wait_under(t, {.deadline_ns = until < end ? until : end,
+                                      .cancellable = true,
+                                      .interruptible = true,
+                                      .what = "signal"});
       if (w == waited::cancelled) {
         t->waits_for_signals.store(0);
         end_by_cancel();
@@ -261,7 +277,9 @@ GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
     return number;
   }
 }
-GODWIT_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return sigtimedwait(set, info, nullptr); }
+GODWIT_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  return sigtimedwait(set, info, nullptr);
+}
 GODWIT_EXPORT int sigwait(const sigset_t* set, int* number) {
   for (;;) {
     const int n = sigtimedwait(set, nullptr, nullptr);
@@ -278,7 +296,8 @@ namespace {
 int wait_for_handler(std::uint32_t seen) {
   thread* t = self();
   while (__atomic_load_n(&t->handled, __ATOMIC_SEQ_CST) == seen) {
-    const waited w = wait_while(&t->handled, seen, {.cancellable = true, .interruptible = true, .what = "signal"});
+    const waited w =
+        wait_while(&t->handled, seen, {.cancellable = true, .interruptible = true, .what = "signal"});
     if (w == waited::cancelled) end_by_cancel();
     if (w == waited::interrupted) handle_signals();
   }
@@ -299,7 +318,9 @@ GODWIT_EXPORT int pause() {
   test_cancel();
   return wait_for_handler(__atomic_load_n(&self()->handled, __ATOMIC_SEQ_CST));
 }
-GODWIT_EXPORT int sigsuspend(const sigset_t* mask) { return is_light() ? suspend_with(mask) : REAL(sigsuspend)(mask); }
+GODWIT_EXPORT int sigsuspend(const sigset_t* mask) {
+  return is_light() ? suspend_with(mask) : REAL(sigsuspend)(mask);
+}
 
 // The header makes sigpause a name of one of these, whichever standard is asked for.
 extern "C" {

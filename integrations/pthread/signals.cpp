@@ -1,9 +1,10 @@
 // Signals: masks, what the program asked for, and the initial OS thread.
 //
-// Workers block all signals that can be blocked. Those sent to the process reach the initial OS thread, which does nothing else. Its mask
-// is what all threads block: a signal that one of them would take is taken, and given to such a thread, main if it would. If that
-// thread waits, it goes on to run the handler; if it runs, it has a while to come to one of our calls; a thread that computes gets the
-// handler run beside it, on the initial OS thread. docs/pthread.md, "Signals". Tests: tests/pthread/programs/signals.c, handlers.c
+// Workers block all signals that can be blocked. Those sent to the process reach the initial OS thread, which
+// does nothing else. Its mask is what all threads block: a signal that one of them would take is taken, and
+// given to such a thread, main if it would. If that thread waits, it goes on to run the handler; if it runs,
+// it has a while to come to one of our calls; a thread that computes gets the handler run beside it, on the
+// initial OS thread. docs/pthread.md, "Signals". Tests: tests/pthread/programs/signals.c, handlers.c
 #include "signals.hpp"
 
 #include <csetjmp>
@@ -24,13 +25,14 @@ namespace godwit::pthread {
 
 namespace {
 
-constexpr std::uint64_t never_blocked = (1ull << (SIGKILL - 1)) | (1ull << (SIGSTOP - 1)) | (3ull << 31);  // 32, 33: the C library's
+// 32, 33: the C library's
+constexpr std::uint64_t never_blocked = (1ull << (SIGKILL - 1)) | (1ull << (SIGSTOP - 1)) | (3ull << 31);
 
 spin_lock masks;
-thread* alive_ = nullptr;           // under masks: all threads, main last
-std::uint32_t threads_ = 0;         // likewise, and what follows
+thread* alive_ = nullptr;                    // under masks: all threads, main last
+std::uint32_t threads_ = 0;                  // likewise, and what follows
 std::uint32_t blockers_[most_signals] = {};  // by how many of them each signal is blocked
-std::uint32_t masked_ = 0;          // threads that block any
+std::uint32_t masked_ = 0;                   // threads that block any
 std::uint64_t mask_now_ = 0;
 // What the initial thread is asked for, and has done.
 std::uint64_t asked_mask_ = 0;
@@ -42,7 +44,8 @@ bool child_ = false;    // forked: handlers are the kernel's affair
 // Handlers that run beside a thread. W the initial OS thread
 thread* beside_ = nullptr;
 sigjmp_buf* way_out_ = nullptr;
-std::atomic<thread*> computes_{nullptr};  // the last one that did not come to take a signal in time. W also that one: it is here
+// the last one that did not come to take a signal in time. W also that one: it is here
+std::atomic<thread*> computes_{nullptr};
 
 void futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* limit = nullptr) noexcept {
   ::syscall(SYS_futex, word, op, value, limit, nullptr, 0);
@@ -94,7 +97,8 @@ std::uint32_t store_mask(thread& t, std::uint64_t mask) noexcept {
   return update();
 }
 
-/// Wait until it has been done: but a handler that runs there now may last, and what it gives to the caller comes first.
+/// Wait until it has been done: but a handler that runs there now may last, and what it gives to the caller
+/// comes first.
 void apply(std::uint32_t number) {
   if (number == 0) return;
   thread* here = self();
@@ -149,8 +153,8 @@ struct sigaction actions_[most_signals + 1];
 bool is_ours_[most_signals + 1] = {};  // installed: on_signal
 
 bool is_fault(int signal) noexcept {
-  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP || signal == SIGABRT ||
-         signal == SIGSYS;
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGTRAP ||
+         signal == SIGABRT || signal == SIGSYS;
 }
 
 /// As the kernel would have, had the program's handler been installed.
@@ -162,8 +166,9 @@ void call_as_kernel(int signal, siginfo_t* info, void* context, const struct sig
     again.sa_flags &= ~SA_SIGINFO;
     change_signal_action(signal, &again, nullptr);
   }
-  const sigset_t mask = set_of(word_of(static_cast<const ucontext_t*>(context)->uc_sigmask) | word_of(action.sa_mask) |
-                               ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(signal)));
+  const sigset_t mask =
+      set_of(word_of(static_cast<const ucontext_t*>(context)->uc_sigmask) | word_of(action.sa_mask) |
+             ((action.sa_flags & SA_NODEFER) != 0 ? 0 : bit_of(signal)));
   sigset_t all;
   REAL(pthread_sigmask)(SIG_SETMASK, &mask, &all);
   if ((action.sa_flags & SA_SIGINFO) != 0)
@@ -173,7 +178,8 @@ void call_as_kernel(int signal, siginfo_t* info, void* context, const struct sig
   REAL(pthread_sigmask)(SIG_SETMASK, &all, nullptr);
 }
 
-/// A thread that would take it; the signal waits for that one, or for any that does not block it any more. All signals are blocked here.
+/// A thread that would take it; the signal waits for that one, or for any that does not block it any more.
+/// All signals are blocked here.
 thread* give(const siginfo_t& info) noexcept {
   const std::uint64_t bit = bit_of(info.si_signo);
   const std::lock_guard hold(masks);  // until it is given: a thread that ends leaves the list first
@@ -188,7 +194,8 @@ bool waits_for(thread& t, siginfo_t& info) noexcept {
   constexpr int most_rounds = 100;
   constexpr timespec a_while{0, 200'000};
   const std::uint64_t bit = bit_of(info.si_signo);
-  for (int i = computes_.load() == &t ? most_rounds : 0; i < most_rounds && (t.signals.load() & bit) != 0; ++i) {
+  for (int i = computes_.load() == &t ? most_rounds : 0; i < most_rounds && (t.signals.load() & bit) != 0;
+       ++i) {
     futex(&done_, FUTEX_WAKE_PRIVATE, 1 << 30);  // it may wait for a change of its mask: apply
     ::syscall(SYS_nanosleep, &a_while, nullptr);
     if (disturb(t, waited::interrupted, true)) return true;
@@ -224,13 +231,14 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   } else {
     siginfo_t own = *info;
     thread* t = give(own);
-    if (t != nullptr && !disturb(*t, waited::interrupted, true) && !waits_for(*t, own)) run_beside(*t, signal, &own, context);
+    if (t != nullptr && !disturb(*t, waited::interrupted, true) && !waits_for(*t, own))
+      run_beside(*t, signal, &own, context);
   }
   errno = before;
 }
 
-/// SIGSEGV and its like, SIGABRT too. A fault, or what a thread does to itself (abort), is handled where it happens; sent to the process,
-/// it is a signal as any other.
+/// SIGSEGV and its like, SIGABRT too. A fault, or what a thread does to itself (abort), is handled where it
+/// happens; sent to the process, it is a signal as any other.
 void on_fault(int signal, siginfo_t* info, void* context) {
   if (serving_ && info->si_code <= 0 && self() == nullptr && ::syscall(SYS_gettid) == ::getpid()) {
     const all_blocked none;
@@ -271,10 +279,11 @@ void do_default(int signal) noexcept {
     ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
   }
   ::kill(::getpid(), signal);
-  if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH || signal == SIGTSTP || signal == SIGTTIN ||
-      signal == SIGTTOU || signal == SIGSTOP)
+  if (signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH || signal == SIGTSTP ||
+      signal == SIGTTIN || signal == SIGTTOU || signal == SIGSTOP)
     return;
-  // It ends the process, but the initial OS thread may first have to come to it: the program must not see that.
+  // It ends the process, but the initial OS thread may first have to come to it: the program must not see
+  // that.
   constexpr timespec a_while{0, 1'000'000};
   for (int i = 0; i < 1000; ++i) ::syscall(SYS_nanosleep, &a_while, nullptr);
 }
@@ -291,7 +300,8 @@ int send_to(thread& t, const siginfo_t& info) noexcept {
   }
   if (!add_signal(&t, info)) return EAGAIN;
   // A blocked one waits until it is unblocked, or waited for.
-  if (&t != self() && (!blocked || (t.waits_for_signals.load() & bit_of(signal)) != 0)) disturb(t, waited::interrupted, true);
+  if (&t != self() && (!blocked || (t.waits_for_signals.load() & bit_of(signal)) != 0))
+    disturb(t, waited::interrupted, true);
   return 0;
 }
 

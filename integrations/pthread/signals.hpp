@@ -1,5 +1,5 @@
-// Signals: what the files share. signals.cpp (masks, actions, the initial OS thread), pending.cpp (what waits), handlers.cpp (running
-// them), signal_calls.cpp (the functions of the C library).
+// Signals: what the files share. signals.cpp (masks, actions, the initial OS thread), pending.cpp (what
+// waits), handlers.cpp (running them), signal_calls.cpp (the functions of the C library).
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,9 @@ void put_mask(thread& t, std::uint64_t mask) noexcept;
 
 /// What the program has asked for.
 struct sigaction action_of(int signal) noexcept;
-inline bool is_handled(const struct sigaction& a) noexcept { return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN; }
+inline bool is_handled(const struct sigaction& a) noexcept {
+  return a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN;
+}
 /// A signal that is neither handled nor ignored: the process ends, stops, or nothing happens.
 void do_default(int signal) noexcept;
 /// A signal to a thread of ours: an error number as pthread_kill's.
@@ -54,10 +56,12 @@ int send_to(thread& t, const siginfo_t& info) noexcept;
 /// As tgkill: -1 and errno. If it is the caller, its handler has run before this comes back.
 int send_signal(thread& t, int signal);
 siginfo_t info_of(int signal, int code) noexcept;
-/// The program's handler of @p info has run beside @p t, in signals.cpp; leave it, and let that thread end. Does not come back if so.
+/// The program's handler of @p info has run beside @p t, in signals.cpp; leave it, and let that thread end.
+/// Does not come back if so.
 void leave_handler_beside(void* result) noexcept;
-/// The caller has sent signals to its own process: the initial OS thread has given them to threads, and the caller has handled its own,
-/// before this comes back (or after 0.4 s, if a handler beside a thread takes that long). Cost: two switches of OS threads.
+/// The caller has sent signals to its own process: the initial OS thread has given them to threads, and the
+/// caller has handled its own, before this comes back (or after 0.4 s, if a handler beside a thread takes
+/// that long). Cost: two switches of OS threads.
 void settle_signals();
 /// By the number that gettid gives. Null: no thread of ours that is alive.
 thread* find_thread(int tid) noexcept;

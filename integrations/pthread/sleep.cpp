@@ -16,7 +16,8 @@ GODWIT_REAL(clock_nanosleep);
 namespace godwit::pthread {
 void give_way() noexcept {
   if (is_light()) on_own_stack([] { detail::yield_thread(); });
-  // Where no other thread is ready the caller goes on: then somebody on another worker, or in another process, may need the CPU.
+  // Where no other thread is ready the caller goes on: then somebody on another worker, or in another
+  // process, may need the CPU.
   REAL(sched_yield)();
 }
 }  // namespace godwit::pthread
@@ -37,7 +38,8 @@ GODWIT_EXPORT void thrd_yield() { sched_yield(); }
 
 GODWIT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* t, timespec* left) {
   // Clocks of CPU time do not run while we sleep: leave them to the kernel.
-  if (!is_light() || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI))
+  if (!is_light() ||
+      (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI))
     return REAL(clock_nanosleep)(clock, flags, t, left);
   test_cancel();
   if (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec >= 1'000'000'000) return EINVAL;
@@ -47,14 +49,16 @@ GODWIT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* t,
   } else {
     constexpr std::uint64_t most_seconds = 1u << 30;
     const auto s = static_cast<std::uint64_t>(t->tv_sec);
-    deadline_ns = now_ns() + (s < most_seconds ? s : most_seconds) * 1'000'000'000 + static_cast<std::uint64_t>(t->tv_nsec);
+    deadline_ns = now_ns() + (s < most_seconds ? s : most_seconds) * 1'000'000'000 +
+                  static_cast<std::uint64_t>(t->tv_nsec);
   }
   if (now_ns() >= deadline_ns) {
     on_own_stack([] { detail::yield_thread(); });
     return 0;
   }
   const char here = 0;
-  const waited w = wait_under(&here, {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "sleep"});
+  const waited w = wait_under(
+      &here, {.deadline_ns = deadline_ns, .cancellable = true, .interruptible = true, .what = "sleep"});
   if (w == waited::cancelled) end_by_cancel();
   if (w != waited::interrupted) return 0;
   handle_signals();
@@ -73,7 +77,9 @@ GODWIT_EXPORT int nanosleep(const timespec* t, timespec* left) {
 GODWIT_EXPORT unsigned sleep(unsigned seconds) {
   const timespec t{static_cast<time_t>(seconds), 0};
   timespec left{};
-  return clock_nanosleep(CLOCK_REALTIME, 0, &t, &left) == EINTR ? static_cast<unsigned>(left.tv_sec + (left.tv_nsec >= 500'000'000)) : 0;
+  return clock_nanosleep(CLOCK_REALTIME, 0, &t, &left) == EINTR
+             ? static_cast<unsigned>(left.tv_sec + (left.tv_nsec >= 500'000'000))
+             : 0;
 }
 GODWIT_EXPORT int usleep(useconds_t us) {
   const timespec t{static_cast<time_t>(us / 1'000'000), static_cast<long>(us % 1'000'000) * 1000};

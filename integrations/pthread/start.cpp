@@ -1,9 +1,10 @@
 // main as a lightweight thread, and the process around it.
 //
-// The C library starts the program by calling the main that __libc_start_main was given: ours. It starts the run on an OS thread of its
-// own. The thread that runs the program's main takes over the initial thread's block of thread-local storage -- what constructors put there,
-// pthread_self(), the number that equals the process's -- and the initial OS thread goes on with a new one: it is where signals are
-// handled (signals.cpp). The run never ends: exit does. docs/decisions/0013-pthread.md.
+// The C library starts the program by calling the main that __libc_start_main was given: ours. It starts the
+// run on an OS thread of its own. The thread that runs the program's main takes over the initial thread's
+// block of thread-local storage -- what constructors put there, pthread_self(), the number that equals the
+// process's -- and the initial OS thread goes on with a new one: it is where signals are handled
+// (signals.cpp). The run never ends: exit does. docs/decisions/0013-pthread.md.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -31,7 +32,8 @@
 GODWIT_REAL(pthread_create);
 
 using main_fn = int(int, char**, char**);
-extern "C" int __wrap___libc_start_main(main_fn* main, int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(), void* stack_end);
+extern "C" int __wrap___libc_start_main(main_fn* main, int argc, char** argv, void (*init)(), void (*fini)(),
+                                        void (*rtld_fini)(), void* stack_end);
 
 extern "C" int __sigsetjmp(struct __jmp_buf_tag*, int) noexcept __attribute__((returns_twice));
 extern "C" void __pthread_register_cancel(__pthread_unwind_buf_t*);
@@ -60,14 +62,17 @@ long futex(std::uint32_t* word, int op, std::uint32_t value) noexcept {
   return ::syscall(SYS_futex, word, op, value, nullptr, nullptr, 0);
 }
 
-/// Parked for ever, as something that is woken from outside: signals may come at any time, so the run is never deadlocked.
+/// Parked for ever, as something that is woken from outside: signals may come at any time, so the run is
+/// never deadlocked.
 void outside_entry(void*, std::size_t, detail::ref) {
-  detail::park([](void*, detail::waiter*) noexcept { return true; }, nullptr, detail::wakes::outside, "signal", {});
+  detail::park([](void*, detail::waiter*) noexcept { return true; }, nullptr, detail::wakes::outside,
+               "signal", {});
 }
 
 [[gnu::noinline]] void call_main() {
   __pthread_unwind_buf_t end;
-  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(reinterpret_cast<void*>(end.__cancel_jmp_buf)), 0) == 0) {
+  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(reinterpret_cast<void*>(end.__cancel_jmp_buf)),
+                  0) == 0) {
     __pthread_register_cancel(&end);
     ::exit(program_(argc_, argv_, envp_));
   }
@@ -111,7 +116,8 @@ void* run(void*) {
     if (!opts.trace.empty() || !opts.stats_json.empty() || opts.stats) {
       // They are written when a run ends, which this one never does: exit is called in the midst of it.
       static bool said = false;
-      not_supported(said, "GODWIT_TRACE, GODWIT_STATS or GODWIT_STATS_JSON", "nothing is written; perf and gdb see the workers");
+      not_supported(said, "GODWIT_TRACE, GODWIT_STATS or GODWIT_STATS_JSON",
+                    "nothing is written; perf and gdb see the workers");
       opts.trace = opts.stats_json = "";
       opts.stats = false;
     }
@@ -176,8 +182,8 @@ int main_of_initial_thread(int argc, char** argv, char** envp) {
 
 using namespace godwit::pthread;
 
-GODWIT_EXPORT int __libc_start_main(main_fn* main, int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
-                                    void* stack_end) {
+GODWIT_EXPORT int __libc_start_main(main_fn* main, int argc, char** argv, void (*init)(), void (*fini)(),
+                                    void (*rtld_fini)(), void* stack_end) {
   program_ = main;
   return __wrap___libc_start_main(main_of_initial_thread, argc, argv, init, fini, rtld_fini, stack_end);
 }

@@ -46,10 +46,11 @@ namespace {
 
 std::atomic<std::uint32_t> pool_lock_{0};
 thread* pool_ = nullptr;
-std::atomic<std::uint32_t> alive_{0};   // threads besides main
-std::uint32_t others_ended_ = 0;        // atomic; main waits for it in pthread_exit
+std::atomic<std::uint32_t> alive_{0};  // threads besides main
+std::uint32_t others_ended_ = 0;       // atomic; main waits for it in pthread_exit
 std::atomic<bool> main_waits_{false};
-// Beyond the numbers that kernels give, so that no lock of the C library takes one of our threads for an OS thread.
+// Beyond the numbers that kernels give, so that no lock of the C library takes one of our threads for an OS
+// thread.
 std::atomic<int> next_tid_{1 << 24};
 
 void lock_pool() noexcept {
@@ -104,11 +105,13 @@ void give_thread(thread* t) noexcept {
   tls::begin_thread(&begins->resolver);
   // Where pthread_exit and cancellation unwind to.
   __pthread_unwind_buf_t end;
-  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(reinterpret_cast<void*>(end.__cancel_jmp_buf)), 0) == 0) {
+  if (__sigsetjmp(reinterpret_cast<struct __jmp_buf_tag*>(reinterpret_cast<void*>(end.__cancel_jmp_buf)),
+                  0) == 0) {
     __pthread_register_cancel(&end);
-    begins->result = begins->start_c11 != nullptr
-                         ? reinterpret_cast<void*>(static_cast<std::intptr_t>(begins->start_c11(begins->argument)))
-                         : begins->start(begins->argument);
+    begins->result =
+        begins->start_c11 != nullptr
+            ? reinterpret_cast<void*>(static_cast<std::intptr_t>(begins->start_c11(begins->argument)))
+            : begins->start(begins->argument);
     __pthread_unregister_cancel(&end);
   }
   thread* t = self();
@@ -120,7 +123,9 @@ void give_thread(thread* t) noexcept {
 }
 
 [[gnu::noinline]] void leave_block() noexcept { detail::set_thread_pointer(0); }
-[[gnu::noinline]] void enter_block(thread& t) noexcept { detail::set_thread_pointer(reinterpret_cast<std::uintptr_t>(t.block)); }
+[[gnu::noinline]] void enter_block(thread& t) noexcept {
+  detail::set_thread_pointer(reinterpret_cast<std::uintptr_t>(t.block));
+}
 
 void find_stack(thread& t, std::size_t bytes) noexcept {
   t.stack_high = reinterpret_cast<char*>(detail::this_block());
@@ -142,7 +147,8 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   if (t->program_stack == nullptr)
     call_start(t);
   else
-    godwit_pthread_call_on(t->program_stack + t->program_stack_bytes, [](void* p) { call_start(static_cast<thread*>(p)); }, t);
+    godwit_pthread_call_on(
+        t->program_stack + t->program_stack_bytes, [](void* p) { call_start(static_cast<thread*>(p)); }, t);
   leave_block();
   if (t->program_stack_is_ours) ::munmap(t->program_stack, t->program_stack_bytes);
   count_mask(*t, false);
@@ -176,7 +182,8 @@ std::size_t default_stack_bytes() noexcept {
 bool make_large_stack(thread& t, std::size_t bytes) noexcept {
   constexpr std::size_t page = 4096;
   bytes = (bytes + page - 1) / page * page + page;
-  void* low = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* low =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (low == MAP_FAILED) return false;
   ::mprotect(low, page, PROT_NONE);
   t.program_stack = static_cast<char*>(low);
@@ -185,7 +192,8 @@ bool make_large_stack(thread& t, std::size_t bytes) noexcept {
   return true;
 }
 
-int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*), void* argument) noexcept {
+int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*),
+           void* argument) noexcept {
   static const std::uint64_t most = runtime::most_threads() - 1;  // one is ours: start.cpp
   if (alive_.fetch_add(1) >= most) {
     count_end();
@@ -206,24 +214,29 @@ int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), in
     std::size_t bytes = 0;
     void* at = nullptr;
     pthread_attr_getdetachstate(attr, &detached);
-    if (detached == PTHREAD_CREATE_DETACHED) t->what_then.store(thread::fate::detached, std::memory_order_relaxed);
+    if (detached == PTHREAD_CREATE_DETACHED)
+      t->what_then.store(thread::fate::detached, std::memory_order_relaxed);
     int inherits = 0, policy = SCHED_OTHER;
     sched_param param{};
     pthread_attr_getinheritsched(attr, &inherits);
     pthread_attr_getschedpolicy(attr, &policy);
     pthread_attr_getschedparam(attr, &param);
-    if (const int error = inherits == PTHREAD_EXPLICIT_SCHED ? check_scheduling(policy, param.sched_priority) : 0; error != 0) {
+    if (const int error =
+            inherits == PTHREAD_EXPLICIT_SCHED ? check_scheduling(policy, param.sched_priority) : 0;
+        error != 0) {
       give_thread(t);
       count_end();
       return error;
     }
     pthread_attr_getstack(attr, &at, &bytes);
-    if (reinterpret_cast<std::uintptr_t>(at) + bytes != 0) {  // its end is what the C library keeps; null: none was given
+    // its end is what the C library keeps; null: none was given
+    if (reinterpret_cast<std::uintptr_t>(at) + bytes != 0) {
       t->program_stack = static_cast<char*>(at);
       t->program_stack_bytes = bytes;
     }
     pthread_attr_getstacksize(attr, &bytes);
-    if (t->program_stack == nullptr && bytes > thread_stack_bytes() && bytes != default_stack_bytes() && !make_large_stack(*t, bytes)) {
+    if (t->program_stack == nullptr && bytes > thread_stack_bytes() && bytes != default_stack_bytes() &&
+        !make_large_stack(*t, bytes)) {
       give_thread(t);
       count_end();
       return EAGAIN;
@@ -246,7 +259,8 @@ int join(thread* t, void** result, const wait_options& how, bool wait) {
     return t->what_then.load() == thread::fate::detached ? EINVAL : EBUSY;
   if (!t->what_then.compare_exchange_strong(before, thread::fate::joining)) {
     if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
-    // It found nobody to wake, and is about to say that it has ended: a few instructions away, at another worker.
+    // It found nobody to wake, and is about to say that it has ended: a few instructions away, at another
+    // worker.
     for (unsigned spins = 0; __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended;)
       if (++spins % 64 == 0)
         ::sched_yield();
@@ -277,11 +291,15 @@ std::size_t thread_stack_bytes() noexcept {
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) n = limit.rlim_cur;
     // With few addresses (ulimit -v) rather smaller stacks than a handful of threads.
     constexpr std::size_t of_limit = 512;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) n = std::min(n, std::bit_floor(limit.rlim_cur / of_limit));
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      n = std::min(n, std::bit_floor(limit.rlim_cur / of_limit));
     if (const char* text = std::getenv("GODWIT_THREAD_STACK_BYTES"); text != nullptr) {
       char* end = nullptr;
       const unsigned long long value = std::strtoull(text, &end, 10);
-      const unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+      const unsigned shift = *end == 'K' || *end == 'k'   ? 10
+                             : *end == 'M' || *end == 'm' ? 20
+                             : *end == 'G' || *end == 'g' ? 30
+                                                          : 0;
       if (end != text) n = value << shift;
     }
     std::size_t rounded = 1 << 16;
@@ -291,7 +309,9 @@ std::size_t thread_stack_bytes() noexcept {
   return bytes.load(std::memory_order_relaxed);
 }
 
-thread* thread_of(pthread_t t) noexcept { return t != 0 ? word_in(reinterpret_cast<const char*>(t)) : nullptr; }
+thread* thread_of(pthread_t t) noexcept {
+  return t != 0 ? word_in(reinterpret_cast<const char*>(t)) : nullptr;
+}
 
 int own_tid() noexcept { return tls::tid_of(reinterpret_cast<const char*>(pthread_self())); }
 
@@ -310,7 +330,8 @@ void run_as(thread& t) noexcept {
 void wait_for_others_and_exit() noexcept {
   main_waits_.store(true);
   if (alive_.load() != 0)
-    while (__atomic_load_n(&others_ended_, __ATOMIC_SEQ_CST) == 0) wait_while(&others_ended_, 0, {.what = "pthread_exit in main"});
+    while (__atomic_load_n(&others_ended_, __ATOMIC_SEQ_CST) == 0)
+      wait_while(&others_ended_, 0, {.what = "pthread_exit in main"});
   ::exit(0);
 }
 
@@ -318,13 +339,15 @@ void wait_for_others_and_exit() noexcept {
 
 using namespace godwit::pthread;
 
-GODWIT_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), void* argument) noexcept {
+GODWIT_EXPORT int pthread_create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*),
+                                 void* argument) noexcept {
   if (!is_light()) return REAL(pthread_create)(out, attr, start, argument);
   return create(out, attr, start, nullptr, argument);
 }
 GODWIT_EXPORT int pthread_join(pthread_t th, void** result) {
   thread* t = thread_of(th);
-  return t == nullptr || t->heavy ? REAL(pthread_join)(th, result) : join(t, result, {.cancellable = true, .what = "pthread_join"}, true);
+  return t == nullptr || t->heavy ? REAL(pthread_join)(th, result)
+                                  : join(t, result, {.cancellable = true, .what = "pthread_join"}, true);
 }
 GODWIT_EXPORT int pthread_tryjoin_np(pthread_t th, void** result) noexcept {
   thread* t = thread_of(th);
@@ -347,7 +370,8 @@ GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
   auto before = thread::fate::joinable;
   if (t->what_then.compare_exchange_strong(before, thread::fate::detached)) return 0;
   if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
-  while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) ::sched_yield();  // a few instructions
+  // a few instructions
+  while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) ::sched_yield();
   give_thread(t);
   return 0;
 }
@@ -366,8 +390,11 @@ GODWIT_EXPORT void pthread_exit(void* value) { exit_thread(value); }
 
 // C11, on the same threads.
 GODWIT_EXPORT int thrd_create(thrd_t* out, thrd_start_t start, void* argument) {
-  const int error = is_light() ? create(out, nullptr, nullptr, start, argument)
-                               : REAL(pthread_create)(out, nullptr, reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(start)), argument);
+  const int error =
+      is_light()
+          ? create(out, nullptr, nullptr, start, argument)
+          : REAL(pthread_create)(
+                out, nullptr, reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(start)), argument);
   return error == 0 ? thrd_success : error == EAGAIN || error == ENOMEM ? thrd_nomem : thrd_error;
 }
 GODWIT_EXPORT int thrd_join(thrd_t th, int* result) {
@@ -377,4 +404,6 @@ GODWIT_EXPORT int thrd_join(thrd_t th, int* result) {
   return thrd_success;
 }
 GODWIT_EXPORT int thrd_detach(thrd_t th) { return pthread_detach(th) == 0 ? thrd_success : thrd_error; }
-GODWIT_EXPORT void thrd_exit(int result) { pthread_exit(reinterpret_cast<void*>(static_cast<std::intptr_t>(result))); }
+GODWIT_EXPORT void thrd_exit(int result) {
+  pthread_exit(reinterpret_cast<void*>(static_cast<std::intptr_t>(result)));
+}

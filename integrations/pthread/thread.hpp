@@ -1,8 +1,9 @@
 // One POSIX thread that is a lightweight thread of Godwit.
 //
-// Its pthread_t is the address of its block of thread-local storage (tls.hpp), as in the C library; the word `self_` in that block leads
-// here. Objects are used again, with their blocks, never freed: a late look at an old pthread_t finds a thread that has ended.
-// Code: thread.cpp (create, end, join), cancel.cpp, attributes.cpp, start.cpp (main). docs/pthread.md.
+// Its pthread_t is the address of its block of thread-local storage (tls.hpp), as in the C library; the word
+// `self_` in that block leads here. Objects are used again, with their blocks, never freed: a late look at an
+// old pthread_t finds a thread that has ended. Code: thread.cpp (create, end, join), cancel.cpp,
+// attributes.cpp, start.cpp (main). docs/pthread.md.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ struct handler_frame;
 extern std::atomic<std::uint64_t> process_signals_ __attribute__((visibility("hidden")));
 
 struct thread {
-  char* block = nullptr;  ///< thread-local storage: also the pthread_t
+  char* block = nullptr;   ///< thread-local storage: also the pthread_t
   thread* next = nullptr;  ///< in the list of unused ones
   void* (*start)(void*) = nullptr;
   int (*start_c11)(void*) = nullptr;
@@ -33,7 +34,8 @@ struct thread {
   bool heavy = false;  ///< in a forked child: an OS thread now
   char name[16] = {};
 
-  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once); gone: joined, or ended detached.
+  /// How it ends. W as said: alive -> (by itself) ended; joinable -> detached or joining (by anybody, once);
+  /// gone: joined, or ended detached.
   static constexpr std::uint32_t alive = 0, ended = 1;
   std::uint32_t state = alive;  ///< atomic; joiners wait for it
   enum class fate : std::uint32_t { joinable, joining, detached, over, gone };
@@ -49,9 +51,9 @@ struct thread {
 
   // Waiting for descriptors: see io.cpp.
   std::atomic<std::uint32_t> io_lock{0};
-  void* io_wait = nullptr;     ///< under io_lock
-  bool io_disturbed = false;   ///< likewise
-  bool io_to_cancel = false;   ///< the reason: likewise
+  void* io_wait = nullptr;    ///< under io_lock
+  bool io_disturbed = false;  ///< likewise
+  bool io_to_cancel = false;  ///< the reason: likewise
 
   // Signals that wait for this thread, and those that it does not want. pending.cpp, signals.cpp
   std::atomic<std::uint64_t> signals{0};
@@ -60,7 +62,8 @@ struct thread {
   bool has_signals() const noexcept {
     return ((signals.load() | process_signals_.load()) & ~blocked.load(std::memory_order_relaxed)) != 0;
   }
-  std::uint32_t handled = 0;          ///< handlers that have run for it; atomic, sigsuspend waits for it to change
+  /// handlers that have run for it; atomic, sigsuspend waits for it to change
+  std::uint32_t handled = 0;
   handler_frame* handlers = nullptr;  ///< those that run now, the innermost first. W the thread
   stack_t alternate{nullptr, SS_DISABLE, 0};
   thread* next_alive = nullptr;  ///< list of all, under the lock of signals.cpp
@@ -70,7 +73,8 @@ struct thread {
 
   char* stack_low = nullptr;  ///< the scheduler's
   char* stack_high = nullptr;
-  char* program_stack = nullptr;  ///< where it runs, if that is another: the program's, or one of ours that is larger
+  /// where it runs, if that is another: the program's, or one of ours that is larger
+  char* program_stack = nullptr;
   std::size_t program_stack_bytes = 0;
   bool program_stack_is_ours = false;
 
@@ -101,7 +105,8 @@ void run_key_destructors() noexcept;
 specific_values* take_specific_values() noexcept;
 void give_specific_values(specific_values* values) noexcept;
 
-/// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C library's own functions (real.hpp).
+/// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C
+/// library's own functions (real.hpp).
 [[noreturn]] void exit_thread(void* result);
 int change_signal_mask(int how, const sigset_t* set, sigset_t* before);
 int change_signal_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept;
@@ -111,10 +116,12 @@ int change_signal_action(int signal, const struct sigaction* action, struct siga
 /// At a cancellation point.
 inline void test_cancel() {
   thread* t = self();
-  if (t != nullptr && t->to_be_cancelled()) [[unlikely]] end_by_cancel();
+  if (t != nullptr && t->to_be_cancelled()) [[unlikely]]
+    end_by_cancel();
 }
 
-/// On its own stack, with the worker's thread-local storage: make the calling lightweight thread @p t and call its function.
+/// On its own stack, with the worker's thread-local storage: make the calling lightweight thread @p t and
+/// call its function.
 void run_as(thread& t) noexcept;
 /// For the thread that runs main: the initial OS thread's block.
 void describe_main(thread& t, char* block) noexcept;
@@ -122,9 +129,10 @@ void describe_main(thread& t, char* block) noexcept;
 [[noreturn]] void wait_for_others_and_exit() noexcept;
 
 /// f(argument) with the stack pointer at @p top; real.S.
-extern "C" __attribute__((visibility("hidden"))) void godwit_pthread_call_on(void* top, void (*f)(void*), void* argument);
-/// What suspends the caller. The scheduler finds a thread by its stack; a coroutine of its own (swapcontext) and a handler on an alternate
-/// stack have others, and go to the far end of the thread's stack for that.
+extern "C" __attribute__((visibility("hidden"))) void godwit_pthread_call_on(void* top, void (*f)(void*),
+                                                                             void* argument);
+/// What suspends the caller. The scheduler finds a thread by its stack; a coroutine of its own (swapcontext)
+/// and a handler on an alternate stack have others, and go to the far end of the thread's stack for that.
 template <class F>
 void on_own_stack(F f) noexcept {
   constexpr std::size_t room = 32 << 10;
@@ -133,7 +141,8 @@ void on_own_stack(F f) noexcept {
   if (t == nullptr || t->heavy || (here >= t->stack_low && here < t->stack_high)) [[likely]]
     f();
   else
-    godwit_pthread_call_on(t->stack_low + room, [](void* p) { (*static_cast<F*>(p))(); }, &f);
+    godwit_pthread_call_on(
+        t->stack_low + room, [](void* p) { (*static_cast<F*>(p))(); }, &f);
 }
 
 /// What pthread_setschedparam gives back: there are no real-time threads.
@@ -145,8 +154,8 @@ std::size_t thread_stack_bytes() noexcept;
 /// This thread's number, in the C library's locks and ours. Local.
 int own_tid() noexcept;
 
-/// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them goes on (SA_RESTART). Handlers
-/// may end the thread (pthread_exit). handlers.cpp
+/// Signals: those sent to the calling thread are handled now. False: a call that was interrupted for them
+/// goes on (SA_RESTART). Handlers may end the thread (pthread_exit). handlers.cpp
 bool handle_signals();
 /// If the thread waits for a descriptor, it goes on, and this gives back true. io.cpp
 bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept;

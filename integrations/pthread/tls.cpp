@@ -17,7 +17,8 @@ namespace godwit::pthread::tls {
 
 namespace {
 
-// The begin of a block's description; laid down by the x86-64 ABI of glibc (compiled code uses several of these).
+// The begin of a block's description; laid down by the x86-64 ABI of glibc (compiled code uses several of
+// these).
 struct header {
   void* self;
   void* vector;  ///< where the modules' variables lie (dtv)
@@ -36,14 +37,15 @@ struct vector_entry {
   void* to_free;
 };
 
-using allocate_fn = void* (void*);
-using initialise_fn = void* (void*, bool);
+using allocate_fn = void*(void*);
+using initialise_fn = void*(void*, bool);
 allocate_fn* allocate_ = nullptr;
 initialise_fn* initialise_ = nullptr;
 void (*begin_ctype_)() = nullptr;
 void (*destructors_)() = nullptr;
 std::size_t description_bytes_ = 0, tid_at_ = 0, list_at_ = 0;
-std::ptrdiff_t resolver_at_ = 0;  // of the pointer to the thread's resolver state, from the thread pointer; 0: none
+// of the pointer to the thread's resolver state, from the thread pointer; 0: none
+std::ptrdiff_t resolver_at_ = 0;
 std::ptrdiff_t rseq_at_ = 0;
 unsigned rseq_bytes_ = 0;
 // The C library's own variables, from the thread pointer.
@@ -60,7 +62,10 @@ char* here() noexcept {
 void* need(const char* name) noexcept {
   void* p = dlsym(RTLD_DEFAULT, name);
   if (p == nullptr)
-    fail("the C library has no %s: this needs glibc 2.34 or later, as a shared library; run the program without godwit-pthread", name);
+    fail(
+        "the C library has no %s: this needs glibc 2.34 or later, as a shared library; run the program "
+        "without godwit-pthread",
+        name);
   return p;
 }
 
@@ -101,15 +106,20 @@ void prepare() noexcept {
   description_bytes_ = *static_cast<const std::uint32_t*>(need("_thread_db_sizeof_pthread"));
   tid_at_ = field("_thread_db_pthread_tid");
   list_at_ = field("_thread_db_pthread_list");
-  if (const auto* at = static_cast<const std::ptrdiff_t*>(dlsym(RTLD_DEFAULT, "__rseq_offset")); at != nullptr) {
+  if (const auto* at = static_cast<const std::ptrdiff_t*>(dlsym(RTLD_DEFAULT, "__rseq_offset"));
+      at != nullptr) {
     rseq_at_ = *at;
     rseq_bytes_ = *static_cast<const unsigned*>(need("__rseq_size"));
   }
-  if (void* resolver = dlsym(RTLD_DEFAULT, "__resp"); resolver != nullptr) resolver_at_ = static_cast<char*>(resolver) - here();
+  if (void* resolver = dlsym(RTLD_DEFAULT, "__resp"); resolver != nullptr)
+    resolver_at_ = static_cast<char*>(resolver) - here();
   dl_iterate_phdr(find_own, nullptr);
-  if (own_bytes_ == 0) fail("the C library's thread-local variables cannot be found: run the program without godwit-pthread");
+  if (own_bytes_ == 0)
+    fail("the C library's thread-local variables cannot be found: run the program without godwit-pthread");
   if (tid_of(here()) != getpid() || list_at_ >= description_bytes_)
-    fail("this C library keeps a thread's number elsewhere than it says: run the program without godwit-pthread");
+    fail(
+        "this C library keeps a thread's number elsewhere than it says: run the program without "
+        "godwit-pthread");
 }
 
 char* make() noexcept {
@@ -147,7 +157,8 @@ void begin_thread(void* resolver_state) noexcept {
 void run_destructors() noexcept { destructors_(); }
 
 void forget_kernel(char* block) noexcept {
-  // Restartable sequences: the kernel writes the CPU's number there, and only for one OS thread. "Not registered" makes sched_getcpu ask.
+  // Restartable sequences: the kernel writes the CPU's number there, and only for one OS thread. "Not
+  // registered" makes sched_getcpu ask.
   constexpr int registration_failed = -2;
   if (rseq_at_ != 0) std::memcpy(block + rseq_at_ + 4, &registration_failed, sizeof registration_failed);
 }

@@ -1,16 +1,19 @@
-// Thread-local storage as the C library lays it out, for threads that it does not know: what the segment register fs leads to.
+// Thread-local storage as the C library lays it out, for threads that it does not know: what the segment
+// register fs leads to.
 //
-// A block holds a thread's variables (thread_local, __thread) of all modules and, behind them, the C library's own description of a thread
-// (struct pthread). Blocks are made by the functions that the dynamic loader itself uses and are never given back, only used again: so
-// the C library's caches in them (of malloc, above all) go to the next thread instead of being lost. Where fields lie is read from the
-// tables that the C library has for debuggers. Called by thread.cpp, start.cpp. docs/decisions/0013-pthread.md.
+// A block holds a thread's variables (thread_local, __thread) of all modules and, behind them, the C
+// library's own description of a thread (struct pthread). Blocks are made by the functions that the dynamic
+// loader itself uses and are never given back, only used again: so the C library's caches in them (of malloc,
+// above all) go to the next thread instead of being lost. Where fields lie is read from the tables that the C
+// library has for debuggers. Called by thread.cpp, start.cpp. docs/decisions/0013-pthread.md.
 #pragma once
 
 #include <cstdint>
 
 namespace godwit::pthread::tls {
 
-/// Find what is needed of the C library; ends the program with a message if it is not there. Before main, on the initial thread.
+/// Find what is needed of the C library; ends the program with a message if it is not there. Before main, on
+/// the initial thread.
 void prepare() noexcept;
 
 /// A new block. Null: no memory.

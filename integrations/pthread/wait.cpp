@@ -29,11 +29,11 @@ struct node {
   node* prev = nullptr;
   const void* address = nullptr;
   queue* in = nullptr;
-  detail::waiter* who = nullptr;           // lightweight; W before the queue's lock opens
-  thread* of = nullptr;                    // null: an OS thread that is no thread of ours
+  detail::waiter* who = nullptr;  // lightweight; W before the queue's lock opens
+  thread* of = nullptr;           // null: an OS thread that is no thread of ours
   bool light = false, cancellable = false, interruptible = false;
   waited why = waited::woken;
-  std::atomic<std::uint32_t> done{0};      // OS threads: futex
+  std::atomic<std::uint32_t> done{0};  // OS threads: futex
 };
 
 struct alignas(64) queue {
@@ -111,7 +111,8 @@ waited wait_light(queue&, node& n, const wait_options& how) noexcept {
     detail::start_timer(&t);
   }
   on_own_stack([&] { detail::park(publish, &n, detail::wakes::inside, how.what, {}); });
-  if (how.deadline_ns != no_deadline) detail::stop_timer(&t);  // also if it has expired: it may not have come back yet
+  // also if it has expired: it may not have come back yet
+  if (how.deadline_ns != no_deadline) detail::stop_timer(&t);
   return n.why;
 }
 
@@ -120,9 +121,11 @@ waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
   while (n.done.load(std::memory_order_acquire) == 0) {
     timespec limit{};
     if (how.deadline_ns != no_deadline)
-      limit = {static_cast<time_t>(how.deadline_ns / 1'000'000'000), static_cast<long>(how.deadline_ns % 1'000'000'000)};
-    const long r = ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&n.done), FUTEX_WAIT_BITSET_PRIVATE, 0,
-                             how.deadline_ns != no_deadline ? &limit : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
+      limit = {static_cast<time_t>(how.deadline_ns / 1'000'000'000),
+               static_cast<long>(how.deadline_ns % 1'000'000'000)};
+    const long r =
+        ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&n.done), FUTEX_WAIT_BITSET_PRIVATE, 0,
+                  how.deadline_ns != no_deadline ? &limit : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
     if (r == 0 || (errno != ETIMEDOUT && !(errno == EINTR && how.interruptible))) continue;
     const waited why = errno == EINTR ? waited::interrupted : waited::timed_out;
     q.lock();
@@ -134,7 +137,8 @@ waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
   return n.why;
 }
 
-waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
+waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t expected,
+                 const wait_options& how) noexcept {
   const int before = errno;
   thread* t = self();
   node n;
@@ -170,20 +174,26 @@ waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t e
 
 waited wait_in_turns(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) noexcept {
   bool first = true;
-  for (std::uint64_t pause_ns = 20'000;; pause_ns = pause_ns < 1'000'000 ? pause_ns * 2 : pause_ns, first = false) {
+  for (std::uint64_t pause_ns = 20'000;;
+       pause_ns = pause_ns < 1'000'000 ? pause_ns * 2 : pause_ns, first = false) {
     if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) return first ? waited::changed : waited::woken;
     const std::uint64_t now = now_ns();
     if (how.deadline_ns != no_deadline && now >= how.deadline_ns) return waited::timed_out;
     wait_options turn = how;
-    turn.deadline_ns = how.deadline_ns != no_deadline ? std::min(how.deadline_ns, now + pause_ns) : now + pause_ns;
-    if (const waited w = wait_once(&pause_ns, nullptr, 0, turn); w == waited::cancelled || w == waited::interrupted) return w;
+    turn.deadline_ns =
+        how.deadline_ns != no_deadline ? std::min(how.deadline_ns, now + pause_ns) : now + pause_ns;
+    if (const waited w = wait_once(&pause_ns, nullptr, 0, turn);
+        w == waited::cancelled || w == waited::interrupted)
+      return w;
   }
 }
 
 /// Signals are handled in every wait: those that they do not interrupt go on.
-waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32_t expected, const wait_options& how) {
+waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32_t expected,
+                     const wait_options& how) {
   for (;;) {
-    const waited w = how.shared ? wait_in_turns(word, expected, how) : wait_once(address, word, expected, how);
+    const waited w =
+        how.shared ? wait_in_turns(word, expected, how) : wait_once(address, word, expected, how);
     if (w == waited::cancelled && !how.cancellable) end_by_cancel();
     if (w == waited::interrupted && how.interruptible) return w;
     // Also those that came when it was about to go on anyway: before the program's next step.
@@ -201,7 +211,9 @@ waited wait_in_queue(const void* address, const std::uint32_t* word, std::uint32
 waited wait_while(const std::uint32_t* word, std::uint32_t expected, const wait_options& how) {
   return wait_in_queue(word, word, expected, how);
 }
-waited wait_under(const void* address, const wait_options& how) { return wait_in_queue(address, nullptr, 0, how); }
+waited wait_under(const void* address, const wait_options& how) {
+  return wait_in_queue(address, nullptr, 0, how);
+}
 
 unsigned wake(const void* address, unsigned most) noexcept {
   queue& q = queue_of(address);
@@ -268,7 +280,8 @@ std::uint64_t now_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
 when deadline_of(int clock, const timespec* at) noexcept {
   if (at->tv_nsec < 0 || at->tv_nsec >= 1'000'000'000) return {false, 0};
-  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI) return {false, 0};
+  if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_TAI)
+    return {false, 0};
   if (at->tv_sec < 0) return {true, 1};  // long ago
   constexpr std::int64_t far = std::int64_t{1} << 61;
   const std::int64_t then = at->tv_sec < far / 1'000'000'000 ? at->tv_sec * 1'000'000'000 + at->tv_nsec : far;

@@ -1,8 +1,9 @@
 // Waiting for a word: what mutexes, conditions, semaphores, joins and sleeping are made of here.
 //
-// A futex in the process: threads queue under an address, in first-come order. Lightweight threads are suspended; OS threads (those that
-// signal handlers run on, helpers of the C library, all threads of a forked child) sleep in the kernel. The lock of an address's
-// queue is held from the test of the word until the waiter is saved, so no wake-up is lost. Used by all of integrations/pthread.
+// A futex in the process: threads queue under an address, in first-come order. Lightweight threads are
+// suspended; OS threads (those that signal handlers run on, helpers of the C library, all threads of a forked
+// child) sleep in the kernel. The lock of an address's queue is held from the test of the word until the
+// waiter is saved, so no wake-up is lost. Used by all of integrations/pthread.
 // docs/decisions/0013-pthread.md. Test: tests/pthread.
 #pragma once
 
@@ -12,8 +13,8 @@
 namespace godwit::pthread {
 
 enum class waited : std::uint32_t {
-  changed,      ///< the word was not as expected: nothing was waited for
-  woken,        ///< by wake
+  changed,  ///< the word was not as expected: nothing was waited for
+  woken,    ///< by wake
   timed_out,
   cancelled,    ///< pthread_cancel: only where asked for
   interrupted,  ///< a signal was handled: likewise
@@ -26,7 +27,9 @@ struct wait_options {
   bool cancellable = false;
   bool interruptible = false;  ///< the wait ends when a signal has to be handled; else it goes on after that
   const char* what = "pthread";  ///< for reports; a literal
-  bool shared = false;  ///< the word lies in memory of several processes: it is looked at in turns, 20 us to 2 ms apart, and nobody is woken
+  /// the word lies in memory of several processes: it is looked at in turns, 20 us to 2 ms apart, and nobody
+  /// is woken
+  bool shared = false;
 };
 
 /// Wait under the address @p word, as long as it holds @p expected.
@@ -47,7 +50,8 @@ bool disturb(thread& t, waited why, bool sent = false) noexcept;
 /// In a forked child: nobody waits any more.
 void forget_waiters() noexcept;
 
-/// Deadline in nanoseconds of CLOCK_MONOTONIC for an absolute time of @p clock. False: not a valid time or clock.
+/// Deadline in nanoseconds of CLOCK_MONOTONIC for an absolute time of @p clock. False: not a valid time or
+/// clock.
 struct when {
   bool valid;
   std::uint64_t deadline_ns;

@@ -41,7 +41,8 @@ module module_of(std::uintptr_t address) {
         for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
           const auto& part = info->dlpi_phdr[i];
           if (part.p_type != PT_LOAD || s.address - info->dlpi_addr - part.p_vaddr >= part.p_memsz) continue;
-          s.found = {info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe", s.address - info->dlpi_addr};
+          s.found = {info->dlpi_name[0] != '\0' ? info->dlpi_name : "/proc/self/exe",
+                     s.address - info->dlpi_addr};
           return 1;
         }
         return 0;
@@ -57,7 +58,8 @@ module module_of(std::uintptr_t address) {
 
 std::string demangled(const char* name) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                         &std::free);
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
@@ -87,7 +89,8 @@ std::string symbol_at(const module& m) {
   if (head.empty() || std::memcmp(head[0].e_ident, ELFMAG, SELFMAG) != 0) return {};
   const auto sections = read_at<ElfW(Shdr)>(file, head[0].e_shoff, head[0].e_shnum);
   for (const auto& table : sections) {
-    if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || table.sh_link >= sections.size()) continue;
+    if ((table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM) || table.sh_link >= sections.size())
+      continue;
     const auto symbols = read_at<ElfW(Sym)>(file, table.sh_offset, table.sh_size / sizeof(ElfW(Sym)));
     for (const auto& s : symbols) {
       if ((s.st_info & 0xf) != STT_FUNC || m.offset - s.st_value >= s.st_size) continue;
@@ -100,8 +103,9 @@ std::string symbol_at(const module& m) {
   return {};
 }
 
-/// What addr2line says, for a few seconds at most: pairs of lines, function and place, the innermost function first; of the call
-/// itself, then of some instructions before it, for where the code of the call is all the library's.
+/// What addr2line says, for a few seconds at most: pairs of lines, function and place, the innermost function
+/// first; of the call itself, then of some instructions before it, for where the code of the call is all the
+/// library's.
 std::string ask_addr2line(const module& m) {
   constexpr std::uintptr_t before[] = {1, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96};
   int ends[2];
@@ -146,7 +150,8 @@ std::string line_at(const module& m) {
     if (end == std::string::npos) end = text.size();
     std::string place = text.substr(middle + 1, end - middle - 1);
     at = end + 1;
-    if (place.find("/godwit/") != std::string::npos && place.find(".hpp:") != std::string::npos) continue;  // inlined, of ours
+    // inlined, of ours
+    if (place.find("/godwit/") != std::string::npos && place.find(".hpp:") != std::string::npos) continue;
     if (const std::size_t note = place.find(" (discriminator"); note != std::string::npos) place.resize(note);
     if (place.empty() || place[0] == '?' || place.ends_with(":?") || place.ends_with(":0")) continue;
     if (const std::size_t folder = place.rfind('/'); folder != std::string::npos) place.erase(0, folder + 1);

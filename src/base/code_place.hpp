@@ -1,6 +1,6 @@
-// From an address in the program's code to what a person knows it by. For messages about mistakes; slow, and starts a program
-// (addr2line, of binutils) where there is debug information. Called by: src/sched, src/runtime, just before a run ends.
-// Test: tests/base/code_place_test.cpp.
+// From an address in the program's code to what a person knows it by. For messages about mistakes; slow, and
+// starts a program (addr2line, of binutils) where there is debug information. Called by: src/sched,
+// src/runtime, just before a run ends. Test: tests/base/code_place_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace godwit::base {
 
-/// "function (file.cpp:12)" of the source line that @p return_address comes back to, seen from outside the library: what was
-/// inlined from the headers of folders named godwit is passed over. Without debug information "function + 0x1c"; without symbols
-/// "program + 0x12345"; "a place that is not known" for 0 and where no code lies. Allocates; takes up to some seconds.
+/// "function (file.cpp:12)" of the source line that @p return_address comes back to, seen from outside the
+/// library: what was inlined from the headers of folders named godwit is passed over. Without debug
+/// information "function + 0x1c"; without symbols "program + 0x12345"; "a place that is not known" for 0 and
+/// where no code lies. Allocates; takes up to some seconds.
 std::string code_place(std::uintptr_t return_address);
 
 }  // namespace godwit::base

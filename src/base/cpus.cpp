@@ -97,7 +97,8 @@ std::vector<int> cpu_list(const std::string& path) {
   return cpus;
 }
 
-/// Which hardware thread of its core it is; the first CPU of its package, of its cache, of its core; its number.
+/// Which hardware thread of its core it is; the first CPU of its package, of its cache, of its core; its
+/// number.
 std::array<int, 5> place_in_sys(int cpu, const std::string& root) {
   const std::string at = root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
   const auto first = [&](const char* file) {
@@ -106,8 +107,8 @@ std::array<int, 5> place_in_sys(int cpu, const std::string& root) {
   };
   const auto core = cpu_list(at + "/topology/thread_siblings_list");
   const auto rank = std::find(core.begin(), core.end(), cpu) - core.begin();
-  return {static_cast<int>(rank), first("/topology/core_siblings_list"), first("/cache/index3/shared_cpu_list"),
-          core.empty() ? cpu : core.front(), cpu};
+  return {static_cast<int>(rank), first("/topology/core_siblings_list"),
+          first("/cache/index3/shared_cpu_list"), core.empty() ? cpu : core.front(), cpu};
 }
 
 bool list_has(std::string_view list, std::string_view word) {

@@ -11,11 +11,12 @@
 namespace godwit::base {
 
 /// The CPUs of this thread's affinity mask, never empty: neighbours stand together, and the second hardware
-/// threads of all cores come after all first ones. Reads three small files per CPU; with hwloc, some milliseconds.
+/// threads of all cores come after all first ones. Reads three small files per CPU; with hwloc, some
+/// milliseconds.
 std::vector<int> usable_cpus();
 
-/// @p cpus in that order, as /sys tells it (without hwloc): by package, by third-level cache, by core. What /sys does
-/// not know stands together as it is. @p root stands before /sys (tests).
+/// @p cpus in that order, as /sys tells it (without hwloc): by package, by third-level cache, by core. What
+/// /sys does not know stands together as it is. @p root stands before /sys (tests).
 std::vector<int> in_order(std::vector<int> cpus, const std::string& root = {});
 
 /// How many workers can run at once: CPUs in the affinity mask, or the cgroup quota rounded up if that is

@@ -54,8 +54,8 @@ void prepare_fast_clock() noexcept {
   moment now = both();
   while (now.ns - at_start_.ns < enough_ns) now = both();
   if (now.ticks <= at_start_.ticks) return;
-  fast_clock_.ns_per_tick = static_cast<std::uint64_t>((static_cast<unsigned __int128>(now.ns - at_start_.ns) << 32) /
-                                                       (now.ticks - at_start_.ticks));
+  fast_clock_.ns_per_tick = static_cast<std::uint64_t>(
+      (static_cast<unsigned __int128>(now.ns - at_start_.ns) << 32) / (now.ticks - at_start_.ticks));
   fast_clock_.from_ticks = now.ticks;
   fast_clock_.from_ns = now.ns;
 }

@@ -31,16 +31,19 @@ constexpr option_info table[] = {
      .help = "workers to start",
      .low = 1, .high = 4096, .zero = "one per usable CPU; under MPI one per rank"},
     {.name = "substrate", .field = &options::substrate, .what = "a substrate",
-     .help = "where workers live: forked processes of this machine, threads of this process, or the ranks that mpirun or srun started",
+     .help = "where workers live: forked processes of this machine, threads of this process, or the ranks "
+             "that mpirun or srun started",
      .choices = "auto|processes|threads|mpi"},
     {.name = "spare_workers", .field = &options::spare_workers, .what = "a number of workers",
-     .help = "substrate threads: workers besides, woken while all others block in system calls or compute for long and threads are ready",
+     .help = "substrate threads: workers besides, woken while all others block in system calls or compute "
+             "for long and threads are ready",
      .low = 0, .high = 1024},
     {.name = "stack_bytes", .field = &options::stack_bytes, .what = "a size",
      .help = "size of the stack region of each worker, shared by all threads it runs (virtual until touched)",
      .unit = option_unit::bytes, .low = 64 * KiB, .high = 256 * GiB},
     {.name = "thread_stack_bytes", .field = &options::thread_stack_bytes, .what = "a size",
-     .help = "substrate threads: stack of each thread but the root's, rounded up to a power of two (virtual until touched)",
+     .help = "substrate threads: stack of each thread but the root's, rounded up to a power of two (virtual "
+             "until touched)",
      .unit = option_unit::bytes, .low = 16 * KiB, .high = 1024 * MiB},
     {.name = "heap_bytes", .field = &options::heap_bytes, .what = "a size",
      .help = "per worker: room for suspended stacks, join records and results (virtual until touched)",
@@ -65,7 +68,8 @@ constexpr option_info table[] = {
     {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
-     .help = "threads that captured locals of their ancestors can read them wherever they go, and writes to them that would be "
+     .help = "threads that captured locals of their ancestors can read them wherever they go, and writes to "
+             "them that would be "
              "lost end the run"},
     {.name = "way", .field = &options::way, .what = "a way to other hosts",
      .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
@@ -79,21 +83,24 @@ constexpr option_info table[] = {
     {.name = "empty_check", .field = &options::empty_check, .what = "a switch",
      .help = "look whether a victim has something before locking its queue"},
     {.name = "far_steal", .field = &options::far_steal, .what = "a kind of steal",
-     .help = "between hosts: call (one request does all) or words (one-sided, step by step; always so with way=rma)",
+     .help = "between hosts: call (one request does all) or words (one-sided, step by step; always so with "
+             "way=rma)",
      .choices = "call|words"},
     {.name = "rma_atomics", .field = &options::rma_atomics, .what = "a switch",
      .help = "way=rma: use MPI's atomics also on words that CPUs change (only where both are coherent)"},
     {.name = "mpi", .field = &options::mpi, .what = "an MPI component",
      .help = "openmpi, mpich or the path of a component; empty: the one that fits the launcher"},
     {.name = "randomize", .field = &options::randomize, .what = "a switch",
-     .help = "under MPI: leave address randomisation on (the environment variable only; threads cannot migrate then)"},
+     .help = "under MPI: leave address randomisation on (the environment variable only; threads cannot "
+             "migrate then)"},
     {.name = "output", .field = &options::output, .what = "a choice of ranks",
      .help = "under MPI: whose standard output is shown outside run (the environment variable only)",
      .choices = "first|all"},
     {.name = "quiet", .field = &options::quiet, .what = "a switch",
      .help = "do not print the line that says how hosts are connected"},
     {.name = "policy", .field = &options::policy, .what = "a policy",
-     .help = "how threads are stolen, joined and freed (docs/policies.md); others than greedy are for comparison",
+     .help = "how threads are stolen, joined and freed (docs/policies.md); others than greedy are for "
+             "comparison",
      .choices = "greedy|stalling|locked_free|stalling_locked_free|child_rtc|child_full|iso|crude"},
     {.name = "stats", .field = &options::stats, .what = "a switch",
      .help = "print a table of scheduler counters at the end"},
@@ -116,19 +123,20 @@ constexpr option_info table[] = {
      .help = "per host: copies of global memory of other hosts",
      .unit = option_unit::bytes, .low = MiB, .high = TiB},
     {.name = "check_global", .field = &options::check_global, .what = "a choice",
-     .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; auto: in debug builds",
+     .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "
+             "auto: in debug builds",
      .choices = "auto|on|off", .zero_one = "off|on"},
 };
 // clang-format on
 
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
-  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22,
-               f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34] = o;
-  return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9,
-          (void)f10, (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18,
-          (void)f19, (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27,
-          (void)f28, (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, 34);
+  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21,
+               f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34] = o;
+  return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9, (void)f10,
+          (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18, (void)f19,
+          (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27, (void)f28,
+          (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, 34);
 }
 static_assert(std::size(table) == 34, "every field of godwit::options has exactly one row");
 
@@ -379,7 +387,8 @@ options read_options(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     const auto equals = line.find('=');
     const option_info* info = find_by(line.substr(0, equals), [](const option_info& i) { return i.name; });
-    if (info == nullptr || !assign(*info, line.substr(equals + 1), o)) bad("not an option: " + std::string(line));
+    if (info == nullptr || !assign(*info, line.substr(equals + 1), o))
+      bad("not an option: " + std::string(line));
     text.remove_prefix(end + 1);
   }
   return o;

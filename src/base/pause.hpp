@@ -15,7 +15,8 @@ inline void spin_pause() noexcept {
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
 #elif defined(__riscv)
-  asm volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");  // pause (Zihintpause); does nothing on CPUs that do not know it
+  // pause (Zihintpause); does nothing on CPUs that do not know it
+  asm volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory");
 #elif defined(__sparc__)
   asm volatile("rd %%ccr, %%g0\n\trd %%ccr, %%g0\n\trd %%ccr, %%g0" ::: "memory");
 #endif
@@ -103,7 +104,8 @@ inline std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// A constant-rate counter that all CPUs of a machine share, in its own unit: for durations where a clock is too slow.
+/// A constant-rate counter that all CPUs of a machine share, in its own unit: for durations where a clock is
+/// too slow.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -120,8 +122,8 @@ inline std::uint64_t ticks() noexcept {
 #endif
 }
 
-/// now_ns() by way of ticks(), at less than half its cost; the same in all processes forked after prepare_fast_clock.
-/// Where the kernel does not trust the counter itself: now_ns().
+/// now_ns() by way of ticks(), at less than half its cost; the same in all processes forked after
+/// prepare_fast_clock. Where the kernel does not trust the counter itself: now_ns().
 struct fast_clock {
   std::uint64_t from_ticks = 0;
   std::uint64_t from_ns = 0;
@@ -132,7 +134,8 @@ extern fast_clock fast_clock_;
 void prepare_fast_clock() noexcept;
 inline std::uint64_t fast_ns() noexcept {
   if (fast_clock_.ns_per_tick == 0) return now_ns();
-  const auto passed = static_cast<unsigned __int128>(ticks() - fast_clock_.from_ticks) * fast_clock_.ns_per_tick;
+  const auto passed =
+      static_cast<unsigned __int128>(ticks() - fast_clock_.from_ticks) * fast_clock_.ns_per_tick;
   return fast_clock_.from_ns + static_cast<std::uint64_t>(passed >> 32);
 }
 

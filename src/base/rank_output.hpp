@@ -23,7 +23,8 @@ void silence_output() noexcept;
 void open_output() noexcept;
 void close_output() noexcept;
 
-/// In a worker: standard output is written at the end of each line, so that lines of several processes that share it stay whole.
+/// In a worker: standard output is written at the end of each line, so that lines of several processes that
+/// share it stay whole.
 void write_whole_lines() noexcept;
 
 }  // namespace godwit::base

@@ -1,5 +1,5 @@
-// Inside a section the expose signal keeps its hands off: it may interrupt user code anywhere, but not the runtime's own
-// bookkeeping, and not a request to another host. Nests.
+// Inside a section the expose signal keeps its hands off: it may interrupt user code anywhere, but not the
+// runtime's own bookkeeping, and not a request to another host. Nests.
 #pragma once
 
 #include <godwit/detail/hot.hpp>

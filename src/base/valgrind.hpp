@@ -1,8 +1,9 @@
-// What valgrind has to be told: where stacks are, and that bytes of a stack are replaced. Nothing is done, and nothing but a flag is
-// read, in a process that valgrind does not run.
+// What valgrind has to be told: where stacks are, and that bytes of a stack are replaced. Nothing is done,
+// and nothing but a flag is read, in a process that valgrind does not run.
 //
-// Needs valgrind's header when the library is built (Debian: package valgrind); without it fit_to_valgrind says so when it matters.
-// Called by: src/context/sanitizer.cpp, src/stack, src/sched/worker.cpp, src/runtime/run.cpp. docs/debugging.md. Test: tests/valgrind.
+// Needs valgrind's header when the library is built (Debian: package valgrind); without it fit_to_valgrind
+// says so when it matters. Called by: src/context/sanitizer.cpp, src/stack, src/sched/worker.cpp,
+// src/runtime/run.cpp. docs/debugging.md. Test: tests/valgrind.
 #pragma once
 
 #include <godwit/options.hpp>
@@ -21,8 +22,9 @@ void valgrind_stack_gone(unsigned number) noexcept;
 /// The bytes of [low, high) may be read and written, and are what they are. Local.
 void valgrind_bytes(std::uintptr_t low, std::uintptr_t high) noexcept;
 
-/// Under valgrind: sizes that are still the default become smaller (memcheck keeps a record per page of mapped addresses, used or
-/// not), and the heaps of workers are not kept apart, which would map all addresses that are left. Local.
+/// Under valgrind: sizes that are still the default become smaller (memcheck keeps a record per page of
+/// mapped addresses, used or not), and the heaps of workers are not kept apart, which would map all addresses
+/// that are left. Local.
 void fit_to_valgrind(options& opts) noexcept;
 
 }  // namespace godwit::base

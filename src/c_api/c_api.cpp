@@ -38,12 +38,18 @@ extern "C" {
 
 const char* gw_error_string(int error) {
   switch (error) {
-    case GW_OK: return "no error";
-    case GW_E_NO_MEMORY: return "no memory";
-    case GW_E_BUSY: return "the mutex is held by another thread";
-    case GW_E_TIMED_OUT: return "the time was over first";
-    case GW_E_INVALID: return "a null pointer, or called outside gw_run";
-    default: return "not an error number of godwit";
+    case GW_OK:
+      return "no error";
+    case GW_E_NO_MEMORY:
+      return "no memory";
+    case GW_E_BUSY:
+      return "the mutex is held by another thread";
+    case GW_E_TIMED_OUT:
+      return "the time was over first";
+    case GW_E_INVALID:
+      return "a null pointer, or called outside gw_run";
+    default:
+      return "not an error number of godwit";
   }
 }
 
@@ -51,7 +57,8 @@ int gw_run(int argc, char** argv, int (*main_function)(void*), void* arg) {
   if (main_function == nullptr) return 2;
   gw::options o;
   o.substrate = "threads";
-  return gw::run(argc, argv, [=] { return main_function(arg); }, o);
+  return gw::run(
+      argc, argv, [=] { return main_function(arg); }, o);
 }
 
 int gw_spawn(gw_thread** thread, void* (*function)(void*), void* arg) {
@@ -113,7 +120,8 @@ int gw_cond_wait(gw_cond* cond, gw_mutex* mutex) {
 int gw_cond_timedwait(gw_cond* cond, gw_mutex* mutex, uint64_t ns) {
   if (cond == nullptr || mutex == nullptr || !inside()) return GW_E_INVALID;
   std::unique_lock lock(mutex->m, std::adopt_lock);
-  const auto status = cond->c.wait_for(lock, std::chrono::nanoseconds(ns), gw::detail::place{"gw_cond_timedwait", "gw_cond_timedwait", 0});
+  const auto status = cond->c.wait_for(lock, std::chrono::nanoseconds(ns),
+                                       gw::detail::place{"gw_cond_timedwait", "gw_cond_timedwait", 0});
   lock.release();
   return status == std::cv_status::timeout ? GW_E_TIMED_OUT : GW_OK;
 }

@@ -1,4 +1,5 @@
-// The context switch: one contract, one assembly file per architecture (switch_ARCH.S), or portable.cpp where GODWIT_CONTEXT says so.
+// The context switch: one contract, one assembly file per architecture (switch_ARCH.S), or portable.cpp where
+// GODWIT_CONTEXT says so.
 //
 // Two kinds of saved continuation:
 //   fork       saved by fork_call (include/godwit/detail/fork_call.hpp): three words in a deque slot;
@@ -31,19 +32,23 @@ void godwit_ctx_resume_suspended(std::uintptr_t sp, std::uintptr_t value);
 /// Leave the current stack for good and call fn(arg) on another. Does not return.
 void godwit_ctx_start(void* stack_top, void (*fn)(void* arg), void* arg);
 
-/// Call fn(arg) on another stack, whose end is 16-byte aligned, and come back. (policy.hpp declares it for users.)
+/// Call fn(arg) on another stack, whose end is 16-byte aligned, and come back. (policy.hpp declares it for
+/// users.)
 void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg);
 
-/// Called by fork_call, in its own way: the child (rax, x9) with the arguments in place, on the top of hot_words::free_stacks. That stack
-/// is given back when the child returns; who ends it otherwise gives it back.
+/// Called by fork_call, in its own way: the child (rax, x9) with the arguments in place, on the top of
+/// hot_words::free_stacks. That stack is given back when the child returns; who ends it otherwise gives it
+/// back.
 void godwit_ctx_fork_on_stack();
 
 /// The bottom of every thread: as a return address it ends backtraces. Returning to it is a bug of ours.
 void godwit_ctx_thread_end();
 
-/// Exists where what is saved means something only in processes forked from the one that saved it (variant setjmp).
+/// Exists where what is saved means something only in processes forked from the one that saved it (variant
+/// setjmp).
 [[gnu::weak]] extern const char godwit_ctx_one_image;
-/// Exists if the switch is one of the portable variants: then only its functions know how a suspended thread is saved.
+/// Exists if the switch is one of the portable variants: then only its functions know how a suspended thread
+/// is saved.
 [[gnu::weak]] extern const char godwit_ctx_portable;
 }
 
@@ -54,7 +59,8 @@ namespace godwit::context {
 /// The calling OS thread is a worker from now on, and these are its hot words; null: it is none any more.
 void use_hot_words(detail::hot_words* words) noexcept;
 
-/// Where the C library finds what belongs to the running thread (x86-64: the base of segment fs). Set by who knows what lies there.
+/// Where the C library finds what belongs to the running thread (x86-64: the base of segment fs). Set by who
+/// knows what lies there.
 std::uintptr_t thread_pointer() noexcept;
 void set_thread_pointer(std::uintptr_t value) noexcept;
 
@@ -66,8 +72,8 @@ inline constexpr std::size_t fork_bytes_below = 8;
 inline constexpr std::size_t fork_bytes_below = 0;
 #endif
 
-/// The calling thread's frames are about to be read by others: what its callers keep in register windows is in memory afterwards, and
-/// only there.
+/// The calling thread's frames are about to be read by others: what its callers keep in register windows is
+/// in memory afterwards, and only there.
 inline void flush_windows() noexcept {
 #if defined(__sparc__) && defined(GODWIT_SPARC_FLUSH_TRAP)
   asm volatile("ta 3" ::: "memory");
@@ -76,8 +82,8 @@ inline void flush_windows() noexcept {
 #endif
 }
 
-/// godwit_ctx_resume_suspended(sp, 0), inlined: then its return, and those after it, go where the processor expects if both threads suspended
-/// at the same place (as threads that yield to each other do).
+/// godwit_ctx_resume_suspended(sp, 0), inlined: then its return, and those after it, go where the processor
+/// expects if both threads suspended at the same place (as threads that yield to each other do).
 [[gnu::always_inline]] inline void resume_suspended_here(std::uintptr_t sp) noexcept {
 #if defined(__x86_64__)
   if (&godwit_ctx_portable != nullptr) [[unlikely]]
@@ -100,7 +106,8 @@ inline void flush_windows() noexcept {
   __builtin_unreachable();
 }
 
-// Address sanitizer and valgrind keep a shadow of every stack and need to hear of switches; no-ops without them.
+// Address sanitizer and valgrind keep a shadow of every stack and need to hear of switches; no-ops without
+// them.
 extern const bool watched_;  // is one of them there?
 void sanitizer_forget_now(std::uintptr_t low, std::uintptr_t high) noexcept;
 void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
@@ -108,11 +115,13 @@ void sanitizer_on_stack_now(const void* low, std::size_t bytes) noexcept;
 inline bool sanitized() noexcept { return watched_; }
 /// The bytes of [low, high) in this worker are about to be replaced or copied as they are.
 inline void sanitizer_forget(std::uintptr_t low, std::uintptr_t high) noexcept {
-  if (sanitized()) [[unlikely]] sanitizer_forget_now(low, high);
+  if (sanitized()) [[unlikely]]
+    sanitizer_forget_now(low, high);
 }
 /// From here on the current stack is [low, high).
 inline void sanitizer_on_stack(const void* low, std::size_t bytes) noexcept {
-  if (sanitized()) [[unlikely]] sanitizer_on_stack_now(low, bytes);
+  if (sanitized()) [[unlikely]]
+    sanitizer_on_stack_now(low, bytes);
 }
 
 }  // namespace godwit::context

@@ -20,15 +20,30 @@ using godwit::detail::hot_words;
 godwit::detail::spawn_slot stray_slots_[2];
 
 /// Outside a run: poll is set, so that a stray spawn reports itself instead of crashing.
-constinit hot_words stray_ = {.self = nullptr, .bottom = stray_slots_, .split = stray_slots_, .free_stacks = nullptr,
-                              .pending = nullptr, .worker = 0, .workers = 0, .in_runtime = 1, .run = 0, .in_place = 0,
-                              .checkouts = 0, .global_base = nullptr, .owner = nullptr, .memory = nullptr, .spawns = 0,
-                              .global_plain = 0, .map_locked = 0, .poll = {1}};
+constinit hot_words stray_ = {.self = nullptr,
+                              .bottom = stray_slots_,
+                              .split = stray_slots_,
+                              .free_stacks = nullptr,
+                              .pending = nullptr,
+                              .worker = 0,
+                              .workers = 0,
+                              .in_runtime = 1,
+                              .run = 0,
+                              .in_place = 0,
+                              .checkouts = 0,
+                              .global_base = nullptr,
+                              .owner = nullptr,
+                              .memory = nullptr,
+                              .spawns = 0,
+                              .global_plain = 0,
+                              .map_locked = 0,
+                              .poll = {1}};
 
 }  // namespace
 
 // Known to switch_*.S.
-static_assert(offsetof(hot_words, self) == 0 && offsetof(hot_words, bottom) == 8 && offsetof(hot_words, free_stacks) == 24);
+static_assert(offsetof(hot_words, self) == 0 && offsetof(hot_words, bottom) == 8 &&
+              offsetof(hot_words, free_stacks) == 24);
 
 #if defined(__x86_64__)
 
@@ -41,8 +56,10 @@ void use_hot_words(hot_words* words) noexcept {
   if (words == nullptr) words = &stray_;
   words->self = words;
   if (syscall(SYS_arch_prctl, ARCH_SET_GS, words) != 0)
-    base::fatal("cannot set the base of segment gs (arch_prctl): %s: a sandbox forbids it? godwit keeps its workers' state there",
-                std::strerror(errno));
+    base::fatal(
+        "cannot set the base of segment gs (arch_prctl): %s: a sandbox forbids it? godwit keeps its workers' "
+        "state there",
+        std::strerror(errno));
 }
 
 namespace {
@@ -52,15 +69,19 @@ const bool has_wrfsbase_ = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
 
 std::uintptr_t thread_pointer() noexcept {
   std::uintptr_t value;
-  asm volatile("movq %%fs:0, %0" : "=r"(value));  // it points to itself (ELF thread-local storage, x86-64 variant II)
+  // it points to itself (ELF thread-local storage, x86-64 variant II)
+  asm volatile("movq %%fs:0, %0" : "=r"(value));
   return value;
 }
-// Between the two thread pointers lies no use of anything thread-local: compiled code may keep such addresses.
+// Between the two thread pointers lies no use of anything thread-local: compiled code may keep such
+// addresses.
 [[gnu::noinline]] void set_thread_pointer(std::uintptr_t value) noexcept {
   if (has_wrfsbase_)
     asm volatile("wrfsbase %0" : : "r"(value) : "memory");
   else
-    asm volatile("syscall" : : "a"(static_cast<long>(SYS_arch_prctl)), "D"(static_cast<long>(ARCH_SET_FS)), "S"(value)
+    asm volatile("syscall"
+                 :
+                 : "a"(static_cast<long>(SYS_arch_prctl)), "D"(static_cast<long>(ARCH_SET_FS)), "S"(value)
                  : "rcx", "r11", "memory");
 }
 }  // namespace godwit::context
@@ -79,7 +100,9 @@ void use_hot_words(hot_words* words) noexcept {
   godwit_hot_ = words;
 }
 std::uintptr_t thread_pointer() noexcept { return 0; }
-void set_thread_pointer(std::uintptr_t) noexcept { base::fatal("threads with a thread pointer of their own: on x86-64 only"); }
+void set_thread_pointer(std::uintptr_t) noexcept {
+  base::fatal("threads with a thread pointer of their own: on x86-64 only");
+}
 }  // namespace godwit::context
 
 #endif

@@ -1,15 +1,18 @@
-// Context switch without assembly: the variants ucontext and setjmp, baselines for switch_*.S. Contract: context.hpp.
+// Context switch without assembly: the variants ucontext and setjmp, baselines for switch_*.S. Contract:
+// context.hpp.
 //
-// Compiled once for each variant (GODWIT_CONTEXT_UCONTEXT, GODWIT_CONTEXT_SETJMP); empty in a build with assembly. What is saved -- an
-// `env`, with room for what its resumption brings -- is a local variable of the function that saves, on the thread's own stack; so it
-// travels with the stack's bytes:
+// Compiled once for each variant (GODWIT_CONTEXT_UCONTEXT, GODWIT_CONTEXT_SETJMP); empty in a build with
+// assembly. What is saved -- an `env`, with room for what its resumption brings -- is a local variable of the
+// function that saves, on the thread's own stack; so it travels with the stack's bytes:
 //   fork       slot->fp its address; slot->sp below all of that function's frame
 //   suspended  sp names a word below all of that function's frame, which holds its address
-// ucontext   getcontext and setcontext: a system call each, for the signal mask; makecontext for every thread with a stack of its own.
-// setjmp     _setjmp and _longjmp: no system call. A stack is entered by makecontext once; from then on a loop at its top waits there,
-//            to be jumped into with the next thread (standby).
-// Not for sanitizers' fake stacks, nor, with setjmp, for workers of several images of the program (glibc hides the addresses in a jmp_buf
-// behind a number of the process). docs/protocols/context.md. Tests: tests/context (also built for each variant), tests/api.
+// ucontext   getcontext and setcontext: a system call each, for the signal mask; makecontext for every thread
+//            with a stack of its own.
+// setjmp     _setjmp and _longjmp: no system call. A stack is entered by makecontext once; from then on a
+//            loop at its top waits there, to be jumped into with the next thread (standby).
+// Not for sanitizers' fake stacks, nor, with setjmp, for workers of several images of the program (glibc
+// hides the addresses in a jmp_buf behind a number of the process). docs/protocols/context.md. Tests:
+// tests/context (also built for each variant), tests/api.
 #if defined(GODWIT_CONTEXT_UCONTEXT) || defined(GODWIT_CONTEXT_SETJMP)
 
 #undef _FORTIFY_SOURCE  // its longjmp refuses to go to another stack
@@ -35,7 +38,8 @@ using godwit::detail::hot_words;
 using godwit::detail::spawn_slot;
 using godwit::detail::word_pair;
 
-// SAVED(env): true when it has been saved, false when somebody came back to it. A macro: the function that saves must not have returned.
+// SAVED(env): true when it has been saved, false when somebody came back to it. A macro: the function that
+// saves must not have returned.
 #ifdef GODWIT_CONTEXT_SETJMP
 struct env {
   jmp_buf saved;
@@ -64,9 +68,15 @@ void restore(env& e) {
 [[gnu::noinline]] std::uintptr_t end_of_callers_frame() { return end_of_frames_above(); }
 
 // makecontext hands over ints.
-inline unsigned high_half(const void* p) noexcept { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) >> 32); }
-inline unsigned low_half(const void* p) noexcept { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p)); }
-inline std::uintptr_t joined(unsigned high, unsigned low) noexcept { return std::uintptr_t{high} << 32 | low; }
+inline unsigned high_half(const void* p) noexcept {
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p) >> 32);
+}
+inline unsigned low_half(const void* p) noexcept {
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(p));
+}
+inline std::uintptr_t joined(unsigned high, unsigned low) noexcept {
+  return std::uintptr_t{high} << 32 | low;
+}
 
 using entry_fn = void(void*);
 
@@ -83,12 +93,14 @@ void prepare(ucontext_t& c, void* top, entry_fn* fn, void* arg) {
   c.uc_stack.ss_size = any_size;
   c.uc_link = nullptr;
   const auto* code = reinterpret_cast<const void*>(fn);
-  makecontext(&c, reinterpret_cast<void (*)()>(entered), 4, high_half(code), low_half(code), high_half(arg), low_half(arg));
+  makecontext(&c, reinterpret_cast<void (*)()>(entered), 4, high_half(code), low_half(code), high_half(arg),
+              low_half(arg));
 }
 
 void enter(void* top, entry_fn* fn, void* arg) {
 #ifdef GODWIT_CONTEXT_SETJMP
-  std::memset(static_cast<std::byte*>(top) - 64, 0, 64);  // if it is a stack of the pool, the loop at its top is no more (standby)
+  // if it is a stack of the pool, the loop at its top is no more (standby)
+  std::memset(static_cast<std::byte*>(top) - 64, 0, 64);
 #endif
   ucontext_t c;
   prepare(c, top, fn, arg);
@@ -160,13 +172,15 @@ void run_on(stack_head* s) {
 void stack_main(void* head) { run_child(static_cast<stack_head*>(head)); }
 #endif
 
-/// The child runs below its parent: this frame is where they meet, and no part of either that is needed once they part.
+/// The child runs below its parent: this frame is where they meet, and no part of either that is needed once
+/// they part.
 [[gnu::noinline]] void call_below(waiting_parent& p) {
   p.slot->sp = end_of_frames_above();
   p.result = p.child(p.a0, p.a1, p.slot, p.out);
 }
 
-[[gnu::noinline]] word_pair fork_below(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out, child_fn* child) {
+[[gnu::noinline]] word_pair fork_below(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out,
+                                       child_fn* child) {
   waiting_parent p;
   p.a0 = a0;
   p.a1 = a1;
@@ -179,7 +193,8 @@ void stack_main(void* head) { run_child(static_cast<stack_head*>(head)); }
   return p.result;
 }
 
-[[gnu::noinline]] word_pair fork_on_stack(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out, child_fn* child) {
+[[gnu::noinline]] word_pair fork_on_stack(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out,
+                                          child_fn* child) {
   waiting_parent p;
   p.a0 = a0;
   p.a1 = a1;
@@ -234,8 +249,10 @@ struct visit {
 
 extern "C" {
 
-word_pair GODWIT_CONTEXT_FORK(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out, child_fn* child) noexcept {
-  if (godwit::detail::hot_load<offsetof(hot_words, free_stacks), void*>() != nullptr) return fork_on_stack(a0, a1, slot, out, child);
+word_pair GODWIT_CONTEXT_FORK(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out,
+                              child_fn* child) noexcept {
+  if (godwit::detail::hot_load<offsetof(hot_words, free_stacks), void*>() != nullptr)
+    return fork_on_stack(a0, a1, slot, out, child);
   return fork_below(a0, a1, slot, out, child);
 }
 

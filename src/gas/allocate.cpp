@@ -1,9 +1,10 @@
 // Allocation. See memory.hpp.
 //
-// Local: the calling worker's own heap; what others free comes back through a list that its owner empties when it allocates.
-// Shared: addresses are given out by worker 0's host under one lock, fresh ones as long as there are any, so that addresses
-// that were freed are noticed rather than reused. Then freed ones, searched for extent by extent. When they are reused, a
-// generation is counted up on all hosts, which makes every copy of an old descriptor invalid.
+// Local: the calling worker's own heap; what others free comes back through a list that its owner empties
+// when it allocates. Shared: addresses are given out by worker 0's host under one lock, fresh ones as long as
+// there are any, so that addresses that were freed are noticed rather than reused. Then freed ones, searched
+// for extent by extent. When they are reused, a generation is counted up on all hosts, which makes every copy
+// of an old descriptor invalid.
 #include "gas/memory.hpp"
 #include "gas/pieces.hpp"
 
@@ -42,7 +43,8 @@ std::string show(std::uint64_t bytes) {
 bool memory::take_budget(std::uint32_t host, std::uint64_t bytes) {
   const std::uint32_t w = reach_.first_of(host);
   const global_address at = reach_.address_of(&host_->used_bytes);
-  const std::uint64_t limit = reach_.atomic(w, reach_.address_of(&host_->limit_bytes), atomic_function::load, 8, 0);
+  const std::uint64_t limit =
+      reach_.atomic(w, reach_.address_of(&host_->limit_bytes), atomic_function::load, 8, 0);
   std::uint64_t used = reach_.atomic(w, at, atomic_function::load, 8, 0);
   for (;;) {  // never counted before it is granted: others would be refused for its sake
     if (bytes > limit || used > limit - bytes) return false;
@@ -53,15 +55,19 @@ bool memory::take_budget(std::uint32_t host, std::uint64_t bytes) {
 }
 
 void memory::give_budget(std::uint32_t host, std::uint64_t bytes) {
-  reach_.atomic(reach_.first_of(host), reach_.address_of(&host_->used_bytes), atomic_function::fetch_add, 8, 0 - bytes);
+  reach_.atomic(reach_.first_of(host), reach_.address_of(&host_->used_bytes), atomic_function::fetch_add, 8,
+                0 - bytes);
 }
 
 void memory::no_room(std::uint64_t bytes, std::uint32_t host, const char* of_what, const char* remedy) {
   const std::uint32_t w = reach_.first_of(host);
-  const std::uint64_t used = reach_.atomic(w, reach_.address_of(&host_->used_bytes), atomic_function::load, 8, 0);
-  const std::uint64_t limit = reach_.atomic(w, reach_.address_of(&host_->limit_bytes), atomic_function::load, 8, 0);
-  throw global_bad_alloc("godwit: no room for " + show(bytes) + " of global memory: " + of_what + " (host of worker " +
-                         std::to_string(w) + ": " + show(used) + " in use, limit " + show(limit) + "): " + remedy);
+  const std::uint64_t used =
+      reach_.atomic(w, reach_.address_of(&host_->used_bytes), atomic_function::load, 8, 0);
+  const std::uint64_t limit =
+      reach_.atomic(w, reach_.address_of(&host_->limit_bytes), atomic_function::load, 8, 0);
+  throw global_bad_alloc("godwit: no room for " + show(bytes) + " of global memory: " + of_what +
+                         " (host of worker " + std::to_string(w) + ": " + show(used) + " in use, limit " +
+                         show(limit) + "): " + remedy);
 }
 
 void memory::drain_returned() noexcept {
@@ -104,10 +110,13 @@ global_address memory::allocate_local(std::uint64_t bytes, std::uint64_t alignme
     std::uint64_t used, limit;
     usage(used, limit);
     if (used + bytes > limit)
-      no_room(bytes, reach_.my_host(), "the host's limit is reached",
-              "free some, or raise --godwit-global-limit (GODWIT_GLOBAL_LIMIT) if the machine has more memory");
+      no_room(
+          bytes, reach_.my_host(), "the host's limit is reached",
+          "free some, or raise --godwit-global-limit (GODWIT_GLOBAL_LIMIT) if the machine has more memory");
     no_room(bytes, reach_.my_host(),
-            ("worker " + std::to_string(me_) + " has addresses for " + show(where_.local_bytes()) + " of local memory").c_str(),
+            ("worker " + std::to_string(me_) + " has addresses for " + show(where_.local_bytes()) +
+             " of local memory")
+                .c_str(),
             "use a distribution other than local, or raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   }
   const global_address at = reach_.address_of(p);
@@ -121,8 +130,9 @@ global_address memory::allocate_local(std::uint64_t bytes, std::uint64_t alignme
 global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
                                 detail::place where) {
   if (!std::has_single_bit(alignment) || alignment > space::granule_bytes << 20)
-    throw std::invalid_argument("godwit: allocate: the alignment must be a power of two of at most 2^40, not " +
-                                std::to_string(alignment));
+    throw std::invalid_argument(
+        "godwit: allocate: the alignment must be a power of two of at most 2^40, not " +
+        std::to_string(alignment));
   if (how.what == kind::local && how.home != ~0u && how.home >= where_.homes)
     throw std::invalid_argument("godwit: allocate: there is no worker " + std::to_string(how.home) +
                                 " to be the home: the run has " + std::to_string(where_.homes));
@@ -132,8 +142,9 @@ global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, co
   if (how.what == kind::user && how.block_bytes == 0)
     throw std::invalid_argument("godwit: allocate: a user distribution needs a block size");
   if (how.block_bytes % 16 != 0 || how.block_bytes > std::uint64_t{1} << 46)
-    throw std::invalid_argument("godwit: allocate: the block size must be a multiple of 16 bytes, at most 2^46, not " +
-                                std::to_string(how.block_bytes));
+    throw std::invalid_argument(
+        "godwit: allocate: the block size must be a multiple of 16 bytes, at most 2^46, not " +
+        std::to_string(how.block_bytes));
   if (how.what == kind::local && (how.home == ~0u || how.home == me_) && !how.movable)
     return allocate_local(bytes, alignment, where);
   const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, how);
@@ -148,13 +159,17 @@ void memory::lock_shared() {
     if (++spins % 64 == 0) sched_yield();
   }
 }
-void memory::unlock_shared() { reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::store, 8, 0); }
+void memory::unlock_shared() {
+  reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::store, 8, 0);
+}
 
 std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment, bool& reused) {
   const std::uint64_t aligned = std::max<std::uint64_t>(alignment >> space::granule_bits, 1);
   const std::uint64_t low = where_.shared_low >> space::granule_bits;  // alignment is of addresses
   const std::uint64_t all = where_.granules();
-  auto load = [&](const word& w) { return reach_.atomic(0, reach_.address_of(&w), atomic_function::load, 8, 0); };
+  auto load = [&](const word& w) {
+    return reach_.atomic(0, reach_.address_of(&w), atomic_function::load, 8, 0);
+  };
   auto store = [&](const word& w, std::uint64_t v) {
     reach_.atomic(0, reach_.address_of(&w), atomic_function::store, 8, v);
   };
@@ -200,7 +215,8 @@ std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment
   return found ? first : ~std::uint64_t{0};
 }
 
-global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how) {
+global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignment,
+                                       const detail::spread& how) {
   descriptor d;
   d.what = static_cast<std::uint32_t>(how.what);
   d.bytes = bytes;
@@ -234,8 +250,9 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
     for (std::uint64_t b = 0; b < d.blocks; ++b) {
       homes[b] = how.home_of(how.arg, b, d.blocks, where_.homes);
       if (homes[b] >= where_.homes)
-        throw std::invalid_argument("godwit: allocate: the distribution puts block " + std::to_string(b) + " at home " +
-                                    std::to_string(homes[b]) + ", but the run has " + std::to_string(where_.homes));
+        throw std::invalid_argument("godwit: allocate: the distribution puts block " + std::to_string(b) +
+                                    " at home " + std::to_string(homes[b]) + ", but the run has " +
+                                    std::to_string(where_.homes));
     }
   }
 
@@ -257,7 +274,8 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
     share[reach_.host_of(d.home)] = bytes;
   } else if (how.what == kind::cyclic) {
     for (std::uint32_t h = 0; h < where_.homes; ++h)
-      share[reach_.host_of(h)] += d.blocks / where_.homes * d.block_bytes + (h < d.blocks % where_.homes ? d.block_bytes : 0);
+      share[reach_.host_of(h)] +=
+          d.blocks / where_.homes * d.block_bytes + (h < d.blocks % where_.homes ? d.block_bytes : 0);
   } else {
     for (std::uint64_t b = 0; b < d.blocks; ++b) share[reach_.host_of(home(b))] += d.block_bytes;
   }
@@ -268,8 +286,9 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
       for (std::uint32_t before = 0; before < h; ++before)
         if (share[before] != 0) give_budget(before, share[before]);
       free(d.table, d.blocks * sizeof(std::uint32_t), {});
-      no_room(share[h], h, "the host's limit is reached",
-              "free some, or raise --godwit-global-limit (GODWIT_GLOBAL_LIMIT) if the machine has more memory");
+      no_room(
+          share[h], h, "the host's limit is reached",
+          "free some, or raise --godwit-global-limit (GODWIT_GLOBAL_LIMIT) if the machine has more memory");
     }
 
   const std::uint64_t data_granules = (bytes + space::granule_bytes - 1) >> space::granule_bits;
@@ -283,7 +302,8 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
       if (share[h] != 0) give_budget(h, share[h]);
     free(d.table, d.blocks * sizeof(std::uint32_t), {});
     no_room(bytes, reach_.my_host(),
-            ("the run has addresses for " + show(where_.bytes - where_.shared_low) + " of distributed memory").c_str(),
+            ("the run has addresses for " + show(where_.bytes - where_.shared_low) + " of distributed memory")
+                .c_str(),
             "raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   }
   d.first = first;
@@ -302,11 +322,13 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
   d.state.store(descriptor::none, std::memory_order_relaxed);
   d.generation.store(host_->generation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   reach_.put(0, reach_.address_of(entry(first)), static_cast<void*>(&d), sizeof d);
-  // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the address yet.
+  // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the
+  // address yet.
   for (std::uint32_t h = 0; reused && h < reach_.host_count(); ++h) {
     const std::uint32_t w = reach_.first_of(h);
     reach_.atomic(w, reach_.address_of(&host_->generation), atomic_function::fetch_add, 8, 1);
-    reach_.atomic(w, reach_.address_of(&host_->epoch), atomic_function::fetch_add, 8, 1);  // copies of what was there
+    // copies of what was there
+    reach_.atomic(w, reach_.address_of(&host_->epoch), atomic_function::fetch_add, 8, 1);
   }
   reach_.atomic(0, reach_.address_of(&entry(first)->state), atomic_function::store, 8, descriptor::live);
   return begin_of(d);
@@ -326,21 +348,25 @@ void memory::free(global_address at, std::uint64_t bytes, detail::place where) {
       base::fatal("worker %u: global memory at global:0x%llx was freed twice, the second time at %s:%u", me_,
                   static_cast<unsigned long long>(at), where.file, where.line);
     if (header.magic == object_header::live)
-      base::fatal("worker %u: global memory at global:0x%llx was allocated as %llu bytes, but freed as %llu at %s:%u: give "
-                  "deallocate the same type and number as allocate",
-                  me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(header.bytes),
-                  static_cast<unsigned long long>(bytes), where.file, where.line);
-    base::fatal("worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of an allocation", me_,
-                static_cast<unsigned long long>(at), where.file, where.line);
+      base::fatal(
+          "worker %u: global memory at global:0x%llx was allocated as %llu bytes, but freed as %llu at "
+          "%s:%u: give "
+          "deallocate the same type and number as allocate",
+          me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(header.bytes),
+          static_cast<unsigned long long>(bytes), where.file, where.line);
+    base::fatal(
+        "worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of an allocation", me_,
+        static_cast<unsigned long long>(at), where.file, where.line);
   }
   if (checks_) mark_shadow(at, header.bytes, false);
   sites_.erase(at);
   const bool mine = home == me_;
-  if (mine && !checks_) return heap_.free(reach_.at(at));  // whoever else frees the same finds it dead, nearly always
+  // whoever else frees the same finds it dead, nearly always
+  if (mine && !checks_) return heap_.free(reach_.at(at));
   // The word `magic` decides between two that free the same: only one finds it alive.
   const global_address magic_at = header_at + offsetof(object_header, magic);
-  if (reach_.atomic(home, magic_at, atomic_function::compare_exchange, 4, object_header::dead, object_header::live) !=
-      object_header::live)
+  if (reach_.atomic(home, magic_at, atomic_function::compare_exchange, 4, object_header::dead,
+                    object_header::live) != object_header::live)
     base::fatal("worker %u: global memory at global:0x%llx was freed twice, the second time at %s:%u", me_,
                 static_cast<unsigned long long>(at), where.file, where.line);
   if (mine) return retire(at);
@@ -358,14 +384,18 @@ void memory::free(global_address at, std::uint64_t bytes, detail::place where) {
 void memory::free_shared(global_address at, std::uint64_t bytes, detail::place where) {
   descriptor* d = find(at);
   if (d == nullptr || begin_of(*d) != at)
-    base::fatal("worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of a live allocation: freed "
-                "already, or moved by pointer arithmetic",
-                me_, static_cast<unsigned long long>(at), where.file, where.line);
+    base::fatal(
+        "worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of a live allocation: "
+        "freed "
+        "already, or moved by pointer arithmetic",
+        me_, static_cast<unsigned long long>(at), where.file, where.line);
   if (d->bytes != std::max<std::uint64_t>(bytes, 1))
-    base::fatal("worker %u: global memory at global:0x%llx was allocated as %llu bytes, but freed as %llu at %s:%u: give "
-                "deallocate the same type and number as allocate",
-                me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(d->bytes),
-                static_cast<unsigned long long>(bytes), where.file, where.line);
+    base::fatal(
+        "worker %u: global memory at global:0x%llx was allocated as %llu bytes, but freed as %llu at %s:%u: "
+        "give "
+        "deallocate the same type and number as allocate",
+        me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(d->bytes),
+        static_cast<unsigned long long>(bytes), where.file, where.line);
   const std::uint64_t first = d->first;
   const std::uint64_t count = extent_of::from(d->extent.load(std::memory_order_relaxed)).granules;
   const global_address table = d->table;
@@ -376,7 +406,8 @@ void memory::free_shared(global_address at, std::uint64_t bytes, detail::place w
   } else if (static_cast<kind>(d->what) == kind::local) {
     share[reach_.host_of(d->home)] = d->bytes;
   } else {
-    for (std::uint64_t b = 0; b < d->blocks; ++b) share[reach_.host_of(home_of_block(*d, b))] += d->block_bytes;
+    for (std::uint64_t b = 0; b < d->blocks; ++b)
+      share[reach_.host_of(home_of_block(*d, b))] += d->block_bytes;
     share[reach_.host_of(home_of_block(*d, d->blocks - 1))] -= d->blocks * d->block_bytes - d->bytes;
   }
   const global_address state_at = reach_.address_of(&entry(first)->state);
@@ -397,7 +428,8 @@ void memory::free_shared(global_address at, std::uint64_t bytes, detail::place w
   }
   // Now the addresses may be used again.
   lock_shared();
-  reach_.atomic(0, reach_.address_of(&entry(first)->extent), atomic_function::store, 8, extent_of{count, false}.packed());
+  reach_.atomic(0, reach_.address_of(&entry(first)->extent), atomic_function::store, 8,
+                extent_of{count, false}.packed());
   unlock_shared();
   if (table != 0) free(table, table_bytes, where);
 }

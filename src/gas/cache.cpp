@@ -1,8 +1,8 @@
 // See cache.hpp and docs/protocols/global.md.
 //
-// Locks: one per unit, held over the requests for it; and one per set, for changes of tags. A worker waits for a unit's lock
-// only while it holds none; further ones it takes by trying. While it waits it serves requests of others (way am). A set's
-// lock is taken by who holds no unit's.
+// Locks: one per unit, held over the requests for it; and one per set, for changes of tags. A worker waits
+// for a unit's lock only while it holds none; further ones it takes by trying. While it waits it serves
+// requests of others (way am). A set's lock is taken by who holds no unit's.
 #include "gas/cache.hpp"
 
 #include "base/check.hpp"
@@ -20,7 +20,8 @@ using detail::access_mode;
 
 namespace {
 constexpr std::size_t most_in_batch = 256;  // units that are fetched or written back together: 4 MiB
-constexpr std::uint64_t patience_ns = 10'000'000'000;  // of waiting for a way that others hold open: they compute
+// of waiting for a way that others hold open: they compute
+constexpr std::uint64_t patience_ns = 10'000'000'000;
 
 constexpr std::uint64_t number_of(global_address a) noexcept { return a / unit_bytes; }
 /// The part of [at, at + bytes) inside unit @p number.
@@ -73,17 +74,18 @@ bool cache::evict(unit& u) noexcept {
       if (low != high) transport::shm::window::discard(net->at(low), high - low);
     }
   } s{s_.net};
-  s_.pieces.visit(s_.pieces.arg, begin_of(u), unit_bytes,
-                  [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
-                    auto& to = *static_cast<state*>(p);
-                    if (to.net->is_near(owner)) return;
-                    if (at != to.high) {
-                      to.flush();
-                      to.low = at;
-                    }
-                    to.high = at + n;
-                  },
-                  &s);
+  s_.pieces.visit(
+      s_.pieces.arg, begin_of(u), unit_bytes,
+      [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+        auto& to = *static_cast<state*>(p);
+        if (to.net->is_near(owner)) return;
+        if (at != to.high) {
+          to.flush();
+          to.low = at;
+        }
+        to.high = at + n;
+      },
+      &s);
   s.flush();
   u.tag.store(0, std::memory_order_relaxed);
   u.epoch = 0;
@@ -116,8 +118,9 @@ unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
       if (!try_lock(u)) continue;
       any_dirty = any_dirty || (u.pins == 0 && u.dirty_count != 0);
       const bool candidate = u.pins == 0 && u.dirty_count == 0;
-      const bool better = candidate && (best == nullptr || u.tag.load(std::memory_order_relaxed) == 0 ||
-                                        (best->tag.load(std::memory_order_relaxed) != 0 && u.used < best->used));
+      const bool better =
+          candidate && (best == nullptr || u.tag.load(std::memory_order_relaxed) == 0 ||
+                        (best->tag.load(std::memory_order_relaxed) != 0 && u.used < best->used));
       if (better) {
         if (best != nullptr) unlock(*best);
         best = &u;
@@ -141,7 +144,8 @@ unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
 }
 
 bool cache::covers(const unit_range* ranges, unsigned count, unit_range r) noexcept {
-  return std::any_of(ranges, ranges + count, [&](unit_range o) { return o.low <= r.low && r.high <= o.high; });
+  return std::any_of(ranges, ranges + count,
+                     [&](unit_range o) { return o.low <= r.low && r.high <= o.high; });
 }
 bool cache::overlaps(const unit_range* ranges, unsigned count, unit_range r) noexcept {
   return std::any_of(ranges, ranges + count, [&](unit_range o) { return o.low < r.high && r.low < o.high; });
@@ -178,26 +182,30 @@ void cache::mark_dirty(unit& u, unit_range r) noexcept {
 }
 
 template <class Sink>
-std::uint64_t cache::bring(global_address at, std::uint64_t bytes, std::byte* room, const Sink& sink) noexcept {
+std::uint64_t cache::bring(global_address at, std::uint64_t bytes, std::byte* room,
+                           const Sink& sink) noexcept {
   struct state {
     cache* self;
     std::vector<part> parts;
   } s{this, {}};
-  s_.pieces.visit(s_.pieces.arg, at, bytes,
-                  [](void* p, std::uint32_t owner, global_address a, std::uint64_t n) {
-                    auto& to = *static_cast<state*>(p);
-                    auto* net = to.self->s_.net;
-                    if (net->is_near(owner)) return;
-                    const std::uint32_t host = net->host_of(owner);
-                    if (!to.parts.empty() && to.parts.back().host == host && to.parts.back().at + to.parts.back().bytes == a)
-                      to.parts.back().bytes += n;  // neighbours of one host travel together
-                    else
-                      to.parts.push_back({host, a, n});
-                  },
-                  &s);
+  s_.pieces.visit(
+      s_.pieces.arg, at, bytes,
+      [](void* p, std::uint32_t owner, global_address a, std::uint64_t n) {
+        auto& to = *static_cast<state*>(p);
+        auto* net = to.self->s_.net;
+        if (net->is_near(owner)) return;
+        const std::uint32_t host = net->host_of(owner);
+        if (!to.parts.empty() && to.parts.back().host == host &&
+            to.parts.back().at + to.parts.back().bytes == a)
+          to.parts.back().bytes += n;  // neighbours of one host travel together
+        else
+          to.parts.push_back({host, a, n});
+      },
+      &s);
   using transport::far::piece;
   constexpr std::size_t most = transport::far::inline_bytes / sizeof(piece);
-  std::stable_sort(s.parts.begin(), s.parts.end(), [](const part& x, const part& y) { return x.host < y.host; });
+  std::stable_sort(s.parts.begin(), s.parts.end(),
+                   [](const part& x, const part& y) { return x.host < y.host; });
   std::uint64_t brought = 0;
   piece batch[most];
   const part* of[most];
@@ -232,38 +240,39 @@ std::uint64_t cache::bring(global_address at, std::uint64_t bytes, std::byte* ro
 
 void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
-  const std::uint64_t bytes =
-      bring(first * unit_bytes, count * unit_bytes, nullptr,
-            [&](global_address at, const std::byte* data, std::uint64_t n) { std::memcpy(s_.net->at(at), data, n); });
+  const std::uint64_t bytes = bring(first * unit_bytes, count * unit_bytes, nullptr,
+                                    [&](global_address at, const std::byte* data, std::uint64_t n) {
+                                      std::memcpy(s_.net->at(at), data, n);
+                                    });
   count_fetch(count, bytes, since);
 }
 
 void cache::fetch_around(unit& u) noexcept {
   const std::uint64_t since = base::fast_ns();
   const auto room = std::make_unique_for_overwrite<std::byte[]>(unit_bytes);
-  const std::uint64_t bytes =
-      bring(begin_of(u), unit_bytes, room.get(), [&](global_address at, const std::byte* data, std::uint64_t n) {
-        const std::uint64_t begin = at - begin_of(u);
-        for (std::uint64_t i = 0; i < n;) {
-          std::uint64_t stop = n;  // of the current gap or kept range
-          bool keep = false;
-          auto look = [&](const unit_range* ranges, unsigned count) {
-            for (unsigned r = 0; r < count; ++r) {
-              if (ranges[r].low <= begin + i && begin + i < ranges[r].high) {
-                if (!keep) stop = n;
-                keep = true;
-                stop = std::min<std::uint64_t>(stop, ranges[r].high - begin);
-              } else if (!keep && ranges[r].low > begin + i) {
-                stop = std::min<std::uint64_t>(stop, ranges[r].low - begin);
-              }
-            }
-          };
-          look(u.dirty, u.dirty_count);
-          look(u.writing, u.writing_count);
-          if (!keep) std::memcpy(s_.net->at(at + i), data + i, stop - i);
-          i = stop;
-        }
-      });
+  const std::uint64_t bytes = bring(begin_of(u), unit_bytes, room.get(),
+                                    [&](global_address at, const std::byte* data, std::uint64_t n) {
+                                      const std::uint64_t begin = at - begin_of(u);
+                                      for (std::uint64_t i = 0; i < n;) {
+                                        std::uint64_t stop = n;  // of the current gap or kept range
+                                        bool keep = false;
+                                        auto look = [&](const unit_range* ranges, unsigned count) {
+                                          for (unsigned r = 0; r < count; ++r) {
+                                            if (ranges[r].low <= begin + i && begin + i < ranges[r].high) {
+                                              if (!keep) stop = n;
+                                              keep = true;
+                                              stop = std::min<std::uint64_t>(stop, ranges[r].high - begin);
+                                            } else if (!keep && ranges[r].low > begin + i) {
+                                              stop = std::min<std::uint64_t>(stop, ranges[r].low - begin);
+                                            }
+                                          }
+                                        };
+                                        look(u.dirty, u.dirty_count);
+                                        look(u.writing, u.writing_count);
+                                        if (!keep) std::memcpy(s_.net->at(at + i), data + i, stop - i);
+                                        i = stop;
+                                      }
+                                    });
   count_fetch(1, bytes, since);
 }
 
@@ -311,7 +320,8 @@ bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
       u = obtain(n, true);
     }
     const std::uint64_t since = base::fast_ns();
-    for (unsigned spins = 0; u != nullptr && mode != access_mode::read && u->writing_count == unit::most_ranges;) {
+    for (unsigned spins = 0;
+         u != nullptr && mode != access_mode::read && u->writing_count == unit::most_ranges;) {
       unlock(*u);  // holders compute, and check in when they are done
       finish();
       pause(spins);
@@ -357,7 +367,8 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool 
   GODWIT_CHECK(u != nullptr && u->pins != 0, "a checkout's unit left the cache");
   if (mode != access_mode::read) {
     auto* end = u->writing + u->writing_count;
-    auto* mine = std::find_if(u->writing, end, [&](unit_range r) { return r.low == part.low && r.high == part.high; });
+    auto* mine =
+        std::find_if(u->writing, end, [&](unit_range r) { return r.low == part.low && r.high == part.high; });
     GODWIT_CHECK(mine != end, "a checkout for writing is checked in that was not made");
     *mine = u->writing[--u->writing_count];
     if (changed)
@@ -370,7 +381,8 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool 
 }
 
 void cache::checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
-  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) close(n, part_of(n, at, bytes), mode);
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n)
+    close(n, part_of(n, at, bytes), mode);
 }
 
 bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
@@ -384,7 +396,8 @@ bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
       continue;
     }
     any_dirty = any_dirty || overlaps(u->dirty, u->dirty_count, part);
-    if (u->epoch >= wanted || covers(u->dirty, u->dirty_count, part) || covers(u->writing, u->writing_count, part)) {
+    if (u->epoch >= wanted || covers(u->dirty, u->dirty_count, part) ||
+        covers(u->writing, u->writing_count, part)) {
       std::memcpy(static_cast<std::byte*>(to) + (n * unit_bytes + part.low - at),
                   s_.net->at(n * unit_bytes + part.low), part.high - part.low);
       ++s_.stats->global_hits;
@@ -437,17 +450,17 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     unit& u = *units[i];
     for (unsigned r = 0; r < u.dirty_count; ++r)
-      s_.pieces.visit(s_.pieces.arg, begin_of(u) + u.dirty[r].low, u.dirty[r].high - u.dirty[r].low,
-                      [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
-                        auto& to = *static_cast<state*>(p);
-                        auto* net = to.self->s_.net;
-                        if (!net->is_near(owner)) to.pieces.push_back({net->host_of(owner), at, n});
-                      },
-                      &s);
+      s_.pieces.visit(
+          s_.pieces.arg, begin_of(u) + u.dirty[r].low, u.dirty[r].high - u.dirty[r].low,
+          [](void* p, std::uint32_t owner, global_address at, std::uint64_t n) {
+            auto& to = *static_cast<state*>(p);
+            auto* net = to.self->s_.net;
+            if (!net->is_near(owner)) to.pieces.push_back({net->host_of(owner), at, n});
+          },
+          &s);
   }
-  std::sort(s.pieces.begin(), s.pieces.end(), [](const part& x, const part& y) {
-    return x.host != y.host ? x.host < y.host : x.at < y.at;
-  });
+  std::sort(s.pieces.begin(), s.pieces.end(),
+            [](const part& x, const part& y) { return x.host != y.host ? x.host < y.host : x.at < y.at; });
   std::uint64_t bytes = 0;
   {
     const base::section inside;
@@ -461,7 +474,8 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
       bool puts = false;
       for (; i < s.pieces.size() && s.pieces[i].host == host;) {
         part p = s.pieces[i++];
-        while (i < s.pieces.size() && s.pieces[i].host == host && s.pieces[i].at == p.at + p.bytes) p.bytes += s.pieces[i++].bytes;
+        while (i < s.pieces.size() && s.pieces[i].host == host && s.pieces[i].at == p.at + p.bytes)
+          p.bytes += s.pieces[i++].bytes;
         bytes += p.bytes;
         std::byte* data = s_.net->at(p.at);
         const std::size_t needs = sizeof(transport::far::piece) + (p.bytes + 7) / 8 * 8;
@@ -536,7 +550,8 @@ void cache::check_invariants() const noexcept {
   for (std::uint64_t i = 0; i < s_.unit_count; ++i) {
     const unit& u = s_.units[i];
     if (u.dirty_count != 0) ++dirty;
-    GODWIT_CHECK(u.tag.load(std::memory_order_relaxed) != 0 || (u.pins == 0 && u.dirty_count == 0 && u.writing_count == 0),
+    GODWIT_CHECK(u.tag.load(std::memory_order_relaxed) != 0 ||
+                     (u.pins == 0 && u.dirty_count == 0 && u.writing_count == 0),
                  "an empty unit of the cache is in use");
     const bool marked = (dirty_map_[i / 64].load(std::memory_order_relaxed) >> i % 64 & 1) != 0;
     GODWIT_CHECK((u.dirty_count != 0) == marked, "the map of dirty units is wrong");

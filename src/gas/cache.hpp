@@ -1,9 +1,11 @@
-// The cache of a host: copies of other hosts' global memory, at their own addresses in the window, shared by all its workers.
+// The cache of a host: copies of other hosts' global memory, at their own addresses in the window, shared by
+// all its workers.
 //
-// In units of 16 KiB. A unit's copy is as old as its epoch; a checkout wants the host's epoch of that moment, else the unit
-// is fetched again. Bytes that a checkout may write are remembered as ranges, written back by the next release of any worker of
-// the host, and never overwritten by a fetch before. Set-associative, least recently used first out.
-// Protocol: docs/protocols/global.md. Model: models/global.pml. Tests: tests/global/{litmus,checkout}_test.cpp under MPI.
+// In units of 16 KiB. A unit's copy is as old as its epoch; a checkout wants the host's epoch of that moment,
+// else the unit is fetched again. Bytes that a checkout may write are remembered as ranges, written back by
+// the next release of any worker of the host, and never overwritten by a fetch before. Set-associative, least
+// recently used first out. Protocol: docs/protocols/global.md. Model: models/global.pml. Tests:
+// tests/global/{litmus,checkout}_test.cpp under MPI.
 #pragma once
 
 #include "gas/reach.hpp"
@@ -29,11 +31,13 @@ struct unit_range {
 struct alignas(64) unit {
   std::atomic<std::uint32_t> lock;  ///< 0 free, 1 taken. W all of the host
   std::uint32_t pins;               ///< checkouts that have it open
-  word tag;                         ///< number of the unit in the space, plus one; 0: empty. Also R without lock, as a hint
-  std::uint64_t epoch;              ///< of the host before the last fetch; 0: bytes not valid
-  std::uint64_t used;               ///< the cache's clock at the last checkout
+  /// number of the unit in the space, plus one; 0: empty. Also R without lock, as a hint
+  word tag;
+  std::uint64_t epoch;  ///< of the host before the last fetch; 0: bytes not valid
+  std::uint64_t used;   ///< the cache's clock at the last checkout
   std::uint16_t dirty_count, writing_count;
-  std::atomic<std::uint32_t> set_lock;  ///< of the first unit of a set: whoever changes tags of the set. W all of the host
+  /// of the first unit of a set: whoever changes tags of the set. W all of the host
+  std::atomic<std::uint32_t> set_lock;
   static constexpr unsigned most_ranges = 16;
   unit_range dirty[most_ranges];    ///< to be written back
   unit_range writing[most_ranges];  ///< checked out for writing
@@ -50,7 +54,8 @@ struct piece_visitor {
 struct cache_setup {
   reach* net = nullptr;
   host_words* host = nullptr;
-  unit* units = nullptr;         ///< and behind them a bit per unit: has dirty ranges. W under the unit's lock, R all
+  /// and behind them a bit per unit: has dirty ranges. W under the unit's lock, R all
+  unit* units = nullptr;
   std::uint64_t unit_count = 0;  ///< a multiple of the ways
   piece_visitor pieces{};
   worker_stats* stats = nullptr;
@@ -61,9 +66,7 @@ class cache {
  public:
   static constexpr unsigned ways = 16;
   /// Units that @p bytes of cache are.
-  static std::uint64_t units_of(std::uint64_t bytes) noexcept {
-    return (bytes / unit_bytes + 63) / 64 * 64;
-  }
+  static std::uint64_t units_of(std::uint64_t bytes) noexcept { return (bytes / unit_bytes + 63) / 64 * 64; }
   /// Room that the table of so many units needs.
   static std::uint64_t table_bytes(std::uint64_t units) noexcept { return units * sizeof(unit) + units / 8; }
 
@@ -72,8 +75,8 @@ class cache {
     dirty_map_ = reinterpret_cast<word*>(s.units + s.unit_count);
   }
 
-  /// Make the range readable or writable at its place in the window, until checkin. False: more than the cache can hold
-  /// beside what is open.
+  /// Make the range readable or writable at its place in the window, until checkin. False: more than the
+  /// cache can hold beside what is open.
   bool checkout(global_address at, std::uint64_t bytes, detail::access_mode mode);
   void checkin(global_address at, std::uint64_t bytes, detail::access_mode mode) noexcept;
 
@@ -103,7 +106,8 @@ class cache {
 
   /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.
   unit* find(std::uint64_t number, bool wait, bool& busy) noexcept;
-  /// The same, but makes room for it. Null: everything it could replace is open, or without @p wait busy or dirty.
+  /// The same, but makes room for it. Null: everything it could replace is open, or without @p wait busy or
+  /// dirty.
   unit* obtain(std::uint64_t number, bool wait) noexcept;
   bool evict(unit& u) noexcept;
   /// Bytes of one host.
@@ -112,12 +116,14 @@ class cache {
     global_address at;
     std::uint64_t bytes;
   };
-  /// Ask for the bytes of other hosts in a range, small parts together. Large ones go straight into place if @p room is null,
-  /// else through it (unit_bytes); all others, and those, to sink(address, data, bytes). Gives back how many there were.
+  /// Ask for the bytes of other hosts in a range, small parts together. Large ones go straight into place if
+  /// @p room is null, else through it (unit_bytes); all others, and those, to sink(address, data, bytes).
+  /// Gives back how many there were.
   template <class Sink>
   std::uint64_t bring(global_address at, std::uint64_t bytes, std::byte* room, const Sink& sink) noexcept;
   void count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t since) noexcept;
-  /// Bytes of other hosts in units [first, first + count), all locked, without dirty or open ranges: straight into place.
+  /// Bytes of other hosts in units [first, first + count), all locked, without dirty or open ranges: straight
+  /// into place.
   void fetch(std::uint64_t first, std::uint64_t count) noexcept;
   /// One unit, around what must not be overwritten.
   void fetch_around(unit& u) noexcept;

@@ -52,7 +52,8 @@ void memory::check_range(global_address at, std::uint64_t bytes, const char* doi
   const descriptor* d = find(at);
   // A copy of the descriptor does not hear of the end: ask.
   if (d == nullptr || at + bytes > begin_of(*d) + d->bytes ||
-      (!reach_.is_near(0) && reach_.atomic(0, reach_.address_of(&d->state), atomic_function::load, 8, 0) != descriptor::live))
+      (!reach_.is_near(0) &&
+       reach_.atomic(0, reach_.address_of(&d->state), atomic_function::load, 8, 0) != descriptor::live))
     bad_address(at, bytes, doing);
 }
 
@@ -69,12 +70,15 @@ void memory::note_checkout(global_address at, std::uint64_t bytes, bool writes, 
     }
     const std::uint64_t begin = o.begin.load(std::memory_order_relaxed);
     if ((writes || o.writes != 0) && begin < at + bytes && at < end)
-      base::fatal("worker %u: the checkout of global:0x%llx, %llu bytes, at %s:%u overlaps one of global:0x%llx, %llu bytes, "
-                  "which worker %u made at %s:%u and still holds, and one of them writes: order them with a join, or check "
-                  "out disjoint ranges",
-                  me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(bytes), where.file, where.line,
-                  static_cast<unsigned long long>(begin), static_cast<unsigned long long>(end - begin), o.worker, o.file,
-                  o.line);
+      base::fatal(
+          "worker %u: the checkout of global:0x%llx, %llu bytes, at %s:%u overlaps one of global:0x%llx, "
+          "%llu bytes, "
+          "which worker %u made at %s:%u and still holds, and one of them writes: order them with a join, or "
+          "check "
+          "out disjoint ranges",
+          me_, static_cast<unsigned long long>(at), static_cast<unsigned long long>(bytes), where.file,
+          where.line, static_cast<unsigned long long>(begin), static_cast<unsigned long long>(end - begin),
+          o.worker, o.file, o.line);
   }
   if (free == nullptr) return;  // so many at once: the rest goes unchecked
   free->begin.store(at, std::memory_order_relaxed);
@@ -89,8 +93,8 @@ void memory::forget_checkout(global_address at, std::uint64_t bytes, bool writes
   if (bytes == 0) return;
   const check_guard lock(host_->check_lock);
   for (open_checkout& o : host_->open)
-    if (o.end.load(std::memory_order_relaxed) == at + bytes && o.begin.load(std::memory_order_relaxed) == at &&
-        o.worker == me_ && o.writes == (writes ? 1u : 0u)) {
+    if (o.end.load(std::memory_order_relaxed) == at + bytes &&
+        o.begin.load(std::memory_order_relaxed) == at && o.worker == me_ && o.writes == (writes ? 1u : 0u)) {
       o.end.store(0, std::memory_order_relaxed);
       return;
     }
@@ -110,8 +114,8 @@ std::string memory::leaks() const {
     // Others may have freed it.
     if (where_.is_local(at)) {
       if (heap::header_of(reach_.at(at))->magic != object_header::live) continue;
-    } else if (reach_.atomic(0, reach_.address_of(&entry(where_.granule_of(at))->state), atomic_function::load, 8, 0) !=
-               descriptor::live) {
+    } else if (reach_.atomic(0, reach_.address_of(&entry(where_.granule_of(at))->state),
+                             atomic_function::load, 8, 0) != descriptor::live) {
       continue;
     }
     bytes += site.bytes;
@@ -119,8 +123,9 @@ std::string memory::leaks() const {
     if (largest == nullptr || site.bytes > largest->bytes) largest = &site;
   }
   if (count == 0) return {};
-  return "godwit: worker " + std::to_string(me_) + ": " + std::to_string(count) + " allocations of global memory, " +
-         std::to_string(bytes) + " bytes in all, were not freed; the largest, of " + std::to_string(largest->bytes) +
+  return "godwit: worker " + std::to_string(me_) + ": " + std::to_string(count) +
+         " allocations of global memory, " + std::to_string(bytes) +
+         " bytes in all, were not freed; the largest, of " + std::to_string(largest->bytes) +
          " bytes, was made at " + (largest->where.file != nullptr ? largest->where.file : "?") + ":" +
          std::to_string(largest->where.line);
 }

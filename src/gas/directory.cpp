@@ -1,8 +1,8 @@
 // The directory of shared allocations: whose is which block. See memory.hpp, words.hpp.
 //
-// Worker 0's host has the descriptors; other hosts copy them when they first need them. Homes follow from the descriptor
-// alone. Owners are homes, unless the allocation is movable: then the word of the block, at its home, says who the owner is;
-// it carries a version, so that nobody takes an old answer for a newer one.
+// Worker 0's host has the descriptors; other hosts copy them when they first need them. Homes follow from the
+// descriptor alone. Owners are homes, unless the allocation is movable: then the word of the block, at its
+// home, says who the owner is; it carries a version, so that nobody takes an old answer for a newer one.
 #include "gas/memory.hpp"
 
 #include "base/check.hpp"
@@ -27,7 +27,8 @@ descriptor* memory::find(global_address at) {
       return d;
     descriptor copy;
     reach_.get(0, static_cast<void*>(&copy), reach_.address_of(d), sizeof copy);
-    std::memcpy(reinterpret_cast<std::byte*>(d) + 16, reinterpret_cast<const std::byte*>(&copy) + 16, sizeof copy - 16);
+    std::memcpy(reinterpret_cast<std::byte*>(d) + 16, reinterpret_cast<const std::byte*>(&copy) + 16,
+                sizeof copy - 16);
     d->generation.store(generation, std::memory_order_release);
     state = copy.state.load(std::memory_order_relaxed);
     d->state.store(state, std::memory_order_release);
@@ -40,7 +41,8 @@ descriptor* memory::find(global_address at) {
   // The rest of a freed allocation may still name its first granule, where a smaller one begins now.
   const std::uint64_t owners = d->owners != 0 ? d->blocks * sizeof(word) : 0;
   const std::uint64_t data = (d->bytes + space::granule_bytes - 1) >> space::granule_bits;
-  if (granule - d->first >= data + ((owners + space::granule_bytes - 1) >> space::granule_bits)) return nullptr;
+  if (granule - d->first >= data + ((owners + space::granule_bytes - 1) >> space::granule_bits))
+    return nullptr;
   return d;
 }
 
@@ -58,7 +60,8 @@ std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
   const std::uint32_t maker = where_.local_home(d.table);
   if (reach_.is_near(maker)) return reach_.at<std::uint32_t>(d.table)[block];
   const std::uint64_t key = d.first << 24 ^ d.generation.load(std::memory_order_relaxed);
-  if (user_tables_.size() >= 64 && !user_tables_.contains(key)) user_tables_.clear();  // of allocations long gone, perhaps
+  // of allocations long gone, perhaps
+  if (user_tables_.size() >= 64 && !user_tables_.contains(key)) user_tables_.clear();
   auto& table = user_tables_[key];
   if (table.empty()) {
     table.resize(d.blocks);
@@ -70,8 +73,10 @@ std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
 std::uint32_t memory::owner_of_block(const descriptor& d, std::uint64_t block) {
   const std::uint32_t home = home_of_block(d, block);
   if (d.owners == 0) return home;  // immovable: never a look-up
-  const std::uint64_t entry = reach_.atomic(home, d.owners + block * sizeof(word), atomic_function::load, 8, 0);
-  return entry == 0 ? home : static_cast<std::uint32_t>(entry & 0xffff'ffff) - 1;  // version << 32 | owner + 1
+  const std::uint64_t entry =
+      reach_.atomic(home, d.owners + block * sizeof(word), atomic_function::load, 8, 0);
+  // version << 32 | owner + 1
+  return entry == 0 ? home : static_cast<std::uint32_t>(entry & 0xffff'ffff) - 1;
 }
 
 }  // namespace godwit::gas

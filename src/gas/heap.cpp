@@ -11,13 +11,14 @@ constexpr std::uint64_t grain = 4 << 10;           // of ranges: pages
 constexpr std::uint64_t discard_from = 256 << 10;  // smaller ones keep their pages
 constexpr std::uint64_t most_kept = 32 << 20;      // until these are together so much
 constexpr std::uint64_t largest_small = 16 << 10;
-constexpr std::uint64_t most_in_chunk = 1 << 20;   // chunks of a class double until then
+constexpr std::uint64_t most_in_chunk = 1 << 20;  // chunks of a class double until then
 
 constexpr unsigned class_of(std::uint64_t bytes) {
   if (bytes <= 1024) return static_cast<unsigned>((bytes + 15) / 16 - 1);
   const auto log = static_cast<unsigned>(std::bit_width(bytes - 1)) - 1;
   const std::uint64_t step = std::uint64_t{1} << (log - 2);
-  return 64 + (log - 10) * 4 + static_cast<unsigned>((bytes - (std::uint64_t{1} << log) + step - 1) / step) - 1;
+  return 64 + (log - 10) * 4 + static_cast<unsigned>((bytes - (std::uint64_t{1} << log) + step - 1) / step) -
+         1;
 }
 constexpr std::uint64_t bytes_of(unsigned c) {
   if (c < 64) return (c + 1) * std::uint64_t{16};
@@ -26,7 +27,8 @@ constexpr std::uint64_t bytes_of(unsigned c) {
 }
 static_assert([] {
   for (std::uint64_t n = 1; n <= largest_small; n += n < 3000 ? 1 : 37)
-    if (bytes_of(class_of(n)) < n || class_of(bytes_of(class_of(n))) != class_of(n) || bytes_of(class_of(n)) * 3 > n * 4 + 45)
+    if (bytes_of(class_of(n)) < n || class_of(bytes_of(class_of(n))) != class_of(n) ||
+        bytes_of(class_of(n)) * 3 > n * 4 + 45)
       return false;
   return class_of(largest_small) == 79;
 }());
@@ -96,7 +98,8 @@ void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
     const auto after = by_place_.upper_bound(begin);
     if (after == by_place_.begin()) continue;
     const auto& [free_at, free_bytes] = *std::prev(after);
-    if (begin + n <= free_at + free_bytes) limits_.discard(reinterpret_cast<std::byte*>(begin), n);  // else in use again
+    // else in use again
+    if (begin + n <= free_at + free_bytes) limits_.discard(reinterpret_cast<std::byte*>(begin), n);
   }
   kept_.clear();
   kept_bytes_ = 0;
@@ -139,7 +142,8 @@ void* heap::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (room <= largest_small) {
     start = take_block(room, room);
     if (start == nullptr) return nullptr;
-    object = reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(start) + sizeof(object_header), alignment));
+    object = reinterpret_cast<std::byte*>(
+        up(reinterpret_cast<std::uintptr_t>(start) + sizeof(object_header), alignment));
   } else {
     const std::uint64_t front = std::min(up(sizeof(object_header), alignment), grain);
     room = std::max(front + bytes, largest_small + 1);  // says where it came from, too

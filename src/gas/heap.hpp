@@ -1,9 +1,9 @@
-// Small and large objects in the local area of one home. Only the home's worker allocates and frees here; what others free
-// reaches it through home_words::returned.
+// Small and large objects in the local area of one home. Only the home's worker allocates and frees here;
+// what others free reaches it through home_words::returned.
 //
-// Small ones (16 KiB at most) come from lists of free blocks by size class, which are filled from chunks and keep what they
-// have. Chunks and large objects come from a map of free ranges of the area, joined and given back to the system. All
-// bookkeeping but headers is private to the process.
+// Small ones (16 KiB at most) come from lists of free blocks by size class, which are filled from chunks and
+// keep what they have. Chunks and large objects come from a map of free ranges of the area, joined and given
+// back to the system. All bookkeeping but headers is private to the process.
 // See docs/decisions/0010-global-memory.md. Test: tests/gas/heap_test.cpp.
 #pragma once
 
@@ -19,10 +19,10 @@ namespace godwit::gas {
 /// In front of every object. `next` links returned objects.
 struct object_header {
   static constexpr std::uint32_t live = 0x9e110b1e, dead = 0xdeadb10c;
-  std::uint64_t next;       ///< while returned: address of the next one. W who frees, R owner
-  std::uint32_t front;      ///< bytes between the start of the block and the object
-  std::uint32_t magic;      ///< live until the first who frees it. W who frees (atomic), R all
-  std::uint64_t bytes;      ///< as asked for
+  std::uint64_t next;   ///< while returned: address of the next one. W who frees, R owner
+  std::uint32_t front;  ///< bytes between the start of the block and the object
+  std::uint32_t magic;  ///< live until the first who frees it. W who frees (atomic), R all
+  std::uint64_t bytes;  ///< as asked for
   std::uint64_t block_bytes;
 };
 static_assert(sizeof(object_header) == 32);

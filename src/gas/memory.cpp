@@ -26,23 +26,25 @@ void memory::init(const memory_setup& setup) {
   checks_ = checks_ || setup.opts->check_global == "auto";
 #endif
   if (several_hosts_) {
-    const piece_visitor pieces{[](void* self, global_address at, std::uint64_t bytes, piece_visitor::each* f, void* to) {
-                                 return static_cast<memory*>(self)->visit_pieces(
-                                     at, bytes, [&](std::uint32_t owner, global_address a, std::uint64_t n) { f(to, owner, a, n); });
-                               },
-                               this};
-    cache_.init({&reach_, host_, reach_.at<unit>(where_.units_low), cache::units_of(setup.opts->cache_bytes), pieces,
-                 setup.stats, setup.note});
+    const piece_visitor pieces{
+        [](void* self, global_address at, std::uint64_t bytes, piece_visitor::each* f, void* to) {
+          return static_cast<memory*>(self)->visit_pieces(
+              at, bytes, [&](std::uint32_t owner, global_address a, std::uint64_t n) { f(to, owner, a, n); });
+        },
+        this};
+    cache_.init({&reach_, host_, reach_.at<unit>(where_.units_low), cache::units_of(setup.opts->cache_bytes),
+                 pieces, setup.stats, setup.note});
   }
-  const budget limits{[](void* self, std::uint64_t bytes) noexcept {
-                        auto* m = static_cast<memory*>(self);
-                        return m->take_budget(m->reach_.my_host(), bytes);
-                      },
-                      [](void* self, std::uint64_t bytes) noexcept {
-                        auto* m = static_cast<memory*>(self);
-                        m->give_budget(m->reach_.my_host(), bytes);
-                      },
-                      [](std::byte* at, std::uint64_t bytes) noexcept { transport::shm::window::discard(at, bytes); }, this};
+  const budget limits{
+      [](void* self, std::uint64_t bytes) noexcept {
+        auto* m = static_cast<memory*>(self);
+        return m->take_budget(m->reach_.my_host(), bytes);
+      },
+      [](void* self, std::uint64_t bytes) noexcept {
+        auto* m = static_cast<memory*>(self);
+        m->give_budget(m->reach_.my_host(), bytes);
+      },
+      [](std::byte* at, std::uint64_t bytes) noexcept { transport::shm::window::discard(at, bytes); }, this};
   heap_.init(reach_.at(where_.local_begin(me_)), where_.local_bytes(), limits);
 }
 
@@ -69,7 +71,9 @@ std::uint32_t memory::owner(global_address at) {
 bool memory::is_near(global_address at, std::uint64_t bytes) {
   if (!several_hosts_) return true;
   bool near = true;
-  each_piece(at, bytes, [&](std::uint32_t owner, global_address, std::uint64_t) { near = near && reach_.is_near(owner); });
+  each_piece(at, bytes, [&](std::uint32_t owner, global_address, std::uint64_t) {
+    near = near && reach_.is_near(owner);
+  });
   return near;
 }
 
@@ -159,7 +163,8 @@ std::uint64_t memory::atomic(atomic_op what, global_address at, unsigned width, 
     base::fatal("worker %u: an atomic at global:0x%llx: it is not aligned to its %u bytes", me_,
                 static_cast<unsigned long long>(at), width);
   if (!several_hosts_)
-    return transport::far::apply_atomic(static_cast<atomic_function>(what), reach_.at(at), width, operand, expected);
+    return transport::far::apply_atomic(static_cast<atomic_function>(what), reach_.at(at), width, operand,
+                                        expected);
   std::uint32_t owner = 0;
   each_piece(at, width, [&](std::uint32_t o, global_address, std::uint64_t) { owner = o; });
   if (!relaxed) release();
@@ -168,7 +173,8 @@ std::uint64_t memory::atomic(atomic_op what, global_address at, unsigned width, 
     ++stats_->far_atomics;
     cache_.drop(at, width);
   }
-  const std::uint64_t before = reach_.atomic(owner, at, static_cast<atomic_function>(what), width, operand, expected);
+  const std::uint64_t before =
+      reach_.atomic(owner, at, static_cast<atomic_function>(what), width, operand, expected);
   if (!relaxed)
     acquire();
   else if (far)
@@ -185,7 +191,8 @@ void memory::fence() noexcept {
 void memory::gather(const detail::global_piece* pieces, std::size_t count) {
   if (checks_)
     for (std::size_t i = 0; i < count; ++i) check_range(pieces[i].at, pieces[i].bytes, "gather");
-  std::unordered_map<std::uint32_t, std::vector<std::pair<transport::far::piece, std::byte*>>> far;  // by host
+  // by host
+  std::unordered_map<std::uint32_t, std::vector<std::pair<transport::far::piece, std::byte*>>> far;
   for (std::size_t i = 0; i < count; ++i) {
     auto take = [&](std::uint32_t owner, global_address at, std::uint64_t n) {
       auto* here = static_cast<std::byte*>(pieces[i].here) + (at - pieces[i].at);
@@ -209,7 +216,8 @@ void memory::gather(const detail::global_piece* pieces, std::size_t count) {
     for (std::size_t begin = 0; begin < list.size();) {
       piece batch[most];
       std::size_t n = 0, bytes = 0;
-      while (begin + n < list.size() && n < most && bytes + list[begin + n].first.bytes <= transport::far::inline_bytes) {
+      while (begin + n < list.size() && n < most &&
+             bytes + list[begin + n].first.bytes <= transport::far::inline_bytes) {
         batch[n] = list[begin + n].first;
         bytes += batch[n++].bytes;
       }
@@ -267,7 +275,8 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
   for (auto& [host, p] : far) send(host, p);
   for (std::size_t i = 0; several_hosts_ && i < count; ++i)  // what was fetched meanwhile
     each_piece(pieces[i].at, pieces[i].bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
-      if (!reach_.is_near(owner)) cache_.written(at, static_cast<const std::byte*>(pieces[i].here) + (at - pieces[i].at), n);
+      if (!reach_.is_near(owner))
+        cache_.written(at, static_cast<const std::byte*>(pieces[i].here) + (at - pieces[i].at), n);
     });
 }
 
@@ -278,8 +287,9 @@ std::byte* memory::checkout(global_address at, std::uint64_t bytes, access_mode 
   }
   if (several_hosts_ && bytes != 0 && !is_near(at, bytes) && !cache_.checkout(at, bytes, mode)) {
     if (checks_) forget_checkout(at, bytes, mode != access_mode::read);
-    throw global_bad_alloc("godwit: a checkout of " + std::to_string(bytes) + " bytes at " + std::string(where.file) + ":" +
-                           std::to_string(where.line) + " does not fit into the cache beside what is checked out there: " +
+    throw global_bad_alloc("godwit: a checkout of " + std::to_string(bytes) + " bytes at " +
+                           std::string(where.file) + ":" + std::to_string(where.line) +
+                           " does not fit into the cache beside what is checked out there: " +
                            "check out less at a time, or raise --godwit-cache-bytes (GODWIT_CACHE_BYTES)");
   }
   ++detail::hot().checkouts;
@@ -315,12 +325,16 @@ void memory::usage(std::uint64_t& used, std::uint64_t& limit) const noexcept {
 
 void memory::bad_address(global_address at, std::uint64_t bytes, const char* doing) const {
   if (at < space::null_bytes)
-    base::fatal("worker %u: tried to %s %llu bytes at global:0x%llx: a null global_ptr, or one that is an offset to null: allocate first, "
-                "or give it a value",
-                me_, doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
-  base::fatal("worker %u: tried to %s %llu bytes at global:0x%llx, which belong to no live allocation: freed already, of an "
-              "earlier run, or beyond the end of one",
-              me_, doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
+    base::fatal(
+        "worker %u: tried to %s %llu bytes at global:0x%llx: a null global_ptr, or one that is an offset to "
+        "null: allocate first, "
+        "or give it a value",
+        me_, doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
+  base::fatal(
+      "worker %u: tried to %s %llu bytes at global:0x%llx, which belong to no live allocation: freed "
+      "already, of an "
+      "earlier run, or beyond the end of one",
+      me_, doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
 }
 
 }  // namespace godwit::gas

@@ -1,10 +1,11 @@
-// Global memory as one worker sees it: access, allocation, consistency. Knows no scheduler; the runtime calls release and
-// acquire where threads come and go.
+// Global memory as one worker sees it: access, allocation, consistency. Knows no scheduler; the runtime calls
+// release and acquire where threads come and go.
 //
-// Inside the host everything is a load or store in the window. Other hosts are reached by requests through the worker's port;
-// ranges of their memory are cached (cache.hpp), single values are not unless a copy is there.
-// Files: memory.cpp (access), allocate.cpp, directory.cpp, cache.cpp, checks.cpp (check_global).
-// Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md. Called by: src/runtime/global_entry.cpp.
+// Inside the host everything is a load or store in the window. Other hosts are reached by requests through
+// the worker's port; ranges of their memory are cached (cache.hpp), single values are not unless a copy is
+// there. Files: memory.cpp (access), allocate.cpp, directory.cpp, cache.cpp, checks.cpp (check_global).
+// Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md. Called by:
+// src/runtime/global_entry.cpp.
 #pragma once
 
 #include "base/section.hpp"
@@ -52,7 +53,8 @@ class memory {
   std::uint32_t home(global_address at);
   std::uint32_t owner(global_address at);
 
-  global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how, detail::place where);
+  global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
+                          detail::place where);
   global_address allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where);
   void free(global_address at, std::uint64_t bytes, detail::place where);
   void populate(global_address at, std::uint64_t bytes) noexcept;
@@ -94,7 +96,8 @@ class memory {
   bool is_one_piece(global_address at, std::uint64_t bytes);
 
   // directory.cpp
-  /// The descriptor of the shared allocation that @p at lies in, or null. May take round trips the first time.
+  /// The descriptor of the shared allocation that @p at lies in, or null. May take round trips the first
+  /// time.
   descriptor* find(global_address at);
   std::uint32_t home_of_block(const descriptor& d, std::uint64_t block);
   std::uint32_t owner_of_block(const descriptor& d, std::uint64_t block);
@@ -104,7 +107,8 @@ class memory {
   descriptor* entry(std::uint64_t granule) const noexcept {
     return reach_.at<descriptor>(where_.directory_low) + granule;
   }
-  /// Call f(owner, address, bytes) for each part of the range that has one owner. False: it is not in a live allocation.
+  /// Call f(owner, address, bytes) for each part of the range that has one owner. False: it is not in a live
+  /// allocation.
   template <class F>
   bool visit_pieces(global_address at, std::uint64_t bytes, F&& f);
   /// The same for ranges that must be.
@@ -142,9 +146,11 @@ class memory {
   std::uint32_t me_ = 0;
   bool several_hosts_ = false;
   bool checks_ = false;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> user_tables_;  ///< by first granule and generation
-  std::unordered_map<global_address, allocation_site> sites_;                  ///< check_global
-  std::deque<global_address> quarantine_;                                      ///< check_global: freed, not reused yet
+  /// by first granule and generation
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> user_tables_;
+  std::unordered_map<global_address, allocation_site> sites_;  ///< check_global
+  /// check_global: freed, not reused yet
+  std::deque<global_address> quarantine_;
   std::uint64_t quarantine_bytes_ = 0;
   static constexpr std::uint64_t most_in_quarantine = 4 << 20;
 };

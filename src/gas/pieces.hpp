@@ -1,4 +1,5 @@
-// memory::visit_pieces and each_piece: the parts of a range by owner. Included by the files of src/gas that need it.
+// memory::visit_pieces and each_piece: the parts of a range by owner. Included by the files of src/gas that
+// need it.
 #pragma once
 
 #include "gas/memory.hpp"
@@ -21,8 +22,8 @@ bool memory::visit_pieces(global_address at, std::uint64_t bytes, F&& f) {
     const descriptor* d = find(at);
     if (d == nullptr) return false;
     const global_address begin = begin_of(*d);
-    const global_address end = std::min(at + bytes, begin + ((d->bytes + space::granule_bytes - 1) >> space::granule_bits
-                                                                                                          << space::granule_bits));
+    const global_address end = std::min(at + bytes, begin + ((d->bytes + space::granule_bytes - 1) >>
+                                                             space::granule_bits << space::granule_bits));
     if (end <= at) return false;  // behind its data, or more bytes than addresses
     const auto what = static_cast<detail::spread::kind>(d->what);
     while (at < end) {

@@ -1,7 +1,7 @@
 // How one worker reaches the memory of any host: by the window if it is this host's, else by requests.
 //
-// The home of an address is a worker number here; which host that is on is all that matters. Sections keep the expose signal
-// out while a request is under way. Cost: near a load or store, far one round trip each.
+// The home of an address is a worker number here; which host that is on is all that matters. Sections keep
+// the expose signal out while a request is under way. Cost: near a load or store, far one round trip each.
 #pragma once
 
 #include "base/section.hpp"
@@ -71,8 +71,8 @@ class reach {
       if (n <= transport::far::inline_bytes) port().fence(worker_no{home});
     }
   }
-  std::uint64_t atomic(std::uint32_t home, global_address a, atomic_function f, unsigned width, std::uint64_t operand,
-                       std::uint64_t expected = 0) const noexcept {
+  std::uint64_t atomic(std::uint32_t home, global_address a, atomic_function f, unsigned width,
+                       std::uint64_t operand, std::uint64_t expected = 0) const noexcept {
     if (is_near(home)) return transport::far::apply_atomic(f, at(a), width, operand, expected);
     const base::section inside;
     return port().atomic(worker_no{home}, f, at(a), width, operand, expected);

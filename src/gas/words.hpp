@@ -1,5 +1,6 @@
-// The words of global memory that workers share, in the service part of the space. Each host has its own, at the same
-// addresses; those marked "job" are used on worker 0's host only, where others reach them by requests. Zero is how all begin.
+// The words of global memory that workers share, in the service part of the space. Each host has its own, at
+// the same addresses; those marked "job" are used on worker 0's host only, where others reach them by
+// requests. Zero is how all begin.
 #pragma once
 
 #include "gas/space.hpp"
@@ -11,26 +12,27 @@ namespace godwit::gas {
 
 using word = std::atomic<std::uint64_t>;
 
-/// A distributed allocation: in the table entry of its first granule. Entries of the others name the first one.
-/// W the allocating worker (contents before `state`), then whoever frees it; R all, after `state` (acquire).
-/// Hosts other than worker 0's hold copies, fetched when needed, valid as long as `generation` is that of the host.
+/// A distributed allocation: in the table entry of its first granule. Entries of the others name the first
+/// one. W the allocating worker (contents before `state`), then whoever frees it; R all, after `state`
+/// (acquire). Hosts other than worker 0's hold copies, fetched when needed, valid as long as `generation` is
+/// that of the host.
 struct alignas(128) descriptor {
   enum : std::uint64_t { none, live, freed, interior };
   word state;
-  word generation;              ///< copies: of the host when it was fetched, plus one
-  std::uint64_t first = 0;      ///< granule where the allocation begins
-  std::uint64_t bytes = 0;      ///< as asked for
+  word generation;          ///< copies: of the host when it was fetched, plus one
+  std::uint64_t first = 0;  ///< granule where the allocation begins
+  std::uint64_t bytes = 0;  ///< as asked for
   std::uint64_t block_bytes = 0;
   std::uint64_t blocks = 0;
-  word extent{};                ///< see extent_of. W/R under shared_lock
-  global_address table = 0;     ///< user: home of each block, 4 bytes; 0: by arithmetic
-  global_address owners = 0;    ///< movable: one word per block, at the block's home; 0: it never moves
-  std::uint32_t what = 0;       ///< detail::spread::kind
-  std::uint32_t home = 0;       ///< kind local
+  word extent{};              ///< see extent_of. W/R under shared_lock
+  global_address table = 0;   ///< user: home of each block, 4 bytes; 0: by arithmetic
+  global_address owners = 0;  ///< movable: one word per block, at the block's home; 0: it never moves
+  std::uint32_t what = 0;     ///< detail::spread::kind
+  std::uint32_t home = 0;     ///< kind local
 };
 
-/// The granules below next_granule are divided into extents, taken or free; the entry of the first granule of each says how
-/// long it is, and which. Free ones are joined when somebody needs more than one.
+/// The granules below next_granule are divided into extents, taken or free; the entry of the first granule of
+/// each says how long it is, and which. Free ones are joined when somebody needs more than one.
 struct extent_of {
   std::uint64_t granules;
   bool taken;
@@ -49,12 +51,14 @@ struct open_checkout {
 inline constexpr std::uint32_t most_open_checkouts = 1024;
 
 struct host_words {
-  alignas(64) word epoch;        ///< acquires of this host; cached units older than it are stale. W all, R all
+  /// acquires of this host; cached units older than it are stale. W all, R all
+  alignas(64) word epoch;
   alignas(64) word dirty_units;  ///< units with bytes to write back. W all, R all
   alignas(64) word used_bytes;   ///< allocated in memory of this host. W all hosts, atomics
   word limit_bytes;              ///< W once, before the workers
-  word generation;               ///< of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
-  alignas(64) word check_lock;   ///< of open. W all of the host
+  /// of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
+  word generation;
+  alignas(64) word check_lock;  ///< of open. W all of the host
   open_checkout open[most_open_checkouts];
 
   // job

@@ -1,9 +1,10 @@
 // The calls of godwit/io.hpp that move data. docs/protocols/events.md, "A call". Test: tests/io/.
 //
-// All have one shape: try without waiting -- unless the last call found that nothing was left and no event has come since --, and if
-// there is nothing, wait for an event. What the program sees of the descriptor does not change: sockets are asked not to wait
-// per call (MSG_DONTWAIT), pipes and the like too (RWF_NOWAIT); only accept and connect, which have no such flag, put the file
-// into non-blocking mode for the length of one call.
+// All have one shape: try without waiting -- unless the last call found that nothing was left and no event
+// has come since --, and if there is nothing, wait for an event. What the program sees of the descriptor does
+// not change: sockets are asked not to wait per call (MSG_DONTWAIT), pipes and the like too (RWF_NOWAIT);
+// only accept and connect, which have no such flag, put the file into non-blocking mode for the length of one
+// call.
 #include <godwit/io.hpp>
 
 #include <algorithm>
@@ -91,12 +92,14 @@ constexpr long seen_no_socket = -ENOTSOCK;
 #endif
 constexpr unsigned range_unshare = 2, range_cloexec = 4;
 
-/// What it is, learned without a system call where a socket's own call already said so. EPERM: a file, which cannot be waited for.
-/// 0: pipe, terminal, eventfd...
+/// What it is, learned without a system call where a socket's own call already said so. EPERM: a file, which
+/// cannot be waited for. 0: pipe, terminal, eventfd...
 int know_other(int fd, descriptor& d) noexcept {
   if ((d.state() & descriptor::socket) != 0) d.forget(false);  // the number stands for something else by now
   // No instance of epoll is made only to be told that this is a file.
-  if (struct stat what; events::epoll() < 0 && fstat(fd, &what) == 0 && (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode))) return EPERM;
+  if (struct stat what;
+      events::epoll() < 0 && fstat(fd, &what) == 0 && (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode)))
+    return EPERM;
   return d.watch(fd);
 }
 
@@ -180,8 +183,8 @@ long write_all(call& c, rest_of rest, F f) noexcept {
   }
 }
 
-long receive(int fd, descriptor& d, void* to, std::size_t bytes, int flags, sockaddr* peer, socklen_t* peer_bytes,
-             const char* what) noexcept {
+long receive(int fd, descriptor& d, void* to, std::size_t bytes, int flags, sockaddr* peer,
+             socklen_t* peer_bytes, const char* what) noexcept {
   call c(fd, d, side::read, what);
   const bool plain = (flags & ~MSG_NOSIGNAL) == 0;
   long done = 0;
@@ -191,11 +194,13 @@ long receive(int fd, descriptor& d, void* to, std::size_t bytes, int flags, sock
           return raw(SYS_recvfrom, fd, static_cast<char*>(to) + done, bytes - static_cast<std::size_t>(done),
                      flags | ((flags & MSG_ERRQUEUE) == 0 ? MSG_DONTWAIT : 0), peer, peer_bytes);
         },
-        [&](long got) { return plain && static_cast<std::size_t>(got) + static_cast<std::size_t>(done) < bytes; });
+        [&](long got) {
+          return plain && static_cast<std::size_t>(got) + static_cast<std::size_t>(done) < bytes;
+        });
     if (n < 0) return done != 0 ? done : n;
     done += n;
-    if ((flags & MSG_WAITALL) == 0 || (flags & MSG_PEEK) != 0 || n == 0 || static_cast<std::size_t>(done) == bytes ||
-        (d.state() & descriptor::nonblocking) != 0)
+    if ((flags & MSG_WAITALL) == 0 || (flags & MSG_PEEK) != 0 || n == 0 ||
+        static_cast<std::size_t>(done) == bytes || (d.state() & descriptor::nonblocking) != 0)
       return done;
     int type = 0;
     socklen_t size = sizeof type;
@@ -203,13 +208,14 @@ long receive(int fd, descriptor& d, void* to, std::size_t bytes, int flags, sock
   }
 }
 
-long transmit(int fd, descriptor& d, const void* from, std::size_t bytes, int flags, const sockaddr* peer, socklen_t peer_bytes,
-              const char* what) noexcept {
+long transmit(int fd, descriptor& d, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+              socklen_t peer_bytes, const char* what) noexcept {
   call c(fd, d, side::write, what);
   std::size_t done = 0;
   for (;;) {
     const long n = c([&] {
-      return raw(SYS_sendto, fd, static_cast<const char*>(from) + done, bytes - done, flags | MSG_DONTWAIT, peer, peer_bytes);
+      return raw(SYS_sendto, fd, static_cast<const char*>(from) + done, bytes - done, flags | MSG_DONTWAIT,
+                 peer, peer_bytes);
     });
     if (n < 0) return done != 0 ? static_cast<long>(done) : n;
     done += static_cast<std::size_t>(n);
@@ -221,7 +227,8 @@ long transmit_message(int fd, descriptor& d, const msghdr* message, int flags, c
   call c(fd, d, side::write, what);
   msghdr m = *message;
   const std::size_t all = bytes_of(m.msg_iov, m.msg_iovlen);
-  if (m.msg_iovlen > 16 || all == 0) {  // rare: as one piece; what a stream cannot take at once is written in pieces below
+  // rare: as one piece; what a stream cannot take at once is written in pieces below
+  if (m.msg_iovlen > 16 || all == 0) {
     const long n = c([&] { return raw(SYS_sendmsg, fd, &m, flags | MSG_DONTWAIT); });
     if (n < 0 || static_cast<std::size_t>(n) >= all) return n;
     rest_of rest(m.msg_iov, static_cast<int>(m.msg_iovlen));
@@ -257,9 +264,11 @@ long other(int fd, descriptor& d, side at, const iovec* v, int count, const char
     const std::size_t all = bytes_of(v, static_cast<std::size_t>(count));
     long n;
     if (at == side::read)
-      n = c([&] { return try_vector(fd, d, at, v, count); }, [&](long got) { return static_cast<std::size_t>(got) < all; });
+      n = c([&] { return try_vector(fd, d, at, v, count); },
+            [&](long got) { return static_cast<std::size_t>(got) < all; });
     else if (count <= 16 && all != 0)
-      n = write_all(c, rest_of(v, count), [&](rest_of& r) { return try_vector(fd, d, at, r.data(), r.count()); });
+      n = write_all(c, rest_of(v, count),
+                    [&](rest_of& r) { return try_vector(fd, d, at, r.data(), r.count()); });
     else
       n = c([&] { return try_vector(fd, d, at, v, count); });
     if (n != -EPERM) return n;
@@ -289,7 +298,8 @@ ssize_t read(int fd, void* to, std::size_t bytes) noexcept {
   descriptor* d = managed(fd);
   if (d == nullptr) return with_errno(raw(SYS_read, fd, to, bytes));
   if (is_plain_socket(*d))
-    if (const long n = receive(fd, *d, to, bytes, 0, nullptr, nullptr, "read"); n != seen_no_socket) return with_errno(n);
+    if (const long n = receive(fd, *d, to, bytes, 0, nullptr, nullptr, "read"); n != seen_no_socket)
+      return with_errno(n);
   const iovec v{to, bytes};
   return with_errno(other(fd, *d, side::read, &v, 1, "read"));
 }
@@ -298,7 +308,8 @@ ssize_t write(int fd, const void* from, std::size_t bytes) noexcept {
   descriptor* d = managed(fd);
   if (d == nullptr) return with_errno(raw(SYS_write, fd, from, bytes));
   if (is_plain_socket(*d))
-    if (const long n = transmit(fd, *d, from, bytes, 0, nullptr, 0, "write"); n != seen_no_socket) return with_errno(n);
+    if (const long n = transmit(fd, *d, from, bytes, 0, nullptr, 0, "write"); n != seen_no_socket)
+      return with_errno(n);
   const iovec v{const_cast<void*>(from), bytes};
   return with_errno(other(fd, *d, side::write, &v, 1, "write"));
 }
@@ -312,7 +323,8 @@ ssize_t readv(int fd, const iovec* to, int count) noexcept {
     m.msg_iovlen = static_cast<std::size_t>(count);
     const std::size_t all = bytes_of(to, m.msg_iovlen);
     call c(fd, *d, side::read, "readv");
-    const long n = c([&] { return raw(SYS_recvmsg, fd, &m, MSG_DONTWAIT); }, [&](long got) { return static_cast<std::size_t>(got) < all; });
+    const long n = c([&] { return raw(SYS_recvmsg, fd, &m, MSG_DONTWAIT); },
+                     [&](long got) { return static_cast<std::size_t>(got) < all; });
     if (n != seen_no_socket) return with_errno(n);
   }
   return with_errno(other(fd, *d, side::read, to, count, "readv"));
@@ -342,17 +354,22 @@ ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t at) noexcept {
   return with_errno(events::file_write(fd, &v, 1, at));
 }
 
-ssize_t recv(int fd, void* to, std::size_t bytes, int flags) noexcept { return io::recvfrom(fd, to, bytes, flags, nullptr, nullptr); }
+ssize_t recv(int fd, void* to, std::size_t bytes, int flags) noexcept {
+  return io::recvfrom(fd, to, bytes, flags, nullptr, nullptr);
+}
 
-ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer, socklen_t* peer_bytes) noexcept {
+ssize_t recvfrom(int fd, void* to, std::size_t bytes, int flags, sockaddr* peer,
+                 socklen_t* peer_bytes) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr || (flags & MSG_DONTWAIT) != 0) return with_errno(raw(SYS_recvfrom, fd, to, bytes, flags, peer, peer_bytes));
+  if (d == nullptr || (flags & MSG_DONTWAIT) != 0)
+    return with_errno(raw(SYS_recvfrom, fd, to, bytes, flags, peer, peer_bytes));
   return with_errno(receive(fd, *d, to, bytes, flags, peer, peer_bytes, "recv"));
 }
 
 ssize_t recvmsg(int fd, msghdr* message, int flags) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr || (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)) != 0) return with_errno(raw(SYS_recvmsg, fd, message, flags));
+  if (d == nullptr || (flags & (MSG_DONTWAIT | MSG_ERRQUEUE)) != 0)
+    return with_errno(raw(SYS_recvmsg, fd, message, flags));
   const msghdr asked = *message;
   const std::size_t all = bytes_of(message->msg_iov, message->msg_iovlen);
   call c(fd, *d, side::read, "recvmsg");
@@ -361,13 +378,16 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) noexcept {
         *message = asked;
         return raw(SYS_recvmsg, fd, message, flags | MSG_DONTWAIT);
       },
-      [&](long got) { return (flags & ~(MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)) == 0 && static_cast<std::size_t>(got) < all; });
+      [&](long got) {
+        return (flags & ~(MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)) == 0 && static_cast<std::size_t>(got) < all;
+      });
   if (n > 0 && (flags & MSG_WAITALL) != 0 && (flags & MSG_PEEK) == 0 && static_cast<std::size_t>(n) < all &&
       (d->state() & descriptor::nonblocking) == 0) {
     rest_of rest(asked.msg_iov, static_cast<int>(asked.msg_iovlen));
     rest.advance(static_cast<std::size_t>(n));
     while (!rest.empty()) {
-      const long more = receive(fd, *d, rest.data()->iov_base, rest.data()->iov_len, MSG_WAITALL, nullptr, nullptr, "recvmsg");
+      const long more = receive(fd, *d, rest.data()->iov_base, rest.data()->iov_len, MSG_WAITALL, nullptr,
+                                nullptr, "recvmsg");
       if (more <= 0) break;
       n += more;
       if (static_cast<std::size_t>(more) < rest.data()->iov_len) break;
@@ -377,11 +397,15 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) noexcept {
   return with_errno(n);
 }
 
-ssize_t send(int fd, const void* from, std::size_t bytes, int flags) noexcept { return io::sendto(fd, from, bytes, flags, nullptr, 0); }
+ssize_t send(int fd, const void* from, std::size_t bytes, int flags) noexcept {
+  return io::sendto(fd, from, bytes, flags, nullptr, 0);
+}
 
-ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer, socklen_t peer_bytes) noexcept {
+ssize_t sendto(int fd, const void* from, std::size_t bytes, int flags, const sockaddr* peer,
+               socklen_t peer_bytes) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr || (flags & MSG_DONTWAIT) != 0) return with_errno(raw(SYS_sendto, fd, from, bytes, flags, peer, peer_bytes));
+  if (d == nullptr || (flags & MSG_DONTWAIT) != 0)
+    return with_errno(raw(SYS_sendto, fd, from, bytes, flags, peer, peer_bytes));
   return with_errno(transmit(fd, *d, from, bytes, flags, peer, peer_bytes, "send"));
 }
 
@@ -391,18 +415,22 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) noexcept {
   return with_errno(transmit_message(fd, *d, message, flags, "sendmsg"));
 }
 
-int accept(int fd, sockaddr* peer, socklen_t* peer_bytes) noexcept { return io::accept4(fd, peer, peer_bytes, 0); }
+int accept(int fd, sockaddr* peer, socklen_t* peer_bytes) noexcept {
+  return io::accept4(fd, peer, peer_bytes, 0);
+}
 
 int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
   descriptor* d = managed(fd);
   if (d == nullptr) return static_cast<int>(with_errno(raw(SYS_accept4, fd, peer, peer_bytes, flags)));
-  if (const int error = d->watch(fd); error != 0) return static_cast<int>(with_errno(error == EPERM ? -ENOTSOCK : -error));
+  if (const int error = d->watch(fd); error != 0)
+    return static_cast<int>(with_errno(error == EPERM ? -ENOTSOCK : -error));
   call c(fd, *d, side::read, "accept");
-  const long made =
-      c([&] { return without_waiting(fd, *d, [&] { return raw(SYS_accept4, fd, peer, peer_bytes, flags); }); });
+  const long made = c(
+      [&] { return without_waiting(fd, *d, [&] { return raw(SYS_accept4, fd, peer, peer_bytes, flags); }); });
   // The number is new, whatever is known of it.
   if (made >= 0)
-    if (descriptor* n = events::descriptor_of(static_cast<int>(made)); n != nullptr && n->state() % descriptor::one_event != 0)
+    if (descriptor* n = events::descriptor_of(static_cast<int>(made));
+        n != nullptr && n->state() % descriptor::one_event != 0)
       n->forget(true);
   return static_cast<int>(with_errno(made));
 }
@@ -434,7 +462,8 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
 
 int close(int fd) noexcept {
   const events::none_in_the_making hold;
-  if (events::is_ours(fd)) [[unlikely]]  // of somebody that closes all numbers: there is no such descriptor for it
+  // Of somebody that closes all numbers: there is no such descriptor for it.
+  if (events::is_ours(fd)) [[unlikely]]
     return static_cast<int>(with_errno(-EBADF));
   if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
   return static_cast<int>(with_errno(raw(SYS_close, fd)));
@@ -442,11 +471,13 @@ int close(int fd) noexcept {
 
 int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
   if (first > last || (flags & ~range_cloexec) != 0) {
-    if ((flags & range_unshare) != 0 && godwit::detail::on_substrate_threads()) return static_cast<int>(with_errno(-EINVAL));
+    if ((flags & range_unshare) != 0 && godwit::detail::on_substrate_threads())
+      return static_cast<int>(with_errno(-EINVAL));
     return static_cast<int>(with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags})));
   }
   if (flags == 0 && godwit::detail::on_substrate_threads()) {
-    events::prepare();  // now, not by another worker meanwhile: its descriptors would not be known as ours yet
+    // now, not by another worker meanwhile: its descriptors would not be known as ours yet
+    events::prepare();
     events::forget_descriptors(first, last);
   }
   const auto [low, high] = events::ours();
@@ -466,14 +497,17 @@ void closefrom(int first) noexcept {
   if (io::close_range(static_cast<unsigned>(first), ~0u, 0) == 0) return;
   rlimit limit{};  // a kernel before 5.9
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  for (auto end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, INT_MAX)); first < end; ++first) io::close(first);
+  for (auto end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, INT_MAX)); first < end; ++first)
+    io::close(first);
 }
 
 int dup3(int from, int to, int flags) noexcept {
   const events::none_in_the_making hold;
   if (events::is_ours(to) && from != to) [[unlikely]]
     return static_cast<int>(with_errno(-EBUSY));
-  if (descriptor* d = from != to ? managed(to) : nullptr; d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
+  if (descriptor* d = from != to ? managed(to) : nullptr;
+      d != nullptr && d->state() % descriptor::one_event != 0)
+    d->forget(true);
   return static_cast<int>(with_errno(raw(SYS_dup3, from, to, flags)));
 }
 
@@ -490,7 +524,8 @@ void forget(int fd) noexcept {
 int fcntl(int fd, int command, std::intptr_t argument) noexcept {
   long r;
   if (descriptor* d = command == F_SETFL || command == F_GETFL ? managed(fd) : nullptr; d != nullptr) {
-    const std::lock_guard not_changed_now(d->mode);  // by without_waiting: it would be seen, and what is set here would be undone
+    // by without_waiting: it would be seen, and what is set here would be undone
+    const std::lock_guard not_changed_now(d->mode);
     r = raw(SYS_fcntl, fd, command, argument);
   } else {
     r = raw(SYS_fcntl, fd, command, argument);

@@ -28,7 +28,8 @@ std::atomic<unsigned> chunks_end{0};           // none is used from here on. W a
 
 std::atomic<std::uint32_t> waited_for{0};  // threads that wait for descriptors. W all
 constexpr std::uint64_t check_every_ns = 100'000'000;
-std::atomic<std::uint32_t> unchecked{0};     // somebody began to wait since the last check, or was not checked yet. W all
+// somebody began to wait since the last check, or was not checked yet. W all
+std::atomic<std::uint32_t> unchecked{0};
 std::atomic<std::uint64_t> next_check_ns{0};  // W who checks
 
 }  // namespace
@@ -57,7 +58,8 @@ class descriptor::woken {
 
 void descriptor::put(waiting& w) noexcept {
   list& l = lists_[static_cast<unsigned>(w.at)];
-  // The wait that the checks count begins with the first; others that come and go meanwhile do not put it off.
+  // The wait that the checks count begins with the first; others that come and go meanwhile do not put it
+  // off.
   if (age_ == 2 || (lists_[0].first == nullptr && lists_[1].first == nullptr)) age_ = 0;
   w.next = nullptr;
   w.prev = l.last;
@@ -112,7 +114,9 @@ int descriptor::watch_locked(int fd) noexcept {
       timeval limit{};
       size = sizeof limit;
       const bool have = raw(SYS_getsockopt, fd, SOL_SOCKET, names[i], &limit, &size) == 0;
-      const std::uint64_t us = have ? static_cast<std::uint64_t>(limit.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(limit.tv_usec) : 0;
+      const std::uint64_t us = have ? static_cast<std::uint64_t>(limit.tv_sec) * 1'000'000 +
+                                          static_cast<std::uint64_t>(limit.tv_usec)
+                                    : 0;
       timeout_us_[i] = us < ~std::uint32_t{0} ? static_cast<std::uint32_t>(us) : ~std::uint32_t{0};
     }
   } else {
@@ -130,14 +134,16 @@ int descriptor::watch(int fd) noexcept {
   return watch_locked(fd);
 }
 
-/// Not before somebody waits to write: pipes and local sockets make an event of every byte that is read at the other end.
+/// Not before somebody waits to write: pipes and local sockets make an event of every byte that is read at
+/// the other end.
 int descriptor::want_out(int fd) noexcept {
   if ((state() & watched_out) != 0) return 0;
   learn(watched_out);
   return control(EPOLL_CTL_MOD, fd, watched_out);
 }
 
-int descriptor::await(int fd, side at, std::uint64_t before, const char* what, std::uint64_t deadline_ns) noexcept {
+int descriptor::await(int fd, side at, std::uint64_t before, const char* what,
+                      std::uint64_t deadline_ns) noexcept {
   suspension s;
   waiting w{.who = &s, .at = at, .takes = true};
   {
@@ -151,7 +157,9 @@ int descriptor::await(int fd, side at, std::uint64_t before, const char* what, s
     put(w);
   }
   delay();
-  detail::timer limit{deadline_ns, [](detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); }, &s};
+  detail::timer limit{
+      deadline_ns, [](detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
+      &s};
   if (deadline_ns != 0) detail::start_timer(&limit);
   const bool disturbed = !s.suspend(what);
   const bool expired = deadline_ns != 0 && !detail::stop_timer(&limit);
@@ -200,7 +208,9 @@ void descriptor::happened(std::uint32_t generation, std::uint32_t what) noexcept
   if (hung_up || (what & EPOLLOUT) != 0) bits |= writable;
   if (hung_up || (what & (EPOLLRDHUP | EPOLLPRI)) != 0) bits |= ended;
   std::uint64_t before = state_.load(std::memory_order_relaxed);
-  while (!state_.compare_exchange_weak(before, (before | bits) + one_event, std::memory_order_release, std::memory_order_relaxed)) {  // D1, D2
+  // D1, D2
+  while (!state_.compare_exchange_weak(before, (before | bits) + one_event, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
   }
   for (unsigned i = 0; i < 2; ++i) {
     if ((bits & (i == 0 ? readable : writable)) == 0) continue;
@@ -274,7 +284,8 @@ descriptor* descriptor_of(int fd) noexcept {
 bool descriptors_waited_for() noexcept { return waited_for.load(std::memory_order_relaxed) != 0; }
 
 void descriptor_event(std::uint64_t tag, std::uint32_t what) noexcept {
-  if (descriptor* d = descriptor_of(static_cast<int>(tag & 0xffffffff))) d->happened(static_cast<std::uint32_t>(tag >> 32), what);
+  if (descriptor* d = descriptor_of(static_cast<int>(tag & 0xffffffff)))
+    d->happened(static_cast<std::uint32_t>(tag >> 32), what);
 }
 
 bool descriptors_want_a_check(std::uint64_t now) noexcept {
@@ -299,7 +310,8 @@ void check_descriptors(std::uint64_t now) noexcept {
   if (again) unchecked.store(1);
   // With very many, no more than a hundredth of one worker's time.
   const std::uint64_t took = base::now_ns() - now;
-  next_check_ns.store(now + (took * 100 > check_every_ns ? took * 100 : check_every_ns), std::memory_order_relaxed);
+  next_check_ns.store(now + (took * 100 > check_every_ns ? took * 100 : check_every_ns),
+                      std::memory_order_relaxed);
 }
 
 void forget_descriptors(unsigned first, unsigned last) noexcept {

@@ -1,6 +1,7 @@
 // What is known of each file descriptor, and who waits for it. docs/protocols/events.md, "Descriptors".
 //
-// Called by events.cpp (what happened), and by the calls that may have to wait (calls.cpp, poll.cpp). Test: tests/io/.
+// Called by events.cpp (what happened), and by the calls that may have to wait (calls.cpp, poll.cpp). Test:
+// tests/io/.
 #pragma once
 
 #include "io/lock.hpp"
@@ -17,7 +18,8 @@ enum class side : std::uint32_t { read, write };
 struct waiting {
   suspension* who;
   side at;
-  bool takes;           ///< goes on with a call that takes what is there: one is enough. Else it only looks (poll)
+  /// goes on with a call that takes what is there: one is enough. Else it only looks (poll)
+  bool takes;
   bool listed = false;  ///< W/R under the descriptor's lock
   bool closed = false;  ///< somebody closed it. W under the lock
   waiting* next = nullptr;
@@ -34,14 +36,13 @@ class alignas(64) descriptor {
   // Bits of state(); above them a counter of events.
   static constexpr std::uint64_t readable = 1,  ///< a call may find something. Cleared by who found nothing
       writable = 2,
-      ended = 4,        ///< hung up, an error, urgent data: never wait before a call
-      watched = 8,      ///< epoll knows it
-      watched_out = 16,
-      socket = 32,
-      other = 64,       ///< no socket
-      drains = 128,     ///< less than asked for means: nothing left, and the next byte makes an event
+                                 ended = 4,  ///< hung up, an error, urgent data: never wait before a call
+      watched = 8,                           ///< epoll knows it
+      watched_out = 16, socket = 32,
+                                 other = 64,  ///< no socket
+      drains = 128,       ///< less than asked for means: nothing left, and the next byte makes an event
       nonblocking = 256,  ///< the program made it so: it does not want to wait
-      no_nowait = 512,  ///< knows no RWF_NOWAIT: poll before each call
+      no_nowait = 512,    ///< knows no RWF_NOWAIT: poll before each call
       one_event = 1024;
 
   /// Before a call. Cost: one load.
@@ -62,13 +63,15 @@ class alignas(64) descriptor {
       state_.compare_exchange_strong(before, before & ~readable, std::memory_order_relaxed);  // D1
   }
 
-  /// After a call that found nothing (@p before: state() before it), or without one: wait for an event, until @p deadline_ns (0: for ever)
-  /// of CLOCK_MONOTONIC. 0: try (again). Else an errno: EAGAIN: the program does not want to wait; ETIMEDOUT;
-  /// EBADF: closed meanwhile; EPERM: it cannot be waited for (a file). May migrate.
+  /// After a call that found nothing (@p before: state() before it), or without one: wait for an event, until
+  /// @p deadline_ns (0: for ever) of CLOCK_MONOTONIC. 0: try (again). Else an errno: EAGAIN: the program does
+  /// not want to wait; ETIMEDOUT; EBADF: closed meanwhile; EPERM: it cannot be waited for (a file). May
+  /// migrate.
   int await(int fd, side at, std::uint64_t before, const char* what, std::uint64_t deadline_ns) noexcept;
   /// Make epoll know it, and learn what it is. 0, EPERM, EBADF...
   int watch(int fd) noexcept;
-  /// For poll: put @p w into its list. 0 or an errno as above. The caller looks at the descriptor afterwards, and parks if it is not ready.
+  /// For poll: put @p w into its list. 0 or an errno as above. The caller looks at the descriptor afterwards,
+  /// and parks if it is not ready.
   int enlist(int fd, waiting& w) noexcept;
   void leave(waiting& w) noexcept;
 
@@ -79,7 +82,9 @@ class alignas(64) descriptor {
   bool check(int fd) noexcept;
   void clear() noexcept;
 
-  std::uint64_t timeout_ns(side at) const noexcept { return std::uint64_t{timeout_us_[static_cast<unsigned>(at)]} * 1000; }
+  std::uint64_t timeout_ns(side at) const noexcept {
+    return std::uint64_t{timeout_us_[static_cast<unsigned>(at)]} * 1000;
+  }
 
   spin_lock mode;  ///< held while the file is in non-blocking mode for one call (accept, connect)
 
@@ -100,7 +105,8 @@ class alignas(64) descriptor {
   list lists_[2];                        ///< W/R under the lock; took() looks without
   std::uint32_t generation_ = 0;         ///< of the file that the number stands for. W/R under the lock
   std::uint32_t timeout_us_[2] = {};     ///< SO_RCVTIMEO, SO_SNDTIMEO. W watch
-  std::uint8_t age_ = 0;                 ///< checks since somebody began to wait; 2: epoll was asked. W/R under the lock
+  /// checks since somebody began to wait; 2: epoll was asked. W/R under the lock
+  std::uint8_t age_ = 0;
 };
 
 /// Null: too large, or negative.
@@ -110,7 +116,8 @@ descriptor* descriptor_of(int fd) noexcept;
 bool descriptors_waited_for() noexcept;
 /// Something happened to the descriptor that @p tag names (epoll's data). By the worker that collected.
 void descriptor_event(std::uint64_t tag, std::uint32_t what) noexcept;
-/// Now and then whoever waits long is looked at: perhaps its descriptor was closed behind our back. By the worker that collected.
+/// Now and then whoever waits long is looked at: perhaps its descriptor was closed behind our back. By the
+/// worker that collected.
 bool descriptors_want_a_check(std::uint64_t now) noexcept;
 void check_descriptors(std::uint64_t now) noexcept;
 /// All of first ... last are about to be closed.

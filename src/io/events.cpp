@@ -1,5 +1,5 @@
-// The event source: who looks for events, how long, and what becomes of them. docs/protocols/events.md, "Collecting";
-// models/events.pml. Test: tests/io/.
+// The event source: who looks for events, how long, and what becomes of them. docs/protocols/events.md,
+// "Collecting"; models/events.pml. Test: tests/io/.
 #include "io/events.hpp"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ std::uint32_t delay_us_ = 0;  // W before a run
 
 // E1: 1 from before a worker looks until it has found nothing or delivered all. W workers
 std::atomic<std::uint32_t> collecting{0};
-// E4: where workers sleep while there is no epoll instance. A futex; 1: somebody interrupts. W all; 0: who holds collecting
+// E4: where workers sleep while there is no epoll instance. A futex; 1: somebody interrupts. W all; 0: who
+// holds collecting
 std::atomic<std::uint32_t> early{0};
 // E2: somebody has written to wake_, and nobody has read it. W all
 std::atomic<std::uint32_t> interrupted{0};
@@ -54,11 +55,13 @@ int wait_for_events(std::int64_t ns) noexcept {
     } limit{ns / 1'000'000'000, ns % 1'000'000'000};
     const long n = raw(SYS_epoll_pwait2, epoll(), found, most_events, &limit, nullptr, 0);
     if (n >= 0 || n == -EINTR) return static_cast<int>(n);
-    // ENOSYS; EPERM: a filter of system calls that is older than this one. Anything else the older call says as well.
+    // ENOSYS; EPERM: a filter of system calls that is older than this one. Anything else the older call says
+    // as well.
     have.store(false, std::memory_order_relaxed);
   }
 #endif
-  return static_cast<int>(raw(SYS_epoll_pwait, epoll(), found, most_events, static_cast<int>((ns + 999'999) / 1'000'000), nullptr, 0));
+  return static_cast<int>(raw(SYS_epoll_pwait, epoll(), found, most_events,
+                              static_cast<int>((ns + 999'999) / 1'000'000), nullptr, 0));
 }
 
 /// Nobody waits for a descriptor: for deadlines and interruptions a futex does.
@@ -68,7 +71,8 @@ void sleep_early(std::int64_t ns) noexcept {
   early.store(0);  // afterwards, as E2: an interruption until here found us awake
 }
 void interrupt_early() noexcept {
-  if (early.exchange(1) == 0) raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  if (early.exchange(1) == 0)
+    raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 /// Look, and wait up to wait_ns. Found anything but an interruption?
@@ -97,7 +101,10 @@ bool look(std::int64_t wait_ns) noexcept {
 
 bool collect(std::int64_t wait_ns) noexcept {
   if (wait_ns == 0 && !descriptors_waited_for() && next_deadline() > base::now_ns()) return false;
-  if (collecting.load(std::memory_order_relaxed) != 0 || collecting.exchange(1, std::memory_order_acquire) != 0) return false;  // E1
+  // E1
+  if (collecting.load(std::memory_order_relaxed) != 0 ||
+      collecting.exchange(1, std::memory_order_acquire) != 0)
+    return false;
   if (look(wait_ns)) return true;
   const std::uint64_t now = base::now_ns();
   if (next_deadline() <= now || descriptors_want_a_check(now)) return true;
@@ -114,7 +121,7 @@ void deliver() noexcept {
   const std::uint64_t now = base::now_ns();
   if (descriptors_want_a_check(now)) check_descriptors(now);
   collecting.store(0, std::memory_order_release);  // E1
-  expire(now);  // may be done by several at a time
+  expire(now);                                     // may be done by several at a time
 }
 
 constexpr detail::event_source source_{collect, deliver, interrupt};
@@ -125,19 +132,22 @@ const detail::event_source& source() noexcept { return source_; }
 
 int epoll() noexcept { return epoll_.load(std::memory_order_relaxed); }
 
-/// To a number that programs do not come across: some count on getting the lowest, some close those that they know of.
+/// To a number that programs do not come across: some count on getting the lowest, some close those that they
+/// know of.
 int moved_up(int fd) noexcept {
   rlimit limit{};
   constexpr rlim_t high = 1000;  // not higher: the kernel's table is as long as the highest number
   if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return fd;
-  const long up = raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC, static_cast<long>(std::min(high, limit.rlim_cur - limit.rlim_cur / 8)));
+  const long up = raw(SYS_fcntl, fd, F_DUPFD_CLOEXEC,
+                      static_cast<long>(std::min(high, limit.rlim_cur - limit.rlim_cur / 8)));
   if (up < 0) return fd;
   raw(SYS_close, fd);
   return static_cast<int>(up);
 }
 
 bool is_ours(int fd) noexcept {
-  return fd >= 0 && (fd == epoll_.load(std::memory_order_relaxed) || fd == wake_.load(std::memory_order_relaxed));
+  return fd >= 0 &&
+         (fd == epoll_.load(std::memory_order_relaxed) || fd == wake_.load(std::memory_order_relaxed));
 }
 
 std::pair<int, int> ours() noexcept {
@@ -167,7 +177,8 @@ void prepare() noexcept {
   e.events = EPOLLIN;
   e.data.u64 = interrupt_tag;
   if (wake < 0 || made < 0 || epoll_ctl(made, EPOLL_CTL_ADD, wake, &e) != 0)
-    base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)", std::strerror(errno));
+    base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)",
+                std::strerror(errno));
   wake_.store(wake, std::memory_order_relaxed);
   epoll_.store(made);
   interrupt_early();  // E4: who sleeps there comes back, and sleeps in epoll from now on

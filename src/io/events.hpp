@@ -10,15 +10,17 @@ namespace godwit::events {
 
 /// For set_event_source.
 const detail::event_source& source() noexcept;
-/// Before and after a run on substrate threads, by the thread that called run: what an earlier one left behind is forgotten.
+/// Before and after a run on substrate threads, by the thread that called run: what an earlier one left
+/// behind is forgotten.
 /// @p delay_us: testing, random delays inside the protocols.
 void begin_run(std::uint32_t delay_us) noexcept;
 void end_run() noexcept;
 
-/// The descriptors that workers sleep in, made when a thread first waits for a descriptor: until then a futex does.
+/// The descriptors that workers sleep in, made when a thread first waits for a descriptor: until then a futex
+/// does.
 void prepare() noexcept;
-/// While it lives, prepare() of other threads makes none: until these have their high numbers, who closes all numbers might close them.
-/// Not to be held over a suspension. One load once they are made.
+/// While it lives, prepare() of other threads makes none: until these have their high numbers, who closes all
+/// numbers might close them. Not to be held over a suspension. One load once they are made.
 class none_in_the_making {
  public:
   none_in_the_making() noexcept;
@@ -35,7 +37,8 @@ void delay() noexcept;
 
 /// Of the epoll instance. After prepare().
 int epoll() noexcept;
-/// Is @p fd one of the two that workers sleep in? Whoever closes all that it does not know must leave these alone. Two loads.
+/// Is @p fd one of the two that workers sleep in? Whoever closes all that it does not know must leave these
+/// alone. Two loads.
 bool is_ours(int fd) noexcept;
 /// Both, the lower first; -1: not there.
 std::pair<int, int> ours() noexcept;

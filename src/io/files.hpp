@@ -1,4 +1,5 @@
-// Reading and writing what epoll refuses: files. docs/protocols/events.md, "Files". Test: tests/io/stream_test.cpp.
+// Reading and writing what epoll refuses: files. docs/protocols/events.md, "Files". Test:
+// tests/io/stream_test.cpp.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,5 @@
-// A lock for a few instructions, of workers that are OS threads. Not held over a suspension: it belongs to the OS thread.
+// A lock for a few instructions, of workers that are OS threads. Not held over a suspension: it belongs to
+// the OS thread.
 #pragma once
 
 #include "base/pause.hpp"

@@ -1,7 +1,8 @@
-// poll, select and sleeping for threads: godwit/io.hpp. docs/protocols/events.md, "poll". Test: tests/io/poll_test.cpp.
+// poll, select and sleeping for threads: godwit/io.hpp. docs/protocols/events.md, "poll". Test:
+// tests/io/poll_test.cpp.
 //
-// The kernel says what is ready (poll without waiting); we only wait until something may have changed. So nothing that is known
-// of a descriptor has to be right, and what it says is what poll says.
+// The kernel says what is ready (poll without waiting); we only wait until something may have changed. So
+// nothing that is known of a descriptor has to be right, and what it says is what poll says.
 #include <godwit/detail/timer.hpp>
 #include <godwit/io.hpp>
 
@@ -41,7 +42,8 @@ class everywhere {
       descriptor* d = events::descriptor_of(fds[i].fd);
       if (d == nullptr) continue;
       if ((fds[i].events & POLLOUT) != 0) add(*d, fds[i].fd, side::write, s);
-      if ((fds[i].events & ~POLLOUT) != 0 || (fds[i].events & POLLOUT) == 0) add(*d, fds[i].fd, side::read, s);
+      if ((fds[i].events & ~POLLOUT) != 0 || (fds[i].events & POLLOUT) == 0)
+        add(*d, fds[i].fd, side::read, s);
     }
   }
   /// A descriptor could not be entered, for lack of memory or of watches: look again after a while.
@@ -59,7 +61,8 @@ class everywhere {
     const int error = d.enlist(fd, places_.back()->w);
     if (error == 0) return;
     places_.pop_back();
-    if (error != EPERM && error != EBADF) incomplete_ = true;  // these are always ready, or closed: poll says it
+    // these are always ready, or closed: poll says it
+    if (error != EPERM && error != EBADF) incomplete_ = true;
   }
   std::vector<std::unique_ptr<place>> places_;  // other threads know their addresses
   bool incomplete_ = false;
@@ -76,9 +79,13 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
       const everywhere lists(fds, count, s);
       if (const long n = look(); n != 0 && n != -EINTR) return n;  // P1: after it is known where we wait
       constexpr std::int64_t a_while_ns = 10'000'000;
-      const std::uint64_t next = !lists.incomplete() ? deadline : deadline != for_ever ? std::min(deadline, after(a_while_ns)) : after(a_while_ns);
-      godwit::detail::timer limit{next, [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
-                                  &s};
+      const std::uint64_t next = !lists.incomplete()    ? deadline
+                                 : deadline != for_ever ? std::min(deadline, after(a_while_ns))
+                                                        : after(a_while_ns);
+      godwit::detail::timer limit{
+          next,
+          [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
+          &s};
       if (next != for_ever) godwit::detail::start_timer(&limit);
       const bool disturbed = !s.suspend(what);
       if (next != for_ever) godwit::detail::stop_timer(&limit);
@@ -98,13 +105,16 @@ long poll_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
   return look_until(fds, count, deadline, what, [=] { return poll_now(fds, count); });
 }
 
-constexpr std::int64_t most_seconds = 1'000'000'000;  // three decades: longer times are as good as for ever, and overflow in nanoseconds
+// three decades: longer times are as good as for ever, and overflow in nanoseconds
+constexpr std::int64_t most_seconds = 1'000'000'000;
 constexpr std::int64_t ns_of(const timespec& t) noexcept {
   return std::min<std::int64_t>(t.tv_sec, most_seconds) * 1'000'000'000 + t.tv_nsec;
 }
 timespec timespec_of(std::int64_t ns) noexcept { return {ns / 1'000'000'000, ns % 1'000'000'000}; }
 
-bool is_bad(const timespec& t) noexcept { return t.tv_sec < 0 || t.tv_nsec < 0 || t.tv_nsec >= 1'000'000'000; }
+bool is_bad(const timespec& t) noexcept {
+  return t.tv_sec < 0 || t.tv_nsec < 0 || t.tv_nsec >= 1'000'000'000;
+}
 
 }  // namespace
 
@@ -117,21 +127,23 @@ int poll(pollfd* fds, nfds_t count, int timeout_ms) noexcept {
 int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) noexcept {
   if (!on_substrate_threads()) {
     timespec t = timeout != nullptr ? *timeout : timespec{};
-    return static_cast<int>(with_errno(raw(SYS_ppoll, fds, count, timeout != nullptr ? &t : nullptr, mask, 8)));
+    return static_cast<int>(
+        with_errno(raw(SYS_ppoll, fds, count, timeout != nullptr ? &t : nullptr, mask, 8)));
   }
   if (timeout != nullptr && is_bad(*timeout)) return static_cast<int>(with_errno(-EINVAL));
   if (timeout != nullptr && ns_of(*timeout) == 0) return static_cast<int>(with_errno(poll_now(fds, count)));
-  return static_cast<int>(with_errno(poll_until(fds, count, timeout != nullptr ? after(ns_of(*timeout)) : for_ever, "poll")));
+  return static_cast<int>(
+      with_errno(poll_until(fds, count, timeout != nullptr ? after(ns_of(*timeout)) : for_ever, "poll")));
 }
 
 int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeval* timeout) noexcept {
-  if (!on_substrate_threads() || count < 0 || count > FD_SETSIZE)
-    {
-      timespec t = timeout != nullptr ? timespec{timeout->tv_sec, timeout->tv_usec * 1000} : timespec{};
-      const long n = raw(SYS_pselect6, count, readable, writable, except, timeout != nullptr ? &t : nullptr, nullptr);
-      if (timeout != nullptr) *timeout = {t.tv_sec, static_cast<suseconds_t>(t.tv_nsec / 1000)};
-      return static_cast<int>(with_errno(n));
-    }
+  if (!on_substrate_threads() || count < 0 || count > FD_SETSIZE) {
+    timespec t = timeout != nullptr ? timespec{timeout->tv_sec, timeout->tv_usec * 1000} : timespec{};
+    const long n =
+        raw(SYS_pselect6, count, readable, writable, except, timeout != nullptr ? &t : nullptr, nullptr);
+    if (timeout != nullptr) *timeout = {t.tv_sec, static_cast<suseconds_t>(t.tv_nsec / 1000)};
+    return static_cast<int>(with_errno(n));
+  }
   const std::uint64_t before = base::now_ns();
   std::uint64_t deadline = for_ever;
   if (timeout != nullptr) {
@@ -142,7 +154,9 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
   struct {
     fd_set* set;
     short asked, means;
-  } const kinds[] = {{readable, POLLIN, POLLIN | POLLHUP | POLLERR}, {writable, POLLOUT, POLLOUT | POLLERR}, {except, POLLPRI, POLLPRI}};
+  } const kinds[] = {{readable, POLLIN, POLLIN | POLLHUP | POLLERR},
+                     {writable, POLLOUT, POLLOUT | POLLERR},
+                     {except, POLLPRI, POLLPRI}};
   std::vector<pollfd> fds;
   for (int fd = 0; fd < count; ++fd) {
     pollfd p{fd, 0, 0};
@@ -160,13 +174,15 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
   const long n = look_until(fds.data(), fds.size(), deadline, "select", [&]() -> long {
     const long r = poll_now(fds.data(), fds.size());
     if (r <= 0) return r;
-    if (std::any_of(fds.begin(), fds.end(), [](const pollfd& p) { return (p.revents & POLLNVAL) != 0; })) return -EBADF;
+    if (std::any_of(fds.begin(), fds.end(), [](const pollfd& p) { return (p.revents & POLLNVAL) != 0; }))
+      return -EBADF;
     return ready();
   });
   if (timeout != nullptr) {
     const std::uint64_t now = base::now_ns();
     const std::uint64_t left = now < deadline ? deadline - now : 0;
-    *timeout = {static_cast<time_t>(left / 1'000'000'000), static_cast<suseconds_t>(left % 1'000'000'000 / 1000)};
+    *timeout = {static_cast<time_t>(left / 1'000'000'000),
+                static_cast<suseconds_t>(left % 1'000'000'000 / 1000)};
   }
   if (n < 0) return static_cast<int>(with_errno(n));
   for (const auto& k : kinds)
@@ -181,8 +197,9 @@ int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) noexcept {
   const auto look = [=](int ms) { return raw(SYS_epoll_pwait, fd, events, most, ms, nullptr, 0); };
   if (!on_substrate_threads() || timeout_ms == 0) return static_cast<int>(with_errno(look(timeout_ms)));
   pollfd p{fd, POLLIN, 0};
-  return static_cast<int>(with_errno(look_until(&p, 1, timeout_ms > 0 ? after(std::int64_t{timeout_ms} * 1'000'000) : for_ever,
-                                                "epoll_wait", [=] { return look(0); })));
+  return static_cast<int>(
+      with_errno(look_until(&p, 1, timeout_ms > 0 ? after(std::int64_t{timeout_ms} * 1'000'000) : for_ever,
+                            "epoll_wait", [=] { return look(0); })));
 }
 
 void detail::sleep_ns(std::int64_t ns) noexcept {

@@ -1,5 +1,6 @@
-// System calls without the C library's wrappers: those may be somebody's own (the pthread preload replaces read and the like), and
-// `errno` has an address that compilers keep over a suspension, after which it can be another OS thread's.
+// System calls without the C library's wrappers: those may be somebody's own (the pthread preload replaces
+// read and the like), and `errno` has an address that compilers keep over a suspension, after which it can be
+// another OS thread's.
 #pragma once
 
 #include <cerrno>
@@ -8,7 +9,8 @@
 
 namespace godwit::events {
 
-[[gnu::noinline]] inline long raw_words(long number, long a, long b, long c, long d, long e, long f) noexcept {
+[[gnu::noinline]] inline long raw_words(long number, long a, long b, long c, long d, long e,
+                                        long f) noexcept {
   const long r = syscall(number, a, b, c, d, e, f);
   return r == -1 ? -errno : r;
 }

@@ -1,8 +1,8 @@
 // Timers: a heap of deadlines under one lock. docs/protocols/events.md, "Timers"; models/park.pml,
 // events.pml. Test: tests/io/timer_test.cpp.
 //
-// A 4-ary heap: most timers are stopped before they expire, from anywhere in the middle, and entries carry their deadline so that
-// sifting touches no frames of other threads but to tell a timer its new place.
+// A 4-ary heap: most timers are stopped before they expire, from anywhere in the middle, and entries carry
+// their deadline so that sifting touches no frames of other threads but to tell a timer its new place.
 #include "io/timers.hpp"
 
 #include <godwit/detail/timer.hpp>
@@ -32,9 +32,10 @@ struct entry {
 };
 
 spin_lock lock;
-std::vector<entry> heap;                       // W/R under lock
-std::atomic<std::uint64_t> next{never};        // deadline of heap[0]. W under lock, R all
-std::atomic<std::uint64_t> sleeps_until{0};    // of who waits for events; 0: nobody. W it (0 without the lock), who interrupts it
+std::vector<entry> heap;                 // W/R under lock
+std::atomic<std::uint64_t> next{never};  // deadline of heap[0]. W under lock, R all
+// of who waits for events; 0: nobody. W it (0 without the lock), who interrupts it
+std::atomic<std::uint64_t> sleeps_until{0};
 
 void put(std::size_t at, entry e) noexcept {
   heap[at] = e;
@@ -47,7 +48,7 @@ void sift_up(std::size_t at, entry e) noexcept {
 }
 
 void sift_down(std::size_t at, entry e) noexcept {
-  for (std::size_t first; (first = at * 4 + 1) < heap.size(); ) {
+  for (std::size_t first; (first = at * 4 + 1) < heap.size();) {
     std::size_t least = first;
     for (std::size_t i = first + 1; i < first + 4 && i < heap.size(); ++i)
       if (heap[i].deadline < heap[least].deadline) least = i;

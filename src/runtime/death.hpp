@@ -1,5 +1,5 @@
-// Why a worker died, in words. The same on all substrates: told by the supervisor, or by the dying worker itself where all are
-// threads of one process -- in a handler of the signal, so nothing here allocates.
+// Why a worker died, in words. The same on all substrates: told by the supervisor, or by the dying worker
+// itself where all are threads of one process -- in a handler of the signal, so nothing here allocates.
 // Called by: family.cpp, faults.cpp. Test: tests/api/fault_test.cpp, tests/api/signal_test.cpp.
 #pragma once
 
@@ -16,10 +16,12 @@ struct cause_of_death {
   std::uint64_t self = 0;     ///< the process that died
 };
 
-/// " was killed by signal 11 (Segmentation fault) at address 0x8, in f (program+0x11f3)", cut off at @p size. Gives back its length.
+/// " was killed by signal 11 (Segmentation fault) at address 0x8, in f (program+0x11f3)", cut off at @p size.
+/// Gives back its length.
 int describe_signal(char* text, std::size_t size, int signal, const cause_of_death& why) noexcept;
 
-/// ", which process 12 (bash) of user 0 sent"; of process @p self: ", which it sent to itself". Gives back its length.
+/// ", which process 12 (bash) of user 0 sent"; of process @p self: ", which it sent to itself". Gives back
+/// its length.
 int describe_sender(char* text, std::size_t size, std::uint64_t sender, std::uint64_t user,
                     std::uint64_t self) noexcept;
 

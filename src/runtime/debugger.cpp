@@ -20,7 +20,7 @@ namespace {
 
 /// Where a field lies in its object. offsetof is for standard-layout types; objects with a head are none.
 template <class T, class Base, class M>
-std::uint64_t offset_of(M Base::* field) noexcept {
+std::uint64_t offset_of(M Base::*field) noexcept {
   alignas(T) static std::byte room[sizeof(T)];
   auto* object = reinterpret_cast<T*>(room);
   return static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(&(object->*field)) - room);
@@ -37,7 +37,7 @@ class table {
     e.value = value;
   }
   template <class T, class Base, class M>
-  void field(const char* name, M Base::* f) noexcept {
+  void field(const char* name, M Base::*f) noexcept {
     add(name, offset_of<T>(f));
   }
   std::uint32_t used() const noexcept { return used_; }

@@ -25,16 +25,20 @@ namespace {
 void need_run(const char* what) noexcept {
   if (detail::hot().workers == 0) [[unlikely]] {
     if (runtime::in_forked_child())
-      base::fatal("process %d, which fork made in a thread, came to a %s: the workers are not there; let it exec another program, or "
-                  "end by exit or _exit, and have the thread that called fork do the rest",
-                  static_cast<int>(getpid()), what);
+      base::fatal(
+          "process %d, which fork made in a thread, came to a %s: the workers are not there; let it exec "
+          "another program, or "
+          "end by exit or _exit, and have the thread that called fork do the rest",
+          static_cast<int>(getpid()), what);
     base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
   }
 }
-/// A thread may leave here. With a checkout open it would take along pointers to memory that is not where it goes.
-/// (Without objects: complete() never ends, and what the address sanitizer marks in its frame would stay marked.)
+/// A thread may leave here. With a checkout open it would take along pointers to memory that is not where it
+/// goes. (Without objects: complete() never ends, and what the address sanitizer marks in its frame would
+/// stay marked.)
 void need_no_checkout(const char* doing, const char* file = nullptr, unsigned line = 0) noexcept {
-  if (detail::hot().checkouts != 0) [[unlikely]] checkout_held(doing, file, line);
+  if (detail::hot().checkouts != 0) [[unlikely]]
+    checkout_held(doing, file, line);
 }
 }  // namespace
 
@@ -44,7 +48,8 @@ void spawn_point(bool child_may_leave) noexcept {
   this_worker().spawn_point(child_may_leave);
 }
 namespace {
-/// The calling thread, which has taken its entry off the deque already, is done: what is to be done at its end?
+/// The calling thread, which has taken its entry off the deque already, is done: what is to be done at its
+/// end?
 spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
   thread_block* block = this_block();
   if (block == nullptr || block->at_end == nullptr) return slot;
@@ -66,14 +71,14 @@ ref pop_public(spawn_slot* slot) noexcept {
 void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
   this_worker().publish(record, kind, data, bytes);
 }
-void publish_boxed(ref record, outcome kind, boxed what) noexcept { this_worker().publish_boxed(record, kind, what); }
+void publish_boxed(ref record, outcome kind, boxed what) noexcept {
+  this_worker().publish_boxed(record, kind, what);
+}
 ref make_completed_boxed(outcome kind, boxed what) {
   need_run("a future's record");
   return this_worker().make_completed_boxed(kind, what);
 }
-void publish_error(ref record, ref error) noexcept {
-  this_worker().publish_error(record, error);
-}
+void publish_error(ref record, ref error) noexcept { this_worker().publish_error(record, error); }
 void complete(ref record) noexcept {
   need_no_checkout("spawn");  // the parent's: this thread is over, its own are checked in
   this_worker().complete(record);
@@ -112,7 +117,8 @@ void yield_thread() noexcept {
 ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes) {
   need_run("spawn");
   need_no_checkout("spawn");
-  return this_worker().spawn_task(entry, closure, bytes, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+  return this_worker().spawn_task(entry, closure, bytes,
+                                  reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 void* new_stack() noexcept {
   need_run("spawn");
@@ -131,7 +137,8 @@ ref create_thread(task_entry* entry, const void* closure, std::size_t bytes) {
   return this_worker().create_thread(entry, closure, bytes);
 }
 bool take_finished(ref record) noexcept {
-  if (detail::hot().workers == 0 || detail::hot().checkouts != 0) [[unlikely]] return false;
+  if (detail::hot().workers == 0 || detail::hot().checkouts != 0) [[unlikely]]
+    return false;
   return this_worker().take_finished(record);
 }
 thread_block* this_block() noexcept {
@@ -140,7 +147,8 @@ thread_block* this_block() noexcept {
 }
 void at_thread_end(void (*f)(thread_block*) noexcept) noexcept {
   thread_block* block = this_block();
-  // Who has its parent above it ends by popping its entry, which looks at nothing: let the parent go on without us.
+  // Who has its parent above it ends by popping its entry, which looks at nothing: let the parent go on
+  // without us.
   while (!this_worker().at_bottom()) this_worker().yield_thread();
   block->at_end = f;
 }
@@ -151,9 +159,10 @@ void set_thread_pointer(std::uintptr_t value) noexcept {
 void need_substrate_threads(const char* what) noexcept {
   need_run(what);
   if (!on_substrate_threads())
-    base::fatal("%s needs workers that are threads of one process: run with --godwit-substrate=threads "
-                "(GODWIT_SUBSTRATE=threads, or options::substrate), and with a policy that steals continuations",
-                what);
+    base::fatal(
+        "%s needs workers that are threads of one process: run with --godwit-substrate=threads "
+        "(GODWIT_SUBSTRATE=threads, or options::substrate), and with a policy that steals continuations",
+        what);
 }
 
 void announce_own_stack(std::uintptr_t sp) noexcept { this_worker().announce_thread(sp); }

@@ -31,7 +31,8 @@ namespace {
 
 template <class E>
 exception_type from_what() {
-  return {&typeid(E), [](writer& w, const void* o) { w.put(std::string(what_of(*static_cast<const E*>(o)))); },
+  return {&typeid(E),
+          [](writer& w, const void* o) { w.put(std::string(what_of(*static_cast<const E*>(o)))); },
           [](reader& r) { throw E(r.get<std::string>()); }};
 }
 template <class E>
@@ -203,7 +204,8 @@ ref capture_exception() noexcept {
 void rethrow(ref record, payload p) {
   if (boxes_results()) {
     // Others may read it as well (shared_future): the pointer is copied.
-    const std::exception_ptr held = *static_cast<std::exception_ptr*>(reinterpret_cast<const boxed*>(p.data)->object);
+    const std::exception_ptr held =
+        *static_cast<std::exception_ptr*>(reinterpret_cast<const boxed*>(p.data)->object);
     release(record);
     std::rethrow_exception(held);
   }

@@ -33,7 +33,8 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
   errno = saved;
 }
 
-/// The process that ended, and has not been waited for, had called exec. False also where the system does not tell.
+/// The process that ended, and has not been waited for, had called exec. False also where the system does not
+/// tell.
 bool became_another_program(pid_t pid, std::string& name) {
   char path[40];
   std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
@@ -46,7 +47,9 @@ bool became_another_program(pid_t pid, std::string& name) {
   const char* open = std::strchr(text, '(');
   const char* close = std::strrchr(text, ')');
   unsigned flags = 0;
-  if (open == nullptr || close == nullptr || std::sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1) return false;
+  if (open == nullptr || close == nullptr ||
+      std::sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+    return false;
   constexpr unsigned forked_only = 0x40;  // PF_FORKNOEXEC
   name.assign(open + 1, close);
   return flags != 0 && (flags & forked_only) == 0;
@@ -67,9 +70,12 @@ std::string describe_death(const family::end& e, const sched::public_words& word
   }
   const std::string ended = "exit(" + std::to_string(WEXITSTATUS(e.status)) + ")";
   if (!e.program.empty())
-    return "godwit: " + who + " left the run: a thread called exec, and the program that took the worker's place (" + e.program +
-           ") ended with " + ended + ": call exec in a child that fork made, or use posix_spawn, system or popen";
-  return "godwit: " + who + " left the run by " + ended + ": end the run by returning from the root thread instead";
+    return "godwit: " + who +
+           " left the run: a thread called exec, and the program that took the worker's place (" + e.program +
+           ") ended with " + ended +
+           ": call exec in a child that fork made, or use posix_spawn, system or popen";
+  return "godwit: " + who + " left the run by " + ended +
+         ": end the run by returning from the root thread instead";
 }
 
 }  // namespace
@@ -103,8 +109,10 @@ interrupt_guard::what interrupt_guard::take() const noexcept {
 
 std::string interrupted(const interrupt_guard::what& got) {
   char sender[256] = "";
-  if (got.sender != 0) describe_sender(sender, sizeof sender, got.sender, got.user, static_cast<std::uint64_t>(getpid()));
-  return "godwit: interrupted by signal " + std::to_string(got.signal) + " (" + strsignal(got.signal) + ")" + sender;
+  if (got.sender != 0)
+    describe_sender(sender, sizeof sender, got.sender, got.user, static_cast<std::uint64_t>(getpid()));
+  return "godwit: interrupted by signal " + std::to_string(got.signal) + " (" + strsignal(got.signal) + ")" +
+         sender;
 }
 
 family::~family() {
@@ -152,7 +160,9 @@ bool family::next_end(end& e) noexcept {
   for (member& m : members_) {
     if (!m.alive) continue;
     siginfo_t ended{};
-    if (waitid(P_PID, static_cast<id_t>(m.pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != m.pid) continue;
+    if (waitid(P_PID, static_cast<id_t>(m.pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid != m.pid)
+      continue;
     std::string program;
     if (!became_another_program(m.pid, program)) program.clear();
     int status = 0;

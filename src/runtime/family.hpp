@@ -24,7 +24,7 @@ class interrupt_guard {
   interrupt_guard& operator=(const interrupt_guard&) = delete;
   int fd() const noexcept;
   struct what {
-    int signal;  ///< 0: none
+    int signal;                  ///< 0: none
     std::uint64_t sender, user;  ///< as in cause_of_death
   };
   /// A pending stop signal.
@@ -32,7 +32,7 @@ class interrupt_guard {
 
  private:
   static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction before_[3] {};
+  struct sigaction before_[3]{};
 };
 
 /// In words.
@@ -59,7 +59,7 @@ class family {
   struct end {
     std::uint32_t worker;
     pid_t pid;
-    int status;  // as from waitpid
+    int status;           // as from waitpid
     std::string program;  ///< what it had become by exec; empty: it had not
   };
   /// One worker that has ended since the last call. False: none.

@@ -49,12 +49,15 @@ std::uintptr_t program_counter(const void* context) noexcept {
 /// A thread of worker @p me used up its stack, which stays where it is.
 [[noreturn]] void explain_own_stack(unsigned me, bool root, const stack::pool& stacks) noexcept {
   if (root)
-    base::fatal("worker %u: stack overflow: the root thread used up its %zu MiB: raise --godwit-stack-bytes (GODWIT_STACK_BYTES), "
-                "for example to %zuM",
-                me, stacks.root_bytes() >> 20, stacks.root_bytes() >> 18);
-  base::fatal("worker %u: stack overflow: a thread used up its stack of %zu KiB: raise --godwit-thread-stack-bytes "
-              "(GODWIT_THREAD_STACK_BYTES), for example to %zuK",
-              me, stacks.stack_bytes() >> 10, stacks.stack_bytes() >> 8);
+    base::fatal(
+        "worker %u: stack overflow: the root thread used up its %zu MiB: raise --godwit-stack-bytes "
+        "(GODWIT_STACK_BYTES), "
+        "for example to %zuM",
+        me, stacks.root_bytes() >> 20, stacks.root_bytes() >> 18);
+  base::fatal(
+      "worker %u: stack overflow: a thread used up its stack of %zu KiB: raise --godwit-thread-stack-bytes "
+      "(GODWIT_THREAD_STACK_BYTES), for example to %zuK",
+      me, stacks.stack_bytes() >> 10, stacks.stack_bytes() >> 8);
 }
 
 /// Returns if the fault has no special meaning.
@@ -64,7 +67,8 @@ void explain(std::uintptr_t address, bool write) noexcept {
   const unsigned me = transport::index(w.me());
   constexpr std::uintptr_t guard = 1 << 20;
   if (const stack::pool* stacks = w.stacks(); stacks != nullptr) {
-    const bool root = stacks->is_root(address) || stacks->is_root(address + guard);  // a large frame skips the guard
+    // a large frame skips the guard
+    const bool root = stacks->is_root(address) || stacks->is_root(address + guard);
     if (root || stacks->in_guard(address)) explain_own_stack(me, root, *stacks);
   } else if (address < w.region_low() && address >= w.region_low() - guard) {
     base::fatal(
@@ -75,18 +79,22 @@ void explain(std::uintptr_t address, bool write) noexcept {
   }
   if (const std::uintptr_t low = w.scheduler_stack_low(); address < low && address >= low - 4096)
     base::fatal(
-        "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu KiB there; "
+        "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu "
+        "KiB there; "
         "spawn a thread from it for deeper work",
         me, stack::scheduler_stack_bytes >> 10);
   const auto global = reinterpret_cast<std::uintptr_t>(detail::hot().global_base);
   if (global != 0 && address - global < gas::space::null_bytes)
-    base::fatal("worker %u: a thread %s global:0x%zx: a null global_ptr, or one that is an offset to null: allocate first, or give it a "
-                "value",
-                me, write ? "wrote to" : "used", static_cast<std::size_t>(address - global));
+    base::fatal(
+        "worker %u: a thread %s global:0x%zx: a null global_ptr, or one that is an offset to null: allocate "
+        "first, or give it a "
+        "value",
+        me, write ? "wrote to" : "used", static_cast<std::size_t>(address - global));
   const char* policy = w.overflow_of_thread(address);
   if (policy != nullptr)
     base::fatal(
-        "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local variables to "
+        "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local "
+        "variables to "
         "the heap, or use policy greedy",
         me, policy, sched::thread_stack_bytes >> 10);
   if (write && map_.main_stack.holds(address))
@@ -124,7 +132,8 @@ void tell_of_death(int signal, const cause_of_death& why) noexcept {
   if (told.exchange(true)) return;
   char text[1024];
   const bool at_worker = detail::hot().owner != nullptr;
-  int n = at_worker ? std::snprintf(text, sizeof text, "godwit: worker %u", transport::index(sched::this_worker().me()))
+  int n = at_worker ? std::snprintf(text, sizeof text, "godwit: worker %u",
+                                    transport::index(sched::this_worker().me()))
                     : std::snprintf(text, sizeof text, "godwit: the process");
   n += describe_signal(text + n, sizeof text - static_cast<std::size_t>(n), signal, why);
   n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "; the run is over\n");
@@ -185,8 +194,10 @@ void on_stop(int) {}
 /// The last of what exit calls. (It goes on with writing what is in the buffers.)
 void on_exit_of_process(int status, void*) noexcept {
   if (!tells_ || detail::hot().owner == nullptr || !sched::this_worker().in_process()) return;
-  std::fprintf(stderr, "godwit: worker %u left the run by exit(%d): end the run by returning from the root thread instead\n",
-               transport::index(sched::this_worker().me()), status);
+  std::fprintf(
+      stderr,
+      "godwit: worker %u left the run by exit(%d): end the run by returning from the root thread instead\n",
+      transport::index(sched::this_worker().me()), status);
   std::fflush(nullptr);
   _exit(base::status_failed);
 }
@@ -196,7 +207,8 @@ void on_exit_of_process(int status, void*) noexcept {
 void install(int signal, bool in_process) noexcept {
   struct sigaction* before = meaning_before(signal);
   sigaction(signal, nullptr, before);
-  // Those that mean nothing of ours stay with whom handles them; where there is a supervisor, it tells of an abort.
+  // Those that mean nothing of ours stay with whom handles them; where there is a supervisor, it tells of an
+  // abort.
   if (signal == SIGFPE || signal == SIGILL || signal == SIGABRT)
     if (before->sa_handler != SIG_DFL || (in_process ? !tells_ : signal == SIGABRT)) return;
   struct sigaction action {};
@@ -239,8 +251,8 @@ void install_handlers(const fault_map& map) noexcept {
   map_ = map;
   static_cast<void>(*new alternate_stack);  // for the life of the process
   for (const int signal : handled_) install(signal, false);
-  // These go to whole process groups (terminal, batch system); the supervisor decides what they mean. Handled, not ignored: programs
-  // that a thread starts would ignore them too.
+  // These go to whole process groups (terminal, batch system); the supervisor decides what they mean.
+  // Handled, not ignored: programs that a thread starts would ignore them too.
   for (const int signal : stops_) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);

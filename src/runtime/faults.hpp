@@ -23,13 +23,15 @@ struct fault_map {
 /// Install handlers on an alternate stack. In the worker process, once.
 void install_handlers(const fault_map& map) noexcept;
 
-/// In a process that a thread made by fork: what install_handlers changed means again what it meant in the process that called run.
+/// In a process that a thread made by fork: what install_handlers changed means again what it meant in the
+/// process that called run.
 void forget_handlers() noexcept;
 
 // Workers that are threads of one process:
 
-/// Deaths of this process that a thread brings about -- signals, exit -- are told, with the exit status that they have where workers are
-/// processes. Not called where threads are pthreads of another program (integrations/pthread), which may end as it likes.
+/// Deaths of this process that a thread brings about -- signals, exit -- are told, with the exit status that
+/// they have where workers are processes. Not called where threads are pthreads of another program
+/// (integrations/pthread), which may end as it likes.
 void tell_of_deaths() noexcept;
 
 /// For the process, as long as it lives: what faults outside workers meant, they mean again afterwards.

@@ -18,21 +18,24 @@ namespace godwit::runtime {
 
 namespace {
 
-// Written by the thread that forks, between its prepare handler and its parent or child handler. Workers that are threads of one
-// process fork one at a time: the C library holds a lock meanwhile.
+// Written by the thread that forks, between its prepare handler and its parent or child handler. Workers that
+// are threads of one process fork one at a time: the C library holds a lock meanwhile.
 stack::private_frames frames_;
 stack::range stack_;       // that the frames are part of
 std::uintptr_t live_ = 0;  // lowest address that must be kept
 sigset_t mask_;            // of the thread that forks
-sigset_t mask_of_run_;     // of the thread that called run last: workers that are threads block what is not theirs
+// of the thread that called run last: workers that are threads block what is not theirs
+sigset_t mask_of_run_;
 bool forked_ = false;
 
 constexpr std::uintptr_t below = 256 << 10;      // what other handlers of a fork may use of the stack
 constexpr std::uintptr_t child_stack = 8 << 20;  // what the child may use below that
 
 [[noreturn]] void no_memory() noexcept {
-  base::fatal("fork in a thread: no private memory for the %zu KiB of its stack: %s: raise the limit on memory (ulimit -v)",
-              (stack_.high - live_) >> 10, std::strerror(errno));
+  base::fatal(
+      "fork in a thread: no private memory for the %zu KiB of its stack: %s: raise the limit on memory "
+      "(ulimit -v)",
+      (stack_.high - live_) >> 10, std::strerror(errno));
 }
 
 /// On another stack than the thread's: its frames must keep still.

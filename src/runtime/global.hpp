@@ -1,4 +1,5 @@
-// Global memory of a run: its window, made before the fork, and each worker's part in it. See src/gas/memory.hpp.
+// Global memory of a run: its window, made before the fork, and each worker's part in it. See
+// src/gas/memory.hpp.
 #pragma once
 
 #include "gas/memory.hpp"
@@ -10,11 +11,14 @@
 
 namespace godwit::runtime {
 
-/// Bytes of addresses to use: what the options say; if they say nothing, as much of the default as can be had here.
+/// Bytes of addresses to use: what the options say; if they say nothing, as much of the default as can be had
+/// here.
 std::uint64_t choose_global_bytes(const options& opts) noexcept;
-/// Divide the space of @p bytes. Throws std::invalid_argument if the options leave no room for so many workers.
+/// Divide the space of @p bytes. Throws std::invalid_argument if the options leave no room for so many
+/// workers.
 gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t workers);
-/// Fill in what all workers of this host find. Once per host, before the fork, in the process that made the window.
+/// Fill in what all workers of this host find. Once per host, before the fork, in the process that made the
+/// window.
 void prepare_global(const transport::shm::window& window, const options& opts);
 
 /// In a worker, after its scheduler is there.

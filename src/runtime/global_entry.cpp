@@ -1,5 +1,5 @@
-// The functions of global_path.hpp: thin calls into this worker's gas::memory. And what global memory and the scheduler have to
-// tell each other: neither knows the other.
+// The functions of global_path.hpp: thin calls into this worker's gas::memory. And what global memory and the
+// scheduler have to tell each other: neither knows the other.
 #include "runtime/global.hpp"
 
 #include <godwit/global_memory.hpp>
@@ -75,7 +75,8 @@ gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t w
   const gas::space s = gas::plan_space(bytes, workers, words, units, sizeof(gas::descriptor));
   if (s.homes == 0)
     throw std::invalid_argument("godwit: " + std::to_string(bytes >> 20) +
-                                " MiB of addresses for global memory are too few for " + std::to_string(workers) +
+                                " MiB of addresses for global memory are too few for " +
+                                std::to_string(workers) +
                                 " workers and the tables: raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   return s;
 }
@@ -92,7 +93,8 @@ void start_global(const transport::shm::window& window, const gas::space& where,
   sched::worker& w = sched::this_worker();
   window.forbid(gas::space::null_bytes);
   gas::memory_setup s;
-  s.reach = {&w.net(), window.base(), transport::index(w.me()), job.workers, job.hosts, job.host_count, job.my_host};
+  s.reach = {&w.net(),       window.base(), transport::index(w.me()), job.workers, job.hosts,
+             job.host_count, job.my_host};
   s.where = where;
   s.opts = &opts;
   s.stats = &w.words().stats;
@@ -162,9 +164,13 @@ void global_free(global_address at, std::uint64_t bytes, place where) {
   if (m == nullptr) return;  // the run is over, and its memory with it
   m->free(at, bytes, where);
 }
-void global_populate(global_address at, std::uint64_t bytes) noexcept { memory_of("allocate").populate(at, bytes); }
+void global_populate(global_address at, std::uint64_t bytes) noexcept {
+  memory_of("allocate").populate(at, bytes);
+}
 void global_get(global_address from, void* to, std::size_t bytes) { memory_of("get").get(from, to, bytes); }
-void global_put(global_address to, const void* from, std::size_t bytes) { memory_of("put").put(to, from, bytes); }
+void global_put(global_address to, const void* from, std::size_t bytes) {
+  memory_of("put").put(to, from, bytes);
+}
 void global_copy(global_address to, global_address from, std::uint64_t bytes) {
   memory_of("copy").copy(to, from, bytes);
 }
@@ -173,8 +179,12 @@ std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width, s
   return memory_of("an atomic").atomic(what, at, width, operand, expected, relaxed);
 }
 void global_fence() noexcept { memory_of("fence").fence(); }
-void global_gather(const global_piece* pieces, std::size_t count) { memory_of("gather").gather(pieces, count); }
-void global_scatter(const global_piece* pieces, std::size_t count) { memory_of("scatter").scatter(pieces, count); }
+void global_gather(const global_piece* pieces, std::size_t count) {
+  memory_of("gather").gather(pieces, count);
+}
+void global_scatter(const global_piece* pieces, std::size_t count) {
+  memory_of("scatter").scatter(pieces, count);
+}
 
 namespace {
 /// Near or in several parts: at once. Else a request that is answered some time.
@@ -199,8 +209,8 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   using transport::far::op;
   if (write) m.forget_copies(at, n);
   const ref record = w.make_pending();
-  const std::uint64_t ticket = m.net().port().begin(write ? op::put : op::get, transport::worker_no{owner},
-                                                    m.net().at(at), bytes, n);
+  const std::uint64_t ticket =
+      m.net().port().begin(write ? op::put : op::get, transport::worker_no{owner}, m.net().at(at), bytes, n);
   runtime::pending_.push_back({ticket, record, write ? 0 : static_cast<std::uint32_t>(n)});
   return record;
 }
@@ -239,9 +249,11 @@ void checkout_held(const char* doing, const char* file, unsigned line) noexcept 
   if (auto* m = runtime::own_memory()) made = m->open_checkouts();
   std::string where;
   if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
-  base::fatal("worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where the memory "
-              "is not: check in before (let the span go out of scope), check out again afterwards",
-              detail::hot().worker, made.c_str(), doing, where.c_str());
+  base::fatal(
+      "worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where "
+      "the memory "
+      "is not: check in before (let the span go out of scope), check out again afterwards",
+      detail::hot().worker, made.c_str(), doing, where.c_str());
 }
 
 }  // namespace detail

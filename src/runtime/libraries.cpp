@@ -12,13 +12,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern "C" [[gnu::weak]] int omp_pause_resource_all(int kind);  // OpenMP 5.0; found this way in programs without dynamic symbols
+// OpenMP 5.0; found this way in programs without dynamic symbols
+extern "C" [[gnu::weak]] int omp_pause_resource_all(int kind);
 
 namespace godwit::runtime {
 
 namespace {
 
-/// Names of the threads of this process but the calling one and main's, which waits for it, and how many have each.
+/// Names of the threads of this process but the calling one and main's, which waits for it, and how many have
+/// each.
 std::map<std::string, unsigned> other_threads() {
   std::map<std::string, unsigned> names;
   DIR* folder = opendir("/proc/self/task");
@@ -30,7 +32,8 @@ std::map<std::string, unsigned> other_threads() {
     std::FILE* f = std::fopen(("/proc/self/task/" + std::string(entry->d_name) + "/comm").c_str(), "re");
     if (f == nullptr) continue;  // it has ended
     char name[64] = {};
-    if (std::fgets(name, sizeof name, f) != nullptr) ++names[std::string(name, 0, std::string(name).find('\n'))];
+    if (std::fgets(name, sizeof name, f) != nullptr)
+      ++names[std::string(name, 0, std::string(name).find('\n'))];
     std::fclose(f);
   }
   closedir(folder);
@@ -41,7 +44,8 @@ std::map<std::string, unsigned> other_threads() {
 
 void end_threads_of_libraries() noexcept {
   auto* pause = &omp_pause_resource_all;
-  if (pause == nullptr) pause = reinterpret_cast<decltype(pause)>(dlsym(RTLD_DEFAULT, "omp_pause_resource_all"));
+  if (pause == nullptr)
+    pause = reinterpret_cast<decltype(pause)>(dlsym(RTLD_DEFAULT, "omp_pause_resource_all"));
   constexpr int omp_pause_soft = 1;
   if (pause != nullptr) static_cast<void>(pause(omp_pause_soft));
 }
@@ -58,11 +62,14 @@ void warn_of_threads() noexcept try {
   if (names.empty()) return;
   warned = true;
   std::string text;
-  for (const auto& [name, count] : names) text += (text.empty() ? "" : ", ") + name + (count > 1 ? " (" + std::to_string(count) + ")" : "");
-  std::fprintf(stderr,
-               "godwit: warning: the process that calls run has other threads: %s. Workers are forked without them, so a library that "
-               "needs them inside the run waits for ever: end them before run, or use --godwit-substrate=threads\n",
-               text.c_str());
+  for (const auto& [name, count] : names)
+    text += (text.empty() ? "" : ", ") + name + (count > 1 ? " (" + std::to_string(count) + ")" : "");
+  std::fprintf(
+      stderr,
+      "godwit: warning: the process that calls run has other threads: %s. Workers are forked without them, "
+      "so a library that "
+      "needs them inside the run waits for ever: end them before run, or use --godwit-substrate=threads\n",
+      text.c_str());
 } catch (...) {  // no memory for a warning
 }
 

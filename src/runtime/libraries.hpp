@@ -5,11 +5,13 @@
 
 namespace godwit::runtime {
 
-/// Before workers are forked: libraries that know how to end their threads. They start new ones where they are used next.
+/// Before workers are forked: libraries that know how to end their threads. They start new ones where they
+/// are used next.
 void end_threads_of_libraries() noexcept;
 
-/// If this process has other threads than the calling one and the initial one: one line on standard error that names them. Once per process. Where there
-/// are any it waits up to 20 ms for those that are about to end.
+/// If this process has other threads than the calling one and the initial one: one line on standard error
+/// that names them. Once per process. Where there are any it waits up to 20 ms for those that are about to
+/// end.
 void warn_of_threads() noexcept;
 
 }  // namespace godwit::runtime

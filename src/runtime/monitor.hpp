@@ -1,8 +1,10 @@
-// The monitor of a run whose workers are threads: wakes a spare worker when all others are stuck, and sends it back.
+// The monitor of a run whose workers are threads: wakes a spare worker when all others are stuck, and sends
+// it back.
 //
-// It is the OS thread that called run. Spare workers count as idle from the start; their OS threads are made when they are first
-// needed. Nothing here is on the way of a thread: the monitor looks every few milliseconds while any worker has work, and sleeps while
-// none has. docs/protocols/monitor.md; models/monitor.pml. Called by: run_threads.cpp. Test: tests/pthread (stuck), tests/threads/spare_test.cpp.
+// It is the OS thread that called run. Spare workers count as idle from the start; their OS threads are made
+// when they are first needed. Nothing here is on the way of a thread: the monitor looks every few
+// milliseconds while any worker has work, and sleeps while none has. docs/protocols/monitor.md;
+// models/monitor.pml. Called by: run_threads.cpp. Test: tests/pthread (stuck), tests/threads/spare_test.cpp.
 #pragma once
 
 #include "sched/words.hpp"

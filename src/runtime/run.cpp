@@ -156,7 +156,8 @@ bool wants_mpi(const options& opts) {
   if (l.what == base::launcher::kind::slurm_without_mpi)
     throw std::invalid_argument(
         std::string("godwit: srun started several tasks, but without an MPI plugin (") + l.evidence +
-        "): each would be a run of its own. Use srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list shows what there is), "
+        "): each would be a run of its own. Use srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list shows what "
+        "there is), "
         "or set GODWIT_SUBSTRATE=processes if that is meant");
   return l.what != base::launcher::kind::none && l.size > 1;
 }
@@ -191,15 +192,18 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
       problem = e.what();  // all ranks end for it, and one says it
     }
     if (__tsan_init != nullptr)
-      throw std::invalid_argument("godwit: this program is built with -fsanitize=thread, which can follow neither threads that change "
-                                  "their stack nor workers that are processes: build it without (-fsanitize=address,undefined and "
-                                  "valgrind work, docs/debugging.md)");
+      throw std::invalid_argument(
+          "godwit: this program is built with -fsanitize=thread, which can follow neither threads that "
+          "change "
+          "their stack nor workers that are processes: build it without (-fsanitize=address,undefined and "
+          "valgrind work, docs/debugging.md)");
     base::fit_to_valgrind(opts);
     if (root.needs_threads()) {
       if (opts.substrate == "auto") opts.substrate = "threads";
       if (opts.substrate != "threads")
-        throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" +
-                                    opts.substrate + " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
+        throw std::invalid_argument(
+            "godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" + opts.substrate +
+            " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
     }
     runtime::watch_forks();
     const runtime::standard_descriptors open_meanwhile;

@@ -39,7 +39,8 @@ bool is_first_process() noexcept {
 namespace runtime {
 
 standard_descriptors::standard_descriptors() noexcept {
-  for (int fd = 0; fd < 3; ++fd) opened_[fd] = fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) == fd;
+  for (int fd = 0; fd < 3; ++fd)
+    opened_[fd] = fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) == fd;
 }
 standard_descriptors::~standard_descriptors() {
   for (int fd = 0; fd < 3; ++fd)
@@ -60,13 +61,15 @@ void begin_launch(launch& what, const options& opts, detail::root_task& root) {
 void check_policy(const options& opts, std::size_t hosts) {
   const std::string asked = opts.span ? "span=1" : "policy=" + opts.policy;
   if (opts.span && opts.policy != "greedy")
-    throw std::invalid_argument("godwit: span=1 measures under a policy of its own: not together with policy=" +
-                                opts.policy);
+    throw std::invalid_argument(
+        "godwit: span=1 measures under a policy of its own: not together with policy=" + opts.policy);
   if (opts.policy.starts_with("child_") && opts.force_steal != "none")
-    throw std::invalid_argument("godwit: force_steal=" + opts.force_steal + " makes continuations leave, and with " +
-                                asked + " there are none to be stolen: use one or the other");
+    throw std::invalid_argument("godwit: force_steal=" + opts.force_steal +
+                                " makes continuations leave, and with " + asked +
+                                " there are none to be stolen: use one or the other");
   if (opts.spare_workers != 0 && asked != "policy=greedy")
-    throw std::invalid_argument("godwit: " + asked + " has no spare workers: leave spare_workers at 0, or the policy at greedy");
+    throw std::invalid_argument("godwit: " + asked +
+                                " has no spare workers: leave spare_workers at 0, or the policy at greedy");
   if (hosts > 1 && asked != "policy=greedy")
     throw std::invalid_argument("godwit: " + asked + " works on one host only, and the workers are on " +
                                 std::to_string(hosts) + ": start it on one, or leave the policy at greedy");
@@ -75,8 +78,8 @@ void check_policy(const options& opts, std::size_t hosts) {
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
   // Iso-address: every worker's memory has room for the stacks of all.
   const std::uint64_t regions = opts.policy == "iso" ? workers : 1;
-  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words), opts.stack_bytes * regions,
-                              opts.heap_bytes);
+  return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
+                              opts.stack_bytes * regions, opts.heap_bytes);
 }
 
 const sched::segment_words* common_words(const transport::shm::segment& memory) noexcept {

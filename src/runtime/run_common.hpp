@@ -13,8 +13,8 @@
 
 namespace godwit::runtime {
 
-/// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file that a run opens must not
-/// become anybody's standard output.
+/// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file
+/// that a run opens must not become anybody's standard output.
 class standard_descriptors {
  public:
   standard_descriptors() noexcept;
@@ -28,7 +28,8 @@ class standard_descriptors {
 
 /// Fill in what does not depend on the substrate.
 void begin_launch(launch& what, const options& opts, detail::root_task& root);
-/// Throws std::invalid_argument if the policy cannot be had with so many hosts, or not with the other options.
+/// Throws std::invalid_argument if the policy cannot be had with so many hosts, or not with the other
+/// options.
 void check_policy(const options& opts, std::size_t hosts);
 
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept;
@@ -51,9 +52,11 @@ void keep_stats(std::vector<worker_stats> all);
 run_facts facts_of(const options& opts, std::vector<host_facts> hosts, std::uint64_t start_ns,
                    const detail::run_result& result);
 
-/// The substrate threads. See run_threads.cpp. @p threads: room for the stacks of so many at a time, where addresses are not limited.
+/// The substrate threads. See run_threads.cpp. @p threads: room for the stacks of so many at a time, where
+/// addresses are not limited.
 detail::run_result run_threads(const options& opts, detail::root_task& root, std::uint64_t threads = 0);
-/// Inside such a run: so many threads besides the root may exist at a time and each gets a stack when it begins. Local.
+/// Inside such a run: so many threads besides the root may exist at a time and each gets a stack when it
+/// begins. Local.
 std::uint64_t most_threads() noexcept;
 
 /// The substrate mpi: collective over the ranks that the launcher started. See run_mpi.cpp.

@@ -42,9 +42,9 @@ using transport::mpi::companion;
 using transport::mpi::way;
 using transport::shm::near_range;
 
-// What companions do between messages was chosen by measuring steals between hosts (scripts/reproduce --only U13)
-// where a companion and a computing worker share a CPU: spinning there uses up the right to be let in again, so the next message waits for
-// milliseconds; short sleeps keep it.
+// What companions do between messages was chosen by measuring steals between hosts (scripts/reproduce --only
+// U13) where a companion and a computing worker share a CPU: spinning there uses up the right to be let in
+// again, so the next message waits for milliseconds; short sleeps keep it.
 constexpr std::uint32_t shortest_sleep_us = 5;    // in practice 30
 constexpr std::uint32_t longest_sleep_us = 1000;  // between hosts: what a first request may wait
 constexpr std::uint32_t longest_sleep_on_one_host_us = 20'000;  // only failures of others come by message
@@ -182,7 +182,8 @@ class rank_run {
     for (const auto& i : all) free &= i.free_bases;
     if (free == 0)
       throw std::runtime_error(
-          "godwit: global memory: there is no range of addresses that is free in all ranks: lower --godwit-global-bytes "
+          "godwit: global memory: there is no range of addresses that is free in all ranks: lower "
+          "--godwit-global-bytes "
           "(GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
     try {
       if (place_.has_workers()) {
@@ -452,8 +453,10 @@ class rank_run {
       }
       if (!any && !done) companion_->sleep(shortest_sleep_us);
     }
-    // After a failure: what the last turn sent has not been looked at again. The others are in MPI from now on, too.
-    for (const std::uint64_t until = base::now_ns() + patience_for_sends_ns; companion_->sending() && base::now_ns() < until;)
+    // After a failure: what the last turn sent has not been looked at again. The others are in MPI from now
+    // on, too.
+    for (const std::uint64_t until = base::now_ns() + patience_for_sends_ns;
+         companion_->sending() && base::now_ns() < until;)
       companion_->turn();
     if (companion_->sending()) session_.give_up();  // nobody takes it any more
   }
@@ -549,8 +552,10 @@ detail::run_result run_mpi(const options& opts, std::string problem, detail::roo
   session.meet(false,
                *reinterpret_cast<const std::uintptr_t*>(&root));  // its type, by the address of its table
   if (problem.empty() && session.ranks().size() > 1 && &godwit_ctx_one_image != nullptr)
-    problem = "godwit: this program was built with GODWIT_CONTEXT=setjmp, and what that saves can be resumed only in processes forked "
-              "from each other, not by other ranks: build it with asm or ucontext, or start one rank";
+    problem =
+        "godwit: this program was built with GODWIT_CONTEXT=setjmp, and what that saves can be resumed only "
+        "in processes forked "
+        "from each other, not by other ranks: build it with asm or ucontext, or start one rank";
   std::optional<run_outputs> outputs;
   try {
     if (session.rank() == 0 && problem.empty()) outputs.emplace(opts);

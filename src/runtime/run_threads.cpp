@@ -1,9 +1,10 @@
 // run on the substrate threads: the workers are OS threads of this process. See include/godwit/runtime.hpp.
 //
-// The same scheduler, records and deques as with processes, over one private mapping in which every worker's segment lies once
-// (segment::create_in_place). Threads have stacks of their own (stack/pool.hpp), so a steal or a suspension moves no bytes, and pointers
-// of the program mean the same everywhere. What cannot be had: a fault or a fatal error cannot be kept from the caller of run: they
-// end the process. docs/threads.md, docs/decisions/0011-threads.md. Test: all of tests/api, with GODWIT_SUBSTRATE=threads.
+// The same scheduler, records and deques as with processes, over one private mapping in which every worker's
+// segment lies once (segment::create_in_place). Threads have stacks of their own (stack/pool.hpp), so a steal
+// or a suspension moves no bytes, and pointers of the program mean the same everywhere. What cannot be had: a
+// fault or a fatal error cannot be kept from the caller of run: they end the process. docs/threads.md,
+// docs/decisions/0011-threads.md. Test: all of tests/api, with GODWIT_SUBSTRATE=threads.
 #include <godwit/runtime.hpp>
 
 #include <algorithm>
@@ -51,10 +52,10 @@ struct worker_thread {
 struct team {
   launch what;
   stack::pool stacks;
-  transport::shm::near_range all;    ///< workers, spare ones included
-  std::uint32_t regular = 0;         ///< of these, no spares
-  std::uint32_t started = 0;         ///< that have an OS thread. W who called run
-  pthread_attr_t attributes;         ///< of those
+  transport::shm::near_range all;  ///< workers, spare ones included
+  std::uint32_t regular = 0;       ///< of these, no spares
+  std::uint32_t started = 0;       ///< that have an OS thread. W who called run
+  pthread_attr_t attributes;       ///< of those
   std::vector<worker_thread> workers;
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
 };
@@ -121,7 +122,8 @@ void* worker_main(void* arg) {
   }
   team_->running.fetch_sub(1);
   monitor::worker_ended(common_node(what.memory));
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr,
+          nullptr, 0);
   return nullptr;
 }
 
@@ -131,11 +133,12 @@ void say_and_end(const char* text) noexcept {
   _exit(base::status_failed);
 }
 
-/// Of what the process may have of @p what (RLIMIT_AS: addresses, ulimit -v; RLIMIT_DATA: memory that can be written, touched or not,
-/// ulimit -d), a half: the rest is the program's.
+/// Of what the process may have of @p what (RLIMIT_AS: addresses, ulimit -v; RLIMIT_DATA: memory that can be
+/// written, touched or not, ulimit -d), a half: the rest is the program's.
 std::uint64_t budget_of(decltype(RLIMIT_AS) what) noexcept {
   rlimit limit{};
-  return getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : ~std::uint64_t{0};
+  return getrlimit(what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2
+                                                                         : ~std::uint64_t{0};
 }
 
 /// Addresses for each worker's segment: as many as can be had, up to what was asked for.
@@ -144,29 +147,36 @@ void map_segments(team& t, std::uint64_t threads) {
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
   const std::uint64_t budget = budget_of(RLIMIT_AS), data = budget_of(RLIMIT_DATA);
   // A large stack for the root thread costs nothing unless there is such a limit.
-  const std::uint64_t root_wanted = std::min(opts.stack_bytes, std::max(std::bit_floor(data / 8 / t.all.count), stack_bytes));
+  const std::uint64_t root_wanted =
+      std::min(opts.stack_bytes, std::max(std::bit_floor(data / 8 / t.all.count), stack_bytes));
   const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !opts.policy.starts_with("child_");
-  // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used or not.
-  const std::uint64_t wanted =
-      std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8), std::bit_ceil(threads / t.all.count * stack_bytes));
-  const std::uint64_t least_heap_bytes = std::min({opts.heap_bytes, std::uint64_t{16} << 20, std::max(data / 4 / t.all.count, std::uint64_t{1} << 20)});
+  // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used
+  // or not.
+  const std::uint64_t wanted = std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8),
+                                        std::bit_ceil(threads / t.all.count * stack_bytes));
+  const std::uint64_t least_heap_bytes = std::min(
+      {opts.heap_bytes, std::uint64_t{16} << 20, std::max(data / 4 / t.all.count, std::uint64_t{1} << 20)});
   std::uint64_t heap_bytes = opts.heap_bytes;
   for (std::uint64_t most = std::min(wanted, (std::uint64_t{16} << 40) / t.all.count);;
        most /= 2, heap_bytes = std::max(heap_bytes / 16, least_heap_bytes)) {
-    const std::uint64_t pool_bytes = stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : root_bytes;
+    const std::uint64_t pool_bytes =
+        stacks_are_used ? std::max(std::bit_floor(most), root_bytes * 2) : root_bytes;
     const auto plan = [&](std::uint64_t bytes) {
       return transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                           std::max<std::uint64_t>(bytes / 2048, 2 << 20) + root_bytes / 32, bytes, heap_bytes);
+                                           std::max<std::uint64_t>(bytes / 2048, 2 << 20) + root_bytes / 32,
+                                           bytes, heap_bytes);
     };
     transport::shm::layout l = plan(pool_bytes);
     // A segment's size is rounded up to a power of two: where addresses are few, stacks get what that leaves.
     if (const auto more = plan(std::max(l.span - l.stack, 4 * stack_bytes) - 4 * stack_bytes);
-        budget != ~std::uint64_t{0} && stacks_are_used && more.span == l.span && more.stack_bytes > l.stack_bytes)
+        budget != ~std::uint64_t{0} && stacks_are_used && more.span == l.span &&
+        more.stack_bytes > l.stack_bytes)
       l = more;
     const bool least = most / 2 < root_bytes && heap_bytes == least_heap_bytes;
     const std::uint64_t writable = t.all.count * (l.slots_bytes + l.heap_bytes + l.stack_bytes);
-    if (!least && (transport::shm::segment::total_bytes(t.all.count, l) + l.span > budget || writable > data)) continue;
+    if (!least && (transport::shm::segment::total_bytes(t.all.count, l) + l.span > budget || writable > data))
+      continue;
     try {
       t.what.memory.create_in_place(t.all.count, l);
     } catch (const std::runtime_error&) {
@@ -201,8 +211,10 @@ void start_workers(team& t) {
   t.workers.resize(t.all.count);
   for (std::uint32_t i = t.regular; i-- > 0;)
     if (const int error = start_worker(t, i); error != 0)
-      base::fatal("cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower --godwit-workers", i,
-                  std::strerror(error));
+      base::fatal(
+          "cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower "
+          "--godwit-workers",
+          i, std::strerror(error));
 }
 
 /// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
@@ -216,15 +228,18 @@ void look_for_stuck(stuck_watch& watch, team& t) {
     const auto tid = t.what.memory.at(transport::worker_no{i}, words)->worker.pid.load();
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
   }
-  const bool all = !waits.empty() && waits.size() + idle == t.all.count && node.idle.load() == idle && node.outside.load() == 0 &&
-                   stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
+  const bool all = !waits.empty() && waits.size() + idle == t.all.count && node.idle.load() == idle &&
+                   node.outside.load() == 0 && stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
   if (!all) waits.clear();
   if (!watch.seen(waits)) return;
   const std::uintptr_t sp = waits[0].sp;
   const bool readable = t.stacks.owns(sp);
   constexpr std::uint64_t most_words = 256;
-  const std::string why = describe_stuck(waits[0], reinterpret_cast<const std::uint64_t*>(sp),
-                                         readable ? std::min(most_words, (t.stacks.end_of(sp) - sp) / sizeof(std::uint64_t)) : 0) + "\n";
+  const std::string why =
+      describe_stuck(
+          waits[0], reinterpret_cast<const std::uint64_t*>(sp),
+          readable ? std::min(most_words, (t.stacks.end_of(sp) - sp) / sizeof(std::uint64_t)) : 0) +
+      "\n";
   static_cast<void>(!write(2, why.data(), why.size()));
   if (ftrylockfile(stdout) == 0) std::fflush(stdout);  // else it waits for just that
   _exit(base::status_failed);
@@ -236,7 +251,8 @@ void wait_for_workers(team& t, monitor* spares) {
   for (;;) {
     const int tick_ms = tick(next_tick);
     const int wait_ms = spares == nullptr ? stuck.sleep_ms(tick_ms) : tick_ms;
-    if (spares == nullptr && tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);  // a function that is called now and then might let them go
+    // a function that is called now and then might let them go
+    if (spares == nullptr && tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);
     const std::uint32_t running = t.running.load();
     if (running == 0) break;
     if (spares != nullptr) {
@@ -244,8 +260,8 @@ void wait_for_workers(team& t, monitor* spares) {
       continue;
     }
     const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&t.running), FUTEX_WAIT_PRIVATE, running, wait_ms < 0 ? nullptr : &limit,
-            nullptr, 0);
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&t.running), FUTEX_WAIT_PRIVATE, running,
+            wait_ms < 0 ? nullptr : &limit, nullptr, 0);
   }
   for (std::uint32_t i = 0; i < t.started; ++i) pthread_join(t.workers[i].handle, nullptr);
 }
@@ -257,12 +273,17 @@ monitor_setup monitor_of(team& t) {
   s.spares = t.all.count - t.regular;
   s.running = &t.running;
   s.team = &t;
-  s.start = [](void* all, std::uint32_t number) noexcept { return start_worker(*static_cast<team*>(all), number) == 0; };
-  s.handle = [](void* all, std::uint32_t number) noexcept { return static_cast<team*>(all)->workers[number].handle; };
+  s.start = [](void* all, std::uint32_t number) noexcept {
+    return start_worker(*static_cast<team*>(all), number) == 0;
+  };
+  s.handle = [](void* all, std::uint32_t number) noexcept {
+    return static_cast<team*>(all)->workers[number].handle;
+  };
   return s;
 }
 
-/// One row per worker. What spares did is added to worker 0's; with a trace, which shows them, they have rows of their own.
+/// One row per worker. What spares did is added to worker 0's; with a trace, which shows them, they have rows
+/// of their own.
 std::vector<worker_stats> collect_stats(team& t, const trace_rings& rings) {
   const auto* words = common_words(t.what.memory);
   const std::uint32_t rows = t.what.opts.trace.empty() ? t.regular : t.all.count;
@@ -274,7 +295,8 @@ std::vector<worker_stats> collect_stats(team& t, const trace_rings& rings) {
       stats.push_back(s);
       continue;
     }
-    s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_transport_ns = 0;  // a place that is not always filled
+    // a place that is not always filled
+    s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_transport_ns = 0;
     stats[0] = total_of({stats[0], s});
   }
   return stats;
@@ -288,8 +310,9 @@ detail::run_result run_threads(const options& opts, detail::root_task& root, std
   detail::run_result result;
   check_policy(opts, 1);
   if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_own_stack)
-    throw std::runtime_error("godwit: the process may have a stack of " + std::to_string(stack.rlim_cur >> 10) +
-                             " KiB only: raise the limit (ulimit -s) to " + std::to_string(least_own_stack >> 10) + " or more");
+    throw std::runtime_error(
+        "godwit: the process may have a stack of " + std::to_string(stack.rlim_cur >> 10) +
+        " KiB only: raise the limit (ulimit -s) to " + std::to_string(least_own_stack >> 10) + " or more");
   team t;
   launch& what = t.what;
   begin_launch(what, opts, root);
@@ -304,7 +327,8 @@ detail::run_result run_threads(const options& opts, detail::root_task& root, std
   outputs.begin(t.all.count);
   const trace_rings rings(opts, t.all);
   what.rings = &rings;
-  if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))  // so that a failure can be repeated
+  // so that a failure can be repeated
+  if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 
   map_segments(t, threads);

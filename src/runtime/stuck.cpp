@@ -46,7 +46,8 @@ constexpr std::uint64_t bit(int signal) noexcept { return std::uint64_t{1} << (s
 }  // namespace
 
 stuck_watch::stuck_watch(std::uint32_t workers)
-    : every_ns_(std::max(least_interval_ns, workers * interval_per_worker_ns)), next_ns_(base::now_ns() + every_ns_) {}
+    : every_ns_(std::max(least_interval_ns, workers * interval_per_worker_ns)),
+      next_ns_(base::now_ns() + every_ns_) {}
 
 int stuck_watch::sleep_ms(int timeout_ms) const {
   const std::uint64_t now = base::now_ns();
@@ -65,7 +66,9 @@ bool stuck_watch::waits(pid_t tid, std::uint32_t worker, wait& how) {
   const std::string text = read_line("/proc/" + std::to_string(tid) + "/syscall", "");
   int number = -1;
   unsigned long long word = 0, op = 0, value = 0, limit = 0, sp = 0;
-  if (std::sscanf(text.c_str(), "%d %llx %llx %llx %llx %*x %*x %llx", &number, &word, &op, &value, &limit, &sp) != 6) return false;
+  if (std::sscanf(text.c_str(), "%d %llx %llx %llx %llx %*x %*x %llx", &number, &word, &op, &value, &limit,
+                  &sp) != 6)
+    return false;
   if (number != SYS_futex || limit != 0 || (op & FUTEX_PRIVATE_FLAG) == 0) return false;
   const unsigned long long what = op & FUTEX_CMD_MASK;
   if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET && what != FUTEX_LOCK_PI) return false;
@@ -96,13 +99,16 @@ std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stac
   if (dladdr(reinterpret_cast<void*>(&std::fopen), &library) != 0)
     for (std::size_t i = 0; i < words && place.empty(); ++i) {
       // The first address of code that is not the C library's: where it was called, as a rule.
-      if (dladdr(reinterpret_cast<void*>(stack[i]), &code) == 0 || code.dli_fbase == library.dli_fbase) continue;
+      if (dladdr(reinterpret_cast<void*>(stack[i]), &code) == 0 || code.dli_fbase == library.dli_fbase)
+        continue;
       char text[512];
       describe_code(text, sizeof text, stack[i]);
       place = std::string(", called in ") + text;
     }
-  return "godwit: deadlock: worker " + std::to_string(w.worker) + " waits for ever in the C library (std::mutex, std::condition_variable...)" +
-         place + ": nobody is left who could let it go. A std::mutex that a thread holds when it suspends, at a spawn, join or yield, " +
+  return "godwit: deadlock: worker " + std::to_string(w.worker) +
+         " waits for ever in the C library (std::mutex, std::condition_variable...)" + place +
+         ": nobody is left who could let it go. A std::mutex that a thread holds when it suspends, at a "
+         "spawn, join or yield, " +
          "stays locked for that worker: unlock it before, or use godwit::mutex on substrate threads";
 }
 

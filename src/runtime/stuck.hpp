@@ -1,10 +1,12 @@
-// Workers that wait for ever inside the C library: for a std::mutex that a suspended thread holds, above all. They are not idle, so the
-// scheduler's deadlock report does not see them; the process that supervises does, by looking at /proc now and then.
+// Workers that wait for ever inside the C library: for a std::mutex that a suspended thread holds, above all.
+// They are not idle, so the scheduler's deadlock report does not see them; the process that supervises does,
+// by looking at /proc now and then.
 //
-// Nothing is guessed. A wait counts only if it has no end of its own (a futex of one process, without a timeout), if no thread of that
-// process is left that could end it -- all others wait like this, or are idle workers -- and no signal handler of the program's could. Where the
-// system does not tell, nothing is reported. Not under MPI, where a rank has threads of the MPI library.
-// Called by: run.cpp, run_threads.cpp. Test: tests/api/stuck_test.cpp.
+// Nothing is guessed. A wait counts only if it has no end of its own (a futex of one process, without a
+// timeout), if no thread of that process is left that could end it -- all others wait like this, or are idle
+// workers -- and no signal handler of the program's could. Where the system does not tell, nothing is
+// reported. Not under MPI, where a rank has threads of the MPI library. Called by: run.cpp, run_threads.cpp.
+// Test: tests/api/stuck_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,8 @@ class stuck_watch {
   };
   /// Does OS thread @p tid, worker @p worker, wait with no end?
   static bool waits(pid_t tid, std::uint32_t worker, wait& how);
-  /// Process @p pid has no more than @p threads threads, and handles none of the signals but those that the runtime does.
+  /// Process @p pid has no more than @p threads threads, and handles none of the signals but those that the
+  /// runtime does.
   static bool nobody_else(pid_t pid, std::size_t threads, bool in_process);
 
   /// These waits were seen in this look. True: they and no others for the third time.

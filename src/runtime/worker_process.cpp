@@ -72,7 +72,6 @@ void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t n) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-
 namespace {
 
 launch* what_ = nullptr;
@@ -143,8 +142,7 @@ void on_own_stack(void*) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::make_worker(what.opts, false);
-  sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts,
-                             hooks_of(what),
+  sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, hooks_of(what),
                              what.rings != nullptr ? what.rings->of(me_) : nullptr});
   start_global(what.global, what.global_space, what.opts, what.job);
   base::set_fatal_hook(tell_supervisor);
@@ -169,14 +167,15 @@ std::string flush_output() noexcept {
       }
       return !stream.bad();
     };
-    const bool narrow_out = flush(std::cout), wide_out = flush(std::wcout), narrow_err = flush(std::cerr), log = flush(std::clog);
+    const bool narrow_out = flush(std::cout), wide_out = flush(std::wcout), narrow_err = flush(std::cerr),
+               log = flush(std::clog);
     const bool out = narrow_out && wide_out, err = narrow_err && log;
     const char* where = is_open(1) && (!out || std::ferror(stdout) != 0)   ? "output"
                         : is_open(2) && (!err || std::ferror(stderr) != 0) ? "error"
                                                                            : nullptr;
     if (where != nullptr)
-      problem = std::string("not all that was printed to standard ") + where +
-                " could be written: " + (first_error != 0 ? std::strerror(first_error) : "an earlier write failed") +
+      problem = std::string("not all that was printed to standard ") + where + " could be written: " +
+                (first_error != 0 ? std::strerror(first_error) : "an earlier write failed") +
                 ": make room where it goes, and run again";
   } catch (...) {  // no memory for a sentence
   }
@@ -193,7 +192,8 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   what_ = &what;
   me_ = me;
   what.memory.adopt(me);
-  context::use_hot_words(reinterpret_cast<detail::hot_words*>(what.memory.common() + what.memory.where().hot));
+  context::use_hot_words(
+      reinterpret_cast<detail::hot_words*>(what.memory.common() + what.memory.where().hot));
   describe_to_debuggers(what, transport::index(me));
   std::byte* low = nullptr;
   std::byte* high = stack::map_private(stack::scheduler_stack_bytes, &low);

@@ -30,22 +30,24 @@ struct launch {
   transport::shm::segment memory;
   transport::shm::window global;
   gas::space global_space;
-  std::exception_ptr thrown;  ///< by the root thread, where workers are threads
+  std::exception_ptr thrown;           ///< by the root thread, where workers are threads
   const trace_rings* rings = nullptr;  ///< of the workers that this process forks; null: none
 };
 
 /// Never returns. @p what is the inherited copy.
 [[noreturn]] void worker_main(launch& what, transport::worker_no me);
 
-/// On the stack of the root thread: run @p what 's root and leave its result where take_root_result finds it. Does not come back.
+/// On the stack of the root thread: run @p what 's root and leave its result where take_root_result finds it.
+/// Does not come back.
 void root_thread(launch& what) noexcept;
 /// An exception left a thread that nobody waits for: print it.
 void unseen_error(const detail::payload& error) noexcept;
 /// Bind the calling OS thread to the CPU of the @p n -th worker of this host.
 void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t n);
 
-/// Flush C and C++ standard output and error, and all other C streams. If some of what was printed to the standard ones is lost, now or
-/// earlier, says so. Descriptors that are closed lose nothing: nobody wanted it.
+/// Flush C and C++ standard output and error, and all other C streams. If some of what was printed to the
+/// standard ones is lost, now or earlier, says so. Descriptors that are closed lose nothing: nobody wanted
+/// it.
 std::string flush_output() noexcept;
 
 }  // namespace godwit::runtime

@@ -1,4 +1,5 @@
-// Counters and events: who had a thread when, what waiting cost. See worker.hpp, trace/events.hpp, docs/tracing.md.
+// Counters and events: who had a thread when, what waiting cost. See worker.hpp, trace/events.hpp,
+// docs/tracing.md.
 //
 // Clocks are read where a thread comes or goes, never at a spawn that nobody steals.
 #include "sched/worker.hpp"
@@ -63,7 +64,8 @@ std::uint64_t worker::count_transport(std::uint64_t since, worker_no target, cal
   const std::uint64_t now = base::fast_ns();
   if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
   if (trace_.on())
-    note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target), static_cast<std::uint16_t>(what));
+    note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target),
+         static_cast<std::uint16_t>(what));
   return now;
 }
 
@@ -79,8 +81,8 @@ void worker::finish_stats() noexcept {
   worker_stats& stats = words_->stats;
   stats.life_ns = now - started_ns_;
   stats.spawns += detail::hot().spawns;
-  stats.stack_high_bytes = transport::shm::segment::touched_from_top(reinterpret_cast<std::byte*>(region_low_),
-                                                                     reinterpret_cast<std::byte*>(region_high_));
+  stats.stack_high_bytes = transport::shm::segment::touched_from_top(
+      reinterpret_cast<std::byte*>(region_low_), reinterpret_cast<std::byte*>(region_high_));
   stats.heap_high_bytes = heap_.high_bytes();
 }
 

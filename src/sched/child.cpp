@@ -45,7 +45,8 @@ void child_worker<P>::init(const worker_setup& setup) noexcept {
   const auto& l = seg_->where();
   slots_ = l.slots_bytes / sizeof(spawn_slot);
   compact_at_ = detail::hot().bottom + std::min(slots_between_looks, slots_ - 2);
-  // Nothing here is exposed by signal: everything is public already. And spawn() of other policies must be noticed.
+  // Nothing here is exposed by signal: everything is public already. And spawn() of other policies must be
+  // noticed.
   detail::hot().in_runtime = 1;
   detail::hot().poll.store(1, std::memory_order_relaxed);
 }
@@ -72,9 +73,11 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 
 template <class P>
 void child_worker<P>::spawn_point(bool) noexcept {
-  base::fatal("this run's policy is %s, but the program spawned with godwit::spawn or invoke: take the policy of the run "
-              "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
-              opts_.policy.c_str());
+  base::fatal(
+      "this run's policy is %s, but the program spawned with godwit::spawn or invoke: take the policy of the "
+      "run "
+      "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
+      opts_.policy.c_str());
 }
 
 template <class P>
@@ -115,7 +118,8 @@ bool child_worker<P>::refers_to_stacks(const void* closure, std::size_t bytes) c
     std::memcpy(&word, at, sizeof word);
     const auto own = reinterpret_cast<std::uintptr_t>(&word);
     context::sanitizer_forget(own, own + sizeof word);  // perhaps never set
-    if (word - region_low_ < region_high_ - region_low_ || (word >= stacks_low_ && word < stacks_high_)) return true;
+    if (word - region_low_ < region_high_ - region_low_ || (word >= stacks_low_ && word < stacks_high_))
+      return true;
   }
   return false;
 }
@@ -125,9 +129,11 @@ template <class P>
 void child_worker<P>::make_room() noexcept {
   const std::size_t waiting = deque_.compact();
   if (waiting + 2 >= slots_)
-    base::fatal("worker %u: policy %s: %zu threads have been spawned here that did not begin yet, and there is no room "
-                "for more: join some first, or raise --godwit-stack-bytes (GODWIT_STACK_BYTES), which also sets this",
-                index(me_), opts_.policy.c_str(), waiting);
+    base::fatal(
+        "worker %u: policy %s: %zu threads have been spawned here that did not begin yet, and there is no "
+        "room "
+        "for more: join some first, or raise --godwit-stack-bytes (GODWIT_STACK_BYTES), which also sets this",
+        index(me_), opts_.policy.c_str(), waiting);
   // Not again before as many came as had to be moved.
   compact_at_ = detail::hot().bottom + std::min(waiting + slots_between_looks, slots_ - waiting - 2);
 }
@@ -139,8 +145,11 @@ ref child_worker<P>::pop_own() noexcept {
   spawn_slot* mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;
   const ref r = mine->record;
-  if (mine < detail::hot().split && !deque_.pop_public(mine, [](const spawn_slot*, const spawn_slot*) {}).parent_here) return 0;
-  // That took half of them back. But this worker may be busy for long now, and nobody can ask it to share them.
+  if (mine < detail::hot().split &&
+      !deque_.pop_public(mine, [](const spawn_slot*, const spawn_slot*) {}).parent_here)
+    return 0;
+  // That took half of them back. But this worker may be busy for long now, and nobody can ask it to share
+  // them.
   if (deque_.has_private()) deque_.expose(detail::hot().bottom, [](spawn_slot&) {});
   return r;
 }
@@ -205,7 +214,8 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   failed_rounds_ = 0;
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
-  if (trace_.on()) note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from), buried);
+  if (trace_.on())
+    note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from), buried);
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
   head.entry(closure, head.closure_bytes, r);
@@ -218,7 +228,8 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(kind::end, now, r);
-  if (net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done) != state_detached) return;  // J1
+  // J1
+  if (net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done) != state_detached) return;
   if (const detail::payload p = payload_of(r); p.kind == outcome::error) hooks_.unseen_error(p);
   free_record(r);
 }
@@ -335,10 +346,12 @@ void child_worker<P>::yield_thread() noexcept {
 template <class P>
 void child_worker<P>::share(ref r) noexcept {
   if constexpr (!full)
-    base::fatal("worker %u: this run's policy is %s, where a thread may wait for its own children only, but the program "
-                "copied a shared_future: keep it in the thread that spawned, or take another policy with "
-                "--godwit-policy (GODWIT_POLICY)",
-                index(me_), opts_.policy.c_str());
+    base::fatal(
+        "worker %u: this run's policy is %s, where a thread may wait for its own children only, but the "
+        "program "
+        "copied a shared_future: keep it in the thread that spawned, or take another policy with "
+        "--godwit-policy (GODWIT_POLICY)",
+        index(me_), opts_.policy.c_str());
   retain(r);
 }
 
@@ -375,7 +388,8 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   if (trace_.on()) note(kind::resume, now, running_, r, 0, 0, index(me_));
 }
 
-/// A buried join with nothing to do at all: do not burn the CPU. Tasks and ends come without a wake-up: look often.
+/// A buried join with nothing to do at all: do not burn the CPU. Tasks and ends come without a wake-up: look
+/// often.
 template <class P>
 void child_worker<P>::nap() noexcept {
   const std::uint32_t seen = node_->wake.load();
@@ -401,7 +415,8 @@ typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   }
   static_assert(sizeof(thread) <= descriptor_room);
   auto* t = reinterpret_cast<thread*>(low + thread_stack_bytes - descriptor_room);
-  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(low), reinterpret_cast<std::uintptr_t>(t) + sizeof *t);
+  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(low),
+                            reinterpret_cast<std::uintptr_t>(t) + sizeof *t);
   *t = thread{};
   t->record = r;
   t->stack_low = low;
@@ -457,12 +472,13 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
 }
 
 template <class P>
-void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for, const detail::place& where) noexcept {
+void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
+                              const detail::place& where) noexcept {
   auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image)));
   im->sp = sp;
   im->low = sp;
-  im->top = reinterpret_cast<std::uintptr_t>(t.stack_low != nullptr ? reinterpret_cast<std::byte*>(&t)
-                                                                    : reinterpret_cast<std::byte*>(region_high_));
+  im->top = reinterpret_cast<std::uintptr_t>(
+      t.stack_low != nullptr ? reinterpret_cast<std::byte*>(&t) : reinterpret_cast<std::byte*>(region_high_));
   im->own_record = t.record;
   im->waiting_for = im->waited_for = waits_for;
   im->parked_at = nullptr;
@@ -510,7 +526,8 @@ void child_worker<P>::try_waiting() noexcept {
   __builtin_unreachable();
 }
 
-/// Run @p task on a stack of its own, as a call from the join of the present thread, which waits for @p waits_for.
+/// Run @p task on a stack of its own, as a call from the join of the present thread, which waits for @p
+/// waits_for.
 template <class P>
 void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) noexcept {
   thread* me = current_;

@@ -1,12 +1,15 @@
-// Workers that steal children: the papers' comparison (003, IV-B), on the same deque, records, mail and idleness.
+// Workers that steal children: the papers' comparison (003, IV-B), on the same deque, records, mail and
+// idleness.
 //
-// spawn puts a task -- closure and join record in one object of the shared heap -- into the deque and goes on; a thief
-// takes the oldest and copies the closure. All entries are public. A thread that has begun stays on its worker (tied).
-// Joins are stalling. Two ways to wait:
-//   run to completion  the join runs other tasks on top of the waiting thread, which stays buried until they are done
+// spawn puts a task -- closure and join record in one object of the shared heap -- into the deque and goes
+// on; a thief takes the oldest and copies the closure. All entries are public. A thread that has begun stays
+// on its worker (tied). Joins are stalling. Two ways to wait:
+//   run to completion  the join runs other tasks on top of the waiting thread, which stays buried until they
+//   are done
 //   full               every thread has a stack; who waits leaves it and queues (wait_queue.hpp)
 // A task of the own deque is run first in both, as a call that comes back to the join.
-// Not here: futures between threads that are no relatives under run to completion; they could wait for what they bury.
+// Not here: futures between threads that are no relatives under run to completion; they could wait for what
+// they bury.
 #pragma once
 
 #include "sched/policies.hpp"
@@ -24,7 +27,8 @@ class child_worker final : public worker {
   void start(void (*root)(void*), void* arg) noexcept override;
   void spawn_point(bool child_may_leave) noexcept override;
   ref pop_public(spawn_slot* b) noexcept override;
-  ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes, std::uintptr_t spawned_at) noexcept override;
+  ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
+                 std::uintptr_t spawned_at) noexcept override;
   void yield_thread() noexcept override;
   void share(ref r) noexcept override;
   void complete(ref r) noexcept override;
@@ -37,11 +41,11 @@ class child_worker final : public worker {
   /// A thread that has begun. Lies at the top of its stack; the root thread's is root_thread_.
   struct thread {
     ref record;
-    std::byte* stack_low;    ///< of its stack, for reuse; null: the region
+    std::byte* stack_low;      ///< of its stack, for reuse; null: the region
     std::uintptr_t caller_sp;  ///< the join that called it waits here for it; 0: it was started by the loop
     thread* caller;
-    image* saved;            ///< while it waits in the queue
-    ref waits_for;           ///< record of the join it stands at
+    image* saved;   ///< while it waits in the queue
+    ref waits_for;  ///< record of the join it stands at
     const detail::place* where;
   };
 
@@ -71,14 +75,14 @@ class child_worker final : public worker {
   void try_waiting() noexcept;  // does not come back if somebody is ready
   thread* new_thread(ref task) noexcept;
 
-  std::size_t slots_ = 0;               ///< of the deque
-  spawn_slot* compact_at_ = nullptr;    ///< spawn looks for slots to use again when it comes here
-  ref running_ = 0;   ///< run to completion: the thread on top
-  ref starting_ = 0;  ///< run to completion: the task that the region is about to run
+  std::size_t slots_ = 0;             ///< of the deque
+  spawn_slot* compact_at_ = nullptr;  ///< spawn looks for slots to use again when it comes here
+  ref running_ = 0;                   ///< run to completion: the thread on top
+  ref starting_ = 0;                  ///< run to completion: the task that the region is about to run
   thread root_thread_{};
   thread* current_ = nullptr;
   wait_queue waiting_;
-  std::vector<std::byte*> free_stacks_;  ///< low ends
+  std::vector<std::byte*> free_stacks_;             ///< low ends
   std::uintptr_t stacks_low_ = ~std::uintptr_t{0};  ///< full: all stacks lie in [stacks_low_, stacks_high_)
   std::uintptr_t stacks_high_ = 0;
 };

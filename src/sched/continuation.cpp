@@ -1,4 +1,5 @@
-// See continuation.hpp. Protocols: docs/protocols/deque.md, join.md, park.md; models/deque.pml, join.pml, park.pml, hand_over.pml.
+// See continuation.hpp. Protocols: docs/protocols/deque.md, join.md, park.md; models/deque.pml, join.pml,
+// park.pml, hand_over.pml.
 #include "sched/continuation.hpp"
 
 #include <algorithm>
@@ -54,7 +55,9 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     if constexpr (iso) top = own_stacks_.root_top();
     if constexpr (in_place) {
       top = shape_.stacks->root_top();
-      context::sanitizer_forget(std::max(shape_.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64, shape_.stacks->end_of(top));
+      context::sanitizer_forget(
+          std::max(shape_.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64,
+          shape_.stacks->end_of(top));
     }
     enter_thread(top, top, r);
     if (trace_.on()) note(kind::start, base::fast_ns(), r);
@@ -74,8 +77,8 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 template <class P>
 void continuation_worker<P>::loop() noexcept {
   for (;;) {
-    // The region and the deque are empty here. Count as running before touching any work: a worker that holds a
-    // ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
+    // The region and the deque are empty here. Count as running before touching any work: a worker that holds
+    // a ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
     if (is_idle_) {
       if (is_to_rest() && !has_events_) {  // M4
         rest();
@@ -86,12 +89,14 @@ void continuation_worker<P>::loop() noexcept {
         continue;
       }
       become_running();
-      if (in_place && has_events_) deliver_events();  // not at the next turn: it may count as idle again by then
+      // not at the next turn: it may count as idle again by then
+      if (in_place && has_events_) deliver_events();
     }
     if (in_place) {  // I1: collected while idle, perhaps, but delivered while running
       constexpr std::uint32_t turns_between_looks = 64;
-      if (has_events_ || ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
-                          collect_events(0)))
+      if (has_events_ ||
+          ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
+           collect_events(0)))
         deliver_events();
     }
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
@@ -155,9 +160,9 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   worker_stats& stats = words_->stats;
   const bool timed = trace_.on() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
-  const auto outcome =
-      steal(net_, victim, words_, opts_.empty_check, delay_step,
-            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+  const auto outcome = steal(
+      net_, victim, words_, opts_.empty_check, delay_step,
+      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
         const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
@@ -169,7 +174,8 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
           context::sanitizer_forget(low, bytes_end);
           const std::uint64_t start = timed ? base::fast_ns() : 0;
           const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-            net_.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from), to - from);
+            net_.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
+                            to - from);
           };
           if (opts_.check_frames && !iso) {
             spawn_slot* theirs = seg_->at(victim, place);
@@ -183,7 +189,14 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
           }
           if (timed) copied = base::fast_ns() - start;
         }
-        got = {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record,
+        got = {own.sp,
+               own.fp,
+               own.extra,
+               low,
+               top,
+               bytes_end,
+               above.record,
+               own.record,
                is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
       });
   if (outcome != steal_outcome::taken) {
@@ -253,16 +266,16 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   end_idle(now);
   if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
-  resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end, head.own_record, head.status,
-          head.float_control},
+  resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
+          head.own_record, head.status, head.float_control},
          head.fork ? loot_kind::fork : loot_kind::suspended);
 }
 
 template <class P>
 void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   detail::hot().poll.store(0, std::memory_order_relaxed);
-  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a request (way am)
-  // or a letter could wait for as long as nobody else asks.
+  // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
+  // request (way am) or a letter could wait for as long as nobody else asks.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
   serve_inbox();
@@ -284,7 +297,8 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
 }
 
 template <class P>
-image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end, image* room) noexcept {
+image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end,
+                                         image* room) noexcept {
   const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
   image* im = room;
   if constexpr (in_place)
@@ -306,8 +320,8 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
 }
 
 /// Called at the start of a child by the forced-steal modes, and always by the crude scheme.
-/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does, and its
-/// parent goes on at once, so that every join is outstanding.
+/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does,
+/// and its parent goes on at once, so that every join is outstanding.
 template <class P>
 void continuation_worker<P>::force(bool children) noexcept {
   if (children) {
@@ -324,8 +338,10 @@ void continuation_worker<P>::force(bool children) noexcept {
     ref r = 0;
     const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
       // In place: below its frames, where nothing is: its child has a stack of its own.
-      auto* room = reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
-      if constexpr (in_place) context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
+      auto* room =
+          reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
+      if constexpr (in_place)
+        context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
       const std::uint64_t top = stack_end(own.sp, above);
       if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
       image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room);
@@ -354,7 +370,8 @@ void continuation_worker<P>::force(bool children) noexcept {
   if constexpr (P::spans) strand_begins(span);  // of the child
 }
 
-/// The slots' continuations left this worker since its region was empty. Has anybody written into what is left of their frames?
+/// The slots' continuations left this worker since its region was empty. Has anybody written into what is
+/// left of their frames?
 template <class P>
 void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
   // iso: the stack of a parent that ended elsewhere may be another thread's by now.
@@ -367,8 +384,8 @@ void continuation_worker<P>::check_left_frames(const spawn_slot* first, const sp
 template <class P>
 ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
   const section inside;
-  const auto popped =
-      deque_.pop_public(b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
+  const auto popped = deque_.pop_public(
+      b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
   return popped.parent_here ? 0 : popped.record;
 }
 
@@ -386,19 +403,24 @@ bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail
   return leave(why);
 }
 
-/// Suspend the calling thread. False: there was nothing to wait for. Afterwards `this` may be another worker than the caller's.
+/// Suspend the calling thread. False: there was nothing to wait for. Afterwards `this` may be another worker
+/// than the caller's.
 template <class P>
 bool continuation_worker<P>::leave(leaving& why) noexcept {
   // This thread's frames may leave: [here, where its parent's begin).
-  if (detail::hot().pending != nullptr) encode_pending(region_low_, iso ? region_high_ : detail::hot().bottom[-1].sp);
+  if (detail::hot().pending != nullptr)
+    encode_pending(region_low_, iso ? region_high_ : detail::hot().bottom[-1].sp);
   detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   announce_scheduler_stack(0);
   if constexpr (in_place) {
     alignas(64) image room;
     why.room = &room;
-    if (const std::uintptr_t own = block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer; own != 0) [[unlikely]] {
-      context::set_thread_pointer(thread_pointer_);  // the scheduler's allocations and errors are the worker's
+    if (const std::uintptr_t own =
+            block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer;
+        own != 0) [[unlikely]] {
+      // the scheduler's allocations and errors are the worker's
+      context::set_thread_pointer(thread_pointer_);
       const bool published = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
       context::set_thread_pointer(own);
       return published;
@@ -421,7 +443,8 @@ void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
 
 /// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
 template <class P>
-void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, const detail::place& where) noexcept {
+void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
+                                     const detail::place& where) noexcept {
   const ref waiting_for = why.waiting_for;
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();
@@ -433,8 +456,8 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
   std::uint64_t bytes_end = needed_end(*b, top);
   ref own = 0;
   if (b < detail::hot().split) {
-    const auto popped =
-        deque_.pop_public(b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
+    const auto popped = deque_.pop_public(
+        b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
     parent_here = popped.parent_here;
     if (!parent_here) {
       own = popped.record;
@@ -466,7 +489,8 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
   im->parked_at = why.what;
   im->span_ns = span;
   const ref me = ref_of_image(im);
-  release_writes();  // before the events: these belong together, and what it writes down must not lie between them
+  // before the events: these belong together, and what it writes down must not lie between them
+  release_writes();
   const std::uint64_t now = stalls || trace_.on() ? base::fast_ns() : 0;
   im->suspended_ns = now;
   if (trace_.on()) {
@@ -503,7 +527,8 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why, cons
           (parent_here || words_->ready_count.load(std::memory_order_relaxed) != 0))
         wake_one();
     }
-    if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {  // P1: else it may run elsewhere by now
+    // P1: else it may run elsewhere by now
+    if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
       if (outside) {
         node_->outside.fetch_sub(1, std::memory_order_relaxed);
         node_->idle.fetch_add(1);
@@ -570,8 +595,10 @@ void continuation_worker<P>::completed_entry(void* arg) {
   std::uint64_t now = hands_over && !w.trace_.on() ? 0 : base::fast_ns();
   if (r == w.root_) {
     if (w.trace_.on()) w.note(kind::end, now, r);
-    w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done, std::memory_order_release);
-    static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));  // there before we are idle
+    w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done,
+                        std::memory_order_release);
+    // there before we are idle
+    static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));
     w.begin_idle(idle_cause::no_work);
     w.loop();
   }
@@ -596,7 +623,8 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.push_ready(next, now);
     next = after;
   }
-  // A thread that was created later is one of many, as a rule: whoever joins them one by one finds the rest done if it comes last.
+  // A thread that was created later is one of many, as a rule: whoever joins them one by one finds the rest
+  // done if it comes last.
   if (hands_over && began_later && w.words_->ready_count.load(std::memory_order_relaxed) != 0) {
     w.push_ready(waiting, now);
     w.next_thread(idle_cause::no_work);

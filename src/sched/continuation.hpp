@@ -10,8 +10,8 @@
 
 namespace godwit::sched {
 
-/// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It belongs to the thread that
-/// runs there, and goes with it where stacks stay.
+/// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It
+/// belongs to the thread that runs there, and goes with it where stacks stay.
 struct exception_state {
   void* caught;
   unsigned uncaught;
@@ -23,7 +23,7 @@ struct leaving {
   worker* self = nullptr;
   ref waiting_for = 0;
   const detail::place* where = nullptr;
-  image* room = nullptr;                 ///< where stacks stay: for its image
+  image* room = nullptr;                  ///< where stacks stay: for its image
   detail::publish_fn* publish = nullptr;  ///< park; else null
   void* arg = nullptr;
   detail::wakes by = detail::wakes::inside;
@@ -43,7 +43,8 @@ class continuation_worker final : public worker {
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
   stack::range shared_stack_of(std::uintptr_t sp) const noexcept override;
   void yield_thread() noexcept override;
-  bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept override;
+  bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
+            const detail::place& where) noexcept override;
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
@@ -54,7 +55,8 @@ class continuation_worker final : public worker {
   static constexpr bool in_place = Policy::in_place;
   /// From thread to thread without the scheduler loop in between, where only the own queue matters.
   static constexpr bool hands_over = in_place && !stalls && !Policy::crude && !Policy::spans;
-  static constexpr bool own_stack = iso || in_place;  ///< every thread has one, and it is never copied inside a host
+  /// every thread has one, and it is never copied inside a host
+  static constexpr bool own_stack = iso || in_place;
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
@@ -66,11 +68,11 @@ class continuation_worker final : public worker {
   bool sees_ready_waiter() noexcept override;
   bool has_waiters() const noexcept override { return !waiting_.empty(); }
 
-  void look_at(worker_no v) noexcept;   // these come back if they got nothing
+  void look_at(worker_no v) noexcept;  // these come back if they got nothing
   void look_at_anybody() noexcept;
-  void try_steal(worker_no victim) noexcept;   // does not come back if it got something
-  void try_waiting() noexcept;                 // likewise
-  void resume_image(ref r) noexcept;           // does not come back
+  void try_steal(worker_no victim) noexcept;  // does not come back if it got something
+  void try_waiting() noexcept;                // likewise
+  void resume_image(ref r) noexcept;          // does not come back
   void force(bool children) noexcept;
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
@@ -82,7 +84,7 @@ class continuation_worker final : public worker {
   static void handed_over_entry(void* arg, std::uintptr_t sp);
   void handed_over(image* im, std::uintptr_t sp) noexcept;
   void next_thread(trace::idle_cause cause) noexcept;  // does not come back
-  void begin_thread(ref r) noexcept;  // does not come back
+  void begin_thread(ref r) noexcept;                   // does not come back
   /// @p room: where stacks stay, on the thread's own stack.
   image* new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end, image* room) noexcept;
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
@@ -98,7 +100,8 @@ class continuation_worker final : public worker {
   /// True: the thread was one that begins later (create_thread).
   bool end_own_stack(std::uintptr_t sp) noexcept;
   void keep_stack(void* top) noexcept;
-  /// iso: threads of the free functions would share their parent's stack, and be moved with it. End the run in time.
+  /// iso: threads of the free functions would share their parent's stack, and be moved with it. End the run
+  /// in time.
   void check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept;
   void check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept;
   void mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept;
@@ -110,13 +113,14 @@ class continuation_worker final : public worker {
   std::uint64_t strand_ends() noexcept;
   std::uint64_t span_of(ref r) const noexcept;
 
-  wait_queue waiting_;      // stalling join
-  stack_range own_stacks_;  // iso
+  wait_queue waiting_;           // stalling join
+  stack_range own_stacks_;       // iso
   std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
-  unsigned kept_stacks_ = 0;     // in_place: stacks that ended here and did not begin here since the pool got some
+  // in_place: stacks that ended here and did not begin here since the pool got some
+  unsigned kept_stacks_ = 0;
   unsigned most_kept_stacks_ = 0;
-  std::uint32_t straight_ = 0;   // turns since the loop was entered
-  bool watched_ = false;         // traced, or delayed: threads go by way of the loop
+  std::uint32_t straight_ = 0;             // turns since the loop was entered
+  bool watched_ = false;                   // traced, or delayed: threads go by way of the loop
   exception_state* exceptions_ = nullptr;  // in_place: of this OS thread
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin

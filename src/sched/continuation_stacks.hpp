@@ -1,5 +1,6 @@
-// Members of continuation_worker: the stacks of threads that have one each (policy iso, and wherever workers are threads), and what the address
-// sanitizer must hear of all stacks. Included by continuation.cpp alone, which instantiates them. See stack_range.hpp, stack/pool.hpp.
+// Members of continuation_worker: the stacks of threads that have one each (policy iso, and wherever workers
+// are threads), and what the address sanitizer must hear of all stacks. Included by continuation.cpp alone,
+// which instantiates them. See stack_range.hpp, stack/pool.hpp.
 #pragma once
 
 #include "sched/continuation.hpp"
@@ -18,10 +19,12 @@ template <class P>
 void continuation_worker<P>::check_own_stack(std::uintptr_t sp, std::uintptr_t parents) const noexcept {
   if constexpr (iso) {
     if (own_stacks_.top_of(sp) == own_stacks_.top_of(parents))
-      base::fatal("worker %u: this run's policy is iso, but the program spawned with godwit::spawn or invoke, which do not "
-                  "give the thread a stack: take the policy of the run (godwit::with_policy), or do not set "
-                  "--godwit-policy (GODWIT_POLICY)",
-                  index(me_));
+      base::fatal(
+          "worker %u: this run's policy is iso, but the program spawned with godwit::spawn or invoke, which "
+          "do not "
+          "give the thread a stack: take the policy of the run (godwit::with_policy), or do not set "
+          "--godwit-policy (GODWIT_POLICY)",
+          index(me_));
   }
 }
 
@@ -34,16 +37,18 @@ void* continuation_worker<P>::new_stack() noexcept {
   } else {
     const std::uintptr_t top = own_stacks_.take();
     if (top == 0)
-      base::fatal("worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
-                  "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
-                  index(me_), static_cast<std::size_t>((region_high_ - region_low_) / workers_) >> 20,
-                  thread_stack_bytes >> 10);
+      base::fatal(
+          "worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
+          "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
+          index(me_), static_cast<std::size_t>((region_high_ - region_low_) / workers_) >> 20,
+          thread_stack_bytes >> 10);
     const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     const std::uintptr_t end = own_stacks_.top_of(sp);
     if (!own_stacks_.is_large(end) && sp - (end - thread_stack_bytes) < 4096)
-      base::fatal("worker %u: policy iso: a thread used up its stack of %lu KiB, which is fixed: move large local "
-                  "variables to the heap, or use policy greedy",
-                  index(me_), thread_stack_bytes >> 10);
+      base::fatal(
+          "worker %u: policy iso: a thread used up its stack of %lu KiB, which is fixed: move large local "
+          "variables to the heap, or use policy greedy",
+          index(me_), thread_stack_bytes >> 10);
     announce_stack(top - 1);  // the caller goes there next
     return reinterpret_cast<void*>(top);
   }
@@ -70,9 +75,11 @@ template <class P>
 bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
   if constexpr (in_place) {
     const std::uintptr_t end = shape_.stacks->end_of(sp);
-    if (context::sanitized()) [[unlikely]] forget_frames(sp, end);
+    if (context::sanitized()) [[unlikely]]
+      forget_frames(sp, end);
     if (shape_.stacks->is_root(sp)) return false;
-    const bool began_later = std::exchange(block_at(end)->number, 0) != 0;  // only those have one, and they end here
+    // only those have one, and they end here
+    const bool began_later = std::exchange(block_at(end)->number, 0) != 0;
     keep_stack(reinterpret_cast<void*>(shape_.stacks->top_before(end)));
     return began_later;
   } else {
@@ -110,18 +117,21 @@ void continuation_worker<P>::more_stacks() noexcept {
     const section inside;
     void* list = shape_.stacks->take();
     if (list == nullptr)
-      base::fatal("worker %u: %llu threads have stacks of %llu KiB, and the addresses for more are used up: lower "
-                  "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), raise the limit on address space (ulimit -v) if there is "
-                  "one, or have fewer threads wait at a time",
-                  index(me_), static_cast<unsigned long long>(shape_.stacks->made()),
-                  static_cast<unsigned long long>(shape_.stacks->stack_bytes() >> 10));
+      base::fatal(
+          "worker %u: %llu threads have stacks of %llu KiB, and the addresses for more are used up: lower "
+          "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), raise the limit on address space (ulimit "
+          "-v) if there is "
+          "one, or have fewer threads wait at a time",
+          index(me_), static_cast<unsigned long long>(shape_.stacks->made()),
+          static_cast<unsigned long long>(shape_.stacks->stack_bytes() >> 10));
     kept_stacks_ = 0;
     void* last = list;
     while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
     // Where stacks of an earlier run lay, or something else.
     for (void* s = list; s != nullptr; s = *static_cast<void**>(s)) {
       const std::uintptr_t end = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
-      context::sanitizer_forget(std::max(shape_.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)), end);
+      context::sanitizer_forget(std::max(shape_.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)),
+                                end);
     }
     *static_cast<void**>(last) = detail::hot().free_stacks;
     detail::hot().free_stacks = list;
@@ -154,7 +164,8 @@ void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
     worker::announce_stack_now(sp);
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
-    const std::uintptr_t low = own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
+    const std::uintptr_t low =
+        own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
     // What lies below are frames that were left without returning: the thunk of a child that went elsewhere.
     context::sanitizer_forget(std::max(low, sp - thread_stack_bytes) / 64 * 64, sp);
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), top - low);
@@ -171,10 +182,11 @@ void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
   }
 }
 
-/// Address sanitizer, in place: the frames between @p sp and @p high are gone, and so are those below, which were left without
-/// returning: the runtime's own, which go on elsewhere.
+/// Address sanitizer, in place: the frames between @p sp and @p high are gone, and so are those below, which
+/// were left without returning: the runtime's own, which go on elsewhere.
 template <class P>
-void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp, [[maybe_unused]] std::uintptr_t high) noexcept {
+void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp,
+                                           [[maybe_unused]] std::uintptr_t high) noexcept {
   if constexpr (in_place) {
     constexpr std::uintptr_t below = 64 << 10;
     const std::uintptr_t low = shape_.stacks->low_of(sp);

@@ -1,6 +1,7 @@
-// Members of continuation_worker: yields, threads that begin later, and the shortest way from one thread to the next where stacks stay
-// (`hands_over`): no scheduler loop in between as long as only the own ready queue matters. Included by continuation.cpp alone, which
-// instantiates them. docs/protocols/park.md; models/hand_over.pml. Bench: bench/micro/threads.
+// Members of continuation_worker: yields, threads that begin later, and the shortest way from one thread to
+// the next where stacks stay (`hands_over`): no scheduler loop in between as long as only the own ready queue
+// matters. Included by continuation.cpp alone, which instantiates them. docs/protocols/park.md;
+// models/hand_over.pml. Bench: bench/micro/threads.
 #pragma once
 
 #include "sched/continuation.hpp"
@@ -21,12 +22,16 @@ inline constexpr std::uint32_t turns_without_look = 64;
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
-  // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the caller waits for.
+  // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the
+  // caller waits for.
   constexpr std::uint32_t yields_between_looks = 64;
-  // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for one of them.)
-  const bool nobody_else = words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
+  // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for
+  // one of them.)
+  const bool nobody_else =
+      words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
   if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
-      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 && ++turns_ % yields_between_looks == 0)) {
+      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 &&
+        ++turns_ % yields_between_looks == 0)) {
     serve_inbox();
     serve_mailbox();
     return;
@@ -50,7 +55,8 @@ template <class P>
   return false;
 }
 
-/// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits for something.
+/// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits
+/// for something.
 template <class P>
 void continuation_worker<P>::hand_over() noexcept {
   detail::hot().in_runtime = 1;
@@ -71,7 +77,8 @@ void continuation_worker<P>::hand_over() noexcept {
 
 /// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.
 template <class P>
-[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im, std::uintptr_t sp) noexcept {
+[[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im,
+                                                                       std::uintptr_t sp) noexcept {
   const std::uint32_t control = base::float_control();
   // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
   im->sp = im->low = sp;
@@ -93,7 +100,8 @@ template <class P>
   ++words_->stats.suspends;
   const image* next = at<image>(first);
   const std::uintptr_t next_sp = next->sp;
-  if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]] resume_image(first);
+  if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]]
+    resume_image(first);
   count_progress(words_->stats.resumes);
   block_at(next->top)->suspended = nullptr;
   deque_.sentinel().sp = next->top;
@@ -106,7 +114,8 @@ template <class P>
 
 template <class P>
 void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
-  if constexpr (hands_over) static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
+  if constexpr (hands_over)
+    static_cast<continuation_worker&>(this_worker()).handed_over(static_cast<image*>(arg), sp);
 }
 
 /// The worker has no thread: the next one, straight from the own queue if that will do.
@@ -121,7 +130,8 @@ void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
 }
 
 template <class P>
-ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept {
+ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure,
+                                          std::size_t bytes) noexcept {
   if constexpr (!in_place) {
     return worker::create_thread(entry, closure, bytes);
   } else {
@@ -139,7 +149,8 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
       std::memcpy(t->closure(), closure, bytes);
     t->link.sp = 0;
     const ref r = ref_of(t);
-    push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at), r + fresh_thread::image_at, false);
+    push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at),
+              r + fresh_thread::image_at, false);
     return r;
   }
 }
@@ -182,7 +193,8 @@ void continuation_worker<P>::fresh_entry(void* arg) {
 template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
   if constexpr (in_place) {
-    detail::thread_block* block = block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
+    detail::thread_block* block =
+        block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
     if (block->at_end != nullptr) [[unlikely]] {
       std::exchange(block->at_end, nullptr)(block);  // may suspend
       return this_worker().end_of_root_thread();

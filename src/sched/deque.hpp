@@ -88,8 +88,9 @@ class deque_owner {
     std::uint64_t top;  ///< if not: end of that thread's stack
   };
 
-  /// Pop slot @p b, which was public when the caller looked; bottom is already b. If the parent is gone, @p left(first, last) is
-  /// called with the slots of all continuations that left since the region was empty, before it may be reused; first is the sentinel.
+  /// Pop slot @p b, which was public when the caller looked; bottom is already b. If the parent is gone, @p
+  /// left(first, last) is called with the slots of all continuations that left since the region was empty,
+  /// before it may be reused; first is the sentinel.
   template <class Left>
   popped pop_public(spawn_slot* b, Left&& left) noexcept {
     if (b == slots_) {  // the thread at the bottom: its parent left before it came here
@@ -120,7 +121,8 @@ class deque_owner {
     GODWIT_ASSERT(t == b + 1, "top beyond the popped slot");
     left(slots_, b);
     const popped result{false, b->record, b->sp};
-    slots_[0].sp = slots_[0].bytes_end = b->sp;  // the thread that pops is at the bottom now; it may still run user code
+    // the thread that pops is at the bottom now; it may still run user code
+    slots_[0].sp = slots_[0].bytes_end = b->sp;
     slots_[0].record = b->record;
     for (spawn_slot* s = slots_ + 1; s <= b; ++s) s->record = 0;  // they went with the stolen continuations
     reset();
@@ -142,8 +144,9 @@ class deque_owner {
     return found;
   }
 
-  /// Child stealing, everything public: move the waiting slots down over the stolen ones. Gives back how many wait.
-  /// Thieves read slots under the lock only; a look without it may see words that do not fit together, in vain.
+  /// Child stealing, everything public: move the waiting slots down over the stolen ones. Gives back how many
+  /// wait. Thieves read slots under the lock only; a look without it may see words that do not fit together,
+  /// in vain.
   std::size_t compact() noexcept {
     GODWIT_ASSERT(!has_private(), "compact moves public slots only");
     lock_own(words_->lock, yield_cpu_);
@@ -188,8 +191,8 @@ class deque_owner {
 enum class steal_outcome { taken, empty, busy };
 
 /// The thief's side. One-sided: look (1 read), lock (1 swap), bounds (read), claim (1 write), recheck (read),
-/// two slots (1 read), then @p take(slot, neighbour, place of the slot) copies the stack, unlock (1 write). Uni-address threads,
-/// figure 6.
+/// two slots (1 read), then @p take(slot, neighbour, place of the slot) copies the stack, unlock (1 write).
+/// Uni-address threads, figure 6.
 static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 
 template <transport::one_sided Transport, class Take>
@@ -201,7 +204,8 @@ template <transport::one_sided Transport, class Take>
   }
   if (net.remote_exchange(victim, &words->lock, 1) != 0) return steal_outcome::busy;
   steal_outcome outcome = steal_outcome::empty;
-  const auto bounds = net.remote_load_pair(victim, &words->split);  // top first: it stands still under the lock
+  // top first: it stands still under the lock
+  const auto bounds = net.remote_load_pair(victim, &words->split);
   const std::uint64_t t = bounds.second;
   if (t < bounds.first) {
     net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);

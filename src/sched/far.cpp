@@ -192,7 +192,8 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
   acquire_writes();
   end_idle(now);
   if (trace_.on())
-    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.bytes_end - got.low, index(victim));
+    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.bytes_end - got.low,
+         index(victim));
   wake_one();
   resume(got, loot_kind::fork);
 }

@@ -76,7 +76,8 @@ void wake_all_of(node_words& node) noexcept {
 void wake_spares_of(node_words& node, std::uint32_t bits) noexcept {
   node.spare_wake.fetch_add(1);  // M2: what they are to see, then spare_wake, then resting
   if (node.resting.load() != 0)
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.spare_wake), FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, bits);
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.spare_wake), FUTEX_WAKE_BITSET, INT_MAX,
+            nullptr, nullptr, bits);
 }
 
 namespace {
@@ -101,9 +102,9 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   const ref r = pop_ready_of(memory, site.words, victim);
   if (r == 0) return false;
   image* im = memory.at<image>(r);
-  const loot info{
-      im->sp, im->fp, im->extra, im->low, im->top, im->bytes_end, im->own_record,
-      im->fork ? im->status : im->waited_for, im->float_control};
+  const loot info{im->sp,           im->fp,        im->extra,      im->low,
+                  im->top,          im->bytes_end, im->own_record, im->fork ? im->status : im->waited_for,
+                  im->float_control};
   const std::size_t bytes = im->bytes_end - im->low;
   std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
   e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
@@ -117,19 +118,20 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
   const auto outcome =
       steal(memory, victim, site.words, check, nothing,
             [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
-        const std::uint64_t low = own.sp - context::fork_bytes_below;
-        const std::size_t bytes = own.bytes_end - low;
-        // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
-        const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
-                                          ? memory.at<record>(own.record)->float_control
-                                          : base::float_control();
-        const loot info{own.sp, own.fp, own.extra, low, above.sp, own.bytes_end,
-                        above.record, own.record, control};
-        std::byte* answer = answer_with(site, e, info, bytes, big);
-        memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
-        if ((e.head.b & call_scope::hash_frames) != 0)
-          memory.at(victim, place)->frame_hash = frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
-      });
+              const std::uint64_t low = own.sp - context::fork_bytes_below;
+              const std::size_t bytes = own.bytes_end - low;
+              // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
+              const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
+                                                ? memory.at<record>(own.record)->float_control
+                                                : base::float_control();
+              const loot info{own.sp,        own.fp,       own.extra,  low,    above.sp,
+                              own.bytes_end, above.record, own.record, control};
+              std::byte* answer = answer_with(site, e, info, bytes, big);
+              memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
+              if ((e.head.b & call_scope::hash_frames) != 0)
+                memory.at(victim, place)->frame_hash =
+                    frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
+            });
   if (outcome != steal_outcome::taken) return false;
   e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
   return true;

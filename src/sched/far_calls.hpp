@@ -16,24 +16,26 @@ namespace godwit::sched {
 enum class call_no : std::uint64_t {
   steal = 1,  ///< take a thread. argument: call_scope. Answer: see loot
   look,       ///< is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
-  read_record,  ///< argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
-  release,      ///< argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
+  /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
+  read_record,
+  release,    ///< argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
   nudge,      ///< cast: set the target's poll word, wake it
   shut_down,  ///< cast: the run is over
 };
 
 /// Bits of the argument of steal and look.
 struct call_scope {
-  static constexpr std::uint64_t whole_host = 1;   ///< any worker of the host, else only the target
-  static constexpr std::uint64_t urgent = 2;       ///< interrupt workers that sit on private continuations
-  static constexpr std::uint64_t skip_check = 4;   ///< lock without looking first
-  static constexpr std::uint64_t ready_only = 8;   ///< only suspended threads that are ready
+  static constexpr std::uint64_t whole_host = 1;    ///< any worker of the host, else only the target
+  static constexpr std::uint64_t urgent = 2;        ///< interrupt workers that sit on private continuations
+  static constexpr std::uint64_t skip_check = 4;    ///< lock without looking first
+  static constexpr std::uint64_t ready_only = 8;    ///< only suspended threads that are ready
   static constexpr std::uint64_t hash_frames = 16;  ///< leave a hash of what is taken (options::check_frames)
 };
 
 enum class loot_kind : std::uint64_t { nothing, fork, suspended };
 
-/// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming needs.
+/// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming
+/// needs.
 struct loot {
   std::uint64_t sp, fp, extra;
   std::uint64_t low, top, bytes_end;

@@ -8,7 +8,8 @@
 
 #include <algorithm>
 
-// What is inlined needs it too: its variables would be marked on the caller's stack, and nobody would take the marks away.
+// What is inlined needs it too: its variables would be marked on the caller's stack, and nobody would take
+// the marks away.
 #define WITHOUT_ASAN __attribute__((no_sanitize("address")))
 
 namespace godwit::sched {
@@ -23,26 +24,29 @@ using four_lanes [[gnu::vector_size(4 * word_bytes)]] = std::uint64_t;
 /// Frames hold bytes that were never set: memcheck must not follow them into decisions.
 [[gnu::always_inline]] inline std::uint64_t settled(std::uint64_t v) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(&v);
-  if (context::sanitized()) [[unlikely]] context::sanitizer_forget(at, at + sizeof v);
+  if (context::sanitized()) [[unlikely]]
+    context::sanitizer_forget(at, at + sizeof v);
   return v;
 }
 
-// Random: for up to seven words that are left, the sums, and, even, their sums: so a word alone has an odd factor, whatever its place.
+// Random: for up to seven words that are left, the sums, and, even, their sums: so a word alone has an odd
+// factor, whatever its place.
 constexpr std::uint64_t factors[] = {
-    0x44DCDA6A797D76DF, 0x87751D4CA8501E2D, 0x598B88DBAA99E079, 0x61B339FF248174E5,
-    0xFF22A27B02C7BFF3, 0x7B87A9E25FEFE911, 0xA4B66F8C462804DB, 0x75D0DD66CF72F859,
-    0xDD45AF1CB0CAAE1D, 0x3A46E6B099F916B1, 0x006D2CC78EE58B07, 0x9FCDB9E1A94C56B9,
-    0xFA60DBD625329041, 0x5E1EA97870A76E49, 0x56F547AB298A59F9, 0x35D30D75CFDBB0CE,
-    0x9382CC701E1E38D2, 0x331B2FB3A33C644A, 0x8376099826333BC2, 0xD1BA5C0F5FB7523A,
+    0x44DCDA6A797D76DF, 0x87751D4CA8501E2D, 0x598B88DBAA99E079, 0x61B339FF248174E5, 0xFF22A27B02C7BFF3,
+    0x7B87A9E25FEFE911, 0xA4B66F8C462804DB, 0x75D0DD66CF72F859, 0xDD45AF1CB0CAAE1D, 0x3A46E6B099F916B1,
+    0x006D2CC78EE58B07, 0x9FCDB9E1A94C56B9, 0xFA60DBD625329041, 0x5E1EA97870A76E49, 0x56F547AB298A59F9,
+    0x35D30D75CFDBB0CE, 0x9382CC701E1E38D2, 0x331B2FB3A33C644A, 0x8376099826333BC2, 0xD1BA5C0F5FB7523A,
     0xAE729AFEAC8B35FE, 0xCC419A5ECF299A5E, 0x165C982BAF4F7EBE};
 
 }  // namespace
 
-// Per lane the sum of the words and the sum of those sums, as Fletcher's: two additions a word, and the place of a word counts.
-// In the end the lanes, and the words that are left, have factors of their own. Nothing waits for a multiplication.
-// With @p Copy each piece goes to @p to as it was read. Reads whole frames, redzones included.
+// Per lane the sum of the words and the sum of those sums, as Fletcher's: two additions a word, and the place
+// of a word counts. In the end the lanes, and the words that are left, have factors of their own. Nothing
+// waits for a multiplication. With @p Copy each piece goes to @p to as it was read. Reads whole frames,
+// redzones included.
 template <class V, bool Copy>
-WITHOUT_ASAN __attribute__((always_inline)) static inline std::uint64_t hash_of(std::byte* to, const std::byte* from,
+WITHOUT_ASAN __attribute__((always_inline)) static inline std::uint64_t hash_of(std::byte* to,
+                                                                                const std::byte* from,
                                                                                 std::size_t bytes) noexcept {
   constexpr std::size_t vectors = lanes * word_bytes / sizeof(V);
   const auto take = [&](auto& v, std::size_t at) WITHOUT_ASAN __attribute__((always_inline)) {
@@ -72,14 +76,15 @@ WITHOUT_ASAN __attribute__((always_inline)) static inline std::uint64_t hash_of(
 }
 
 template <bool Copy>
-WITHOUT_ASAN static std::uint64_t in_short_vectors(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+WITHOUT_ASAN static std::uint64_t in_short_vectors(std::byte* to, const std::byte* from,
+                                                   std::size_t bytes) noexcept {
   return hash_of<two_lanes, Copy>(to, from, bytes);
 }
 
 #if defined(__x86_64__)
 template <bool Copy>
-WITHOUT_ASAN __attribute__((target("avx2"))) static std::uint64_t in_long_vectors(std::byte* to, const std::byte* from,
-                                                                                  std::size_t bytes) noexcept {
+WITHOUT_ASAN __attribute__((target("avx2"))) static std::uint64_t in_long_vectors(
+    std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   return hash_of<four_lanes, Copy>(to, from, bytes);
 }
 static const bool has_long_vectors = (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0);
@@ -99,10 +104,12 @@ std::uint64_t frame_hash(const void* from, std::size_t bytes) noexcept {
 
 std::uint64_t last_frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept {
   constexpr std::uintptr_t line = 64, most = 32 << 10;
-  // All of them before the first is read: asked for one by one beside the reading, steals that follow gain nothing.
+  // All of them before the first is read: asked for one by one beside the reading, steals that follow gain
+  // nothing.
   for (std::uintptr_t at = low; at < std::min(high, low + most); at += line)
 #if defined(__x86_64__)
-    asm volatile("prefetchw (%0)" : : "r"(at));  // what compilers make of __builtin_prefetch is for reading. Old CPUs ignore it
+    // what compilers make of __builtin_prefetch is for reading. Old CPUs ignore it
+    asm volatile("prefetchw (%0)" : : "r"(at));
 #else
     __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
 #endif
@@ -117,9 +124,8 @@ std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcep
   return in_vectors<true>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low,
-                                                       std::uintptr_t high, std::uintptr_t region_low,
-                                                       std::uintptr_t region_high) noexcept {
+WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintptr_t high,
+                            std::uintptr_t region_low, std::uintptr_t region_high) noexcept {
   const auto inside = [&](std::uintptr_t word) { return word - low < high - low; };
   const std::uintptr_t first = settled(parent.closure[0]);
   if (inside(first) || inside(settled(parent.closure[1]))) return true;
@@ -128,10 +134,13 @@ WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low
   if (words == 0 || words > detail::most_closure_words) return false;
   const std::uintptr_t closure = first & ((std::uintptr_t{1} << address_bits) - 1);
   const std::uintptr_t bytes = words * sizeof(std::uintptr_t);
-  // One that was moved in from elsewhere may be gone by now. Nothing is lost by too careful an answer but time.
-  if (words == detail::most_closure_words || closure - region_low >= region_high - region_low || region_high - closure < bytes)
+  // One that was moved in from elsewhere may be gone by now. Nothing is lost by too careful an answer but
+  // time.
+  if (words == detail::most_closure_words || closure - region_low >= region_high - region_low ||
+      region_high - closure < bytes)
     return true;
-  for (std::uintptr_t at = closure; at + sizeof(std::uintptr_t) <= closure + bytes; at += sizeof(std::uintptr_t)) {
+  for (std::uintptr_t at = closure; at + sizeof(std::uintptr_t) <= closure + bytes;
+       at += sizeof(std::uintptr_t)) {
     const std::uintptr_t word = settled(*reinterpret_cast<const std::uintptr_t*>(at));
     if (inside(word) && word - closure >= bytes) return true;
   }
@@ -143,7 +152,9 @@ std::uint64_t worker::needed_end(const spawn_slot& parent, std::uint64_t top) no
   if (!opts_.check_frames) return top;
   if (deque_.is_sentinel(&parent)) return parent.bytes_end;  // decided where it was spawned
   // iso: the ancestors' stacks lie anywhere, and its own is not among what existed then.
-  return refers_to(parent, shape_.own_stacks ? region_low_ : top, region_high_, region_low_, region_high_) ? region_high_ : top;
+  return refers_to(parent, shape_.own_stacks ? region_low_ : top, region_high_, region_low_, region_high_)
+             ? region_high_
+             : top;
 }
 
 /// The thread at the bottom begins to run here: remember what its ancestors' frames, copied along, look like.
@@ -153,24 +164,29 @@ void worker::frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
   if (bytes_end > top) bottom.frame_hash = frame_hash(top, bytes_end);
 }
 
-/// They were copied along with the thread at the bottom, whose slot this is: has it, or a descendant, written there?
+/// They were copied along with the thread at the bottom, whose slot this is: has it, or a descendant, written
+/// there?
 void worker::check_came_frames(const spawn_slot& bottom) noexcept {
   if (bottom.bytes_end <= bottom.sp || bottom.frame_hash == frame_hash(bottom.sp, bottom.bytes_end)) return;
   std::uintptr_t at = 0;
-  net_.remote_get(transport::ref_worker(bottom.record), &at, &home<record>(bottom.record)->spawned_at, sizeof at);
+  net_.remote_get(transport::ref_worker(bottom.record), &at, &home<record>(bottom.record)->spawned_at,
+                  sizeof at);
   lost_write(at);
 }
 
 void worker::lost_write(std::uintptr_t spawned_at) noexcept {
   base::fatal(
-      "worker %u: a thread that was spawned in %s wrote into a stack frame of the thread that spawned it, or of one further up, "
-      "which had moved to another worker: the write is lost. Capture by value and give back results through join",
+      "worker %u: a thread that was spawned in %s wrote into a stack frame of the thread that spawned it, or "
+      "of one further up, "
+      "which had moved to another worker: the write is lost. Capture by value and give back results through "
+      "join",
       transport::index(me_), base::code_place(spawned_at).c_str());
 }
 
 void worker::refuse_reference(std::uintptr_t spawned_at) noexcept {
   base::fatal(
-      "worker %u: policy %s: a thread that was spawned in %s had to move to another worker, and its closure refers to a local "
+      "worker %u: policy %s: a thread that was spawned in %s had to move to another worker, and its closure "
+      "refers to a local "
       "variable of the thread that spawned it, or of one further up, which stay behind: capture by value",
       transport::index(me_), opts_.policy.c_str(), base::code_place(spawned_at).c_str());
 }

@@ -21,10 +21,11 @@ enum class object_kind : std::uint16_t { record, image, bytes, message };
 struct object {
   std::uint16_t size_class;  ///< W owner
   object_kind kind;          ///< W owner
-  std::uint32_t float_control;  ///< of records (the parent's, W owner when made public, R thief) and images: rounding mode and the like
-  word freed;                ///< W whoever frees it remotely, R owner
-  std::uint64_t next;        ///< offset in the heap's segment; live list or free list. W/R owner
-  std::uint64_t prev;        ///< W/R owner
+  /// of records (the parent's, W owner when made public, R thief) and images: rounding mode and the like
+  std::uint32_t float_control;
+  word freed;          ///< W whoever frees it remotely, R owner
+  std::uint64_t next;  ///< offset in the heap's segment; live list or free list. W/R owner
+  std::uint64_t prev;  ///< W/R owner
 };
 static_assert(sizeof(object) == 32);
 
@@ -37,7 +38,8 @@ class heap {
   void init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
             bool give_back = true) noexcept;
 
-  /// Policy locked_free: others give objects back through this queue (see locked_queue) instead of marking them.
+  /// Policy locked_free: others give objects back through this queue (see locked_queue) instead of marking
+  /// them.
   void use_queue(word* lock, word* head) noexcept {
     queue_lock_ = lock;
     queue_head_ = head;
@@ -60,7 +62,8 @@ class heap {
       live_head_->store(live_, std::memory_order_relaxed);
     }
     if (o->next != 0) at(o->next)->prev = o->prev;
-    if (o->size_class > small_classes) [[unlikely]] give_back_pages(o);
+    if (o->size_class > small_classes) [[unlikely]]
+      give_back_pages(o);
     used_ -= bytes_of(o->size_class);
     o->next = free_[o->size_class];
     free_[o->size_class] = offset(o);
@@ -82,7 +85,9 @@ class heap {
   void drain_queue() noexcept;
   static std::uint32_t class_of(std::size_t bytes) noexcept;
   static std::size_t large_bytes_of(std::uint32_t size_class) noexcept;
-  static std::size_t bytes_of(std::uint32_t c) noexcept { return c <= small_classes ? c * grain : large_bytes_of(c); }
+  static std::size_t bytes_of(std::uint32_t c) noexcept {
+    return c <= small_classes ? c * grain : large_bytes_of(c);
+  }
   object* take_free(std::uint32_t c) noexcept {
     object* o = at(free_[c]);
     free_[c] = o->next;

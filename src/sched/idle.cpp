@@ -9,8 +9,8 @@
 //       work
 //   I2  a letter is counted before it is sent, until it has been answered
 //   I3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
-//   I5  policies whose waiting threads poll: who decides looks at all of them first; they are part of "empty" in I1
-//   I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves
+//   I5  policies whose waiting threads poll: who decides looks at all of them first; they are part of "empty"
+//   in I1 I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves
 // idleness
 //       counts itself before it looks whether its host is announced
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
@@ -39,7 +39,7 @@ constexpr std::uint32_t rounds_before_idle_crowded = 16;
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
-constexpr std::uint64_t poll_every_ns = 100'000;  // own waiting threads, where they poll
+constexpr std::uint64_t poll_every_ns = 100'000;             // own waiting threads, where they poll
 constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
@@ -82,7 +82,10 @@ bool worker::any_image(F&& f) const noexcept {
     for (std::uint64_t i = 0; i <= made; ++i) {
       const std::uintptr_t end = i < made ? shape_.stacks->end_of_number(i) : shape_.stacks->root_end();
       const auto* block = static_cast<detail::thread_block*>(shape_.stacks->block_of(end - 1));
-      if (block->suspended != nullptr && f(*static_cast<const image*>(block->suspended), transport::index(transport::ref_worker(seg_->ref_of_any(block->suspended))))) return true;
+      if (block->suspended != nullptr &&
+          f(*static_cast<const image*>(block->suspended),
+            transport::index(transport::ref_worker(seg_->ref_of_any(block->suspended)))))
+        return true;
     }
     return false;
   }
@@ -124,9 +127,9 @@ void worker::lock_gate() noexcept {
 
 void worker::become_running() noexcept {
   is_idle_ = false;
-  node_->idle.fetch_sub(1);                        // I4
+  node_->idle.fetch_sub(1);                               // I4
   if (node_->watch.load() == until_work) call_monitor();  // M1: asleep, then watch
-  if (polls()) node_->left_idleness.fetch_add(1);  // I5: after the count, before any thread is touched
+  if (polls()) node_->left_idleness.fetch_add(1);         // I5: after the count, before any thread is touched
   if (shape_.host_count == 1 || node_->announced.load() == 0) return;
   lock_gate();
   if (node_->announced.load(std::memory_order_relaxed) != 0) {
@@ -169,7 +172,8 @@ void worker::become_idle() noexcept {
   hooks_.exit_worker();
 }
 
-/// A look everywhere found nothing: let others use the CPU. Gives back whether there have been many such in a row.
+/// A look everywhere found nothing: let others use the CPU. Gives back whether there have been many such in a
+/// row.
 bool worker::end_of_round() noexcept {
   if (crowded_)
     sched_yield();
@@ -178,13 +182,16 @@ bool worker::end_of_round() noexcept {
   return ++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle);
 }
 
-/// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread ready, which
-/// that worker has not looked at yet? Then it will, and whoever reaches the count after that decides. I5
+/// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread
+/// ready, which that worker has not looked at yet? Then it will, and whoever reaches the count after that
+/// decides. I5
 bool worker::nothing_is_ready() noexcept {
   const std::uint64_t epoch = node_->left_idleness.load();
-  if (node_->idle.load() != near_.count) return false;  // I5: epoch, then count. They will bring it to N again
+  // I5: epoch, then count. They will bring it to N again
+  if (node_->idle.load() != near_.count) return false;
   if (any_image([&](const image& im, std::uint32_t) {
-        if (node_->left_idleness.load() != epoch) return true;  // somebody left idleness: what we read may be torn
+        // somebody left idleness: what we read may be torn
+        if (node_->left_idleness.load() != epoch) return true;
         const ref r = im.waiting_for;
         return im.parked_at == nullptr && (r == 0 || is_complete(r));
       }))
@@ -217,7 +224,8 @@ void worker::wait_for_work() noexcept {
   if (!sees_work()) {
     ++words_->stats.sleeps;
     std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
-    if (shape_.host_count > 1) {  // in time for the next look at another host; the last one took a while itself
+    // in time for the next look at another host; the last one took a while itself
+    if (shape_.host_count > 1) {
       const std::uint64_t asleep = base::fast_ns();
       ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
     }
@@ -225,7 +233,8 @@ void worker::wait_for_work() noexcept {
     const timespec period{0, static_cast<long>(ns)};
     const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
     bool waited = false;
-    if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 && node_->polling.exchange(1) == 0) {
+    if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 &&
+        node_->polling.exchange(1) == 0) {
       if (node_->wake.load() == seen)  // E3: polling, then wake
         static_cast<void>(collect_events(static_cast<std::int64_t>(ns)));
       node_->polling.store(0);
@@ -257,8 +266,8 @@ void worker::rest() noexcept {
     const std::uint32_t seen = node_->spare_wake.load();  // M2: spare_wake, then what it stands for
     if (node_->shutdown.load() != 0) hooks_.exit_worker();
     if (node_->up.load() > spare_number_) break;
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->spare_wake), FUTEX_WAIT_BITSET, seen, nullptr, nullptr,
-            spare_bit(spare_number_));
+    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->spare_wake), FUTEX_WAIT_BITSET, seen, nullptr,
+            nullptr, spare_bit(spare_number_));
   }
   words_->asleep.store(0);
   node_->resting.fetch_sub(1);
@@ -274,11 +283,11 @@ void worker::report_deadlock() noexcept {
   any_image([&](const image& im, std::uint32_t v) {
     if (im.parked_at == nullptr && im.waiting_for == 0) return false;  // it yielded: there is no place
     if (++found > 6 || used > 1300) return false;
-    used += std::snprintf(
-        text + used, sizeof text - static_cast<std::size_t>(used),
-        "\n  thread of %llu B, suspended on worker %u, waits at %s:%u (%s) for ",
-        static_cast<unsigned long long>(im.top - im.low), v, im.where.file != nullptr ? im.where.file : "?", im.where.line,
-        im.where.function != nullptr ? im.where.function : "?");
+    used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used),
+                          "\n  thread of %llu B, suspended on worker %u, waits at %s:%u (%s) for ",
+                          static_cast<unsigned long long>(im.top - im.low), v,
+                          im.where.file != nullptr ? im.where.file : "?", im.where.line,
+                          im.where.function != nullptr ? im.where.function : "?");
     if (im.parked_at != nullptr)
       used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "a %s", im.parked_at);
     else
@@ -290,14 +299,16 @@ void worker::report_deadlock() noexcept {
   text[used] = '\0';
   char message[sizeof text + 256];
   if (shape_.host_count > 1)
-    std::snprintf(message, sizeof message,
-                  "deadlock: all %u workers are idle but the root thread is not done; outstanding joins on host %u "
-                  "(of %u hosts): %u%s%s",
-                  workers_, shape_.my_host, shape_.host_count, found, text, found > 6 ? "\n  ..." : "");
+    std::snprintf(
+        message, sizeof message,
+        "deadlock: all %u workers are idle but the root thread is not done; outstanding joins on host %u "
+        "(of %u hosts): %u%s%s",
+        workers_, shape_.my_host, shape_.host_count, found, text, found > 6 ? "\n  ..." : "");
   else
-    std::snprintf(message, sizeof message,
-                  "deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s", workers_ - shape_.spares, found,
-                  text, found > 6 ? "\n  ..." : "");
+    std::snprintf(
+        message, sizeof message,
+        "deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s",
+        workers_ - shape_.spares, found, text, found > 6 ? "\n  ..." : "");
   fail_run(message);
 }
 

@@ -1,5 +1,5 @@
-// Join records and ready queues (suspension: continuation.cpp, child.cpp): docs/protocols/join.md, models/join.pml,
-// hand_over.pml. See worker.hpp.
+// Join records and ready queues (suspension: continuation.cpp, child.cpp): docs/protocols/join.md,
+// models/join.pml, hand_over.pml. See worker.hpp.
 //
 // The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
 // consumer that loses interest. Orderings:
@@ -51,7 +51,11 @@ void worker::free_far(ref r) noexcept {
 
 void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
   const section inside;
-  if (bytes >> 32 != 0) base::fatal("a result of %zu bytes: larger ones than 4 GiB have to stay where they are: give back a pointer to it", bytes);
+  if (bytes >> 32 != 0)
+    base::fatal(
+        "a result of %zu bytes: larger ones than 4 GiB have to stay where they are: give back a pointer to "
+        "it",
+        bytes);
   result_words words{0, static_cast<std::uint32_t>(bytes), kind, 0, {}};
   std::size_t travelling = sizeof words - sizeof words.small;
   if (bytes > sizeof words.small) {
@@ -64,7 +68,8 @@ void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) 
   }
   if (is_near(to)) {
     std::memcpy(static_cast<void*>(&at<record>(to)->result), &words, sizeof words - sizeof words.small);
-    if (travelling > sizeof words - sizeof words.small) std::memcpy(at<record>(to)->result.small, words.small, sizeof words.small);
+    if (travelling > sizeof words - sizeof words.small)
+      std::memcpy(at<record>(to)->result.small, words.small, sizeof words.small);
     return;
   }
   // Before the exchange that completes the record: requests to one worker keep their order.
@@ -141,18 +146,18 @@ detail::payload worker::payload_of(ref r) const noexcept {
   if (is_near(result.object))
     return {reinterpret_cast<const std::byte*>(at<object>(result.object) + 1), result.bytes, result.kind};
   fetched_bytes_.resize(result.bytes);
-  net_.remote_get(ref_worker(result.object), fetched_bytes_.data(), home<object>(result.object) + 1, result.bytes);
+  net_.remote_get(ref_worker(result.object), fetched_bytes_.data(), home<object>(result.object) + 1,
+                  result.bytes);
   return {fetched_bytes_.data(), result.bytes, result.kind};
 }
 
 bool worker::is_complete(ref r) const noexcept {
   if (shape_.host_count == 1) return at<record>(r)->state.load(std::memory_order_acquire) == state_done;
-  return net_.remote_load(ref_worker(r), &home<record>(r)->state, std::memory_order_acquire) == state_done;  // J1
+  // J1
+  return net_.remote_load(ref_worker(r), &home<record>(r)->state, std::memory_order_acquire) == state_done;
 }
 
-void worker::retain(ref r) noexcept {
-  net_.remote_fetch_add(ref_worker(r), &home<record>(r)->references, 1);
-}
+void worker::retain(ref r) noexcept { net_.remote_fetch_add(ref_worker(r), &home<record>(r)->references, 1); }
 
 void worker::release(ref r) noexcept {
   if (!is_near(r)) {
@@ -174,8 +179,9 @@ void worker::release(ref r) noexcept {
 bool worker::take_finished(ref r) noexcept {
   if (shape_.host_count != 1 || opts_.span) return false;
   record* rec = at<record>(r);
-  if (rec->state.load(std::memory_order_acquire) != state_done || rec->references.load(std::memory_order_acquire) != 1 ||
-      rec->result.kind != outcome::value || rec->result.bytes != 0)
+  if (rec->state.load(std::memory_order_acquire) != state_done ||
+      rec->references.load(std::memory_order_acquire) != 1 || rec->result.kind != outcome::value ||
+      rec->result.bytes != 0)
     return false;
   acquire_writes();
   const section inside;
@@ -185,7 +191,8 @@ bool worker::take_finished(ref r) noexcept {
 
 void worker::detach(ref r) noexcept {
   if (abandon(r)) return;
-  // While another exception is on its way (of an invoke, say, of which several callables threw) that one is the news.
+  // While another exception is on its way (of an invoke, say, of which several callables threw) that one is
+  // the news.
   if (const detail::payload p = payload_of(r); p.kind == outcome::error && std::uncaught_exceptions() == 0)
     hooks_.unseen_error(p);
   free_record(r);
@@ -193,9 +200,11 @@ void worker::detach(ref r) noexcept {
 
 /// The last consumer goes. True: the child is not done yet and will free the record.
 bool worker::abandon(ref r) noexcept {  // J4: from "nobody came" only
-  if (is_near(r) && at<record>(r)->state.load(std::memory_order_acquire) == state_done) return false;  // as a rule: spares an atomic
+  // as a rule: spares an atomic
+  if (is_near(r) && at<record>(r)->state.load(std::memory_order_acquire) == state_done) return false;
   std::uint64_t state = state_none;
-  if (net_.remote_compare_exchange(ref_worker(r), &home<record>(r)->state, state, state_detached)) return true;
+  if (net_.remote_compare_exchange(ref_worker(r), &home<record>(r)->state, state, state_detached))
+    return true;
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
   return false;
 }

@@ -1,7 +1,8 @@
 // The policies: named combinations of how threads are stolen, joined and freed, and of where stacks lie.
 //
-// Each is instantiated once (policies.cpp) and chosen when a run starts; programs see include/godwit/policy.hpp.
-// What they have in common is class worker. docs/policies.md says what each is for and where the papers describe it.
+// Each is instantiated once (policies.cpp) and chosen when a run starts; programs see
+// include/godwit/policy.hpp. What they have in common is class worker. docs/policies.md says what each is for
+// and where the papers describe it.
 #pragma once
 
 namespace godwit::sched {
@@ -17,7 +18,8 @@ struct continuations {
   static constexpr bool queued_frees = Frees == frees::queued;
   static constexpr bool iso = Stacks == stacks::iso_address;
   static constexpr bool crude = Stacks == stacks::crude || Stacks == stacks::in_place_crude;
-  /// Workers are threads of one process: stacks and what they hold are everybody's, and nothing is ever copied.
+  /// Workers are threads of one process: stacks and what they hold are everybody's, and nothing is ever
+  /// copied.
   static constexpr bool in_place = Stacks == stacks::in_place || Stacks == stacks::in_place_crude;
   static constexpr bool spans = Span;
 };

@@ -1,5 +1,5 @@
-// The owner's side of a worker's ready queue, and what goes with it, to be inlined where threads come and go: join.cpp, continuation.cpp.
-// docs/protocols/join.md. (Thieves: pop_ready_of in far_calls.cpp.)
+// The owner's side of a worker's ready queue, and what goes with it, to be inlined where threads come and go:
+// join.cpp, continuation.cpp. docs/protocols/join.md. (Thieves: pop_ready_of in far_calls.cpp.)
 #pragma once
 
 #include "sched/worker.hpp"
@@ -7,11 +7,14 @@
 namespace godwit::sched {
 
 /// A counter that the monitor reads meanwhile.
-[[gnu::always_inline]] inline void count_progress(std::uint64_t& n) noexcept { __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED); }
+[[gnu::always_inline]] inline void count_progress(std::uint64_t& n) noexcept {
+  __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED);
+}
 
 /// Nobody else takes from it in a run of one worker.
 [[gnu::always_inline]] inline void worker::lock_ready() noexcept {
-  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) [[unlikely]] lock_ready_slowly();
+  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
+    lock_ready_slowly();
 }
 [[gnu::always_inline]] inline void worker::unlock_ready() noexcept {
   if (workers_ != 1) words_->ready_lock.store(0, std::memory_order_release);
@@ -35,7 +38,8 @@ namespace godwit::sched {
   if (workers_ == 1)
     words_->ready_count.store(count + 1, std::memory_order_relaxed);
   else
-    words_->ready_count.fetch_add(1, std::memory_order_relaxed);  // on most machines also what makes wake_one see sleepers in time
+    // on most machines also what makes wake_one see sleepers in time
+    words_->ready_count.fetch_add(1, std::memory_order_relaxed);
   unlock_ready();
   wake_one();
 }

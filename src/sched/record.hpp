@@ -20,28 +20,35 @@ struct result_words {
   std::uint64_t object;  ///< ref of a `bytes` object, 0: inline
   std::uint32_t bytes;
   detail::outcome kind;
-  std::uint8_t boxed;   ///< the bytes are a detail::boxed
+  std::uint8_t boxed;              ///< the bytes are a detail::boxed
   alignas(8) std::byte small[40];  ///< the result, where it fits
 };
 
 /// The place where a child and the consumers of its result meet. Made when a parent's continuation becomes
-/// public or leaves; home: the worker that ran the parent then. All zero: nobody came yet, and there is no value.
+/// public or leaves; home: the worker that ran the parent then. All zero: nobody came yet, and there is no
+/// value.
 struct record : object {
-  word state;  ///< swapped by the child, compare-exchanged by waiters
-  word references;      ///< consumers. W consumers
-  result_words result;  ///< W child before J1, R consumers after J2. A line ends with its head: that is all of a thread without a value
-  std::uintptr_t spawned_at;  ///< return address of the child's spawn, for messages; 0: not known. W owner before it is public
+  word state;       ///< swapped by the child, compare-exchanged by waiters
+  word references;  ///< consumers. W consumers
+  /// W child before J1, R consumers after J2. A line ends with its head: that is all of a thread without a
+  /// value
+  result_words result;
+  /// return address of the child's spawn, for messages; 0: not known. W owner before it is public
+  std::uintptr_t spawned_at;
   std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before J1
-  std::uint64_t span_ns;  ///< with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W child before J1
+  /// with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W
+  /// child before J1
+  std::uint64_t span_ns;
 };
 static_assert(sizeof(record) == 128);
 
 /// What a ready queue touches of an image: one line with its head.
 struct queue_link {
-  std::uint64_t sp;     ///< of the saved context; 0: the thread has not begun (fresh_thread), and there is nothing but this link
-  ref next;             ///< in a waiters' list or a queue
-  ref prev;             ///< in a ready queue: the one before it (meaningless for the first)
-  ref waiting_for;      ///< record it waits for; 0: it is ready
+  /// of the saved context; 0: the thread has not begun (fresh_thread), and there is nothing but this link
+  std::uint64_t sp;
+  ref next;         ///< in a waiters' list or a queue
+  ref prev;         ///< in a ready queue: the one before it (meaningless for the first)
+  ref waiting_for;  ///< record it waits for; 0: it is ready
 };
 
 /// A thread that does not run: its stack bytes and how to go on. Home: the worker where it stopped.
@@ -52,16 +59,17 @@ struct image : object, queue_link {
   std::uint64_t extra;  ///< fork only
   std::uint64_t low;    ///< the saved bytes are [low, bytes_end)
   std::uint64_t top;    ///< end of the thread's stack
-  std::uint64_t bytes_end;  ///< top, or beyond it: then the bytes of its ancestors' frames are with it (frames.hpp)
-  ref own_record;       ///< what this thread completes when it ends
-  ref waited_for;       ///< record of the join that it suspended at; 0: a yield
-  const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
-  bool fork;            ///< saved by fork_call (else by godwit_ctx_suspend)
-  ref status;           ///< fork: the record of the child it spawned last, handed to fork_call
+  /// top, or beyond it: then the bytes of its ancestors' frames are with it (frames.hpp)
+  std::uint64_t bytes_end;
+  ref own_record;              ///< what this thread completes when it ends
+  ref waited_for;              ///< record of the join that it suspended at; 0: a yield
+  const char* parked_at;       ///< kind of what it waits for, if that is no record (park); null: it is
+  bool fork;                   ///< saved by fork_call (else by godwit_ctx_suspend)
+  ref status;                  ///< fork: the record of the child it spawned last, handed to fork_call
   std::uint64_t suspended_ns;  ///< when it suspended
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
   std::uint64_t span_ns;       ///< with options::span: longest chain up to here
-  detail::place where;  ///< of the join, for reports; the pointers are valid in all siblings
+  detail::place where;         ///< of the join, for reports; the pointers are valid in all siblings
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
@@ -69,12 +77,13 @@ struct image : object, queue_link {
 struct alignas(16) task : record {
   detail::task_entry* entry;
   std::uint64_t closure_bytes;
-  bool refers_to_stacks;  ///< of the worker that spawned it: then it must begin there (docs/protocols/frames.md)
+  /// of the worker that spawned it: then it must begin there (docs/protocols/frames.md)
+  bool refers_to_stacks;
   std::byte* closure() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-/// Substrate threads: a thread that has not begun, in a ready queue by what would be the begin of its image, of which only the link is
-/// there. The closure's bytes follow. Two lines, if closure and result are small.
+/// Substrate threads: a thread that has not begun, in a ready queue by what would be the begin of its image,
+/// of which only the link is there. The closure's bytes follow. Two lines, if closure and result are small.
 struct fresh_thread : record {
   queue_link link;
   detail::task_entry* entry;
@@ -90,7 +99,7 @@ struct alignas(64) message : object {
   ref next;
   ref done;  ///< record to complete
   void (*call)(const void*);
-  std::uint64_t bytes;      ///< of the closure
+  std::uint64_t bytes;          ///< of the closure
   std::uint64_t between_hosts;  ///< counted in job_words::idle_nodes instead of node_words::idle
   const std::byte* closure() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
 };

@@ -1,9 +1,12 @@
-// Iso-address stacks: every thread has a stack at an address of its own, the same in all workers (Uni-address threads, 4).
+// Iso-address stacks: every thread has a stack at an address of its own, the same in all workers (Uni-address
+// threads, 4).
 //
-// The stack region of all workers is divided: part i belongs to worker i, which hands out its stacks. Whoever ends a
-// thread gives the stack back: its owner into a private list, others by a mark at the owner's (as in local collection).
+// The stack region of all workers is divided: part i belongs to worker i, which hands out its stacks. Whoever
+// ends a thread gives the stack back: its owner into a private list, others by a mark at the owner's (as in
+// local collection).
 //   part:  | marks, a word per stack | stack 0 | stack 1 | ... | one large stack (root thread of worker 0) |
-// Only virtual addresses are spent on stacks that are not touched -- but P workers need P parts in each one's memory.
+// Only virtual addresses are spent on stacks that are not touched -- but P workers need P parts in each one's
+// memory.
 #pragma once
 
 #include "transport/transport.hpp"
@@ -52,7 +55,8 @@ class stack_range {
     }
     return low_ + part_ * me_ + first_ + (std::uint64_t{i} + 1) * stack_;
   }
-  /// The owner of the stack that ends at @p top, and the word (common address) that others mark to give it back.
+  /// The owner of the stack that ends at @p top, and the word (common address) that others mark to give it
+  /// back.
   std::uint32_t owner(std::uintptr_t top) const noexcept {
     return static_cast<std::uint32_t>((top - 1 - low_) / part_);
   }
@@ -60,7 +64,9 @@ class stack_range {
     return reinterpret_cast<transport::word*>(low_ + part_ * owner(top)) + number(top);
   }
   bool is_large(std::uintptr_t top) const noexcept { return (top - low_) % part_ == 0; }
-  std::uintptr_t large_low(std::uintptr_t top) const noexcept { return top - part_ + first_ + count_ * stack_; }
+  std::uintptr_t large_low(std::uintptr_t top) const noexcept {
+    return top - part_ + first_ + count_ * stack_;
+  }
   void give_back(std::uintptr_t top) noexcept { free_.push_back(number(top)); }
 
  private:

@@ -1,4 +1,5 @@
-// Threads of one worker that wait and are looked at in turn: the stalling join (003, III-A). Private to the worker.
+// Threads of one worker that wait and are looked at in turn: the stalling join (003, III-A). Private to the
+// worker.
 #pragma once
 
 #include "sched/record.hpp"

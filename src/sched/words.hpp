@@ -42,12 +42,12 @@ struct public_words {
   alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner
   word pid;               ///< process id. W owner once, R workers of the host that send the expose signal
   // Why it dies of a signal. W owner when it does, R supervisor.
-  word fault_address;     ///< of a fault in user code
-  word fault_code;        ///< the instruction that did it
-  word fault_sender;      ///< 1 + the process that sent the signal; 0: nobody did
-  word fault_user;        ///< whose process that is
-  word asleep;            ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
-  worker_stats stats;     ///< W owner, R supervisor after the worker's end
+  word fault_address;  ///< of a fault in user code
+  word fault_code;     ///< the instruction that did it
+  word fault_sender;   ///< 1 + the process that sent the signal; 0: nobody did
+  word fault_user;     ///< whose process that is
+  word asleep;         ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
+  worker_stats stats;  ///< W owner, R supervisor after the worker's end
 };
 
 /// node_words::watch. `until_work`: the monitor sleeps until a worker leaves idleness.
@@ -61,15 +61,19 @@ struct node_words {
   word left_idleness;          ///< times a worker became running; policies that poll. W all of the host
   word outside;                ///< threads that wait for something outside (park). W all
   word polling;                ///< a worker waits in event_source::collect. W all
-  word shutdown;               ///< W who decides that the run is over, by way of a call if far; R all of the host
+  /// W who decides that the run is over, by way of a call if far; R all of the host
+  word shutdown;
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host
   // Spare workers, docs/protocols/monitor.md. All zero without.
-  word present;  ///< workers that may have work: the regular ones and spares that have been up. W monitor, R all
+  /// workers that may have work: the regular ones and spares that have been up. W monitor, R all
+  word present;
   word up;       ///< spares that are to work; the others rest. W monitor, R spares
   word resting;  ///< spares that rest or are about to. W spares, R who wakes them
-  std::atomic<std::uint32_t> spare_wake;  ///< futex: changes when a spare has something to see. W monitor, who ends the run
-  std::atomic<std::uint32_t> watch;       ///< futex of the monitor: watch_state. W monitor, workers that begin to run or end
+  /// futex: changes when a spare has something to see. W monitor, who ends the run
+  std::atomic<std::uint32_t> spare_wake;
+  /// futex of the monitor: watch_state. W monitor, workers that begin to run or end
+  std::atomic<std::uint32_t> watch;
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails
   char message[2048];       ///< why the run ended. W the first that fails, R supervisors
 };

@@ -39,7 +39,8 @@ void worker::delay_a_little() noexcept {
 }
 
 worker::~worker() {
-  if (scheduler_stack_low_ != nullptr) stack::unmap_private(scheduler_stack_low_, stack::scheduler_stack_bytes);
+  if (scheduler_stack_low_ != nullptr)
+    stack::unmap_private(scheduler_stack_low_, stack::scheduler_stack_bytes);
 }
 
 void worker::init(const worker_setup& setup) noexcept {
@@ -77,8 +78,8 @@ void worker::init(const worker_setup& setup) noexcept {
   net_.init(*seg_);
   if (shape_.host_count > 1)
     net_.far().init(*seg_, me_, far_words_, &seg_->at(shape_.bell_of, words)->far,
-                    shape_.serves_itself ? +[](void* w) { static_cast<worker*>(w)->serve_inbox(); } : nullptr, this,
-                    !crowded_);
+                    shape_.serves_itself ? +[](void* w) { static_cast<worker*>(w)->serve_inbox(); } : nullptr,
+                    this, !crowded_);
   words_->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   region_low_ = reinterpret_cast<std::uintptr_t>(base + l.stack);
   region_high_ = region_low_ + l.stack_bytes;
@@ -133,9 +134,11 @@ void worker::resume(const loot& what, loot_kind kind) noexcept {
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
   if (kind == loot_kind::fork && !shape_.own_stacks && shape_.stacks == nullptr)
-    reinterpret_cast<std::uintptr_t*>(what.top)[-1] = reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
+    reinterpret_cast<std::uintptr_t*>(what.top)[-1] =
+        reinterpret_cast<std::uintptr_t>(&godwit_ctx_thread_end);
 #elif defined(__sparc__)
-  // Its caller's window lies 176 bytes below the end (fork_call_sparcv9.hpp): that one is shown still, and nothing above it.
+  // Its caller's window lies 176 bytes below the end (fork_call_sparcv9.hpp): that one is shown still, and
+  // nothing above it.
   if (kind == loot_kind::fork && !shape_.own_stacks && shape_.stacks == nullptr) {
     auto* window = reinterpret_cast<std::uintptr_t*>(what.top - 176);
     window[14] = what.top - 176 - 2047;
@@ -163,8 +166,8 @@ void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
 }
 
 void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
-  // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to release, and must not
-  // try: the code that it interrupts may hold locks.
+  // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to
+  // release, and must not try: the code that it interrupts may hold locks.
   if (!by_signal) release_writes();
   const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
   context::flush_windows();
@@ -207,9 +210,13 @@ namespace {
       o.policy.c_str());
 }
 }  // namespace
-bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept { wrong_policy(opts_); }
+bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept {
+  wrong_policy(opts_);
+}
 ref worker::create_thread(detail::task_entry*, const void*, std::size_t) noexcept { wrong_policy(opts_); }
-ref worker::spawn_task(detail::task_entry*, const void*, std::size_t, std::uintptr_t) noexcept { wrong_policy(opts_); }
+ref worker::spawn_task(detail::task_entry*, const void*, std::size_t, std::uintptr_t) noexcept {
+  wrong_policy(opts_);
+}
 void* worker::new_stack() noexcept { wrong_policy(opts_); }
 void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
 

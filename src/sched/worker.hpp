@@ -1,13 +1,15 @@
-// One worker: runs threads, suspends them, steals, idles. What all policies share; the rest is derived from it.
+// One worker: runs threads, suspends them, steals, idles. What all policies share; the rest is derived from
+// it.
 //
-// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending thread whose
-// parent left, an outstanding join, a yield) switches to the scheduler stack and from there either resumes the parent in
-// place, or resumes a suspended thread, or enters the scheduler loop. The scheduler stack starts afresh each time:
-// nothing on it outlives a decision.
-// Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by: src/runtime.
-// Files: worker.cpp (records of work, exposure, mail), join.cpp (join records, ready queues), idle.cpp (sleep,
-// termination), far.cpp (other hosts), account.cpp (counters, events), continuation.cpp with continuation_stacks.hpp and
-// continuation_turns.hpp (policies that steal continuations), ready_queue.hpp (inlined there and in join.cpp), child.cpp (policies that steal children), policies.cpp (which there are).
+// Control flow: a thread runs on the uni-address region; everything that gives up the region (an ending
+// thread whose parent left, an outstanding join, a yield) switches to the scheduler stack and from there
+// either resumes the parent in place, or resumes a suspended thread, or enters the scheduler loop. The
+// scheduler stack starts afresh each time: nothing on it outlives a decision.
+// Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by:
+// src/runtime. Files: worker.cpp (records of work, exposure, mail), join.cpp (join records, ready queues),
+// idle.cpp (sleep, termination), far.cpp (other hosts), account.cpp (counters, events), continuation.cpp with
+// continuation_stacks.hpp and continuation_turns.hpp (policies that steal continuations), ready_queue.hpp
+// (inlined there and in join.cpp), child.cpp (policies that steal children), policies.cpp (which there are).
 #pragma once
 
 #include "base/pause.hpp"
@@ -34,12 +36,15 @@ struct worker_hooks {
   void (*exit_worker)() noexcept;  ///< everything is done: flush, report, _exit
   /// An exception left a thread whose future was dropped: nobody will see it otherwise.
   void (*unseen_error)(const detail::payload& error) noexcept;
-  // What lies above the scheduler and must see threads come and go (global memory). Null: nothing does. May ask other hosts.
-  void (*on_release)() noexcept = nullptr;    ///< what was written so far must be visible to who acquires later
-  bool (*must_release)() noexcept = nullptr;  ///< on_release would have to communicate
-  void (*on_acquire)() noexcept = nullptr;    ///< a thread arrived that may know of writes elsewhere
+  // What lies above the scheduler and must see threads come and go (global memory). Null: nothing does. May
+  // ask other hosts.
+  /// what was written so far must be visible to who acquires later
+  void (*on_release)() noexcept = nullptr;
+  bool (*must_release)() noexcept = nullptr;     ///< on_release would have to communicate
+  void (*on_acquire)() noexcept = nullptr;       ///< a thread arrived that may know of writes elsewhere
   const detail::event_source* events = nullptr;  ///< substrate threads: what threads may wait for outside
-  bool (*serve)() noexcept = nullptr;         ///< complete what has been answered; true: something has not been yet
+  /// complete what has been answered; true: something has not been yet
+  bool (*serve)() noexcept = nullptr;
 };
 
 /// The hosts of a run and how workers reach each other's. Inherited by every worker.
@@ -48,14 +53,16 @@ struct job_shape {
   const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
-  worker_no bell_of{};        ///< the worker whose bell calls the companion that serves this one
-  bool whole_host_calls = true;  ///< a steal from another host may ask any of its workers
-  bool far_calls = true;         ///< steal from another host by one call, else word by word
+  worker_no bell_of{};            ///< the worker whose bell calls the companion that serves this one
+  bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
+  bool far_calls = true;          ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
-  bool in_process = false;       ///< workers are threads of one process (then stacks too, but for child stealing)
-  bool own_stacks = false;       ///< policy iso: every thread has a stack, and an address, of its own
-  bool serves_itself = false;    ///< requests of other hosts are carried out by the workers (way am)
-  std::uint32_t spares = 0;      ///< in_process: of the workers, the last so many rest until the monitor wakes them
+  /// workers are threads of one process (then stacks too, but for child stealing)
+  bool in_process = false;
+  bool own_stacks = false;     ///< policy iso: every thread has a stack, and an address, of its own
+  bool serves_itself = false;  ///< requests of other hosts are carried out by the workers (way am)
+  /// in_process: of the workers, the last so many rest until the monitor wakes them
+  std::uint32_t spares = 0;
 };
 
 /// What a worker needs to know to begin.
@@ -81,21 +88,25 @@ class worker {
   /// Leave the calling stack for good. Worker 0 starts @p root first.
   virtual void start(void (*root)(void*), void* arg) noexcept = 0;
 
-  // Entry points of slow_path.hpp; see there. Those that depend on the policy are virtual: they are off the fast path.
+  // Entry points of slow_path.hpp; see there. Those that depend on the policy are virtual: they are off the
+  // fast path.
   virtual void spawn_point(bool child_may_leave) noexcept = 0;
   virtual ref pop_public(spawn_slot* b) noexcept = 0;
-  virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes, std::uintptr_t spawned_at) noexcept;
+  virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
+                         std::uintptr_t spawned_at) noexcept;
   virtual void* new_stack() noexcept;
   virtual void free_stack(void* top) noexcept;
   virtual void more_stacks() noexcept {}
   virtual void announce_thread(std::uintptr_t sp) noexcept { announce_stack_now(sp); }
   virtual void yield_thread() noexcept = 0;
   // park.hpp; there only where workers are threads.
-  virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what, const detail::place& where) noexcept;
+  virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
+                    const detail::place& where) noexcept;
   void unpark(detail::waiter* w, detail::wakes by) noexcept;
   virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
   detail::thread_block* block_of(std::uintptr_t sp) const noexcept {
-    return shape_.stacks != nullptr ? static_cast<detail::thread_block*>(shape_.stacks->block_of(sp)) : nullptr;
+    return shape_.stacks != nullptr ? static_cast<detail::thread_block*>(shape_.stacks->block_of(sp))
+                                    : nullptr;
   }
   std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
   /// The running thread has no parent on this worker: when it ends it comes by pop_public.
@@ -114,7 +125,8 @@ class worker {
   void retain(ref r) noexcept;
   virtual void share(ref r) noexcept { retain(r); }
   void release(ref r) noexcept;
-  /// Join a thread without a value, in the usual case: it is done, nobody else will come, and no exception. Else false, and nothing has happened.
+  /// Join a thread without a value, in the usual case: it is done, nobody else will come, and no exception.
+  /// Else false, and nothing has happened.
   bool take_finished(ref r) noexcept;
   void detach(ref r) noexcept;
   ref new_record() noexcept;
@@ -170,8 +182,8 @@ class worker {
     const stack::range region{region_low_, region_high_};
     return !shape_.in_process && region.holds(sp) ? region : stack::range{};
   }
-  /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the running thread
-  /// used its own up, the policy's name; else null. For the handler of faults.
+  /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the
+  /// running thread used its own up, the policy's name; else null. For the handler of faults.
   virtual const char* overflow_of_thread(std::uintptr_t) const noexcept { return nullptr; }
   void finish_stats() noexcept;
   void check_invariants() noexcept;
@@ -190,7 +202,8 @@ class worker {
   /// Policies that poll: is a thread in this worker's own queue ready?
   virtual bool sees_ready_waiter() noexcept { return false; }
   virtual bool polls() const noexcept { return false; }
-  /// Policies that poll: does a thread wait in this worker's own queue? Nobody wakes the worker when it is ready.
+  /// Policies that poll: does a thread wait in this worker's own queue? Nobody wakes the worker when it is
+  /// ready.
   virtual bool has_waiters() const noexcept { return false; }
   [[noreturn]] virtual void loop() noexcept = 0;
 
@@ -213,15 +226,17 @@ class worker {
   ref ref_of_image(const image* im) const noexcept {
     return shape_.stacks != nullptr ? seg_->ref_of_any(im) : ref_of(im);
   }
-  /// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0: the end of the
-  /// region) are gone. Without them they are kept.
+  /// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0:
+  /// the end of the region) are gone. Without them they are kept.
   void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept {
-    if (context::sanitized()) [[unlikely]] announce_scheduler_stack_now(left_sp, left_top);
+    if (context::sanitized()) [[unlikely]]
+      announce_scheduler_stack_now(left_sp, left_top);
   }
   void announce_scheduler_stack_now(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept;
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
   void announce_stack(std::uintptr_t sp) noexcept {
-    if (context::sanitized()) [[unlikely]] announce_stack_now(sp);
+    if (context::sanitized()) [[unlikely]]
+      announce_stack_now(sp);
   }
   virtual void announce_stack_now(std::uintptr_t sp) noexcept;
   void delay() noexcept;
@@ -249,10 +264,12 @@ class worker {
   void end_idle(std::uint64_t now) noexcept;
   /// A request to another host, begun at @p since, has been answered: gives back the time now.
   std::uint64_t count_transport(std::uint64_t since, worker_no target, call_no what) noexcept;
-  /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not known.
+  /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not
+  /// known.
   void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;
-  void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0, std::uint64_t duration = 0,
-            std::uint64_t bytes = 0, std::uint32_t other = 0, std::uint16_t detail = 0) noexcept;
+  void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0,
+            std::uint64_t duration = 0, std::uint64_t bytes = 0, std::uint32_t other = 0,
+            std::uint16_t detail = 0) noexcept;
   void note_place(std::uint64_t now, const detail::place& where) noexcept;
 
   // join.cpp
@@ -273,7 +290,9 @@ class worker {
   void free_object(ref r) noexcept;
   void free_record(ref r) noexcept;
   bool abandon(ref r) noexcept;
-  bool is_near(ref r) const noexcept { return shape_.host_count == 1 || net_.is_near(transport::ref_worker(r)); }
+  bool is_near(ref r) const noexcept {
+    return shape_.host_count == 1 || net_.is_near(transport::ref_worker(r));
+  }
   template <class T>
   [[gnu::always_inline]] T* at(ref r) const noexcept {  // is_near(r)
     return seg_->at<T>(r);
@@ -295,10 +314,13 @@ class worker {
   bool sees_work() noexcept;
   /// Workers that may have something to take: all but spares that have never been up.
   std::uint32_t present() const noexcept {
-    return shape_.spares == 0 ? near_.count : static_cast<std::uint32_t>(node_->present.load(std::memory_order_relaxed));
+    return shape_.spares == 0 ? near_.count
+                              : static_cast<std::uint32_t>(node_->present.load(std::memory_order_relaxed));
   }
   /// Spares: the monitor has sent this one back.
-  bool is_to_rest() const noexcept { return is_spare_ && node_->up.load(std::memory_order_relaxed) <= spare_number_; }
+  bool is_to_rest() const noexcept {
+    return is_spare_ && node_->up.load(std::memory_order_relaxed) <= spare_number_;
+  }
   void rest() noexcept;
   void call_monitor() noexcept;
   bool nothing_is_ready() noexcept;
@@ -308,7 +330,8 @@ class worker {
   [[noreturn]] void report_deadlock() noexcept;
   /// The run ends with this message. Where workers are threads they all leave; else the process ends.
   [[noreturn]] void fail_run(const char* text) noexcept;
-  /// f(image, worker) for all suspended threads of this host, until it gives back true. What others do meanwhile may tear it.
+  /// f(image, worker) for all suspended threads of this host, until it gives back true. What others do
+  /// meanwhile may tear it.
   template <class F>
   bool any_image(F&& f) const noexcept;
   bool collect_events(std::int64_t wait_ns) noexcept;
@@ -321,8 +344,8 @@ class worker {
   options opts_;
   int force_mode_ = 0;  // 0 none, 1 parents, 2 children, 3 random
   worker_hooks hooks_{};
-  public_words* words_ = nullptr;  // common address: own words; with a worker number: anybody's
-  node_words* node_ = nullptr;     // alias of this host's
+  public_words* words_ = nullptr;   // common address: own words; with a worker number: anybody's
+  node_words* node_ = nullptr;      // alias of this host's
   const job_words* job_ = nullptr;  // common address, in worker 0
   mutable transport::fabric net_;
   transport::far::words* far_words_ = nullptr;  // own
@@ -340,7 +363,7 @@ class worker {
   base::small_random delay_random_;
   trace::ring trace_;
   std::uint64_t started_ns_ = 0;
-  std::uint64_t idle_from_ns_ = 0;  ///< without a thread since; 0: has one
+  std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
   std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for other hosts
   trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
   std::uint64_t idle_since_ns_ = 0;
@@ -350,19 +373,20 @@ class worker {
   bool is_idle_ = false;
   bool is_spare_ = false;
   std::uint32_t spare_number_ = 0;
-  bool has_events_ = false;          // collected, not delivered
-  std::uint32_t turns_ = 0;          // of the loop, since it last looked for events
-  std::uint32_t far_failures_ = 0;   // looks at other hosts in vain since the last thread
-  std::uint64_t next_far_ns_ = 0;    // not before
-  std::uint32_t last_far_ = 0;       // host looked at last
-  std::uint32_t far_hint_ = ~0u;     // host where work was seen last
+  bool has_events_ = false;         // collected, not delivered
+  std::uint32_t turns_ = 0;         // of the loop, since it last looked for events
+  std::uint32_t far_failures_ = 0;  // looks at other hosts in vain since the last thread
+  std::uint64_t next_far_ns_ = 0;   // not before
+  std::uint32_t last_far_ = 0;      // host looked at last
+  std::uint32_t far_hint_ = ~0u;    // host where work was seen last
   std::uint32_t inbox_next_ = 0;
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
   mutable std::vector<std::byte> fetched_bytes_;
 };
 
-/// Make the caller's worker, of the policy that the options name. @p in_place: it is a thread of a process that has more of them.
+/// Make the caller's worker, of the policy that the options name. @p in_place: it is a thread of a process
+/// that has more of them.
 worker& make_worker(const options& opts, bool in_place) noexcept;
 /// Only where workers are threads: the caller's is gone, and nothing of it is used any more.
 void end_worker() noexcept;

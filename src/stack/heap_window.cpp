@@ -72,8 +72,9 @@ bool fill_gaps_above(std::uintptr_t from) noexcept {
   return true;
 }
 
-/// Allocate and keep what is free outside the window @p mine, so that nobody gets it: below @p end, where the C library has its heap, and
-/// what other allocators hold in reserve elsewhere (some of them cannot be steered at all: not without end).
+/// Allocate and keep what is free outside the window @p mine, so that nobody gets it: below @p end, where the
+/// C library has its heap, and what other allocators hold in reserve elsewhere (some of them cannot be
+/// steered at all: not without end).
 void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
 #if defined(__GLIBC__)
   mallopt(M_MMAP_THRESHOLD, 1 << 30);  // probes of any size must see the old heap first

@@ -22,8 +22,8 @@ constexpr std::uint64_t batches_kept = 32;  // free ones whose memory stays
 
 // A free stack's first words.
 struct free_stack {
-  void* next;    // in a list
-  void* batch;   // first of a batch: the next batch
+  void* next;   // in a list
+  void* batch;  // first of a batch: the next batch
   std::uint64_t count;
 };
 free_stack* at(void* top) noexcept { return static_cast<free_stack*>(top); }
@@ -69,7 +69,8 @@ void pool::make_guard(std::uintptr_t low) noexcept {
     }
     guards_.store(how = guards::protect, std::memory_order_relaxed);
   }
-  // Two mappings each, of which a process may have 65,530 by default: the first stacks, those of most programs, get one.
+  // Two mappings each, of which a process may have 65,530 by default: the first stacks, those of most
+  // programs, get one.
   constexpr std::uint64_t protected_at_most = 24'000;
   if (how == guards::protect &&
       (made_.load(std::memory_order_relaxed) > protected_at_most || mprotect(p, guard_, PROT_NONE) != 0))

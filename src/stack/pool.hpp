@@ -1,15 +1,17 @@
 // Stacks of threads that stay where they are: workers as threads of one process.
 //
-// All are of one size, a power of two, aligned to it, with a guard at the low end; they are cut from ranges that the caller owns (the
-// workers' segments). A free stack is named by its *top*: the highest address that its next thread may use, where the address of the
-// next free stack is written. Tops differ in their low bits, so that the first frames of nested threads do not meet in one set of the cache.
-// Workers keep a list of their own (hot_words::free_stacks) and come here for more, or with too many.
+// All are of one size, a power of two, aligned to it, with a guard at the low end; they are cut from ranges
+// that the caller owns (the workers' segments). A free stack is named by its *top*: the highest address that
+// its next thread may use, where the address of the next free stack is written. Tops differ in their low
+// bits, so that the first frames of nested threads do not meet in one set of the cache. Workers keep a list
+// of their own (hot_words::free_stacks) and come here for more, or with too many.
 //
 //   low: | guard | ...                      frames grow down <- top | colour | block | : low + size
 //
-// The block at the end is the thread's: what is known of it while it is suspended (stack/pool.hpp knows only its size).
-// Memory: a stack costs what its thread touched; beyond a few hundred free ones, free stacks give theirs back (MADV_FREE: the system
-// takes it when it is short). Called by: src/sched/in_place.cpp. Test: tests/stack/pool_test.cpp.
+// The block at the end is the thread's: what is known of it while it is suspended (stack/pool.hpp knows only
+// its size). Memory: a stack costs what its thread touched; beyond a few hundred free ones, free stacks give
+// theirs back (MADV_FREE: the system takes it when it is short). Called by: src/sched/in_place.cpp. Test:
+// tests/stack/pool_test.cpp.
 #pragma once
 
 #include "stack/stack.hpp"
@@ -25,17 +27,18 @@ class pool {
   static constexpr std::size_t block_bytes = 256;  ///< at the end of each stack
   static constexpr unsigned batch = 16;            ///< stacks that a worker fetches at a time, at most
 
-  /// Ranges [first + i * distance, + bytes) for i < count; @p stack_bytes a power of two, @p root_bytes (a multiple of it) go to one
-  /// large stack at the begin of the first.
-  void init(std::uintptr_t first, std::uint64_t distance, std::uint32_t count, std::uint64_t bytes, std::uint64_t stack_bytes,
-            std::uint64_t root_bytes) noexcept;
+  /// Ranges [first + i * distance, + bytes) for i < count; @p stack_bytes a power of two, @p root_bytes (a
+  /// multiple of it) go to one large stack at the begin of the first.
+  void init(std::uintptr_t first, std::uint64_t distance, std::uint32_t count, std::uint64_t bytes,
+            std::uint64_t stack_bytes, std::uint64_t root_bytes) noexcept;
 
   /// A list of free stacks, linked through their tops; null only if there are none left. From any worker.
   void* take() noexcept;
   /// @p list: of @p n stacks. From any worker.
   void give(void* list, unsigned n) noexcept;
 
-  /// Stacks that can be in use at a time, whatever @p workers workers keep of free ones and of those of threads that just ended.
+  /// Stacks that can be in use at a time, whatever @p workers workers keep of free ones and of those of
+  /// threads that just ended.
   std::uint64_t usable(std::uint64_t workers) const noexcept {
     const std::uint64_t kept = workers * (most_kept() + batch_ + 2);
     return all_ > kept ? all_ - kept : 1;
@@ -48,11 +51,13 @@ class pool {
   unsigned most_kept() const noexcept { return batch_ == 1 ? 2 : 4 * batch_; }
   /// Of the stack that @p address lies in: its end, its lowest usable address. The root's included.
   std::uintptr_t end_of(std::uintptr_t address) const noexcept {
-    if (address - root_low_ < root_bytes_) [[unlikely]] return root_low_ + root_bytes_;
+    if (address - root_low_ < root_bytes_) [[unlikely]]
+      return root_low_ + root_bytes_;
     return (address | (size_ - 1)) + 1;
   }
   std::uintptr_t low_of(std::uintptr_t address) const noexcept {
-    if (address - root_low_ < root_bytes_) [[unlikely]] return root_low_ + guard_;
+    if (address - root_low_ < root_bytes_) [[unlikely]]
+      return root_low_ + guard_;
     return (address & ~(size_ - 1)) + guard_;
   }
   bool is_root(std::uintptr_t address) const noexcept { return address - root_low_ < root_bytes_; }
@@ -60,9 +65,13 @@ class pool {
   /// The top of the stack that @p address lies in.
   std::uintptr_t top_of(std::uintptr_t address) const noexcept { return top_before(end_of(address)); }
   /// The top of the stack that ends at @p end.
-  std::uintptr_t top_before(std::uintptr_t end) const noexcept { return end - block_bytes - 64 - colour(end); }
+  std::uintptr_t top_before(std::uintptr_t end) const noexcept {
+    return end - block_bytes - 64 - colour(end);
+  }
   /// The block of the stack that @p address lies in.
-  void* block_of(std::uintptr_t address) const noexcept { return reinterpret_cast<void*>(end_of(address) - block_bytes); }
+  void* block_of(std::uintptr_t address) const noexcept {
+    return reinterpret_cast<void*>(end_of(address) - block_bytes);
+  }
   /// Does it lie in a stack that was cut?
   bool owns(std::uintptr_t address) const noexcept {
     return size_ != 1 && address >= first_ && (is_root(address) || number_at(address) < made());
@@ -83,7 +92,8 @@ class pool {
 #endif
   std::uintptr_t colour(std::uintptr_t end) const noexcept { return (end >> shift_) * 5 % 32 * 64; }
   std::uint64_t number_at(std::uintptr_t address) const noexcept {
-    return (address - first_) / distance_ * per_range_ + (address - first_) % distance_ / size_ - root_bytes_ / size_;
+    return (address - first_) / distance_ * per_range_ + (address - first_) % distance_ / size_ -
+           root_bytes_ / size_;
   }
   std::uintptr_t low_of_number(std::uint64_t i) const noexcept {
     i += root_bytes_ / size_;
@@ -98,7 +108,7 @@ class pool {
   unsigned batch_ = 1;
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint32_t> lock_{0};
-  void* free_ = nullptr;        // batches: linked by the second word at the top of each one's first stack
+  void* free_ = nullptr;  // batches: linked by the second word at the top of each one's first stack
   std::uint64_t free_batches_ = 0;
   enum class guards { unknown, install, protect, none };
   std::atomic<guards> guards_{guards::unknown};

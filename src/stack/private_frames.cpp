@@ -18,7 +18,8 @@ bool move_pages(void* from, std::size_t bytes, void* to) noexcept {
 
 /// Null: no memory.
 void* map(void* where, std::size_t bytes, int protection) noexcept {
-  void* p = mmap(where, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (where != nullptr ? MAP_FIXED : 0), -1, 0);
+  void* p = mmap(where, bytes, protection,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (where != nullptr ? MAP_FIXED : 0), -1, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 

@@ -20,13 +20,15 @@ std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
   void* p =
       mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    base::fatal("cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is: "
-                "each stack takes two (sysctl vm.max_map_count)",
-                bytes, std::strerror(errno));
+    base::fatal(
+        "cannot map a stack of %zu bytes: %s. If memory is not short, perhaps the number of mappings is: "
+        "each stack takes two (sysctl vm.max_map_count)",
+        bytes, std::strerror(errno));
   if (mprotect(p, page, PROT_NONE) != 0)
-    base::fatal("cannot protect the end of a stack of %zu bytes: %s. A process may have so many mappings "
-                "only, and each stack takes two: raise the limit (sysctl vm.max_map_count)",
-                bytes, std::strerror(errno));
+    base::fatal(
+        "cannot protect the end of a stack of %zu bytes: %s. A process may have so many mappings "
+        "only, and each stack takes two: raise the limit (sysctl vm.max_map_count)",
+        bytes, std::strerror(errno));
   // The shadow outlives a mapping: another stack may have lain here.
   if (__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(p, bytes + page);
   std::byte* usable = static_cast<std::byte*>(p) + page;

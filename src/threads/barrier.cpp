@@ -13,7 +13,9 @@ basic_barrier::phase basic_barrier::arrive(std::ptrdiff_t n, bool drop, bool& la
   if (drop) --expected_;
   last = left_ == 0 && n != 0;
   list_.unlock();
-  if (!fits) base::fatal("a barrier: %td arrived in a phase that expects fewer: more threads use it than it was made for", n);
+  if (!fits)
+    base::fatal(
+        "a barrier: %td arrived in a phase that expects fewer: more threads use it than it was made for", n);
   return now;
 }
 

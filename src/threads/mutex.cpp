@@ -1,6 +1,7 @@
 // What mutexes and once_flag do when somebody has to wait. docs/protocols/mutex.md, models/wait_list.pml.
 //
-// The word: lock bit of the list, locked, waiters. Whoever holds the lock bit is the only one that changes the word, so it may be stored.
+// The word: lock bit of the list, locked, waiters. Whoever holds the lock bit is the only one that changes
+// the word, so it may be stored.
 #include <godwit/mutex.hpp>
 
 #include "base/check.hpp"
@@ -11,7 +12,7 @@ namespace detail {
 
 namespace {
 
-constexpr std::uint32_t vain_wakes = 4;       // after so many the mutex is handed over
+constexpr std::uint32_t vain_wakes = 4;  // after so many the mutex is handed over
 constexpr std::uint32_t handed = ~std::uint32_t{0};
 constexpr unsigned spins_before_waiting = 60;  // a holder that runs lets go soon: cheaper than two switches
 
@@ -19,7 +20,8 @@ constexpr unsigned spins_before_waiting = 60;  // a holder that runs lets go soo
 bool take_if_free(wait_list& l) noexcept {
   std::uint32_t s = l.word.load(std::memory_order_relaxed);
   return (s & (mutex_locked | wait_list::lock_bit)) == 0 &&
-         l.word.compare_exchange_strong(s, s | mutex_locked, std::memory_order_acquire, std::memory_order_relaxed);
+         l.word.compare_exchange_strong(s, s | mutex_locked, std::memory_order_acquire,
+                                        std::memory_order_relaxed);
 }
 
 bool spin(wait_list& l) noexcept {
@@ -31,7 +33,8 @@ bool spin(wait_list& l) noexcept {
   return take_if_free(l);
 }
 
-/// The list's lock is held. True: the mutex was free, is ours, and the list is open. False: unlock knows that somebody waits.
+/// The list's lock is held. True: the mutex was free, is ours, and the list is open. False: unlock knows that
+/// somebody waits.
 bool take_or_mark(wait_list& l) noexcept {
   const std::uint32_t s = l.word.load(std::memory_order_relaxed);
   if ((s & mutex_locked) == 0) {
@@ -56,7 +59,8 @@ void mutex_lock_slow(wait_list& l, const char* what, const place& where) noexcep
   }
 }
 
-bool mutex_lock_until(wait_list& l, std::uint64_t deadline_ns, const char* what, const place& where) noexcept {
+bool mutex_lock_until(wait_list& l, std::uint64_t deadline_ns, const char* what,
+                      const place& where) noexcept {
   if (spin(l)) return true;
   for (std::uint32_t tries = 0;; ++tries) {
     timed_node n(l, deadline_ns);

@@ -1,5 +1,6 @@
-// What semaphores and latches do when somebody has to wait. Words and orderings: semaphore.hpp, latch.hpp, docs/protocols/park.md ("the end
-// of a list"): whoever holds the lock bit is the only one that changes the word, and opens the list with its last access.
+// What semaphores and latches do when somebody has to wait. Words and orderings: semaphore.hpp, latch.hpp,
+// docs/protocols/park.md ("the end of a list"): whoever holds the lock bit is the only one that changes the
+// word, and opens the list with its last access.
 #include <godwit/latch.hpp>
 #include <godwit/semaphore.hpp>
 
@@ -38,7 +39,8 @@ void semaphore_word::release_slow(std::ptrdiff_t n) noexcept {
   list_.lock();
   for (; n > 0 && list_.pop(woken); --n) {
   }
-  const std::uint32_t left = (list_.word.load(std::memory_order_relaxed) & ~(waiters | wait_list::lock_bit)) + static_cast<std::uint32_t>(n) * one;
+  const std::uint32_t left = (list_.word.load(std::memory_order_relaxed) & ~(waiters | wait_list::lock_bit)) +
+                             static_cast<std::uint32_t>(n) * one;
   list_.word.store(left | (list_.empty() ? 0 : waiters), std::memory_order_release);
   woken.wake();
 }
@@ -48,7 +50,8 @@ void semaphore_word::release_slow(std::ptrdiff_t n) noexcept {
 void latch::count_down_slow(std::uint32_t down) noexcept {
   detail::wake_chain woken;
   list_.lock();
-  const std::uint32_t left = (list_.word.load(std::memory_order_relaxed) & ~(waiters | detail::wait_list::lock_bit)) - down;
+  const std::uint32_t left =
+      (list_.word.load(std::memory_order_relaxed) & ~(waiters | detail::wait_list::lock_bit)) - down;
   if (left == 0) list_.pop_all(woken);
   list_.word.store(left | (list_.empty() ? 0 : waiters), std::memory_order_release);
   woken.wake();

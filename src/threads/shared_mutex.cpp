@@ -1,7 +1,8 @@
 // What shared mutexes do when somebody has to wait. docs/protocols/mutex.md.
 //
-// The word: lock bit of the list, writer, waiters, number of readers. With the lock bit or `waiters` set all fast paths fail, so whoever holds
-// the lock bit is the only one that changes the word, and opens the list with its last access.
+// The word: lock bit of the list, writer, waiters, number of readers. With the lock bit or `waiters` set all
+// fast paths fail, so whoever holds the lock bit is the only one that changes the word, and opens the list
+// with its last access.
 #include <godwit/shared_mutex.hpp>
 
 namespace godwit::detail {
@@ -17,7 +18,8 @@ std::uint32_t basic_shared_mutex::grant(std::uint32_t word, wake_chain& woken) n
   return word | (list_.empty() ? 0 : waiters);
 }
 
-/// The list's lock is held, and nobody is before us. True: we are in, and the list is open. False: the others know that we wait.
+/// The list's lock is held, and nobody is before us. True: we are in, and the list is open. False: the others
+/// know that we wait.
 bool basic_shared_mutex::enter(std::uint32_t who) noexcept {
   const std::uint32_t s = list_.word.load(std::memory_order_relaxed);
   const std::uint32_t in = s & ~(waiters | wait_list::lock_bit);
@@ -37,7 +39,8 @@ void basic_shared_mutex::wait(std::uint32_t who, const place& where) noexcept {
   list_.wait(n, who == writer ? "shared mutex" : "shared mutex (to read)", where);
 }
 
-bool basic_shared_mutex::wait_until(std::uint32_t who, std::uint64_t deadline_ns, const place& where) noexcept {
+bool basic_shared_mutex::wait_until(std::uint32_t who, std::uint64_t deadline_ns,
+                                    const place& where) noexcept {
   timed_node n(list_, deadline_ns);
   list_.lock();
   if (enter(who)) return true;

@@ -20,10 +20,13 @@ std::uint64_t this_thread_number() noexcept {
 }
 
 void not_joinable() {
-  throw std::system_error(std::make_error_code(std::errc::invalid_argument), "godwit::thread: it is not joinable (joined, detached, moved from, or never started)");
+  throw std::system_error(
+      std::make_error_code(std::errc::invalid_argument),
+      "godwit::thread: it is not joinable (joined, detached, moved from, or never started)");
 }
 void joins_itself() {
-  throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur), "godwit::thread: it would join itself");
+  throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
+                          "godwit::thread: it would join itself");
 }
 
 unsigned usable_cpus() noexcept { return base::usable_cpu_count(); }

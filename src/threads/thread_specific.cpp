@@ -1,4 +1,5 @@
-// Tables of thread_specific values: one per thread that has any, found by the thread's block. See thread_specific.hpp.
+// Tables of thread_specific values: one per thread that has any, found by the thread's block. See
+// thread_specific.hpp.
 #include <godwit/thread_specific.hpp>
 
 #include <mutex>
@@ -63,7 +64,8 @@ void* get_specific(specific_key k) noexcept {
 void set_specific(specific_key k, void* value, destroy_fn* destroy) {
   if (this_block()->local == nullptr) {
     auto made = std::make_unique<table>();
-    if (this_block()->at_end == nullptr) at_thread_end(end_specifics);  // may migrate; a layer above ends them itself
+    // may migrate; a layer above ends them itself
+    if (this_block()->at_end == nullptr) at_thread_end(end_specifics);
     this_block()->local = made.release();
   }
   auto& t = *static_cast<table*>(this_block()->local);

@@ -35,6 +35,8 @@ bool wait_list::wait(timed_node& n, const char* what, const place& where, bool i
   return enter(n, what, where, true);
 }
 
-bool wait_list::wait_listed(timed_node& n, const char* what, const place& where) noexcept { return enter(n, what, where, false); }
+bool wait_list::wait_listed(timed_node& n, const char* what, const place& where) noexcept {
+  return enter(n, what, where, false);
+}
 
 }  // namespace godwit::detail

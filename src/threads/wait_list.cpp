@@ -109,7 +109,9 @@ void wait_list::wait(wait_node& n, const char* what, const place& where, bool in
   enter(n, what, where, true);
 }
 
-void wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept { enter(n, what, where, false); }
+void wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept {
+  enter(n, what, where, false);
+}
 
 bool wait_list::notify_one() noexcept {
   if (seems_empty()) return false;

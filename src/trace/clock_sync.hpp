@@ -25,8 +25,8 @@ struct round_trip {
 /// Add offset_ns to the other's clock to get ours.
 struct clock_offset {
   std::int64_t offset_ns = 0;
-  std::uint64_t error_ns = 0;     ///< at most, as far as the round trips show
-  std::uint64_t at_ns = 0;        ///< when, by the other's clock
+  std::uint64_t error_ns = 0;  ///< at most, as far as the round trips show
+  std::uint64_t at_ns = 0;     ///< when, by the other's clock
 };
 
 inline clock_offset estimate_offset(std::span<const round_trip> trips) noexcept {

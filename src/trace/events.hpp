@@ -1,11 +1,12 @@
 // What a worker writes down while it runs: the kinds of events and their fields.
 //
-// Events are written at scheduler decisions only -- steals, suspensions, resumes, ends, idleness -- never at a spawn
-// that nobody steals -- and where global memory of other hosts is fetched or written back. Threads are named by the location (ref) of their join record, which is theirs from the moment
-// when they could be separated from their parent. A record may serve a later thread again.
-// Who runs on a worker: the *bottom* thread of its stack region, with its unstolen descendants above it. A steal takes
-// the bottom thread away: from then on the child that its continuation was waiting above is the victim's bottom thread.
-// Written by: src/sched. Read by: the writers of this folder, tools/report. Documents: docs/tracing.md.
+// Events are written at scheduler decisions only -- steals, suspensions, resumes, ends, idleness -- never at
+// a spawn that nobody steals -- and where global memory of other hosts is fetched or written back. Threads
+// are named by the location (ref) of their join record, which is theirs from the moment when they could be
+// separated from their parent. A record may serve a later thread again. Who runs on a worker: the *bottom*
+// thread of its stack region, with its unstolen descendants above it. A steal takes the bottom thread away:
+// from then on the child that its continuation was waiting above is the victim's bottom thread. Written by:
+// src/sched. Read by: the writers of this folder, tools/report. Documents: docs/tracing.md.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +15,37 @@ namespace godwit::trace {
 
 enum class kind : std::uint16_t {
   // The worker gets a thread to run. duration_ns is what getting it took, time_ns its end.
-  start = 1,    ///< the root thread begins. a: thread
-  steal,        ///< a continuation came from worker `other`. a: thread; b: the child it leaves there; bytes: of stack
-  resume,       ///< a suspended thread came from worker `other`. a: thread; b: the record it waited for, 0: it yielded
-  task,         ///< child stealing: an unstarted thread begins. a: thread; other: from whom; detail: 1 on top of a join
+  start = 1,  ///< the root thread begins. a: thread
+  /// a continuation came from worker `other`. a: thread; b: the child it leaves there; bytes: of stack
+  steal,
+  /// a suspended thread came from worker `other`. a: thread; b: the record it waited for, 0: it yielded
+  resume,
+  /// child stealing: an unstarted thread begins. a: thread; other: from whom; detail: 1 on top of a join
+  task,
   // It loses one.
-  end,          ///< a thread is done, its parent is not here (child stealing: always). a: thread; detail: 1 a waiter
-                ///< follows at once (greedy join)
-  suspend,      ///< a thread leaves. a: thread; b: the record it waits for, 0: yield; bytes: copied out;
-                ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is and
-                ///< waits below tasks put on top of it (run to completion), a resume of it follows.
-                ///< A `place` follows if b != 0
-  place,        ///< where in the program. a, b: file, function (addresses in the program's image); other: line
-  cancel,       ///< the suspension just written was undone: what it waited for was there already. a: thread
+  /// a thread is done, its parent is not here (child stealing: always). a: thread; detail: 1 a waiter follows
+  /// at once (greedy join)
+  end,
+  suspend,  ///< a thread leaves. a: thread; b: the record it waits for, 0: yield; bytes: copied out;
+            ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is
+            /// and < waits below tasks put on top of it (run to completion), a resume of it follows.
+            ///< A `place` follows if b != 0
+  /// where in the program. a, b: file, function (addresses in the program's image); other: line
+  place,
+  cancel,  ///< the suspension just written was undone: what it waited for was there already. a: thread
   // It has none.
-  idle,         ///< was without a thread. duration_ns: for how long, up to time_ns (more than 2^32 ns: several
-                ///< events); detail: idle_cause
-  sleep,        ///< slept. duration_ns, up to time_ns; lies inside an idle
+  /// was without a thread. duration_ns: for how long, up to time_ns (more than 2^32 ns: several events);
+  /// detail: idle_cause
+  idle,
+  sleep,  ///< slept. duration_ns, up to time_ns; lies inside an idle
   // Anything else.
-  expose,       ///< continuations were made public. bytes: how many; detail: 1 asked for by signal
-  complete,     ///< a record is complete without an end of a thread (a letter's answer). a: record
-  far_call,     ///< a request to another host. other: target worker; detail: number; duration_ns
-  message,      ///< carried out a request of another host, or a letter. duration_ns
-  clock,        ///< a: nanoseconds to add to this worker's clock to get that of the first rank, from here on
-  global,       ///< bytes of global memory went from or to other hosts. detail: global_access; bytes; duration_ns
+  expose,    ///< continuations were made public. bytes: how many; detail: 1 asked for by signal
+  complete,  ///< a record is complete without an end of a thread (a letter's answer). a: record
+  far_call,  ///< a request to another host. other: target worker; detail: number; duration_ns
+  message,   ///< carried out a request of another host, or a letter. duration_ns
+  clock,     ///< a: nanoseconds to add to this worker's clock to get that of the first rank, from here on
+  /// bytes of global memory went from or to other hosts. detail: global_access; bytes; duration_ns
+  global,
   count_
 };
 
@@ -56,13 +64,13 @@ enum class global_access : std::uint16_t {
 };
 
 struct event {
-  std::uint64_t time_ns;      ///< CLOCK_MONOTONIC of the worker's host
+  std::uint64_t time_ns;  ///< CLOCK_MONOTONIC of the worker's host
   std::uint64_t a;
   std::uint64_t b;
   std::uint32_t duration_ns;  ///< 0: a point in time
   std::uint32_t bytes;
-  std::uint32_t other;        ///< a worker, or a line
-  std::uint16_t what;         ///< kind
+  std::uint32_t other;  ///< a worker, or a line
+  std::uint16_t what;   ///< kind
   std::uint16_t detail;
 };
 static_assert(sizeof(event) == 40);

@@ -4,9 +4,12 @@
 // packets that Perfetto shows, some carry one field that it does not know and skips, number raw_field, wire
 // type 2: a chunk.
 //   chunk = raw_header, then header.bytes bytes:
-//     info      the run as JSON text: program, arguments, workers, hosts, worker_stats, options, clock, dropped
-//     events    header.count events of worker header.worker, in order, times already in the first rank's clock
-//     strings   entries { u64 address; u32 length; char text[length] } of the files and functions that events name
+//     info      the run as JSON text: program, arguments, workers, hosts, worker_stats, options, clock,
+//               dropped
+//     events    header.count events of worker header.worker, in order, times already in the first rank's
+//               clock
+//     strings   entries { u64 address; u32 length; char text[length] } of the files and functions that
+//               events name
 // Order: events (per worker as many chunks as needed, of at most 1 MiB), strings, info, then Perfetto's
 // packets, whose times count from info's origin_ns.
 #pragma once

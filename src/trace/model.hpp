@@ -25,14 +25,14 @@ inline constexpr std::uint32_t nobody = ~0u;  ///< no worker
 
 /// What a worker did for a while.
 enum class activity : std::uint8_t {
-  thread,         ///< ran a thread
-  below,          ///< inside thread: that waits, others run on top of it
-  idle,           ///< had none; slice::cause says why
-  sleep,          ///< inside idle
-  getting,        ///< inside idle: the steal or resume that ended it
-  far_call,       ///< inside any
-  message,        ///< inside any
-  global,         ///< inside any
+  thread,    ///< ran a thread
+  below,     ///< inside thread: that waits, others run on top of it
+  idle,      ///< had none; slice::cause says why
+  sleep,     ///< inside idle
+  getting,   ///< inside idle: the steal or resume that ended it
+  far_call,  ///< inside any
+  message,   ///< inside any
+  global,    ///< inside any
 };
 
 /// What a thread did for a while.
@@ -42,17 +42,17 @@ struct worker_slice {
   std::uint32_t worker = 0;
   activity what = activity::thread;
   std::uint64_t begin_ns = 0, end_ns = 0;
-  std::uint32_t thread = 0;        ///< number of the thread, 0: none
-  std::uint64_t record = 0;        ///< of it
-  std::uint32_t place = 0;         ///< where it stopped to wait or was last seen, 0: unknown
-  kind how = kind::count_;  ///< thread, getting: the event that brought it; count_: began before the events
-  kind why = kind::count_;         ///< thread: the event that ended it; count_: the events end
-  std::uint32_t from = nobody;     ///< the worker it came from, or that was called
-  std::uint32_t bytes = 0;         ///< copied to get it; global: moved
-  std::uint32_t copied_out = 0;    ///< copied when it left
-  std::uint32_t latency_ns = 0;    ///< of the steal or resume
-  std::uint16_t detail = 0;        ///< idle: idle_cause; far_call: number; global: global_access
-  std::uint64_t flow = 0;          ///< ends here
+  std::uint32_t thread = 0;  ///< number of the thread, 0: none
+  std::uint64_t record = 0;  ///< of it
+  std::uint32_t place = 0;   ///< where it stopped to wait or was last seen, 0: unknown
+  kind how = kind::count_;   ///< thread, getting: the event that brought it; count_: began before the events
+  kind why = kind::count_;   ///< thread: the event that ended it; count_: the events end
+  std::uint32_t from = nobody;   ///< the worker it came from, or that was called
+  std::uint32_t bytes = 0;       ///< copied to get it; global: moved
+  std::uint32_t copied_out = 0;  ///< copied when it left
+  std::uint32_t latency_ns = 0;  ///< of the steal or resume
+  std::uint16_t detail = 0;      ///< idle: idle_cause; far_call: number; global: global_access
+  std::uint64_t flow = 0;        ///< ends here
 };
 
 struct thread_slice {
@@ -76,7 +76,7 @@ struct instant {
   std::uint64_t time_ns = 0;
   std::uint32_t thread = 0;
   std::uint32_t other = nobody;
-  std::uint32_t bytes = 0;    ///< suspended: copied out; exposed: how many
+  std::uint32_t bytes = 0;  ///< suspended: copied out; exposed: how many
   std::uint32_t place = 0;
   bool by_signal = false;
   std::span<const std::uint64_t> flows = {};  ///< begin here
@@ -117,8 +117,8 @@ class model {
     std::uint64_t since_ns = 0;
     std::uint64_t waits_for = 0;
     std::uint32_t place = 0;
-    bool fresh = false;      // known since its suspension only
-    bool undoable = false;   // `before` has not been handed out yet
+    bool fresh = false;     // known since its suspension only
+    bool undoable = false;  // `before` has not been handed out yet
     thread_slice before{};
     std::uint64_t flow = 0;  // that its next run ends
   };

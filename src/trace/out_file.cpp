@@ -26,8 +26,9 @@ out_file::out_file(const std::string& path, const char* option) : path_(path) {
   const std::string_view trace_begins{raw_magic, sizeof raw_magic}, counters_begin = "{\"godwit\":";
   fd_ = path == "-" ? dup(1) : base::open_output(path, {trace_begins, counters_begin}, problem);
   if (fd_ < 0)
-    throw std::invalid_argument("godwit: cannot write " + path + ": " + (path == "-" ? std::strerror(errno) : problem) +
-                                ": give --godwit-" + option + " a file in a folder that exists and can be written");
+    throw std::invalid_argument("godwit: cannot write " + path + ": " +
+                                (path == "-" ? std::strerror(errno) : problem) + ": give --godwit-" + option +
+                                " a file in a folder that exists and can be written");
   buffer_.reserve(buffer_bytes);
 }
 
@@ -43,8 +44,9 @@ void out_file::make_readable() {
   std::FILE* f = std::tmpfile();
   const int meanwhile = f != nullptr ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 3) : -1;
   if (meanwhile < 0)
-    throw std::invalid_argument("godwit: cannot make a temporary file for what goes to " + path_ + ", which is no regular file (" +
-                                std::strerror(errno) + "): give --godwit-trace the name of a file");
+    throw std::invalid_argument("godwit: cannot make a temporary file for what goes to " + path_ +
+                                ", which is no regular file (" + std::strerror(errno) +
+                                "): give --godwit-trace the name of a file");
   std::fclose(f);
   target_ = std::exchange(fd_, meanwhile);
 }

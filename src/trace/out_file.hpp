@@ -1,4 +1,5 @@
-// A file that is written from its beginning, in large pieces, and can be read back meanwhile if it is regular (or make_readable).
+// A file that is written from its beginning, in large pieces, and can be read back meanwhile if it is regular
+// (or make_readable).
 //
 // Errors after opening are remembered, not thrown: a full disk must not change what a run gives back. The
 // caller asks problem() at the end. Called by: trace_file.cpp, perfetto.cpp, src/runtime (stats). Test:
@@ -14,7 +15,8 @@ namespace godwit::trace {
 
 class out_file {
  public:
-  /// Makes or empties the file @p path; "-" is standard output. A file that is no earlier output of ours stays. Throws std::invalid_argument: one line, with
+  /// Makes or empties the file @p path; "-" is standard output. A file that is no earlier output of ours
+  /// stays. Throws std::invalid_argument: one line, with
   /// @p option as the remedy.
   out_file(const std::string& path, const char* option);
   ~out_file();
@@ -27,8 +29,8 @@ class out_file {
   /// Up to @p bytes from offset @p at of what was flushed; 0 at the end or on an error.
   std::size_t read(std::uint64_t at, void* to, std::size_t bytes);
 
-  /// What is no regular file cannot be read back: from here on it gets everything at once, by finish(). Before the first write. Throws
-  /// std::invalid_argument.
+  /// What is no regular file cannot be read back: from here on it gets everything at once, by finish().
+  /// Before the first write. Throws std::invalid_argument.
   void make_readable();
   /// The last word: all that was written is in the file, or problem() says why not.
   void finish();

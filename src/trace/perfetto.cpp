@@ -62,11 +62,16 @@ constexpr const char* note_names[] = {nullptr,
 
 const char* came_by(kind k) {
   switch (k) {
-    case kind::start: return "start of the run";
-    case kind::steal: return "steal";
-    case kind::resume: return "resume";
-    case kind::task: return "task";
-    default: return "unknown";
+    case kind::start:
+      return "start of the run";
+    case kind::steal:
+      return "steal";
+    case kind::resume:
+      return "resume";
+    case kind::task:
+      return "task";
+    default:
+      return "unknown";
   }
 }
 /// Some places have names of their own instead of a line.
@@ -75,10 +80,14 @@ std::string line_of(const place_text& where) {
 }
 const char* left_by(kind k) {
   switch (k) {
-    case kind::end: return "its end";
-    case kind::suspend: return "suspension";
-    case kind::steal: return "steal";
-    default: return "unknown";
+    case kind::end:
+      return "its end";
+    case kind::suspend:
+      return "suspension";
+    case kind::steal:
+      return "steal";
+    default:
+      return "unknown";
   }
 }
 
@@ -246,7 +255,8 @@ void perfetto::name(const worker_slice& s) {
       event_.number(f_name_iid, name_of("serves another host"));
       break;
     case activity::global:
-      event_.number(f_name_iid, name_of(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory"));
+      event_.number(f_name_iid,
+                    name_of(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory"));
       break;
   }
 }
@@ -260,8 +270,10 @@ void perfetto::on(const worker_slice& s) {
     add(note_record, s.record);
   }
   if (s.what == activity::thread) {
-    if (s.how == kind::count_) add(note_unknown_begin, 1);
-    else add(note_got, came_by(s.how));
+    if (s.how == kind::count_)
+      add(note_unknown_begin, 1);
+    else
+      add(note_got, came_by(s.how));
     if (s.why != kind::count_) add(note_left, left_by(s.why));
     if (s.copied_out != 0) add(note_copied_out, s.copied_out);
     add_place(s.place);

@@ -26,13 +26,13 @@ inline constexpr std::uint32_t most_thread_tracks = 2000;
 
 /// What a finished trace holds.
 struct summary {
-  std::uint64_t events = 0;                ///< in the file
-  std::uint64_t dropped = 0;               ///< oldest ones that are not
-  std::uint32_t threads = 0;               ///< that were ever separated from their parents
-  std::uint32_t threads_left_out = 0;      ///< of these, without a track
-  std::uint64_t origin_ns = 0;             ///< time of the first event, and zero in Perfetto's packets
-  std::uint64_t end_ns = 0;                ///< time of the last
-  std::vector<std::uint64_t> events_of;    ///< by worker
+  std::uint64_t events = 0;              ///< in the file
+  std::uint64_t dropped = 0;             ///< oldest ones that are not
+  std::uint32_t threads = 0;             ///< that were ever separated from their parents
+  std::uint32_t threads_left_out = 0;    ///< of these, without a track
+  std::uint64_t origin_ns = 0;           ///< time of the first event, and zero in Perfetto's packets
+  std::uint64_t end_ns = 0;              ///< time of the last
+  std::vector<std::uint64_t> events_of;  ///< by worker
   std::vector<std::uint64_t> dropped_of;
 };
 

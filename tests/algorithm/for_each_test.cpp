@@ -1,5 +1,6 @@
-// for_each, transform, fill, generate, iota, copy against plain loops: sizes around the borders of leaves and blocks, forced
-// steals, checked memory, nested parallelism, exceptions. Test of include/godwit/algorithm/for_each.hpp.
+// for_each, transform, fill, generate, iota, copy against plain loops: sizes around the borders of leaves and
+// blocks, forced steals, checked memory, nested parallelism, exceptions. Test of
+// include/godwit/algorithm/for_each.hpp.
 // test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
@@ -24,8 +25,10 @@ TEST(ForEach, ChangesEveryElementOnce) {
       set(p, n, [](std::uint64_t i) { return i + 5; });
       gw::for_each(p, p + static_cast<long>(n), [](std::uint64_t& x) { x = 3 * x + 1; });
       if (!same(p, n, [](std::uint64_t i) { return 3 * i + 16; })) return wrong("pairs of pointers", n);
-      gw::for_each(gw::global_span<std::uint64_t>(p, n), gw::never_spawns([](std::uint64_t& x) { x -= 2; }), gw::grain{3});
-      if (!same(p, n, [](std::uint64_t i) { return 3 * i + 14; })) return wrong("span, grain, never_spawns", n);
+      gw::for_each(gw::global_span<std::uint64_t>(p, n), gw::never_spawns([](std::uint64_t& x) { x -= 2; }),
+                   gw::grain{3});
+      if (!same(p, n, [](std::uint64_t i) { return 3 * i + 14; }))
+        return wrong("span, grain, never_spawns", n);
       gw::deallocate(p, n);
     }
     return std::string();
@@ -37,9 +40,12 @@ TEST(ForEach, IndicesAreCalledOnce) {
     for (const std::uint64_t n : sizes()) {
       auto p = gw::allocate<int>(n + 1, d);
       set(p, n + 1, [](std::uint64_t) { return 0; });
-      gw::for_each(n, [p](std::uint64_t i) { gw::atomic_fetch_add(p + static_cast<long>(i), static_cast<int>(i) + 1); });
+      gw::for_each(n, [p](std::uint64_t i) {
+        gw::atomic_fetch_add(p + static_cast<long>(i), static_cast<int>(i) + 1);
+      });
       gw::for_each(gw::indices(1, static_cast<int>(n) + 1), [p](int i) { gw::atomic_fetch_add(p + i, -i); });
-      if (!same(p, n + 1, [n](std::uint64_t i) { return (i < n ? static_cast<int>(i) + 1 : 0) - static_cast<int>(i); }))
+      if (!same(p, n + 1,
+                [n](std::uint64_t i) { return (i < n ? static_cast<int>(i) + 1 : 0) - static_cast<int>(i); }))
         return wrong("indices", n);
       gw::deallocate(p, n + 1);
     }
@@ -65,9 +71,8 @@ TEST(Transform, UnaryBinaryInPlaceAndToOtherTypes) {
       if (!same(a, n, [=](std::uint64_t i) { return 3 - value(i); })) return wrong("in place", n);
       gw::transform(a, a + m, b, b, std::plus<>());
       if (!same(b, n, [=](std::uint64_t i) { return 3 - value(i) * 0.5; })) return wrong("binary", n);
-      gw::transform(gw::indices(n), gw::global_span<double>(b, n), b, [](std::uint64_t i, double y) {
-        return static_cast<double>(i) - y;
-      });
+      gw::transform(gw::indices(n), gw::global_span<double>(b, n), b,
+                    [](std::uint64_t i, double y) { return static_cast<double>(i) - y; });
       if (!same(b, n, [=](std::uint64_t i) { return static_cast<double>(i) - 3 + value(i) * 0.5; }))
         return wrong("binary of indices", n);
       gw::deallocate(a, n);
@@ -143,7 +148,8 @@ TEST(Nested, FunctionsMaySpawnAndRunAlgorithms) {
     auto p = gw::allocate<long>(rows * columns, d);
     auto sums = gw::allocate<long>(rows, d);
     gw::for_each(rows, [p](int r) {
-      gw::generate(p + r * columns, p + (r + 1) * columns, [r](std::uint64_t c) { return static_cast<long>(c) * r + fib(5); });
+      gw::generate(p + r * columns, p + (r + 1) * columns,
+                   [r](std::uint64_t c) { return static_cast<long>(c) * r + fib(5); });
     });
     // The element is used again after the spawns inside: it must still be the same place then.
     gw::for_each(p, p + rows * columns, [](long& x) {
@@ -151,7 +157,8 @@ TEST(Nested, FunctionsMaySpawnAndRunAlgorithms) {
       x += fib(6);
       x = x == before + 8 ? before : -1;
     });
-    gw::transform(gw::indices(rows), sums, [p](int r) { return gw::reduce(p + r * columns, p + (r + 1) * columns, 0L); });
+    gw::transform(gw::indices(rows), sums,
+                  [p](int r) { return gw::reduce(p + r * columns, p + (r + 1) * columns, 0L); });
     for (int r = 0; r < rows; ++r)
       if (sums[r] != r * (columns * (columns - 1) / 2) + 5 * columns) return "row " + std::to_string(r);
     gw::deallocate(sums, rows);
@@ -186,25 +193,30 @@ TEST(Exceptions, TheLeftmostComesOutAndElementsBeforeItWereChanged) {
 TEST(Grain, FewHeavyElementsAreDividedAndGrainIsObeyed) {
   gw::options o;
   o.workers = 2;
-  const bool apart = gw::run<bool>([] {
-    // With a grain of 1 and two workers, two elements that wait for each other must meet.
-    auto p = gw::allocate<int>(1);
-    gw::put(p, 0);
-    gw::for_each(2, [p](int) {
-      gw::atomic_fetch_add(p, 1);
-      while (gw::atomic_load(p) < 2) gw::yield();
-    });
-    gw::deallocate(p, 1);
-    // One leaf only: all indices are called in order by one thread, without a spawn between them.
-    auto q = gw::allocate<int>(100);
-    gw::put(q, 0);
-    gw::for_each(100, [q](int i) {
-      if (*q == i) *q = i + 1;
-    }, gw::grain{1000});
-    const bool in_order = *q == 100;
-    gw::deallocate(q, 100);
-    return in_order;
-  }, o);
+  const bool apart = gw::run<bool>(
+      [] {
+        // With a grain of 1 and two workers, two elements that wait for each other must meet.
+        auto p = gw::allocate<int>(1);
+        gw::put(p, 0);
+        gw::for_each(2, [p](int) {
+          gw::atomic_fetch_add(p, 1);
+          while (gw::atomic_load(p) < 2) gw::yield();
+        });
+        gw::deallocate(p, 1);
+        // One leaf only: all indices are called in order by one thread, without a spawn between them.
+        auto q = gw::allocate<int>(100);
+        gw::put(q, 0);
+        gw::for_each(
+            100,
+            [q](int i) {
+              if (*q == i) *q = i + 1;
+            },
+            gw::grain{1000});
+        const bool in_order = *q == 100;
+        gw::deallocate(q, 100);
+        return in_order;
+      },
+      o);
   EXPECT_TRUE(apart);
 }
 

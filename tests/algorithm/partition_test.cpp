@@ -45,7 +45,8 @@ TEST(Partition, AgreesWithStd) {
             !check([=](auto& v) { std::stable_partition(v.begin(), v.end(), pred); }))
           return wrong("partition", n);
         set(p, n, value);
-        if (gw::remove_if(p, p + m, pred) != p + (m - kept) || !check([=](auto& v) { std::erase_if(v, pred); }))
+        if (gw::remove_if(p, p + m, pred) != p + (m - kept) ||
+            !check([=](auto& v) { std::erase_if(v, pred); }))
           return wrong("remove_if", n);
         set(p, n, [](std::uint64_t) { return -1; });
         if (gw::copy_if(gw::global_span<const int>(q, n), p, pred) != p + kept ||

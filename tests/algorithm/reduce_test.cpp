@@ -1,5 +1,6 @@
-// reduce and transform_reduce against plain loops: any grouping gives the same, floating-point results are the same on every
-// schedule, values that own memory are results. Test of include/godwit/algorithm/reduce.hpp.
+// reduce and transform_reduce against plain loops: any grouping gives the same, floating-point results are
+// the same on every schedule, values that own memory are results. Test of
+// include/godwit/algorithm/reduce.hpp.
 // test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
@@ -36,26 +37,35 @@ TEST(Reduce, SumsAndOtherOperators) {
       const gw::global_span<const int> s(p, n);
       if (gw::reduce(p, p + m) != looped(n, 0, value, plus)) return wrong("default", n);
       if (gw::reduce(p, p + m, 7L) != looped(n, 7L, value, plus)) return wrong("long", n);
-      if (gw::reduce(s, 1u, std::bit_xor<>()) != looped(n, 1u, value, std::bit_xor<>())) return wrong("xor", n);
-      if (gw::reduce(s, ~0u, std::bit_and<>(), gw::grain{5}) != looped(n, ~0u, value, std::bit_and<>())) return wrong("and", n);
+      if (gw::reduce(s, 1u, std::bit_xor<>()) != looped(n, 1u, value, std::bit_xor<>()))
+        return wrong("xor", n);
+      if (gw::reduce(s, ~0u, std::bit_and<>(), gw::grain{5}) != looped(n, ~0u, value, std::bit_and<>()))
+        return wrong("and", n);
       const auto larger = [](int a, int b) { return a < b ? b : a; };
       if (gw::reduce(s, -1, larger) != looped(n, -1, value, larger)) return wrong("own operator", n);
       // Wraps around, like the loop.
       const auto odd = [](int x) { return 2u * static_cast<unsigned>(x) + 1; };
       if (gw::transform_reduce(p, p + m, 1u, std::multiplies<>(), odd) !=
-          looped(n, 1u, [=](std::uint64_t i) { return odd(value(i)); }, std::multiplies<>()))
+          looped(
+              n, 1u, [=](std::uint64_t i) { return odd(value(i)); }, std::multiplies<>()))
         return wrong("product", n);
       const auto square = [=](std::uint64_t i) { return static_cast<long long>(value(i)) * value(i); };
-      if (gw::transform_reduce(p, p + m, p, 3LL, std::plus<>(), [](int a, int b) { return static_cast<long long>(a) * b; }) !=
-          looped(n, 3LL, square, plus))
+      if (gw::transform_reduce(p, p + m, p, 3LL, std::plus<>(), [](int a, int b) {
+            return static_cast<long long>(a) * b;
+          }) != looped(n, 3LL, square, plus))
         return wrong("inner product", n);
-      if (gw::transform_reduce(p, p + m, p, 1u) != looped(n, 1u, [=](std::uint64_t i) {
-            return static_cast<unsigned>(value(i)) * static_cast<unsigned>(value(i));
-          }, plus))
+      if (gw::transform_reduce(p, p + m, p, 1u) != looped(
+                                                       n, 1u,
+                                                       [=](std::uint64_t i) {
+                                                         return static_cast<unsigned>(value(i)) *
+                                                                static_cast<unsigned>(value(i));
+                                                       },
+                                                       plus))
         return wrong("inner product by default", n);
       if (gw::transform_reduce(gw::indices(n), s, 0LL, std::plus<>(),
                                [](std::uint64_t i, int x) { return static_cast<long long>(i) * x; }) !=
-          looped(n, 0LL, [=](std::uint64_t i) { return static_cast<long long>(i) * value(i); }, plus))
+          looped(
+              n, 0LL, [=](std::uint64_t i) { return static_cast<long long>(i) * value(i); }, plus))
         return wrong("with indices", n);
       gw::deallocate(p, n);
     }
@@ -79,7 +89,8 @@ TEST(Reduce, OrderIsKept) {
       const auto value = [](std::uint64_t i) { return matrix{i + 1, i * i, 3, 2 * i + 1}; };
       set(p, n, value);
       const matrix expected = looped(n, matrix{1, 2, 3, 4}, value, times);
-      if (gw::reduce(p, p + static_cast<long>(n), matrix{1, 2, 3, 4}, times) != expected) return wrong("order", n);
+      if (gw::reduce(p, p + static_cast<long>(n), matrix{1, 2, 3, 4}, times) != expected)
+        return wrong("order", n);
       if (gw::reduce(p, p + static_cast<long>(n), matrix{1, 2, 3, 4}, gw::never_spawns(times)) != expected)
         return wrong("never spawns", n);
       gw::deallocate(p, n);
@@ -111,7 +122,8 @@ std::string sums_of_doubles() {
   constexpr std::uint64_t n = 100'003;
   auto p = gw::allocate<double>(n, gw::distribution::cyclic(4096));
   gw::generate(p, p + n, [](std::uint64_t i) { return 1.0 / static_cast<double>(3 * i + 1); });
-  const double sums[] = {gw::reduce(p, p + n), gw::reduce(p, p + n, 0.0, [](double a, double b) { return a + b; }),
+  const double sums[] = {gw::reduce(p, p + n),
+                         gw::reduce(p, p + n, 0.0, [](double a, double b) { return a + b; }),
                          gw::transform_reduce(p, p + n, 0.0, std::plus<>(), [](double x) { return x * 1.1; }),
                          static_cast<double>(gw::reduce(p, p + n, 0.0f))};
   gw::deallocate(p, n);
@@ -142,9 +154,8 @@ TEST(Reduce, NestedAndThrowing) {
     constexpr int n = 600;
     auto p = gw::allocate<int>(n, d);
     gw::iota(p, p + n, 0);
-    const long sum = gw::transform_reduce(p, p + n, 0L, std::plus<>(), [p](int x) {
-      return gw::reduce(p, p + x % 50, 0L) + x;
-    });
+    const long sum = gw::transform_reduce(p, p + n, 0L, std::plus<>(),
+                                          [p](int x) { return gw::reduce(p, p + x % 50, 0L) + x; });
     long expected = 0;
     for (int x = 0; x < n; ++x) expected += x + (x % 50) * (x % 50 - 1) / 2;
     if (sum != expected) return "nested: " + std::to_string(sum);

@@ -1,5 +1,5 @@
-// reverse against std's; shuffle: a permutation, one for each seed on every schedule, of which none is favoured.
-// Test of include/godwit/algorithm/shuffle.hpp.
+// reverse against std's; shuffle: a permutation, one for each seed on every schedule, of which none is
+// favoured. Test of include/godwit/algorithm/shuffle.hpp.
 // test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
@@ -61,8 +61,10 @@ TEST(Shuffle, OneOrderPerSeedOnEverySchedule) {
         for (const std::uint32_t workers : {1u, 2u, 4u}) {
           gw::options o = support::schedule(workers, force);
           o.check_global = check;
-          seen.push_back(gw::run<std::uint64_t>([n] { return shuffled(n, 42, gw::distribution::cyclic(48000)); }, o));
-          other.push_back(gw::run<std::uint64_t>([n] { return shuffled(n, 43, gw::distribution::blocked()); }, o));
+          seen.push_back(
+              gw::run<std::uint64_t>([n] { return shuffled(n, 42, gw::distribution::cyclic(48000)); }, o));
+          other.push_back(
+              gw::run<std::uint64_t>([n] { return shuffled(n, 43, gw::distribution::blocked()); }, o));
           EXPECT_NE(seen.back(), 0u) << n;
           EXPECT_EQ(seen.back(), seen.front()) << n;
           EXPECT_NE(other.back(), 0u) << n;
@@ -75,35 +77,38 @@ TEST(Shuffle, OneOrderPerSeedOnEverySchedule) {
 }
 
 TEST(Shuffle, NoOrderIsFavoured) {
-  // Few elements: all 24 orders of 4. Many: where element 0 and the one in the middle end up, in tenths of the range.
+  // Few elements: all 24 orders of 4. Many: where element 0 and the one in the middle end up, in tenths of
+  // the range.
   using counts = std::array<long, 44>;
-  const counts c = gw::run<counts>([] {
-    counts count{};
-    auto p = gw::allocate<int>(4);
-    for (std::uint64_t seed = 0; seed < 24'000; ++seed) {
-      gw::iota(p, p + 4, 0);
-      gw::shuffle(p, p + 4, seed);
-      int order[4], rank = 0;
-      gw::get(p, order, 4);
-      for (int i = 0; i < 4; ++i) {
-        int smaller = 0;
-        for (int j = i + 1; j < 4; ++j) smaller += order[j] < order[i];
-        rank = rank * (4 - i) + smaller;
-      }
-      ++count[static_cast<std::size_t>(rank)];
-    }
-    gw::deallocate(p, 4);
-    constexpr long n = 40'000;
-    auto q = gw::allocate<int>(n);
-    for (std::uint64_t seed = 0; seed < 500; ++seed) {
-      gw::iota(q, q + n, 0);
-      gw::shuffle(q, q + n, seed);
-      ++count[static_cast<std::size_t>(24 + (gw::find(q, q + n, 0) - q) * 10 / n)];
-      ++count[static_cast<std::size_t>(34 + (gw::find(q, q + n, n / 2) - q) * 10 / n)];
-    }
-    gw::deallocate(q, n);
-    return count;
-  }, support::schedule(2));
+  const counts c = gw::run<counts>(
+      [] {
+        counts count{};
+        auto p = gw::allocate<int>(4);
+        for (std::uint64_t seed = 0; seed < 24'000; ++seed) {
+          gw::iota(p, p + 4, 0);
+          gw::shuffle(p, p + 4, seed);
+          int order[4], rank = 0;
+          gw::get(p, order, 4);
+          for (int i = 0; i < 4; ++i) {
+            int smaller = 0;
+            for (int j = i + 1; j < 4; ++j) smaller += order[j] < order[i];
+            rank = rank * (4 - i) + smaller;
+          }
+          ++count[static_cast<std::size_t>(rank)];
+        }
+        gw::deallocate(p, 4);
+        constexpr long n = 40'000;
+        auto q = gw::allocate<int>(n);
+        for (std::uint64_t seed = 0; seed < 500; ++seed) {
+          gw::iota(q, q + n, 0);
+          gw::shuffle(q, q + n, seed);
+          ++count[static_cast<std::size_t>(24 + (gw::find(q, q + n, 0) - q) * 10 / n)];
+          ++count[static_cast<std::size_t>(34 + (gw::find(q, q + n, n / 2) - q) * 10 / n)];
+        }
+        gw::deallocate(q, n);
+        return count;
+      },
+      support::schedule(2));
   // Six standard deviations.
   for (std::size_t i = 0; i < 24; ++i) EXPECT_NEAR(static_cast<double>(c[i]), 1000, 190) << i;
   for (std::size_t i = 24; i < 44; ++i) EXPECT_NEAR(static_cast<double>(c[i]), 50, 41) << i;

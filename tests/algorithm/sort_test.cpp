@@ -1,5 +1,5 @@
-// sort, stable_sort, merge against std's: sizes, patterns, orders, elements of several sizes, a grain of few elements.
-// Test of include/godwit/algorithm/sort.hpp.
+// sort, stable_sort, merge against std's: sizes, patterns, orders, elements of several sizes, a grain of few
+// elements. Test of include/godwit/algorithm/sort.hpp.
 // test: timeout=300 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
@@ -31,12 +31,18 @@ bool agrees(gw::global_ptr<T> p, gw::global_ptr<T> q, std::uint64_t n, F f) {
 /// Inputs that sorting algorithms are bad at.
 std::uint64_t pattern(int which, std::uint64_t i, std::uint64_t n) {
   switch (which) {
-    case 0: return scrambled(i);
-    case 1: return i;
-    case 2: return n - i;
-    case 3: return scrambled(i) % 4;
-    case 4: return 7;
-    default: return i < n / 2 ? i * 2 : (n - i) * 2 + 1;  // up and down
+    case 0:
+      return scrambled(i);
+    case 1:
+      return i;
+    case 2:
+      return n - i;
+    case 3:
+      return scrambled(i) % 4;
+    case 4:
+      return 7;
+    default:
+      return i < n / 2 ? i * 2 : (n - i) * 2 + 1;  // up and down
   }
 }
 
@@ -52,8 +58,10 @@ TEST(Sort, AgreesWithStd) {
         gw::copy(q, q + static_cast<long>(n), p);
         gw::sort(p, p + static_cast<long>(n));
         if (!agrees(p, q, n, [](auto& v) { std::sort(v.begin(), v.end()); })) return wrong("up", n);
-        gw::sort(gw::global_span<std::uint64_t>(p, n), [](std::uint64_t a, std::uint64_t b) { return a > b; });
-        if (!agrees(p, q, n, [](auto& v) { std::sort(v.begin(), v.end(), std::greater<>()); })) return wrong("down", n);
+        gw::sort(gw::global_span<std::uint64_t>(p, n),
+                 [](std::uint64_t a, std::uint64_t b) { return a > b; });
+        if (!agrees(p, q, n, [](auto& v) { std::sort(v.begin(), v.end(), std::greater<>()); }))
+          return wrong("down", n);
         if (n <= 1025) {
           gw::sort(p, p + static_cast<long>(n), gw::grain{5});
           if (!agrees(p, q, n, [](auto& v) { std::sort(v.begin(), v.end()); })) return wrong("grain", n);
@@ -78,14 +86,18 @@ TEST(StableSort, KeepsTheOrderOfEquals) {
       auto q = gw::allocate<record>(n, d);
       auto p = gw::allocate<record>(n, d);
       set(q, n, [](std::uint64_t i) {
-        return record{static_cast<int>(scrambled(i) % 37), static_cast<int>(i), {'a', static_cast<char>(i % 128)}};
+        return record{
+            static_cast<int>(scrambled(i) % 37), static_cast<int>(i), {'a', static_cast<char>(i % 128)}};
       });
       gw::copy(gw::global_span<record>(q, n), p);
       const auto less = [](const record& a, const record& b) { return a.key < b.key; };
       gw::stable_sort(p, p + static_cast<long>(n), less);
-      if (!agrees(p, q, n, [=](auto& v) { std::stable_sort(v.begin(), v.end(), less); })) return wrong("by function", n);
-      gw::stable_sort(gw::global_span<record>(p, n), std::greater<>(), &record::number, n < 2000 ? gw::grain{2} : gw::grain{});
-      if (!agrees(p, q, n, [](auto& v) { std::reverse(v.begin(), v.end()); })) return wrong("by projection", n);
+      if (!agrees(p, q, n, [=](auto& v) { std::stable_sort(v.begin(), v.end(), less); }))
+        return wrong("by function", n);
+      gw::stable_sort(gw::global_span<record>(p, n), std::greater<>(), &record::number,
+                      n < 2000 ? gw::grain{2} : gw::grain{});
+      if (!agrees(p, q, n, [](auto& v) { std::reverse(v.begin(), v.end()); }))
+        return wrong("by projection", n);
       gw::stable_sort(gw::global_span<record>(p, n), std::less<>(), &record::key);
       if (!agrees(p, q, n, [=](auto& v) {
             std::reverse(v.begin(), v.end());
@@ -102,16 +114,20 @@ TEST(StableSort, KeepsTheOrderOfEquals) {
 TEST(Sort, EqualElementsHaveOneOrderOnEverySchedule) {
   std::vector<std::vector<int>> seen;
   for (const std::uint32_t workers : {1u, 2u, 3u}) {
-    seen.push_back(gw::run<std::vector<int>>([] {
-      constexpr std::uint64_t n = 30'000;
-      auto p = gw::allocate<record>(n);
-      set(p, n, [](std::uint64_t i) { return record{static_cast<int>(scrambled(i) % 5), static_cast<int>(i), {}}; });
-      gw::sort(p, p + n, std::less<>(), &record::key);
-      std::vector<int> order;
-      for (const record& r : load(p, n)) order.push_back(r.number);
-      gw::deallocate(p, n);
-      return order;
-    }, support::schedule(workers, workers == 3 ? "random" : "none")));
+    seen.push_back(gw::run<std::vector<int>>(
+        [] {
+          constexpr std::uint64_t n = 30'000;
+          auto p = gw::allocate<record>(n);
+          set(p, n, [](std::uint64_t i) {
+            return record{static_cast<int>(scrambled(i) % 5), static_cast<int>(i), {}};
+          });
+          gw::sort(p, p + n, std::less<>(), &record::key);
+          std::vector<int> order;
+          for (const record& r : load(p, n)) order.push_back(r.number);
+          gw::deallocate(p, n);
+          return order;
+        },
+        support::schedule(workers, workers == 3 ? "random" : "none")));
     EXPECT_TRUE(seen.back() == seen.front());
   }
 }
@@ -123,8 +139,12 @@ TEST(Merge, StableAndOfAnyLengths) {
         auto a = gw::allocate<record>(n, d);
         auto b = gw::allocate<record>(m, d);
         auto c = gw::allocate<record>(n + m, d);
-        set(a, n, [](std::uint64_t i) { return record{static_cast<int>(i / 3), static_cast<int>(i), {'a'}}; });
-        set(b, m, [](std::uint64_t i) { return record{static_cast<int>(i / 2) + 100, static_cast<int>(i), {'b'}}; });
+        set(a, n, [](std::uint64_t i) {
+          return record{static_cast<int>(i / 3), static_cast<int>(i), {'a'}};
+        });
+        set(b, m, [](std::uint64_t i) {
+          return record{static_cast<int>(i / 2) + 100, static_cast<int>(i), {'b'}};
+        });
         const auto less = [](const record& x, const record& y) { return x.key < y.key; };
         const auto end = gw::merge(a, a + static_cast<long>(n), b, b + static_cast<long>(m), c, less,
                                    n + m < 2000 ? gw::grain{3} : gw::grain{});
@@ -146,7 +166,8 @@ TEST(Merge, StableAndOfAnyLengths) {
     set(s, 300, [](std::uint64_t i) { return i * 2; });
     set(t, 200, [](std::uint64_t i) { return i * 3; });
     gw::merge(gw::global_span<short>(s, 300), gw::global_span<int>(t, 200), gw::global_span<double>(u, 500));
-    if (!gw::is_sorted(u, u + 500) || gw::reduce(u, u + 500) != 299 * 300 + 199 * 300) return std::string("several types");
+    if (!gw::is_sorted(u, u + 500) || gw::reduce(u, u + 500) != 299 * 300 + 199 * 300)
+      return std::string("several types");
     gw::deallocate(u, 500);
     gw::deallocate(t, 200);
     gw::deallocate(s, 300);

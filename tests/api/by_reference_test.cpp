@@ -1,6 +1,6 @@
-// Closures that capture by reference, as people bring them from other libraries: on every schedule the result is right, or, where a
-// child writes and its ancestor has moved, the run ends with the place. docs/protocols/frames.md.
-// STRESS_REPEAT=n: n times as many runs.
+// Closures that capture by reference, as people bring them from other libraries: on every schedule the result
+// is right, or, where a child writes and its ancestor has moved, the run ends with the place.
+// docs/protocols/frames.md. STRESS_REPEAT=n: n times as many runs.
 // test: timeout=300
 #include "support/child.hpp"
 #include "support/schedule.hpp"

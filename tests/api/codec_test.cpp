@@ -34,10 +34,10 @@ template <class T>
 std::vector<T> samples();
 
 using namespace std::string_literals;
-#define SAMPLES(TYPE, ...)              \
-  template <>                           \
-  std::vector<TYPE> samples<TYPE>() {   \
-    return {__VA_ARGS__};               \
+#define SAMPLES(TYPE, ...)            \
+  template <>                         \
+  std::vector<TYPE> samples<TYPE>() { \
+    return {__VA_ARGS__};             \
   }
 using int_pair = std::pair<int, double>;
 using string_pair = std::pair<std::string, int>;
@@ -50,7 +50,8 @@ using plain_variant = std::variant<int, double>;
 using mixed_variant = std::variant<std::monostate, int, std::string, std::vector<int>>;
 using string_map = std::map<std::string, std::vector<int>>;
 using string_hash_map = std::unordered_map<int, std::string>;
-using deep = std::map<int, std::optional<std::vector<std::pair<std::string, std::variant<int, std::string>>>>>;
+using deep =
+    std::map<int, std::optional<std::vector<std::pair<std::string, std::variant<int, std::string>>>>>;
 SAMPLES(int, 0, -1, std::numeric_limits<int>::max())
 SAMPLES(double, 0.0, -0.5, std::numeric_limits<double>::infinity())
 SAMPLES(std::string, "", "short", std::string(100000, 'z'), "with\0nul"s)
@@ -81,11 +82,12 @@ SAMPLES(mixed_variant, std::monostate(), 4, "text"s, std::vector<int>{1, 2})
 SAMPLES(deep, {}, {{1, std::nullopt}, {2, {{{"k", 1}, {"l", "text"s}}}}})
 
 using types =
-    testing::Types<int, double, std::string, std::wstring, std::u32string, std::vector<int>, std::vector<bool>,
-                   std::vector<std::string>, std::vector<std::vector<std::vector<int>>>, std::deque<int>,
-                   std::deque<std::string>, std::list<std::string>, std::set<std::string>, std::unordered_set<int>,
-                   string_map, string_hash_map, int_pair, string_pair, plain_tuple, mixed_tuple, empty_tuple, int_array,
-                   string_array, std::optional<int>, std::optional<std::string>, plain_variant, mixed_variant, deep>;
+    testing::Types<int, double, std::string, std::wstring, std::u32string, std::vector<int>,
+                   std::vector<bool>, std::vector<std::string>, std::vector<std::vector<std::vector<int>>>,
+                   std::deque<int>, std::deque<std::string>, std::list<std::string>, std::set<std::string>,
+                   std::unordered_set<int>, string_map, string_hash_map, int_pair, string_pair, plain_tuple,
+                   mixed_tuple, empty_tuple, int_array, string_array, std::optional<int>,
+                   std::optional<std::string>, plain_variant, mixed_variant, deep>;
 TYPED_TEST_SUITE(round_trip, types);
 
 TYPED_TEST(round_trip, gives_the_same_value) {
@@ -112,14 +114,18 @@ TYPED_TEST(round_trip, as_result_and_argument_of_threads) {
 
 // Threads that are given the value itself: it lies in their frame when they begin.
 TYPED_TEST(round_trip, as_argument_by_value) {
-  if constexpr (!std::is_nothrow_move_constructible_v<TypeParam>) GTEST_SKIP() << "std::deque may throw when moved";
-  else for (const char* force : {"none", "parents"}) {
-    const std::vector<TypeParam> values = samples<TypeParam>();
-    const gw::options o = support::schedule(2, force);
-    SCOPED_TRACE(support::describe(o));
-    for (const TypeParam& value : values)
-      EXPECT_EQ(gw::run<TypeParam>([v = &value] { return gw::spawn([](TypeParam t) { return t; }, *v).join(); }, o), value);
-  }
+  if constexpr (!std::is_nothrow_move_constructible_v<TypeParam>)
+    GTEST_SKIP() << "std::deque may throw when moved";
+  else
+    for (const char* force : {"none", "parents"}) {
+      const std::vector<TypeParam> values = samples<TypeParam>();
+      const gw::options o = support::schedule(2, force);
+      SCOPED_TRACE(support::describe(o));
+      for (const TypeParam& value : values)
+        EXPECT_EQ(gw::run<TypeParam>(
+                      [v = &value] { return gw::spawn([](TypeParam t) { return t; }, *v).join(); }, o),
+                  value);
+    }
 }
 
 TEST(codec, unique_ptr) {

@@ -1,5 +1,5 @@
-// How runs end that end badly: with the same status and the same words on both substrates. (fault_test.cpp has what only workers have
-// that are processes.) The table is in docs/writing-programs.md.
+// How runs end that end badly: with the same status and the same words on both substrates. (fault_test.cpp
+// has what only workers have that are processes.) The table is in docs/writing-programs.md.
 // test: timeout=240 skip-qemu
 #include "support/child.hpp"
 #include "support/sanitizer.hpp"
@@ -48,14 +48,16 @@ int run(F root, const gw::options& o = schedule(2)) {
 template <class F>
 outcome in_a_thread(F body, const gw::options& o = schedule(3)) {
   return run_child([=] {
-    return run([body] {
-      auto f = gw::spawn([body] {
-        fib(6);
-        body();
-      });
-      for (int i = 0; i < 50; ++i) fib(8);
-      f.join();
-    }, o);
+    return run(
+        [body] {
+          auto f = gw::spawn([body] {
+            fib(6);
+            body();
+          });
+          for (int i = 0; i < 50; ++i) fib(8);
+          f.join();
+        },
+        o);
   });
 }
 
@@ -82,19 +84,23 @@ void throw_nothing() noexcept { throws(); }
 TEST(death, by_a_signal_of_its_own) {
   if (!with_asan) {
     expect_end(in_a_thread([] { *reinterpret_cast<volatile int*>(nowhere) = 1; }), 139,
-               {"worker ", "was killed by signal 11 (Segmentation fault)", "at address 0x10, in ", "the run is over"});
-    expect_end(in_a_thread([] { reinterpret_cast<void (*)()>(std::uintptr_t{8})(); }), 139, {"worker ", "signal 11", "address 0x8"});
+               {"worker ", "was killed by signal 11 (Segmentation fault)", "at address 0x10, in ",
+                "the run is over"});
+    expect_end(in_a_thread([] { reinterpret_cast<void (*)()>(std::uintptr_t{8})(); }), 139,
+               {"worker ", "signal 11", "address 0x8"});
 #if defined(__x86_64__)
     expect_end(in_a_thread([] { zero = some / zero; }), 136, {"worker ", "signal 8", "in "});
     expect_end(in_a_thread([] { __builtin_trap(); }), 132, {"worker ", "signal 4", "in "});
 #endif
   }
-  expect_end(in_a_thread([] { std::abort(); }), 134, {"worker ", "was killed by signal 6 (Aborted); the run is over"});
+  expect_end(in_a_thread([] { std::abort(); }), 134,
+             {"worker ", "was killed by signal 6 (Aborted); the run is over"});
   expect_end(in_a_thread([] { throw_nothing(); }), 134, {"worker ", "signal 6"});
 }
 
 TEST(death, by_exit) {
-  expect_end(in_a_thread([] { std::exit(3); }), 70, {"worker ", "left the run by exit(3)", "returning from the root thread"});
+  expect_end(in_a_thread([] { std::exit(3); }), 70,
+             {"worker ", "left the run by exit(3)", "returning from the root thread"});
   expect_end(in_a_thread([] { std::exit(0); }), 70, {"worker ", "left the run by exit(0)"});
 }
 
@@ -128,15 +134,18 @@ TEST(death, by_deep_recursion_says_what_to_raise) {
   gw::options small = schedule(2);
   small.stack_bytes = 4 << 20;
   const outcome child = run_child([&] {
-    return run([] {
-      auto f = gw::spawn([] { return recurse(100'000'000); });
-      return f.join();
-    }, small);
+    return run(
+        [] {
+          auto f = gw::spawn([] { return recurse(100'000'000); });
+          return f.join();
+        },
+        small);
   });
   const outcome root = run_child([&] { return run([] { return recurse(100'000'000); }, small); });
   if (support::on_threads()) {
     expect_end(child, 70, {"stack overflow", "256 KiB", "--godwit-thread-stack-bytes", "1024K"});
-    expect_end(root, 70, {"stack overflow", "the root thread used up its 4 MiB", "--godwit-stack-bytes", "16M"});
+    expect_end(root, 70,
+               {"stack overflow", "the root thread used up its 4 MiB", "--godwit-stack-bytes", "16M"});
   } else {
     expect_end(child, 70, {"stack overflow", "4 MiB", "--godwit-stack-bytes"});
     expect_end(root, 70, {"stack overflow", "4 MiB", "--godwit-stack-bytes"});
@@ -175,15 +184,16 @@ struct wordless : std::runtime_error {
 
 TEST(death, of_an_exception_without_words) {
   const outcome child = run_child([] {
-    return run([] {
-      auto f = gw::spawn([] { throw wordless(); });
-      f.join();
-    }, schedule(2, "random"));
+    return run(
+        [] {
+          auto f = gw::spawn([] { throw wordless(); });
+          f.join();
+        },
+        schedule(2, "random"));
   });
   expect_end(child, 1, {"ended with an exception", "null pointer"});
-  const outcome unseen = run_child([] {
-    return run([] { static_cast<void>(gw::spawn([] { throw wordless(); })); }, schedule(2));
-  });
+  const outcome unseen = run_child(
+      [] { return run([] { static_cast<void>(gw::spawn([] { throw wordless(); })); }, schedule(2)); });
   expect_end(unseen, 0, {"nobody joins", "null pointer"});
 }
 
@@ -192,16 +202,19 @@ struct places {
   std::atomic<int> ready;
 };
 
-/// Somebody sends @p signal to a worker -- on substrate threads to the process -- which is in the middle of something.
+/// Somebody sends @p signal to a worker -- on substrate threads to the process -- which is in the middle of
+/// something.
 outcome sent(int signal) {
   support::shared<places> shared;
   return run_child(
       [&] {
-        return run([p = shared.get()] {
-          gw::on_each_worker([p] { p->pid[gw::worker_id()] = getpid(); });
-          p->ready = 1;
-          for (;;) fib(10);
-        }, schedule(3));
+        return run(
+            [p = shared.get()] {
+              gw::on_each_worker([p] { p->pid[gw::worker_id()] = getpid(); });
+              p->ready = 1;
+              for (;;) fib(10);
+            },
+            schedule(3));
       },
       [&](pid_t) {
         while (shared->ready.load() == 0) usleep(500);
@@ -216,8 +229,9 @@ TEST(death, by_a_signal_from_outside_names_the_sender) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     SCOPED_TRACE(signal);
     if (with_asan && (signal == SIGFPE || signal == SIGILL)) continue;  // the sanitizer handles these
-    for (int round = 0; round < 5; ++round)  // the first one, always
-      expect_end(sent(signal), 128 + signal, {("signal " + std::to_string(signal)).c_str(), me.c_str(), user.c_str()});
+    for (int round = 0; round < 5; ++round)                             // the first one, always
+      expect_end(sent(signal), 128 + signal,
+                 {("signal " + std::to_string(signal)).c_str(), me.c_str(), user.c_str()});
   }
 }
 
@@ -240,7 +254,8 @@ TEST(death, interrupts_name_the_sender) {
         while (ready->load() == 0) usleep(500);
         kill(pid, SIGTERM);
       });
-  expect_end(child, 143, {"interrupted by signal 15", ("process " + std::to_string(getpid()) + " (").c_str()});
+  expect_end(child, 143,
+             {"interrupted by signal 15", ("process " + std::to_string(getpid()) + " (").c_str()});
 }
 
 TEST(limits, on_data_leave_room_for_a_run) {

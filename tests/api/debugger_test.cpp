@@ -57,10 +57,11 @@ TEST(debugged, DISABLED_program) {
 std::string run_gdb(const char* force, bool after_join) {
   char self[4096] = {};
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return {};
-  std::string command = "DEBUGGED_FORCE=" + std::string(force) + (after_join ? " DEBUGGED_AFTER_JOIN=1" : "") +
-                        " timeout 100 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'set follow-fork-mode child'"
-                        " -ex 'handle SIGURG nostop noprint pass' -ex 'break debugger_stop' -ex run -ex bt -ex kill --args '" +
-                        self + "' --gtest_also_run_disabled_tests --gtest_filter=debugged.DISABLED_program 2>&1 </dev/null";
+  std::string command =
+      "DEBUGGED_FORCE=" + std::string(force) + (after_join ? " DEBUGGED_AFTER_JOIN=1" : "") +
+      " timeout 100 gdb -nx -batch -ex 'set debuginfod enabled off' -ex 'set follow-fork-mode child'"
+      " -ex 'handle SIGURG nostop noprint pass' -ex 'break debugger_stop' -ex run -ex bt -ex kill --args '" +
+      self + "' --gtest_also_run_disabled_tests --gtest_filter=debugged.DISABLED_program 2>&1 </dev/null";
   std::string text;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
@@ -72,10 +73,14 @@ std::string run_gdb(const char* force, bool after_join) {
 
 bool usable() {
   if (std::system("gdb --version > /dev/null 2>&1") != 0) return false;
-  return std::system("gdb -nx -batch -ex 'break main' -ex run -ex kill --args /bin/true 2>&1 | grep -q 'not permitted'") != 0;
+  return std::system(
+             "gdb -nx -batch -ex 'break main' -ex run -ex kill --args /bin/true 2>&1 | grep -q 'not "
+             "permitted'") != 0;
 }
-#define NEED_GDB() \
-  if (!usable()) GTEST_SKIP() << "gdb is missing or may not trace here: backtraces of threads were NOT tested"
+#define NEED_GDB()                                                                        \
+  if (!usable())                                                                          \
+  GTEST_SKIP() << "gdb is missing or may not trace here: backtraces of threads were NOT " \
+                  "tested"
 
 TEST(debugger, backtrace_of_nested_unstolen_threads) {
   NEED_GDB();

@@ -70,13 +70,14 @@ std::string named(const char* what) {
   return std::string(typeid(E).name()) + " | " + what;
 }
 
-const gw::options few[] = {support::schedule(1), support::schedule(2, "parents"), support::schedule(2, "children"),
-                           support::schedule(3, "random", 5)};
+const gw::options few[] = {support::schedule(1), support::schedule(2, "parents"),
+                           support::schedule(2, "children"), support::schedule(3, "random", 5)};
 
 template <class E>
 void expect_what() {
   for (const gw::options& o : few)
-    EXPECT_EQ(arrives(o, [] { throw E("because of this"); }), named<E>("because of this")) << support::describe(o);
+    EXPECT_EQ(arrives(o, [] { throw E("because of this"); }), named<E>("because of this"))
+        << support::describe(o);
 }
 template <class E>
 void expect_plain() {
@@ -129,8 +130,10 @@ TEST(exception, system_error_keeps_its_code) {
       gw::run<int>(
           []() -> int {
             return gw::spawn([]() -> int {
-                     throw std::system_error(std::make_error_code(std::errc::no_space_on_device), "writing x");
-                   }).join();
+                     throw std::system_error(std::make_error_code(std::errc::no_space_on_device),
+                                             "writing x");
+                   })
+                .join();
           },
           o);
       ADD_FAILURE() << "nothing was thrown";
@@ -155,8 +158,9 @@ TEST(exception, unknown_types_arrive_as_remote_error) {
               "remote (anonymous namespace)::my_error | (anonymous namespace)::my_error: mine");
     EXPECT_EQ(arrives(o, [] { throw not_an_exception(); }),
               "remote (anonymous namespace)::not_an_exception | (anonymous namespace)::not_an_exception");
-    EXPECT_EQ(arrives(o, [] { throw std::filesystem::filesystem_error("f", std::error_code()); }).substr(0, 11),
-              "remote std:");
+    EXPECT_EQ(
+        arrives(o, [] { throw std::filesystem::filesystem_error("f", std::error_code()); }).substr(0, 11),
+        "remote std:");
   }
 }
 
@@ -249,8 +253,8 @@ TEST(exception, leftmost_wins_in_invoke) {
             throw std::runtime_error(std::to_string(i));
           };
           try {
-            gw::invoke([n] { n->fetch_add(1); }, [=] { slow_throw(1); }, [=] { slow_throw(2); }, [n] { n->fetch_add(1); },
-                       [=] { slow_throw(3); });
+            gw::invoke([n] { n->fetch_add(1); }, [=] { slow_throw(1); }, [=] { slow_throw(2); },
+                       [n] { n->fetch_add(1); }, [=] { slow_throw(3); });
           } catch (const std::runtime_error& e) {
             return std::string(e.what()) + " of " + std::to_string(n->load());
           }
@@ -264,7 +268,8 @@ TEST(exception, leftmost_wins_in_invoke) {
 /// One that nobody joins is reported; those that lose against the leftmost are not news.
 TEST(exception, only_unseen_ones_are_reported) {
   const auto dropped = support::run_child([] {
-    return gw::run(0, nullptr, [] { static_cast<void>(gw::spawn([] { throw std::runtime_error("dropped"); })); });
+    return gw::run(0, nullptr,
+                   [] { static_cast<void>(gw::spawn([] { throw std::runtime_error("dropped"); })); });
   });
   EXPECT_TRUE(dropped.err_has("dropped")) << support::show(dropped);
   for (const char* force : {"none", "parents", "children"}) {
@@ -272,19 +277,21 @@ TEST(exception, only_unseen_ones_are_reported) {
       gw::options o;
       o.workers = 2;
       o.force_steal = force;
-      return gw::run<int>([] {
-        const auto fail = [] { throw std::runtime_error("x"); };
-        try {
-          gw::invoke(fail, fail, fail);
-        } catch (const std::runtime_error&) {
-        }
-        try {
-          gw::invoke(fail, fail);
-        } catch (const std::runtime_error&) {
-          return 0;
-        }
-        return 1;
-      }, o);
+      return gw::run<int>(
+          [] {
+            const auto fail = [] { throw std::runtime_error("x"); };
+            try {
+              gw::invoke(fail, fail, fail);
+            } catch (const std::runtime_error&) {
+            }
+            try {
+              gw::invoke(fail, fail);
+            } catch (const std::runtime_error&) {
+              return 0;
+            }
+            return 1;
+          },
+          o);
     });
     EXPECT_EQ(beaten.status, 0) << support::show(beaten);
     EXPECT_FALSE(beaten.err_has("nobody joins")) << support::show(beaten);
@@ -355,7 +362,8 @@ TEST(exception, in_a_detached_thread_is_dropped) {
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(gw::run<int>(
                   [] {
-                    for (int i = 0; i < 10; ++i) static_cast<void>(gw::spawn([] { throw std::runtime_error("unseen"); }));
+                    for (int i = 0; i < 10; ++i)
+                      static_cast<void>(gw::spawn([] { throw std::runtime_error("unseen"); }));
                     return 4;
                   },
                   o),

@@ -51,7 +51,8 @@ std::string message(const outcome& o) {
     std::size_t end = o.err.find('\n', at);
     if (end == std::string::npos) end = o.err.size();
     const std::string line = o.err.substr(at, end - at);
-    if (line.rfind("godwit: seed", 0) != 0 && (!with_asan || line.rfind("godwit", 0) == 0 || line.rfind("  t", 0) == 0 || line == "  ..."))
+    if (line.rfind("godwit: seed", 0) != 0 &&
+        (!with_asan || line.rfind("godwit", 0) == 0 || line.rfind("  t", 0) == 0 || line == "  ..."))
       lines += line + '\n';
     at = end + 1;
   }
@@ -68,7 +69,8 @@ void expect_failure(const outcome& o, int status, std::initializer_list<const ch
   if (lines != 0) {
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), lines) << show(o);
   }
-  for (const char* w : words) EXPECT_NE(text.find(w), std::string::npos) << "no '" << w << "' in: " << show(o);
+  for (const char* w : words)
+    EXPECT_NE(text.find(w), std::string::npos) << "no '" << w << "' in: " << show(o);
   EXPECT_FALSE(o.err_has("shared memory was left")) << show(o);
 }
 
@@ -87,18 +89,22 @@ TEST(fault, worker_killed_from_outside) {
       support::shared<pids> shared;
       const auto child = run_child(
           [&] {
-            return run_words({}, [p = shared.get()] {
-              gw::on_each_worker([p] { p->of[gw::worker_id()] = getpid(); });
-              p->ready = 1;
-              for (;;) fib(10);
-            }, schedule(3, force));
+            return run_words(
+                {},
+                [p = shared.get()] {
+                  gw::on_each_worker([p] { p->of[gw::worker_id()] = getpid(); });
+                  p->ready = 1;
+                  for (;;) fib(10);
+                },
+                schedule(3, force));
           },
           [&](pid_t) {
             while (shared->ready.load() == 0) usleep(500);
             usleep(3000);
             kill(shared->of[victim], SIGKILL);
           });
-      const std::string who = "worker " + std::to_string(victim) + " (process " + std::to_string(shared->of[victim]) + ")";
+      const std::string who =
+          "worker " + std::to_string(victim) + " (process " + std::to_string(shared->of[victim]) + ")";
       expect_failure(child, 137, {who.c_str(), "signal 9 (Killed)"});
     }
 }
@@ -108,11 +114,14 @@ TEST(fault, sleeping_worker_killed_from_outside) {
   support::shared<pids> shared;
   const auto child = run_child(
       [&] {
-        return run_words({}, [p = shared.get()] {
-          gw::on_each_worker([p] { p->of[gw::worker_id()] = getpid(); });
-          p->ready = 1;
-          for (;;) pause();
-        }, schedule(4));
+        return run_words(
+            {},
+            [p = shared.get()] {
+              gw::on_each_worker([p] { p->of[gw::worker_id()] = getpid(); });
+              p->ready = 1;
+              for (;;) pause();
+            },
+            schedule(4));
       },
       [&](pid_t) {
         while (shared->ready.load() == 0) usleep(500);
@@ -127,11 +136,14 @@ TEST(fault, supervisor_killed) {
     support::shared<pids> shared;
     const auto child = run_child(
         [&] {
-          return run_words({}, [p = shared.get()] {
-            gw::on_each_worker([p] { p->of[gw::worker_id()] = getpid(); });
-            p->ready = 1;
-            for (;;) fib(10);
-          }, schedule(4, force));
+          return run_words(
+              {},
+              [p = shared.get()] {
+                gw::on_each_worker([p] { p->of[gw::worker_id()] = getpid(); });
+                p->ready = 1;
+                for (;;) fib(10);
+              },
+              schedule(4, force));
         },
         [&](pid_t pid) {
           while (shared->ready.load() == 0) usleep(500);
@@ -172,14 +184,17 @@ TEST_P(ends_badly, inside_a_thread) {
     SCOPED_TRACE(way.name);
     if (with_asan && way.words.size() == 1) continue;  // which handler wins is the sanitizer's business
     const auto child = run_child([&] {
-      return run_words({}, [body = way.body] {
-        auto f = gw::spawn([body] {
-          fib(6);
-          body();
-        });
-        for (;;) fib(5);
-        f.join();
-      }, schedule(3, GetParam()));
+      return run_words(
+          {},
+          [body = way.body] {
+            auto f = gw::spawn([body] {
+              fib(6);
+              body();
+            });
+            for (;;) fib(5);
+            f.join();
+          },
+          schedule(3, GetParam()));
     });
     expect_failure(child, way.status, {});
     for (const char* w : way.words) EXPECT_TRUE(child.err_has(w)) << show(child);
@@ -191,7 +206,8 @@ INSTANTIATE_TEST_SUITE_P(fault, ends_badly, testing::ValuesIn(forces));
 
 TEST(fault, exception_from_a_noexcept_function) {
   const auto child = run_child([] {
-    return run_words({}, [] { gw::spawn([]() noexcept { throw_one(); }).join(); }, schedule(2));
+    return run_words(
+        {}, [] { gw::spawn([]() noexcept { throw_one(); }).join(); }, schedule(2));
   });
   EXPECT_EQ(child.status, 134) << show(child);
   EXPECT_TRUE(child.err_has("signal 6")) << show(child);
@@ -210,10 +226,13 @@ TEST(fault, exception_from_a_noexcept_function) {
 TEST(fault, stack_overflow_by_calls) {
   for (const char* force : forces) {
     const auto child = run_child([&] {
-      return run_words({"--godwit-stack-bytes=1M"}, [] {
-        auto f = gw::spawn([] { return recurse(100'000'000); });
-        return f.join();
-      }, schedule(2, force));
+      return run_words(
+          {"--godwit-stack-bytes=1M"},
+          [] {
+            auto f = gw::spawn([] { return recurse(100'000'000); });
+            return f.join();
+          },
+          schedule(2, force));
     });
     expect_failure(child, 70, {"worker", "stack overflow", "--godwit-stack-bytes"});
   }
@@ -222,7 +241,8 @@ TEST(fault, stack_overflow_by_calls) {
 TEST(fault, stack_overflow_by_spawns) {
   for (const std::uint32_t workers : {1u, 2u, 3u}) {
     const auto child = run_child([&] {
-      return run_words({"--godwit-stack-bytes=1M"}, [] { return recurse_spawning(0); }, schedule(workers));
+      return run_words(
+          {"--godwit-stack-bytes=1M"}, [] { return recurse_spawning(0); }, schedule(workers));
     });
     expect_failure(child, 70, {"worker", "stack overflow", "--godwit-stack-bytes"});
   }
@@ -230,15 +250,18 @@ TEST(fault, stack_overflow_by_spawns) {
 
 TEST(fault, stack_overflow_by_one_large_frame) {
   const auto child = run_child([] {
-    return run_words({"--godwit-stack-bytes=256K"}, [] {
-      auto f = gw::spawn([] {
-        volatile char big[600 << 10];
-        asm volatile("" : : "r"(big) : "memory");  // or the compiler keeps one byte of it
-        big[0] = 1;
-        return static_cast<int>(big[0]);
-      });
-      return f.join();
-    }, schedule(2));
+    return run_words(
+        {"--godwit-stack-bytes=256K"},
+        [] {
+          auto f = gw::spawn([] {
+            volatile char big[600 << 10];
+            asm volatile("" : : "r"(big) : "memory");  // or the compiler keeps one byte of it
+            big[0] = 1;
+            return static_cast<int>(big[0]);
+          });
+          return f.join();
+        },
+        schedule(2));
   });
   expect_failure(child, 70, {"worker", "stack overflow", "--godwit-stack-bytes"});
 }
@@ -246,7 +269,8 @@ TEST(fault, stack_overflow_by_one_large_frame) {
 TEST(fault, heap_full_of_suspended_threads) {
   for (const char* force : {"parents", "children"}) {
     const auto child = run_child([&] {
-      return run_words({"--godwit-heap-bytes=1M"}, [] { return recurse_spawning(0); }, schedule(2, force));
+      return run_words(
+          {"--godwit-heap-bytes=1M"}, [] { return recurse_spawning(0); }, schedule(2, force));
     });
     expect_failure(child, 70, {"worker", "heap is full", "--godwit-heap-bytes"});
   }
@@ -254,11 +278,14 @@ TEST(fault, heap_full_of_suspended_threads) {
 
 TEST(fault, heap_full_of_results) {
   const auto child = run_child([] {
-    return run_words({"--godwit-heap-bytes=1M"}, [] {
-      gw::shared_future<std::string> kept[40];
-      for (auto& k : kept) k = gw::spawn([] { return std::string(100000, 'x'); });
-      return static_cast<int>(kept[0].get().size());
-    }, schedule(2));
+    return run_words(
+        {"--godwit-heap-bytes=1M"},
+        [] {
+          gw::shared_future<std::string> kept[40];
+          for (auto& k : kept) k = gw::spawn([] { return std::string(100000, 'x'); });
+          return static_cast<int>(kept[0].get().size());
+        },
+        schedule(2));
   });
   expect_failure(child, 70, {"worker", "heap is full", "--godwit-heap-bytes"});
 }
@@ -268,11 +295,14 @@ TEST(fault, write_through_a_reference_to_a_local_of_main) {
     for (const std::uint32_t workers : {1u, 3u}) {
       const auto child = run_child([&] {
         long sum = 5;
-        const int status = run_words({}, [&sum] {
-          if (sum != 5) return;  // reading works
-          auto f = gw::spawn([&sum] { sum += 1; });
-          f.join();
-        }, schedule(workers, force));
+        const int status = run_words(
+            {},
+            [&sum] {
+              if (sum != 5) return;  // reading works
+              auto f = gw::spawn([&sum] { sum += 1; });
+              f.join();
+            },
+            schedule(workers, force));
         return status != 0 ? status : sum == 6 ? 0 : 99;
       });
       expect_failure(child, 70, {"worker", "local variable", "godwit::run<T>", "return v"});
@@ -297,14 +327,17 @@ TEST(fault, deadlock_of_two_threads) {
       SCOPED_TRACE(std::string(force) + " " + std::to_string(workers));
       support::shared<cell> shared;
       const auto child = run_child([&] {
-        return run_words({}, [c = shared.get()] {
-          gw::shared_future<int> a = gw::spawn([c] { return wait_for_the_other(c, 0); });
-          gw::shared_future<int> b = gw::spawn([c] { return wait_for_the_other(c, 1); });
-          new (c->handle[0]) gw::shared_future<int>(b);
-          new (c->handle[1]) gw::shared_future<int>(a);
-          c->set[0] = c->set[1] = 1;
-          return a.get();
-        }, schedule(workers, force));
+        return run_words(
+            {},
+            [c = shared.get()] {
+              gw::shared_future<int> a = gw::spawn([c] { return wait_for_the_other(c, 0); });
+              gw::shared_future<int> b = gw::spawn([c] { return wait_for_the_other(c, 1); });
+              new (c->handle[0]) gw::shared_future<int>(b);
+              new (c->handle[1]) gw::shared_future<int>(a);
+              c->set[0] = c->set[1] = 1;
+              return a.get();
+            },
+            schedule(workers, force));
       });
       expect_failure(child, 70, {"deadlock", "outstanding joins: 3", "fault_test.cpp:"}, 4);
     }
@@ -313,12 +346,15 @@ TEST(fault, deadlock_of_two_threads) {
 TEST(fault, deadlock_of_a_thread_with_itself) {
   support::shared<cell> shared;
   const auto child = run_child([&] {
-    return run_words({}, [c = shared.get()] {
-      gw::shared_future<int> a = gw::spawn([c] { return wait_for_the_other(c, 0); });
-      new (c->handle[0]) gw::shared_future<int>(a);
-      c->set[0] = 1;
-      return a.get();
-    }, schedule(2));
+    return run_words(
+        {},
+        [c = shared.get()] {
+          gw::shared_future<int> a = gw::spawn([c] { return wait_for_the_other(c, 0); });
+          new (c->handle[0]) gw::shared_future<int>(a);
+          c->set[0] = 1;
+          return a.get();
+        },
+        schedule(2));
   });
   expect_failure(child, 70, {"deadlock", "outstanding joins: 2", "fault_test.cpp:"}, 3);
 }
@@ -326,14 +362,17 @@ TEST(fault, deadlock_of_a_thread_with_itself) {
 TEST(fault, deadlock_of_many_threads) {
   support::shared<cell> shared;
   const auto child = run_child([&] {
-    return run_words({}, [c = shared.get()] {
-      gw::shared_future<int> a = gw::spawn([c] { return wait_for_the_other(c, 0); });
-      new (c->handle[0]) gw::shared_future<int>(a);
-      c->set[0] = 1;
-      std::array<gw::future<int>, 50> f;
-      for (auto& x : f) x = gw::spawn([a]() mutable { return a.get(); });
-      for (auto& x : f) x.join();
-    }, schedule(3));
+    return run_words(
+        {},
+        [c = shared.get()] {
+          gw::shared_future<int> a = gw::spawn([c] { return wait_for_the_other(c, 0); });
+          new (c->handle[0]) gw::shared_future<int>(a);
+          c->set[0] = 1;
+          std::array<gw::future<int>, 50> f;
+          for (auto& x : f) x = gw::spawn([a]() mutable { return a.get(); });
+          for (auto& x : f) x.join();
+        },
+        schedule(3));
   });
   expect_failure(child, 70, {"deadlock", "fault_test.cpp:", "..."}, 0);
 }
@@ -341,10 +380,13 @@ TEST(fault, deadlock_of_many_threads) {
 TEST(fault, join_twice) {
   for (const char* force : forces) {
     const auto child = run_child([&] {
-      return run_words({}, [] {
-        auto f = gw::spawn([] { return 1; });
-        return f.join() + f.join();
-      }, schedule(2, force));
+      return run_words(
+          {},
+          [] {
+            auto f = gw::spawn([] { return 1; });
+            return f.join() + f.join();
+          },
+          schedule(2, force));
     });
     expect_failure(child, 70, {"join", "no thread", "fault_test.cpp:"});
   }
@@ -352,20 +394,26 @@ TEST(fault, join_twice) {
 
 TEST(fault, join_of_an_empty_future) {
   const auto child = run_child([] {
-    return run_words({}, [] {
-      gw::future<std::string> f;
-      return static_cast<int>(f.join().size());
-    }, schedule(2));
+    return run_words(
+        {},
+        [] {
+          gw::future<std::string> f;
+          return static_cast<int>(f.join().size());
+        },
+        schedule(2));
   });
   expect_failure(child, 70, {"join", "no thread", "fault_test.cpp:"});
 }
 
 TEST(fault, get_of_an_empty_shared_future) {
   const auto child = run_child([] {
-    return run_words({}, [] {
-      gw::shared_future<int> f;
-      return f.get();
-    }, schedule(2));
+    return run_words(
+        {},
+        [] {
+          gw::shared_future<int> f;
+          return f.get();
+        },
+        schedule(2));
   });
   expect_failure(child, 70, {"no thread", "fault_test.cpp:"});
 }
@@ -398,11 +446,13 @@ TEST(fault, on_each_worker_outside_of_run) {
 
 TEST(fault, run_inside_of_run) {
   const auto child = run_child([] {
-    return run_words({}, [] { return gw::run<int>([] { return 1; }, schedule(2)); }, schedule(2));
+    return run_words(
+        {}, [] { return gw::run<int>([] { return 1; }, schedule(2)); }, schedule(2));
   });
   expect_failure(child, 1, {"inside a run"});
   const auto returned = run_child([] {
-    return run_words({}, [] { return gw::run(0, nullptr, [] { return 1; }) == 70 ? 17 : 1; }, schedule(2));
+    return run_words(
+        {}, [] { return gw::run(0, nullptr, [] { return 1; }) == 70 ? 17 : 1; }, schedule(2));
   });
   expect_failure(returned, 17, {"inside a run"});
 }
@@ -410,19 +460,24 @@ TEST(fault, run_inside_of_run) {
 TEST(fault, heap_pointer_that_migrated) {
   if (with_asan) GTEST_SKIP() << "the sanitizer's heap is its own";
   const auto child = run_child([] {
-    return run_words({}, [] {
-      gw::on_each_worker([] {});  // they are all there
-      const std::vector<long> v(10000, 1);
-      for (const std::uint32_t here = gw::worker_id(); gw::worker_id() == here;) fib(5);
-      return static_cast<int>(v[5000]);
-    }, schedule(4, "random"));
+    return run_words(
+        {},
+        [] {
+          gw::on_each_worker([] {});  // they are all there
+          const std::vector<long> v(10000, 1);
+          for (const std::uint32_t here = gw::worker_id(); gw::worker_id() == here;) fib(5);
+          return static_cast<int>(v[5000]);
+        },
+        schedule(4, "random"));
   });
   expect_failure(child, 70, {"worker", "heap memory of worker", "heap does not migrate"});
 }
 
 TEST(fault, too_little_address_space) {
   if (with_asan) GTEST_SKIP() << "the sanitizer needs it itself";
-  const auto child = run_child([] { return run_words({"--godwit-heap-bytes=500G", "--godwit-workers=400"}, [] { return 0; }); });
+  const auto child = run_child([] {
+    return run_words({"--godwit-heap-bytes=500G", "--godwit-workers=400"}, [] { return 0; });
+  });
   expect_failure(child, 70, {"--godwit-heap-bytes"});
 }
 

@@ -18,7 +18,9 @@ namespace {
 namespace gw = godwit;
 using support::for_each_schedule;
 
-[[gnu::noinline]] int leaf(int n) { return gw::spawn([n] { return n + 1; }).join(); }
+[[gnu::noinline]] int leaf(int n) {
+  return gw::spawn([n] { return n + 1; }).join();
+}
 
 int spawns(void* context, int i) {
   char buffer[100];
@@ -96,7 +98,8 @@ TEST(foreign, exceptions_pass_through_a_shared_library) {
 }
 
 TEST(foreign, frames_with_stack_protectors) {
-  for_each_schedule([](const gw::options& o) { EXPECT_EQ(gw::run<long>([] { return protected_fib(10); }, o), 55); });
+  for_each_schedule(
+      [](const gw::options& o) { EXPECT_EQ(gw::run<long>([] { return protected_fib(10); }, o), 55); });
 }
 
 }  // namespace

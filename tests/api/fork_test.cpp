@@ -1,5 +1,5 @@
-// fork, exec and their relatives inside threads, on both substrates: the child has its thread's frames to itself, what it prints
-// and how it ends is its own business, and what cannot work in it says so.
+// fork, exec and their relatives inside threads, on both substrates: the child has its thread's frames to
+// itself, what it prints and how it ends is its own business, and what cannot work in it says so.
 // test: timeout=240 skip-qemu
 #include "support/child.hpp"
 #include "support/schedule.hpp"
@@ -58,7 +58,8 @@ int status_of(pid_t pid) {
   return sum;
 }
 
-/// Parent and child both change all of their frames, again and again, and both look whether they are alone. 0: they are.
+/// Parent and child both change all of their frames, again and again, and both look whether they are alone.
+/// 0: they are.
 [[gnu::noinline]] int fork_and_look(int id) {
   std::array<volatile long, 200> mine;
   for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = id;
@@ -80,20 +81,22 @@ TEST(fork, parent_and_child_have_frames_of_their_own) {
   for (const char* force : forces)
     for (const std::uint32_t workers : {1u, 2u, 4u}) {
       SCOPED_TRACE(std::string(force) + " " + std::to_string(workers));
-      const int wrong = gw::run<int>([] {
-        gw::future<int> f[6];
-        for (int i = 0; i < 6; ++i)
-          f[i] = gw::spawn([i] {
-            fib(5);
-            const int found = fork_and_look(i);
-            fib(5);
-            return found;
-          });
-        const long sum = fib(8);
-        int all = fork_and_look(100);
-        for (auto& x : f) all += x.join();
-        return all + (sum == 21 ? 0 : 1000);
-      }, schedule(workers, force));
+      const int wrong = gw::run<int>(
+          [] {
+            gw::future<int> f[6];
+            for (int i = 0; i < 6; ++i)
+              f[i] = gw::spawn([i] {
+                fib(5);
+                const int found = fork_and_look(i);
+                fib(5);
+                return found;
+              });
+            const long sum = fib(8);
+            int all = fork_and_look(100);
+            for (auto& x : f) all += x.join();
+            return all + (sum == 21 ? 0 : 1000);
+          },
+          schedule(workers, force));
       EXPECT_EQ(wrong, 0);
     }
 }
@@ -101,33 +104,36 @@ TEST(fork, parent_and_child_have_frames_of_their_own) {
 // The parent goes on while the child lives, and what both do with the stack does not meet.
 TEST(fork, child_outlives_its_thread) {
   support::shared<std::atomic<int>> found, go;
-  const bool good = gw::run<bool>([f = found.get(), go = go.get()] {
-    auto x = gw::spawn([f, go] {
-      volatile long here = 5;
-      const pid_t pid = fork();
-      if (pid == 0) {
-        while (go->load() == 0) usleep(100);
-        const bool well = here == 5 && deep(100, 3) == deep(100, 3);
-        f->store(well ? 1 : 2);
-        _exit(0);
-      }
-      here = 6;
-      return static_cast<int>(pid);
-    });
-    const pid_t pid = x.join();
-    fib(12);
-    deep(200, 1);
-    go->store(1);
-    // Its parent is the worker that forked it: nobody else can wait for it.
-    while (f->load() == 0) usleep(100);
-    return pid > 0;
-  }, schedule(2, "random"));
+  const bool good = gw::run<bool>(
+      [f = found.get(), go = go.get()] {
+        auto x = gw::spawn([f, go] {
+          volatile long here = 5;
+          const pid_t pid = fork();
+          if (pid == 0) {
+            while (go->load() == 0) usleep(100);
+            const bool well = here == 5 && deep(100, 3) == deep(100, 3);
+            f->store(well ? 1 : 2);
+            _exit(0);
+          }
+          here = 6;
+          return static_cast<int>(pid);
+        });
+        const pid_t pid = x.join();
+        fib(12);
+        deep(200, 1);
+        go->store(1);
+        // Its parent is the worker that forked it: nobody else can wait for it.
+        while (f->load() == 0) usleep(100);
+        return pid > 0;
+      },
+      schedule(2, "random"));
   EXPECT_TRUE(good);
   EXPECT_EQ(found->load(), 1);
 }
 
 TEST(fork, under_every_policy) {
-  for (const char* policy : {"greedy", "iso", "stalling", "crude", "locked_free", "child_full", "child_rtc"}) {
+  for (const char* policy :
+       {"greedy", "iso", "stalling", "crude", "locked_free", "child_full", "child_rtc"}) {
     SCOPED_TRACE(policy);
     gw::options o = schedule(2);
     o.policy = policy;
@@ -139,19 +145,21 @@ TEST(fork, child_prints_and_ends_as_in_any_program) {
   for (const char* force : forces) {
     SCOPED_TRACE(force);
     const auto child = run_child([&] {
-      const int status = gw::run<int>([] {
-        auto f = gw::spawn([] {
-          std::printf("before\n");
-          std::fflush(stdout);
-          const pid_t pid = fork();
-          if (pid == 0) {
-            std::printf("child\n");
-            std::exit(5);
-          }
-          return status_of(pid);
-        });
-        return f.join();
-      }, schedule(3, force));
+      const int status = gw::run<int>(
+          [] {
+            auto f = gw::spawn([] {
+              std::printf("before\n");
+              std::fflush(stdout);
+              const pid_t pid = fork();
+              if (pid == 0) {
+                std::printf("child\n");
+                std::exit(5);
+              }
+              return status_of(pid);
+            });
+            return f.join();
+          },
+          schedule(3, force));
       std::printf("ended with %d\n", status);
       return 0;
     });
@@ -163,76 +171,84 @@ TEST(fork, child_prints_and_ends_as_in_any_program) {
 TEST(fork, child_execs) {
   for (const char* force : forces) {
     SCOPED_TRACE(force);
-    const int status = gw::run<int>([] {
-      auto f = gw::spawn([] {
-        const pid_t pid = fork();
-        if (pid == 0) {
-          execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr));
-          _exit(1);
-        }
-        return status_of(pid);
-      });
-      fib(8);
-      return f.join();
-    }, schedule(3, force));
+    const int status = gw::run<int>(
+        [] {
+          auto f = gw::spawn([] {
+            const pid_t pid = fork();
+            if (pid == 0) {
+              execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr));
+              _exit(1);
+            }
+            return status_of(pid);
+          });
+          fib(8);
+          return f.join();
+        },
+        schedule(3, force));
     EXPECT_EQ(status, 9);
   }
 }
 
 // A child of a child is a plain fork.
 TEST(fork, in_the_child) {
-  const int status = gw::run<int>([] {
-    const pid_t pid = fork();
-    if (pid != 0) return status_of(pid);
-    const pid_t second = fork();
-    if (second == 0) _exit(4);
-    _exit(status_of(second) + 1);
-  }, schedule(2));
+  const int status = gw::run<int>(
+      [] {
+        const pid_t pid = fork();
+        if (pid != 0) return status_of(pid);
+        const pid_t second = fork();
+        if (second == 0) _exit(4);
+        _exit(status_of(second) + 1);
+      },
+      schedule(2));
   EXPECT_EQ(status, 5);
 }
 
 TEST(fork, relatives_work_as_ever) {
   for (const char* force : {"none", "random"}) {
-    const int sum = gw::run<int>([] {
-      auto f = gw::spawn([] {
-        const int by_system = WEXITSTATUS(std::system("exit 3"));
-        std::FILE* p = popen("echo 40", "r");
-        int by_popen = 0;
-        if (p == nullptr || std::fscanf(p, "%d", &by_popen) != 1) return -1;
-        pclose(p);
-        pid_t pid = -1;
-        char sh[] = "sh", c[] = "-c", words[] = "exit 200";
-        char* arguments[] = {sh, c, words, nullptr};
-        if (posix_spawn(&pid, "/bin/sh", nullptr, nullptr, arguments, environ) != 0) return -2;
-        return by_system + by_popen + status_of(pid);
-      });
-      fib(5);
-      return f.join();
-    }, schedule(2, force));
+    const int sum = gw::run<int>(
+        [] {
+          auto f = gw::spawn([] {
+            const int by_system = WEXITSTATUS(std::system("exit 3"));
+            std::FILE* p = popen("echo 40", "r");
+            int by_popen = 0;
+            if (p == nullptr || std::fscanf(p, "%d", &by_popen) != 1) return -1;
+            pclose(p);
+            pid_t pid = -1;
+            char sh[] = "sh", c[] = "-c", words[] = "exit 200";
+            char* arguments[] = {sh, c, words, nullptr};
+            if (posix_spawn(&pid, "/bin/sh", nullptr, nullptr, arguments, environ) != 0) return -2;
+            return by_system + by_popen + status_of(pid);
+          });
+          fib(5);
+          return f.join();
+        },
+        schedule(2, force));
     EXPECT_EQ(sum, 243);
   }
 }
 
 // What a worker makes of signals that go to whole groups is not what its children shall make of them.
 TEST(fork, children_are_stopped_by_signals) {
-  const int status = gw::run<int>([] {
-    int all = 0;
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-      const pid_t pid = fork();
-      if (pid == 0)
-        for (;;) pause();
-      kill(pid, signal);
-      all += status_of(pid) == 128 + signal;
-      const pid_t second = fork();
-      if (second == 0) {
-        execl("/bin/sh", "sh", "-c", "while :; do sleep 1; done", static_cast<char*>(nullptr));
-        _exit(1);
-      }
-      kill(second, signal);
-      all += status_of(second) == 128 + signal;
-    }
-    return all;
-  }, schedule(2));
+  const int status = gw::run<int>(
+      [] {
+        int all = 0;
+        for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+          const pid_t pid = fork();
+          if (pid == 0)
+            for (;;) pause();
+          kill(pid, signal);
+          all += status_of(pid) == 128 + signal;
+          const pid_t second = fork();
+          if (second == 0) {
+            execl("/bin/sh", "sh", "-c", "while :; do sleep 1; done", static_cast<char*>(nullptr));
+            _exit(1);
+          }
+          kill(second, signal);
+          all += status_of(second) == 128 + signal;
+        }
+        return all;
+      },
+      schedule(2));
   EXPECT_EQ(status, 6);
 }
 
@@ -240,17 +256,19 @@ TEST(fork, children_are_stopped_by_signals) {
 template <class F>
 outcome in_child(F body) {
   return run_child([&] {
-    return gw::run<int>([body] {
-      auto f = gw::spawn([body] {
-        const pid_t pid = fork();
-        if (pid == 0) {
-          body();
-          return 1000;
-        }
-        return status_of(pid);
-      });
-      return f.join();
-    }, schedule(2));
+    return gw::run<int>(
+        [body] {
+          auto f = gw::spawn([body] {
+            const pid_t pid = fork();
+            if (pid == 0) {
+              body();
+              return 1000;
+            }
+            return status_of(pid);
+          });
+          return f.join();
+        },
+        schedule(2));
   });
 }
 
@@ -267,12 +285,14 @@ TEST(fork, what_needs_a_worker_says_so) {
   EXPECT_EQ(returns.err_lines(), 1) << show(returns);
 
   const outcome joins = run_child([] {
-    return gw::run<int>([] {
-      auto f = gw::spawn([] { return 3; });
-      const pid_t pid = fork();
-      if (pid == 0) _exit(f.join());
-      return status_of(pid) + f.join();
-    }, schedule(2, "parents"));
+    return gw::run<int>(
+        [] {
+          auto f = gw::spawn([] { return 3; });
+          const pid_t pid = fork();
+          if (pid == 0) _exit(f.join());
+          return status_of(pid) + f.join();
+        },
+        schedule(2, "parents"));
   });
   EXPECT_EQ(joins.status, 73) << show(joins);
   EXPECT_TRUE(joins.err_has("join")) << show(joins);
@@ -291,10 +311,13 @@ TEST(exec, in_a_thread_is_named) {
     const auto child = run_child([&] {
       char name[] = "program";
       char* argv[] = {name, nullptr};
-      return gw::run(1, argv, [program] {
-        auto f = gw::spawn([program] { return execl(program, program, static_cast<char*>(nullptr)); });
-        return f.join();
-      }, schedule(2));
+      return gw::run(
+          1, argv,
+          [program] {
+            auto f = gw::spawn([program] { return execl(program, program, static_cast<char*>(nullptr)); });
+            return f.join();
+          },
+          schedule(2));
     });
     EXPECT_EQ(child.status, 70) << show(child);
     EXPECT_TRUE(child.err_has("called exec")) << show(child);

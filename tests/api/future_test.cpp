@@ -47,7 +47,8 @@ TEST(future, moves_keep_the_result) {
                     auto e = gw::spawn(text, 2);
                     std::swap(c, e);
                     int bad = a.valid() + b.valid() + !c.valid() + !d.valid();
-                    bad += is_text(d.join(), 40);  // one statement each: temporaries live to the end of theirs
+                    // one statement each: temporaries live to the end of theirs
+                    bad += is_text(d.join(), 40);
                     bad += is_text(c.join(), 2);
                     bad += is_text(e.join(), 3);
                     return bad;
@@ -180,17 +181,16 @@ TEST(shared_future, of_what_cannot_be_copied_is_refused_or_read_anew) {
   const auto read = [] {
     gw::options o;
     o.workers = 2;
-    return gw::run(
-        o, [] {
-          const gw::shared_future<std::vector<std::unique_ptr<int>>> s = gw::spawn([] {
-            std::vector<std::unique_ptr<int>> v;
-            v.push_back(std::make_unique<int>(4));
-            return v;
-          });
-          int sum = 0;
-          for (int i = 0; i < 2; ++i) sum += *s.get()[0];
-          return sum;
-        });
+    return gw::run(o, [] {
+      const gw::shared_future<std::vector<std::unique_ptr<int>>> s = gw::spawn([] {
+        std::vector<std::unique_ptr<int>> v;
+        v.push_back(std::make_unique<int>(4));
+        return v;
+      });
+      int sum = 0;
+      for (int i = 0; i < 2; ++i) sum += *s.get()[0];
+      return sum;
+    });
   };
   const auto child = support::run_child(read);
   if (support::on_threads()) {  // the value itself lies in the record
@@ -202,23 +202,25 @@ TEST(shared_future, of_what_cannot_be_copied_is_refused_or_read_anew) {
 
 TEST(future, travels_as_argument_capture_and_result) {
   for_each_schedule([](const gw::options& o) {
-    EXPECT_EQ(gw::run<int>(
-                  [] {
-                    auto a = gw::spawn(text, 10);
-                    auto b = gw::spawn([](gw::future<std::string> f) { return f.join() + "|"; }, std::move(a));
-                    auto c = gw::spawn([f = std::move(b)]() mutable { return f.join() + "!"; });
-                    // a thread whose result is a thread
-                    auto d = gw::spawn([] { return gw::spawn(text, 20); });
-                    auto inner = d.join();
-                    auto e = gw::spawn([] { return std::pair<int, gw::future<int>>(1, gw::spawn([] { return 2; })); });
-                    auto both = e.join();
-                    int n = both.first * 10 + both.second.join();
-                    n += 100 * (c.join().size() == 12);
-                    n += 100 * is_text(inner.join(), 20);
-                    return n;
-                  },
-                  o),
-              212);
+    EXPECT_EQ(
+        gw::run<int>(
+            [] {
+              auto a = gw::spawn(text, 10);
+              auto b = gw::spawn([](gw::future<std::string> f) { return f.join() + "|"; }, std::move(a));
+              auto c = gw::spawn([f = std::move(b)]() mutable { return f.join() + "!"; });
+              // a thread whose result is a thread
+              auto d = gw::spawn([] { return gw::spawn(text, 20); });
+              auto inner = d.join();
+              auto e =
+                  gw::spawn([] { return std::pair<int, gw::future<int>>(1, gw::spawn([] { return 2; })); });
+              auto both = e.join();
+              int n = both.first * 10 + both.second.join();
+              n += 100 * (c.join().size() == 12);
+              n += 100 * is_text(inner.join(), 20);
+              return n;
+            },
+            o),
+        212);
   });
 }
 
@@ -315,7 +317,8 @@ TEST(shared_future, copies_moves_and_assignments) {
                     b = d;
                     c = std::move(c);
                     const int bad = none.valid() + a.valid() + none.ready();
-                    auto f = gw::spawn([d = std::move(d), b, c]() mutable { return d.get() + b.get() + c.get(); });
+                    auto f =
+                        gw::spawn([d = std::move(d), b, c]() mutable { return d.get() + b.get() + c.get(); });
                     return f.join() + bad * 1000;
                   },
                   o),
@@ -334,10 +337,12 @@ TEST(shared_future, travels_inside_results) {
                       return two;
                     });
                     auto two = f.join();
-                    auto g = gw::spawn([](handle x, handle y) {
-                      const bool good = is_text(x.get(), 30);
-                      return good + is_text(y.get(), 30);
-                    }, two[0], two[1]);
+                    auto g = gw::spawn(
+                        [](handle x, handle y) {
+                          const bool good = is_text(x.get(), 30);
+                          return good + is_text(y.get(), 30);
+                        },
+                        two[0], two[1]);
                     return g.join() + is_text(two[1].get(), 30);
                   },
                   o),
@@ -397,9 +402,9 @@ TEST(shared_future, wavefront) {
                     for (auto& c : row) c = gw::spawn([] { return 1L; });
                     for (int i = 1; i <= n; ++i)
                       for (int j = 1; j <= n; ++j)
-                        row[j] = gw::spawn(
-                            [](gw::shared_future<long> up, gw::shared_future<long> left) { return up.get() + left.get(); },
-                            row[j], row[j - 1]);
+                        row[j] = gw::spawn([](gw::shared_future<long> up,
+                                              gw::shared_future<long> left) { return up.get() + left.get(); },
+                                           row[j], row[j - 1]);
                     return row[n].get();
                   },
                   o),
@@ -433,12 +438,14 @@ TEST(shared_future, value_that_holds_a_shared_future) {
     EXPECT_EQ(gw::run<long>(
                   [] {
                     using inner = gw::shared_future<long>;
-                    gw::shared_future<inner> outer = gw::spawn([] { return inner(gw::spawn([] { return fib(10); })); });
+                    gw::shared_future<inner> outer =
+                        gw::spawn([] { return inner(gw::spawn([] { return fib(10); })); });
                     long sum = 0;
                     for (int i = 0; i < 20; ++i) {
                       inner a = outer.get();  // the only other reference dies at the end of each turn
                       sum += a.get();
-                      auto other = gw::spawn([i] { return std::array<long, 3>{i, i, i}; });  // would reuse its record
+                      // would reuse its record
+                      auto other = gw::spawn([i] { return std::array<long, 3>{i, i, i}; });
                       sum += other.join()[2];
                     }
                     return sum;

@@ -62,7 +62,9 @@ TEST(invoke, results_of_mixed_types) {
     const auto r = gw::run<result>(
         [] {
           return gw::invoke([] { return std::string(300, 'a'); }, [] {}, [] { return 1.5; },
-                            [] { return std::vector<std::string>{"one", std::string(100, 'b')}; });
+                            [] {
+                              return std::vector<std::string>{"one", std::string(100, 'b')};
+                            });
         },
         o);
     EXPECT_EQ(std::get<0>(r), std::string(300, 'a'));
@@ -73,7 +75,8 @@ TEST(invoke, results_of_mixed_types) {
 
 TEST(invoke, all_void_gives_nothing) {
   static_assert(std::is_void_v<decltype(gw::invoke([] {}, [] {}))>);
-  static_assert(std::is_same_v<decltype(gw::invoke([] { return 1; }, [] {})), std::tuple<int, std::monostate>>);
+  static_assert(
+      std::is_same_v<decltype(gw::invoke([] { return 1; }, [] {})), std::tuple<int, std::monostate>>);
   for_each_schedule([](const gw::options& o) {
     support::shared<std::atomic<int>> count;
     gw::run<int>(
@@ -123,8 +126,7 @@ TEST(invoke, coded_results_while_the_last_callable_spawns) {
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(gw::run<std::string>(
                   [] {
-                    auto [a, n, b] = gw::invoke([] { return std::string(100, 'x'); },
-                                                [] { return fib(6); },
+                    auto [a, n, b] = gw::invoke([] { return std::string(100, 'x'); }, [] { return fib(6); },
                                                 [] {
                                                   auto f = gw::spawn([] { return fib(5); });
                                                   return std::string(static_cast<std::size_t>(f.join()), 'y');

@@ -31,18 +31,22 @@ void expect_everywhere(F use) {
   for (const char* force : {"none", "random"})
     for (const std::uint32_t workers : {1u, 3u}) {
       SCOPED_TRACE(std::string(force) + " " + std::to_string(workers));
-      const outcome child = run_child([&] {
-        const long right = use();
-        for (int round = 0; round < 2; ++round) {
-          const long sum = gw::run<long>([use] {
-            auto f = gw::spawn([use] { return use(); });
-            const long here = use();
-            return here + f.join();
-          }, schedule(workers, force));
-          if (sum != 2 * right || use() != right) return 1;
-        }
-        return 0;
-      }, {}, 20);
+      const outcome child = run_child(
+          [&] {
+            const long right = use();
+            for (int round = 0; round < 2; ++round) {
+              const long sum = gw::run<long>(
+                  [use] {
+                    auto f = gw::spawn([use] { return use(); });
+                    const long here = use();
+                    return here + f.join();
+                  },
+                  schedule(workers, force));
+              if (sum != 2 * right || use() != right) return 1;
+            }
+            return 0;
+          },
+          {}, 20);
       EXPECT_EQ(child.status, 0) << show(child);
     }
 }

@@ -43,7 +43,9 @@ void for_each_migration(const std::function<void(const gw::options&)>& body) {
     }
 }
 
-[[gnu::noinline]] int leaf(int n) { return gw::spawn([n] { return n + 1; }).join(); }
+[[gnu::noinline]] int leaf(int n) {
+  return gw::spawn([n] { return n + 1; }).join();
+}
 
 /// Give the scheduler many reasons to move the calling thread.
 [[gnu::noinline]] bool elsewhere() {
@@ -73,7 +75,8 @@ int bad_in(const gw::options& o, F f) {
       },
       o);
 }
-#define EXPECT_GOOD(...) for_each_migration([](const gw::options& o) { EXPECT_EQ(bad_in(o, __VA_ARGS__), 0); })
+#define EXPECT_GOOD(...) \
+  for_each_migration([](const gw::options& o) { EXPECT_EQ(bad_in(o, __VA_ARGS__), 0); })
 
 TEST(migration, happens_at_all) {
   const int moved = gw::run<int>(
@@ -92,12 +95,13 @@ TEST(migration, pointers_and_references_into_the_own_stack) {
     int numbers[100];
     std::iota(numbers, numbers + 100, 0);
     int* const middle = numbers + 50;
-    int*const* const to_pointer = &middle;
+    int* const* const to_pointer = &middle;
     int& reference = numbers[99];
     std::string_view view("a literal");
     elsewhere();
     reference = 7;
-    return (middle != numbers + 50) + (*middle != 50) + (**to_pointer != 50) + (numbers[99] != 7) + (view != "a literal");
+    return (middle != numbers + 50) + (*middle != 50) + (**to_pointer != 50) + (numbers[99] != 7) +
+           (view != "a literal");
   });
 }
 
@@ -118,8 +122,9 @@ TEST(migration, virtual_objects_and_type_information) {
     const bird b;
     const animal* animals[] = {&c, &b};
     elsewhere();
-    return (animals[0]->legs() != 4) + (animals[1]->legs() != 2) + (dynamic_cast<const cat*>(animals[0]) != &c) +
-           (dynamic_cast<const cat*>(animals[1]) != nullptr) + (typeid(*animals[1]) != typeid(bird));
+    return (animals[0]->legs() != 4) + (animals[1]->legs() != 2) +
+           (dynamic_cast<const cat*>(animals[0]) != &c) + (dynamic_cast<const cat*>(animals[1]) != nullptr) +
+           (typeid(*animals[1]) != typeid(bird));
   });
 }
 
@@ -342,7 +347,6 @@ TEST(migration, rounding_mode_of_the_other_unit_goes_with_the_thread) {
   });
 }
 
-
 struct counts {
   std::atomic<int> made{0}, gone{0};
 };
@@ -446,7 +450,8 @@ TEST(depth, a_chain_of_a_million_spawns) {
 
 TEST(depth, a_chain_under_forced_steals) {
   for (const char* force : {"parents", "children", "random"})
-    EXPECT_EQ(gw::run<long>([] { return deep_chain(deep_forced); }, support::schedule(2, force)), deep_forced);
+    EXPECT_EQ(gw::run<long>([] { return deep_chain(deep_forced); }, support::schedule(2, force)),
+              deep_forced);
 }
 
 // A deep, thin tree like T3L: each level has a few leaves and one subtree that goes on.
@@ -473,9 +478,11 @@ long thin_tree_serial(int depth, std::uint32_t hash) {
 }
 TEST(depth, deep_thin_trees) {
   for (const std::uint32_t workers : {1u, 2u, 4u})
-    EXPECT_EQ(gw::run<long>([] { return thin_tree(17'844, 1); }, support::schedule(workers)), thin_tree_serial(17'844, 1));
+    EXPECT_EQ(gw::run<long>([] { return thin_tree(17'844, 1); }, support::schedule(workers)),
+              thin_tree_serial(17'844, 1));
   for (const char* force : {"parents", "children", "random"})
-    EXPECT_EQ(gw::run<long>([] { return thin_tree(3'000, 2); }, support::schedule(3, force)), thin_tree_serial(3'000, 2));
+    EXPECT_EQ(gw::run<long>([] { return thin_tree(3'000, 2); }, support::schedule(3, force)),
+              thin_tree_serial(3'000, 2));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What a run writes: files that options name do not overwrite somebody else's, and output that is lost is an error.
+// What a run writes: files that options name do not overwrite somebody else's, and output that is lost is an
+// error.
 // test: timeout=120
 #include "support/child.hpp"
 #include "support/schedule.hpp"
@@ -34,7 +35,8 @@ using support::show;
 int run(const std::function<void()>& root, const gw::options& o = schedule(2)) {
   char name[] = "program";
   char* argv[] = {name, nullptr};
-  return gw::run(1, argv, [&root] { root(); }, o);
+  return gw::run(
+      1, argv, [&root] { root(); }, o);
 }
 
 struct file {
@@ -125,21 +127,27 @@ TEST(output, that_is_lost_is_an_error) {
 // Many, from all workers, to a pipe: none is torn.
 TEST(output, lines_stay_whole) {
   const outcome child = run_child([] {
-    return run([] {
-      gw::future<void> f[40];
-      for (int i = 0; i < 40; ++i)
-        f[i] = gw::spawn([i] {
-          fib(5);
-          for (int k = 0; k < 100; ++k) std::printf("thread %02d says for the %02dth time that this is a whole line\n", i, k);
-        });
-      for (auto& x : f) x.join();
-    }, schedule(4, "random"));
+    return run(
+        [] {
+          gw::future<void> f[40];
+          for (int i = 0; i < 40; ++i)
+            f[i] = gw::spawn([i] {
+              fib(5);
+              for (int k = 0; k < 100; ++k)
+                std::printf("thread %02d says for the %02dth time that this is a whole line\n", i, k);
+            });
+          for (auto& x : f) x.join();
+        },
+        schedule(4, "random"));
   });
   EXPECT_EQ(child.status, 0);
   int lines = 0;
-  for (std::size_t at = 0, end; (end = child.out.find('\n', at)) != std::string::npos; at = end + 1, ++lines) {
+  for (std::size_t at = 0, end; (end = child.out.find('\n', at)) != std::string::npos;
+       at = end + 1, ++lines) {
     const std::string line = child.out.substr(at, end - at);
-    EXPECT_TRUE(line.starts_with("thread ") && line.ends_with("th time that this is a whole line") && line.size() == 58) << line;
+    EXPECT_TRUE(line.starts_with("thread ") && line.ends_with("th time that this is a whole line") &&
+                line.size() == 58)
+        << line;
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_EQ(lines, 4000);

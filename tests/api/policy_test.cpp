@@ -1,5 +1,5 @@
-// Every policy runs the same programs and gives the same results, on every schedule; what a policy cannot do ends
-// with a message. docs/policies.md
+// Every policy runs the same programs and gives the same results, on every schedule; what a policy cannot do
+// ends with a message. docs/policies.md
 // test: timeout=300
 #include "support/substrate.hpp"
 #include "support/schedule.hpp"
@@ -30,13 +30,15 @@ void for_each_policy(Body&& body) {
   const std::uint64_t repeat = support::number_from_environment("STRESS_REPEAT", 1);
   std::uint64_t row = 0;
   for (std::uint64_t round = 0; round < repeat; ++round)
-    for (const char* name : {"stalling", "locked_free", "stalling_locked_free", "crude", "iso", "child_rtc", "child_full", "greedy"})
+    for (const char* name : {"stalling", "locked_free", "stalling_locked_free", "crude", "iso", "child_rtc",
+                             "child_full", "greedy"})
       gw::with_policy(name, [&](auto p) {
         for (const char* force : {"none", "parents", "random"})
           for (const std::uint32_t workers : {1u, 2u, 4u})
             for (const std::uint32_t delay_us : {0u, 5u}) {
               if (!p.migrates && std::string_view(force) != "none") continue;
-              if (!everything && (workers > 2 || delay_us != 0 || std::string_view(force) == "parents")) continue;
+              if (!everything && (workers > 2 || delay_us != 0 || std::string_view(force) == "parents"))
+                continue;
               gw::options o = support::schedule(workers, force, delay_us, support::base_seed() + row++);
               o.policy = name;
               SCOPED_TRACE(std::string("policy=") + name + ' ' + support::describe(o));
@@ -377,7 +379,8 @@ void spawn_one() {
 TEST(policy, threads_of_another_policy_are_reported) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
   for (const char* name : {"child_rtc", "child_full"})
-    EXPECT_NE(failure(under(name), spawn_one).find("this run's policy is " + std::string(name)), std::string::npos);
+    EXPECT_NE(failure(under(name), spawn_one).find("this run's policy is " + std::string(name)),
+              std::string::npos);
   EXPECT_NE(failure(under("greedy"), [] { static_cast<void>(fib<gw::policies::child_full>(5)); })
                 .find("this run's policy is greedy"),
             std::string::npos);
@@ -409,7 +412,8 @@ TEST(policy, a_shared_future_that_stays_with_its_parent_works_everywhere) {
     EXPECT_EQ(gw::run<long>(
                   [] {
                     const gw::shared_future<long> good = P::spawn([] { return fib<P>(10); });
-                    const gw::shared_future<long> bad = P::spawn([]() -> long { throw std::out_of_range("bad"); });
+                    const gw::shared_future<long> bad =
+                        P::spawn([]() -> long { throw std::out_of_range("bad"); });
                     long caught = 0;
                     for (int i = 0; i < 2; ++i) {
                       try {
@@ -443,7 +447,8 @@ TEST(policy, full_stacks_that_are_used_up_are_reported) {
 
 TEST(policy, too_many_waiting_children_are_reported) {
   GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
-  if (std::getenv("GODWIT_STACK_BYTES") != nullptr) GTEST_SKIP() << "the size of the deque is set from outside";
+  if (std::getenv("GODWIT_STACK_BYTES") != nullptr)
+    GTEST_SKIP() << "the size of the deque is set from outside";
   for (const char* name : {"child_rtc", "child_full"})
     gw::with_policy(name, [&](auto p) {
       using P = decltype(p);
@@ -539,7 +544,8 @@ TEST(span, work_and_longest_chain) {
     work += w.work_ns;
     span = std::max(span, w.span_ns);
   }
-  // Lower bounds hold however busy the machine is; and what lies on other chains is never part of the longest.
+  // Lower bounds hold however busy the machine is; and what lies on other chains is never part of the
+  // longest.
   EXPECT_GE(work, 2'000'000u * leaves + 3'000'000u);
   EXPECT_GE(span, 2'000'000u + 3'000'000u);
   EXPECT_LE(span, work - 2'000'000u * (leaves - 1));

@@ -72,16 +72,23 @@ TEST(run, without_a_command_line) {
 
 TEST(run, gives_back_exit_statuses) {
   for_each_schedule([](const gw::options& o) {
-    EXPECT_EQ(run_words({}, [] { fib(4); }, o), 0);
-    EXPECT_EQ(run_words({}, [] { return static_cast<int>(fib(4)); }, o), 3);
-    EXPECT_EQ(run_words({}, [] { return fib(5) == 5; }, o), 1);
+    EXPECT_EQ(run_words(
+                  {}, [] { fib(4); }, o),
+              0);
+    EXPECT_EQ(run_words(
+                  {}, [] { return static_cast<int>(fib(4)); }, o),
+              3);
+    EXPECT_EQ(run_words(
+                  {}, [] { return fib(5) == 5; }, o),
+              1);
   });
 }
 
 TEST(run, exception_becomes_status_1_and_a_line) {
   for_each_schedule([](const gw::options& o) {
     testing::internal::CaptureStderr();
-    const int status = run_words({}, [] { gw::spawn([] { throw std::range_error("too far"); }).join(); }, o);
+    const int status = run_words(
+        {}, [] { gw::spawn([] { throw std::range_error("too far"); }).join(); }, o);
     std::string text = testing::internal::GetCapturedStderr();
     if (text.rfind("godwit: seed", 0) == 0) text.erase(0, text.find('\n') + 1);
     EXPECT_EQ(status, 1);
@@ -99,7 +106,8 @@ TEST(run, rethrows_from_the_value_form) {
 TEST(run, many_times_with_changing_workers) {
   for (int round = 0; round < 5; ++round)
     for (std::uint32_t workers = 1; workers <= 5; ++workers) {
-      const auto seen = gw::run<std::uint32_t>([] { return fib(6) == 8 ? gw::worker_count() : 0; }, support::schedule(workers));
+      const auto seen = gw::run<std::uint32_t>([] { return fib(6) == 8 ? gw::worker_count() : 0; },
+                                               support::schedule(workers));
       EXPECT_EQ(seen, workers);
       EXPECT_EQ(gw::last_run_stats().size(), workers);
     }
@@ -153,20 +161,23 @@ TEST(run, output_of_all_workers_is_flushed) {
     const auto child = run_child([&] {
       std::printf("before without newline;");
       std::cout << "also before;";
-      return run_words({}, [] {
-        std::array<gw::future<void>, 30> f;
-        for (int i = 0; i < 30; ++i)
-          f[i] = gw::spawn([i] {
-            fib(3);
-            if (i % 2 != 0)
-              std::printf("<p%d>", i);
-            else
-              std::cout << "<c" << i << '>';
-          });
-        for (auto& x : f) x.join();
-        gw::on_each_worker([] { std::printf("[w%u]", gw::worker_id()); });
-        std::cout << "the end without newline";
-      }, o);
+      return run_words(
+          {},
+          [] {
+            std::array<gw::future<void>, 30> f;
+            for (int i = 0; i < 30; ++i)
+              f[i] = gw::spawn([i] {
+                fib(3);
+                if (i % 2 != 0)
+                  std::printf("<p%d>", i);
+                else
+                  std::cout << "<c" << i << '>';
+              });
+            for (auto& x : f) x.join();
+            gw::on_each_worker([] { std::printf("[w%u]", gw::worker_id()); });
+            std::cout << "the end without newline";
+          },
+          o);
     });
     EXPECT_EQ(child.status, 0) << show(child);
     const auto count = [&](const std::string& s) {
@@ -177,8 +188,10 @@ TEST(run, output_of_all_workers_is_flushed) {
     EXPECT_EQ(count("before without newline;"), 1) << show(child);
     EXPECT_EQ(count("also before;"), 1);
     EXPECT_EQ(count("the end without newline"), 1) << show(child);
-    for (int i = 0; i < 30; ++i) EXPECT_EQ(count((i % 2 != 0 ? "<p" : "<c") + std::to_string(i) + ">"), 1) << i;
-    for (std::uint32_t w = 0; w < o.workers; ++w) EXPECT_EQ(count("[w" + std::to_string(w) + "]"), 1) << show(child);
+    for (int i = 0; i < 30; ++i)
+      EXPECT_EQ(count((i % 2 != 0 ? "<p" : "<c") + std::to_string(i) + ">"), 1) << i;
+    for (std::uint32_t w = 0; w < o.workers; ++w)
+      EXPECT_EQ(count("[w" + std::to_string(w) + "]"), 1) << show(child);
   });
 }
 
@@ -263,7 +276,9 @@ TEST(run, stats_count_what_happened) {
     EXPECT_GT(stats[0].stack_high_bytes, 0u);
   }
   EXPECT_GT(stats[0].heap_high_bytes, 0u);
-  const auto child = run_child([] { return run_words({"--godwit-stats", "--godwit-workers=3"}, [] { fib(5); }); });
+  const auto child = run_child([] {
+    return run_words({"--godwit-stats", "--godwit-workers=3"}, [] { fib(5); });
+  });
   EXPECT_EQ(child.status, 0);
   EXPECT_NE(child.err.find("3 workers on 1 host, policy greedy"), std::string::npos) << show(child);
   EXPECT_NE(child.err.find("outstanding joins"), std::string::npos) << show(child);
@@ -290,7 +305,8 @@ TEST_P(bad_options, give_status_2_and_one_line) {
   support::shared<std::atomic<int>> started;
   const auto child = run_child([&] {
     std::vector<std::string> words;
-    if (bad.flag != nullptr) words.push_back(std::string(bad.flag) + (bad.value[0] != '\0' ? "=" : "") + bad.value);
+    if (bad.flag != nullptr)
+      words.push_back(std::string(bad.flag) + (bad.value[0] != '\0' ? "=" : "") + bad.value);
     if (bad.variable != nullptr) setenv(bad.variable, bad.value, 1);
     return run_words(words, [s = started.get()] { s->store(1); });
   });
@@ -300,13 +316,17 @@ TEST_P(bad_options, give_status_2_and_one_line) {
   EXPECT_EQ(child.err.rfind("godwit: ", 0), 0u) << show(child);
   EXPECT_EQ(started->load(), 0);
 }
-INSTANTIATE_TEST_SUITE_P(
-    run, bad_options,
-    testing::Values(bad_option{"--godwit-workers", nullptr, "-3", "workers"}, bad_option{nullptr, "GODWIT_WORKERS", "abc", "GODWIT_WORKERS"},
-                    bad_option{nullptr, "GODWIT_WORKRS", "2", "GODWIT_WORKRS"}, bad_option{"--godwit-nonsense", nullptr, "", "nonsense"},
-                    bad_option{"--godwit-stack-bytes", nullptr, "1", "stack"}, bad_option{"--godwit-heap-bytes", nullptr, "99999T", "heap"},
-                    bad_option{"--godwit-force-steal", nullptr, "everybody", "force-steal"},
-                    bad_option{"--godwit-delay-us", nullptr, "1.5", "delay"}, bad_option{nullptr, "GODWIT_SEED", "", "GODWIT_SEED"}));
+INSTANTIATE_TEST_SUITE_P(run, bad_options,
+                         testing::Values(bad_option{"--godwit-workers", nullptr, "-3", "workers"},
+                                         bad_option{nullptr, "GODWIT_WORKERS", "abc", "GODWIT_WORKERS"},
+                                         bad_option{nullptr, "GODWIT_WORKRS", "2", "GODWIT_WORKRS"},
+                                         bad_option{"--godwit-nonsense", nullptr, "", "nonsense"},
+                                         bad_option{"--godwit-stack-bytes", nullptr, "1", "stack"},
+                                         bad_option{"--godwit-heap-bytes", nullptr, "99999T", "heap"},
+                                         bad_option{"--godwit-force-steal", nullptr, "everybody",
+                                                    "force-steal"},
+                                         bad_option{"--godwit-delay-us", nullptr, "1.5", "delay"},
+                                         bad_option{nullptr, "GODWIT_SEED", "", "GODWIT_SEED"}));
 
 TEST(run, bad_options_throw_from_the_value_form) {
   gw::options o;
@@ -318,8 +338,10 @@ TEST(run, flag_beats_variable_beats_struct) {
   const auto workers_of = [](std::vector<std::string> words, const char* variable) {
     return run_child([&] {
              if (variable != nullptr) setenv("GODWIT_WORKERS", variable, 1);
-             return run_words(words, [] { return static_cast<int>(gw::worker_count()); }, support::schedule(5));
-           }).status;
+             return run_words(
+                 words, [] { return static_cast<int>(gw::worker_count()); }, support::schedule(5));
+           })
+        .status;
   };
   EXPECT_EQ(workers_of({}, nullptr), 5);
   EXPECT_EQ(workers_of({}, "3"), 3);
@@ -348,12 +370,15 @@ TEST_P(interrupt, ends_the_run) {
     support::shared<std::atomic<int>> going;
     const auto child = run_child(
         [&] {
-          return run_words({}, [g = going.get()] {
-            for (;;) {
-              fib(8);
-              g->store(1);
-            }
-          }, support::schedule(4, force));
+          return run_words(
+              {},
+              [g = going.get()] {
+                for (;;) {
+                  fib(8);
+                  g->store(1);
+                }
+              },
+              support::schedule(4, force));
         },
         [&](pid_t pid) {
           while (going->load() == 0) usleep(1000);
@@ -372,12 +397,15 @@ TEST(run, ignored_interrupts_stay_ignored) {
   const auto child = run_child(
       [&] {
         signal(SIGHUP, SIG_IGN);  // as nohup does
-        return run_words({}, [g = going.get()] {
-          int expected = 0;
-          g->compare_exchange_strong(expected, 1);  // or 2 already
-          while (g->load() < 2) fib(6);
-          return 9;
-        }, support::schedule(2));
+        return run_words(
+            {},
+            [g = going.get()] {
+              int expected = 0;
+              g->compare_exchange_strong(expected, 1);  // or 2 already
+              while (g->load() < 2) fib(6);
+              return 9;
+            },
+            support::schedule(2));
       },
       [&](pid_t pid) {
         while (going->load() == 0) usleep(1000);

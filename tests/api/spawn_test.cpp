@@ -68,8 +68,8 @@ TEST(spawn, results_of_every_size) {
     EXPECT_EQ(gw::run<int>(
                   [] {
                     return block_travels<1>() + block_travels<3>() + block_travels<8>() + block_travels<9>() +
-                           block_travels<47>() + block_travels<48>() + block_travels<49>() + block_travels<64>() +
-                           block_travels<1000>() + block_travels<20000>();
+                           block_travels<47>() + block_travels<48>() + block_travels<49>() +
+                           block_travels<64>() + block_travels<1000>() + block_travels<20000>();
                   },
                   o),
               0);
@@ -192,7 +192,8 @@ TEST(spawn, arguments_with_a_codec) {
   for_each_schedule([](const gw::options& o) {
     EXPECT_EQ(gw::run<long>(
                   [] {
-                    auto f = gw::spawn([](std::string s) { return static_cast<long>(s.size()); }, std::string(1000, 'x'));
+                    auto f = gw::spawn([](std::string s) { return static_cast<long>(s.size()); },
+                                       std::string(1000, 'x'));
                     auto g = gw::spawn(
                         [](std::vector<int> v, std::unique_ptr<long> p) {
                           long sum = *p;
@@ -209,15 +210,16 @@ TEST(spawn, arguments_with_a_codec) {
 
 TEST(spawn, move_only_closures) {
   for_each_schedule([](const gw::options& o) {
-    EXPECT_EQ(gw::run<long>(
-                  [] {
-                    auto inner = gw::spawn([] { return 1L; });
-                    auto outer = gw::spawn([inner = std::move(inner)]() mutable { return inner.join() + 10; });
-                    auto outermost = gw::spawn([outer = std::move(outer)]() mutable { return outer.join() + 100; });
-                    return outermost.join();
-                  },
-                  o),
-              111);
+    EXPECT_EQ(
+        gw::run<long>(
+            [] {
+              auto inner = gw::spawn([] { return 1L; });
+              auto outer = gw::spawn([inner = std::move(inner)]() mutable { return inner.join() + 10; });
+              auto outermost = gw::spawn([outer = std::move(outer)]() mutable { return outer.join() + 100; });
+              return outermost.join();
+            },
+            o),
+        111);
   });
 }
 

@@ -1,4 +1,5 @@
-// A thread that waits for ever in the C library is named, as deadlocks of our own are; one that somebody can let go is not.
+// A thread that waits for ever in the C library is named, as deadlocks of our own are; one that somebody can
+// let go is not.
 // test: timeout=240 skip-qemu
 #include "support/child.hpp"
 #include "support/schedule.hpp"
@@ -35,24 +36,28 @@ using support::show;
 
 template <class F>
 outcome run(F root, const gw::options& o) {
-  return run_child([&] {
-    char name[] = "program";
-    char* argv[] = {name, nullptr};
-    return gw::run(1, argv, root, o);
-  }, {}, 60);
+  return run_child(
+      [&] {
+        char name[] = "program";
+        char* argv[] = {name, nullptr};
+        return gw::run(1, argv, root, o);
+      },
+      {}, 60);
 }
 
 void expect_named(const outcome& o) {
   EXPECT_EQ(o.status, 70) << show(o);
   EXPECT_FALSE(o.timed_out);
   EXPECT_EQ(o.left_behind, 0);
-  for (const char* words : {"godwit: deadlock: worker ", "std::mutex", "nobody is left"}) EXPECT_TRUE(o.err_has(words)) << show(o);
+  for (const char* words : {"godwit: deadlock: worker ", "std::mutex", "nobody is left"})
+    EXPECT_TRUE(o.err_has(words)) << show(o);
   EXPECT_EQ(o.err_lines(), 1 + o.err_has("godwit: seed")) << show(o);
 }
 
 std::mutex mutex_;
 
-/// Locks it, suspends at the spawn, and goes on -- perhaps elsewhere, and not before the child has ended, which wants it too.
+/// Locks it, suspends at the spawn, and goes on -- perhaps elsewhere, and not before the child has ended,
+/// which wants it too.
 [[gnu::noinline]] long holds_it() {
   mutex_.lock();
   auto f = gw::spawn([] {
@@ -72,43 +77,49 @@ TEST(stuck, mutex_of_a_suspended_thread) {
 
 // The other workers have something to do for a while, and are idle then.
 TEST(stuck, while_others_compute) {
-  expect_named(run([] {
-    auto f = gw::spawn([] { return holds_it(); });
-    for (int i = 0; i < 20; ++i) fib(15);
-    return static_cast<int>(f.join());
-  }, schedule(3)));
+  expect_named(run(
+      [] {
+        auto f = gw::spawn([] { return holds_it(); });
+        for (int i = 0; i < 20; ++i) fib(15);
+        return static_cast<int>(f.join());
+      },
+      schedule(3)));
 }
 
 TEST(stuck, condition_that_nobody_signals) {
-  expect_named(run([] {
-    std::mutex m;
-    std::condition_variable c;
-    std::unique_lock lock(m);
-    c.wait(lock, [] { return false; });
-  }, schedule(2)));
+  expect_named(run(
+      [] {
+        std::mutex m;
+        std::condition_variable c;
+        std::unique_lock lock(m);
+        c.wait(lock, [] { return false; });
+      },
+      schedule(2)));
 }
 
 // None of these is stuck: each waits longer than three looks take.
 constexpr unsigned long_us = 2'500'000;
 
 TEST(not_stuck, somebody_of_the_program_lets_it_go) {
-  const outcome child = run([] {
-    std::mutex m;
-    std::condition_variable c;
-    bool ready = false;
-    std::thread other([&] {
-      usleep(long_us);
-      const std::lock_guard lock(m);
-      ready = true;
-      c.notify_one();
-    });
-    {
-      std::unique_lock lock(m);
-      c.wait(lock, [&] { return ready; });
-    }
-    other.join();
-    return 5;
-  }, schedule(2));
+  const outcome child = run(
+      [] {
+        std::mutex m;
+        std::condition_variable c;
+        bool ready = false;
+        std::thread other([&] {
+          usleep(long_us);
+          const std::lock_guard lock(m);
+          ready = true;
+          c.notify_one();
+        });
+        {
+          std::unique_lock lock(m);
+          c.wait(lock, [&] { return ready; });
+        }
+        other.join();
+        return 5;
+      },
+      schedule(2));
   EXPECT_EQ(child.status, 5) << show(child);
 }
 
@@ -119,64 +130,75 @@ TEST(not_stuck, a_signal_lets_it_go) {
       [&] {
         char name[] = "program";
         char* argv[] = {name, nullptr};
-        return gw::run(1, argv, [p = pid.get()] {
-          static sem_t own;
-          sem_init(&own, 0, 0);
-          posted_ = &own;
-          std::signal(SIGUSR1, [](int) { sem_post(posted_); });
-          p->store(static_cast<int>(getpid()));
-          while (sem_wait(&own) != 0) {
-          }
-          return 6;
-        }, schedule(2));
+        return gw::run(
+            1, argv,
+            [p = pid.get()] {
+              static sem_t own;
+              sem_init(&own, 0, 0);
+              posted_ = &own;
+              std::signal(SIGUSR1, [](int) { sem_post(posted_); });
+              p->store(static_cast<int>(getpid()));
+              while (sem_wait(&own) != 0) {
+              }
+              return 6;
+            },
+            schedule(2));
       },
       [&](pid_t) {
         while (pid->load() == 0) usleep(1000);
         usleep(long_us);
         kill(pid->load(), SIGUSR1);
-      }, 60);
+      },
+      60);
   EXPECT_EQ(child.status, 6) << show(child);
 }
 
 TEST(not_stuck, another_process_lets_it_go) {
-  auto* shared = static_cast<sem_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* shared =
+      static_cast<sem_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   sem_init(shared, 1, 0);
   support::shared<std::atomic<int>> there;
   const outcome child = run_child(
       [&] {
         char name[] = "program";
         char* argv[] = {name, nullptr};
-        return gw::run(1, argv, [shared, t = there.get()] {
-          t->store(1);
-          while (sem_wait(shared) != 0) {
-          }
-          return 7;
-        }, schedule(2));
+        return gw::run(
+            1, argv,
+            [shared, t = there.get()] {
+              t->store(1);
+              while (sem_wait(shared) != 0) {
+              }
+              return 7;
+            },
+            schedule(2));
       },
       [&](pid_t) {
         while (there->load() == 0) usleep(1000);
         usleep(long_us);
         sem_post(shared);
-      }, 60);
+      },
+      60);
   EXPECT_EQ(child.status, 7) << show(child);
   munmap(shared, 4096);
 }
 
 // One holds the mutex for long, others wait for it: on substrate threads they do.
 TEST(not_stuck, a_worker_that_computes_lets_it_go) {
-  const outcome child = run([] {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(long_us);
-    auto f = gw::spawn([until] {
-      const std::lock_guard lock(mutex_);
-      while (std::chrono::steady_clock::now() < until) {
-      }
-      return 4;
-    });
-    {
-      const std::lock_guard lock(mutex_);  // the other worker, which took this over
-    }
-    return f.join() + 4;
-  }, schedule(2));
+  const outcome child = run(
+      [] {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(long_us);
+        auto f = gw::spawn([until] {
+          const std::lock_guard lock(mutex_);
+          while (std::chrono::steady_clock::now() < until) {
+          }
+          return 4;
+        });
+        {
+          const std::lock_guard lock(mutex_);  // the other worker, which took this over
+        }
+        return f.join() + 4;
+      },
+      schedule(2));
   EXPECT_EQ(child.status, 8) << show(child);
 }
 

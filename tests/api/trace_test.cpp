@@ -55,9 +55,8 @@ struct files {
 std::size_t count(const support::trace_contents& c, kind k) {
   std::size_t n = 0;
   for (const auto& [w, all] : c.events)
-    n += static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const event& e) {
-      return e.what == static_cast<std::uint16_t>(k);
-    }));
+    n += static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(), [&](const event& e) { return e.what == static_cast<std::uint16_t>(k); }));
   return n;
 }
 
@@ -165,7 +164,11 @@ TEST(trace, is_written_when_the_run_fails) {
     int status;
     void (*root)();
   } const cases[] = {
-      {"a worker is killed", 128 + SIGKILL, [] { fib(12); kill(getpid(), SIGKILL); }},
+      {"a worker is killed", 128 + SIGKILL,
+       [] {
+         fib(12);
+         kill(getpid(), SIGKILL);
+       }},
       {"deadlock", 70, deadlock},
   };
   for (const auto& c : cases) {

@@ -1,4 +1,5 @@
-// Tests of names for code addresses: with and without debug information, the caller of inlined functions, no code at all.
+// Tests of names for code addresses: with and without debug information, the caller of inlined functions, no
+// code at all.
 // test: timeout=60
 #include "base/code_place.hpp"
 
@@ -30,7 +31,9 @@ namespace {
 TEST(code_place, names_the_function) {
   const std::string text = place_test::somewhere_in_here();
   EXPECT_NE(text.find("somewhere_in_here"), std::string::npos) << text;
-  EXPECT_TRUE(text.find(" + 0x") != std::string::npos || text.find("(code_place_test.cpp:") != std::string::npos) << text;
+  EXPECT_TRUE(text.find(" + 0x") != std::string::npos ||
+              text.find("(code_place_test.cpp:") != std::string::npos)
+      << text;
 }
 
 TEST(code_place, says_where_nothing_is_known) {

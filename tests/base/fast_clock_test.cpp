@@ -1,5 +1,6 @@
-// Tests of src/base/fast_clock.cpp: the clock by way of the CPU's counter agrees with the kernel's, before and after it
-// has been measured, and in forked processes. Where the kernel does not trust the counter both are the same clock.
+// Tests of src/base/fast_clock.cpp: the clock by way of the CPU's counter agrees with the kernel's, before
+// and after it has been measured, and in forked processes. Where the kernel does not trust the counter both
+// are the same clock.
 // test: timeout=60
 #include "base/pause.hpp"
 

@@ -40,9 +40,9 @@ TEST(json, strings_are_escaped) {
 
 TEST(json, what_is_no_utf8_becomes_a_replacement_character) {
   EXPECT_EQ(text("\xff"), R"("\ufffd")");
-  EXPECT_EQ(text("a\x80z"), R"("a\ufffdz")");                 // a continuation without a beginning
-  EXPECT_EQ(text("\xc3"), R"("\ufffd")");                     // cut short
-  EXPECT_EQ(text("\xc0\xaf"), R"("\ufffd\ufffd")");           // overlong
+  EXPECT_EQ(text("a\x80z"), R"("a\ufffdz")");                  // a continuation without a beginning
+  EXPECT_EQ(text("\xc3"), R"("\ufffd")");                      // cut short
+  EXPECT_EQ(text("\xc0\xaf"), R"("\ufffd\ufffd")");            // overlong
   EXPECT_EQ(text("\xed\xa0\x80"), R"("\ufffd\ufffd\ufffd")");  // a surrogate
   EXPECT_EQ(text("\xf5\x80\x80\x80"), R"("\ufffd\ufffd\ufffd\ufffd")");
 }

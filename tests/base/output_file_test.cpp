@@ -43,7 +43,8 @@ std::string try_to_write(const std::string& path) {
 
 TEST(output_file, new_empty_and_own_files_are_written) {
   const folder f;
-  const std::string cases[] = {f.path + "new", f.file("empty", ""), f.file("one", "mark one, and more than that"),
+  const std::string cases[] = {f.path + "new", f.file("empty", ""),
+                               f.file("one", "mark one, and more than that"),
                                f.file("two", "\n\n  mark two")};
   for (const std::string& path : cases) {
     EXPECT_EQ(try_to_write(path), "") << path;
@@ -54,7 +55,8 @@ TEST(output_file, new_empty_and_own_files_are_written) {
 TEST(output_file, files_of_others_stay_as_they_are) {
   const folder f;
   const std::string late = std::string(godwit::base::output_head_bytes, 'x') + "mark one";
-  for (const std::string& text : {std::string("x"), std::string("root:x:0:0:root"), late, std::string("mark o")}) {
+  for (const std::string& text :
+       {std::string("x"), std::string("root:x:0:0:root"), late, std::string("mark o")}) {
     const std::string path = f.file("theirs", text);
     EXPECT_NE(try_to_write(path).find("no earlier output"), std::string::npos);
     EXPECT_EQ(text_of(path), text);

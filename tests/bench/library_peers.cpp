@@ -1,5 +1,5 @@
-// What bench::add_library_peer makes of a peer that is right, that does not end, that is wrong, and that crashes. A program of
-// its own: each peer runs in a child of it. Document: bench/common/harness.hpp.
+// What bench::add_library_peer makes of a peer that is right, that does not end, that is wrong, and that
+// crashes. A program of its own: each peer runs in a child of it. Document: bench/common/harness.hpp.
 #include "../../bench/common/godwit_run.hpp"
 
 #include <unistd.h>

@@ -1,15 +1,16 @@
-/* The C interface, compiled as C99: threads, mutex, condition variable, sleep, errors. Says "all right" and gives back 7. */
+/* The C interface, compiled as C99: threads, mutex, condition variable, sleep, errors. Says "all right"
+ * and gives back 7. */
 #include <godwit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(x) \
-  do { \
-    if (!(x)) { \
+#define CHECK(x)                                              \
+  do {                                                        \
+    if (!(x)) {                                               \
       fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
-      exit(1); \
-    } \
+      exit(1);                                                \
+    }                                                         \
   } while (0)
 
 static gw_mutex* mutex;

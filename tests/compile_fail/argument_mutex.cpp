@@ -4,4 +4,6 @@
 
 #include <mutex>
 
-void use() { godwit::spawn([](std::mutex&&) {}, std::mutex{}).join(); }
+void use() {
+  godwit::spawn([](std::mutex&&) {}, std::mutex{}).join();
+}

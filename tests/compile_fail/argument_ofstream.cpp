@@ -4,4 +4,6 @@
 
 #include <fstream>
 
-void use() { godwit::spawn([](std::ofstream) {}, std::ofstream("out")).join(); }
+void use() {
+  godwit::spawn([](std::ofstream) {}, std::ofstream("out")).join();
+}

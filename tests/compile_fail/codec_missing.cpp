@@ -7,4 +7,6 @@ struct person {
   int age;
 };
 
-int use() { return godwit::spawn([](person p) { return p.age; }, person{"Ada", 36}).join(); }
+int use() {
+  return godwit::spawn([](person p) { return p.age; }, person{"Ada", 36}).join();
+}

@@ -7,4 +7,6 @@ struct person {
   int age;
 };
 
-void use() { godwit::spawn([] { return std::vector<person>(3); }).join(); }
+void use() {
+  godwit::spawn([] { return std::vector<person>(3); }).join();
+}

@@ -2,4 +2,6 @@
 // lines: 12
 #include <godwit/godwit.hpp>
 
-void use(std::vector<int>& v) { godwit::for_each(v, [](int& x) { ++x; }); }
+void use(std::vector<int>& v) {
+  godwit::for_each(v, [](int& x) { ++x; });
+}

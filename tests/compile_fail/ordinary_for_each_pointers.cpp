@@ -2,4 +2,6 @@
 // lines: 12
 #include <godwit/godwit.hpp>
 
-void use(int* p) { godwit::for_each(p, p + 10, [](int& x) { ++x; }); }
+void use(int* p) {
+  godwit::for_each(p, p + 10, [](int& x) { ++x; });
+}

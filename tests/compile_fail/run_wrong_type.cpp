@@ -2,4 +2,6 @@
 // No silent conversion of the result.
 #include <godwit/godwit.hpp>
 
-int main() { return static_cast<int>(godwit::run<long>([] { return 1; })); }
+int main() {
+  return static_cast<int>(godwit::run<long>([] { return 1; }));
+}

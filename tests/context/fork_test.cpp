@@ -1,5 +1,5 @@
-// Tests of fork_call by its contract alone: the child's words come back, or a resumption's status; below the parent or on stacks of
-// their own; what the parent holds in registers and in its frame is there again.
+// Tests of fork_call by its contract alone: the child's words come back, or a resumption's status; below the
+// parent or on stacks of their own; what the parent holds in registers and in its frame is there again.
 // test: timeout=60
 #include <godwit/detail/fork_call.hpp>
 
@@ -32,7 +32,8 @@ class fork_calls : public testing::TestWithParam<bool> {
     if (GetParam())  // a list of free ones, whose last one is never taken
       for (int i = 0; i < 40; ++i) {
         std::byte* low = nullptr;
-        auto* top = reinterpret_cast<void**>(godwit::stack::map_private(stack_bytes, &low) - 64 * (1 + i % 8));
+        auto* top =
+            reinterpret_cast<void**>(godwit::stack::map_private(stack_bytes, &low) - 64 * (1 + i % 8));
         *top = words.free_stacks;
         words.free_stacks = top;
         mapped.push_back(low);
@@ -85,7 +86,9 @@ TEST_P(fork_calls, the_childs_words_come_back) {
   const word_pair first = fork_call<&step::fib>(n - 1, 0, slot, nullptr);
   return opaque(first.value) + fib(n - 2, slot);
 }
-word_pair step::fib(std::uintptr_t n, std::uintptr_t, spawn_slot* slot, void*) noexcept { return {0, ::fib(n, slot + 1)}; }
+word_pair step::fib(std::uintptr_t n, std::uintptr_t, spawn_slot* slot, void*) noexcept {
+  return {0, ::fib(n, slot + 1)};
+}
 
 TEST_P(fork_calls, nest) {
   const void* before = words.free_stacks;
@@ -112,7 +115,8 @@ word_pair step::leaves(std::uintptr_t a, std::uintptr_t b, spawn_slot* slot, voi
 
 // With enough live values for every callee-saved register.
 [[gnu::noinline]] std::uint64_t many_live(std::uint64_t seed, spawn_slot* slot, bool fork) {
-  std::uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13, f = seed * 17, g = seed * 19;
+  std::uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13, f = seed * 17,
+                g = seed * 19;
   double x = static_cast<double>(seed), y = x * 2;
   for (std::uintptr_t i = 1; i <= 30; ++i) {
     const std::uintptr_t status = fork ? fork_call<&step::leaves>(i, 64 * i, slot, nullptr).status : 64 * i;

@@ -32,7 +32,7 @@ struct pair_of_stacks {
   void* top() { return memory.get() + stack_bytes - 64; }
 };
 pair_of_stacks* pair_ = nullptr;
-std::uintptr_t main_stack_low_ = 0;  // address sanitizer wants to know on which stack we are
+std::uintptr_t main_stack_low_ = 0;               // address sanitizer wants to know on which stack we are
 alignas(64) std::byte switcher_stack_[64 << 10];  // code that jumps runs on a stack of its own
 
 void to_main(void*, std::uintptr_t sp) {
@@ -88,7 +88,8 @@ TEST_F(context_switch, back_and_forth_with_values) {
 
 // Enough live values for every callee-saved register, on both sides, with different contents.
 [[gnu::noinline]] std::uint64_t many_live(std::uint64_t seed, std::uintptr_t (*swap)(std::uintptr_t)) {
-  std::uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13, f = seed * 17, g = seed * 19;
+  std::uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13, f = seed * 17,
+                g = seed * 19;
   double x = static_cast<double>(seed), y = x * 2;
   for (int i = 0; i < 1000; ++i) {
     swap(1);
@@ -108,7 +109,8 @@ std::uint64_t other_result_ = 0;
 std::uintptr_t no_swap(std::uintptr_t v) { return v; }
 
 TEST_F(context_switch, preserves_registers_on_both_sides) {
-  const std::uint64_t expected_here = many_live(1234567, no_swap), expected_there = many_live(7654321, no_swap);
+  const std::uint64_t expected_here = many_live(1234567, no_swap),
+                      expected_there = many_live(7654321, no_swap);
   start([](pair_of_stacks&) { other_result_ = many_live(7654321, give); });
   const std::uint64_t here = many_live(1234567, take);
   while (!p.finished) take();
@@ -132,19 +134,21 @@ TEST_F(context_switch, preserves_every_callee_saved_register) {
         "movq %%rsp, %%rbp\n\t"
         "subq $256, %%rsp\n\t"  // out of the red zone
         "andq $-16, %%rsp\n\t"
-        "movq $0x11, %%rbx\n\tmovq $0x22, %%r12\n\tmovq $0x33, %%r13\n\tmovq $0x44, %%r14\n\tmovq $0x55, %%r15\n\t"
+        "movq $0x11, %%rbx\n\tmovq $0x22, %%r12\n\tmovq $0x33, %%r13\n\tmovq $0x44, %%r14\n\tmovq $0x55, "
+        "%%r15\n\t"
         "xorl %%edi, %%edi\n\t"
         "call *%[function]\n\t"
-        "xorq $0x11, %%rbx\n\txorq $0x22, %%r12\n\txorq $0x33, %%r13\n\txorq $0x44, %%r14\n\txorq $0x55, %%r15\n\t"
+        "xorq $0x11, %%rbx\n\txorq $0x22, %%r12\n\txorq $0x33, %%r13\n\txorq $0x44, %%r14\n\txorq $0x55, "
+        "%%r15\n\t"
         "orq %%rbx, %%r12\n\torq %%r13, %%r12\n\torq %%r14, %%r12\n\torq %%r15, %%r12\n\t"
         "movq %%rbp, %%rsp\n\t"
         "popq %%rbp\n\t"
         "movq %%r12, %%rax"
         : "=&a"(wrong)
         : [function] "0"(function)
-        : "rbx", "r12", "r13", "r14", "r15", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0",
-          "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-          "xmm14", "xmm15");
+        : "rbx", "r12", "r13", "r14", "r15", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory",
+          "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+          "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
   EXPECT_EQ(wrong, 0u);
 }
 #endif

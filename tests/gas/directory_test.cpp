@@ -1,5 +1,5 @@
-// Allocation and the directory, without a scheduler: the memories of many workers of one host, in one process, on one window.
-// Homes of all blocks of all distributions, reuse of addresses, limits.
+// Allocation and the directory, without a scheduler: the memories of many workers of one host, in one
+// process, on one window. Homes of all blocks of all distributions, reuse of addresses, limits.
 // test: timeout=120 skip-qemu
 #include "gas/memory.hpp"
 
@@ -22,16 +22,18 @@ constexpr std::uint64_t KiB = 1 << 10, MiB = 1 << 20, GiB = 1ull << 30;
 
 /// A host of @p workers.
 struct host {
-  explicit host(std::uint32_t workers, std::uint64_t bytes = 64 * GiB, std::uint64_t limit = 32 * GiB, bool checks = false) {
+  explicit host(std::uint32_t workers, std::uint64_t bytes = 64 * GiB, std::uint64_t limit = 32 * GiB,
+                bool checks = false) {
     window.create(bytes);
     opts.check_global = checks ? "on" : "off";
     opts.cache_bytes = MiB;
-    where = godwit::gas::plan_space(bytes, workers,
-                                    sizeof(godwit::gas::host_words) + workers * sizeof(godwit::gas::home_words),
-                                    godwit::gas::cache::units_of(opts.cache_bytes) * sizeof(godwit::gas::unit),
-                                    sizeof(godwit::gas::descriptor));
+    where = godwit::gas::plan_space(
+        bytes, workers, sizeof(godwit::gas::host_words) + workers * sizeof(godwit::gas::home_words),
+        godwit::gas::cache::units_of(opts.cache_bytes) * sizeof(godwit::gas::unit),
+        sizeof(godwit::gas::descriptor));
     if (where.homes == 0) throw std::runtime_error("too small for a test");
-    reinterpret_cast<godwit::gas::host_words*>(window.base() + godwit::gas::space::words_low)->limit_bytes.store(limit);
+    reinterpret_cast<godwit::gas::host_words*>(window.base() + godwit::gas::space::words_low)
+        ->limit_bytes.store(limit);
     range = {0, workers};
     for (std::uint32_t w = 0; w < workers; ++w) {
       all.push_back(std::make_unique<memory>());
@@ -70,7 +72,8 @@ TEST(Directory, HomesOfAllBlocks) {
     host h(workers);
     memory& m = h[workers / 2];
     // Also sizes smaller than the number of homes, and not divisible by anything.
-    for (const std::uint64_t bytes : {1ul, 5ul, 16ul, 99ul, 1000ul, 64 * KiB, 64 * KiB + 1, 3 * MiB + 77, 20 * MiB - 1}) {
+    for (const std::uint64_t bytes :
+         {1ul, 5ul, 16ul, 99ul, 1000ul, 64 * KiB, 64 * KiB + 1, 3 * MiB + 77, 20 * MiB - 1}) {
       SCOPED_TRACE(bytes);
       for (const std::uint32_t home : {0u, workers - 1}) {
         const global_address a = m.allocate(bytes, 1, distribution::at(home).how(), here);
@@ -78,7 +81,8 @@ TEST(Directory, HomesOfAllBlocks) {
         EXPECT_EQ(h[0].home(a + bytes - 1), home);
         m.free(a, bytes, here);
       }
-      for (const std::uint64_t block : {std::uint64_t{16}, std::uint64_t{48}, std::uint64_t{4096}, std::uint64_t{0}}) {
+      for (const std::uint64_t block :
+           {std::uint64_t{16}, std::uint64_t{48}, std::uint64_t{4096}, std::uint64_t{0}}) {
         if (bytes / (block + 1) > 100'000) continue;
         const std::uint64_t b = block != 0 ? block : 64 * KiB;
         const global_address a = m.allocate(bytes, 1, distribution::cyclic(block).how(), here);
@@ -127,7 +131,8 @@ TEST(Directory, ManyHomes) {
 
 TEST(Directory, BlocksOfMoreThan4GiB) {
   host h(4);
-  const global_address a = h[1].allocate(18 * GiB, 1, distribution::cyclic(5 * GiB).how(), here);  // nothing is touched
+  // nothing is touched
+  const global_address a = h[1].allocate(18 * GiB, 1, distribution::cyclic(5 * GiB).how(), here);
   EXPECT_EQ(h[0].home(a), 0u);
   EXPECT_EQ(h[0].home(a + 5 * GiB - 1), 0u);
   EXPECT_EQ(h[0].home(a + 5 * GiB), 1u);
@@ -141,7 +146,8 @@ TEST(Directory, BlocksOfMoreThan4GiB) {
 TEST(Directory, Alignments) {
   host h(3);
   for (std::uint64_t alignment = 1; alignment <= GiB; alignment *= 2)
-    for (const auto& d : {distribution::local(), distribution::at(1), distribution::blocked(), distribution::cyclic()}) {
+    for (const auto& d :
+         {distribution::local(), distribution::at(1), distribution::blocked(), distribution::cyclic()}) {
       const global_address a = h[0].allocate(1000, alignment, d.how(), here);
       EXPECT_EQ(a % alignment, 0u);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(h.at(a)) % std::min<std::uint64_t>(alignment, 4096), 0u);
@@ -195,7 +201,8 @@ TEST(Directory, AlignedOnesAfterTheAddressesAreUsedUp) {
   std::vector<global_address> all;
   for (std::uint64_t n = 0; n + 8 * MiB <= room; n += 8 * MiB)
     all.push_back(h[0].allocate(8 * MiB, 1, distribution::blocked().how(), here));
-  EXPECT_THROW(h[0].allocate(64 * MiB, 64 * MiB, distribution::blocked().how(), here), godwit::global_bad_alloc);
+  EXPECT_THROW(h[0].allocate(64 * MiB, 64 * MiB, distribution::blocked().how(), here),
+               godwit::global_bad_alloc);
   for (std::size_t i = 0; i < all.size(); ++i)
     if (i < 20 || i > 40) h[1].free(all[i], 8 * MiB, here);
   for (int round = 0; round < 100; ++round) {
@@ -210,7 +217,8 @@ TEST(Directory, AlignedOnesAfterTheAddressesAreUsedUp) {
 
 TEST(Directory, OutOfMemorySaysHowMuch) {
   host h(2, 4 * GiB, 100 * MiB);
-  for (const auto& d : {distribution::local(), distribution::at(1), distribution::blocked(), distribution::cyclic()}) {
+  for (const auto& d :
+       {distribution::local(), distribution::at(1), distribution::blocked(), distribution::cyclic()}) {
     try {
       h[0].allocate(200 * MiB, 1, d.how(), here);
       ADD_FAILURE() << "200 MiB of 100";
@@ -226,7 +234,8 @@ TEST(Directory, OutOfMemorySaysHowMuch) {
   EXPECT_THROW(h[0].allocate(3 * GiB, 1, distribution::user(4096, f).how(), here), godwit::global_bad_alloc);
   const std::uint64_t before = h.used();
   for (int i = 0; i < 1000; ++i)
-    EXPECT_THROW(h[0].allocate(200 * MiB, 1, distribution::user(64 * KiB, f).how(), here), godwit::global_bad_alloc);
+    EXPECT_THROW(h[0].allocate(200 * MiB, 1, distribution::user(64 * KiB, f).how(), here),
+                 godwit::global_bad_alloc);
   EXPECT_LE(h.used(), before + MiB) << "the table of homes is freed again";
   try {
     h[1].allocate(std::uint64_t{1} << 60, 1, distribution::cyclic().how(), here);

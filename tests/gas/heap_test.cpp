@@ -1,4 +1,5 @@
-// The heap of one home: alignment, no overlaps, reuse, joining of free ranges, limits, millions of small objects.
+// The heap of one home: alignment, no overlaps, reuse, joining of free ranges, limits, millions of small
+// objects.
 // test: timeout=120 skip-qemu
 #include "gas/heap.hpp"
 
@@ -23,7 +24,8 @@ constexpr std::uint64_t KiB = 1 << 10, MiB = 1 << 20, GiB = 1ull << 30;
 /// An area, and the account of what the heap took of it.
 struct area {
   explicit area(std::uint64_t bytes, std::uint64_t limit = ~std::uint64_t{0}) : bytes_(bytes), limit_(limit) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) std::abort();
     begin = static_cast<std::byte*>(p);
     h.init(begin, bytes,
@@ -100,7 +102,8 @@ TEST(Heap, NothingOverlaps) {
       ASSERT_TRUE(a.holds(p, bytes));
       auto next = live.lower_bound(p);
       ASSERT_TRUE(next == live.end() || p + bytes <= next->first - sizeof(object_header));
-      ASSERT_TRUE(next == live.begin() || std::prev(next)->first + std::prev(next)->second <= p - sizeof(object_header));
+      ASSERT_TRUE(next == live.begin() ||
+                  std::prev(next)->first + std::prev(next)->second <= p - sizeof(object_header));
       std::memset(p, mark(p), bytes);
       live.emplace(p, bytes);
     } else {
@@ -153,7 +156,8 @@ TEST(Heap, LargeOnesAreZeroAgain) {
   std::memset(p, 0xff, 8 * MiB);
   a.h.free(p);
   auto* q = static_cast<std::byte*>(a.h.allocate(8 * MiB, 4096));
-  EXPECT_TRUE(std::all_of(q, q + 8 * MiB, [](std::byte b) { return b == std::byte{0}; })) << "their pages were given back";
+  EXPECT_TRUE(std::all_of(q, q + 8 * MiB, [](std::byte b) { return b == std::byte{0}; }))
+      << "their pages were given back";
   a.h.free(q);
 }
 
@@ -182,12 +186,12 @@ TEST(Heap, AMillionSmallObjectsInAndOut) {
   std::uint64_t most = 0;
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < n; ++i) {
-      p[static_cast<std::size_t>(i)] = static_cast<std::uint64_t*>(a.h.allocate(8 + static_cast<std::uint64_t>(i) % 5 * 8, 8));
+      p[static_cast<std::size_t>(i)] =
+          static_cast<std::uint64_t*>(a.h.allocate(8 + static_cast<std::uint64_t>(i) % 5 * 8, 8));
       ASSERT_NE(p[static_cast<std::size_t>(i)], nullptr);
       *p[static_cast<std::size_t>(i)] = static_cast<std::uint64_t>(i);
     }
-    for (int i = 0; i < n; ++i)
-      ASSERT_EQ(*p[static_cast<std::size_t>(i)], static_cast<std::uint64_t>(i));
+    for (int i = 0; i < n; ++i) ASSERT_EQ(*p[static_cast<std::size_t>(i)], static_cast<std::uint64_t>(i));
     if (round == 0) std::shuffle(p.begin(), p.end(), std::mt19937_64(9));
     for (auto* q : p) a.h.free(q);
     EXPECT_EQ(a.h.live_objects(), 0u);

@@ -1,4 +1,5 @@
-// The division of the address space of global memory: parts disjoint and in order, homes of addresses, limits. Pure arithmetic.
+// The division of the address space of global memory: parts disjoint and in order, homes of addresses,
+// limits. Pure arithmetic.
 // test: tsan timeout=60
 #include "gas/space.hpp"
 
@@ -16,12 +17,14 @@ constexpr std::uint64_t MiB = 1 << 20, GiB = 1ull << 30, TiB = 1ull << 40;
 
 space plan(std::uint64_t bytes, std::uint32_t homes, std::uint64_t cache_bytes = 256 * MiB) {
   return plan_space(bytes, homes, sizeof(godwit::gas::host_words) + homes * sizeof(godwit::gas::home_words),
-                    godwit::gas::cache::units_of(cache_bytes) * sizeof(godwit::gas::unit), sizeof(godwit::gas::descriptor));
+                    godwit::gas::cache::units_of(cache_bytes) * sizeof(godwit::gas::unit),
+                    sizeof(godwit::gas::descriptor));
 }
 
 void check(const space& s, std::uint64_t bytes, std::uint32_t homes) {
   ASSERT_EQ(s.homes, homes);
-  EXPECT_GE(s.units_low, s.words_low + sizeof(godwit::gas::host_words) + homes * sizeof(godwit::gas::home_words));
+  EXPECT_GE(s.units_low,
+            s.words_low + sizeof(godwit::gas::host_words) + homes * sizeof(godwit::gas::home_words));
   EXPECT_LE(s.units_low, s.directory_low);
   EXPECT_LE(s.directory_low, s.shadow_low);
   EXPECT_LE(s.shadow_low, s.local_low);

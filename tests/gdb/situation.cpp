@@ -124,5 +124,6 @@ int main(int argc, char** argv) {
   shared_ = std::make_unique<support::shared<steps>>();
   gw::options o;
   o.workers = 2;
-  std::printf("%d\n", gw::run<int>(argc, argv, [] { return root(); }, o));
+  std::printf("%d\n", gw::run<int>(
+                          argc, argv, [] { return root(); }, o));
 }

@@ -37,7 +37,8 @@ long sum(gw::global_span<const long> s) {
 
 TEST(GlobalArray, IsFilledReadAndWritten) {
   in_all_runs([] {
-    for (const auto& d : {gw::distribution::local(), gw::distribution::blocked(), gw::distribution::cyclic(4096)}) {
+    for (const auto& d :
+         {gw::distribution::local(), gw::distribution::blocked(), gw::distribution::cyclic(4096)}) {
       gw::global_array<long> a(100'001, d, 3L);
       WANT(a.size() == 100'001 && a.size_bytes() == 800'008 && !a.empty());
       WANT(sum(a) == 300'003);
@@ -59,10 +60,12 @@ TEST(GlobalArray, ALargeOneIsFilledByManyThreads) {
   gw::options o;
   o.workers = 2;
   o.force_steal = "parents";
-  gw::run<void>([] {
-    gw::global_array<long> a(1'000'000, gw::distribution::blocked(), 1L);
-    WANT(sum(a.span()) == 1'000'000);
-  }, o);
+  gw::run<void>(
+      [] {
+        gw::global_array<long> a(1'000'000, gw::distribution::blocked(), 1L);
+        WANT(sum(a.span()) == 1'000'000);
+      },
+      o);
   std::uint64_t moved = 0;
   for (const auto& s : gw::last_run_stats()) moved += s.steals + s.suspends;
   EXPECT_GT(moved, 0u);
@@ -104,10 +107,12 @@ TEST(GlobalArray, MovesIntoThreadsAndComesBack) {
                 }).join();
     WANT(a.empty());  // NOLINT: moved from, and says so
     WANT(back.data() == where && back[1] == 5);
-    auto as_argument = gw::spawn([](gw::global_array<long> b) {
-      b[2] = 6;
-      return b;
-    }, std::move(back));
+    auto as_argument = gw::spawn(
+        [](gw::global_array<long> b) {
+          b[2] = 6;
+          return b;
+        },
+        std::move(back));
     auto again = as_argument.join();
     WANT(again.data() == where && again[2] == 6);
     auto [x, y] = gw::invoke([] { return gw::global_array<int>(10, gw::distribution::local(), 1); },
@@ -173,9 +178,8 @@ TEST(GlobalArray, FreesWhatItOwnsAlsoWhenSomethingIsThrown) {
 }
 
 TEST(GlobalArray, WhatIsNotFreedIsReportedWithItsPlace) {
-  const auto o = support::run_child([] {
-    return run_checked([] { static_cast<void>(gw::global_array<int>(1000).release()); });
-  });
+  const auto o = support::run_child(
+      [] { return run_checked([] { static_cast<void>(gw::global_array<int>(1000).release()); }); });
   EXPECT_TRUE(o.err_has("not freed") && o.err_has("array_test.cpp")) << support::show(o);
 }
 
@@ -183,27 +187,31 @@ TEST(GlobalArray, OutlivesItsRun) {
   gw::options o;
   o.workers = 2;
   gw::global_array<int>& a = left_over;  // a local of ours could not be written in a run
-  a = gw::run<gw::global_array<int>>([] { return gw::global_array<int>(100, gw::distribution::blocked(), 8); }, o);
+  a = gw::run<gw::global_array<int>>(
+      [] { return gw::global_array<int>(100, gw::distribution::blocked(), 8); }, o);
   EXPECT_EQ(a.size(), 100u);
   try {
     static_cast<void>(a[3].load());
     ADD_FAILURE() << "read after the run";
   } catch (const std::logic_error& e) {
-    EXPECT_NE(std::string(e.what()).find("global_array belongs to a run that is over"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("global_array belongs to a run that is over"), std::string::npos)
+        << e.what();
   }
   EXPECT_THROW(a.span(), std::logic_error);
   EXPECT_THROW(a.checkout(gw::access::read), std::logic_error);
   // In another run the same addresses are somebody else's.
-  gw::run<void>([] {
-    gw::global_array<int>& a = left_over;
-    gw::global_array<int> mine(100, gw::distribution::blocked(), 1);
-    WANT_THROW(a[0], std::logic_error, "another one is on now");
-    WANT_THROW(static_cast<gw::global_span<int>>(a), std::logic_error, "is over");
-    gw::global_array<int> taken(std::move(a));
-    WANT(taken.size() == 100);
-    taken.reset();  // frees nothing
-    WANT(taken.empty() && mine[99] == 1);
-  }, o);
+  gw::run<void>(
+      [] {
+        gw::global_array<int>& a = left_over;
+        gw::global_array<int> mine(100, gw::distribution::blocked(), 1);
+        WANT_THROW(a[0], std::logic_error, "another one is on now");
+        WANT_THROW(static_cast<gw::global_span<int>>(a), std::logic_error, "is over");
+        gw::global_array<int> taken(std::move(a));
+        WANT(taken.size() == 100);
+        taken.reset();  // frees nothing
+        WANT(taken.empty() && mine[99] == 1);
+      },
+      o);
   a.reset();
   EXPECT_TRUE(a.empty());
 }
@@ -214,7 +222,9 @@ TEST(GlobalArray, AGlobalVariableLeftFullIsHarmless) {
     opts.workers = 2;
     opts.check_global = "off";  // else what is left over is reported
     for (int i = 0; i < 2; ++i)
-      if (gw::run(0, nullptr, [] { left_over = gw::global_array<int>(100, gw::distribution::blocked(), 1); }, opts) != 0)
+      if (gw::run(
+              0, nullptr, [] { left_over = gw::global_array<int>(100, gw::distribution::blocked(), 1); },
+              opts) != 0)
         return 1;
     left_over = gw::run<gw::global_array<int>>([] { return gw::global_array<int>(5); }, opts);
     return left_over.size() == 5 ? 0 : 2;  // and it is destroyed behind main
@@ -235,7 +245,8 @@ TEST(GlobalArray, NoRoomIsAnException) {
   in_all_runs([] {
     WANT_THROW(gw::global_array<long>(std::uint64_t{1} << 50), gw::global_bad_alloc, "godwit");
     WANT_THROW(gw::global_array<long>(~std::uint64_t{0}), gw::global_bad_alloc, "godwit");
-    WANT_THROW(gw::global_array<int>(10, gw::distribution::at(999), 1), std::invalid_argument, "no worker 999");
+    WANT_THROW(gw::global_array<int>(10, gw::distribution::at(999), 1), std::invalid_argument,
+               "no worker 999");
   });
 }
 

@@ -18,19 +18,20 @@ inline void want(bool ok, const char* what, int line) {
 #define WANT(...) container_runs::want((__VA_ARGS__), #__VA_ARGS__, __LINE__)
 
 /// The expression throws E, and its text has these words.
-#define WANT_THROW(expression, E, words)                                            \
-  do {                                                                              \
-    bool thrown_ = false;                                                           \
-    try {                                                                           \
-      static_cast<void>(expression);                                                \
-    } catch (const E& e_) {                                                         \
-      thrown_ = true;                                                               \
-      WANT(std::string(e_.what()).find(words) != std::string::npos);                \
-    }                                                                               \
-    WANT(thrown_);                                                                  \
+#define WANT_THROW(expression, E, words)                             \
+  do {                                                               \
+    bool thrown_ = false;                                            \
+    try {                                                            \
+      static_cast<void>(expression);                                 \
+    } catch (const E& e_) {                                          \
+      thrown_ = true;                                                \
+      WANT(std::string(e_.what()).find(words) != std::string::npos); \
+    }                                                                \
+    WANT(thrown_);                                                   \
   } while (false)
 
-/// Run @p root with 1, 2 and 4 workers, left alone and with threads forced to leave. Expect that nothing is thrown.
+/// Run @p root with 1, 2 and 4 workers, left alone and with threads forced to leave. Expect that nothing is
+/// thrown.
 template <class F>
 void in_all_runs(const F& root) {
   for (const unsigned workers : {1u, 2u, 4u})

@@ -1,5 +1,5 @@
-// A checkout held where its thread may leave: the run ends, with the place. Test of src/runtime/entry.cpp and of what
-// future.hpp and task.hpp do in programs compiled without NDEBUG.
+// A checkout held where its thread may leave: the run ends, with the place. Test of src/runtime/entry.cpp and
+// of what future.hpp and task.hpp do in programs compiled without NDEBUG.
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
@@ -17,11 +17,14 @@ support::outcome with_checks(const std::function<void(gw::global_ptr<long>)>& bo
     o.workers = 2;
     o.check_global = "on";
     unsetenv("GODWIT_CHECK_GLOBAL");
-    return gw::run(0, nullptr, [&body] {
-      auto p = gw::allocate<long>(100, gw::distribution::cyclic(64));
-      body(p);
-      std::puts("not reached");
-    }, o);
+    return gw::run(
+        0, nullptr,
+        [&body] {
+          auto p = gw::allocate<long>(100, gw::distribution::cyclic(64));
+          body(p);
+          std::puts("not reached");
+        },
+        o);
   });
 }
 
@@ -37,43 +40,48 @@ void expect_held(const support::outcome& o, const char* doing) {
 
 TEST(CheckoutHeld, AcrossASpawn) {
   expect_held(with_checks([](gw::global_ptr<long> p) {
-    auto c = gw::checkout(p, 10, gw::access::read);
-    auto f = gw::spawn([] { return 1; });
-    f.join();
-  }), "held across a spawn");
+                auto c = gw::checkout(p, 10, gw::access::read);
+                auto f = gw::spawn([] { return 1; });
+                f.join();
+              }),
+              "held across a spawn");
 }
 
 TEST(CheckoutHeld, AcrossAJoin) {
   expect_held(with_checks([](gw::global_ptr<long> p) {
-    // Stolen or not: at the join the thread waits with the checkout open.
-    auto f = gw::spawn([] {
-      gw::yield();
-      return 1;
-    });
-    auto c = gw::checkout(p, 10, gw::access::write);
-    f.join();
-  }), "held across a join");
+                // Stolen or not: at the join the thread waits with the checkout open.
+                auto f = gw::spawn([] {
+                  gw::yield();
+                  return 1;
+                });
+                auto c = gw::checkout(p, 10, gw::access::write);
+                f.join();
+              }),
+              "held across a join");
 }
 
 TEST(CheckoutHeld, AcrossAYield) {
   expect_held(with_checks([](gw::global_ptr<long> p) {
-    auto c = gw::checkout(p, 10, gw::access::read_write);
-    gw::yield();
-  }), "held across a yield");
+                auto c = gw::checkout(p, 10, gw::access::read_write);
+                gw::yield();
+              }),
+              "held across a yield");
 }
 
 TEST(CheckoutHeld, AcrossInvoke) {
   expect_held(with_checks([](gw::global_ptr<long> p) {
-    auto c = gw::checkout(p, 10, gw::access::read);
-    gw::invoke([] { return 1; }, [] { return 2; });
-  }), "held across a");
+                auto c = gw::checkout(p, 10, gw::access::read);
+                gw::invoke([] { return 1; }, [] { return 2; });
+              }),
+              "held across a");
 }
 
 TEST(CheckoutHeld, AcrossOnEachWorker) {
   expect_held(with_checks([](gw::global_ptr<long> p) {
-    auto c = gw::checkout(p, 10, gw::access::read);
-    gw::on_each_worker([] {});
-  }), "held across a");
+                auto c = gw::checkout(p, 10, gw::access::read);
+                gw::on_each_worker([] {});
+              }),
+              "held across a");
 }
 
 // Without checks, in any build: where the thread leaves.
@@ -84,12 +92,15 @@ TEST(CheckoutHeld, IsNoticedWithoutChecksWhenTheThreadLeaves) {
     opts.check_global = "off";
     opts.force_steal = "parents";
     for (const char* name : {"GODWIT_CHECK_GLOBAL", "GODWIT_FORCE_STEAL"}) unsetenv(name);
-    return gw::run(0, nullptr, [] {
-      auto p = gw::allocate<long>(100);
-      auto c = gw::checkout(p, 10, gw::access::read);
-      auto f = gw::spawn([] { return 1; });
-      f.join();
-    }, opts);
+    return gw::run(
+        0, nullptr,
+        [] {
+          auto p = gw::allocate<long>(100);
+          auto c = gw::checkout(p, 10, gw::access::read);
+          auto f = gw::spawn([] { return 1; });
+          f.join();
+        },
+        opts);
   });
   EXPECT_FALSE(o.timed_out) << show(o);
   EXPECT_NE(o.status, 0) << show(o);

@@ -1,10 +1,12 @@
-// What docs/memory-model.md promises, as small programs: each has one right answer, on every schedule and every placement.
+// What docs/memory-model.md promises, as small programs: each has one right answer, on every schedule and
+// every placement.
 // test: timeout=300
 //
-// A program runs under forced steals and delays (schedules below), its memory at the home of each worker in turn, read and
-// written in every way there is. On one host it tests the scheduler's and the accesses' order; under MPI and between hosts
-// (tests/mpi/api_under_mpi.cmake) the cache, its release and acquire: models/global.pml. STRESS_SEED, STRESS_REPEAT: as
-// in support/schedule.hpp. A thread counts what it sees wrong; root gives back the sum.
+// A program runs under forced steals and delays (schedules below), its memory at the home of each worker in
+// turn, read and written in every way there is. On one host it tests the scheduler's and the accesses' order;
+// under MPI and between hosts (tests/mpi/api_under_mpi.cmake) the cache, its release and acquire:
+// models/global.pml. STRESS_SEED, STRESS_REPEAT: as in support/schedule.hpp. A thread counts what it sees
+// wrong; root gives back the sum.
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
@@ -26,7 +28,8 @@ constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   return x ^ (x >> 31);
 }
 
-/// Fewer rows than support::for_each_schedule, and small caches among them, so that units are evicted all the time.
+/// Fewer rows than support::for_each_schedule, and small caches among them, so that units are evicted all the
+/// time.
 template <class Root>
 void schedules(Root root) {
   const std::uint64_t repeat = support::number_from_environment("STRESS_REPEAT", 1);
@@ -46,33 +49,56 @@ void schedules(Root root) {
       }
 }
 
-gw::distribution at_home(std::uint64_t n) { return gw::distribution::at(static_cast<std::uint32_t>(n % gw::worker_count())); }
+gw::distribution at_home(std::uint64_t n) {
+  return gw::distribution::at(static_cast<std::uint32_t>(n % gw::worker_count()));
+}
 
 /// Ways to write one object, and to read it.
 constexpr unsigned ways = 5;
 template <class T>
 void write(gw::global_ptr<T> p, T v, std::uint64_t how) {
   switch (how % ways) {
-    case 0: gw::put(p, v); break;
-    case 1: gw::checkout(p, 1, gw::access::write)[0] = v; break;
-    case 2: gw::checkout(p, 1, gw::access::read_write)[0] = v; break;
-    case 3: gw::put_async(p, v).join(); break;
-    default: gw::scatter<T>(std::span(&v, 1), std::span<const gw::global_ptr<T>>(&p, 1)); break;
+    case 0:
+      gw::put(p, v);
+      break;
+    case 1:
+      gw::checkout(p, 1, gw::access::write)[0] = v;
+      break;
+    case 2:
+      gw::checkout(p, 1, gw::access::read_write)[0] = v;
+      break;
+    case 3:
+      gw::put_async(p, v).join();
+      break;
+    default:
+      gw::scatter<T>(std::span(&v, 1), std::span<const gw::global_ptr<T>>(&p, 1));
+      break;
   }
 }
 template <class T>
 T read(gw::global_ptr<T> p, std::uint64_t how) {
   T v{};
   switch (how % ways) {
-    case 0: v = gw::get(p); break;
-    case 1: v = gw::checkout(p, 1, gw::access::read)[0]; break;
-    case 2: v = gw::checkout(p, 1, gw::access::read_write)[0]; break;
-    case 3: v = gw::get_async(p).join(); break;
-    default: gw::gather<T>(std::span<const gw::global_ptr<T>>(&p, 1), std::span(&v, 1)); break;
+    case 0:
+      v = gw::get(p);
+      break;
+    case 1:
+      v = gw::checkout(p, 1, gw::access::read)[0];
+      break;
+    case 2:
+      v = gw::checkout(p, 1, gw::access::read_write)[0];
+      break;
+    case 3:
+      v = gw::get_async(p).join();
+      break;
+    default:
+      gw::gather<T>(std::span<const gw::global_ptr<T>>(&p, 1), std::span(&v, 1));
+      break;
   }
   return v;
 }
-/// As read(), where other threads may read the same object at the same time: a read_write checkout is a write to them.
+/// As read(), where other threads may read the same object at the same time: a read_write checkout is a write
+/// to them.
 template <class T>
 T read_beside_others(gw::global_ptr<T> p, std::uint64_t how) {
   return read(p, how % ways == 2 ? how + 1 : how);
@@ -91,11 +117,11 @@ TEST(litmus, message_by_join) {
       const long v = static_cast<long>(i) * 10;
       write(p, v + 1, mix(seed + i));
       wrong += gw::spawn([=] {
-        const long bad = read(p, mix(seed ^ i)) != v + 1;
-        write(p + 1, v + 2, mix(seed + i + 7));
-        write(p, v + 3, mix(seed + i + 8));
-        return bad;
-      }).join();
+                 const long bad = read(p, mix(seed ^ i)) != v + 1;
+                 write(p + 1, v + 2, mix(seed + i + 7));
+                 write(p, v + 3, mix(seed + i + 8));
+                 return bad;
+               }).join();
       wrong += read(p + 1, mix(seed + i + 1)) != v + 2;
       wrong += read(p, mix(seed + i + 2)) != v + 3;
       gw::deallocate(p, 8);
@@ -143,7 +169,8 @@ TEST(litmus, message_by_shared_future) {
         readers[r] = gw::spawn([=]() mutable {
           s.get();
           long bad = 0;
-          for (int k = 0; k < 5; ++k) bad += read_beside_others(p + k, mix(seed + r) + static_cast<unsigned>(k)) != 40 + k;
+          for (int k = 0; k < 5; ++k)
+            bad += read_beside_others(p + k, mix(seed + r) + static_cast<unsigned>(k)) != 40 + k;
           return bad;
         });
       for (auto& r : readers) wrong += r.join();
@@ -156,7 +183,8 @@ TEST(litmus, message_by_shared_future) {
 
 /// Until *p is v: others may have to run here.
 void await(gw::global_ptr<long> p, long v, bool relaxed) {
-  while (gw::atomic_load(p, relaxed ? std::memory_order_relaxed : std::memory_order_seq_cst) != v) gw::yield();
+  while (gw::atomic_load(p, relaxed ? std::memory_order_relaxed : std::memory_order_seq_cst) != v)
+    gw::yield();
 }
 
 TEST(litmus, message_by_flag) {
@@ -196,9 +224,11 @@ TEST(litmus, message_to_every_worker) {
     for (long i = 0; i < 10; ++i) {
       write(slots + static_cast<long>(gw::worker_count()), i, mix(seed) + static_cast<unsigned>(i));
       gw::on_each_worker([=] {
-        gw::put(slots + static_cast<long>(gw::worker_id()), gw::get(slots + static_cast<long>(gw::worker_count())) + 1);
+        gw::put(slots + static_cast<long>(gw::worker_id()),
+                gw::get(slots + static_cast<long>(gw::worker_count())) + 1);
       });
-      for (std::uint32_t w = 0; w < gw::worker_count(); ++w) wrong += read(slots + static_cast<long>(w), i + w) != i + 1;
+      for (std::uint32_t w = 0; w < gw::worker_count(); ++w)
+        wrong += read(slots + static_cast<long>(w), i + w) != i + 1;
     }
     gw::deallocate(slots, gw::worker_count() + 1);
     return wrong;
@@ -285,7 +315,8 @@ TEST(litmus, what_one_thread_writes_it_reads) {
       const auto p = gw::allocate<long>(64, at_home(i));
       { gw::checkout(p, 64, gw::access::write); }
       for (int k = 0; k < 64; ++k) gw::put(p + k, 0L);
-      // Neighbours in the unit, other threads: they fetch and write back while the first one mixes all kinds of accesses.
+      // Neighbours in the unit, other threads: they fetch and write back while the first one mixes all kinds
+      // of accesses.
       std::array<gw::future<long>, 3> others;
       for (unsigned t = 0; t < 3; ++t)
         others[t] = gw::spawn([=] {
@@ -301,7 +332,8 @@ TEST(litmus, what_one_thread_writes_it_reads) {
       for (std::uint64_t k = 0; k < 40; ++k) {
         const std::uint64_t r = mix(seed + i * 1000 + k);
         if (r % 3 == 0) {
-          wrong += gw::atomic_fetch_add(p, 1L, r % 2 != 0 ? std::memory_order_relaxed : std::memory_order_seq_cst) != value;
+          wrong += gw::atomic_fetch_add(
+                       p, 1L, r % 2 != 0 ? std::memory_order_relaxed : std::memory_order_seq_cst) != value;
           ++value;
         } else if (r % 3 == 1) {
           write(p, ++value, r / 7);
@@ -326,7 +358,8 @@ TEST(litmus, neighbouring_bytes_of_many_writers) {
     constexpr std::uint64_t writers = 4;
     using byte = unsigned char;
     for (std::uint64_t i = 0; i < 3; ++i) {
-      const auto p = i == 0 ? gw::allocate<byte>(bytes, at_home(seed)) : gw::allocate<byte>(bytes, gw::distribution::cyclic(i * 784));
+      const auto p = i == 0 ? gw::allocate<byte>(bytes, at_home(seed))
+                            : gw::allocate<byte>(bytes, gw::distribution::cyclic(i * 784));
       {
         auto s = gw::checkout(p, bytes, gw::access::write);
         std::memset(s.data(), 0, bytes);
@@ -336,7 +369,8 @@ TEST(litmus, neighbouring_bytes_of_many_writers) {
         for (std::uint64_t t = 0; t < writers; ++t)
           f[t] = gw::spawn([=] {
             long bad = 0;
-            // Every byte whose number is t modulo the writers, in a part of the array where units and blocks end.
+            // Every byte whose number is t modulo the writers, in a part of the array where units and blocks
+            // end.
             for (std::uint64_t b = 16'340 + t; b < 16'430; b += writers) {
               const byte before = read(p + static_cast<long>(b), mix(seed + b));
               bad += before != static_cast<byte>((round - 1) * (b + 1));
@@ -362,7 +396,8 @@ TEST(litmus, neighbouring_bytes_of_many_writers) {
 [[gnu::noinline]] long wander(gw::global_ptr<long> p, long size, int depth, std::uint64_t seed) {
   long wrong = 0;
   for (long i = 0; i < size; ++i) write(p + i, depth * 100 + i, mix(seed + static_cast<std::uint64_t>(i)));
-  auto f = gw::spawn([=] { return depth == 0 || size < 4 ? 0L : wander(p + size, size / 2, depth - 1, mix(seed)); });
+  auto f = gw::spawn(
+      [=] { return depth == 0 || size < 4 ? 0L : wander(p + size, size / 2, depth - 1, mix(seed)); });
   for (long i = 0; i < size; ++i) {
     wrong += read(p + i, mix(seed * 5 + static_cast<std::uint64_t>(i))) != depth * 100 + i;
     write(p + i, -i, mix(seed * 7 + static_cast<std::uint64_t>(i)));
@@ -417,7 +452,8 @@ TEST(litmus, ping_pong) {
       for (long k = 0; k < 3; ++k) write(data + k, 0L, seed);
       gw::put(turn, 0L);
       const bool relaxed = i >= 2;
-      const long rounds = gw::worker_count() == 1 ? 0 : 10;  // who waits must not keep the other from starting
+      // who waits must not keep the other from starting
+      const long rounds = gw::worker_count() == 1 ? 0 : 10;
       auto play = [=](long me) {
         long bad = 0;
         for (long r = 0; r < rounds; ++r) {
@@ -429,7 +465,8 @@ TEST(litmus, ping_pong) {
             write(data + k, 2 * r + me + 1, how / 16);
           }
           if (relaxed) gw::fence();
-          gw::atomic_store(turn, 2 * r + me + 1, relaxed ? std::memory_order_relaxed : std::memory_order_seq_cst);
+          gw::atomic_store(turn, 2 * r + me + 1,
+                           relaxed ? std::memory_order_relaxed : std::memory_order_seq_cst);
         }
         return bad;
       };
@@ -464,7 +501,9 @@ TEST(litmus, parents_read_what_children_wrote) {
     long wrong = 0;
     constexpr long nodes = 127;
     for (std::uint64_t i = 0; i < 3; ++i) {
-      const auto p = gw::allocate<long>(nodes, i == 0 ? gw::distribution::cyclic(32) : i == 1 ? gw::distribution::blocked() : at_home(seed));
+      const auto p = gw::allocate<long>(nodes, i == 0   ? gw::distribution::cyclic(32)
+                                               : i == 1 ? gw::distribution::blocked()
+                                                        : at_home(seed));
       wrong += sum_tree(p, 0, nodes, seed + i);
       wrong += read(p, seed) != nodes * (nodes - 1) / 2;
       gw::deallocate(p, nodes);
@@ -481,19 +520,20 @@ TEST(litmus, memory_that_is_used_again) {
       const long n = i % 5 == 0 ? 1500 : 3;
       // A thread allocates and writes, another one checks and frees.
       const auto p = gw::spawn([=] {
-        const auto q = gw::allocate<long>(static_cast<std::uint64_t>(n), d);
-        for (long k = 0; k < n; k += n / 3) write(q + k, static_cast<long>(i) + k, mix(seed + i));
-        return q;
-      }).join();
+                       const auto q = gw::allocate<long>(static_cast<std::uint64_t>(n), d);
+                       for (long k = 0; k < n; k += n / 3)
+                         write(q + k, static_cast<long>(i) + k, mix(seed + i));
+                       return q;
+                     }).join();
       wrong += gw::spawn([=] {
-        long bad = 0;
-        for (long k = 0; k < n; k += n / 3) {
-          bad += read(p + k, mix(seed + i + 1)) != static_cast<long>(i) + k;
-          write(p + k, -1L, mix(seed + i + 2));
-        }
-        gw::deallocate(p, static_cast<std::uint64_t>(n));
-        return bad;
-      }).join();
+                 long bad = 0;
+                 for (long k = 0; k < n; k += n / 3) {
+                   bad += read(p + k, mix(seed + i + 1)) != static_cast<long>(i) + k;
+                   write(p + k, -1L, mix(seed + i + 2));
+                 }
+                 gw::deallocate(p, static_cast<std::uint64_t>(n));
+                 return bad;
+               }).join();
     }
     return wrong;
   });
@@ -504,9 +544,15 @@ TEST(litmus, memory_that_is_used_again) {
 /// The same program runs on an array in ordinary memory, and on one in global memory.
 struct plain_memory {
   unsigned char* base;
-  void get(std::uint64_t at, unsigned char* to, std::uint64_t n, std::uint64_t) const { std::memcpy(to, base + at, n); }
-  void put(std::uint64_t at, const unsigned char* from, std::uint64_t n, std::uint64_t) const { std::memcpy(base + at, from, n); }
-  void move(std::uint64_t to, std::uint64_t from, std::uint64_t n) const { std::memmove(base + to, base + from, n); }
+  void get(std::uint64_t at, unsigned char* to, std::uint64_t n, std::uint64_t) const {
+    std::memcpy(to, base + at, n);
+  }
+  void put(std::uint64_t at, const unsigned char* from, std::uint64_t n, std::uint64_t) const {
+    std::memcpy(base + at, from, n);
+  }
+  void move(std::uint64_t to, std::uint64_t from, std::uint64_t n) const {
+    std::memmove(base + to, base + from, n);
+  }
   void add(std::uint64_t at, unsigned char v, std::uint64_t n) const {
     for (std::uint64_t i = 0; i < n; ++i) base[at + i] = static_cast<unsigned char>(base[at + i] + v);
   }
@@ -529,17 +575,21 @@ struct global_bytes_memory {
     gw::copy_n<unsigned char>(base + static_cast<long>(from), n, base + static_cast<long>(to));
   }
   void add(std::uint64_t at, unsigned char v, std::uint64_t n) const {
-    for (auto& b : gw::checkout(base + static_cast<long>(at), n, gw::access::read_write)) b = static_cast<unsigned char>(b + v);
+    for (auto& b : gw::checkout(base + static_cast<long>(at), n, gw::access::read_write))
+      b = static_cast<unsigned char>(b + v);
   }
 };
 
-/// A node may write [low, high) and read [shared_low, shared_high), which nobody writes meanwhile. Gives a hash of what it read.
+/// A node may write [low, high) and read [shared_low, shared_high), which nobody writes meanwhile. Gives a
+/// hash of what it read.
 template <class Memory>
-[[gnu::noinline]] std::uint64_t program(Memory m, std::uint64_t low, std::uint64_t high, std::uint64_t shared_low,
-                                        std::uint64_t shared_high, std::uint64_t seed, int depth) {
+[[gnu::noinline]] std::uint64_t program(Memory m, std::uint64_t low, std::uint64_t high,
+                                        std::uint64_t shared_low, std::uint64_t shared_high,
+                                        std::uint64_t seed, int depth) {
   std::uint64_t hash = seed;
   std::array<unsigned char, 96> buffer{};
-  auto some = [](std::uint64_t r, std::uint64_t a, std::uint64_t b, std::uint64_t& at) {  // a part of [a, b), at most the buffer
+  // a part of [a, b), at most the buffer
+  auto some = [](std::uint64_t r, std::uint64_t a, std::uint64_t b, std::uint64_t& at) {
     const std::uint64_t n = b <= a ? 0 : 1 + r % std::min<std::uint64_t>(b - a, 96);
     at = n == 0 ? a : a + (r >> 20) % (b - a - n + 1);
     return n;
@@ -605,7 +655,9 @@ TEST(litmus, random_programs_do_what_a_serial_interpretation_does) {
     for (std::uint64_t i = 0; i < 6; ++i) {
       constexpr std::uint64_t most = 50'000;
       const std::uint64_t bytes = i % 2 == 0 ? most : 300, s = mix(seed + i);
-      const gw::distribution d = i % 3 == 0 ? gw::distribution::cyclic(16 * (1 + s % 300)) : i % 3 == 1 ? gw::distribution::blocked() : at_home(s);
+      const gw::distribution d = i % 3 == 0   ? gw::distribution::cyclic(16 * (1 + s % 300))
+                                 : i % 3 == 1 ? gw::distribution::blocked()
+                                              : at_home(s);
       const auto p = gw::allocate<unsigned char>(bytes, d);
       {
         auto out = gw::checkout(p, bytes, gw::access::write);

@@ -1,4 +1,5 @@
-// global_map against std::unordered_map: many threads on few and on many keys, under forced steals; growth, ownership.
+// global_map against std::unordered_map: many threads on few and on many keys, under forced steals; growth,
+// ownership.
 // test: skip-qemu
 #include "container_runs.hpp"
 
@@ -49,7 +50,8 @@ TEST(GlobalMap, BehavesLikeUnorderedMap) {
       const int k = static_cast<int>(random() % 300);
       const long v = static_cast<long>(random() % 1000);
       switch (random() % 8) {
-        case 0: case 1:
+        case 0:
+        case 1:
           WANT(m.insert(k, v) == u.emplace(k, v).second);
           break;
         case 2:
@@ -100,8 +102,12 @@ TEST(GlobalMap, CountsWordsOfManyThreads) {
     gw::global_map<word, long> m(distinct);
     parallel(0, texts, [v = m.view(), nth](std::uint64_t i) {
       switch (i % 3) {
-        case 0: v.fetch_add(nth(i), 1); break;
-        case 1: v.insert_or_update(nth(i), 1, [](long& n) { ++n; }); break;
+        case 0:
+          v.fetch_add(nth(i), 1);
+          break;
+        case 1:
+          v.insert_or_update(nth(i), 1, [](long& n) { ++n; });
+          break;
         case 2:
           v.insert(nth(i), 0);
           WANT(v.update(nth(i), [](long& n) { ++n; }));
@@ -136,14 +142,16 @@ struct wide {
   std::uint64_t parts[20];
 };
 
-// Values that are changed as a whole are seen as a whole, by those who look while others change, insert and erase.
+// Values that are changed as a whole are seen as a whole, by those who look while others change, insert and
+// erase.
 TEST(GlobalMap, ReadersSeeNoHalfWrittenValues) {
   in_all_runs([] {
     gw::global_map<int, wide> m(4);
     parallel(0, 4000, [v = m.view()](std::uint64_t i) {
       const int key = static_cast<int>(random_of(i) % 12);
       switch (i % 5) {
-        case 0: case 1: {
+        case 0:
+        case 1: {
           wide w;
           std::fill(w.parts, w.parts + 20, i);
           v.insert_or_assign(key, w);
@@ -151,7 +159,9 @@ TEST(GlobalMap, ReadersSeeNoHalfWrittenValues) {
         }
         case 2:
           if (i % 3 == 0) v.erase(key);
-          v.update(key, [](wide& w) { for (auto& p : w.parts) ++p; });
+          v.update(key, [](wide& w) {
+            for (auto& p : w.parts) ++p;
+          });
           break;
         default:
           if (const auto w = v.find(key))
@@ -166,22 +176,26 @@ TEST(GlobalMap, ReadersSeeNoHalfWrittenValues) {
 TEST(GlobalMap, ReadersAndWritersOfOneBucketTogether) {
   gw::options o;
   o.workers = 2;
-  gw::run<void>([] {
-    gw::global_map<int, wide, bad_hash> m(1);
-    gw::invoke([v = m.view()] {
-      for (std::uint64_t i = 0; i < 200'000; ++i) {
-        wide w;
-        std::fill(w.parts, w.parts + 20, i);
-        v.insert_or_assign(static_cast<int>(i % 5) * 2, w);
-        if (i % 7 == 0) v.erase(static_cast<int>(i % 5) * 2);
-      }
-    }, [v = m.view()] {
-      for (std::uint64_t i = 0; i < 200'000; ++i)
-        if (const auto w = v.find(static_cast<int>(i % 5) * 2))
-          for (const std::uint64_t p : w->parts) WANT(p == w->parts[0]);
-    });
-    m.check_invariants();
-  }, o);
+  gw::run<void>(
+      [] {
+        gw::global_map<int, wide, bad_hash> m(1);
+        gw::invoke(
+            [v = m.view()] {
+              for (std::uint64_t i = 0; i < 200'000; ++i) {
+                wide w;
+                std::fill(w.parts, w.parts + 20, i);
+                v.insert_or_assign(static_cast<int>(i % 5) * 2, w);
+                if (i % 7 == 0) v.erase(static_cast<int>(i % 5) * 2);
+              }
+            },
+            [v = m.view()] {
+              for (std::uint64_t i = 0; i < 200'000; ++i)
+                if (const auto w = v.find(static_cast<int>(i % 5) * 2))
+                  for (const std::uint64_t p : w->parts) WANT(p == w->parts[0]);
+            });
+        m.check_invariants();
+      },
+      o);
 }
 
 TEST(GlobalMap, AllKeysInOneBucketStillWork) {
@@ -235,7 +249,9 @@ TEST(GlobalMap, ForEachSeesAllOnceAndMaySpawn) {
       gw::spawn([=] { gw::atomic_fetch_add(s + k, static_cast<long>(v)); }).join();
     });
     for (std::uint64_t i = 0; i < 2000; ++i) WANT(seen[i] == static_cast<long>(i) + 1);
-    auto stop = [](int k, int) { if (k == 1500) throw std::runtime_error("found it"); };
+    auto stop = [](int k, int) {
+      if (k == 1500) throw std::runtime_error("found it");
+    };
     WANT_THROW(m.for_each(stop), std::runtime_error, "found it");
   });
 }
@@ -245,7 +261,12 @@ TEST(GlobalMap, AnExceptionInUpdateChangesNothing) {
     gw::global_map<int, int> m(10);
     m.insert(1, 10);
     const auto v = m.view();
-    WANT_THROW(v.update(1, [](int& x) { x = 99; throw std::runtime_error("no"); }), std::runtime_error, "no");
+    WANT_THROW(v.update(1,
+                        [](int& x) {
+                          x = 99;
+                          throw std::runtime_error("no");
+                        }),
+               std::runtime_error, "no");
     WANT(m.find(1) == 10);
     WANT_THROW(v.update(1, [v](int&) { v.find(1); }), std::logic_error, "must not use a map");
     WANT_THROW(v.update(1, [v](int&) { v.insert(2, 2); }), std::logic_error, "must not use a map");
@@ -275,22 +296,27 @@ TEST(GlobalMap, MovesIntoThreadsAndComesBack) {
 TEST(GlobalMap, OutlivesItsRun) {
   gw::options o;
   o.workers = 2;
-  left_over = gw::run<gw::global_map<int, int>>([] {
-    gw::global_map<int, int> m(10);
-    m.insert(1, 1);
-    return m;
-  }, o);
+  left_over = gw::run<gw::global_map<int, int>>(
+      [] {
+        gw::global_map<int, int> m(10);
+        m.insert(1, 1);
+        return m;
+      },
+      o);
   EXPECT_THROW(left_over.find(1), std::logic_error);
   EXPECT_THROW(left_over.insert(1, 1), std::logic_error);
-  gw::run<void>([] {
-    gw::global_map<int, int> mine(10);
-    mine.insert(1, 2);
-    WANT_THROW(left_over.find(1), std::logic_error, "global_map belongs to a run that is over (another one is on now)");
-    WANT_THROW(left_over.view().size(), std::logic_error, "is over");
-    WANT_THROW(left_over.clear(), std::logic_error, "is over");
-    left_over = std::move(mine);
-    WANT(left_over.find(1) == 2);
-  }, o);
+  gw::run<void>(
+      [] {
+        gw::global_map<int, int> mine(10);
+        mine.insert(1, 2);
+        WANT_THROW(left_over.find(1), std::logic_error,
+                   "global_map belongs to a run that is over (another one is on now)");
+        WANT_THROW(left_over.view().size(), std::logic_error, "is over");
+        WANT_THROW(left_over.clear(), std::logic_error, "is over");
+        left_over = std::move(mine);
+        WANT(left_over.find(1) == 2);
+      },
+      o);
   left_over.reset();
   EXPECT_THROW(never_used.find(1), std::logic_error);
 }
@@ -351,8 +377,10 @@ TEST(GlobalMap, KeysOfAllKinds) {
     WANT(d.fetch_add(0.5, 200) == 0 && d.fetch_add(0.5, 100) == 200 && d.find(0.5) == 44);
     WANT(d.insert(0.0, 1) && d.contains(-0.0));
     gw::global_map<gw::global_ptr<int>, std::array<char, 300>> big(3);
-    for (std::uint64_t i = 0; i < 50; ++i) big.insert(gw::global_ptr<int>(64 * i), std::array<char, 300>{static_cast<char>(i)});
-    for (std::uint64_t i = 0; i < 50; ++i) WANT(big.find(gw::global_ptr<int>(64 * i))->at(0) == static_cast<char>(i));
+    for (std::uint64_t i = 0; i < 50; ++i)
+      big.insert(gw::global_ptr<int>(64 * i), std::array<char, 300>{static_cast<char>(i)});
+    for (std::uint64_t i = 0; i < 50; ++i)
+      WANT(big.find(gw::global_ptr<int>(64 * i))->at(0) == static_cast<char>(i));
     big.check_invariants();
   });
 }

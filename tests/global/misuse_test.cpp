@@ -1,5 +1,6 @@
-// check_global: each mistake ends the run with a line that names it, and the place where there is one. Nothing hangs, nothing
-// stays behind. Test of src/gas/checks.cpp. Checkouts held across a spawn: held_test.cpp.
+// check_global: each mistake ends the run with a line that names it, and the place where there is one.
+// Nothing hangs, nothing stays behind. Test of src/gas/checks.cpp. Checkouts held across a spawn:
+// held_test.cpp.
 // test: timeout=240 skip-qemu
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
@@ -21,10 +22,13 @@ support::outcome with_checks(const std::function<void()>& body, const char* chec
     o.workers = 2;
     o.check_global = check;
     for (const char* name : {"GODWIT_CHECK_GLOBAL", "GODWIT_WORKERS"}) unsetenv(name);
-    return gw::run(0, nullptr, [&body] {
-      body();
-      std::puts("reached the end");
-    }, o);
+    return gw::run(
+        0, nullptr,
+        [&body] {
+          body();
+          std::puts("reached the end");
+        },
+        o);
   });
 }
 
@@ -61,12 +65,15 @@ TEST(Misuse, UseAfterFree) {
     expect_caught([=] { gw::put(freed(), 1L); }, {"write 8 bytes", "no live allocation"});
     expect_caught([=] { *freed() = 5; }, {"write 8 bytes", "no live allocation"});
     expect_caught([=] { gw::atomic_fetch_add(freed(), 1L); }, {"change atomically", "no live allocation"});
-    expect_caught([=] { auto s = gw::checkout(freed(), 10, gw::access::read); }, {"check out 80 bytes", "no live allocation"});
+    expect_caught([=] { auto s = gw::checkout(freed(), 10, gw::access::read); },
+                  {"check out 80 bytes", "no live allocation"});
     expect_caught([=] { gw::try_local(freed(), 10); }, {"no live allocation"});
-    expect_caught([=] {
-      auto q = gw::allocate<long>(10);
-      gw::copy_n(freed(), 10, q);
-    }, {"copy", "no live allocation"});
+    expect_caught(
+        [=] {
+          auto q = gw::allocate<long>(10);
+          gw::copy_n(freed(), 10, q);
+        },
+        {"copy", "no live allocation"});
   }
 }
 
@@ -87,23 +94,29 @@ TEST(Misuse, NullPointer) {
     expect_caught([] { gw::put(ptr(), 5L); }, says, check);
     expect_caught([] { ptr()[1000] = 5; }, says, check);
     expect_caught([] { gw::put(gw::global_ptr<point>(), point{1, 2}); }, says, check);
-    expect_caught([] {
-      long room[10];
-      gw::get(ptr(), room, 10);
-      sink = room[5];
-    }, says, check);
+    expect_caught(
+        [] {
+          long room[10];
+          gw::get(ptr(), room, 10);
+          sink = room[5];
+        },
+        says, check);
     expect_caught([] { gw::atomic_fetch_add(ptr(), 1L); }, says, check);
     expect_caught([] { static_cast<void>(gw::atomic_load(ptr())); }, says, check);
     expect_caught([] { gw::checkout(ptr(), 10, gw::access::write)[3] = 1; }, says, check);
     expect_caught([] { sink = gw::get_async(ptr()).join(); }, says, check);
-    expect_caught([] {
-      auto q = gw::allocate<long>(10);
-      gw::copy_n(q, 10, ptr());
-    }, says, check);
-    expect_caught([] {
-      auto f = gw::spawn([] { *ptr() = 5; });
-      f.join();
-    }, says, check);
+    expect_caught(
+        [] {
+          auto q = gw::allocate<long>(10);
+          gw::copy_n(q, 10, ptr());
+        },
+        says, check);
+    expect_caught(
+        [] {
+          auto f = gw::spawn([] { *ptr() = 5; });
+          f.join();
+        },
+        says, check);
   }
 }
 
@@ -111,12 +124,16 @@ TEST(Misuse, OutOfRange) {
   for (const auto& [name, make] : every_place) {
     SCOPED_TRACE(name);
     expect_caught([make = make] { gw::get(make() + 102); }, {"read 8 bytes", "no live allocation"});
-    expect_caught([make = make] {
-      long room[110];
-      gw::get(make(), room, 110);
-    }, {"read 880 bytes", "no live allocation"});
-    expect_caught([make = make] { auto s = gw::checkout(make() + 50, 60, gw::access::write); }, {"check out 480 bytes"});
-    expect_caught([make = make] { auto s = gw::checkout(make(), std::size_t{1} << 50, gw::access::read); }, {"check out"});
+    expect_caught(
+        [make = make] {
+          long room[110];
+          gw::get(make(), room, 110);
+        },
+        {"read 880 bytes", "no live allocation"});
+    expect_caught([make = make] { auto s = gw::checkout(make() + 50, 60, gw::access::write); },
+                  {"check out 480 bytes"});
+    expect_caught([make = make] { auto s = gw::checkout(make(), std::size_t{1} << 50, gw::access::read); },
+                  {"check out"});
   }
   expect_caught([] { gw::get(gw::global_ptr<long>()); }, {"read 8 bytes", "global:0x0", "null global_ptr"});
   expect_caught([] { gw::get(gw::global_ptr<long>(~0ull - 100)); }, {"read 8 bytes"});
@@ -127,11 +144,13 @@ TEST(Misuse, DoubleFree) {
   for (const auto& [name, make] : every_place) {
     SCOPED_TRACE(name);
     for (const char* check : {"on", "off"})
-      expect_caught([make = make] {
-        auto p = make();
-        gw::deallocate(p, 100);
-        gw::deallocate(p, 100);
-      }, {"freed", "misuse_test.cpp:"}, check);
+      expect_caught(
+          [make = make] {
+            auto p = make();
+            gw::deallocate(p, 100);
+            gw::deallocate(p, 100);
+          },
+          {"freed", "misuse_test.cpp:"}, check);
   }
 }
 
@@ -139,13 +158,15 @@ TEST(Misuse, DoubleFree) {
 TEST(Misuse, DoubleFreeAtOnce) {
   for (const int pairs : {0, 1})
     for (int round = 0; round < 5; ++round)
-      expect_caught([=] {
-        const auto d = pairs == 0 ? gw::distribution::local() : gw::distribution::cyclic();
-        for (int i = 0; i < 200; ++i) {
-          auto p = gw::allocate<long>(10, d);
-          gw::on_each_worker([=] { gw::deallocate(p, 10); });
-        }
-      }, {"freed", "misuse_test.cpp:"});
+      expect_caught(
+          [=] {
+            const auto d = pairs == 0 ? gw::distribution::local() : gw::distribution::cyclic();
+            for (int i = 0; i < 200; ++i) {
+              auto p = gw::allocate<long>(10, d);
+              gw::on_each_worker([=] { gw::deallocate(p, 10); });
+            }
+          },
+          {"freed", "misuse_test.cpp:"});
 }
 
 TEST(Misuse, WrongSize) {
@@ -161,11 +182,13 @@ TEST(Misuse, ForeignAndInteriorPointers) {
   for (const auto& [name, make] : every_place) {
     SCOPED_TRACE(name);
     for (const char* check : {"on", "off"})
-      expect_caught([make = make] { gw::deallocate(make() + 10, 90); }, {"not the beginning of a", "misuse_test.cpp:"}, check);
+      expect_caught([make = make] { gw::deallocate(make() + 10, 90); },
+                    {"not the beginning of a", "misuse_test.cpp:"}, check);
   }
   for (const char* check : {"on", "off"}) {
     expect_caught([] { gw::deallocate(gw::global_ptr<long>(8), 1); }, {"free 8 bytes at global:0x8"}, check);
-    expect_caught([] { gw::deallocate(gw::global_ptr<long>(std::uint64_t{1} << 60), 1); }, {"free 8 bytes"}, check);
+    expect_caught([] { gw::deallocate(gw::global_ptr<long>(std::uint64_t{1} << 60), 1); }, {"free 8 bytes"},
+                  check);
   }
 }
 
@@ -176,10 +199,13 @@ TEST(Misuse, PointerOfAnEarlierRun) {
       opts.workers = 2;
       opts.check_global = "on";
       unsetenv("GODWIT_CHECK_GLOBAL");
-      auto old = gw::run<gw::global_ptr<long>>([=] {
-        return gw::allocate<long>(10, shared ? gw::distribution::cyclic() : gw::distribution::local());
-      }, opts);
-      return gw::run(0, nullptr, [=] { std::printf("%ld\n", gw::get(old)); }, opts);
+      auto old = gw::run<gw::global_ptr<long>>(
+          [=] {
+            return gw::allocate<long>(10, shared ? gw::distribution::cyclic() : gw::distribution::local());
+          },
+          opts);
+      return gw::run(
+          0, nullptr, [=] { std::printf("%ld\n", gw::get(old)); }, opts);
     });
     EXPECT_NE(o.status, 0) << show(o);
     EXPECT_TRUE(o.err_has("no live allocation")) << show(o);
@@ -229,31 +255,37 @@ TEST(Misuse, LeaksAreNotLookedForWithoutChecks) {
 }
 
 TEST(Misuse, OverlappingCheckouts) {
-  expect_caught([] {
-    auto p = gw::allocate<long>(100, gw::distribution::cyclic(64));
-    auto a = gw::checkout(p, 50, gw::access::read);
-    auto b = gw::checkout(p + 49, 10, gw::access::write);
-  }, {"overlaps one", "misuse_test.cpp:", "one of them writes"});
-  expect_caught([] {
-    auto p = gw::allocate<long>(100);
-    auto a = gw::checkout(p, 50, gw::access::write);
-    auto b = gw::checkout(p, 50, gw::access::write);
-  }, {"overlaps one"});
+  expect_caught(
+      [] {
+        auto p = gw::allocate<long>(100, gw::distribution::cyclic(64));
+        auto a = gw::checkout(p, 50, gw::access::read);
+        auto b = gw::checkout(p + 49, 10, gw::access::write);
+      },
+      {"overlaps one", "misuse_test.cpp:", "one of them writes"});
+  expect_caught(
+      [] {
+        auto p = gw::allocate<long>(100);
+        auto a = gw::checkout(p, 50, gw::access::write);
+        auto b = gw::checkout(p, 50, gw::access::write);
+      },
+      {"overlaps one"});
   // By two workers at once.
   support::shared<std::atomic<int>> both;
-  expect_caught([&] {
-    auto p = gw::allocate<long>(100, gw::distribution::cyclic(64));
-    std::atomic<int>* in = both.get();
-    auto hold = [=] {
-      auto a = gw::checkout(p, 50, gw::access::read_write);
-      in->fetch_add(1);
-      while (in->load() < 2) {
-      }
-    };
-    auto f = gw::spawn(hold);  // computes until the other worker has taken the continuation
-    hold();
-    f.join();
-  }, {"overlaps one", "worker"});
+  expect_caught(
+      [&] {
+        auto p = gw::allocate<long>(100, gw::distribution::cyclic(64));
+        std::atomic<int>* in = both.get();
+        auto hold = [=] {
+          auto a = gw::checkout(p, 50, gw::access::read_write);
+          in->fetch_add(1);
+          while (in->load() < 2) {
+          }
+        };
+        auto f = gw::spawn(hold);  // computes until the other worker has taken the continuation
+        hold();
+        f.join();
+      },
+      {"overlaps one", "worker"});
 }
 TEST(Misuse, CheckoutsThatDoNotConflict) {
   const auto o = with_checks([] {
@@ -279,10 +311,12 @@ TEST(Misuse, CheckoutsThatDoNotConflict) {
 }
 
 TEST(Misuse, AtomicsWantAlignment) {
-  expect_caught([] {
-    auto p = gw::allocate<char>(100);
-    gw::atomic_fetch_add(gw::global_ptr<long>(p.address() + 4), 1L);
-  }, {"not aligned"});
+  expect_caught(
+      [] {
+        auto p = gw::allocate<char>(100);
+        gw::atomic_fetch_add(gw::global_ptr<long>(p.address() + 4), 1L);
+      },
+      {"not aligned"});
 }
 
 TEST(Misuse, OutsideARun) {
@@ -290,12 +324,24 @@ TEST(Misuse, OutsideARun) {
     const auto o = support::run_child([=] {
       const gw::global_ptr<long> p(1 << 20);
       switch (what) {
-        case 0: gw::allocate<long>(1); break;
-        case 1: gw::get(p); break;
-        case 2: gw::put(p, 1L); break;
-        case 3: gw::atomic_load(p); break;
-        case 4: gw::checkout(p, 1, gw::access::read); break;
-        case 5: gw::home_of(p); break;
+        case 0:
+          gw::allocate<long>(1);
+          break;
+        case 1:
+          gw::get(p);
+          break;
+        case 2:
+          gw::put(p, 1L);
+          break;
+        case 3:
+          gw::atomic_load(p);
+          break;
+        case 4:
+          gw::checkout(p, 1, gw::access::read);
+          break;
+        case 5:
+          gw::home_of(p);
+          break;
       }
       return 0;
     });

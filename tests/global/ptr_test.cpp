@@ -1,4 +1,5 @@
-// global_ptr and global_ref: arithmetic, comparison, conversions, printing; what is read and written through them.
+// global_ptr and global_ref: arithmetic, comparison, conversions, printing; what is read and written through
+// them.
 #include "container_runs.hpp"
 
 #include <algorithm>
@@ -23,8 +24,10 @@ struct both : first, second {
 
 using ptr = gw::global_ptr<int>;
 static_assert(std::is_trivially_copyable_v<ptr> && sizeof(ptr) == 8);
-static_assert(std::is_convertible_v<ptr, gw::global_ptr<const int>> && !std::is_convertible_v<gw::global_ptr<const int>, ptr>);
-static_assert(std::is_convertible_v<ptr, gw::global_ptr<void>> && !std::is_convertible_v<gw::global_ptr<void>, ptr>);
+static_assert(std::is_convertible_v<ptr, gw::global_ptr<const int>> &&
+              !std::is_convertible_v<gw::global_ptr<const int>, ptr>);
+static_assert(std::is_convertible_v<ptr, gw::global_ptr<void>> &&
+              !std::is_convertible_v<gw::global_ptr<void>, ptr>);
 static_assert(std::is_convertible_v<gw::global_ptr<both>, gw::global_ptr<second>>);
 static_assert(!std::is_convertible_v<gw::global_ptr<first>, gw::global_ptr<both>>);
 static_assert(!std::is_convertible_v<ptr, gw::global_ptr<long>>);
@@ -122,8 +125,7 @@ struct node {
 TEST(GlobalPtr, ListsInGlobalMemory) {
   in_all_runs([] {
     gw::global_ptr<node> head;
-    for (int i = 0; i < 100; ++i)
-      head = gw::spawn([=] { return gw::global_new<node>(i, head); }).join();
+    for (int i = 0; i < 100; ++i) head = gw::spawn([=] { return gw::global_new<node>(i, head); }).join();
     int sum = gw::spawn([=] {
                 int s = 0;
                 for (auto p = head; p; p = (*p).load().next) s += (*p).load().value;
@@ -141,7 +143,8 @@ TEST(GlobalPtr, ListsInGlobalMemory) {
 TEST(GlobalPtr, HomesAreWorkers) {
   in_all_runs([] {
     const auto p = gw::allocate<char>(64 * gw::worker_count(), gw::distribution::cyclic(64));
-    for (std::uint32_t w = 0; w < gw::worker_count(); ++w) WANT(gw::home_of(p + 64 * static_cast<std::ptrdiff_t>(w)) == w);
+    for (std::uint32_t w = 0; w < gw::worker_count(); ++w)
+      WANT(gw::home_of(p + 64 * static_cast<std::ptrdiff_t>(w)) == w);
     gw::deallocate(p, 64 * gw::worker_count());
   });
 }

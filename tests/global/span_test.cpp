@@ -58,8 +58,13 @@ TEST(GlobalSpan, TwoThreadsWriteDisjointParts) {
   in_all_runs([] {
     gw::global_array<long> a(2000, gw::distribution::blocked());
     const auto s = a.span();
-    gw::invoke([=] { for (long& x : s.first(1000).checkout(gw::access::write)) x = 1; },
-               [=] { for (long& x : s.last(1000).checkout(gw::access::write)) x = 2; });
+    gw::invoke(
+        [=] {
+          for (long& x : s.first(1000).checkout(gw::access::write)) x = 1;
+        },
+        [=] {
+          for (long& x : s.last(1000).checkout(gw::access::write)) x = 2;
+        });
     const auto all = s.checkout(gw::access::read);
     WANT(std::accumulate(all.begin(), all.end(), 0L) == 3000);
   });

@@ -23,7 +23,8 @@ bool same(const gw::global_vector<long>& v, const std::vector<long>& w) {
 
 TEST(GlobalVector, BehavesLikeStdVector) {
   in_all_runs([] {
-    for (const auto& d : {gw::distribution::local(), gw::distribution::blocked(), gw::distribution::cyclic(1024)}) {
+    for (const auto& d :
+         {gw::distribution::local(), gw::distribution::blocked(), gw::distribution::cyclic(1024)}) {
       gw::global_vector<long> v(d);
       std::vector<long> w;
       std::mt19937 random(5);
@@ -31,7 +32,10 @@ TEST(GlobalVector, BehavesLikeStdVector) {
       for (int i = 0; i < 3000; ++i) {
         const auto n = static_cast<long>(random() % 100);
         switch (random() % 12) {
-          case 0: case 1: case 2: case 3:
+          case 0:
+          case 1:
+          case 2:
+          case 3:
             v.push_back(n);
             w.push_back(n);
             break;
@@ -65,7 +69,8 @@ TEST(GlobalVector, BehavesLikeStdVector) {
             const std::size_t first = w.size() / 3, count = w.size() / 4;
             if (w.size() > 10'000) break;
             v.append(v.span().subspan(first, count));
-            const std::vector<long> more(w.begin() + static_cast<long>(first), w.begin() + static_cast<long>(first + count));
+            const std::vector<long> more(w.begin() + static_cast<long>(first),
+                                         w.begin() + static_cast<long>(first + count));
             w.insert(w.end(), more.begin(), more.end());
             break;
           }
@@ -181,7 +186,10 @@ TEST(GlobalVector, ManyThreadsAppend) {
     gw::global_vector<int> v(3, gw::distribution::cyclic(1024), -1);
     const auto out = v.begin_append(4096);
     gw::invoke([=] { append_tree(out, 0, 2048); },
-               [=] { for (int i = 2048; i < 4096; i += 2) gw::spawn([=] { out.push_back(i), out.push_back(i + 1); }).join(); });
+               [=] {
+                 for (int i = 2048; i < 4096; i += 2)
+                   gw::spawn([=] { out.push_back(i), out.push_back(i + 1); }).join();
+               });
     WANT_THROW(out.push_back(0), std::length_error, "begin_append");
     int two[2] = {0, 0};
     WANT_THROW(out.append(two), std::length_error, "4099 slots");
@@ -210,16 +218,19 @@ TEST(GlobalVector, AppendingLessThanReservedLeavesNoHole) {
 TEST(GlobalVector, OutlivesItsRun) {
   gw::options o;
   o.workers = 2;
-  auto v = gw::run<gw::global_vector<int>>([] { return gw::global_vector<int>(5, gw::distribution::blocked(), 1); }, o);
+  auto v = gw::run<gw::global_vector<int>>(
+      [] { return gw::global_vector<int>(5, gw::distribution::blocked(), 1); }, o);
   EXPECT_EQ(v.size(), 5u);
   EXPECT_THROW(v.push_back(1), std::logic_error);
   EXPECT_THROW(v.clear(), std::logic_error);
   EXPECT_THROW(v.span(), std::logic_error);
   EXPECT_TRUE(never_used.empty());
-  gw::run<void>([&v] {
-    WANT_THROW(v.reserve(100), std::logic_error, "global_vector belongs to a run that is over");
-    WANT_THROW(v[0], std::logic_error, "another one");
-  }, o);
+  gw::run<void>(
+      [&v] {
+        WANT_THROW(v.reserve(100), std::logic_error, "global_vector belongs to a run that is over");
+        WANT_THROW(v[0], std::logic_error, "another one");
+      },
+      o);
   v.reset();
   EXPECT_TRUE(v.empty());
 }

@@ -69,7 +69,8 @@ TEST(closing, what_lies_between_and_beside_those_of_the_workers) {
     const int after = ::fcntl(p[0], F_DUPFD_CLOEXEC, high + 1);
     const int before = ::fcntl(p[0], F_DUPFD_CLOEXEC, low - 3);
     ASSERT_GT(after, high);
-    EXPECT_EQ(io::close_range(static_cast<unsigned>(low), static_cast<unsigned>(high), 0), 0) << "nothing but those";
+    EXPECT_EQ(io::close_range(static_cast<unsigned>(low), static_cast<unsigned>(high), 0), 0)
+        << "nothing but those";
     EXPECT_GE(::fcntl(low, F_GETFD), 0);
     EXPECT_GE(::fcntl(high, F_GETFD), 0);
     EXPECT_EQ(io::close_range(static_cast<unsigned>(before), static_cast<unsigned>(after), 0), 0);
@@ -89,7 +90,8 @@ TEST(closing, what_lies_between_and_beside_those_of_the_workers) {
   });
 }
 
-// accept puts the listener into non-blocking mode for the length of a system call: nobody is to see that, or to be undone by it.
+// accept puts the listener into non-blocking mode for the length of a system call: nobody is to see that, or
+// to be undone by it.
 TEST(closing, the_mode_during_accept_is_not_seen) {
   on_threads([] {
     const listener l(64);

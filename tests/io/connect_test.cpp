@@ -14,7 +14,8 @@ namespace io = gw::io;
 
 void echo_until_end(int fd) {
   char b[256];
-  for (ssize_t n; (n = io::read(fd, b, sizeof b)) > 0;) EXPECT_EQ(io::write(fd, b, static_cast<std::size_t>(n)), n);
+  for (ssize_t n; (n = io::read(fd, b, sizeof b)) > 0;)
+    EXPECT_EQ(io::write(fd, b, static_cast<std::size_t>(n)), n);
   io::close(fd);
 }
 
@@ -59,7 +60,8 @@ TEST(connect, thousands) {
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   const std::size_t count = std::min<std::size_t>(3000, (limit.rlim_cur - 100) / 2);
-  for (const std::uint32_t workers : {1u, 2u, 4u}) gw::run<void>([count] { many(count, 3); }, threads(workers));
+  for (const std::uint32_t workers : {1u, 2u, 4u})
+    gw::run<void>([count] { many(count, 3); }, threads(workers));
 }
 
 TEST(connect, several_acceptors) {
@@ -90,7 +92,8 @@ TEST(connect, local_sockets_with_a_full_queue) {
   on_threads([] {
     sockaddr_un a{};
     a.sun_family = AF_UNIX;
-    std::snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "godwit-%d-%p", ::getpid(), static_cast<void*>(&a));  // abstract
+    // abstract
+    std::snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "godwit-%d-%p", ::getpid(), static_cast<void*>(&a));
     const int l = ::socket(AF_UNIX, SOCK_STREAM, 0);
     ASSERT_EQ(::bind(l, reinterpret_cast<sockaddr*>(&a), sizeof a), 0);
     ASSERT_EQ(::listen(l, 1), 0);
@@ -124,7 +127,8 @@ TEST(connect, closed_while_others_wait) {
         EXPECT_EQ(io::poll(&p, 1, -1), 1);
         return (p.revents & POLLNVAL) != 0 ? EBADF : 0;
       }));
-      threads.push_back(gw::spawn([at = l.fd] { return io::accept(at, nullptr, nullptr) < 0 ? io::error() : 0; }));
+      threads.push_back(
+          gw::spawn([at = l.fd] { return io::accept(at, nullptr, nullptr) < 0 ? io::error() : 0; }));
       if (i % 2 != 0) io::usleep(300);
       c.close(0);
       io::close(std::exchange(l.fd, -1));
@@ -133,7 +137,8 @@ TEST(connect, closed_while_others_wait) {
   });
 }
 
-// Behind our back: by code that knows nothing of io. Whoever waits for the new file under the old number must not wait for ever.
+// Behind our back: by code that knows nothing of io. Whoever waits for the new file under the old number must
+// not wait for ever.
 TEST(connect, numbers_used_again) {
   for (const std::uint32_t workers : {1u, 2u, 4u})
     gw::run<void>(

@@ -1,4 +1,5 @@
-// What the tests of io share: runs on 1, 2 and 4 workers that are threads, pipes and sockets that close themselves.
+// What the tests of io share: runs on 1, 2 and 4 workers that are threads, pipes and sockets that close
+// themselves.
 #pragma once
 
 #include <godwit/godwit.hpp>
@@ -90,7 +91,8 @@ struct listener {
 
 inline int connected_to(const listener& to) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(gw::io::connect(fd, reinterpret_cast<const sockaddr*>(&to.address), sizeof to.address), 0) << gw::io::error();
+  EXPECT_EQ(gw::io::connect(fd, reinterpret_cast<const sockaddr*>(&to.address), sizeof to.address), 0)
+      << gw::io::error();
   return fd;
 }
 

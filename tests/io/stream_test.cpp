@@ -1,4 +1,5 @@
-// Bytes through pipes, local sockets and TCP: order, amounts, ends, several threads at one descriptor, modes and time limits.
+// Bytes through pipes, local sockets and TCP: order, amounts, ends, several threads at one descriptor, modes
+// and time limits.
 // test: timeout=240
 #include "io/io_runs.hpp"
 

@@ -1,4 +1,5 @@
-// Timers and sleeping: order, that nobody is woken early or lost, stopped against expiring, and that sleeping keeps no worker.
+// Timers and sleeping: order, that nobody is woken early or lost, stopped against expiring, and that sleeping
+// keeps no worker.
 // test: timeout=180
 #include <godwit/detail/timer.hpp>
 #include <godwit/godwit.hpp>
@@ -39,7 +40,9 @@ void on_threads(const std::function<void()>& f) {
     }
 }
 
-void sleep_ns(std::uint64_t ns) { ASSERT_TRUE(gw::detail::sleep_until_ns(now_ns() + ns, gw::detail::place::here())); }
+void sleep_ns(std::uint64_t ns) {
+  ASSERT_TRUE(gw::detail::sleep_until_ns(now_ns() + ns, gw::detail::place::here()));
+}
 
 TEST(timer, outside_a_run_there_is_no_sleep) { EXPECT_FALSE(gw::detail::sleep_until_ns(0, {})); }
 
@@ -154,7 +157,8 @@ TEST(timer, stopped_in_any_order) {
     std::mt19937 random(11);
     const std::uint64_t base = now_ns() + 100'000'000;
     for (auto& t : timers) {
-      t = {base + random() % 1'000'000, [](timer* self) noexcept { static_cast<std::atomic<int>*>(self->arg)->fetch_add(1); }, &expired};
+      t = {base + random() % 1'000'000,
+           [](timer* self) noexcept { static_cast<std::atomic<int>*>(self->arg)->fetch_add(1); }, &expired};
       gw::detail::start_timer(&t);
     }
     std::vector<std::size_t> places(n);

@@ -1,8 +1,9 @@
 // One suite for every transport: what one worker may do with the memory of another, and what it can rely on.
 //
-// Written against `place` (far_place.hpp): the shared memory of one machine, or the companions in each of their ways.
-// Every worker runs suite::run at the same time. The contract: transport/transport.hpp, far/port.hpp.
-// Nothing here asserts on time: what has to happen while somebody computes is shown by the order of flags.
+// Written against `place` (far_place.hpp): the shared memory of one machine, or the companions in each of
+// their ways. Every worker runs suite::run at the same time. The contract: transport/transport.hpp,
+// far/port.hpp. Nothing here asserts on time: what has to happen while somebody computes is shown by the
+// order of flags.
 #pragma once
 
 #include "far_place.hpp"
@@ -428,7 +429,8 @@ class suite {
     barrier();
   }
 
-  /// One worker computes and looks at nothing. Ways in which it serves itself: requests wait for it; else they go on.
+  /// One worker computes and looks at nothing. Ways in which it serves itself: requests wait for it; else
+  /// they go on.
   void busy() {
     constexpr uint64_t patience = 20'000'000'000, computes = 20'000'000;
     for (uint32_t t = 0; t < n_; ++t) {

@@ -1,8 +1,9 @@
 // An MPI in memory (transport/mpi/port.hpp) for tests of the companion: all ranks in one process.
 //
-// Messages of one pair of ranks and one tag keep their order, as in MPI; all else is drawn by seed: when a message
-// arrives, from whom first, when a send is over. `current` says whose calls these are. RMA is memcpy, its addresses
-// count from the asker's base. Thread-safe; collectives are left out. Used by tests/transport/far_test.cpp.
+// Messages of one pair of ranks and one tag keep their order, as in MPI; all else is drawn by seed: when a
+// message arrives, from whom first, when a send is over. `current` says whose calls these are. RMA is memcpy,
+// its addresses count from the asker's base. Thread-safe; collectives are left out. Used by
+// tests/transport/far_test.cpp.
 #pragma once
 
 #include "base/pause.hpp"

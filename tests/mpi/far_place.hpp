@@ -1,5 +1,5 @@
-// What far_checks.hpp tests, and what it needs for that: one worker's access to the memory of others (`place`), the
-// bytes that it works on, and calls for companions to carry out. Filled in by far_suite.cpp.
+// What far_checks.hpp tests, and what it needs for that: one worker's access to the memory of others
+// (`place`), the bytes that it works on, and calls for companions to carry out. Filled in by far_suite.cpp.
 #pragma once
 
 #include "base/pause.hpp"
@@ -109,7 +109,8 @@ inline bool all_are(const byte* at, size_t n, byte value) {
 
 enum call_no : uint64_t { produce = 1, count, slow };
 
-/// produce: argument = info << 32 | bytes, argument2 = where the bytes belong at the asker. count: argument = asker.
+/// produce: argument = info << 32 | bytes, argument2 = where the bytes belong at the asker. count: argument =
+/// asker.
 template <class Room>
 byte* carry_out(const shm::segment& memory, area* common, far::entry& e, Room&& get_room) {
   const uint64_t number = e.head.a, argument = e.head.b, where = e.head.more[0];

@@ -1,13 +1,14 @@
 // Runs the suite of far_checks.hpp on every transport.
 //
 //   far_suite near WORKERS          forked workers, shared memory only; no MPI
-//   far_suite WAY [apart|pairs]...  under an MPI launcher: rma, server, assist, am, rma_atomics; one worker per rank.
+//   far_suite WAY [apart|pairs]...  under an MPI launcher: rma, server, assist, am, rma_atomics; one worker
+//   per rank.
 //                                   apart: each rank is a host; pairs: two ranks are one, and share memory.
 //                                   Default: apart, and pairs if there are more than two ranks
-// Each pass is a run of its own, of a new epoch, as in src/runtime/run_mpi.cpp: every rank forks its worker, which runs
-// the suite, and is its companion. rma_atomics: rma with atomics by RMA too, on words that no CPU writes; always apart.
-// Prints "far_suite ok" on rank 0. A check that fails says its name, way and rank, and ends the job. FAR_SUITE_SEED=n,
-// FAR_SUITE_TIMES=1.
+// Each pass is a run of its own, of a new epoch, as in src/runtime/run_mpi.cpp: every rank forks its worker,
+// which runs the suite, and is its companion. rma_atomics: rma with atomics by RMA too, on words that no CPU
+// writes; always apart. Prints "far_suite ok" on rank 0. A check that fails says its name, way and rank, and
+// ends the job. FAR_SUITE_SEED=n, FAR_SUITE_TIMES=1.
 #include "far_checks.hpp"
 
 #include "transport/far/fabric.hpp"

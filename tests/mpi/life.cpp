@@ -29,7 +29,9 @@ namespace gw = godwit;
 int argc_ = 0;
 char** argv_ = nullptr;
 
-long argument(int i, long otherwise) { return argc_ > i && argv_[i][0] != '-' ? std::atol(argv_[i]) : otherwise; }
+long argument(int i, long otherwise) {
+  return argc_ > i && argv_[i][0] != '-' ? std::atol(argv_[i]) : otherwise;
+}
 int rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
     if (const char* value = std::getenv(name)) return std::atoi(value);
@@ -66,7 +68,8 @@ void write_pids() {
   });
 }
 
-// ---- ends --------------------------------------------------------------------------------------------------
+// ---- ends
+// --------------------------------------------------------------------------------------------------
 
 int status() {
   return run([] {
@@ -74,7 +77,9 @@ int status() {
     return static_cast<int>(argument(2, 0));
   });
 }
-int status_without_a_word() { return run([] { fib(12); }); }
+int status_without_a_word() {
+  return run([] { fib(12); });
+}
 
 int value() {
   std::cout << "before\n";
@@ -183,11 +188,12 @@ int failed_run_in_main() {
   }
   std::printf("value %ld\n", run_for<long>([] { return fib(13); }));
   try {
-    run_for<int>([] { return 1; }, [] {
-      gw::options o;
-      o.stack_bytes = 1;
-      return o;
-    }());
+    run_for<int>([] { return 1; },
+                 [] {
+                   gw::options o;
+                   o.stack_bytes = 1;
+                   return o;
+                 }());
   } catch (const std::invalid_argument&) {
     std::puts("invalid_argument");
   }
@@ -218,7 +224,8 @@ int deadlock() {
   });
 }
 
-// ---- several runs ------------------------------------------------------------------------------------------
+// ---- several runs
+// ------------------------------------------------------------------------------------------
 
 int two_runs() {
   gw::options small, large;
@@ -246,13 +253,13 @@ int two_runs() {
 int many() {
   const long runs = argument(2, 200);
   long sum = 0;
-  for (long i = 0; i < runs; ++i)
-    sum += run_for<long>([i] { return i % 3 == 0 ? fib(6) : i; });
+  for (long i = 0; i < runs; ++i) sum += run_for<long>([i] { return i % 3 == 0 ? fib(6) : i; });
   std::printf("%ld runs, sum %ld\n", runs, sum);
   return 0;
 }
 
-// ---- what threads do ---------------------------------------------------------------------------------------
+// ---- what threads do
+// ---------------------------------------------------------------------------------------
 
 int each() {
   const int s = run([] {
@@ -405,7 +412,8 @@ int write_to_main() {
   return run([&sum] { gw::spawn([&sum] { sum += 1; }).join(); });
 }
 
-// ---- ranks that go their own way ---------------------------------------------------------------------------
+// ---- ranks that go their own way
+// ---------------------------------------------------------------------------
 
 /// Rank WHO ends with STATUS instead of calling run; -1: all do.
 int absent() {
@@ -453,7 +461,8 @@ int nested() {
   return s;
 }
 
-// ---- for scripts/stress_mpi --------------------------------------------------------------------------------
+// ---- for scripts/stress_mpi
+// --------------------------------------------------------------------------------
 
 [[gnu::noinline]] long tree(std::uint64_t h, int depth) {
   h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -489,22 +498,30 @@ int main(int argc, char** argv) {
   argc_ = argc;
   argv_ = argv;
   const std::string what = argc > 1 ? argv[1] : "";
-  const std::pair<const char*, int (*)()> all[] = {
-      {"status", status},         {"status_without_a_word", status_without_a_word},
-      {"value", value},           {"exception", exception},
-      {"exception_into_main", exception_into_main},
-      {"death", death},           {"endless", endless},
-      {"endless_main", endless_main},
-      {"failed_run_in_main", failed_run_in_main},
-      {"deadlock", deadlock},     {"two_runs", two_runs},
-      {"many", many},             {"each", each},
-      {"shared", shared},         {"big", big},
-      {"print", print},           {"inherit", inherit},
-      {"write_to_main", write_to_main},
-      {"absent", absent},         {"leaves_early", leaves_early},
-      {"different_status", different_status},
-      {"maps", maps},             {"nested", nested},
-      {"spread", spread}};
+  const std::pair<const char*, int (*)()> all[] = {{"status", status},
+                                                   {"status_without_a_word", status_without_a_word},
+                                                   {"value", value},
+                                                   {"exception", exception},
+                                                   {"exception_into_main", exception_into_main},
+                                                   {"death", death},
+                                                   {"endless", endless},
+                                                   {"endless_main", endless_main},
+                                                   {"failed_run_in_main", failed_run_in_main},
+                                                   {"deadlock", deadlock},
+                                                   {"two_runs", two_runs},
+                                                   {"many", many},
+                                                   {"each", each},
+                                                   {"shared", shared},
+                                                   {"big", big},
+                                                   {"print", print},
+                                                   {"inherit", inherit},
+                                                   {"write_to_main", write_to_main},
+                                                   {"absent", absent},
+                                                   {"leaves_early", leaves_early},
+                                                   {"different_status", different_status},
+                                                   {"maps", maps},
+                                                   {"nested", nested},
+                                                   {"spread", spread}};
   try {
     for (const auto& [name, function] : all)
       if (what == name) return function();

@@ -1,12 +1,14 @@
-// Round trips of plain MPI, for the table beside Godwit's own figures in docs/results. No part of the library and none of its tests:
-// compile with mpicxx (-std=c++20 -O2) and run with two ranks, on one node or under scripts/hosts.
+// Round trips of plain MPI, for the table beside Godwit's own figures in docs/results. No part of the library
+// and none of its tests: compile with mpicxx (-std=c++20 -O2) and run with two ranks, on one node or under
+// scripts/hosts.
 //
 //   pingpong [--thread=single|funneled|serialized|multiple] [--no-rma] [--set=NAME=VALUE]...
 //
-// One line each, medians: an 8-byte ping-pong; an idle MPI_Iprobe; MPI_Fetch_and_op, MPI_Get and MPI_Put, each with its flush, while the
-// target waits inside MPI, and while it computes for 2 ms at a time and looks into MPI in between (which shows whether one-sided operations
-// make progress without the target: microseconds if so, milliseconds if not). --set sets an environment variable before MPI_Init, as the
-// MPI plugin can.
+// One line each, medians: an 8-byte ping-pong; an idle MPI_Iprobe; MPI_Fetch_and_op, MPI_Get and MPI_Put,
+// each with its flush, while the target waits inside MPI, and while it computes for 2 ms at a time and looks
+// into MPI in between (which shows whether one-sided operations make progress without the target:
+// microseconds if so, milliseconds if not). --set sets an environment variable before MPI_Init, as the MPI
+// plugin can.
 #include <mpi.h>
 
 #include <algorithm>
@@ -65,7 +67,8 @@ void idle_probe() {
     std::vector<double> batches;
     for (int batch = 0; batch < 20; ++batch) {
       const double start = now_us();
-      for (int i = 0; i < times / 20; ++i) MPI_Iprobe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      for (int i = 0; i < times / 20; ++i)
+        MPI_Iprobe(MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
       batches.push_back((now_us() - start) * 1e3 / (times / 20));
     }
     std::printf("MPI_Iprobe, nothing there          %9.0f ns\n", median(batches));
@@ -104,7 +107,8 @@ void measure_rma(MPI_Win window, bool compute) {
     static std::int64_t added = 0;
     added += warm_up + times;
     if (result != added - 1) {
-      std::printf("fetch_and_op: %lld instead of %lld\n", static_cast<long long>(result), static_cast<long long>(added - 1));
+      std::printf("fetch_and_op: %lld instead of %lld\n", static_cast<long long>(result),
+                  static_cast<long long>(added - 1));
       MPI_Abort(MPI_COMM_WORLD, 1);
     }
     const double get = median_us(warm_up, times, [&] {
@@ -129,7 +133,8 @@ void rma() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   alignas(64) static std::int64_t words[512] = {};
   MPI_Win window = MPI_WIN_NULL;
-  const int error = MPI_Win_create(words, sizeof words, sizeof words[0], MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  const int error =
+      MPI_Win_create(words, sizeof words, sizeof words[0], MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   if (error != MPI_SUCCESS) {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
@@ -151,13 +156,19 @@ int main(int argc, char** argv) {
   bool with_rma = true;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument == "--thread=single") wanted = MPI_THREAD_SINGLE;
-    else if (argument == "--thread=funneled") wanted = MPI_THREAD_FUNNELED;
-    else if (argument == "--thread=serialized") wanted = MPI_THREAD_SERIALIZED;
-    else if (argument == "--thread=multiple") wanted = MPI_THREAD_MULTIPLE;
-    else if (argument == "--no-rma") with_rma = false;
+    if (argument == "--thread=single")
+      wanted = MPI_THREAD_SINGLE;
+    else if (argument == "--thread=funneled")
+      wanted = MPI_THREAD_FUNNELED;
+    else if (argument == "--thread=serialized")
+      wanted = MPI_THREAD_SERIALIZED;
+    else if (argument == "--thread=multiple")
+      wanted = MPI_THREAD_MULTIPLE;
+    else if (argument == "--no-rma")
+      with_rma = false;
     else if (argument.starts_with("--set=") && argument.find('=', 6) != std::string::npos)
-      setenv(argument.substr(6, argument.find('=', 6) - 6).c_str(), argument.substr(argument.find('=', 6) + 1).c_str(), 1);
+      setenv(argument.substr(6, argument.find('=', 6) - 6).c_str(),
+             argument.substr(argument.find('=', 6) + 1).c_str(), 1);
     else {
       std::fprintf(stderr, "pingpong: unknown argument '%s', see the head of pingpong.cpp\n", argv[i]);
       return 2;

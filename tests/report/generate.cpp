@@ -36,13 +36,20 @@ int main(int argc, char** argv) {
     const std::string arg = argv[i];
     const auto is = [&](const char* key) { return arg.rfind(std::string(key) + "=", 0) == 0; };
     const std::string value = arg.substr(arg.find('=') + 1);
-    if (is("grain")) s.grain_ns = std::atof(value.c_str());
-    else if (is("latency")) s.latency_ns = std::atof(value.c_str());
-    else if (is("serial")) s.serial = std::atof(value.c_str());
-    else if (is("hosts")) s.hosts = static_cast<std::uint32_t>(std::atoi(value.c_str()));
-    else if (is("seed")) s.seed = static_cast<std::uint64_t>(std::atoll(value.c_str()));
-    else if (is("policy")) s.greedy = value != "stalling";
-    else if (is("dropped")) dropped = static_cast<std::size_t>(std::atoll(value.c_str()));
+    if (is("grain"))
+      s.grain_ns = std::atof(value.c_str());
+    else if (is("latency"))
+      s.latency_ns = std::atof(value.c_str());
+    else if (is("serial"))
+      s.serial = std::atof(value.c_str());
+    else if (is("hosts"))
+      s.hosts = static_cast<std::uint32_t>(std::atoi(value.c_str()));
+    else if (is("seed"))
+      s.seed = static_cast<std::uint64_t>(std::atoll(value.c_str()));
+    else if (is("policy"))
+      s.greedy = value != "stalling";
+    else if (is("dropped"))
+      dropped = static_cast<std::size_t>(std::atoll(value.c_str()));
     else {
       std::fprintf(stderr, "report_generate: what is %s?\n", arg.c_str());
       return 2;

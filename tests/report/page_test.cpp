@@ -186,9 +186,11 @@ TEST(Page, CountersOfGlobalMemory) {
   write_page(out, r, nullptr, "s.json", {});
   const std::string page = out.str();
   EXPECT_NE(page.find("id=\"global-section\""), std::string::npos);
-  for (const char* name : {"\"name\":\"global_fetches\"", "\"name\":\"global_fetched_bytes\"", "\"name\":\"far_puts\""})
+  for (const char* name :
+       {"\"name\":\"global_fetches\"", "\"name\":\"global_fetched_bytes\"", "\"name\":\"far_puts\""})
     EXPECT_NE(page.find(name), std::string::npos) << name;
-  EXPECT_EQ(page.find("\"name\":\"global_evictions\""), std::string::npos) << "what was 0 everywhere is left out";
+  EXPECT_EQ(page.find("\"name\":\"global_evictions\""), std::string::npos)
+      << "what was 0 everywhere is left out";
 }
 
 TEST(Page, OfCountersOnly) {

@@ -18,14 +18,14 @@ using godwit::trace::idle_cause;
 
 struct thread_state {
   std::uint64_t record = 0;
-  double left = 0;                       ///< work, ns
-  std::vector<std::uint64_t> children;   ///< to join
+  double left = 0;                      ///< work, ns
+  std::vector<std::uint64_t> children;  ///< to join
 };
 
 struct worker_state {
   bool busy = false;
   thread_state now;
-  double since = 0;       ///< the work of `now` goes on since then; idle since then
+  double since = 0;  ///< the work of `now` goes on since then; idle since then
   idle_cause cause = idle_cause::no_work;
   std::uint64_t version = 0;  ///< of the event in the queue that counts
   int misses = 0;

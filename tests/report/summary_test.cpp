@@ -151,7 +151,8 @@ TEST(Summary, Sleep) {
 
 TEST(Summary, GlobalMemoryOfOtherHosts) {
   trace_builder t = two(idle_cause::no_work);
-  t.info["stats"]["workers"] = {{{"life_ns", 1e8}, {"idle_no_work_ns", 0}}, {{"life_ns", 1e8}, {"idle_no_work_ns", 1e8}}};
+  t.info["stats"]["workers"] = {{{"life_ns", 1e8}, {"idle_no_work_ns", 0}},
+                                {{"life_ns", 1e8}, {"idle_no_work_ns", 1e8}}};
   EXPECT_EQ(told(t).find("Global memory"), nullptr) << "none was used";
   auto& w = t.info["stats"]["workers"][0];
   w["global_fetch_ns"] = 3e7;

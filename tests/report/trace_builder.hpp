@@ -49,12 +49,12 @@ struct trace_builder {
 /// A fork-join program on workers that steal, in simulated time. Deterministic for a seed.
 struct schedule {
   std::uint32_t workers = 4;
-  std::uint64_t events = 100'000;     ///< about how many
-  double grain_ns = 20'000;           ///< mean size of a piece that is not divided further
-  double latency_ns = 900;            ///< of a steal, median
-  double serial = 0;                  ///< part of the work before anything can be stolen
-  bool greedy = true;                 ///< whoever completes a record runs the waiter; else its worker, later
-  std::uint32_t hosts = 1;            ///< steals between them take 30 times as long
+  std::uint64_t events = 100'000;  ///< about how many
+  double grain_ns = 20'000;        ///< mean size of a piece that is not divided further
+  double latency_ns = 900;         ///< of a steal, median
+  double serial = 0;               ///< part of the work before anything can be stolen
+  bool greedy = true;              ///< whoever completes a record runs the waiter; else its worker, later
+  std::uint32_t hosts = 1;         ///< steals between them take 30 times as long
   std::uint64_t seed = 1;
 };
 trace_builder simulate(const schedule& s);

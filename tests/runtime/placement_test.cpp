@@ -140,14 +140,13 @@ TEST(placement, hosts_ranks_makes_every_rank_a_host) {
 
 TEST(placement, all_ranks_agree_and_ranges_have_no_gaps) {
   const std::vector<std::vector<rank_info>> jobs = {
-      on({7}),       on({7, 7}),           on({7, 9}),
-      on({7, 9, 7}), on({1, 2, 3, 1, 2}),  on({1, 1, 2, 2, 3, 3, 1}),
+      on({7}), on({7, 7}), on({7, 9}), on({7, 9, 7}), on({1, 2, 3, 1, 2}), on({1, 1, 2, 2, 3, 3, 1}),
   };
   for (const auto& ranks : jobs)
     for (const char* how : {"auto", "ranks"})
       for (const std::uint32_t workers : {0u, 1u, 2u, 3u, 5u, 6u, 7u, 8u, 64u}) {
-        SCOPED_TRACE(std::to_string(ranks.size()) + " ranks, hosts=" + how + ", workers=" +
-                     std::to_string(workers));
+        SCOPED_TRACE(std::to_string(ranks.size()) + " ranks, hosts=" + how +
+                     ", workers=" + std::to_string(workers));
         check_invariants(ranks, with(workers, how));
       }
 }

@@ -38,7 +38,8 @@ struct plain_memory {
     return const_cast<word*>(p)->exchange(v, std::memory_order_acq_rel);
   }
   bool remote_compare_exchange(worker_no, const word* p, std::uint64_t& e, std::uint64_t v) const {
-    return const_cast<word*>(p)->compare_exchange_strong(e, v, std::memory_order_acq_rel, std::memory_order_acquire);
+    return const_cast<word*>(p)->compare_exchange_strong(e, v, std::memory_order_acq_rel,
+                                                         std::memory_order_acquire);
   }
   std::uint64_t remote_fetch_add(worker_no, const word* p, std::uint64_t v) const {
     return const_cast<word*>(p)->fetch_add(v, std::memory_order_acq_rel);
@@ -103,10 +104,11 @@ struct deque_fixture {
     if (end != hot->split) deque.expose(end, [&](spawn_slot& s) { s.record = record++; });
   }
   steal_outcome steal_one(spawn_slot* got, spawn_slot* above, bool look = true) {
-    return steal(plain_memory(), worker_no{0}, words.get(), look, no_delay, [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*) {
-      *got = s;
-      *above = n;
-    });
+    return steal(plain_memory(), worker_no{0}, words.get(), look, no_delay,
+                 [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*) {
+                   *got = s;
+                   *above = n;
+                 });
   }
 };
 
@@ -184,7 +186,8 @@ TEST(deque, exposes_the_older_half_and_thieves_take_the_oldest) {
 TEST(deque, public_entries_can_be_popped_and_keep_their_spare_record) {
   deque_fixture d;
   for (std::uint64_t i = 1; i <= 6; ++i) d.push(i);
-  while (d.hot->split < d.hot->bottom) d.expose_some(50 + static_cast<std::uint64_t>(d.hot->split - d.slots.data()));
+  while (d.hot->split < d.hot->bottom)
+    d.expose_some(50 + static_cast<std::uint64_t>(d.hot->split - d.slots.data()));
   for (int i = 0; i < 6; ++i) {
     EXPECT_TRUE(d.pop().here);
     d.deque.check_invariants();
@@ -258,14 +261,15 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
       std::uint64_t mine = 0;
       while (!stop.load(std::memory_order_acquire)) {
         const bool look = delays_.below(4) != 0;
-        const auto outcome = steal(memory, worker_no{0}, d.words.get(), look, random_delay,
-                                   [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*) {
-                                     run_entry(own.fp, own.sp);
-                                     const bool first = own.extra == 0;
-                                     if (above.fp != own.extra || own.record == 0 || (first && above.record != 8888) ||
-                                         (!first && above.sp != own.extra * 2))
-                                       damage.fetch_add(1);
-                                   });
+        const auto outcome =
+            steal(memory, worker_no{0}, d.words.get(), look, random_delay,
+                  [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*) {
+                    run_entry(own.fp, own.sp);
+                    const bool first = own.extra == 0;
+                    if (above.fp != own.extra || own.record == 0 || (first && above.record != 8888) ||
+                        (!first && above.sp != own.extra * 2))
+                      damage.fetch_add(1);
+                  });
         if (outcome == steal_outcome::taken)
           ++mine;
         else if (delays_.below(8) == 0)
@@ -290,7 +294,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
     } else {
       if (p.top != id * 2 || p.record == 0) damage.fetch_add(1);
       ++popped_gone;
-      mine.clear();  // all older ones must have been stolen: the count at the end says so
+      mine.clear();      // all older ones must have been stolen: the count at the end says so
       d.set_sentinel();  // another thread begins at the bottom
     }
   };
@@ -303,7 +307,9 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
     }
     if (c.own_thefts && random.below(50) == 0)
       taken += d.deque.take_own([&](const spawn_slot& s, const spawn_slot&) { run_entry(s.fp, s.sp); });
-    for (unsigned i = random.below(c.depth) + (mine.size() > c.depth ? c.depth : 0); i > 0 && !mine.empty(); --i) pop();
+    for (unsigned i = random.below(c.depth) + (mine.size() > c.depth ? c.depth : 0); i > 0 && !mine.empty();
+         --i)
+      pop();
     if (random.below(1000) == 0) d.deque.check_invariants();
   }
   while (!mine.empty()) pop();
@@ -321,9 +327,10 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
   RecordProperty("found gone", std::to_string(popped_gone));
 }
 INSTANTIATE_TEST_SUITE_P(deque, deque_race,
-                         testing::Values(campaign{0, 50, 10, true}, campaign{1, 1, 1, false}, campaign{1, 2, 1, false},
-                                         campaign{1, 3, 2, true}, campaign{1, 100, 20, false}, campaign{2, 2, 1, false},
-                                         campaign{2, 8, 2, true}, campaign{2, 1000, 30, false}, campaign{3, 3, 1, true},
-                                         campaign{3, 30, 4, false}));
+                         testing::Values(campaign{0, 50, 10, true}, campaign{1, 1, 1, false},
+                                         campaign{1, 2, 1, false}, campaign{1, 3, 2, true},
+                                         campaign{1, 100, 20, false}, campaign{2, 2, 1, false},
+                                         campaign{2, 8, 2, true}, campaign{2, 1000, 30, false},
+                                         campaign{3, 3, 1, true}, campaign{3, 30, 4, false}));
 
 }  // namespace

@@ -22,7 +22,9 @@ std::vector<std::uint64_t> some_words(std::size_t n, std::uint64_t seed) {
   for (std::uint64_t& w : v) w = seed = seed * 6364136223846793005ull + 1442695040888963407ull;
   return v;
 }
-std::uint64_t hash(const std::vector<std::uint64_t>& v) { return frame_hash(v.data(), v.size() * sizeof(std::uint64_t)); }
+std::uint64_t hash(const std::vector<std::uint64_t>& v) {
+  return frame_hash(v.data(), v.size() * sizeof(std::uint64_t));
+}
 
 TEST(frame_hash, any_change_of_one_word_changes_it) {
   for (const std::size_t n : {1u, 5u, 8u, 9u, 83u, 2048u})
@@ -30,7 +32,8 @@ TEST(frame_hash, any_change_of_one_word_changes_it) {
       std::vector<std::uint64_t> v = zeros ? std::vector<std::uint64_t>(n) : some_words(n, n);
       const std::uint64_t before = hash(v);
       for (std::size_t i = 0; i < n; ++i)
-        for (const std::uint64_t change : {std::uint64_t{1}, std::uint64_t{1} << 31, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
+        for (const std::uint64_t change :
+             {std::uint64_t{1}, std::uint64_t{1} << 31, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
           v[i] ^= change;
           EXPECT_NE(hash(v), before) << n << " words, word " << i << " ^ " << change;
           v[i] ^= change;

@@ -40,7 +40,9 @@ struct heap_fixture {
   }
 };
 
-void fill(object* o, std::size_t bytes, int with) { std::memset(static_cast<void*>(o + 1), with, bytes - sizeof(object)); }
+void fill(object* o, std::size_t bytes, int with) {
+  std::memset(static_cast<void*>(o + 1), with, bytes - sizeof(object));
+}
 bool holds(const object* o, std::size_t bytes, int what) {
   const auto* p = reinterpret_cast<const unsigned char*>(o + 1);
   for (std::size_t i = 0; i < bytes - sizeof(object); ++i)
@@ -54,7 +56,8 @@ TEST(heap, sizes_of_all_classes_hold_what_was_asked_for) {
     object* o = f.h.allocate(object_kind::bytes, bytes);
     object* behind = f.h.allocate(object_kind::record, 64);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(o) % heap::grain, 0u);
-    const auto room = static_cast<std::size_t>(reinterpret_cast<std::byte*>(behind) - reinterpret_cast<std::byte*>(o));
+    const auto room =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(behind) - reinterpret_cast<std::byte*>(o));
     ASSERT_GE(room, bytes);
     ASSERT_LE(room, bytes + bytes / 4 + 64) << "at most a quarter is wasted";
     EXPECT_EQ(f.h.used_bytes(), room + 64);

@@ -22,7 +22,8 @@ struct ranges {
   static constexpr std::uint64_t bytes = 4 << 20, distance = 8 << 20, count = 4;
   std::uintptr_t first;
   ranges() {
-    void* p = mmap(nullptr, (count + 1) * distance, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        mmap(nullptr, (count + 1) * distance, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     first = (reinterpret_cast<std::uintptr_t>(p) + distance - 1) / distance * distance;
     for (std::uint64_t i = 0; i < count; ++i)
       mprotect(reinterpret_cast<void*>(first + i * distance), bytes, PROT_READ | PROT_WRITE);
@@ -118,7 +119,8 @@ TEST(pool, workers_take_and_give_at_the_same_time) {
         void* list = p.take();
         if (list == nullptr) continue;
         unsigned n = 0;
-        for (void* s = list; s != nullptr; s = next(s), ++n) static_cast<std::uint64_t*>(s)[-1] = static_cast<std::uint64_t>(w * 10000 + i);
+        for (void* s = list; s != nullptr; s = next(s), ++n)
+          static_cast<std::uint64_t*>(s)[-1] = static_cast<std::uint64_t>(w * 10000 + i);
         for (void* s = list; s != nullptr; s = next(s))
           if (static_cast<std::uint64_t*>(s)[-1] != static_cast<std::uint64_t>(w * 10000 + i)) wrong = true;
         p.give(list, n);
@@ -130,7 +132,8 @@ TEST(pool, workers_take_and_give_at_the_same_time) {
 
 // What was given back is the system's when it wants it; the links between the stacks are not.
 TEST(pool, memory_of_free_stacks_can_be_taken) {
-  if (std::getenv("STRESS_SHORT") != nullptr) GTEST_SKIP() << "the emulator accepts any advice and ignores it";
+  if (std::getenv("STRESS_SHORT") != nullptr)
+    GTEST_SKIP() << "the emulator accepts any advice and ignores it";
   const auto resident = [](void* p, std::size_t bytes) {
     std::vector<unsigned char> pages(bytes / 4096);
     EXPECT_EQ(mincore(p, bytes, pages.data()), 0);
@@ -176,7 +179,8 @@ TEST(pool, memory_of_free_stacks_can_be_taken) {
 }
 
 TEST(pool, an_overflow_faults) {
-  if (std::getenv("STRESS_SHORT") != nullptr) GTEST_SKIP() << "the emulator accepts any advice and ignores it";
+  if (std::getenv("STRESS_SHORT") != nullptr)
+    GTEST_SKIP() << "the emulator accepts any advice and ignores it";
   const ranges r;
   pool p;
   p.init(r.first, r.distance, r.count, r.bytes, 64 << 10, 64 << 10);

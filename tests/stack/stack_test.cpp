@@ -38,7 +38,6 @@ TEST(stack, the_system_stack_holds_our_locals) {
   EXPECT_FALSE(r.holds(reinterpret_cast<std::uintptr_t>(&child_marker_)));
 }
 
-
 TEST(stack, of_a_pthread_is_not_protected) {
   stack::range r{1, 2};
   std::thread([&] { r = stack::system_stack(); }).join();

@@ -44,7 +44,8 @@ inline std::uint64_t serial(std::uint64_t h, int depth) {
   // A text that lies in this frame while everything below happens.
   const bool has_text = mix(h + 3) % 4 == 0;
   gw::future<std::string> text;
-  if (has_text) text = gw::spawn([h] { return std::string(text_length(h), static_cast<char>('a' + h % 26)); });
+  if (has_text)
+    text = gw::spawn([h] { return std::string(text_length(h), static_cast<char>('a' + h % 26)); });
   // A shared result with three consumers.
   const bool has_shared = mix(h + 5) % 8 == 0;
   gw::shared_future<std::uint64_t> shared;
@@ -59,13 +60,15 @@ inline std::uint64_t serial(std::uint64_t h, int depth) {
   switch (mix(h + 6) % 4) {
     case 0: {  // joined in order
       std::array<gw::future<std::uint64_t>, 3> f;
-      for (unsigned i = 0; i < n; ++i) f[i] = gw::spawn([=] { return with_threads(mix(h * 4 + i), depth - 1); });
+      for (unsigned i = 0; i < n; ++i)
+        f[i] = gw::spawn([=] { return with_threads(mix(h * 4 + i), depth - 1); });
       for (unsigned i = 0; i < n; ++i) sum += f[i].join();
       break;
     }
     case 1: {  // joined backwards, with a pause
       std::array<gw::future<std::uint64_t>, 3> f;
-      for (unsigned i = 0; i < n; ++i) f[i] = gw::spawn([=] { return with_threads(mix(h * 4 + i), depth - 1); });
+      for (unsigned i = 0; i < n; ++i)
+        f[i] = gw::spawn([=] { return with_threads(mix(h * 4 + i), depth - 1); });
       if (h % 5 == 0) gw::yield();
       for (unsigned i = n; i-- > 0;) sum += f[i].join();
       break;
@@ -95,7 +98,8 @@ inline std::uint64_t serial(std::uint64_t h, int depth) {
     for (auto& c : consumers) sum += c.join();
     sum += shared.get();
   }
-  if (mix(h + 7) % 32 == 0) static_cast<void>(gw::spawn([h] { return std::string(text_length(h), 'd'); }));  // detached
+  // detached
+  if (mix(h + 7) % 32 == 0) static_cast<void>(gw::spawn([h] { return std::string(text_length(h), 'd'); }));
   return sum;
 }
 

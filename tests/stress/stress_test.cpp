@@ -59,9 +59,9 @@ gw::options random_schedule(std::uint64_t seed) {
   return o;
 }
 std::string describe_all(const gw::options& o, std::uint64_t program) {
-  return support::describe(o) + " spin_us=" + std::to_string(o.spin_us) + " expose_signal=" +
-         std::to_string(o.expose_signal) + " check_frames=" + std::to_string(o.check_frames) +
-         " program=" + std::to_string(program);
+  return support::describe(o) + " spin_us=" + std::to_string(o.spin_us) +
+         " expose_signal=" + std::to_string(o.expose_signal) +
+         " check_frames=" + std::to_string(o.check_frames) + " program=" + std::to_string(program);
 }
 
 void one_run(std::uint64_t seed, int depth) {
@@ -112,7 +112,8 @@ TEST(stress, campaign) {
 TEST(stress, waking_and_sleeping) {
   const std::uint64_t runs = support::number_from_environment("STRESS_RUNS", 150) / 10 + 1;
   for (std::uint64_t i = 0; i < runs && !HasFailure(); ++i) {
-    gw::options o = support::schedule(2 + static_cast<std::uint32_t>(i % 3), i % 2 != 0 ? "random" : "none", i % 5 == 0 ? 20 : 0);
+    gw::options o = support::schedule(2 + static_cast<std::uint32_t>(i % 3), i % 2 != 0 ? "random" : "none",
+                                      i % 5 == 0 ? 20 : 0);
     o.spin_us = 0;
     const watched_run watch(support::describe(o));
     SCOPED_TRACE(support::describe(o));

@@ -22,12 +22,12 @@
 namespace support {
 
 struct outcome {
-  int status = -1;           ///< exit status, or 128 + signal, as a shell says it
-  bool timed_out = false;    ///< it was killed by run_child
-  int left_behind = 0;       ///< processes of its group that were still there after the grace period
-  double seconds = 0;        ///< from the start, or from the moment that `during` came back, to the end
-  std::string out;           ///< standard output
-  std::string err;           ///< standard error
+  int status = -1;         ///< exit status, or 128 + signal, as a shell says it
+  bool timed_out = false;  ///< it was killed by run_child
+  int left_behind = 0;     ///< processes of its group that were still there after the grace period
+  double seconds = 0;      ///< from the start, or from the moment that `during` came back, to the end
+  std::string out;         ///< standard output
+  std::string err;         ///< standard error
 
   /// Number of lines on standard error.
   int err_lines() const {
@@ -41,7 +41,8 @@ struct outcome {
 /// For EXPECT_... << all of it.
 inline std::string show(const outcome& o) {
   return "status " + std::to_string(o.status) + (o.timed_out ? " (timed out)" : "") + ", left behind " +
-         std::to_string(o.left_behind) + ", " + std::to_string(o.seconds) + " s\nout: " + o.out + "\nerr: " + o.err;
+         std::to_string(o.left_behind) + ", " + std::to_string(o.seconds) + " s\nout: " + o.out +
+         "\nerr: " + o.err;
 }
 
 namespace detail {
@@ -53,7 +54,8 @@ inline bool group_gone(pid_t group) {
 }
 inline void drain(int fd, std::string& into) {
   char buffer[4096];
-  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) into.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
+    into.append(buffer, static_cast<std::size_t>(n));
 }
 }  // namespace detail
 
@@ -130,7 +132,8 @@ inline int own_shared_memory() {
     char link[64], target[256];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t n = readlink(link, target, sizeof target - 1);
-    if (n > 0) found += std::string(target, static_cast<std::size_t>(n)).find("memfd:godwit") != std::string::npos;
+    if (n > 0)
+      found += std::string(target, static_cast<std::size_t>(n)).find("memfd:godwit") != std::string::npos;
   }
   return found;
 }

@@ -1,5 +1,6 @@
-// Child stealing on substrate threads: its threads have no stacks in place, but its workers share one process, and each needs what a
-// worker process has to itself: its part of global memory above all. Run after run, since what one leaves behind meets the next.
+// Child stealing on substrate threads: its threads have no stacks in place, but its workers share one
+// process, and each needs what a worker process has to itself: its part of global memory above all. Run after
+// run, since what one leaves behind meets the next.
 // test: timeout=240
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>

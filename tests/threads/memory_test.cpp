@@ -1,4 +1,5 @@
-// Stacks of threads that ended give their memory back: beyond a few hundred free ones the system may take it (src/stack/pool.cpp).
+// Stacks of threads that ended give their memory back: beyond a few hundred free ones the system may take it
+// (src/stack/pool.cpp).
 // test: timeout=180 skip-qemu
 #include <godwit/godwit.hpp>
 
@@ -20,7 +21,9 @@ long sum_of(const char* name) {
   std::ifstream maps("/proc/self/smaps");
   long sum = -1;
   for (std::string line; std::getline(maps, line);)
-    if (long kb = 0; line.starts_with(name) && std::sscanf(line.c_str() + std::strlen(name), ": %ld", &kb) == 1) sum = (sum < 0 ? 0 : sum) + kb;
+    if (long kb = 0;
+        line.starts_with(name) && std::sscanf(line.c_str() + std::strlen(name), ": %ld", &kb) == 1)
+      sum = (sum < 0 ? 0 : sum) + kb;
   return sum;
 }
 

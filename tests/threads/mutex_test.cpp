@@ -1,4 +1,5 @@
-// Tests of the mutexes and once_flag: exclusion under every schedule, the standard's guards, time limits, deadlock reports, misuse.
+// Tests of the mutexes and once_flag: exclusion under every schedule, the standard's guards, time limits,
+// deadlock reports, misuse.
 // test: timeout=240
 #include "places.hpp"
 
@@ -27,17 +28,18 @@ void count_together() {
     long count = 0;
     std::atomic<int> inside{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 16; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 200; ++k) {
-        std::lock_guard guard(m);
-        EXPECT_EQ(inside.fetch_add(1), 0);
-        const long before = count;
-        if ((k + i) % 16 == 0) gw::yield();
-        if ((k + i) % 32 == 0) gw::spawn([] {}).join();
-        count = before + 1;
-        inside.fetch_sub(1);
-      }
-    });
+    for (int i = 0; i < 16; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 200; ++k) {
+          std::lock_guard guard(m);
+          EXPECT_EQ(inside.fetch_add(1), 0);
+          const long before = count;
+          if ((k + i) % 16 == 0) gw::yield();
+          if ((k + i) % 32 == 0) gw::spawn([] {}).join();
+          count = before + 1;
+          inside.fetch_sub(1);
+        }
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(count, 16 * 200);
   });
@@ -49,20 +51,23 @@ TEST(mutex, recursive_excludes) { count_together<gw::recursive_mutex>(); }
 TEST(mutex, shared_excludes_writers) { count_together<gw::shared_mutex>(); }
 
 TEST(mutex, heavy_contention) {
-  gw::run<int>([] {
-    gw::mutex m;
-    long count = 0;
-    std::vector<gw::thread> all;
-    for (int i = 0; i < 1000; ++i) all.emplace_back([&] {
-      for (int k = 0; k < 100; ++k) {
-        std::lock_guard guard(m);
-        ++count;
-      }
-    });
-    for (auto& t : all) t.join();
-    EXPECT_EQ(count, 100'000);
-    return 0;
-  }, on_threads(4));
+  gw::run<int>(
+      [] {
+        gw::mutex m;
+        long count = 0;
+        std::vector<gw::thread> all;
+        for (int i = 0; i < 1000; ++i)
+          all.emplace_back([&] {
+            for (int k = 0; k < 100; ++k) {
+              std::lock_guard guard(m);
+              ++count;
+            }
+          });
+        for (auto& t : all) t.join();
+        EXPECT_EQ(count, 100'000);
+        return 0;
+      },
+      on_threads(4));
 }
 
 TEST(mutex, works_with_the_standards_guards) {
@@ -71,20 +76,21 @@ TEST(mutex, works_with_the_standards_guards) {
     gw::timed_mutex c;
     long both = 0;
     std::vector<gw::thread> all;
-    for (int i = 0; i < 8; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 50; ++k) {
-        if (i % 2 == 0) {
-          std::scoped_lock guard(a, b);
-          ++both;
-        } else {
-          std::unique_lock one(b, std::defer_lock), two(a, std::defer_lock);
-          std::lock(one, two);
-          ++both;
+    for (int i = 0; i < 8; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 50; ++k) {
+          if (i % 2 == 0) {
+            std::scoped_lock guard(a, b);
+            ++both;
+          } else {
+            std::unique_lock one(b, std::defer_lock), two(a, std::defer_lock);
+            std::lock(one, two);
+            ++both;
+          }
+          std::unique_lock timed(c, 1s);
+          EXPECT_TRUE(timed.owns_lock());
         }
-        std::unique_lock timed(c, 1s);
-        EXPECT_TRUE(timed.owns_lock());
-      }
-    });
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(both, 400);
   });
@@ -149,19 +155,20 @@ TEST(mutex, time_limit_races) {
     std::atomic<int> inside{0};
     std::atomic<int> got{0}, late{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 8; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 20; ++k) {
-        if (!m.try_lock_for(std::chrono::microseconds(20 + 13 * ((i + k) % 8)))) {
-          ++late;
-          continue;
+    for (int i = 0; i < 8; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 20; ++k) {
+          if (!m.try_lock_for(std::chrono::microseconds(20 + 13 * ((i + k) % 8)))) {
+            ++late;
+            continue;
+          }
+          EXPECT_EQ(inside.fetch_add(1), 0);
+          gw::yield();
+          inside.fetch_sub(1);
+          m.unlock();
+          ++got;
         }
-        EXPECT_EQ(inside.fetch_add(1), 0);
-        gw::yield();
-        inside.fetch_sub(1);
-        m.unlock();
-        ++got;
-      }
-    });
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(got + late, 160);
     EXPECT_TRUE(m.try_lock());
@@ -197,24 +204,25 @@ TEST(shared_mutex, readers_together_writers_alone) {
     std::atomic<int> readers{0}, writers{0};
     long value = 0;
     std::vector<gw::thread> all;
-    for (int i = 0; i < 12; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 60; ++k) {
-        if ((i + k) % 4 == 0) {
-          std::lock_guard guard(m);
-          EXPECT_EQ(writers.fetch_add(1), 0);
-          EXPECT_EQ(readers, 0);
-          if (k % 8 == 0) gw::yield();
-          ++value;
-          writers.fetch_sub(1);
-        } else {
-          std::shared_lock guard(m);
-          ++readers;
-          EXPECT_EQ(writers, 0);
-          if (k % 8 == 0) gw::yield();
-          --readers;
+    for (int i = 0; i < 12; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 60; ++k) {
+          if ((i + k) % 4 == 0) {
+            std::lock_guard guard(m);
+            EXPECT_EQ(writers.fetch_add(1), 0);
+            EXPECT_EQ(readers, 0);
+            if (k % 8 == 0) gw::yield();
+            ++value;
+            writers.fetch_sub(1);
+          } else {
+            std::shared_lock guard(m);
+            ++readers;
+            EXPECT_EQ(writers, 0);
+            if (k % 8 == 0) gw::yield();
+            --readers;
+          }
         }
-      }
-    });
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(value, 12 * 60 / 4);
     EXPECT_TRUE(m.try_lock());
@@ -255,17 +263,21 @@ TEST(call_once, runs_once_and_again_after_an_exception) {
     gw::once_flag flag;
     std::atomic<int> tries{0}, ran{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 20; ++i) all.emplace_back([&] {
-      try {
-        gw::call_once(flag, [&](int fails) {
-          gw::yield();
-          if (++tries <= fails) throw std::runtime_error("not yet");
-          ++ran;
-        }, 3);
-        EXPECT_EQ(ran, 1);
-      } catch (const std::runtime_error&) {
-      }
-    });
+    for (int i = 0; i < 20; ++i)
+      all.emplace_back([&] {
+        try {
+          gw::call_once(
+              flag,
+              [&](int fails) {
+                gw::yield();
+                if (++tries <= fails) throw std::runtime_error("not yet");
+                ++ran;
+              },
+              3);
+          EXPECT_EQ(ran, 1);
+        } catch (const std::runtime_error&) {
+        }
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(tries, 4);
     EXPECT_EQ(ran, 1);
@@ -274,21 +286,24 @@ TEST(call_once, runs_once_and_again_after_an_exception) {
 
 TEST(mutex, deadlock_is_reported_with_its_place) {
   const auto o = support::run_child([] {
-    return gw::run(0, nullptr, [] {
-      gw::mutex a, b;
-      gw::binary_semaphore first(0), second(0);
-      gw::thread t([&] {
-        b.lock();
-        first.release();
-        second.acquire();
-        a.lock();
-      });
-      a.lock();
-      first.acquire();
-      second.release();
-      b.lock();
-      t.join();
-    }, on_threads(2));
+    return gw::run(
+        0, nullptr,
+        [] {
+          gw::mutex a, b;
+          gw::binary_semaphore first(0), second(0);
+          gw::thread t([&] {
+            b.lock();
+            first.release();
+            second.acquire();
+            a.lock();
+          });
+          a.lock();
+          first.acquire();
+          second.release();
+          b.lock();
+          t.join();
+        },
+        on_threads(2));
   });
   EXPECT_EQ(o.status, 70) << support::show(o);
   EXPECT_TRUE(o.err_has("deadlock")) << support::show(o);
@@ -299,19 +314,25 @@ TEST(mutex, deadlock_is_reported_with_its_place) {
 #ifndef NDEBUG
 TEST(mutex, misuse_is_noticed_in_debug_builds) {
   const auto twice = support::run_child([] {
-    return gw::run(0, nullptr, [] {
-      gw::mutex m;
-      m.lock();
-      m.lock();
-    }, on_threads(1));
+    return gw::run(
+        0, nullptr,
+        [] {
+          gw::mutex m;
+          m.lock();
+          m.lock();
+        },
+        on_threads(1));
   });
   EXPECT_TRUE(twice.err_has("locked by a thread that holds it at ")) << support::show(twice);
   const auto not_mine = support::run_child([] {
-    return gw::run(0, nullptr, [] {
-      gw::mutex m;
-      m.lock();
-      gw::create([&] { m.unlock(); }).join();
-    }, on_threads(1));
+    return gw::run(
+        0, nullptr,
+        [] {
+          gw::mutex m;
+          m.lock();
+          gw::create([&] { m.unlock(); }).join();
+        },
+        on_threads(1));
   });
   EXPECT_TRUE(not_mine.err_has("unlocked by a thread that does not hold it")) << support::show(not_mine);
 }
@@ -334,7 +355,8 @@ TEST(mutex, outside_a_run) {
 #else
       "mutex"
 #endif
-      )) << support::show(o);
+      ))
+      << support::show(o);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Programs compiled with GODWIT_ONLY_THREADS: anything that can be moved may be captured, passed and given back, whatever the schedule.
-// Tests include/godwit/codec.hpp (migratable), future.hpp (boxes).
+// Programs compiled with GODWIT_ONLY_THREADS: anything that can be moved may be captured, passed and given
+// back, whatever the schedule. Tests include/godwit/codec.hpp (migratable), future.hpp (boxes).
 // test: timeout=240 skip-qemu
 #define GODWIT_ONLY_THREADS
 #include <gtest/gtest.h>
@@ -60,7 +60,8 @@ TEST(only, closures_and_results_that_own_memory) {
   for (const unsigned w : {1u, 2u, 4u})
     for (const char* mode : modes) {
       std::size_t n = 0;
-      const int status = gw::run(0, nullptr, [&] { n = lines(50).size(); }, with(w, mode));
+      const int status = gw::run(
+          0, nullptr, [&] { n = lines(50).size(); }, with(w, mode));
       EXPECT_EQ(status, 0);
       EXPECT_EQ(n, 100u) << w << ' ' << mode;
     }
@@ -70,17 +71,24 @@ TEST(only, results_without_a_codec_are_moved_and_destroyed_once) {
   for (const unsigned w : {1u, 2u, 4u})
     for (const char* mode : modes) {
       bool right = true;
-      EXPECT_EQ(gw::run(0, nullptr, [&] {
-        for (int i = 0; i < 100; ++i) {
-          auto f = gw::spawn([i] { return counted(std::string(40, static_cast<char>('a' + i % 26))); });
-          auto dropped = gw::spawn([] { return counted("dropped"); });
-          auto shared = gw::spawn([] { return std::make_shared<counted>("shared"); }).share();
-          auto g = gw::spawn([shared] { return shared.get()->text; });
-          auto [a, b] = gw::invoke([] { return counted("a"); }, [] { return std::function<int()>([] { return 7; }); });
-          right = right && f.join().text == std::string(40, static_cast<char>('a' + i % 26)) && g.join() == "shared" &&
-                  shared.get()->text == "shared" && a.text == "a" && b() == 7;
-        }
-      }, with(w, mode)), 0);
+      EXPECT_EQ(
+          gw::run(
+              0, nullptr,
+              [&] {
+                for (int i = 0; i < 100; ++i) {
+                  auto f =
+                      gw::spawn([i] { return counted(std::string(40, static_cast<char>('a' + i % 26))); });
+                  auto dropped = gw::spawn([] { return counted("dropped"); });
+                  auto shared = gw::spawn([] { return std::make_shared<counted>("shared"); }).share();
+                  auto g = gw::spawn([shared] { return shared.get()->text; });
+                  auto [a, b] = gw::invoke([] { return counted("a"); },
+                                           [] { return std::function<int()>([] { return 7; }); });
+                  right = right && f.join().text == std::string(40, static_cast<char>('a' + i % 26)) &&
+                          g.join() == "shared" && shared.get()->text == "shared" && a.text == "a" && b() == 7;
+                }
+              },
+              with(w, mode)),
+          0);
       EXPECT_TRUE(right) << w << ' ' << mode;
       EXPECT_EQ(counted::alive.load(), 0) << w << ' ' << mode;
     }
@@ -95,16 +103,20 @@ TEST(only, exceptions_arrive_as_they_are) {
   for (const unsigned w : {1u, 2u, 4u})
     for (const char* mode : modes) {
       int caught = 0;
-      EXPECT_EQ(gw::run(0, nullptr, [&] {
-        for (int i = 0; i < 50; ++i) {
-          auto f = gw::spawn([i]() -> int { throw own_exception{{{i, "because"}}}; });
-          try {
-            f.join();
-          } catch (const own_exception& e) {
-            if (e.why.at(i) == "because") ++caught;
-          }
-        }
-      }, with(w, mode)), 0);
+      EXPECT_EQ(gw::run(
+                    0, nullptr,
+                    [&] {
+                      for (int i = 0; i < 50; ++i) {
+                        auto f = gw::spawn([i]() -> int { throw own_exception{{{i, "because"}}}; });
+                        try {
+                          f.join();
+                        } catch (const own_exception& e) {
+                          if (e.why.at(i) == "because") ++caught;
+                        }
+                      }
+                    },
+                    with(w, mode)),
+                0);
       EXPECT_EQ(caught, 50);
       EXPECT_THROW(gw::run<int>([]() -> int { throw own_exception{}; }, with(w, mode)), own_exception);
     }
@@ -113,24 +125,28 @@ TEST(only, exceptions_arrive_as_they_are) {
 TEST(only, exceptions_being_handled_follow_their_thread) {
   for (const unsigned w : {1u, 2u, 4u}) {
     int right = 0;
-    EXPECT_EQ(gw::run(0, nullptr, [&] {
-      std::vector<gw::future<int>> all;
-      for (int i = 0; i < 200; ++i)
-        all.push_back(gw::spawn([i] {
-          try {
-            throw i;
-          } catch (int) {
-            for (int k = 0; k < 5; ++k) gw::yield();
-            try {
-              throw;  // the one that this thread handles, wherever it is now
-            } catch (int j) {
-              return i == j ? 1 : 0;
-            }
-          }
-          return 0;
-        }));
-      for (auto& f : all) right += f.join();
-    }, with(w, "none")), 0);
+    EXPECT_EQ(gw::run(
+                  0, nullptr,
+                  [&] {
+                    std::vector<gw::future<int>> all;
+                    for (int i = 0; i < 200; ++i)
+                      all.push_back(gw::spawn([i] {
+                        try {
+                          throw i;
+                        } catch (int) {
+                          for (int k = 0; k < 5; ++k) gw::yield();
+                          try {
+                            throw;  // the one that this thread handles, wherever it is now
+                          } catch (int j) {
+                            return i == j ? 1 : 0;
+                          }
+                        }
+                        return 0;
+                      }));
+                    for (auto& f : all) right += f.join();
+                  },
+                  with(w, "none")),
+              0);
     EXPECT_EQ(right, 200);
   }
 }

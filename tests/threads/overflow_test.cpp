@@ -1,5 +1,5 @@
-// A thread that uses its stack up ends the program with a message that names the option, and neither hangs nor overwrites a neighbour.
-// Tests src/runtime/faults.cpp (explain), src/stack/pool.cpp (guards).
+// A thread that uses its stack up ends the program with a message that names the option, and neither hangs
+// nor overwrites a neighbour. Tests src/runtime/faults.cpp (explain), src/stack/pool.cpp (guards).
 // test: timeout=120 skip-asan
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
@@ -23,10 +23,13 @@ TEST(overflow, of_a_thread_is_reported) {
       o.substrate = "threads";
       o.workers = workers;
       o.thread_stack_bytes = 64 << 10;
-      return gw::run(0, nullptr, [] {
-        auto f = gw::spawn([] { return deep(100'000); });
-        return f.join();
-      }, o);
+      return gw::run(
+          0, nullptr,
+          [] {
+            auto f = gw::spawn([] { return deep(100'000); });
+            return f.join();
+          },
+          o);
     });
     EXPECT_EQ(child.status, 70) << show(child);
     EXPECT_TRUE(child.err_has("--godwit-thread-stack-bytes")) << show(child);

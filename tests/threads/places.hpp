@@ -46,7 +46,15 @@ void for_each_place(Body&& body) {
 /// Run @p root under each of them; it must come back with 0.
 template <class Root>
 void everywhere(Root&& root) {
-  for_each_place([&](const godwit::options& o) { EXPECT_EQ(godwit::run<int>([&root] { root(); return 0; }, o), 0); });
+  for_each_place([&](const godwit::options& o) {
+    EXPECT_EQ(godwit::run<int>(
+                  [&root] {
+                    root();
+                    return 0;
+                  },
+                  o),
+              0);
+  });
 }
 
 }  // namespace support

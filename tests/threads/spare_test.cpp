@@ -1,5 +1,6 @@
-// Tests of spare workers: threads that block in system calls, or spin, keep all workers, and what they wait for is ready.
-// docs/protocols/monitor.md. Without spares each of these stands still. The drop-in for pthreads: tests/pthread, programs/stuck.c.
+// Tests of spare workers: threads that block in system calls, or spin, keep all workers, and what they wait
+// for is ready. docs/protocols/monitor.md. Without spares each of these stands still. The drop-in for
+// pthreads: tests/pthread, programs/stuck.c.
 // test: skip-qemu
 #include "places.hpp"
 

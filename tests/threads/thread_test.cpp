@@ -1,4 +1,5 @@
-// Tests of thread, jthread, create, this_thread: begin, end, results, exceptions, ids -- under every schedule of substrate threads.
+// Tests of thread, jthread, create, this_thread: begin, end, results, exceptions, ids -- under every schedule
+// of substrate threads.
 // test: timeout=180
 #include "places.hpp"
 
@@ -41,9 +42,12 @@ TEST(thread, takes_arguments_of_any_movable_type) {
   everywhere([] {
     std::string out;
     auto p = std::make_unique<std::vector<int>>(1000, 3);
-    gw::thread t([](std::unique_ptr<std::vector<int>> v, const std::string& s, std::reference_wrapper<std::string> to) {
-      to.get() = s + std::to_string(std::accumulate(v->begin(), v->end(), 0));
-    }, std::move(p), "sum ", std::ref(out));
+    gw::thread t(
+        [](std::unique_ptr<std::vector<int>> v, const std::string& s,
+           std::reference_wrapper<std::string> to) {
+          to.get() = s + std::to_string(std::accumulate(v->begin(), v->end(), 0));
+        },
+        std::move(p), "sum ", std::ref(out));
     t.join();
     EXPECT_EQ(out, "sum 3000");
     struct object {
@@ -59,13 +63,16 @@ TEST(thread, takes_arguments_of_any_movable_type) {
 }
 
 TEST(thread, creator_goes_on_first) {
-  EXPECT_EQ(gw::run<int>([] {
-    int order = 0, mine = 0, its = 0;
-    gw::thread t([&] { its = ++order; });
-    mine = ++order;
-    t.join();
-    return mine * 10 + its;
-  }, on_threads(1)), 12);
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  int order = 0, mine = 0, its = 0;
+                  gw::thread t([&] { its = ++order; });
+                  mine = ++order;
+                  t.join();
+                  return mine * 10 + its;
+                },
+                on_threads(1)),
+            12);
 }
 
 TEST(thread, exception_comes_out_of_join) {
@@ -104,13 +111,16 @@ TEST(thread, detached_ones_are_waited_for) {
   std::atomic<int> done{0};
   support::for_each_place([&](const gw::options& o) {
     done = 0;
-    gw::run<int>([&] {
-      for (int i = 0; i < 50; ++i) gw::thread([&] {
-        for (int k = 0; k < 5; ++k) gw::this_thread::yield();
-        ++done;
-      }).detach();
-      return 0;
-    }, o);
+    gw::run<int>(
+        [&] {
+          for (int i = 0; i < 50; ++i)
+            gw::thread([&] {
+              for (int k = 0; k < 5; ++k) gw::this_thread::yield();
+              ++done;
+            }).detach();
+          return 0;
+        },
+        o);
     EXPECT_EQ(done, 50);
   });
 }
@@ -121,15 +131,16 @@ TEST(thread, ids) {
     gw::mutex m;
     std::vector<gw::thread> all;
     gw::barrier<> together(21);
-    for (int i = 0; i < 20; ++i) all.emplace_back([&] {
-      const auto me = gw::this_thread::get_id();
-      {
-        std::lock_guard guard(m);
-        seen.insert(me);
-      }
-      together.arrive_and_wait();
-      EXPECT_EQ(me, gw::this_thread::get_id());
-    });
+    for (int i = 0; i < 20; ++i)
+      all.emplace_back([&] {
+        const auto me = gw::this_thread::get_id();
+        {
+          std::lock_guard guard(m);
+          seen.insert(me);
+        }
+        together.arrive_and_wait();
+        EXPECT_EQ(me, gw::this_thread::get_id());
+      });
     std::set<gw::thread::id> named;
     for (auto& t : all) named.insert(t.get_id());
     together.arrive_and_wait();
@@ -171,32 +182,37 @@ TEST(thread, moves_and_swaps) {
 TEST(thread, million_that_have_not_begun) {
   const int n = in_short() ? 10'000 : 1'000'000;
   std::atomic<long> sum{0};
-  gw::run<int>([&] {
-    std::vector<gw::thread> all;
-    all.reserve(static_cast<std::size_t>(n));
-    for (int i = 0; i < n; ++i) all.emplace_back([&sum] { sum.fetch_add(1, std::memory_order_relaxed); });
-    for (auto& t : all) t.join();
-    return 0;
-  }, on_threads(2));
+  gw::run<int>(
+      [&] {
+        std::vector<gw::thread> all;
+        all.reserve(static_cast<std::size_t>(n));
+        for (int i = 0; i < n; ++i) all.emplace_back([&sum] { sum.fetch_add(1, std::memory_order_relaxed); });
+        for (auto& t : all) t.join();
+        return 0;
+      },
+      on_threads(2));
   EXPECT_EQ(sum, n);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
 TEST(thread, hundred_thousand_that_wait) {
-  gw::run<int>([&] {
-    const int n = in_short() ? 500 : 100'000;
-    gw::latch all_here(n), go(1);
-    std::vector<gw::thread> all;
-    all.reserve(static_cast<std::size_t>(n));
-    for (int i = 0; i < n; ++i) all.emplace_back([&] {
-      all_here.count_down();
-      go.wait();
-    });
-    all_here.wait();
-    go.count_down();
-    for (auto& t : all) t.join();
-    return 0;
-  }, on_threads(2));
+  gw::run<int>(
+      [&] {
+        const int n = in_short() ? 500 : 100'000;
+        gw::latch all_here(n), go(1);
+        std::vector<gw::thread> all;
+        all.reserve(static_cast<std::size_t>(n));
+        for (int i = 0; i < n; ++i)
+          all.emplace_back([&] {
+            all_here.count_down();
+            go.wait();
+          });
+        all_here.wait();
+        go.count_down();
+        for (auto& t : all) t.join();
+        return 0;
+      },
+      on_threads(2));
 }
 #endif
 
@@ -209,7 +225,9 @@ TEST(create, gives_back_any_type) {
   everywhere([] {
     gw::future<int> a = gw::create([] { return 5; });
     gw::future<std::string> b = gw::create([](std::string s) { return s + "!"; }, std::string(100, 'x'));
-    gw::future<only_moves> c = gw::create([] { return only_moves{std::make_unique<std::string>("box"), [] { return 9; }}; });
+    gw::future<only_moves> c = gw::create([] {
+      return only_moves{std::make_unique<std::string>("box"), [] { return 9; }};
+    });
     gw::future<void> d = gw::create([] {});
     EXPECT_EQ(a.join(), 5);
     EXPECT_EQ(b.join(), std::string(100, 'x') + "!");
@@ -233,14 +251,16 @@ struct counted {
 
 TEST(create, dropped_results_are_destroyed) {
   support::for_each_place([](const gw::options& o) {
-    gw::run<int>([] {
-      for (int i = 0; i < 100; ++i) {
-        auto dropped = gw::create([c = counted()]() mutable { return std::move(c); });
-        if (i % 2 == 0) gw::yield();
-        if (i % 3 == 0) static_cast<void>(dropped.join());
-      }
-      return 0;
-    }, o);
+    gw::run<int>(
+        [] {
+          for (int i = 0; i < 100; ++i) {
+            auto dropped = gw::create([c = counted()]() mutable { return std::move(c); });
+            if (i % 2 == 0) gw::yield();
+            if (i % 3 == 0) static_cast<void>(dropped.join());
+          }
+          return 0;
+        },
+        o);
     EXPECT_EQ(counted::alive, 0);
   });
 }
@@ -250,13 +270,15 @@ TEST(jthread, stops_and_joins) {
     std::atomic<int> turns{0};
     std::atomic<bool> over{false};
     {
-      gw::jthread t([&](std::stop_token stop, int step) {
-        while (!stop.stop_requested()) {
-          turns += step;
-          gw::yield();
-        }
-        over = true;
-      }, 2);
+      gw::jthread t(
+          [&](std::stop_token stop, int step) {
+            while (!stop.stop_requested()) {
+              turns += step;
+              gw::yield();
+            }
+            over = true;
+          },
+          2);
       while (turns < 6) gw::yield();
     }
     EXPECT_TRUE(over);
@@ -265,7 +287,8 @@ TEST(jthread, stops_and_joins) {
 
 TEST(thread, destroyed_while_joinable_ends_the_program) {
   const auto o = support::run_child([] {
-    return gw::run(0, nullptr, [] { gw::thread t([] {}); }, on_threads(2));
+    return gw::run(
+        0, nullptr, [] { gw::thread t([] {}); }, on_threads(2));
   });
   EXPECT_EQ(o.status, 128 + SIGABRT) << support::show(o);
 }
@@ -274,7 +297,8 @@ TEST(thread, elsewhere_says_how_to_get_it) {
   const auto o = support::run_child([] {
     gw::options processes;
     processes.substrate = "processes";
-    return gw::run(0, nullptr, [] { gw::thread([] {}).join(); }, processes);
+    return gw::run(
+        0, nullptr, [] { gw::thread([] {}).join(); }, processes);
   });
   EXPECT_EQ(o.status, 70) << support::show(o);
   EXPECT_TRUE(o.err_has("--godwit-substrate=threads")) << support::show(o);
@@ -288,7 +312,9 @@ TEST(thread, elsewhere_says_how_to_get_it) {
 
 TEST(thread, unseen_exception_is_reported) {
   const auto o = support::run_child([] {
-    return gw::run(0, nullptr, [] { gw::thread([] { throw std::runtime_error("nobody joins"); }).detach(); }, on_threads(2));
+    return gw::run(
+        0, nullptr, [] { gw::thread([] { throw std::runtime_error("nobody joins"); }).detach(); },
+        on_threads(2));
   });
   EXPECT_TRUE(o.err_has("nobody joins")) << support::show(o);
 }

@@ -1,4 +1,5 @@
-// Tests of condition variables, semaphores, latch, barrier, sleep and the list that they wait in -- under every schedule.
+// Tests of condition variables, semaphores, latch, barrier, sleep and the list that they wait in -- under
+// every schedule.
 // test: timeout=240
 #include "places.hpp"
 
@@ -64,7 +65,9 @@ void through_a_queue() {
 }
 
 TEST(condition_variable, bounded_queue) { through_a_queue<gw::mutex, gw::condition_variable>(); }
-TEST(condition_variable, any_bounded_queue) { through_a_queue<gw::shared_mutex, gw::condition_variable_any>(); }
+TEST(condition_variable, any_bounded_queue) {
+  through_a_queue<gw::shared_mutex, gw::condition_variable_any>();
+}
 
 TEST(condition_variable, notify_all_wakes_all) {
   everywhere([] {
@@ -73,12 +76,13 @@ TEST(condition_variable, notify_all_wakes_all) {
     int waiting = 0;
     bool go = false;
     std::vector<gw::thread> all;
-    for (int i = 0; i < 50; ++i) all.emplace_back([&] {
-      std::unique_lock lock(m);
-      ++waiting;
-      c.notify_all();
-      c.wait(lock, [&] { return go; });
-    });
+    for (int i = 0; i < 50; ++i)
+      all.emplace_back([&] {
+        std::unique_lock lock(m);
+        ++waiting;
+        c.notify_all();
+        c.wait(lock, [&] { return go; });
+      });
     {
       std::unique_lock lock(m);
       c.wait(lock, [&] { return waiting == 50; });
@@ -117,12 +121,15 @@ TEST(condition_variable, notify_races_with_time_out) {
     gw::condition_variable c;
     std::atomic<int> notified{0}, late{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 8; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 20; ++k) {
-        std::unique_lock lock(m);
-        ++(c.wait_for(lock, std::chrono::microseconds(10 + 17 * ((i + k) % 7))) == std::cv_status::timeout ? late : notified);
-      }
-    });
+    for (int i = 0; i < 8; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 20; ++k) {
+          std::unique_lock lock(m);
+          ++(c.wait_for(lock, std::chrono::microseconds(10 + 17 * ((i + k) % 7))) == std::cv_status::timeout
+                 ? late
+                 : notified);
+        }
+      });
     for (int k = 0; k < 200; ++k) {
       c.notify_one();
       gw::yield();
@@ -132,7 +139,8 @@ TEST(condition_variable, notify_races_with_time_out) {
   });
 }
 
-// As the standard allows: those that were notified may be on their way out of wait. The page goes: who touches it ends the test.
+// As the standard allows: those that were notified may be on their way out of wait. The page goes: who
+// touches it ends the test.
 TEST(condition_variable, may_be_destroyed_after_notify_all) {
   everywhere([] {
     constexpr std::size_t bytes = 64 << 10;
@@ -143,13 +151,14 @@ TEST(condition_variable, may_be_destroyed_after_notify_all) {
       gw::mutex m;
       bool set = false;
       std::vector<gw::thread> all;
-      for (int k = 0; k < 4; ++k) all.emplace_back([&, k] {
-        std::unique_lock lock(m);
-        if (k % 2 == 0)
-          c->wait(lock, [&] { return set; });
-        else
-          c->wait_for(lock, std::chrono::microseconds(i * k % 60), [&] { return set; });
-      });
+      for (int k = 0; k < 4; ++k)
+        all.emplace_back([&, k] {
+          std::unique_lock lock(m);
+          if (k % 2 == 0)
+            c->wait(lock, [&] { return set; });
+          else
+            c->wait_for(lock, std::chrono::microseconds(i * k % 60), [&] { return set; });
+        });
       for (int k = 0; k < i % 4; ++k) gw::yield();
       {
         const std::lock_guard guard(m);
@@ -183,17 +192,18 @@ TEST(semaphore, limits_how_many) {
     gw::counting_semaphore<3> places(3);
     std::atomic<int> inside{0}, most{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 20; ++i) all.emplace_back([&] {
-      for (int k = 0; k < 30; ++k) {
-        places.acquire();
-        const int now = ++inside;
-        for (int m = most; now > m && !most.compare_exchange_weak(m, now);) {
+    for (int i = 0; i < 20; ++i)
+      all.emplace_back([&] {
+        for (int k = 0; k < 30; ++k) {
+          places.acquire();
+          const int now = ++inside;
+          for (int m = most; now > m && !most.compare_exchange_weak(m, now);) {
+          }
+          if (k % 5 == 0) gw::yield();
+          --inside;
+          places.release();
         }
-        if (k % 5 == 0) gw::yield();
-        --inside;
-        places.release();
-      }
-    });
+      });
     for (auto& t : all) t.join();
     EXPECT_LE(most, 3);
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(places.try_acquire());
@@ -223,10 +233,11 @@ TEST(semaphore, release_races_with_time_out) {
     gw::counting_semaphore<> s(0);
     std::atomic<int> got{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 8; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 20; ++k)
-        if (s.try_acquire_for(std::chrono::microseconds(10 + 17 * ((i + k) % 7)))) ++got;
-    });
+    for (int i = 0; i < 8; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 20; ++k)
+          if (s.try_acquire_for(std::chrono::microseconds(10 + 17 * ((i + k) % 7)))) ++got;
+      });
     for (int k = 0; k < 100; ++k) {
       s.release();
       gw::yield();
@@ -243,10 +254,11 @@ TEST(latch, counts_down) {
       auto here = std::make_unique<gw::latch>(30);
       auto go = std::make_unique<gw::latch>(1);
       std::vector<gw::thread> all;
-      for (int i = 0; i < 29; ++i) all.emplace_back([&] {
-        here->count_down();
-        go->wait();
-      });
+      for (int i = 0; i < 29; ++i)
+        all.emplace_back([&] {
+          here->count_down();
+          go->wait();
+        });
       here->arrive_and_wait();
       EXPECT_TRUE(here->try_wait());
       here.reset();
@@ -267,19 +279,20 @@ TEST(barrier, phases) {
     };
     gw::barrier together(10, at_end);
     std::vector<gw::thread> all;
-    for (int i = 0; i < 10; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k < 20; ++k) {
-        ++arrived;
-        if (i % 2 == 0) {
-          together.arrive_and_wait();
-        } else {
-          auto token = together.arrive();
-          gw::yield();
-          together.wait(std::move(token));
+    for (int i = 0; i < 10; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k < 20; ++k) {
+          ++arrived;
+          if (i % 2 == 0) {
+            together.arrive_and_wait();
+          } else {
+            auto token = together.arrive();
+            gw::yield();
+            together.wait(std::move(token));
+          }
+          EXPECT_GE(phase, k + 1);
         }
-        EXPECT_GE(phase, k + 1);
-      }
-    });
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(phase, 20);
   });
@@ -290,15 +303,16 @@ TEST(barrier, drop) {
     gw::barrier<> together(3);
     std::atomic<int> turns{0};
     std::vector<gw::thread> all;
-    for (int i = 0; i < 3; ++i) all.emplace_back([&, i] {
-      for (int k = 0; k <= i; ++k) {
-        ++turns;
-        if (k == i)
-          together.arrive_and_drop();
-        else
-          together.arrive_and_wait();
-      }
-    });
+    for (int i = 0; i < 3; ++i)
+      all.emplace_back([&, i] {
+        for (int k = 0; k <= i; ++k) {
+          ++turns;
+          if (k == i)
+            together.arrive_and_drop();
+          else
+            together.arrive_and_wait();
+        }
+      });
     for (auto& t : all) t.join();
     EXPECT_EQ(turns, 6);
   });
@@ -324,43 +338,50 @@ TEST(sleep, works_outside_too) {
 
 TEST(wait, deadlock_names_what_is_waited_for) {
   const auto o = support::run_child([] {
-    return gw::run(0, nullptr, [] {
-      gw::latch l(1);
-      gw::barrier<> b(2);
-      gw::mutex m;
-      gw::condition_variable c;
-      gw::binary_semaphore s(0);
-      gw::thread([&] { l.wait(); }).detach();
-      gw::thread([&] { b.arrive_and_wait(); }).detach();
-      gw::thread([&] {
-        std::unique_lock lock(m);
-        c.wait(lock);
-      }).detach();
-      s.acquire();
-    }, on_threads(2));
+    return gw::run(
+        0, nullptr,
+        [] {
+          gw::latch l(1);
+          gw::barrier<> b(2);
+          gw::mutex m;
+          gw::condition_variable c;
+          gw::binary_semaphore s(0);
+          gw::thread([&] { l.wait(); }).detach();
+          gw::thread([&] { b.arrive_and_wait(); }).detach();
+          gw::thread([&] {
+            std::unique_lock lock(m);
+            c.wait(lock);
+          }).detach();
+          s.acquire();
+        },
+        on_threads(2));
   });
   EXPECT_EQ(o.status, 70) << support::show(o);
-  for (const char* what : {"deadlock", "a latch", "a barrier", "a condition variable", "a semaphore", "wait_test.cpp"})
+  for (const char* what :
+       {"deadlock", "a latch", "a barrier", "a condition variable", "a semaphore", "wait_test.cpp"})
     EXPECT_TRUE(o.err_has(what)) << what << support::show(o);
 }
 
 TEST(wait, list_wakes_in_order) {
-  gw::run<int>([] {
-    gw::detail::wait_list list;
-    std::vector<int> order;
-    std::vector<gw::thread> all;
-    for (int i = 0; i < 5; ++i) all.emplace_back([&, i] {
-      gw::detail::wait_node n;
-      list.lock();
-      list.wait(n, "test", gw::detail::place::here());
-      order.push_back(i);
-    });
-    gw::yield();
-    while (list.notify_one()) gw::yield();
-    for (auto& t : all) t.join();
-    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
-    return 0;
-  }, on_threads(1));
+  gw::run<int>(
+      [] {
+        gw::detail::wait_list list;
+        std::vector<int> order;
+        std::vector<gw::thread> all;
+        for (int i = 0; i < 5; ++i)
+          all.emplace_back([&, i] {
+            gw::detail::wait_node n;
+            list.lock();
+            list.wait(n, "test", gw::detail::place::here());
+            order.push_back(i);
+          });
+        gw::yield();
+        while (list.notify_one()) gw::yield();
+        for (auto& t : all) t.join();
+        EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
+        return 0;
+      },
+      on_threads(1));
 }
 
 }  // namespace

@@ -147,7 +147,9 @@ TEST(model, a_steal_and_a_join) {
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(t[i].what, states[i]) << i;
     EXPECT_EQ(t[i].end_ns, ends[i]) << i;
-    if (i != 0) { EXPECT_EQ(t[i].begin_ns, t[i - 1].end_ns); }
+    if (i != 0) {
+      EXPECT_EQ(t[i].begin_ns, t[i - 1].end_ns);
+    }
   }
   EXPECT_EQ(t[0].worker, 0u);
   EXPECT_EQ(t[1].worker, 1u);
@@ -267,7 +269,8 @@ TEST(model, global_memory_lies_inside_the_thread) {
   const auto evict = static_cast<std::uint16_t>(godwit::trace::global_access::evict);
   play({{make(kind::start, 100, {.a = root}), make(kind::global, 300, {.duration_ns = 150, .bytes = 16384}),
          make(kind::global, 500, {.duration_ns = 20, .bytes = 64, .detail = 1}),
-         make(kind::global, 510, {.duration_ns = 40, .bytes = 16384, .detail = evict}), make(kind::end, 900, {.a = root})}},
+         make(kind::global, 510, {.duration_ns = 40, .bytes = 16384, .detail = evict}),
+         make(kind::end, 900, {.a = root})}},
        r);
   const auto moved = r.of(0, activity::global);
   ASSERT_EQ(moved.size(), 3u);
@@ -355,7 +358,9 @@ void check_invariants(const recorder& r, std::uint32_t workers) {
     for (const std::uint64_t f : p.flows) ASSERT_TRUE(begun.insert(f).second) << "two begins of one flow";
   std::set<std::uint64_t> ended;
   for (const auto& s : r.slices)
-    if (s.flow != 0) { ASSERT_TRUE(ended.insert(s.flow).second) << "two ends of one flow"; }
+    if (s.flow != 0) {
+      ASSERT_TRUE(ended.insert(s.flow).second) << "two ends of one flow";
+    }
 }
 
 TEST(model, simulated_runs) {

@@ -21,8 +21,8 @@ struct trace_contents {
   std::map<std::uint32_t, std::vector<godwit::trace::event>> events;
   std::map<std::uint64_t, std::string> strings;
   std::string info;
-  std::size_t chunks = 0;    ///< of events
-  std::uint64_t packets = 0; ///< of Perfetto
+  std::size_t chunks = 0;     ///< of events
+  std::uint64_t packets = 0;  ///< of Perfetto
   std::vector<std::string> track_names;
   std::string bytes;
   bool has_text(std::string_view text) const { return bytes.find(text) != std::string::npos; }
@@ -55,10 +55,17 @@ inline field next_field(std::string_view& in) {
     in.remove_prefix(n);
   };
   switch (tag & 7) {
-    case 0: f.value = varint(in); break;
-    case 1: take(8); break;
-    case 2: take(varint(in)); break;
-    default: throw std::runtime_error("an unknown wire type");
+    case 0:
+      f.value = varint(in);
+      break;
+    case 1:
+      take(8);
+      break;
+    case 2:
+      take(varint(in));
+      break;
+    default:
+      throw std::runtime_error("an unknown wire type");
   }
   return f;
 }

@@ -1,8 +1,9 @@
 // Requests to other hosts without MPI: port, rings, companions in all ways over a network in memory.
 //
-// far_steps: one thread does everything. A worker that waits gives turns to the companions, in an order drawn by seed,
-// and lets the other worker begin requests of its own meanwhile. far_threads: workers and companions are threads.
-// The network: tests/mpi/far_network.hpp. With MPI: tests/mpi/far_suite.cpp. STRESS_SEED fixes the seed.
+// far_steps: one thread does everything. A worker that waits gives turns to the companions, in an order drawn
+// by seed, and lets the other worker begin requests of its own meanwhile. far_threads: workers and companions
+// are threads. The network: tests/mpi/far_network.hpp. With MPI: tests/mpi/far_suite.cpp. STRESS_SEED fixes
+// the seed.
 // test: tsan
 #include "transport/far/port.hpp"
 #include "transport/mpi/companion.hpp"
@@ -98,8 +99,9 @@ struct services final : mpi::host_services {
   }
 };
 
-/// Hosts of one process cannot have one base, so "common" addresses are plain addresses: each host has a segment at
-/// another base, whose first worker is numbered such that at(w, p) is p for the host's only worker w.
+/// Hosts of one process cannot have one base, so "common" addresses are plain addresses: each host has a
+/// segment at another base, whose first worker is numbered such that at(w, p) is p for the host's only worker
+/// w.
 struct job {
   shm::segment memory[ranks];
   services host[ranks];
@@ -398,7 +400,8 @@ TEST(far_steps, large_transfers_are_cut) {
     j.port[0].put(worker_no{1}, j.home(1)->large + 1, bytes.data(), n);
     j.port[0].get(worker_no{1}, back.data(), j.home(1)->large + 1, n);
     const uint64_t pieces = (n + far::bounce_piece - 1) / far::bounce_piece;
-    EXPECT_EQ(j.port[0].requests() - before, 2 * pieces + 1) << "through the buffer; the last bytes of the put, few, by a fence";
+    EXPECT_EQ(j.port[0].requests() - before, 2 * pieces + 1)
+        << "through the buffer; the last bytes of the put, few, by a fence";
     EXPECT_TRUE(back == bytes);
     j.port[0].get(worker_no{1}, j.home(0)->own, j.home(1)->large + 1, n);
     EXPECT_EQ(j.port[0].requests() - before, 2 * pieces + 2) << "to the own segment at once";

@@ -1,5 +1,5 @@
-// apply_atomic: what a companion does to a word for another host. All functions, 4 and 8 bytes, against plain arithmetic;
-// neighbours untouched; many threads at once.
+// apply_atomic: what a companion does to a word for another host. All functions, 4 and 8 bytes, against plain
+// arithmetic; neighbours untouched; many threads at once.
 // test: tsan
 #include "transport/far/requests.hpp"
 
@@ -40,26 +40,38 @@ template <class U>
 U expected_of(f what, U now, U v, U wanted) {
   using S = std::make_signed_t<U>;
   switch (what) {
-    case f::load: return now;
+    case f::load:
+      return now;
     case f::store:
-    case f::exchange: return v;
-    case f::compare_exchange: return now == wanted ? v : now;
-    case f::fetch_add: return static_cast<U>(now + v);
-    case f::fetch_and: return now & v;
-    case f::fetch_or: return now | v;
-    case f::fetch_xor: return now ^ v;
-    case f::min_signed: return static_cast<U>(std::min(static_cast<S>(now), static_cast<S>(v)));
-    case f::max_signed: return static_cast<U>(std::max(static_cast<S>(now), static_cast<S>(v)));
-    case f::min_unsigned: return std::min(now, v);
-    case f::max_unsigned: return std::max(now, v);
+    case f::exchange:
+      return v;
+    case f::compare_exchange:
+      return now == wanted ? v : now;
+    case f::fetch_add:
+      return static_cast<U>(now + v);
+    case f::fetch_and:
+      return now & v;
+    case f::fetch_or:
+      return now | v;
+    case f::fetch_xor:
+      return now ^ v;
+    case f::min_signed:
+      return static_cast<U>(std::min(static_cast<S>(now), static_cast<S>(v)));
+    case f::max_signed:
+      return static_cast<U>(std::max(static_cast<S>(now), static_cast<S>(v)));
+    case f::min_unsigned:
+      return std::min(now, v);
+    case f::max_unsigned:
+      return std::max(now, v);
   }
   return 0;
 }
 
 TYPED_TEST(FarWord, EveryFunctionOfEveryPair) {
   using U = TypeParam;
-  for (const f what : {f::load, f::store, f::exchange, f::compare_exchange, f::fetch_add, f::fetch_and, f::fetch_or,
-                       f::fetch_xor, f::min_signed, f::max_signed, f::min_unsigned, f::max_unsigned})
+  for (const f what :
+       {f::load, f::store, f::exchange, f::compare_exchange, f::fetch_add, f::fetch_and, f::fetch_or,
+        f::fetch_xor, f::min_signed, f::max_signed, f::min_unsigned, f::max_unsigned})
     for (const U now : values<U>())
       for (const U v : values<U>())
         for (const U wanted : {now, static_cast<U>(now + 1)}) {

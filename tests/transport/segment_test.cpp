@@ -100,8 +100,8 @@ TEST(segment, guards_fault) {
   segment s;
   s.create(1, small_layout());
   const layout& l = s.where();
-  for (const std::uint64_t at : {l.slots + l.slots_bytes, l.heap - 1, l.heap + l.heap_bytes, l.stack - 1,
-                                 l.stack + l.stack_bytes}) {
+  for (const std::uint64_t at :
+       {l.slots + l.slots_bytes, l.heap - 1, l.heap + l.heap_bytes, l.stack - 1, l.stack + l.stack_bytes}) {
     const auto child = support::run_child([&] {
       std::signal(SIGSEGV, SIG_DFL);
       s.adopt(worker_no{0});
@@ -114,7 +114,8 @@ TEST(segment, guards_fault) {
 }
 
 TEST(segment, tells_how_much_stack_was_touched) {
-  if (std::getenv("STRESS_SHORT") != nullptr) GTEST_SKIP() << "the emulator's mincore calls every page resident";
+  if (std::getenv("STRESS_SHORT") != nullptr)
+    GTEST_SKIP() << "the emulator's mincore calls every page resident";
   segment s;
   s.create(1, small_layout());
   const auto child = support::run_child([&] {

@@ -80,7 +80,9 @@ TEST(window, says_what_limits_it) {
       w.create(size);
       problems += 2;
     } catch (const std::runtime_error& e) {
-      if (std::strstr(e.what(), "ulimit -f") == nullptr || std::strstr(e.what(), "--godwit-global-bytes") == nullptr) problems += 4;
+      if (std::strstr(e.what(), "ulimit -f") == nullptr ||
+          std::strstr(e.what(), "--godwit-global-bytes") == nullptr)
+        problems += 4;
     }
     _exit(problems);
   }

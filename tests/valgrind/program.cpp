@@ -1,5 +1,6 @@
-// What valgrind_test.sh runs under memcheck: spawns, suspended threads, threads with a mutex, global memory. With "wrong" as the first
-// argument a thread reads beyond a block of the heap, which memcheck must still see.
+// What valgrind_test.sh runs under memcheck: spawns, suspended threads, threads with a mutex, global memory.
+// With "wrong" as the first argument a thread reads beyond a block of the heap, which memcheck must still
+// see.
 #include <godwit/godwit.hpp>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// What valgrind_test.sh runs under memcheck: threads that wait for a mutex and for each other, more than a worker keeps stacks for.
+// What valgrind_test.sh runs under memcheck: threads that wait for a mutex and for each other, more than a
+// worker keeps stacks for.
 #include <godwit/godwit.hpp>
 #include <godwit/threads.hpp>
 

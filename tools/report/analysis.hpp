@@ -53,7 +53,10 @@ struct segment {
 /// A function of time that changes in steps, such as a number of threads.
 class steps {
  public:
-  struct step { std::uint64_t time; std::int32_t value; };
+  struct step {
+    std::uint64_t time;
+    std::int32_t value;
+  };
   void add(std::uint64_t time, std::int32_t change);  ///< times before the last one count as the last one
   const std::vector<step>& list() const noexcept { return list_; }
   double mean(std::uint64_t from, std::uint64_t to) const noexcept;
@@ -88,7 +91,7 @@ struct waiting_place {
 
 /// Who took from whom. Workers are put together in groups where there are many.
 struct matrix {
-  std::uint32_t group = 1, size = 0;            ///< workers per row, rows
+  std::uint32_t group = 1, size = 0;                  ///< workers per row, rows
   std::vector<std::uint64_t> steals, bytes, resumes;  ///< [taker * size + from]
 };
 

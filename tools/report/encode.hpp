@@ -16,8 +16,8 @@
 namespace godwit::report {
 
 struct encoded_timeline {
-  std::string bytes;              ///< per worker: number of pieces, then the pieces (see encode.cpp)
-  std::uint64_t threshold_ns = 0; ///< pieces shorter than this were put together; 0: all are exact
+  std::string bytes;               ///< per worker: number of pieces, then the pieces (see encode.cpp)
+  std::uint64_t threshold_ns = 0;  ///< pieces shorter than this were put together; 0: all are exact
   std::uint64_t pieces = 0;
 };
 /// At most about @p most_bytes; what lies in [from, to) only.
@@ -25,8 +25,8 @@ encoded_timeline encode_timeline(const std::vector<std::vector<segment>>& timeli
                                  std::uint64_t from, std::uint64_t to);
 
 struct encoded_series {
-  std::string bytes;              ///< count, then per step: time since the last one, 256 x mean, most
-  std::uint64_t bin_ns = 0;       ///< width of the bins that steps were averaged over; 0: exact
+  std::string bytes;         ///< count, then per step: time since the last one, 256 x mean, most
+  std::uint64_t bin_ns = 0;  ///< width of the bins that steps were averaged over; 0: exact
 };
 encoded_series encode_steps(const steps& series, std::size_t most_steps, std::uint64_t end);
 

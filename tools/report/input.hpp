@@ -78,15 +78,15 @@ class event_cursor {
 
 /// One run as it was written down. Spans point into @c bytes given to parse_*, which must outlive it.
 struct recording {
-  bool has_events = false;               ///< a trace, not only counters
+  bool has_events = false;  ///< a trace, not only counters
   nlohmann::json info =
       nlohmann::json::object();  ///< program, arguments, workers, hosts, policy, seconds, ...
-  nlohmann::json stats = nlohmann::json::object(); ///< { workers: [...], totals: {...} }, or empty
+  nlohmann::json stats = nlohmann::json::object();  ///< { workers: [...], totals: {...} }, or empty
   std::uint32_t workers = 0;
-  std::vector<event_list> events;                        ///< per worker
+  std::vector<event_list> events;                          ///< per worker
   std::unordered_map<std::uint64_t, std::string> strings;  ///< files and functions, by address
-  std::vector<std::uint64_t> dropped;                    ///< events lost, per worker
-  std::vector<std::uint32_t> host_of;                    ///< per worker; all 0 if unknown
+  std::vector<std::uint64_t> dropped;                      ///< events lost, per worker
+  std::vector<std::uint32_t> host_of;                      ///< per worker; all 0 if unknown
 
   std::uint64_t event_count() const noexcept;
   std::uint64_t dropped_count() const noexcept;

@@ -31,7 +31,8 @@ void add_counters(run_figures& f, const json& worker) {
   const double idle = std::min(join + transport + no_work, life);
   ns[at(state::busy)] = life - idle;
   const double timed = number_of(worker, "steals_timed");  // some of them only
-  const double near = number_of(worker, "steals") - std::min(number_of(worker, "steals"), number_of(worker, "far_steals"));
+  const double near =
+      number_of(worker, "steals") - std::min(number_of(worker, "steals"), number_of(worker, "far_steals"));
   const double steal_ns = number_of(worker, "steal_ns") * (timed > 0 ? std::max(1.0, near / timed) : 1.0);
   ns[at(state::getting)] = std::min(steal_ns + number_of(worker, "far_steal_ns"), no_work);
   ns[at(state::no_work)] = no_work - ns[at(state::getting)];
@@ -284,22 +285,30 @@ void explainer::global_memory() {
   for (const char* idle : {"idle_no_work_ns", "idle_join_ns", "idle_transport_ns"}) life -= sum(idle);
   const double fetch = sum("global_fetch_ns"), back = sum("global_write_back_ns");
   if (life > 0 && (fetch + back) / life >= 0.02) {
-    const double fetches = sum("global_fetches"), hits = sum("global_hits"), evictions = sum("global_evictions");
-    finding x{level::cause, "Global memory of other hosts took " + format_percent((fetch + back) / life) + " of the busy time",
-              "Threads waited " + format_time(fetch) + " for " + format_bytes(sum("global_fetched_bytes")) +
-                  " to be fetched, and " + format_time(back) + " for " + format_bytes(sum("global_written_bytes")) +
-                  " to be written back. " + format_percent(hits / std::max(1.0, hits + fetches)) +
-                  " of what they looked for was in the cache.",
-              ""};
+    const double fetches = sum("global_fetches"), hits = sum("global_hits"),
+                 evictions = sum("global_evictions");
+    finding x{
+        level::cause,
+        "Global memory of other hosts took " + format_percent((fetch + back) / life) + " of the busy time",
+        "Threads waited " + format_time(fetch) + " for " + format_bytes(sum("global_fetched_bytes")) +
+            " to be fetched, and " + format_time(back) + " for " + format_bytes(sum("global_written_bytes")) +
+            " to be written back. " + format_percent(hits / std::max(1.0, hits + fetches)) +
+            " of what they looked for was in the cache.",
+        ""};
     if (evictions > 0.1 * fetches)
-      x.advice = format_count(evictions) + " units were thrown out of the cache to make room: raise GODWIT_CACHE_BYTES, or "
+      x.advice = format_count(evictions) +
+                 " units were thrown out of the cache to make room: raise GODWIT_CACHE_BYTES, or "
                  "work on smaller parts at a time.";
     else if (back > fetch)
-      x.advice = "Changed bytes are written back whenever a thread may leave: let threads write memory of their own host, and "
-                 "larger pieces of it.";
+      x.advice =
+          "Changed bytes are written back whenever a thread may leave: let threads write memory of their own "
+          "host, and "
+          "larger pieces of it.";
     else
-      x.advice = "Give threads more to do with what they fetch: distribute as the work is divided (blocked), and check out "
-                 "larger ranges at once.";
+      x.advice =
+          "Give threads more to do with what they fetch: distribute as the work is divided (blocked), and "
+          "check out "
+          "larger ranges at once.";
     out.push_back(x);
   }
   const double singles = sum("far_gets") + sum("far_puts") + sum("far_atomics");
@@ -311,8 +320,9 @@ void explainer::global_memory() {
 
 void explainer::caveats() {
   if (number_of(r.info, "status") != 0)
-    out.push_back({level::caveat, "The run failed",
-                   text_of(r.info, "message") + " (status " + format_count(number_of(r.info, "status")) + ").", ""});
+    out.push_back(
+        {level::caveat, "The run failed",
+         text_of(r.info, "message") + " (status " + format_count(number_of(r.info, "status")) + ").", ""});
   if (a == nullptr) {
     out.push_back(
         {level::caveat, "Counters only",

@@ -16,16 +16,16 @@ namespace godwit::report {
 struct run_figures {
   std::string program, policy;
   std::uint32_t workers = 0, hosts = 1;
-  double cpus = -1;             ///< usable by the run, if it was written down
-  double wall = -1;             ///< what the totals cover
-  double whole_run = -1;        ///< of the run as it measured itself
+  double cpus = -1;                                   ///< usable by the run, if it was written down
+  double wall = -1;                                   ///< what the totals cover
+  double whole_run = -1;                              ///< of the run as it measured itself
   std::vector<std::array<double, states>> by_worker;  ///< empty: not known
   std::vector<double> sleep;
   std::array<double, states> total{};
   double total_sleep = 0;
-  double span = -1;             ///< T_inf, measured with GODWIT_SPAN
-  double work = -1;             ///< T1, measured with GODWIT_SPAN
-  double longest_chain = -1;    ///< from events: T_inf is at most that
+  double span = -1;           ///< T_inf, measured with GODWIT_SPAN
+  double work = -1;           ///< T1, measured with GODWIT_SPAN
+  double longest_chain = -1;  ///< from events: T_inf is at most that
 
   double busy() const noexcept { return total[0]; }
   double known() const noexcept;  ///< time of all workers of which the state is known
@@ -45,10 +45,10 @@ struct finding {
 /// The first finding is the headline. Always at least one. @p a: null for counters only.
 std::vector<finding> explain(const run_figures& f, const recording& r, const analysis* a);
 
-std::string format_time(double ns);      ///< "1.23 ms"
-std::string format_percent(double part); ///< of 1: "62 %"
-std::string format_count(double n);      ///< "1,234,567"
-std::string format_bytes(double n);      ///< "3.1 KiB"
+std::string format_time(double ns);                ///< "1.23 ms"
+std::string format_percent(double part);           ///< of 1: "62 %"
+std::string format_count(double n);                ///< "1,234,567"
+std::string format_bytes(double n);                ///< "3.1 KiB"
 std::string format_place(const waiting_place& p);  ///< "file.cpp:12", or "an unknown place"
 
 }  // namespace godwit::report

@@ -17,9 +17,9 @@ class thread_table {
  public:
   struct wait {
     bool valid = false, is_join = false, ready = false;
-    std::uint64_t since = 0, depth = 0;              ///< when it left, its chain then
+    std::uint64_t since = 0, depth = 0;  ///< when it left, its chain then
     std::uint32_t node = nothing, place = nothing;
-    std::uint64_t ready_at = 0, ready_depth = 0;     ///< when it could go on, the chain that made it so
+    std::uint64_t ready_at = 0, ready_depth = 0;  ///< when it could go on, the chain that made it so
     std::uint32_t ready_node = nothing;
   };
 

@@ -24,9 +24,9 @@ class worker_line {
   struct running {
     std::uint64_t record = 0;
     std::uint32_t thread = nothing;
-    std::uint32_t node = nothing;     ///< of the chain graph
-    std::uint64_t run_begin = 0;      ///< when the worker got something to run
-    std::uint64_t begin = 0;          ///< of the segment
+    std::uint32_t node = nothing;        ///< of the chain graph
+    std::uint64_t run_begin = 0;         ///< when the worker got something to run
+    std::uint64_t begin = 0;             ///< of the segment
     std::uint64_t depth = 0, since = 0;  ///< length of the chain at the time since
     std::uint32_t other = nothing;
     gain begun = gain::none;
@@ -60,7 +60,10 @@ class worker_line {
   void finish(std::uint64_t at);
 
  private:
-  struct pause { std::uint64_t from, to; state cause; };
+  struct pause {
+    std::uint64_t from, to;
+    state cause;
+  };
   void put(segment s);
   void put_busy(std::uint64_t to, loss how, std::uint32_t place);
   void put_gap(std::uint64_t to, std::uint64_t took);
@@ -69,7 +72,10 @@ class worker_line {
   bool lost_start_;
   bool busy_ = false;
   running now_;
-  struct buried_thread { running r; bool was_busy; };
+  struct buried_thread {
+    running r;
+    bool was_busy;
+  };
   std::vector<buried_thread> buried_;
   std::vector<pause> pauses_;
   std::uint64_t gap_from_ = 0;

@@ -1,5 +1,6 @@
-// global_bandwidth: get and put of large ranges of the last worker's memory. On one host that is copying; between hosts it is
-// what the network gives, to be compared with plain_mpi.cpp, which moves the same sizes by MPI alone (bench/global_hosts.py).
+// global_bandwidth: get and put of large ranges of the last worker's memory. On one host that is copying;
+// between hosts it is what the network gives, to be compared with plain_mpi.cpp, which moves the same sizes
+// by MPI alone (bench/global_hosts.py).
 //
 // Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_bandwidth).
 
@@ -30,8 +31,8 @@ std::vector<std::uint64_t> sizes(const settings& s) {
 
 std::uint64_t content(std::uint64_t i, std::uint64_t round) { return i * 0x9e3779b97f4a7c15u + round; }
 
-/// In a run: seconds of put and get, size by size, transfer by transfer; last, whether the memory is another host's. Spawns
-/// nothing, so the vectors stay where they are.
+/// In a run: seconds of put and get, size by size, transfer by transfer; last, whether the memory is another
+/// host's. Spawns nothing, so the vectors stay where they are.
 std::vector<double> measure(const settings& s) {
   const std::uint64_t n = s.most / sizeof(std::uint64_t);
   const auto p = gw::allocate<std::uint64_t>(n, gw::distribution::at(gw::worker_count() - 1), 4096);
@@ -49,7 +50,8 @@ std::vector<double> measure(const settings& s) {
       out.push_back(parts::measured_plain([&] { gw::get(p, back.data(), m); }).seconds);
       for (std::uint64_t i = 0; i < m; ++i)
         if (back[i] != content(i, round))
-          throw std::runtime_error("word " + std::to_string(i) + " of " + std::to_string(m) + " came back wrong");
+          throw std::runtime_error("word " + std::to_string(i) + " of " + std::to_string(m) +
+                                   " came back wrong");
     }
   out.push_back(gw::try_local(p, n) == nullptr);
   gw::deallocate(p, n);
@@ -62,8 +64,13 @@ int main(int argc, char** argv) {
   settings s;
   bench::program program("global_bandwidth", "get and put of large ranges of global memory.", argc, argv);
   std::uint64_t most_mib = 64;
-  program.app().add_option("--size", most_mib, "MiB of the largest transfer")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  program.app().add_option("--times", s.times, "Transfers of each size in a repetition")->check(CLI::Range(1, 10000));
+  program.app()
+      .add_option("--size", most_mib, "MiB of the largest transfer")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  program.app()
+      .add_option("--times", s.times, "Transfers of each size in a repetition")
+      ->check(CLI::Range(1, 10000));
   program.parse();
   if (s.times == 0) s.times = program.options().quick ? 2 : 5;
   s.most = most_mib * mib;
@@ -85,12 +92,17 @@ int main(int argc, char** argv) {
       far = t[at] != 0;
     }
     if (godwit::is_first_process()) {
-      const std::string title = std::string("Transfers to and from ") + (far ? "another host" : "the same host");
-      std::fprintf(program.out(), "%s, medians\n  %10s %12s %12s\n", title.c_str(), "MiB", "put MB/s", "get MB/s");
+      const std::string title =
+          std::string("Transfers to and from ") + (far ? "another host" : "the same host");
+      std::fprintf(program.out(), "%s, medians\n  %10s %12s %12s\n", title.c_str(), "MiB", "put MB/s",
+                   "get MB/s");
       bench::ordered_json rows = bench::ordered_json::array();
       for (std::size_t k = 0; k < all.size(); ++k) {
-        const auto rate = [&](const std::vector<double>& t) { return static_cast<double>(all[k]) * 1e-6 / bench::median(t); };
-        std::fprintf(program.out(), "  %10.1f %12.0f %12.0f\n", static_cast<double>(all[k]) / mib, rate(put[k]), rate(get[k]));
+        const auto rate = [&](const std::vector<double>& t) {
+          return static_cast<double>(all[k]) * 1e-6 / bench::median(t);
+        };
+        std::fprintf(program.out(), "  %10.1f %12.0f %12.0f\n", static_cast<double>(all[k]) / mib,
+                     rate(put[k]), rate(get[k]));
         rows.push_back({{"bytes", all[k]}, {"put_mb_s", rate(put[k])}, {"get_mb_s", rate(get[k])}});
       }
       program.json()["far"] = far;

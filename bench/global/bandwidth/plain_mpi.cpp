@@ -1,7 +1,9 @@
-// What MPI alone gives for the transfers of global_bandwidth: rank 0 sends and is answered by 8 bytes (put), or asks by 8 bytes
-// and receives (get). Two ranks; no part of Godwit. Built once per MPI as global_bandwidth_FAMILY, run by bench/global_hosts.py.
+// What MPI alone gives for the transfers of global_bandwidth: rank 0 sends and is answered by 8 bytes (put),
+// or asks by 8 bytes and receives (get). Two ranks; no part of Godwit. Built once per MPI as
+// global_bandwidth_FAMILY, run by bench/global_hosts.py.
 //
-//   global_bandwidth_FAMILY [MOST_MIB (64) [TIMES (5)]]      prints lines: bytes, MB/s of put, MB/s of get; medians
+//   global_bandwidth_FAMILY [MOST_MIB (64) [TIMES (5)]]
+//                                      prints lines: bytes, MB/s of put, MB/s of get; medians
 
 #include <mpi.h>
 
@@ -41,7 +43,8 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const long most_mib = argc > 1 ? std::atol(argv[1]) : 64, times = argc > 2 ? std::atol(argv[2]) : 5;
   if (size != 2 || most_mib < 1 || most_mib > 1024 || times < 1) {
-    if (rank == 0) std::fprintf(stderr, "global_bandwidth: wants 2 ranks, at most 1024 MiB, at least one transfer\n");
+    if (rank == 0)
+      std::fprintf(stderr, "global_bandwidth: wants 2 ranks, at most 1024 MiB, at least one transfer\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   std::vector<std::uint64_t> data(static_cast<std::size_t>(most_mib) << 17), back(data.size());
@@ -73,7 +76,8 @@ int main(int argc, char** argv) {
       }
     }
     if (rank == 0)
-      std::printf("%ld %.1f %.1f\n", bytes, static_cast<double>(bytes) * 1e-6 / median(put), static_cast<double>(bytes) * 1e-6 / median(get));
+      std::printf("%ld %.1f %.1f\n", bytes, static_cast<double>(bytes) * 1e-6 / median(put),
+                  static_cast<double>(bytes) * 1e-6 / median(get));
   }
   MPI_Finalize();
   return 0;

@@ -15,9 +15,13 @@ int main(int argc, char** argv) {
   settings s;
   s.sort_leaf = 16 << 10;
   s.merge_leaf = 64 << 10;
-  bench::program program("global_cilksort", "Parallel merge sort of random integers in global memory.", argc, argv);
+  bench::program program("global_cilksort", "Parallel merge sort of random integers in global memory.", argc,
+                         argv);
   program.app().add_option("--size", s.size, "Integers (default 10 M; with --quick 1 M)");
-  program.app().add_option("--leaf", s.sort_leaf, "Integers that std::sort sorts")->check(CLI::Range(4u, 1u << 30))->capture_default_str();
+  program.app()
+      .add_option("--leaf", s.sort_leaf, "Integers that std::sort sorts")
+      ->check(CLI::Range(4u, 1u << 30))
+      ->capture_default_str();
   program.app()
       .add_option("--merge-leaf", s.merge_leaf, "Integers that one loop merges")
       ->check(CLI::Range(4u, 1u << 30))
@@ -36,7 +40,8 @@ int main(int argc, char** argv) {
                               return parts::only(o.second, whole, o.wrong == 0);
                             }};
     };
-    std::vector<bench::variant> variants = {plain_one("serial", &serial), plain_one("std::sort", &by_library)};
+    std::vector<bench::variant> variants = {plain_one("serial", &serial),
+                                            plain_one("std::sort", &by_library)};
     for (const unsigned w : program.workers())
       variants.push_back({"godwit", w, [&all, s, w] {
                             const auto [o, whole] = bench::run_godwit(w, [s] { return ours(s); });
@@ -45,27 +50,33 @@ int main(int argc, char** argv) {
                           }});
     const auto measured = program.measure(variants);
     if (godwit::is_first_process()) {
-      program.show("Sort of " + bench::grouped(s.size) + " integers, memory used before",
-                   {{"size", s.size}, {"sort_leaf", s.sort_leaf}, {"merge_leaf", s.merge_leaf}, {"seed", s.seed}}, measured);
+      program.show(
+          "Sort of " + bench::grouped(s.size) + " integers, memory used before",
+          {{"size", s.size}, {"sort_leaf", s.sort_leaf}, {"merge_leaf", s.merge_leaf}, {"seed", s.seed}},
+          measured);
       for (const auto& [w, runs] : all) {
         std::vector<double> first, faults;
         for (const auto& o : runs) {
           first.push_back(o.first.seconds / o.second.seconds);
           faults.push_back(static_cast<double>(o.second.faults));
         }
-        const std::string p = "p" + std::to_string(w), on = std::to_string(w) + (w == 1 ? " worker" : " workers");
+        const std::string p = "p" + std::to_string(w),
+                          on = std::to_string(w) + (w == 1 ? " worker" : " workers");
         program.figure(p + ".first", "first sort / second, " + on, bench::median(first), "",
                        "the first touches one of the arrays; page faults in the second: " +
                            bench::grouped(static_cast<std::uint64_t>(bench::median(faults))));
       }
-      const auto *one = bench::find(measured, "godwit", 1), *most = bench::find(measured, "godwit", program.most_workers());
+      const auto *one = bench::find(measured, "godwit", 1),
+                 *most = bench::find(measured, "godwit", program.most_workers());
       if (one != nullptr) {
-        program.figure("t1_over_serial", "1 worker / serial", one->over_reference, "", "median over the rounds");
+        program.figure("t1_over_serial", "1 worker / serial", one->over_reference, "",
+                       "median over the rounds");
         program.figure("t1_over_serial.cpu", "1 worker / serial, CPU time", one->cpu_over_reference, "",
                        "median over the rounds");
       }
       if (one != nullptr && most != nullptr && most != one)
-        program.figure("speed_up", "1 worker / all workers", bench::paired_ratio(one, most), "x", "median over the rounds");
+        program.figure("speed_up", "1 worker / all workers", bench::paired_ratio(one, most), "x",
+                       "median over the rounds");
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "global_cilksort: %s\n", e.what());

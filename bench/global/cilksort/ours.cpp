@@ -1,4 +1,5 @@
-// The sort on global memory. A leaf checks out what it needs; the search for where to split a merge reads single elements.
+// The sort on global memory. A leaf checks out what it needs; the search for where to split a merge reads
+// single elements.
 
 #include "cilksort.hpp"
 
@@ -64,12 +65,13 @@ outcome ours(const settings& s) {
       for (std::uint64_t i = 0; i < x.size(); ++i) x[i] = element(low + i, seed);
     });
     *p = parts::measured([&] { sort(a, other, s.sort_leaf, s.merge_leaf); });
-    out.wrong += parts::sum_of_halves<std::uint64_t>(0, s.size, grain, [=](std::uint64_t low, std::uint64_t high) {
-      const auto x = a.subspan(low, high - low).checkout(gw::access::read);
-      std::uint64_t wrong = 0;
-      for (std::uint64_t i = 0; i < x.size(); ++i) wrong += x[i] != right[low + i];
-      return wrong;
-    });
+    out.wrong +=
+        parts::sum_of_halves<std::uint64_t>(0, s.size, grain, [=](std::uint64_t low, std::uint64_t high) {
+          const auto x = a.subspan(low, high - low).checkout(gw::access::read);
+          std::uint64_t wrong = 0;
+          for (std::uint64_t i = 0; i < x.size(); ++i) wrong += x[i] != right[low + i];
+          return wrong;
+        });
   }
   gw::deallocate(a.data(), s.size);
   gw::deallocate(other.data(), s.size);

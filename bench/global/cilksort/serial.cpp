@@ -24,7 +24,8 @@ void sort(int* a, int* other, std::size_t n, std::size_t leaf) {
 
 template <class F>
 outcome twice(const settings& s, const F& sort_all) {
-  const auto a = std::make_unique_for_overwrite<int[]>(s.size), other = std::make_unique_for_overwrite<int[]>(s.size);
+  const auto a = std::make_unique_for_overwrite<int[]>(s.size),
+             other = std::make_unique_for_overwrite<int[]>(s.size);
   outcome out;
   for (parts::phase* p : {&out.first, &out.second}) {
     for (std::uint64_t i = 0; i < s.size; ++i) a[i] = element(i, s.seed);

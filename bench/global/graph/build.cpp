@@ -1,5 +1,6 @@
-// Edges become compressed rows: each chunk of edges is sorted by blocks of vertices ("buckets"), then each bucket takes its
-// pieces of all chunks and makes its rows. No atomics, and every piece of memory has one writer.
+// Edges become compressed rows: each chunk of edges is sorted by blocks of vertices ("buckets"), then each
+// bucket takes its pieces of all chunks and makes its rows. No atomics, and every piece of memory has one
+// writer.
 
 #include <algorithm>
 
@@ -19,12 +20,14 @@ struct entry {
 
 struct plan {
   problem p;
-  std::uint64_t chunks, buckets, width;    ///< width: vertices of a bucket
-  gw::global_ptr<entry> sorted;            ///< chunk c's entries from 2 * chunk_edges * c on, by bucket
-  gw::global_ptr<std::uint32_t> starts;    ///< buckets + 1 per chunk: where in them
-  gw::global_ptr<std::uint64_t> first;     ///< buckets + 1: entries in all buckets before
+  std::uint64_t chunks, buckets, width;  ///< width: vertices of a bucket
+  gw::global_ptr<entry> sorted;          ///< chunk c's entries from 2 * chunk_edges * c on, by bucket
+  gw::global_ptr<std::uint32_t> starts;  ///< buckets + 1 per chunk: where in them
+  gw::global_ptr<std::uint64_t> first;   ///< buckets + 1: entries in all buckets before
 
-  gw::global_ptr<entry> chunk(std::uint64_t c) const { return sorted + static_cast<std::ptrdiff_t>(2 * chunk_edges * c); }
+  gw::global_ptr<entry> chunk(std::uint64_t c) const {
+    return sorted + static_cast<std::ptrdiff_t>(2 * chunk_edges * c);
+  }
   gw::global_ptr<std::uint32_t> starts_of(std::uint64_t c) const {
     return starts + static_cast<std::ptrdiff_t>((buckets + 1) * c);
   }
@@ -95,7 +98,12 @@ std::uint64_t sum_up(const plan& s) {
 
 global_graph build(const problem& p) {
   const auto spread = gw::distribution::blocked();
-  plan s{.p = p, .chunks = (p.edges() + chunk_edges - 1) / chunk_edges, .buckets = 0, .width = 0, .sorted = {}, .starts = {},
+  plan s{.p = p,
+         .chunks = (p.edges() + chunk_edges - 1) / chunk_edges,
+         .buckets = 0,
+         .width = 0,
+         .sorted = {},
+         .starts = {},
          .first = {}};
   s.width = std::max<std::uint64_t>(64, (p.vertices() + most_buckets - 1) / most_buckets);
   s.buckets = (p.vertices() + s.width - 1) / s.width;
@@ -134,8 +142,8 @@ bool equal(gw::global_ptr<T> p, const std::vector<T>& expected) {
 }  // namespace
 
 bool equal(const global_graph& g, const plain_graph& expected) {
-  return g.vertices == expected.vertices() && g.entries == expected.targets.size() && equal(g.offsets, expected.offsets) &&
-         equal(g.targets, expected.targets);
+  return g.vertices == expected.vertices() && g.entries == expected.targets.size() &&
+         equal(g.offsets, expected.offsets) && equal(g.targets, expected.targets);
 }
 
 }  // namespace graph

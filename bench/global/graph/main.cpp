@@ -1,6 +1,6 @@
-// global_graph: an R-MAT graph in global memory: built in parallel, then PageRank and breadth-first search, beside plain
-// serial code. Every run's graph is compared with the serial one entry by entry, ranks with the serial ones to 1e-12, searches
-// by the rules of Graph500 (graph.hpp).
+// global_graph: an R-MAT graph in global memory: built in parallel, then PageRank and breadth-first search,
+// beside plain serial code. Every run's graph is compared with the serial one entry by entry, ranks with the
+// serial ones to 1e-12, searches by the rules of Graph500 (graph.hpp).
 
 #include <cstdio>
 
@@ -90,15 +90,16 @@ void compare(bench::program& program, const problem& p) {
                    program, [p] { return serial(p); }, [p, cache_bytes] { return ours(p, cache_bytes); }));
   const std::string what = "R-MAT, 2^" + std::to_string(p.scale) + " vertices, " +
                            bench::grouped(right.g.targets.size()) + " entries";
-  const bench::ordered_json parameters = {{"scale", p.scale},           {"edge_factor", p.edge_factor},
-                                          {"seed", p.seed},             {"iterations", p.iterations},
-                                          {"sources", right.sources.size()}, {"entries", right.g.targets.size()}};
+  const bench::ordered_json parameters = {
+      {"scale", p.scale},           {"edge_factor", p.edge_factor},    {"seed", p.seed},
+      {"iterations", p.iterations}, {"sources", right.sources.size()}, {"entries", right.g.targets.size()}};
   program.show(what + ": build", parameters, all[building]);
   bench::show_ratios(program, "build", "build", all[building]);
-  program.show(what + ": PageRank, " + std::to_string(p.iterations) + " iterations", parameters, all[ranking]);
+  program.show(what + ": PageRank, " + std::to_string(p.iterations) + " iterations", parameters,
+               all[ranking]);
   bench::show_ratios(program, "pagerank", "PageRank", all[ranking]);
-  program.show(what + ": breadth-first search from " + std::to_string(right.sources.size()) + " vertices", parameters,
-               all[searching]);
+  program.show(what + ": breadth-first search from " + std::to_string(right.sources.size()) + " vertices",
+               parameters, all[searching]);
   bench::show_ratios(program, "bfs", "BFS", all[searching]);
   if (const auto* many = bench::find(all[searching], "godwit", program.most_workers()))
     program.figure("bfs.mteps", "BFS, " + std::to_string(program.most_workers()) + " workers",
@@ -110,14 +111,21 @@ void compare(bench::program& program, const problem& p) {
 
 int main(int argc, char** argv) {
   problem p;
-  bench::program program("global_graph", "R-MAT graph in global memory: build, PageRank, breadth-first search.", argc, argv);
+  bench::program program("global_graph",
+                         "R-MAT graph in global memory: build, PageRank, breadth-first search.", argc, argv);
   auto& app = program.app();
   app.add_option("--scale", p.scale, "log2 of the number of vertices (default 20; with --quick 16)")
       ->check(CLI::Range(1, 31));
-  app.add_option("--edge-factor", p.edge_factor, "Edges per vertex")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--edge-factor", p.edge_factor, "Edges per vertex")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--seed", p.seed, "Of the graph")->capture_default_str();
-  app.add_option("--iterations", p.iterations, "Of PageRank")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--sources", p.sources, "Vertices to search from")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--iterations", p.iterations, "Of PageRank")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--sources", p.sources, "Vertices to search from")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   program.parse();
   if (program.options().quick && app.count("--scale") == 0) p.scale = 16;
   try {

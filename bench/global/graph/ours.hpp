@@ -20,8 +20,8 @@ void destroy(const global_graph& g);
 /// Is it the very same graph?
 bool equal(const global_graph& g, const plain_graph& expected);
 
-/// Room for PageRank. On several hosts leaves read the whole vector of shares through the cache if it takes a quarter
-/// of that at most, else only what the neighbours of their vertices have.
+/// Room for PageRank. On several hosts leaves read the whole vector of shares through the cache if it takes a
+/// quarter of that at most, else only what the neighbours of their vertices have.
 struct pagerank_room {
   gw::global_ptr<double> rank, share;
   bool whole = true;

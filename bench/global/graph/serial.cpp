@@ -26,7 +26,9 @@ plain_graph build_serial(const problem& p) {
     g.targets[at[u]++] = v;
     g.targets[at[v]++] = u;
   }
-  const auto row = [&](std::uint64_t v) { return g.targets.begin() + static_cast<std::ptrdiff_t>(g.offsets[v]); };
+  const auto row = [&](std::uint64_t v) {
+    return g.targets.begin() + static_cast<std::ptrdiff_t>(g.offsets[v]);
+  };
   for (std::uint64_t v = 0; v < p.vertices(); ++v) std::sort(row(v), row(v + 1));
   return g;
 }
@@ -131,7 +133,8 @@ std::vector<vertex> levels_of(const vertex* parents, std::uint64_t n, vertex sou
   return levels;
 }
 
-bool valid_tree(const plain_graph& g, const vertex* parents, vertex source, const std::vector<vertex>& expected) {
+bool valid_tree(const plain_graph& g, const vertex* parents, vertex source,
+                const std::vector<vertex>& expected) {
   const std::uint64_t n = g.vertices();
   const auto levels = levels_of(parents, n, source);
   if (levels.empty() || levels != expected) return false;

@@ -1,9 +1,10 @@
 // GUPS: updates of random words of a table, as in the RandomAccess benchmark of HPC Challenge.
 //
-// Words of 8 bytes in pages of 2048 words, dealt out to the workers in turn; four updates per word: table[r & mask] ^= r, with
-// r from HPCC's generator. Two updates of a word at once may lose one of them, which HPCC allows to happen to 1 % of the words;
-// done atomically none is lost. Checked by doing all updates once more, which restores the table.
-// Source: Active global address space (G10). Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_gups).
+// Words of 8 bytes in pages of 2048 words, dealt out to the workers in turn; four updates per word: table[r &
+// mask] ^= r, with r from HPCC's generator. Two updates of a word at once may lose one of them, which HPCC
+// allows to happen to 1 % of the words; done atomically none is lost. Checked by doing all updates once more,
+// which restores the table. Source: Active global address space (G10). Document: docs/results/README.md.
+// Test: bench/CMakeLists.txt (bench.global_gups).
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,10 @@ constexpr std::uint64_t next(std::uint64_t r) noexcept { return (r << 1) ^ ((r >
 std::uint64_t at(std::uint64_t i) noexcept;
 
 struct settings {
-  std::uint64_t words = 0;    ///< a power of two
+  std::uint64_t words = 0;  ///< a power of two
   std::uint64_t updates = 0;
-  std::uint64_t grain = 0;    ///< updates in a leaf
-  std::uint64_t batch = 0;    ///< updates gathered and scattered together
+  std::uint64_t grain = 0;  ///< updates in a leaf
+  std::uint64_t batch = 0;  ///< updates gathered and scattered together
 };
 
 struct outcome {

@@ -25,8 +25,10 @@ int main(int argc, char** argv) {
   bench::program program("global_gups", "Random updates of a table in global memory.", argc, argv);
   program.app().add_option("--size", s.words, "Words in the table, a power of two (default 2^20)");
   program.app().add_option("--updates", s.updates, "Updates (default: four per word; with --quick one)");
-  program.app().add_option("--grain", s.grain, "Updates in a leaf (default: a 32nd of a worker's, at most 64 K)");
-  program.app().add_option("--ways", wanted, "Some of values,atomics,batches")
+  program.app().add_option("--grain", s.grain,
+                           "Updates in a leaf (default: a 32nd of a worker's, at most 64 K)");
+  program.app()
+      .add_option("--ways", wanted, "Some of values,atomics,batches")
       ->delimiter(',')
       ->check(CLI::IsMember({"values", "atomics", "batches"}));
   program.parse();
@@ -53,19 +55,23 @@ int main(int argc, char** argv) {
                               const auto [o, whole] = bench::run_godwit(w, [s, how] { return ours(s, how); });
                               all[{name_of(how), w}].push_back(o);
                               const bool alone = w == 1 && how == way::values;
-                              return parts::only(o.updates, whole, right(s, o, how != way::atomics && !alone));
+                              return parts::only(o.updates, whole,
+                                                 right(s, o, how != way::atomics && !alone));
                             }});
       }
     const auto measured = program.measure(variants);
     if (godwit::is_first_process()) {
       program.show(bench::grouped(s.updates) + " updates of " + bench::grouped(s.words) + " words",
-                   {{"words", s.words}, {"updates", s.updates}, {"grain", s.grain}, {"batch", s.batch}}, measured);
+                   {{"words", s.words}, {"updates", s.updates}, {"grain", s.grain}, {"batch", s.batch}},
+                   measured);
       for (const auto& one : measured) {
         std::vector<double> wrong;
         for (const auto& o : all[{one.name, one.workers}]) wrong.push_back(static_cast<double>(o.wrong));
         const std::string key = one.name + ".p" + std::to_string(one.workers);
-        const std::string what = one.name + (one.workers == 0 ? "" : ", " + std::to_string(one.workers) + " workers");
-        program.figure(key + ".mups", what, static_cast<double>(s.updates) / one.median_s * 1e-6, "M updates/s",
+        const std::string what =
+            one.name + (one.workers == 0 ? "" : ", " + std::to_string(one.workers) + " workers");
+        program.figure(key + ".mups", what, static_cast<double>(s.updates) / one.median_s * 1e-6,
+                       "M updates/s",
                        "updates / median time; wrong words, at most: " +
                            bench::grouped(static_cast<std::uint64_t>(bench::quantile(wrong, 1))));
       }

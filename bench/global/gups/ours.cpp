@@ -1,4 +1,5 @@
-// The updates on global memory: by values, by atomics, and in batches, which need few messages where hosts are several.
+// The updates on global memory: by values, by atomics, and in batches, which need few messages where hosts
+// are several.
 
 #include <array>
 
@@ -28,7 +29,8 @@ void by_atomics(table t, std::uint64_t mask, std::uint64_t low, std::uint64_t hi
     gw::atomic_fetch_xor(word(t, r & mask), r, std::memory_order_relaxed);
 }
 
-/// A word that comes twice in a batch, or in those of two workers at once, loses an update: HPCC's 1 % is for that.
+/// A word that comes twice in a batch, or in those of two workers at once, loses an update: HPCC's 1 % is for
+/// that.
 void by_batches(table t, std::uint64_t mask, std::uint64_t low, std::uint64_t high, std::uint64_t batch) {
   std::array<table, most_batch> where;
   std::array<std::uint64_t, most_batch> value, numbers;
@@ -61,8 +63,8 @@ void update(const settings& s, table t, way how) {
   });
 }
 
-/// Atomic updates restore exactly. Between hosts each is a round trip, so batches undo batches there, and what they lose
-/// counts as well.
+/// Atomic updates restore exactly. Between hosts each is a round trip, so batches undo batches there, and
+/// what they lose counts as well.
 way check_by(const settings& s, table t, way how) {
   return how == way::batches && gw::try_local(t, s.words) == nullptr ? way::batches : way::atomics;
 }
@@ -70,7 +72,8 @@ way check_by(const settings& s, table t, way how) {
 }  // namespace
 
 outcome ours(const settings& s, way how) {
-  const table t = gw::allocate<std::uint64_t>(s.words, gw::distribution::cyclic(page_words * sizeof(std::uint64_t)));
+  const table t =
+      gw::allocate<std::uint64_t>(s.words, gw::distribution::cyclic(page_words * sizeof(std::uint64_t)));
   const std::uint64_t grain = std::min(s.words, page_words * 16);
   parts::halves(0, s.words, grain, [=](std::uint64_t low, std::uint64_t high) {
     const auto x = gw::checkout(word(t, low), high - low, gw::access::write);
@@ -79,12 +82,13 @@ outcome ours(const settings& s, way how) {
   outcome out;
   out.updates = parts::measured([&] { update(s, t, how); });
   update(s, t, check_by(s, t, how));
-  out.wrong = parts::sum_of_halves<std::uint64_t>(0, s.words, grain, [=](std::uint64_t low, std::uint64_t high) {
-    const auto x = gw::checkout(word(t, low), high - low, gw::access::read);
-    std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < high - low; ++i) wrong += x[i] != low + i;
-    return wrong;
-  });
+  out.wrong =
+      parts::sum_of_halves<std::uint64_t>(0, s.words, grain, [=](std::uint64_t low, std::uint64_t high) {
+        const auto x = gw::checkout(word(t, low), high - low, gw::access::read);
+        std::uint64_t wrong = 0;
+        for (std::uint64_t i = 0; i < high - low; ++i) wrong += x[i] != low + i;
+        return wrong;
+      });
   gw::deallocate(t, s.words);
   return out;
 }

@@ -1,8 +1,9 @@
 // Heat: Jacobi's iteration on a square grid, each point the average of its four neighbours; the edge stays.
 //
-// Two grids in turn. In global memory their rows are dealt out in blocks, a leaf computes some rows from checked-out ones.
-// All variants call the same compiled loop; results are compared bit by bit. Document: docs/results/README.md. A version for
-// readers: examples/heat.cpp. Test: bench/CMakeLists.txt (bench.global_heat).
+// Two grids in turn. In global memory their rows are dealt out in blocks, a leaf computes some rows from
+// checked-out ones. All variants call the same compiled loop; results are compared bit by bit. Document:
+// docs/results/README.md. A version for readers: examples/heat.cpp. Test: bench/CMakeLists.txt
+// (bench.global_heat).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ struct settings {
   bool near = true;
 };
 
-/// kernels.cpp: @p count rows of @p side points to @p to, from as many and one above and one below at @p from.
+/// kernels.cpp: @p count rows of @p side points to @p to, from as many and one above and one below at @p
+/// from.
 void relax(const double* from, double* to, std::size_t side, std::size_t count) noexcept;
 /// Row i at the beginning.
 void begin(double* row, std::size_t side, std::size_t i) noexcept;

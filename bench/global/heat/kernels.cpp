@@ -9,7 +9,8 @@ namespace {
 void one(const double* __restrict above, const double* __restrict here, const double* __restrict below,
          double* __restrict to, std::size_t side) noexcept {
   to[0] = here[0];
-  for (std::size_t k = 1; k + 1 < side; ++k) to[k] = 0.25 * ((above[k] + below[k]) + (here[k - 1] + here[k + 1]));
+  for (std::size_t k = 1; k + 1 < side; ++k)
+    to[k] = 0.25 * ((above[k] + below[k]) + (here[k - 1] + here[k + 1]));
   to[side - 1] = here[side - 1];
 }
 
@@ -21,7 +22,8 @@ void relax(const double* from, double* to, std::size_t side, std::size_t count) 
 }
 
 void begin(double* row, std::size_t side, std::size_t i) noexcept {
-  for (std::size_t k = 0; k < side; ++k) row[k] = i == 0 || k == 0 ? 100.0 : i + 1 == side ? -50.0 : static_cast<double>((i * 31 + k * 17) & 15);
+  for (std::size_t k = 0; k < side; ++k)
+    row[k] = i == 0 || k == 0 ? 100.0 : i + 1 == side ? -50.0 : static_cast<double>((i * 31 + k * 17) & 15);
 }
 
 }  // namespace heat

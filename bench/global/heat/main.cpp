@@ -13,11 +13,16 @@ using namespace heat;
 int main(int argc, char** argv) {
   settings s;
   bench::program program("global_heat", "Jacobi's iteration on a grid in global memory.", argc, argv);
-  program.app().add_option("--size", s.side, "Points along a side (default 2048; with --quick 512)")->check(CLI::Range(3, 1 << 16));
-  program.app().add_option("--steps", s.steps, "Steps (default 200; with --quick 50)")->check(CLI::Range(2, 1 << 20));
+  program.app()
+      .add_option("--size", s.side, "Points along a side (default 2048; with --quick 512)")
+      ->check(CLI::Range(3, 1 << 16));
+  program.app()
+      .add_option("--steps", s.steps, "Steps (default 200; with --quick 50)")
+      ->check(CLI::Range(2, 1 << 20));
   program.app().add_option("--rows", s.rows, "Rows in a leaf (default: a 16th of a worker's)");
   bool anywhere = false;
-  program.app().add_flag("--anywhere", anywhere, "Do not prefer the half of the rows that is the worker's own");
+  program.app().add_flag("--anywhere", anywhere,
+                         "Do not prefer the half of the rows that is the worker's own");
   program.parse();
   s.near = !anywhere;
   if (s.side == 0) s.side = program.options().quick ? 512 : 2048;
@@ -50,16 +55,21 @@ int main(int argc, char** argv) {
       const auto *one = bench::find(measured, "godwit", 1), *most = bench::find(measured, "godwit", w);
       const std::string on = std::to_string(w) + " workers";
       if (one != nullptr) {
-        program.figure("t1_over_serial", "1 worker / serial", one->over_reference, "", "median over the rounds");
-        program.figure("t1_over_serial.cpu", "1 worker / serial, CPU time", one->cpu_over_reference, "", "median over the rounds");
+        program.figure("t1_over_serial", "1 worker / serial", one->over_reference, "",
+                       "median over the rounds");
+        program.figure("t1_over_serial.cpu", "1 worker / serial, CPU time", one->cpu_over_reference, "",
+                       "median over the rounds");
       }
       if (most != nullptr && w > 1) {
         const auto* threads = bench::find(measured, on.substr(0, on.find(' ')) + " threads", 0);
         program.figure("speed_up", "serial / " + on, 1 / most->over_reference, "x", "median over the rounds");
-        program.figure("over_threads", on + " / plain threads", bench::paired_ratio(most, threads), "", "median over the rounds");
+        program.figure("over_threads", on + " / plain threads", bench::paired_ratio(most, threads), "",
+                       "median over the rounds");
         if (threads != nullptr)
-          program.figure("threads_speed_up", "serial / plain threads", 1 / threads->over_reference, "x", "median over the rounds");
-        program.figure("first", "first step / another, " + on, bench::median(first), "", "the first meets pages that others touched");
+          program.figure("threads_speed_up", "serial / plain threads", 1 / threads->over_reference, "x",
+                         "median over the rounds");
+        program.figure("first", "first step / another, " + on, bench::median(first), "",
+                       "the first meets pages that others touched");
       }
     }
   } catch (const std::exception& e) {

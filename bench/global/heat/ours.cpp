@@ -40,7 +40,8 @@ void step(const settings& s, grid from, grid to) {
 outcome ours(const settings& s) {
   const std::uint64_t side = s.side, all = side * side;
   const std::uint64_t homes = gw::worker_count();
-  const auto even = gw::distribution::blocked(((side + homes - 1) / homes * side * sizeof(double) + 4095) / 4096 * 4096);
+  const auto even =
+      gw::distribution::blocked(((side + homes - 1) / homes * side * sizeof(double) + 4095) / 4096 * 4096);
   grid from = gw::allocate<double>(all, even), to = gw::allocate<double>(all, even);
   rows(s, from, 0, side, [=](std::uint64_t low, std::uint64_t high) {
     for (const grid g : {from, to}) {
@@ -57,12 +58,13 @@ outcome ours(const settings& s) {
   };
   out.first = parts::measured([&] { run(1); });
   out.steps = parts::measured([&] { run(s.steps - 1); });
-  out.wrong = parts::sum_of_halves<std::uint64_t>(0, side, s.rows, [=](std::uint64_t low, std::uint64_t high) {
-    const auto x = gw::checkout(row(from, side, low), (high - low) * side, gw::access::read);
-    std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < x.size(); ++i) wrong += x[i] != right[low * side + i];
-    return wrong;
-  });
+  out.wrong =
+      parts::sum_of_halves<std::uint64_t>(0, side, s.rows, [=](std::uint64_t low, std::uint64_t high) {
+        const auto x = gw::checkout(row(from, side, low), (high - low) * side, gw::access::read);
+        std::uint64_t wrong = 0;
+        for (std::uint64_t i = 0; i < x.size(); ++i) wrong += x[i] != right[low * side + i];
+        return wrong;
+      });
   gw::deallocate(from, all);
   gw::deallocate(to, all);
   return out;

@@ -21,7 +21,8 @@ std::pair<std::size_t, std::size_t> part(std::size_t side, unsigned t, unsigned 
 
 outcome plain(const settings& s, unsigned threads) {
   const std::size_t side = s.side;
-  const auto one = std::make_unique_for_overwrite<double[]>(side * side), two = std::make_unique_for_overwrite<double[]>(side * side);
+  const auto one = std::make_unique_for_overwrite<double[]>(side * side),
+             two = std::make_unique_for_overwrite<double[]>(side * side);
   double *from = one.get(), *to = two.get();
   const auto on_all = [&](auto f) {
     std::vector<std::thread> others;

@@ -1,10 +1,11 @@
 // global_micro: what single accesses to global memory cost, beside the same on plain memory.
 //
-// One thread. Blocks of an operation on plain memory and of ours alternate; every block of ours is compared with the plain one
-// just before it. The words lie in 16 KiB, so what is measured is instructions, not cache misses; every operation's result is
-// used, and the compiler may assume nothing about memory between two of them. Where there are more workers, the memory is the
-// last one's: its owner must not matter inside a host. Objects are all allocated, then all freed, a million at a time.
-// Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_micro). Spawn and join: bench/micro/spawn_join.
+// One thread. Blocks of an operation on plain memory and of ours alternate; every block of ours is compared
+// with the plain one just before it. The words lie in 16 KiB, so what is measured is instructions, not cache
+// misses; every operation's result is used, and the compiler may assume nothing about memory between two of
+// them. Where there are more workers, the memory is the last one's: its owner must not matter inside a host.
+// Objects are all allocated, then all freed, a million at a time. Document: docs/results/README.md. Test:
+// bench/CMakeLists.txt (bench.global_micro). Spawn and join: bench/micro/spawn_join.
 
 #include <atomic>
 #include <cstdio>
@@ -186,15 +187,16 @@ struct settings {
   std::uint64_t n = 0, blocks = 0, objects = 0;
 };
 
-/// In a run: plain and ours in ns per operation, block after block, form by form; then the objects' times; then whether the
-/// memory is another host's. Spawns nothing, so the vectors stay where they are.
+/// In a run: plain and ours in ns per operation, block after block, form by form; then the objects' times;
+/// then whether the memory is another host's. Spawns nothing, so the vectors stay where they are.
 std::vector<double> measure(const settings& s) {
   const place p = gw::allocate<std::uint64_t>(words, gw::distribution::at(gw::worker_count() - 1), 4096);
   const bool far = gw::try_local(p, words) == nullptr;
   const std::uint64_t n = far ? std::max<std::uint64_t>(s.n / 1000, 8) : s.n;
   const auto memory = std::make_unique<std::uint64_t[]>(words + 2 * page_words);
   const auto aligned = (reinterpret_cast<std::uintptr_t>(memory.get()) + 4095) / 4096 * 4096;
-  const plain_side plain{reinterpret_cast<std::uint64_t*>(aligned), reinterpret_cast<std::uint64_t*>(aligned) + words};
+  const plain_side plain{reinterpret_cast<std::uint64_t*>(aligned),
+                         reinterpret_cast<std::uint64_t*>(aligned) + words};
   std::vector<double> out;
   std::uint64_t added = 0;
   for (std::uint64_t i = 0; i < words; ++i) plain.at[i] = i;
@@ -206,7 +208,9 @@ std::vector<double> measure(const settings& s) {
       out.push_back(ns_each(n, [&] { x = plain_loop(f, plain, n); }));
       out.push_back(ns_each(n, [&] { y = ours_loop(f, p, plain.buffer, n); }));
       if (f == f_fetch_add) added += n;
-      if (x != y) throw std::runtime_error(std::string(texts[i].what) + ": " + std::to_string(y) + " instead of " + std::to_string(x));
+      if (x != y)
+        throw std::runtime_error(std::string(texts[i].what) + ": " + std::to_string(y) + " instead of " +
+                                 std::to_string(x));
     }
   std::vector<std::uint64_t> all(words);
   gw::get(p, all.data(), words);
@@ -241,31 +245,43 @@ void one_worker_count(bench::program& program, const settings& s, unsigned w) {
   }
   if (!gw::is_first_process()) return;
   std::FILE* const to = program.out();
-  const std::string of = far ? "another host's memory" : w == 1 ? "the worker's own memory" : "another worker's memory";
+  const std::string of = far      ? "another host's memory"
+                         : w == 1 ? "the worker's own memory"
+                                  : "another worker's memory";
   std::fprintf(to, "%u worker%s, %s; ns per operation\n", w, w == 1 ? "" : "s", of.c_str());
-  std::fprintf(to, "  %-44s %9s %9s %9s %9s %9s %9s\n", "operation", "plain", "ours", "p10", "p90", "over", "ours/plain");
+  std::fprintf(to, "  %-44s %9s %9s %9s %9s %9s %9s\n", "operation", "plain", "ours", "p10", "p90", "over",
+               "ours/plain");
   bench::ordered_json rows = bench::ordered_json::array();
   const std::string key = far ? "far." : w == 1 ? "own." : "other.";
   const auto row = [&](const std::string& name, const std::string& plain_name, const std::vector<double>& a,
                        const std::vector<double>& b, double o, double r) {
     const std::string label = name + " / " + plain_name;
-    std::fprintf(to, "  %-44s %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f\n", label.c_str(), bench::median(a), bench::median(b),
-                 bench::quantile(b, 0.1), bench::quantile(b, 0.9), o, r);
-    rows.push_back({{"operation", name}, {"beside", plain_name}, {"plain_ns", bench::median(a)}, {"ours_ns", bench::median(b)},
-                    {"ours_ns_p10", bench::quantile(b, 0.1)}, {"ours_ns_p90", bench::quantile(b, 0.9)}, {"over_ns", o}, {"over_plain", r}});
+    std::fprintf(to, "  %-44s %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f\n", label.c_str(), bench::median(a),
+                 bench::median(b), bench::quantile(b, 0.1), bench::quantile(b, 0.9), o, r);
+    rows.push_back({{"operation", name},
+                    {"beside", plain_name},
+                    {"plain_ns", bench::median(a)},
+                    {"ours_ns", bench::median(b)},
+                    {"ours_ns_p10", bench::quantile(b, 0.1)},
+                    {"ours_ns_p90", bench::quantile(b, 0.9)},
+                    {"over_ns", o},
+                    {"over_plain", r}});
   };
   for (int f = 0; f < forms; ++f)
     row(texts[f].what, texts[f].plain, plain[f], ours[f], bench::median(over[f]), bench::median(ratio[f]));
-  for (const auto& [name, plain_name, a, b] : {std::tuple{"global_new, 32 bytes", "malloc", plain_new, ours_new},
-                                               std::tuple{"global_delete", "free", plain_delete, ours_delete}})
+  for (const auto& [name, plain_name, a, b] :
+       {std::tuple{"global_new, 32 bytes", "malloc", plain_new, ours_new},
+        std::tuple{"global_delete", "free", plain_delete, ours_delete}})
     row(name, plain_name, objects[a], objects[b], bench::median(objects[b]) - bench::median(objects[a]),
         bench::median(objects[b]) / bench::median(objects[a]));
-  program.json()["measurements"].push_back({{"title", std::to_string(w) + " workers, " + of}, {"rows", rows}});
+  program.json()["measurements"].push_back(
+      {{"title", std::to_string(w) + " workers, " + of}, {"rows", rows}});
   for (int f = 0; f < forms; ++f) {
     program.figure(key + texts[f].key, std::string(texts[f].what) + ", " + of, bench::median(ours[f]), "ns",
                    "median over the blocks of time / operations, the operation's own loop included");
     if (f == f_get_page || f == f_put_page)
-      program.figure(key + texts[f].key + ".over_memcpy", std::string(texts[f].what) + " / memcpy, " + of, bench::median(ratio[f]), "",
+      program.figure(key + texts[f].key + ".over_memcpy", std::string(texts[f].what) + " / memcpy, " + of,
+                     bench::median(ratio[f]), "",
                      "median over the blocks of ours / memcpy of the same bytes just before it");
   }
 }
@@ -275,9 +291,18 @@ void one_worker_count(bench::program& program, const settings& s, unsigned w) {
 int main(int argc, char** argv) {
   bench::program program("global_micro", "Single accesses to global memory beside plain memory.", argc, argv);
   settings s{10000, 300, 1'000'000};
-  program.app().add_option("--size", s.objects, "Small objects to allocate and free")->check(CLI::Range(1u, 1u << 28))->capture_default_str();
-  program.app().add_option("-n", s.n, "Operations per block")->check(CLI::Range(1, 100000000))->capture_default_str();
-  auto* blocks = program.app().add_option("--blocks", s.blocks, "Blocks per operation and repetition")->check(CLI::Range(1, 100000))->capture_default_str();
+  program.app()
+      .add_option("--size", s.objects, "Small objects to allocate and free")
+      ->check(CLI::Range(1u, 1u << 28))
+      ->capture_default_str();
+  program.app()
+      .add_option("-n", s.n, "Operations per block")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
+  auto* blocks = program.app()
+                     .add_option("--blocks", s.blocks, "Blocks per operation and repetition")
+                     ->check(CLI::Range(1, 100000))
+                     ->capture_default_str();
   program.parse();
   if (program.options().quick && blocks->count() == 0) s.blocks = 50;
   try {

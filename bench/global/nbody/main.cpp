@@ -1,5 +1,6 @@
-// global_nbody: some steps of Barnes and Hut's method with bodies and octree in global memory, beside plain serial code. Every
-// run's bodies are the serial ones bit by bit, and forces on some of them are compared with direct sums.
+// global_nbody: some steps of Barnes and Hut's method with bodies and octree in global memory, beside plain
+// serial code. Every run's bodies are the serial ones bit by bit, and forces on some of them are compared
+// with direct sums.
 
 #include <cstdio>
 
@@ -46,7 +47,9 @@ times serial(const problem& p) {
   return t;
 }
 
-[[gnu::noinline]] void store(body_ptr to, const std::vector<body>& from) { gw::put(to, from.data(), from.size()); }
+[[gnu::noinline]] void store(body_ptr to, const std::vector<body>& from) {
+  gw::put(to, from.data(), from.size());
+}
 
 [[gnu::noinline]] bool is_right(body_ptr bodies) {
   auto have = gw::checkout(bodies, right.end.size(), gw::access::read);
@@ -103,9 +106,9 @@ void compare(bench::program& program, const problem& p) {
   right = make_reference(p);
   if (!(right.error <= allowed_error(p.theta)))
     program.wrong("the serial tree's forces are off by " + std::to_string(right.error));
-  const auto all = bench::measure_parts(
-      program, bench::ways_of<part_count>(
-                   program, [p] { return serial(p); }, [p] { return ours(p); }));
+  const auto all =
+      bench::measure_parts(program, bench::ways_of<part_count>(
+                                        program, [p] { return serial(p); }, [p] { return ours(p); }));
   const std::string what = bench::grouped(p.bodies) + " bodies, " + std::to_string(p.steps) + " steps: ";
   const bench::ordered_json parameters = {
       {"bodies", p.bodies}, {"steps", p.steps}, {"theta", p.theta}, {"dt", p.dt}, {"seed", p.seed}};
@@ -113,9 +116,10 @@ void compare(bench::program& program, const problem& p) {
   bench::show_ratios(program, "tree", "trees", all[trees]);
   program.show(what + "forces", parameters, all[forces]);
   bench::show_ratios(program, "force", "forces", all[forces]);
-  program.figure("error", "forces by the tree", 100 * right.error, "% off",
-                 "root mean square of the differences to direct sums / of the forces, for some bodies; allowed: " +
-                     std::to_string(100 * allowed_error(p.theta)).substr(0, 5) + " %");
+  program.figure(
+      "error", "forces by the tree", 100 * right.error, "% off",
+      "root mean square of the differences to direct sums / of the forces, for some bodies; allowed: " +
+          std::to_string(100 * allowed_error(p.theta)).substr(0, 5) + " %");
 }
 
 }  // namespace
@@ -127,7 +131,9 @@ int main(int argc, char** argv) {
   app.add_option("--size", p.bodies, "Bodies (default 200000; with --quick 20000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31));
   app.add_option("--steps", p.steps, "Steps")->check(CLI::Range(1, 100000))->capture_default_str();
-  app.add_option("--theta", p.theta, "Opening angle; 0: direct sums")->check(CLI::Range(0.0, 1.5))->capture_default_str();
+  app.add_option("--theta", p.theta, "Opening angle; 0: direct sums")
+      ->check(CLI::Range(0.0, 1.5))
+      ->capture_default_str();
   app.add_option("--dt", p.dt, "Length of a step")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   app.add_option("--seed", p.seed, "Of the bodies")->capture_default_str();
   program.parse();

@@ -1,10 +1,12 @@
-// N-body in three dimensions by the method of Barnes and Hut: far groups of bodies pull like one body at their centre.
+// N-body in three dimensions by the method of Barnes and Hut: far groups of bodies pull like one body at
+// their centre.
 //
-// Each step builds an octree over all bodies, computes every body's acceleration by a traversal, and moves the bodies. The tree
-// depends on the positions alone, and everything is added up in the order of the tree, so the parallel program's bodies are the
-// serial one's bit by bit, on every schedule. (The sources are compiled without contraction of a * b + c: the same
-// formula must give the same bits wherever it stands.) What the tree gives is compared with direct sums for some bodies.
-// Document: docs/performance.md. Tests: bench.global_nbody, mpi.global_nbody (bench/CMakeLists.txt, tests/bench).
+// Each step builds an octree over all bodies, computes every body's acceleration by a traversal, and moves
+// the bodies. The tree depends on the positions alone, and everything is added up in the order of the tree,
+// so the parallel program's bodies are the serial one's bit by bit, on every schedule. (The sources are
+// compiled without contraction of a * b + c: the same formula must give the same bits wherever it stands.)
+// What the tree gives is compared with direct sums for some bodies. Document: docs/performance.md. Tests:
+// bench.global_nbody, mpi.global_nbody (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,7 @@ namespace nbody {
 struct problem {
   std::uint64_t bodies = 0;
   unsigned steps = 3;
-  double theta = 0.5;      ///< a cell whose side is less than theta times its distance pulls as one
+  double theta = 0.5;  ///< a cell whose side is less than theta times its distance pulls as one
   double dt = 0.01;
   std::uint64_t seed = 1;
 };
@@ -56,12 +58,14 @@ struct cube {
   }
   cube child(unsigned octant) const {
     const double h = half / 2;
-    return {{middle.x + (octant & 1 ? h : -h), middle.y + (octant & 2 ? h : -h), middle.z + (octant & 4 ? h : -h)}, h};
+    return {{middle.x + (octant & 1 ? h : -h), middle.y + (octant & 2 ? h : -h),
+             middle.z + (octant & 4 ? h : -h)},
+            h};
   }
 };
 
-/// A cell of the tree, its bodies [first, first + count) in the array of bodies, which is sorted by cells. Link: how children
-/// are reached, an array of `children` cells; a leaf has none.
+/// A cell of the tree, its bodies [first, first + count) in the array of bodies, which is sorted by cells.
+/// Link: how children are reached, an array of `children` cells; a leaf has none.
 template <template <class> class Link>
 struct cell_of {
   vec centre;
@@ -140,9 +144,11 @@ using plain_cell = cell_of<plain_link>;
 plain_cell build_serial(std::vector<body>& bodies);
 void destroy_serial(const plain_cell& root);
 vec acceleration_serial(const plain_cell& root, const std::vector<body>& bodies, const vec& at, double theta);
-void step_serial(const plain_cell& root, const std::vector<body>& bodies, std::vector<body>& to, const problem& p);
+void step_serial(const plain_cell& root, const std::vector<body>& bodies, std::vector<body>& to,
+                 const problem& p);
 
-/// Which bodies are compared with direct sums, and how far off the tree may be: root mean square over that of the forces.
+/// Which bodies are compared with direct sums, and how far off the tree may be: root mean square over that of
+/// the forces.
 inline constexpr std::uint64_t sample = 64;
 inline double allowed_error(double theta) { return 0.02 * theta * theta + 1e-12; }
 

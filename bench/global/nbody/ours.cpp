@@ -1,5 +1,5 @@
-// Cells with many bodies are threads, and blocks of bodies are. The bodies of a cell are divided by one thread, which has them
-// checked out; its octants are independent from there on.
+// Cells with many bodies are threads, and blocks of bodies are. The bodies of a cell are divided by one
+// thread, which has them checked out; its octants are independent from there on.
 
 #include "ours.hpp"
 
@@ -35,16 +35,16 @@ struct division {
 
 global_cell build_cell(range r, cube where, unsigned level);
 
-void build_child(const range& r, const division& d, const cube& where, unsigned level, gw::global_ptr<global_cell> to,
-                 std::uint32_t k) {
+void build_child(const range& r, const division& d, const cube& where, unsigned level,
+                 gw::global_ptr<global_cell> to, std::uint32_t k) {
   const unsigned o = d.octant[k];
   const range part = {r.bodies, r.first + d.from(o), d.ends[o] - d.from(o)};
   const global_cell built = build_cell(part, where.child(o), level + 1);
   gw::put(to + k, built);
 }
 
-void build_children(range r, division d, cube where, unsigned level, gw::global_ptr<global_cell> to, std::uint32_t first,
-                    std::uint32_t last) {
+void build_children(range r, division d, cube where, unsigned level, gw::global_ptr<global_cell> to,
+                    std::uint32_t first, std::uint32_t last) {
   if (last - first == 1) return build_child(r, d, where, level, to, first);
   const std::uint32_t middle = first + (last - first) / 2;
   auto left = gw::spawn([=] { build_children(r, d, where, level, to, first, middle); });
@@ -58,7 +58,8 @@ void sum_up(global_cell& c, const range& r) {
   if (c.children == 0)
     for (const body& b : gw::checkout(r.begin(), r.n, gw::access::read)) sum.add(b.at, b.mass);
   else
-    for (const global_cell& k : gw::checkout(c.child, c.children, gw::access::read)) sum.add(k.centre, k.mass);
+    for (const global_cell& k : gw::checkout(c.child, c.children, gw::access::read))
+      sum.add(k.centre, k.mass);
   sum.store(c);
 }
 
@@ -90,12 +91,14 @@ struct longest {
 
 void add(vec& a, const global_cell& c, body_ptr bodies, const vec& at, double theta) {
   if (c.children == 0)
-    for (const body& b : gw::checkout(bodies + static_cast<std::ptrdiff_t>(c.first), c.count, gw::access::read))
+    for (const body& b :
+         gw::checkout(bodies + static_cast<std::ptrdiff_t>(c.first), c.count, gw::access::read))
       pull(a, at, b.at, b.mass);
   else if (is_far(c, at, theta))
     pull(a, at, c.centre, c.mass);
   else
-    for (const global_cell& k : gw::checkout(c.child, c.children, gw::access::read)) add(a, k, bodies, at, theta);
+    for (const global_cell& k : gw::checkout(c.child, c.children, gw::access::read))
+      add(a, k, bodies, at, theta);
 }
 
 void destroy_children(gw::global_ptr<global_cell> child, std::uint32_t first, std::uint32_t last) {
@@ -140,7 +143,8 @@ void step(const global_cell& root, body_ptr bodies, body_ptr to, const problem& 
     const auto at = static_cast<std::ptrdiff_t>(low);
     auto old = gw::checkout(bodies + at, high - low, gw::access::read);
     auto out = gw::checkout(to + at, high - low, gw::access::write);
-    for (std::uint64_t i = 0; i < old.size(); ++i) out[i] = moved(old[i], acceleration(top, bodies, old[i].at, theta), dt);
+    for (std::uint64_t i = 0; i < old.size(); ++i)
+      out[i] = moved(old[i], acceleration(top, bodies, old[i].at, theta), dt);
   });
 }
 

@@ -55,7 +55,8 @@ body first_body(const problem& p, std::uint64_t i) {
   const std::uint64_t key = (p.seed << 40) + 4 * i;
   // Plummer's model: how much of the mass is inside a radius, turned round.
   const double inside = 0.001 + 0.98 * random(key), radius = 1 / std::sqrt(std::pow(inside, -2.0 / 3) - 1);
-  const double z = 2 * random(key + 1) - 1, turn = 6.283185307179586 * random(key + 2), flat = std::sqrt(1 - z * z);
+  const double z = 2 * random(key + 1) - 1, turn = 6.283185307179586 * random(key + 2),
+               flat = std::sqrt(1 - z * z);
   body b;
   b.at = radius * vec{flat * std::cos(turn), flat * std::sin(turn), z};
   b.speed = 0.3 / (1 + radius) * vec{-b.at.y, b.at.x, 0};
@@ -79,13 +80,15 @@ void destroy_serial(const plain_cell& root) {
   delete[] root.child;
 }
 
-vec acceleration_serial(const plain_cell& root, const std::vector<body>& bodies, const vec& at, double theta) {
+vec acceleration_serial(const plain_cell& root, const std::vector<body>& bodies, const vec& at,
+                        double theta) {
   vec a;
   add(a, root, bodies.data(), at, theta);
   return a;
 }
 
-void step_serial(const plain_cell& root, const std::vector<body>& bodies, std::vector<body>& to, const problem& p) {
+void step_serial(const plain_cell& root, const std::vector<body>& bodies, std::vector<body>& to,
+                 const problem& p) {
   for (std::uint64_t i = 0; i < bodies.size(); ++i)
     to[i] = moved(bodies[i], acceleration_serial(root, bodies, bodies[i].at, p.theta), p.dt);
 }

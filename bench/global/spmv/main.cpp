@@ -1,5 +1,5 @@
-// global_spmv: sparse matrices in global memory: built in parallel, then applied again and again, beside plain serial code.
-// Every run's result is the serial one bit by bit.
+// global_spmv: sparse matrices in global memory: built in parallel, then applied again and again, beside
+// plain serial code. Every run's result is the serial one bit by bit.
 
 #include <cmath>
 #include <cstdio>
@@ -82,12 +82,15 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"poisson", "random"}))
       ->capture_default_str();
-  app.add_option("--size", p.rows, "Rows; poisson: the largest square below (default 2000000; with --quick 200000)")
+  app.add_option("--size", p.rows,
+                 "Rows; poisson: the largest square below (default 2000000; with --quick 200000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
   app.add_option("--per-row", p.per_row, "random: entries of a row on average")
       ->check(CLI::Range(1u, most_per_row / 2))
       ->capture_default_str();
-  app.add_option("--times", p.times, "Products, one after the other")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--times", p.times, "Products, one after the other")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--seed", p.seed, "Of the random matrix and the vector")->capture_default_str();
   program.parse();
   if (p.rows == 0) p.rows = program.options().quick ? 200'000 : 2'000'000;

@@ -9,7 +9,8 @@ namespace {
 constexpr std::uint64_t grain_rows = 2048;
 
 /// Rows [from, to) at their place, which begins with entry @p at.
-void fill(const problem& p, const global_matrix& a, std::uint64_t from, std::uint64_t to, std::uint64_t at, std::uint64_t n) {
+void fill(const problem& p, const global_matrix& a, std::uint64_t from, std::uint64_t to, std::uint64_t at,
+          std::uint64_t n) {
   auto offsets = gw::checkout(a.offsets + static_cast<std::ptrdiff_t>(from), to - from, gw::access::write);
   auto columns = gw::checkout(a.columns + static_cast<std::ptrdiff_t>(at), n, gw::access::write);
   auto values = gw::checkout(a.values + static_cast<std::ptrdiff_t>(at), n, gw::access::write);
@@ -42,16 +43,18 @@ std::uint64_t sum_up(gw::global_ptr<std::uint64_t> p, std::uint64_t n) {
 }
 
 template <class Value>
-void rows(const std::uint64_t* offsets, const double* values, double* y, std::uint64_t n, const Value& value) {
+void rows(const std::uint64_t* offsets, const double* values, double* y, std::uint64_t n,
+          const Value& value) {
   for (std::uint64_t i = 0; i < n; ++i) {
     double sum = 0;
-    for (std::uint64_t k = offsets[i] - offsets[0]; k < offsets[i + 1] - offsets[0]; ++k) sum += values[k] * value(k);
+    for (std::uint64_t k = offsets[i] - offsets[0]; k < offsets[i + 1] - offsets[0]; ++k)
+      sum += values[k] * value(k);
     y[i] = sum;
   }
 }
 
-void product(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<double> y, bool whole, std::uint64_t from,
-             std::uint64_t to) {
+void product(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<double> y, bool whole,
+             std::uint64_t from, std::uint64_t to) {
   const std::uint64_t n = to - from;
   auto offsets = gw::checkout(a.offsets + static_cast<std::ptrdiff_t>(from), n + 1, gw::access::read);
   const auto at = static_cast<std::ptrdiff_t>(offsets[0]);
@@ -59,7 +62,8 @@ void product(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<do
   auto values = gw::checkout(a.values + at, offsets[n] - offsets[0], gw::access::read);
   auto out = gw::checkout(y + static_cast<std::ptrdiff_t>(from), n, gw::access::write);
   const auto by_column = [&](const double* v) {
-    rows(offsets.data(), values.data(), out.data(), n, [v, c = columns.data()](std::uint64_t k) { return v[c[k]]; });
+    rows(offsets.data(), values.data(), out.data(), n,
+         [v, c = columns.data()](std::uint64_t k) { return v[c[k]]; });
   };
   if (const double* here = gw::try_local(x, a.rows)) return by_column(here);
   if (whole) return by_column(gw::checkout(x, a.rows, gw::access::read).data());
@@ -102,8 +106,8 @@ void destroy(const global_matrix& a) {
   gw::deallocate(a.values, a.entries);
 }
 
-gw::global_ptr<double> multiply(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<double> y, unsigned times,
-                                std::uint64_t cache_bytes) {
+gw::global_ptr<double> multiply(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<double> y,
+                                unsigned times, std::uint64_t cache_bytes) {
   const bool whole = a.rows * sizeof(double) <= cache_bytes / 4;
   for (unsigned t = 0; t < times; ++t) {
     bench::each_piece(a.rows, grain_rows,

@@ -19,9 +19,9 @@ struct global_matrix {
 global_matrix build(const problem& p);
 void destroy(const global_matrix& a);
 
-/// A^times x, in x or y, whichever is given back; the other one is overwritten. @p cache_bytes: the vector is read as a whole
-/// on several hosts if it takes a quarter of that at most, else element by element.
-gw::global_ptr<double> multiply(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<double> y, unsigned times,
-                                std::uint64_t cache_bytes);
+/// A^times x, in x or y, whichever is given back; the other one is overwritten. @p cache_bytes: the vector is
+/// read as a whole on several hosts if it takes a quarter of that at most, else element by element.
+gw::global_ptr<double> multiply(const global_matrix& a, gw::global_ptr<double> x, gw::global_ptr<double> y,
+                                unsigned times, std::uint64_t cache_bytes);
 
 }  // namespace spmv

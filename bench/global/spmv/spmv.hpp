@@ -1,10 +1,10 @@
-// Sparse matrix-vector products, y = A x, with A in compressed rows: the 5-point Laplacian of a square grid, and rows of
-// random length and places.
+// Sparse matrix-vector products, y = A x, with A in compressed rows: the 5-point Laplacian of a square grid,
+// and rows of random length and places.
 //
-// A row is a function of its number, so every schedule makes the same matrix, and products add up in the order of the row: the
-// results are the serial ones bit by bit. A is scaled so that its largest row sum is at most 1: vectors stay in range however
-// often it is applied. Document: docs/performance.md. Tests: bench.global_spmv, mpi.global_spmv (bench/CMakeLists.txt,
-// tests/bench).
+// A row is a function of its number, so every schedule makes the same matrix, and products add up in the
+// order of the row: the results are the serial ones bit by bit. A is scaled so that its largest row sum is at
+// most 1: vectors stay in range however often it is applied. Document: docs/performance.md. Tests:
+// bench.global_spmv, mpi.global_spmv (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ enum class kind { poisson, random };
 
 struct problem {
   kind what = kind::poisson;
-  std::uint64_t rows = 0;   ///< poisson: side * side
-  std::uint64_t side = 0;   ///< poisson: of the grid
+  std::uint64_t rows = 0;      ///< poisson: side * side
+  std::uint64_t side = 0;      ///< poisson: of the grid
   std::uint32_t per_row = 16;  ///< random: at most twice that
   std::uint64_t seed = 1;
-  unsigned times = 20;      ///< products, each of the last one's result
+  unsigned times = 20;  ///< products, each of the last one's result
 };
 
 inline constexpr std::uint32_t most_per_row = 256;
@@ -57,7 +57,8 @@ inline void make_poisson(const problem& p, std::uint64_t i, row& r) {
 inline void make_random(const problem& p, std::uint64_t i, row& r) {
   const std::uint64_t state = mixed(p.seed * 0x2545f4914f6cdd1du + i);
   r.n = 1 + static_cast<std::uint32_t>(state % (2 * p.per_row - 1));
-  for (std::uint32_t k = 0; k < r.n; ++k) r.columns[k] = static_cast<std::uint32_t>(mixed(state + k) % p.rows);
+  for (std::uint32_t k = 0; k < r.n; ++k)
+    r.columns[k] = static_cast<std::uint32_t>(mixed(state + k) % p.rows);
   std::sort(r.columns, r.columns + r.n);
   r.n = static_cast<std::uint32_t>(std::unique(r.columns, r.columns + r.n) - r.columns);
   for (std::uint32_t k = 0; k < r.n; ++k)
@@ -72,7 +73,9 @@ inline void make_row(const problem& p, std::uint64_t i, row& r) {
 }
 
 /// Element i of the vector to begin with.
-inline double first(const problem& p, std::uint64_t i) { return static_cast<double>(mixed(p.seed ^ ~i) >> 11) * 0x1p-53; }
+inline double first(const problem& p, std::uint64_t i) {
+  return static_cast<double>(mixed(p.seed ^ ~i) >> 11) * 0x1p-53;
+}
 
 struct plain_matrix {
   std::vector<std::uint64_t> offsets;

@@ -20,16 +20,19 @@ void copy(const double* __restrict a, double* __restrict c, std::size_t n) noexc
 void scale(const double* __restrict c, double* __restrict b, std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) b[i] = factor * c[i];
 }
-void add(const double* __restrict a, const double* __restrict b, double* __restrict c, std::size_t n) noexcept {
+void add(const double* __restrict a, const double* __restrict b, double* __restrict c,
+         std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
 }
-void triad(const double* __restrict b, const double* __restrict c, double* __restrict a, std::size_t n) noexcept {
+void triad(const double* __restrict b, const double* __restrict c, double* __restrict a,
+           std::size_t n) noexcept {
   for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + factor * c[i];
 }
 
 double right_total(std::uint64_t size) {
   const std::uint64_t rest = size & 1023;
-  return static_cast<double>(size >> 10) * (1023 * 512) + static_cast<double>(rest == 0 ? 0 : rest * (rest - 1) / 2);
+  return static_cast<double>(size >> 10) * (1023 * 512) +
+         static_cast<double>(rest == 0 ? 0 : rest * (rest - 1) / 2);
 }
 
 triple right_values(int times) {

@@ -1,4 +1,5 @@
-// global_stream: the sum of a global array and STREAM's kernels, beside plain code in one thread and in several.
+// global_stream: the sum of a global array and STREAM's kernels, beside plain code in one thread and in
+// several.
 
 #include <cstdio>
 #include <map>
@@ -71,7 +72,8 @@ double best_ratio(const std::vector<outcome>& plain, const std::vector<outcome>&
 void show_kernels(bench::program& program, const settings& s, const collection& all) {
   std::FILE* const to = program.out();
   bench::ordered_json rows = bench::ordered_json::array();
-  std::fprintf(to, "  GB/s in passes after the first (medians); faults: page faults in a pass over the sum's array\n");
+  std::fprintf(
+      to, "  GB/s in passes after the first (medians); faults: page faults in a pass over the sum's array\n");
   std::fprintf(to, "  %-12s %7s", "variant", "workers");
   for (const char* name : names) std::fprintf(to, " %9s", name);
   std::fprintf(to, " %9s %9s %11s\n", "fill s", "faults", "fill faults");
@@ -86,8 +88,10 @@ void show_kernels(bench::program& program, const settings& s, const collection& 
       row[names[k]] = rate;
     }
     const double fill = over_rounds(runs, [](const outcome& o) { return o.first.seconds; });
-    const double faults = over_rounds(runs, [](const outcome& o) { return static_cast<double>(o.of[k_sum].median().faults); });
-    const double fill_faults = over_rounds(runs, [](const outcome& o) { return static_cast<double>(o.first.faults); });
+    const double faults =
+        over_rounds(runs, [](const outcome& o) { return static_cast<double>(o.of[k_sum].median().faults); });
+    const double fill_faults =
+        over_rounds(runs, [](const outcome& o) { return static_cast<double>(o.first.faults); });
     std::fprintf(to, " %9.3f %9.0f %11.0f\n", fill, faults, fill_faults);
     row["fill_s"] = fill;
     row["faults"] = faults;
@@ -96,15 +100,19 @@ void show_kernels(bench::program& program, const settings& s, const collection& 
   }
   program.json()["measurements"].push_back({{"title", "Bandwidth, GB/s"}, {"rows", rows}});
   for (const unsigned w : program.workers()) {
-    const auto plain = all.find({w == 1 ? "serial" : std::to_string(w) + " threads", w}), ours = all.find({"godwit", w});
+    const auto plain = all.find({w == 1 ? "serial" : std::to_string(w) + " threads", w}),
+               ours = all.find({"godwit", w});
     if (plain == all.end() || ours == all.end()) continue;
     for (int k = 0; k < kernels; ++k) {
       const std::string key = std::string(names[k]) + ".p" + std::to_string(w);
-      const std::string what = std::string(names[k]) + ", " + std::to_string(w) + (w == 1 ? " worker" : " workers");
-      program.figure(key + ".of_plain", what + ": speed / plain code's", 100 * ratio(plain->second, ours->second, k), "%",
+      const std::string what =
+          std::string(names[k]) + ", " + std::to_string(w) + (w == 1 ? " worker" : " workers");
+      program.figure(key + ".of_plain", what + ": speed / plain code's",
+                     100 * ratio(plain->second, ours->second, k), "%",
                      "median over the rounds of time of plain threads / ours, passes after the first");
       program.figure(key + ".best_of_plain", what + ": the same of the fastest passes",
-                     100 * best_ratio(plain->second, ours->second, k), "%", "fastest pass of plain threads / fastest of ours");
+                     100 * best_ratio(plain->second, ours->second, k), "%",
+                     "fastest pass of plain threads / fastest of ours");
     }
   }
 }
@@ -115,9 +123,12 @@ int main(int argc, char** argv) {
   settings s;
   bench::program program("global_stream", "Sum of a global array, and STREAM's kernels.", argc, argv);
   program.app().add_option("--size", s.size, "Doubles to sum up (default 100 M; with --quick 10 M)");
-  program.app().add_option("--stream-size", s.stream_size, "Doubles in each of STREAM's three arrays (default a fifth of --size)");
-  program.app().add_option("--grain", s.grain, "Doubles in a leaf (default: a hundredth of what a worker has, 32 K to 1 M)");
-  program.app().add_option("--passes", s.times, "Passes after the first, in every repetition")
+  program.app().add_option("--stream-size", s.stream_size,
+                           "Doubles in each of STREAM's three arrays (default a fifth of --size)");
+  program.app().add_option("--grain", s.grain,
+                           "Doubles in a leaf (default: a hundredth of what a worker has, 32 K to 1 M)");
+  program.app()
+      .add_option("--passes", s.times, "Passes after the first, in every repetition")
       ->check(CLI::Range(1, parts::most_passes))
       ->capture_default_str();
   bool far = false;
@@ -133,7 +144,8 @@ int main(int argc, char** argv) {
     const auto measured = program.measure(variants_for(program, s, all));
     if (godwit::is_first_process()) {
       program.show("Sum of " + bench::grouped(s.size) + " doubles, one pass after the first",
-                   {{"size", s.size}, {"stream_size", s.stream_size}, {"grain", s.grain}, {"near", s.near}}, measured);
+                   {{"size", s.size}, {"stream_size", s.stream_size}, {"grain", s.grain}, {"near", s.near}},
+                   measured);
       show_kernels(program, s, all);
     }
   } catch (const std::exception& e) {

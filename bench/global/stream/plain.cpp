@@ -1,4 +1,5 @@
-// One thread, or several of std::thread that stay, each with its part of the arrays: what one would write by hand.
+// One thread, or several of std::thread that stay, each with its part of the arrays: what one would write by
+// hand.
 
 #include <barrier>
 #include <functional>
@@ -103,7 +104,8 @@ void streams(const settings& s, team& all, outcome& out) {
     out.of[k_triad].add(each([&](std::size_t low, std::size_t n) { triad(b + low, c + low, a + low, n); }));
   }
   const triple right = right_values(s.times);
-  for (std::size_t i = 0; i < s.stream_size; ++i) out.bad += a[i] != right.a || b[i] != right.b || c[i] != right.c;
+  for (std::size_t i = 0; i < s.stream_size; ++i)
+    out.bad += a[i] != right.a || b[i] != right.b || c[i] != right.c;
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Sum of a global array, and the four kernels of McCalpin's STREAM: how much of the memory's bandwidth is left?
+// Sum of a global array, and the four kernels of McCalpin's STREAM: how much of the memory's bandwidth is
+// left?
 //
-// The same compiled kernels run over private memory in one thread and in two, and over global memory. The first pass over
-// fresh memory, which is page faults mostly, is measured apart from those that follow. Document: docs/results/README.md.
-// Test: bench/CMakeLists.txt (bench.global_stream).
+// The same compiled kernels run over private memory in one thread and in two, and over global memory. The
+// first pass over fresh memory, which is page faults mostly, is measured apart from those that follow.
+// Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_stream).
 #pragma once
 
 #include <cstddef>

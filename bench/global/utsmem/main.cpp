@@ -1,4 +1,5 @@
-// global_utsmem: a UTS tree built in global memory, traversed, and given back, beside plain serial code with new and delete.
+// global_utsmem: a UTS tree built in global memory, traversed, and given back, beside plain serial code with
+// new and delete.
 
 #include <cstdio>
 
@@ -50,8 +51,10 @@ void compare(bench::program& program, const uts::named_tree& tree) {
   if (!uts::matches(tree, {right.nodes, right.leaves, right.depth}))
     program.wrong("the tree does not have the published size");
   const auto all = bench::measure_parts(program, bench::ways_of<part_count>(program, serial, ours));
-  const std::string what = std::string("UTS ") + tree.name + ", " + bench::grouped(right.nodes) + " nodes in memory: ";
-  const bench::ordered_json parameters = {{"tree", tree.name}, {"flags", tree.p.flags()}, {"nodes", right.nodes}};
+  const std::string what =
+      std::string("UTS ") + tree.name + ", " + bench::grouped(right.nodes) + " nodes in memory: ";
+  const bench::ordered_json parameters = {
+      {"tree", tree.name}, {"flags", tree.p.flags()}, {"nodes", right.nodes}};
   constexpr const char* names[] = {"build", "traverse", "destroy"};
   for (std::size_t i = 0; i < part_count; ++i) {
     program.show(what + names[i], parameters, all[i]);
@@ -64,11 +67,13 @@ void compare(bench::program& program, const uts::named_tree& tree) {
 int main(int argc, char** argv) {
   std::string name;
   uts::parameters own;
-  bench::program program("global_utsmem", "A UTS tree in global memory: build, traverse, destroy.", argc, argv);
+  bench::program program("global_utsmem", "A UTS tree in global memory: build, traverse, destroy.", argc,
+                         argv);
   auto& app = program.app();
   app.add_option("--tree", name, "A published tree (default T1)");
-  auto* depth = app.add_option("--size", own.depth, "A smaller one instead: depth of a geometric tree like T1, 1 to 10")
-                    ->check(CLI::Range(1, 10));
+  auto* depth =
+      app.add_option("--size", own.depth, "A smaller one instead: depth of a geometric tree like T1, 1 to 10")
+          ->check(CLI::Range(1, 10));
   program.parse();
   if (depth->count() != 0 && !name.empty()) bench::usage_error("global_utsmem: give either --tree or --size");
   own.shape = uts::shape_function::fixed;

@@ -1,5 +1,5 @@
-// Subtrees are threads; leaves are dealt with by their parents. Siblings follow one another by recursion, so that a frame
-// holds one future however many children there are (as in bench/uts/ours.cpp).
+// Subtrees are threads; leaves are dealt with by their parents. Siblings follow one another by recursion, so
+// that a frame holds one future however many children there are (as in bench/uts/ours.cpp).
 
 #include "ours.hpp"
 

@@ -1,9 +1,10 @@
-// UTS in global memory: the tree of bench/uts is first built, a node in memory for every node, and then traversed.
+// UTS in global memory: the tree of bench/uts is first built, a node in memory for every node, and then
+// traversed.
 //
-// Unlike bench/uts, which computes nodes and forgets them, this is what graph and tree libraries do: millions of small
-// allocations by all workers, then pointers followed wherever they lead. Every traversal must find the published size, and the
-// sum of all random numbers that the serial tree has. Document: docs/performance.md. Tests: bench.global_utsmem,
-// mpi.global_utsmem (bench/CMakeLists.txt, tests/bench).
+// Unlike bench/uts, which computes nodes and forgets them, this is what graph and tree libraries do: millions
+// of small allocations by all workers, then pointers followed wherever they lead. Every traversal must find
+// the published size, and the sum of all random numbers that the serial tree has. Document:
+// docs/performance.md. Tests: bench.global_utsmem, mpi.global_utsmem (bench/CMakeLists.txt, tests/bench).
 #pragma once
 
 #include "../../uts/tree.hpp"
@@ -18,7 +19,8 @@ struct found {
   friend bool operator==(const found&, const found&) = default;
 };
 
-/// A node as it is stored, in global memory (Link: global_ptr) or in the serial program's heap (plain pointers).
+/// A node as it is stored, in global memory (Link: global_ptr) or in the serial program's heap (plain
+/// pointers).
 template <template <class> class Link>
 struct stored {
   std::uint32_t children = 0;

@@ -1,9 +1,11 @@
-// contexts: fib on the variants of the context switch -- assembly, ucontext, setjmp -- over plain calls. Source: "A lightweight thread
-// library that implements context switches in assembly on SPARC", figure of fib(30) and fib(40) against workers.
+// contexts: fib on the variants of the context switch -- assembly, ucontext, setjmp -- over plain calls.
+// Source: "A lightweight thread library that implements context switches in assembly on SPARC", figure of
+// fib(30) and fib(40) against workers.
 //
-// A program has one variant, so each is a program of its own beside this one (runner.cpp), started anew for every repetition; what is
-// timed is inside. Results: docs/results/README.md; scripts/reproduce --only M5. Instructions instead of time: bench/count_instructions.py.
-// --also adds the runner of another build: on SPARC, contexts_asm of one with -DGODWIT_SPARC_FLUSH=trap is the paper's trap variant.
+// A program has one variant, so each is a program of its own beside this one (runner.cpp), started anew for
+// every repetition; what is timed is inside. Results: docs/results/README.md; scripts/reproduce --only M5.
+// Instructions instead of time: bench/count_instructions.py. --also adds the runner of another build: on
+// SPARC, contexts_asm of one with -DGODWIT_SPARC_FLUSH=trap is the paper's trap variant.
 #include <unistd.h>
 
 #include <cstdio>
@@ -28,13 +30,14 @@ std::string folder() {
 }
 
 bench::sample run(const std::string& program, int n, unsigned workers, const std::string& substrate) {
-  const std::string command = "'" + program + "' " + std::to_string(n) + " " + std::to_string(workers) + " " + substrate;
+  const std::string command =
+      "'" + program + "' " + std::to_string(n) + " " + std::to_string(workers) + " " + substrate;
   std::FILE* const pipe = popen(command.c_str(), "re");
   if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
   unsigned long long value = 0, steals = 0, suspends = 0, stack = 0;
   bench::sample s;
-  const int fields = std::fscanf(pipe, "%llu %lf %lf %lf %llu %llu %llu", &value, &s.seconds, &s.cpu_seconds, &s.total_seconds,
-                                 &steals, &suspends, &stack);
+  const int fields = std::fscanf(pipe, "%llu %lf %lf %lf %llu %llu %llu", &value, &s.seconds, &s.cpu_seconds,
+                                 &s.total_seconds, &steals, &suspends, &stack);
   if (pclose(pipe) != 0 || fields != 7) throw std::runtime_error("failed: " + command);
   s.correct = value == fib::value(n);
   s.scheduled = workers != 0;
@@ -44,14 +47,18 @@ bench::sample run(const std::string& program, int n, unsigned workers, const std
   return s;
 }
 
-void compare(bench::program& program, const std::vector<context_switch>& switches, int n, const std::string& substrate) {
-  std::vector<bench::variant> variants = {{"plain calls", 0, [=] { return run(switches.front().program, n, 0, substrate); }}};
+void compare(bench::program& program, const std::vector<context_switch>& switches, int n,
+             const std::string& substrate) {
+  std::vector<bench::variant> variants = {
+      {"plain calls", 0, [=] { return run(switches.front().program, n, 0, substrate); }}};
   for (const unsigned w : program.workers())
     for (const auto& how : switches)
-      variants.push_back({how.name, w, [=] { return run(how.program, n, w, substrate); }, how.name != "asm" && n >= slow_from});
+      variants.push_back({how.name, w, [=] { return run(how.program, n, w, substrate); },
+                          how.name != "asm" && n >= slow_from});
   const auto all = program.measure(variants);
-  program.show("fib(" + std::to_string(n) + "), " + substrate + ": " + bench::grouped(fib::spawns(n)) + " spawns",
-               {{"n", n}, {"spawns", fib::spawns(n)}, {"substrate", substrate}}, all);
+  program.show(
+      "fib(" + std::to_string(n) + "), " + substrate + ": " + bench::grouped(fib::spawns(n)) + " spawns",
+      {{"n", n}, {"spawns", fib::spawns(n)}, {"substrate", substrate}}, all);
   const std::string prefix = "n" + std::to_string(n) + ".";
   const unsigned first = program.workers().front();
   const auto* ours = bench::find(all, "asm", first);
@@ -59,12 +66,14 @@ void compare(bench::program& program, const std::vector<context_switch>& switche
     const auto* s = bench::find(all, how, first);
     std::vector<double> ns, over;
     for (std::size_t i = 0; i < s->samples.size(); ++i) {
-      const double plain = all.front().samples[i].cpu_seconds;  // the kernel's part included, other programs' not
+      // the kernel's part included, other programs' not
+      const double plain = all.front().samples[i].cpu_seconds;
       ns.push_back((s->samples[i].cpu_seconds - plain) * 1e9 / static_cast<double>(fib::spawns(n)));
       over.push_back((s->samples[i].cpu_seconds - plain) / (ours->samples[i].cpu_seconds - plain));
     }
     program.figure(prefix + how + ".ns", how, bench::median(ns), "ns",
-                   "median over the rounds of CPU time of (" + std::to_string(first) + " worker - plain calls) / spawns");
+                   "median over the rounds of CPU time of (" + std::to_string(first) +
+                       " worker - plain calls) / spawns");
     if (how == "asm") continue;
     program.figure(prefix + how + ".over_asm", how + " over asm", bench::median(over), "x",
                    "median over the rounds of the ratio of CPU times beyond that of the plain calls");
@@ -74,7 +83,8 @@ void compare(bench::program& program, const std::vector<context_switch>& switche
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::program program("contexts", "fib(n) on each variant of the context switch, over plain calls.", argc, argv);
+  bench::program program("contexts", "fib(n) on each variant of the context switch, over plain calls.", argc,
+                         argv);
   std::vector<int> arguments;
   std::string substrate = "threads";
   program.app()
@@ -88,12 +98,17 @@ int main(int argc, char** argv) {
   std::vector<std::string> others;
   program.app()
       .add_option("--also", others, "Another build's runner, NAME=PROGRAM: a variant more")
-      ->check([](const std::string& text) { return text.find('=') + 1 > 1 ? std::string() : "--also wants NAME=PROGRAM"; });
+      ->check([](const std::string& text) {
+        return text.find('=') + 1 > 1 ? std::string() : "--also wants NAME=PROGRAM";
+      });
   program.parse();
   std::vector<context_switch> switches;
-  for (const std::string name : {"asm", "ucontext", "setjmp"}) switches.push_back({name, folder() + "contexts_" + name});
-  for (const std::string& text : others) switches.push_back({text.substr(0, text.find('=')), text.substr(text.find('=') + 1)});
-  if (arguments.empty()) arguments = program.options().quick ? std::vector<int>{30} : std::vector<int>{30, 40};
+  for (const std::string name : {"asm", "ucontext", "setjmp"})
+    switches.push_back({name, folder() + "contexts_" + name});
+  for (const std::string& text : others)
+    switches.push_back({text.substr(0, text.find('=')), text.substr(text.find('=') + 1)});
+  if (arguments.empty())
+    arguments = program.options().quick ? std::vector<int>{30} : std::vector<int>{30, 40};
   try {
     for (const int n : arguments) compare(program, switches, n, substrate);
   } catch (const std::exception& e) {

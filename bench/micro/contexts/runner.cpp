@@ -1,7 +1,8 @@
-// fib without a cutoff, on one variant of the context switch: compiled and linked once for each (contexts_asm, contexts_ucontext,
-// contexts_setjmp). Run by main.cpp and by bench/count_instructions.py:
+// fib without a cutoff, on one variant of the context switch: compiled and linked once for each
+// (contexts_asm, contexts_ucontext, contexts_setjmp). Run by main.cpp and by bench/count_instructions.py:
 //   contexts_VARIANT N WORKERS [SUBSTRATE]     WORKERS 0: plain calls
-// prints: value, seconds, CPU seconds, seconds with starting and stopping the workers, steals, suspends, stack bytes
+// prints: value, seconds, CPU seconds, seconds with starting and stopping the workers, steals, suspends,
+// stack bytes
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -62,7 +63,8 @@ int main(int argc, char** argv) {
       sum.suspends += w.suspends;
       sum.stack_high_bytes = std::max(sum.stack_high_bytes, w.stack_high_bytes);
     }
-  std::printf("%llu %.9f %.9f %.9f %llu %llu %llu\n", static_cast<unsigned long long>(t.value), static_cast<double>(t.ns) * 1e-9,
-              static_cast<double>(t.cpu_ns) * 1e-9, total, static_cast<unsigned long long>(sum.steals),
-              static_cast<unsigned long long>(sum.suspends), static_cast<unsigned long long>(sum.stack_high_bytes));
+  std::printf("%llu %.9f %.9f %.9f %llu %llu %llu\n", static_cast<unsigned long long>(t.value),
+              static_cast<double>(t.ns) * 1e-9, static_cast<double>(t.cpu_ns) * 1e-9, total,
+              static_cast<unsigned long long>(sum.steals), static_cast<unsigned long long>(sum.suspends),
+              static_cast<unsigned long long>(sum.stack_high_bytes));
 }

@@ -2,10 +2,10 @@
 //
 //   scripts/hosts --hosts 2 --mpi openmpi -- build/release/bench/far_steal --godwit-way=server
 //
-// One thread goes back and forth: it spawns a child that computes for a while and joins it; meanwhile the worker on
-// the other host takes its continuation. The times are the scheduler's own: from the request to the moment when the
-// stack is there. Beside them stand the round trip that MPI itself needs (measured in the same job by the
-// library's self-test, printed at start) and the papers' figures.
+// One thread goes back and forth: it spawns a child that computes for a while and joins it; meanwhile the
+// worker on the other host takes its continuation. The times are the scheduler's own: from the request to the
+// moment when the stack is there. Beside them stand the round trip that MPI itself needs (measured in the
+// same job by the library's self-test, printed at start) and the papers' figures.
 #include <alloca.h>
 
 #include <cmath>
@@ -16,7 +16,8 @@
 
 namespace {
 
-/// The thread that is stolen again and again. A child that runs @p child_us gives the other worker time to come.
+/// The thread that is stolen again and again. A child that runs @p child_us gives the other worker time to
+/// come.
 [[gnu::noinline]] unsigned ping_pong(int rounds, std::size_t padding, unsigned child_us) {
   auto* const pad = static_cast<volatile char*>(alloca(padding + 16));
   unsigned moved = 0;
@@ -59,8 +60,8 @@ struct row {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bench::program program("far_steal", "Steals between two hosts, step by step. Start it under MPI with two ranks.", argc,
-                         argv);
+  bench::program program(
+      "far_steal", "Steals between two hosts, step by step. Start it under MPI with two ranks.", argc, argv);
   std::vector<unsigned> sizes = {664, 3055};
   int rounds = 200;
   unsigned child_us = 3000;
@@ -73,15 +74,16 @@ int main(int argc, char** argv) {
     bench::ordered_json rows = bench::ordered_json::array();
     std::fprintf(to, "Steals between hosts, us: mean and its parts are medians over %d repetitions\n",
                  program.options().reps);
-    std::fprintf(to, "  %8s %8s %8s | %8s %8s | %8s %8s %8s | %8s %8s %8s %8s %8s | %8s %10s\n", "asked B", "stolen B", "steals",
-                 "median", "p90", "mean", "carry", "serve", "check", "lock", "entry", "stack", "unlock", "failed", "messages");
+    std::fprintf(to, "  %8s %8s %8s | %8s %8s | %8s %8s %8s | %8s %8s %8s %8s %8s | %8s %10s\n", "asked B",
+                 "stolen B", "steals", "median", "p90", "mean", "carry", "serve", "check", "lock", "entry",
+                 "stack", "unlock", "failed", "messages");
     std::size_t base = 0;
     for (std::size_t pass = 0; pass <= sizes.size(); ++pass) {
       const std::size_t asked = pass == 0 ? 0 : sizes[pass - 1];
       const std::size_t padding = asked > base ? (asked - base + 8) & ~std::size_t{15} : 0;
       row r;
-      // The first pass finds out what is stolen without padding. A few steals are enough, but some there must be: at first the other
-      // worker may still be asleep.
+      // The first pass finds out what is stolen without padding. A few steals are enough, but some there must
+      // be: at first the other worker may still be asleep.
       const int reps = pass == 0 ? 50 : program.options().reps;
       for (int rep = 0; rep < reps && (pass != 0 || r.total.empty()); ++rep) {
         godwit::options o;
@@ -93,13 +95,16 @@ int main(int argc, char** argv) {
         for (const auto& w : godwit::last_run_stats()) {
           s.far_steals += w.far_steals, s.far_steal_ns += w.far_steal_ns, s.far_carry_ns += w.far_carry_ns;
           s.far_serve_ns += w.far_serve_ns, s.far_check_ns += w.far_check_ns, s.far_lock_ns += w.far_lock_ns;
-          s.far_entry_ns += w.far_entry_ns, s.far_stack_ns += w.far_stack_ns, s.far_unlock_ns += w.far_unlock_ns;
+          s.far_entry_ns += w.far_entry_ns, s.far_stack_ns += w.far_stack_ns,
+              s.far_unlock_ns += w.far_unlock_ns;
           s.far_failed += w.far_failed, s.far_looks += w.far_looks, s.messages += w.messages;
           for (int i = 0; i < 64; ++i) r.times[i] += w.far_steal_times[i];
           s.message_ns += w.message_ns, s.stolen_bytes += w.stolen_bytes, s.steals += w.steals;
         }
         if (s.far_steals == 0) continue;
-        const auto us = [&](std::uint64_t ns) { return static_cast<double>(ns) * 1e-3 / static_cast<double>(s.far_steals); };
+        const auto us = [&](std::uint64_t ns) {
+          return static_cast<double>(ns) * 1e-3 / static_cast<double>(s.far_steals);
+        };
         r.total.push_back(us(s.far_steal_ns)), r.carry.push_back(us(s.far_carry_ns));
         r.serve.push_back(us(s.far_serve_ns)), r.check.push_back(us(s.far_check_ns));
         r.lock.push_back(us(s.far_lock_ns)), r.entry.push_back(us(s.far_entry_ns));
@@ -115,12 +120,14 @@ int main(int argc, char** argv) {
         base = static_cast<std::size_t>(r.bytes);
         continue;
       }
-      std::fprintf(to, "  %8zu %8.0f %8llu | %8.1f %8.1f | %8.1f %8.1f %8.1f | %8.1f %8.1f %8.1f %8.1f %8.1f | %8llu %10llu\n", asked,
-                   r.bytes, static_cast<unsigned long long>(r.steals), quantile_us(r.times, 0.5),
+      std::fprintf(to,
+                   "  %8zu %8.0f %8llu | %8.1f %8.1f | %8.1f %8.1f %8.1f | %8.1f %8.1f %8.1f %8.1f %8.1f | "
+                   "%8llu %10llu\n",
+                   asked, r.bytes, static_cast<unsigned long long>(r.steals), quantile_us(r.times, 0.5),
                    quantile_us(r.times, 0.9), bench::median(r.total), bench::median(r.carry),
-                   bench::median(r.serve), bench::median(r.check), bench::median(r.lock), bench::median(r.entry),
-                   bench::median(r.stack), bench::median(r.unlock), static_cast<unsigned long long>(r.failed),
-                   static_cast<unsigned long long>(r.messages));
+                   bench::median(r.serve), bench::median(r.check), bench::median(r.lock),
+                   bench::median(r.entry), bench::median(r.stack), bench::median(r.unlock),
+                   static_cast<unsigned long long>(r.failed), static_cast<unsigned long long>(r.messages));
       rows.push_back({{"asked_bytes", asked},
                       {"stolen_bytes", r.bytes},
                       {"steals", r.steals},
@@ -137,9 +144,11 @@ int main(int argc, char** argv) {
                       {"unlock_us", bench::median(r.unlock)}});
     }
     program.json()["measurements"].push_back({{"title", "steals between hosts"}, {"rows", rows}});
-    std::fprintf(to,
-                 "  median, p90 of all steals, request to stack there (buckets of a quarter octave); mean, carry: of that between the companions, serve: of that the execution at "
-                 "the victim's host (steals by call);\n  check ... unlock: the steps of a steal word by word\n");
+    std::fprintf(
+        to,
+        "  median, p90 of all steals, request to stack there (buckets of a quarter octave); mean, carry: of "
+        "that between the companions, serve: of that the execution at "
+        "the victim's host (steals by call);\n  check ... unlock: the steps of a steal word by word\n");
   } catch (const std::exception& e) {
     std::fprintf(stderr, "far_steal: %s\n", e.what());
     return 1;

@@ -33,8 +33,10 @@ struct board {
 [[gnu::noinline]] void ping_pong(board* b, int rounds, std::size_t padding, std::uint64_t settle) {
   auto* const pad = static_cast<volatile char*>(alloca(padding + 16));
   for (int i = 1; i <= rounds; ++i) {
-    // Longer by up to a quarter, by turns: else all steals would meet the thief at the same point of its turn.
-    const std::uint64_t wait = settle + settle / 4 * (static_cast<std::uint64_t>(i) * 2654435769 % 1024) / 1024;
+    // Longer by up to a quarter, by turns: else all steals would meet the thief at the same point of its
+    // turn.
+    const std::uint64_t wait =
+        settle + settle / 4 * (static_cast<std::uint64_t>(i) * 2654435769 % 1024) / 1024;
     for (const std::uint64_t from = bench::ticks(); bench::ticks() - from < wait;) bench::relax();
     for (std::size_t at = 0; at < padding; at += 64) pad[at] = static_cast<char>(i);  // dirty in this core
     const std::uint32_t pushed_by = godwit::worker_id();

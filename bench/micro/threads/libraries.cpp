@@ -60,8 +60,9 @@ double yield(std::size_t threads, std::size_t yields) {
 
 std::vector<library> others() {
   std::vector<library> all;
-  bench::for_each_thread_library(
-      [&]<class L>() { all.push_back({.name = L::name, .create_join = create_join<L>, .yield = yield<L>, .slower = 4}); });
+  bench::for_each_thread_library([&]<class L>() {
+    all.push_back({.name = L::name, .create_join = create_join<L>, .yield = yield<L>, .slower = 4});
+  });
   return all;
 }
 

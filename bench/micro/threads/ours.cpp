@@ -40,7 +40,8 @@ double create_join(unsigned workers, std::size_t live, std::size_t total) {
     return create_join_ns(
         live, total,
         [&](std::size_t n) {
-          for (std::size_t i = 0; i < n; ++i) all.emplace_back([&ran] { ran.store(1, std::memory_order_relaxed); });
+          for (std::size_t i = 0; i < n; ++i)
+            all.emplace_back([&ran] { ran.store(1, std::memory_order_relaxed); });
         },
         [&] {
           for (gw::thread& t : all) t.join();
@@ -54,10 +55,11 @@ double yield(std::size_t threads, std::size_t yields) {
     const std::size_t each = yields / threads;
     std::vector<gw::thread> all;
     gw::latch go(1);
-    for (std::size_t i = 0; i < threads; ++i) all.emplace_back([each, &go] {
-      go.wait();
-      for (std::size_t k = 0; k < each; ++k) gw::this_thread::yield();
-    });
+    for (std::size_t i = 0; i < threads; ++i)
+      all.emplace_back([each, &go] {
+        go.wait();
+        for (std::size_t k = 0; k < each; ++k) gw::this_thread::yield();
+      });
     gw::this_thread::yield();
     const std::uint64_t start = bench::now_ns();
     go.count_down();
@@ -72,7 +74,9 @@ double hand_over(std::size_t turns) {
 
 }  // namespace
 
-library ours() { return {.name = "godwit", .create_join = create_join, .yield = yield, .hand_over = hand_over}; }
+library ours() {
+  return {.name = "godwit", .create_join = create_join, .yield = yield, .hand_over = hand_over};
+}
 
 double created_bytes(std::size_t live) {
   return on_threads(1, [=] {
@@ -91,10 +95,11 @@ double blocked_bytes(std::size_t threads) {
     std::vector<gw::thread> all(threads);
     gw::latch here(static_cast<std::ptrdiff_t>(threads)), go(1);
     const double before = resident_bytes();
-    for (gw::thread& t : all) t = gw::thread([&] {
-      here.count_down();
-      go.wait();
-    });
+    for (gw::thread& t : all)
+      t = gw::thread([&] {
+        here.count_down();
+        go.wait();
+      });
     here.wait();
     const double bytes = resident_bytes() - before;
     go.count_down();

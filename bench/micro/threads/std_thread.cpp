@@ -14,7 +14,8 @@ namespace {
 /// This OS thread, and those that it creates, stay on the CPU where it is.
 class on_one_cpu {
  public:
-  explicit on_one_cpu(bool wanted = true) : wanted_(wanted && sched_getaffinity(0, sizeof before_, &before_) == 0) {
+  explicit on_one_cpu(bool wanted = true)
+      : wanted_(wanted && sched_getaffinity(0, sizeof before_, &before_) == 0) {
     const int here = sched_getcpu();
     if (!wanted_ || here < 0) return;
     cpu_set_t one;
@@ -41,7 +42,8 @@ double create_join(unsigned workers, std::size_t live, std::size_t total) {
   return create_join_ns(
       live, total,
       [&](std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i) all.emplace_back([&ran] { ran.store(1, std::memory_order_relaxed); });
+        for (std::size_t i = 0; i < n; ++i)
+          all.emplace_back([&ran] { ran.store(1, std::memory_order_relaxed); });
       },
       [&] {
         for (std::thread& t : all) t.join();
@@ -54,10 +56,11 @@ double yield(std::size_t threads, std::size_t yields) {
   const std::size_t each = yields / threads;
   std::atomic<bool> go{false};
   std::vector<std::thread> all;
-  for (std::size_t i = 0; i < threads; ++i) all.emplace_back([each, &go] {
-    go.wait(false);
-    for (std::size_t k = 0; k < each; ++k) std::this_thread::yield();
-  });
+  for (std::size_t i = 0; i < threads; ++i)
+    all.emplace_back([each, &go] {
+      go.wait(false);
+      for (std::size_t k = 0; k < each; ++k) std::this_thread::yield();
+    });
   const std::uint64_t start = bench::now_ns();
   go.store(true);
   go.notify_all();
@@ -73,7 +76,12 @@ double hand_over(std::size_t turns) {
 }  // namespace
 
 library std_thread() {
-  return {.name = "std::thread", .create_join = create_join, .yield = yield, .hand_over = hand_over, .most_live = 1000, .slower = 50};
+  return {.name = "std::thread",
+          .create_join = create_join,
+          .yield = yield,
+          .hand_over = hand_over,
+          .most_live = 1000,
+          .slower = 50};
 }
 
 }  // namespace threads

@@ -18,7 +18,8 @@ threads::library threads::tbb() {
               return create_join_ns(
                   live, total,
                   [&](std::size_t n) {
-                    for (std::size_t i = 0; i < n; ++i) group.run([&ran] { ran.store(1, std::memory_order_relaxed); });
+                    for (std::size_t i = 0; i < n; ++i)
+                      group.run([&ran] { ran.store(1, std::memory_order_relaxed); });
                   },
                   [&] { group.wait(); });
             });

@@ -1,6 +1,8 @@
-// What threads cost, in ours and in other libraries: the same loops, a file per library. Used by main.cpp only.
+// What threads cost, in ours and in other libraries: the same loops, a file per library. Used by main.cpp
+// only.
 //
-// Not every library has everything: TBB's and OpenMP's tasks are no threads, they cannot wait for each other; OS threads do not come by the million.
+// Not every library has everything: TBB's and OpenMP's tasks are no threads, they cannot wait for each other;
+// OS threads do not come by the million.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +24,8 @@ struct library {
   std::function<double(unsigned workers, std::size_t live, std::size_t total)> create_join;
   /// One worker: this many threads yield in turns.
   std::function<double(std::size_t threads, std::size_t yields)> yield;
-  /// One worker: two threads hand a turn to and fro, so that each turn suspends one thread and resumes the other.
+  /// One worker: two threads hand a turn to and fro, so that each turn suspends one thread and resumes the
+  /// other.
   std::function<double(std::size_t turns)> hand_over;
   std::size_t most_live = std::numeric_limits<std::size_t>::max();
   std::size_t slower = 1;  ///< numbers of operations are divided by it

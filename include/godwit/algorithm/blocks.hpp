@@ -1,9 +1,10 @@
-// What the parallel algorithms are made of: grain, recursion over blocks of elements, and how a leaf gets at its elements.
+// What the parallel algorithms are made of: grain, recursion over blocks of elements, and how a leaf gets at
+// its elements.
 //
-// A range of n elements is cut into blocks of `grain` elements (the last one may be shorter); block b begins at b * grain.
-// A binary recursion with invoke runs the blocks. Inside a leaf, elements are
-//   a) the memory itself, where all global memory is this host's: it stays in place whatever the user's function does;
-//   b) else, for functions that cannot spawn, checked out;
+// A range of n elements is cut into blocks of `grain` elements (the last one may be shorter); block b begins
+// at b * grain. A binary recursion with invoke runs the blocks. Inside a leaf, elements are
+//   a) the memory itself, where all global memory is this host's: it stays in place whatever the user's
+//   function does; b) else, for functions that cannot spawn, checked out;
 //   c) else copied piece by piece through a buffer in the leaf's frame, which travels with the thread.
 // Not an interface for users but for grain, indices and never_spawns. Used by algorithm/*.hpp. Document:
 // docs/algorithms.md. Tests: tests/algorithm/.
@@ -39,7 +40,9 @@ class index_range {
   constexpr std::uint64_t size() const noexcept {
     return static_cast<std::uint64_t>(last_) - static_cast<std::uint64_t>(first_);
   }
-  constexpr I operator[](std::uint64_t i) const noexcept { return static_cast<I>(static_cast<std::uint64_t>(first_) + i); }
+  constexpr I operator[](std::uint64_t i) const noexcept {
+    return static_cast<I>(static_cast<std::uint64_t>(first_) + i);
+  }
 
  private:
   I first_, last_;
@@ -54,8 +57,9 @@ constexpr auto indices(I n) noexcept {
   return index_range<I>(I{0}, n);
 }
 
-/// Promises that a function neither spawns, joins nor yields. On several hosts algorithms then work on checked out memory
-/// and not on copies of the elements. A broken promise ends the run with a message, as for any checkout.
+/// Promises that a function neither spawns, joins nor yields. On several hosts algorithms then work on
+/// checked out memory and not on copies of the elements. A broken promise ends the run with a message, as for
+/// any checkout.
 template <class F>
 struct never_spawns_function {
   F f;
@@ -119,42 +123,64 @@ using value_of = typename decltype(span_of(std::declval<R>()))::value_type;
 
 template <class F>
 constexpr void require_function() {
-  static_assert(plain<F> && std::is_copy_constructible_v<F>,
-                "godwit: a function given to a parallel algorithm is copied to the workers that call it: it must be plain "
-                "bytes. This one captures something that is not (std::string, std::vector, std::function...), or cannot be "
-                "copied. Capture plain values, a global_ptr or global_span, or a pointer to data made before run");
+  static_assert(
+      plain<F> && std::is_copy_constructible_v<F>,
+      "godwit: a function given to a parallel algorithm is copied to the workers that call it: it must be "
+      "plain "
+      "bytes. This one captures something that is not (std::string, std::vector, std::function...), or "
+      "cannot be "
+      "copied. Capture plain values, a global_ptr or global_span, or a pointer to data made before run");
 }
 
 // ---- which functions can spawn
 
 template <class F>
 inline constexpr bool is_operator = false;
-template <class T> inline constexpr bool is_operator<std::plus<T>> = true;
-template <class T> inline constexpr bool is_operator<std::minus<T>> = true;
-template <class T> inline constexpr bool is_operator<std::multiplies<T>> = true;
-template <class T> inline constexpr bool is_operator<std::divides<T>> = true;
-template <class T> inline constexpr bool is_operator<std::modulus<T>> = true;
-template <class T> inline constexpr bool is_operator<std::negate<T>> = true;
-template <class T> inline constexpr bool is_operator<std::bit_and<T>> = true;
-template <class T> inline constexpr bool is_operator<std::bit_or<T>> = true;
-template <class T> inline constexpr bool is_operator<std::bit_xor<T>> = true;
-template <class T> inline constexpr bool is_operator<std::bit_not<T>> = true;
-template <class T> inline constexpr bool is_operator<std::logical_and<T>> = true;
-template <class T> inline constexpr bool is_operator<std::logical_or<T>> = true;
-template <class T> inline constexpr bool is_operator<std::logical_not<T>> = true;
-template <class T> inline constexpr bool is_operator<std::less<T>> = true;
-template <class T> inline constexpr bool is_operator<std::greater<T>> = true;
-template <class T> inline constexpr bool is_operator<std::less_equal<T>> = true;
-template <class T> inline constexpr bool is_operator<std::greater_equal<T>> = true;
-template <class T> inline constexpr bool is_operator<std::equal_to<T>> = true;
-template <class T> inline constexpr bool is_operator<std::not_equal_to<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::plus<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::minus<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::multiplies<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::divides<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::modulus<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::negate<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::bit_and<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::bit_or<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::bit_xor<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::bit_not<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::logical_and<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::logical_or<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::logical_not<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::less<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::greater<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::less_equal<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::greater_equal<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::equal_to<T>> = true;
+template <class T>
+inline constexpr bool is_operator<std::not_equal_to<T>> = true;
 
 template <class F>
 inline constexpr bool is_promised = std::is_same_v<F, std::identity>;
 template <class F>
 inline constexpr bool is_promised<never_spawns_function<F>> = true;
 template <class F>
-  requires requires { F::godwit_never_spawns; }
+requires requires { F::godwit_never_spawns; }
 inline constexpr bool is_promised<F> = F::godwit_never_spawns;
 
 /// May F, called with values of types T, spawn? An operator of a class type is the user's code.
@@ -179,11 +205,14 @@ inline std::uint64_t grain_by_size(std::uint64_t n, grain g, std::uint64_t most)
   if (g.elements != 0) return g.elements;
   return std::clamp<std::uint64_t>(n / 512, 1, most);
 }
-constexpr std::uint64_t block_count(std::uint64_t n, std::uint64_t grain) noexcept { return n / grain + (n % grain != 0); }
+constexpr std::uint64_t block_count(std::uint64_t n, std::uint64_t grain) noexcept {
+  return n / grain + (n % grain != 0);
+}
 
 // ---- recursion
 
-/// body(b) for all b in [first, last). The body is copied into each thread, so that references to it stay valid in it.
+/// body(b) for all b in [first, last). The body is copied into each thread, so that references to it stay
+/// valid in it.
 template <class Body>
 void for_blocks(std::uint64_t first, std::uint64_t last, const Body& body) {
   if (last - first == 1) {
@@ -218,7 +247,9 @@ struct memory_operand {
   global_address first;
 
   global_address begin(std::uint64_t at) const noexcept { return first + at * sizeof(T); }
-  pointer raw(std::uint64_t at) const noexcept { return global_raw<std::remove_pointer_t<pointer>>(begin(at)); }
+  pointer raw(std::uint64_t at) const noexcept {
+    return global_raw<std::remove_pointer_t<pointer>>(begin(at));
+  }
   auto check_out(std::uint64_t at, std::uint64_t n) const {
     const global_ptr<T> p(begin(at));
     if constexpr (Mode == access_mode::read)
@@ -228,8 +259,8 @@ struct memory_operand {
     else
       return checkout(p, n, access::read_write);
   }
-  /// Room for @p N elements in a frame; what may have changed goes back when it ends. By an exception only if the elements had
-  /// been read: else those that were not reached would be written with nothing.
+  /// Room for @p N elements in a frame; what may have changed goes back when it ends. By an exception only if
+  /// the elements had been read: else those that were not reached would be written with nothing.
   template <std::uint64_t N>
   struct buffer {
     global_ptr<T> at;
@@ -264,12 +295,16 @@ struct index_operand {
 
   struct pointer {
     I first;
-    I operator[](std::uint64_t i) const noexcept { return static_cast<I>(static_cast<std::uint64_t>(first) + i); }
+    I operator[](std::uint64_t i) const noexcept {
+      return static_cast<I>(static_cast<std::uint64_t>(first) + i);
+    }
   };
   I first;
 
   global_address begin(std::uint64_t) const noexcept { return 0; }
-  pointer raw(std::uint64_t at) const noexcept { return {static_cast<I>(static_cast<std::uint64_t>(first) + at)}; }
+  pointer raw(std::uint64_t at) const noexcept {
+    return {static_cast<I>(static_cast<std::uint64_t>(first) + at)};
+  }
   struct nothing_held {
     pointer p;
     pointer data() const noexcept { return p; }
@@ -354,8 +389,9 @@ template <class F, class... Op>
   one(ops.check_out(at, n)...);
 }
 
-/// f(at, n, pointers...) once or, until it gives back false, for consecutive pieces of [at, at + n). Sizes of pieces are
-/// multiples of 8 but for the last, unless elements are large. The noinline parts keep buffers out of the usual frames.
+/// f(at, n, pointers...) once or, until it gives back false, for consecutive pieces of [at, at + n). Sizes of
+/// pieces are multiples of 8 but for the last, unless elements are large. The noinline parts keep buffers out
+/// of the usual frames.
 template <bool Spawns, class F, class... Op>
 [[gnu::always_inline]] inline void leaf(std::uint64_t at, std::uint64_t n, F& f, const Op&... ops) {
   if (global_is_plain()) [[likely]] {

@@ -1,5 +1,5 @@
-// for_each, transform, fill, generate, iota, copy: every element by itself. See docs/algorithms.md for what functions may do.
-// Tests: tests/algorithm/for_each_test.cpp.
+// for_each, transform, fill, generate, iota, copy: every element by itself. See docs/algorithms.md for what
+// functions may do. Tests: tests/algorithm/for_each_test.cpp.
 #pragma once
 
 #include <godwit/algorithm/blocks.hpp>
@@ -8,28 +8,29 @@
 
 namespace godwit {
 
-/// f(x) for every element of @p r, in any order and in parallel; f may change it if r's elements are not const. Over an
-/// index_range: f(i). Throws what f threw, for the leftmost element that failed; the other leaves have then ended, too.
-/// Cost: one call of f per element, one spawn per leaf.
+/// f(x) for every element of @p r, in any order and in parallel; f may change it if r's elements are not
+/// const. Over an index_range: f(i). Throws what f threw, for the leftmost element that failed; the other
+/// leaves have then ended, too. Cost: one call of f per element, one spawn per leaf.
 template <detail::input_range R, class F>
 void for_each(R&& r, F f, grain g = {}) {
   detail::require_function<F>();
   const auto s = detail::span_of(r);
   if constexpr (detail::is_index_range<std::remove_cvref_t<R>>) {
     using I = typename std::remove_cvref_t<R>::value_type;
-    detail::for_leaves<true>(s.size(), detail::grain_by_workers(s.size(), g, 2048),
-                             [f](std::uint64_t, std::uint64_t n, auto p) mutable {
-                               for (std::uint64_t i = 0; i < n; ++i) std::invoke(f, I(p[i]));
-                             },
-                             detail::reading(s));
+    detail::for_leaves<true>(
+        s.size(), detail::grain_by_workers(s.size(), g, 2048),
+        [f](std::uint64_t, std::uint64_t n, auto p) mutable {
+          for (std::uint64_t i = 0; i < n; ++i) std::invoke(f, I(p[i]));
+        },
+        detail::reading(s));
   } else {
     using T = detail::value_of<R>;
-    detail::for_leaves<detail::may_spawn<F, T>>(s.size(),
-                                                detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T>()),
-                                                [f](std::uint64_t, std::uint64_t n, auto* p) mutable {
-                                                  for (std::uint64_t i = 0; i < n; ++i) std::invoke(f, p[i]);
-                                                },
-                                                detail::updating(s));
+    detail::for_leaves<detail::may_spawn<F, T>>(
+        s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T>()),
+        [f](std::uint64_t, std::uint64_t n, auto* p) mutable {
+          for (std::uint64_t i = 0; i < n; ++i) std::invoke(f, p[i]);
+        },
+        detail::updating(s));
   }
 }
 template <class T, class F>
@@ -42,26 +43,26 @@ void for_each(N n, F f, grain g = {}) {
   godwit::for_each(indices(n), std::move(f), g);
 }
 
-/// out[i] = f(r[i]). @p out may be r's own memory, or not overlap it at all. Gives back the end of what was written.
+/// out[i] = f(r[i]). @p out may be r's own memory, or not overlap it at all. Gives back the end of what was
+/// written.
 template <detail::input_range R, detail::output_place O, class F>
-  requires detail::not_grain<F>
+requires detail::not_grain<F>
 auto transform(R&& r, O&& out, F f, grain g = {}) {
   detail::require_function<F>();
   using T = detail::value_of<R>;
   const auto s = detail::span_of(r);
   const auto to = detail::pointer_of(out);
   using U = typename decltype(to)::value_type;
-  detail::for_leaves<detail::may_spawn<F, T>>(s.size(),
-                                              detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, U>()),
-                                              [f](std::uint64_t, std::uint64_t n, auto p, U* q) mutable {
-                                                for (std::uint64_t i = 0; i < n; ++i)
-                                                  q[i] = static_cast<U>(std::invoke(f, p[i]));
-                                              },
-                                              detail::reading(s), detail::writing(to));
+  detail::for_leaves<detail::may_spawn<F, T>>(
+      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, U>()),
+      [f](std::uint64_t, std::uint64_t n, auto p, U* q) mutable {
+        for (std::uint64_t i = 0; i < n; ++i) q[i] = static_cast<U>(std::invoke(f, p[i]));
+      },
+      detail::reading(s), detail::writing(to));
   return to + static_cast<std::ptrdiff_t>(s.size());
 }
 template <class T, detail::output_place O, class F>
-  requires detail::not_grain<F>
+requires detail::not_grain<F>
 auto transform(global_ptr<T> first, global_ptr<T> last, O&& out, F f, grain g = {}) {
   return godwit::transform(global_span<T>(first, last), out, std::move(f), g);
 }
@@ -74,14 +75,12 @@ auto transform(A&& a, B&& b, O&& out, F f, grain g = {}) {
   const auto s = detail::span_of(a);
   const auto to = detail::pointer_of(out);
   using U = typename decltype(to)::value_type;
-  detail::for_leaves<detail::may_spawn<F, T, V>>(s.size(),
-                                                 detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, V, U>()),
-                                                 [f](std::uint64_t, std::uint64_t n, auto p, auto p2, U* q) mutable {
-                                                   for (std::uint64_t i = 0; i < n; ++i)
-                                                     q[i] = static_cast<U>(std::invoke(f, p[i], p2[i]));
-                                                 },
-                                                 detail::reading(s), detail::reading(detail::span_of(b)),
-                                                 detail::writing(to));
+  detail::for_leaves<detail::may_spawn<F, T, V>>(
+      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, V, U>()),
+      [f](std::uint64_t, std::uint64_t n, auto p, auto p2, U* q) mutable {
+        for (std::uint64_t i = 0; i < n; ++i) q[i] = static_cast<U>(std::invoke(f, p[i], p2[i]));
+      },
+      detail::reading(s), detail::reading(detail::span_of(b)), detail::writing(to));
   return to + static_cast<std::ptrdiff_t>(s.size());
 }
 template <class T, class V, detail::output_place O, class F>
@@ -95,9 +94,9 @@ template <detail::global_range R>
 void fill(R&& r, const detail::value_of<R>& v, grain g = {}) {
   using T = detail::value_of<R>;
   const auto s = detail::span_of(r);
-  detail::for_leaves<false>(s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T>()),
-                            [v](std::uint64_t, std::uint64_t n, T* p) { std::fill_n(p, n, v); },
-                            detail::writing(s.data()));
+  detail::for_leaves<false>(
+      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T>()),
+      [v](std::uint64_t, std::uint64_t n, T* p) { std::fill_n(p, n, v); }, detail::writing(s.data()));
 }
 template <class T>
 void fill(global_ptr<T> first, global_ptr<T> last, const std::type_identity_t<T>& v, grain g = {}) {
@@ -131,14 +130,16 @@ void generate(global_ptr<T> first, global_ptr<T> last, F f, grain g = {}) {
 template <detail::global_range R>
 void iota(R&& r, detail::value_of<R> v, grain g = {}) {
   using T = detail::value_of<R>;
-  godwit::generate(r, never_spawns([v](std::uint64_t i) { return static_cast<T>(v + static_cast<T>(i)); }), g);
+  godwit::generate(r, never_spawns([v](std::uint64_t i) { return static_cast<T>(v + static_cast<T>(i)); }),
+                   g);
 }
 template <class T>
 void iota(global_ptr<T> first, global_ptr<T> last, std::type_identity_t<T> v, grain g = {}) {
   godwit::iota(global_span<T>(first, last), v, g);
 }
 
-/// out[i] = r[i]. The ranges must not overlap (one allocation to another, or apart). Gives back the end of what was written.
+/// out[i] = r[i]. The ranges must not overlap (one allocation to another, or apart). Gives back the end of
+/// what was written.
 template <detail::global_range R, detail::output_place O>
 auto copy(R&& r, O&& out, grain g = {}) {
   using T = detail::value_of<R>;

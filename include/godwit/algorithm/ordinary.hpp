@@ -15,7 +15,7 @@ namespace detail {
 template <class R>
 concept ordinary =
     !input_range<R> && !is_global_ptr<std::remove_cvref_t<R>> &&
-    (std::input_or_output_iterator<std::decay_t<R>> || requires(R& r) { std::begin(r), std::end(r); });
+    (std::input_or_output_iterator<std::decay_t<R>> || requires(R & r) { std::begin(r), std::end(r); });
 
 /// Turns into whatever the caller wants, so that the sentence is all there is to read.
 struct no_result {
@@ -35,18 +35,17 @@ constexpr no_result refuse_ordinary() {
 }  // namespace detail
 
 // Variadic, so that every overload that fits is preferred.
-#define GODWIT_REFUSE_ORDINARY(NAME)                \
-  template <detail::ordinary A, class... More>      \
-  detail::no_result NAME(A&&, More&&...) {          \
-    return detail::refuse_ordinary<A>();            \
+#define GODWIT_REFUSE_ORDINARY(NAME)           \
+  template <detail::ordinary A, class... More> \
+  detail::no_result NAME(A&&, More&&...) {     \
+    return detail::refuse_ordinary<A>();       \
   }
 // Likewise for those that take more than one range, or a place where results go.
-#define GODWIT_REFUSE_ORDINARY_ANYWHERE(NAME)       \
-  GODWIT_REFUSE_ORDINARY(NAME)                      \
-  template <detail::input_range A, class... More>   \
-    requires(detail::ordinary<More> || ...)         \
-  detail::no_result NAME(A&&, More&&...) {          \
-    return detail::refuse_ordinary<A>();            \
+#define GODWIT_REFUSE_ORDINARY_ANYWHERE(NAME)                                      \
+  GODWIT_REFUSE_ORDINARY(NAME)                                                     \
+  template <detail::input_range A, class... More>                                  \
+  requires(detail::ordinary<More> || ...) detail::no_result NAME(A&&, More&&...) { \
+    return detail::refuse_ordinary<A>();                                           \
   }
 
 GODWIT_REFUSE_ORDINARY(for_each)

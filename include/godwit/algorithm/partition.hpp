@@ -1,8 +1,9 @@
 // partition, stable_partition, remove_if, unique, copy_if: which elements stay. See docs/algorithms.md.
 // Tests: tests/algorithm/partition_test.cpp.
 //
-// Every block is split into temporary memory: what stays from the front of the block's part, the rest from its end backwards.
-// A sum over the blocks' counts says where the parts go. The predicate is called once per element.
+// Every block is split into temporary memory: what stays from the front of the block's part, the rest from
+// its end backwards. A sum over the blocks' counts says where the parts go. The predicate is called once per
+// element.
 #pragma once
 
 #include <godwit/algorithm/scan.hpp>
@@ -11,8 +12,8 @@ namespace godwit {
 
 namespace detail {
 
-/// Writes elements one after the other, upwards or downwards from a place. In a leaf's frame: what is not yet written
-/// travels with it.
+/// Writes elements one after the other, upwards or downwards from a place. In a leaf's frame: what is not yet
+/// written travels with it.
 template <class T, bool Down>
 class element_writer {
  public:
@@ -26,7 +27,8 @@ class element_writer {
       return;
     }
     if (n_ == room) flush();
-    std::memcpy(static_cast<void*>(data() + (Down ? room - 1 - n_ : n_)), static_cast<const void*>(&v), sizeof(T));
+    std::memcpy(static_cast<void*>(data() + (Down ? room - 1 - n_ : n_)), static_cast<const void*>(&v),
+                sizeof(T));
     ++n_;
   }
   void flush() {
@@ -50,10 +52,11 @@ class element_writer {
   alignas(T) std::byte bytes_[room * sizeof(T)];
 };
 
-/// Split one block; gives back how many stay. @p stays(pointers..., i) and the first operand's element i is what is kept.
+/// Split one block; gives back how many stay. @p stays(pointers..., i) and the first operand's element i is
+/// what is kept.
 template <bool Spawns, bool Rest, class T, class Stays, class... Operand>
-[[gnu::noinline]] std::uint64_t split_block(std::uint64_t at, std::uint64_t n, global_ptr<T> temporary, const Stays& stays,
-                                            const Operand&... o) {
+[[gnu::noinline]] std::uint64_t split_block(std::uint64_t at, std::uint64_t n, global_ptr<T> temporary,
+                                            const Stays& stays, const Operand&... o) {
   element_writer<T, false> front(temporary + static_cast<std::ptrdiff_t>(at));
   element_writer<T, true> back(temporary + static_cast<std::ptrdiff_t>(at + n));
   std::uint64_t kept = 0;
@@ -86,9 +89,11 @@ void copy_reversed(global_ptr<const T> from, std::uint64_t n, global_ptr<T> to) 
   std::reverse_copy(s.begin(), s.end(), t.begin());
 }
 
-/// What stays of the n elements of the first operand goes to @p out; the rest, with Rest, behind it. Gives back how many stay.
+/// What stays of the n elements of the first operand goes to @p out; the rest, with Rest, behind it. Gives
+/// back how many stay.
 template <bool Spawns, bool Rest, class T, class Stays, class... Operand>
-std::uint64_t split_operands(std::uint64_t n, grain g, global_ptr<T> out, const Stays& stays, const Operand&... o) {
+std::uint64_t split_operands(std::uint64_t n, grain g, global_ptr<T> out, const Stays& stays,
+                             const Operand&... o) {
   if (n == 0) return 0;
   const std::uint64_t block = grain_by_workers(n, g, most_in_leaf<T>());
   const std::uint64_t blocks = block_count(n, block);
@@ -134,7 +139,8 @@ struct stays_if {
 template <bool Rest, bool Wanted, class S, class Pred>
 auto split_in_place(const S& s, const Pred& pred, grain g) {
   using T = typename S::value_type;
-  static_assert(!std::is_const_v<typename S::element_type>, "godwit: this algorithm writes, but it was given const elements");
+  static_assert(!std::is_const_v<typename S::element_type>,
+                "godwit: this algorithm writes, but it was given const elements");
   require_function<Pred>();
   return s.data() + static_cast<std::ptrdiff_t>(split_operands<may_spawn<Pred, T>, Rest>(
                         s.size(), g, s.data(), stays_if<Pred, Wanted>{pred}, reading(s)));
@@ -142,8 +148,9 @@ auto split_in_place(const S& s, const Pred& pred, grain g) {
 
 }  // namespace detail
 
-/// Elements for which pred holds first, then the others, both in the order they had. Gives back the first of the others.
-/// Cost: n calls of pred, two moves per element, as much temporary global memory as the range has.
+/// Elements for which pred holds first, then the others, both in the order they had. Gives back the first of
+/// the others. Cost: n calls of pred, two moves per element, as much temporary global memory as the range
+/// has.
 template <detail::global_range R, class Pred>
 auto stable_partition(R&& r, Pred pred, grain g = {}) {
   return detail::split_in_place<true, true>(detail::span_of(r), pred, g);
@@ -162,8 +169,8 @@ global_ptr<T> partition(global_ptr<T> first, global_ptr<T> last, Pred pred, grai
   return godwit::stable_partition(first, last, std::move(pred), g);
 }
 
-/// Remove the elements for which pred holds; the others move together, in order. Gives back their new end; what lies behind
-/// it stays as it was. Cost like stable_partition.
+/// Remove the elements for which pred holds; the others move together, in order. Gives back their new end;
+/// what lies behind it stays as it was. Cost like stable_partition.
 template <detail::global_range R, class Pred>
 auto remove_if(R&& r, Pred pred, grain g = {}) {
   return detail::split_in_place<false, false>(detail::span_of(r), pred, g);
@@ -173,8 +180,8 @@ global_ptr<T> remove_if(global_ptr<T> first, global_ptr<T> last, Pred pred, grai
   return godwit::remove_if(global_span<T>(first, last), std::move(pred), g);
 }
 
-/// Copy the elements for which pred holds, in order. @p out does not overlap r. Gives back the end of what was written.
-/// Cost like stable_partition.
+/// Copy the elements for which pred holds, in order. @p out does not overlap r. Gives back the end of what
+/// was written. Cost like stable_partition.
 template <detail::global_range R, detail::output_place O, class Pred>
 auto copy_if(R&& r, O&& out, Pred pred, grain g = {}) {
   using T = detail::value_of<R>;
@@ -189,10 +196,10 @@ auto copy_if(global_ptr<T> first, global_ptr<T> last, O&& out, Pred pred, grain 
   return godwit::copy_if(global_span<T>(first, last), out, std::move(pred), g);
 }
 
-/// Of every group of neighbours that are equal keep the first. Gives back the new end. @p same must be an equivalence.
-/// Cost like stable_partition.
+/// Of every group of neighbours that are equal keep the first. Gives back the new end. @p same must be an
+/// equivalence. Cost like stable_partition.
 template <detail::global_range R, class Same = std::equal_to<>>
-  requires detail::not_grain<Same>
+requires detail::not_grain<Same>
 auto unique(R&& r, Same same = {}, grain g = {}) {
   using T = detail::value_of<R>;
   detail::require_function<Same>();
@@ -207,8 +214,8 @@ auto unique(R&& r, Same same = {}, grain g = {}) {
                            rest.size(), g, rest.data(), differs, detail::reading(rest), detail::reading(s)));
 }
 template <class T, class Same = std::equal_to<>>
-  requires detail::not_grain<Same>
-global_ptr<T> unique(global_ptr<T> first, global_ptr<T> last, Same same = {}, grain g = {}) {
+requires detail::not_grain<Same> global_ptr<T> unique(global_ptr<T> first, global_ptr<T> last, Same same = {},
+                                                      grain g = {}) {
   return godwit::unique(global_span<T>(first, last), std::move(same), g);
 }
 

@@ -1,4 +1,5 @@
-// reduce, transform_reduce. See docs/algorithms.md for the order of combination. Tests: tests/algorithm/reduce_test.cpp.
+// reduce, transform_reduce. See docs/algorithms.md for the order of combination. Tests:
+// tests/algorithm/reduce_test.cpp.
 #pragma once
 
 #include <godwit/algorithm/blocks.hpp>
@@ -9,25 +10,29 @@ namespace godwit {
 
 namespace detail {
 
-/// Operators that may be applied in any order, with their neutral value: leaves use eight accumulators, which lets the CPU
-/// (and the compiler, at -O2) do eight at a time.
+/// Operators that may be applied in any order, with their neutral value: leaves use eight accumulators, which
+/// lets the CPU (and the compiler, at -O2) do eight at a time.
 template <class Op, class R>
 inline constexpr bool has_lanes = false;
 template <class X, class R>
-  requires(std::is_void_v<X> || std::is_same_v<X, R>)
-inline constexpr bool has_lanes<std::plus<X>, R> = std::is_arithmetic_v<R> && !std::is_same_v<R, bool>;
+requires(std::is_void_v<X> ||
+         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::plus<X>, R> = std::is_arithmetic_v<R> &&
+                                                                                  !std::is_same_v<R, bool>;
 template <class X, class R>
-  requires(std::is_void_v<X> || std::is_same_v<X, R>)
-inline constexpr bool has_lanes<std::multiplies<X>, R> = std::is_arithmetic_v<R> && !std::is_same_v<R, bool>;
+requires(std::is_void_v<X> || std::is_same_v<X, R>) inline constexpr bool has_lanes<std::multiplies<X>, R> =
+    std::is_arithmetic_v<R> && !std::is_same_v<R, bool>;
 template <class X, class R>
-  requires(std::is_void_v<X> || std::is_same_v<X, R>)
-inline constexpr bool has_lanes<std::bit_and<X>, R> = std::is_integral_v<R> && !std::is_same_v<R, bool>;
+requires(std::is_void_v<X> ||
+         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_and<X>, R> = std::is_integral_v<R> &&
+                                                                                     !std::is_same_v<R, bool>;
 template <class X, class R>
-  requires(std::is_void_v<X> || std::is_same_v<X, R>)
-inline constexpr bool has_lanes<std::bit_or<X>, R> = std::is_integral_v<R> && !std::is_same_v<R, bool>;
+requires(std::is_void_v<X> ||
+         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_or<X>, R> = std::is_integral_v<R> &&
+                                                                                    !std::is_same_v<R, bool>;
 template <class X, class R>
-  requires(std::is_void_v<X> || std::is_same_v<X, R>)
-inline constexpr bool has_lanes<std::bit_xor<X>, R> = std::is_integral_v<R> && !std::is_same_v<R, bool>;
+requires(std::is_void_v<X> ||
+         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_xor<X>, R> = std::is_integral_v<R> &&
+                                                                                     !std::is_same_v<R, bool>;
 
 template <class R, class X>
 constexpr R neutral(const std::plus<X>&) {
@@ -66,8 +71,10 @@ struct lane_accumulator {
     for (int j = 0; j < 8; ++j) a[j] = lanes[j];
     std::uint64_t i = 0;
     for (; i + 8 <= n; i += 8)
-      for (std::uint64_t j = 0; j < 8; ++j) a[j] = static_cast<R>(op(a[j], static_cast<R>(std::invoke(f, p[i + j]...))));
-    for (std::uint64_t j = 0; i + j < n; ++j) a[j] = static_cast<R>(op(a[j], static_cast<R>(std::invoke(f, p[i + j]...))));
+      for (std::uint64_t j = 0; j < 8; ++j)
+        a[j] = static_cast<R>(op(a[j], static_cast<R>(std::invoke(f, p[i + j]...))));
+    for (std::uint64_t j = 0; i + j < n; ++j)
+      a[j] = static_cast<R>(op(a[j], static_cast<R>(std::invoke(f, p[i + j]...))));
     for (int j = 0; j < 8; ++j) lanes[j] = a[j];
   }
   R result() {
@@ -111,11 +118,13 @@ struct reduction {
   F f;
   std::tuple<Operand...> operands;
 
-  using accumulator = std::conditional_t<has_lanes<Op, R>, lane_accumulator<R, Op, F>, chain_accumulator<R, Op, F>>;
+  using accumulator =
+      std::conditional_t<has_lanes<Op, R>, lane_accumulator<R, Op, F>, chain_accumulator<R, Op, F>>;
 
   R operator()(std::uint64_t b) const {
     const std::uint64_t at = b * grain;
-    return std::apply([&](const Operand&... o) { return value(at, std::min(grain, n - at), o...); }, operands);
+    return std::apply([&](const Operand&... o) { return value(at, std::min(grain, n - at), o...); },
+                      operands);
   }
   R combine(R a, R b) const {
     Op own(op);
@@ -153,11 +162,13 @@ template <bool Spawns, class R, class Op, class F, class... Operand>
 R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, const Operand&... o) {
   require_function<Op>();
   require_function<F>();
-  static_assert(migratable<R>,
-                "godwit: the result type of this reduction cannot migrate: make it trivially copyable or specialise "
-                "godwit::codec<T> for it");
+  static_assert(
+      migratable<R>,
+      "godwit: the result type of this reduction cannot migrate: make it trivially copyable or specialise "
+      "godwit::codec<T> for it");
   if (n == 0) return init;
-  const std::uint64_t block = plain<R> ? grain_by_size(n, g, most_in_leaf<typename Operand::value_type...>()) : 1;
+  const std::uint64_t block =
+      plain<R> ? grain_by_size(n, g, most_in_leaf<typename Operand::value_type...>()) : 1;
   const reduction<Spawns, R, Op, F, Operand...> body{n, block, op, f, {o...}};
   if constexpr (plain<R>) {
     return body.combine(std::move(init), reduce_blocks(0, block_count(n, block), body));
@@ -169,38 +180,42 @@ R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, co
 
 }  // namespace detail
 
-/// init op f(r[0]) op f(r[1]) ...: op must be associative, and for std::plus and the like on numbers, where -- for speed --
-/// also the order changes, commutative. What is combined with what depends on r.size() and @p g alone, so that also
-/// floating-point results are the same on every schedule and any number of workers. The f(x) are converted to init's type
-/// first. That type may be any that migrates; if it owns memory, op must not spawn.
-/// Cost: n calls of f and op, a spawn per leaf (per element, if the result type owns memory).
+/// init op f(r[0]) op f(r[1]) ...: op must be associative, and for std::plus and the like on numbers, where
+/// -- for speed -- also the order changes, commutative. What is combined with what depends on r.size() and @p
+/// g alone, so that also floating-point results are the same on every schedule and any number of workers. The
+/// f(x) are converted to init's type first. That type may be any that migrates; if it owns memory, op must
+/// not spawn. Cost: n calls of f and op, a spawn per leaf (per element, if the result type owns memory).
 template <detail::input_range R, class T, class Op, class F>
-  requires(detail::not_grain<Op> && detail::not_grain<F>)
-T transform_reduce(R&& r, T init, Op op, F f, grain g = {}) {
+requires(detail::not_grain<Op>&& detail::not_grain<F>) T
+    transform_reduce(R&& r, T init, Op op, F f, grain g = {}) {
   using V = detail::value_of<R>;
   constexpr bool spawns = detail::may_spawn<F, V> || detail::may_spawn<Op, T>;
   const auto s = detail::span_of(r);
   return detail::reduce_operands<spawns>(s.size(), g, std::move(init), op, f, detail::reading(s));
 }
 template <class V, class T, class Op, class F>
-  requires(detail::not_grain<Op> && detail::not_grain<F>)
-T transform_reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, F f, grain g = {}) {
-  return godwit::transform_reduce(global_span<V>(first, last), std::move(init), std::move(op), std::move(f), g);
+requires(detail::not_grain<Op>&& detail::not_grain<F>) T
+    transform_reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, F f, grain g = {}) {
+  return godwit::transform_reduce(global_span<V>(first, last), std::move(init), std::move(op), std::move(f),
+                                  g);
 }
 /// The same with f(a[i], b[i]), as many as @p a has.
 template <detail::input_range A, detail::input_range B, class T, class Op, class F>
-  requires(detail::not_grain<Op> && detail::not_grain<F>)
-T transform_reduce(A&& a, B&& b, T init, Op op, F f, grain g = {}) {
-  constexpr bool spawns = detail::may_spawn<F, detail::value_of<A>, detail::value_of<B>> || detail::may_spawn<Op, T>;
+requires(detail::not_grain<Op>&& detail::not_grain<F>) T
+    transform_reduce(A&& a, B&& b, T init, Op op, F f, grain g = {}) {
+  constexpr bool spawns =
+      detail::may_spawn<F, detail::value_of<A>, detail::value_of<B>> || detail::may_spawn<Op, T>;
   const auto s = detail::span_of(a);
   return detail::reduce_operands<spawns>(s.size(), g, std::move(init), op, f, detail::reading(s),
                                          detail::reading(detail::span_of(b)));
 }
 template <class V, class W, class T, class Op, class F>
-  requires(detail::not_grain<Op> && detail::not_grain<F>)
-T transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, Op op, F f, grain g = {}) {
+requires(detail::not_grain<Op>&& detail::not_grain<F>) T
+    transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, Op op, F f,
+                     grain g = {}) {
   const global_span<V> a(first, last);
-  return godwit::transform_reduce(a, global_span<W>(second, a.size()), std::move(init), std::move(op), std::move(f), g);
+  return godwit::transform_reduce(a, global_span<W>(second, a.size()), std::move(init), std::move(op),
+                                  std::move(f), g);
 }
 /// The inner product: init + a[0] * b[0] + ...
 template <detail::input_range A, detail::input_range B, class T>
@@ -209,18 +224,17 @@ T transform_reduce(A&& a, B&& b, T init, grain g = {}) {
 }
 template <class V, class W, class T>
 T transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, grain g = {}) {
-  return godwit::transform_reduce(first, last, second, std::move(init), std::plus<>(), std::multiplies<>(), g);
+  return godwit::transform_reduce(first, last, second, std::move(init), std::plus<>(), std::multiplies<>(),
+                                  g);
 }
 
 /// init op r[0] op r[1] ... as transform_reduce does it; op: by default +, init: by default T{}.
 template <detail::input_range R, class T, class Op>
-  requires detail::not_grain<Op>
-T reduce(R&& r, T init, Op op, grain g = {}) {
+requires detail::not_grain<Op> T reduce(R&& r, T init, Op op, grain g = {}) {
   return godwit::transform_reduce(r, std::move(init), std::move(op), std::identity(), g);
 }
 template <detail::input_range R, class T>
-  requires detail::not_grain<T>
-T reduce(R&& r, T init, grain g = {}) {
+requires detail::not_grain<T> T reduce(R&& r, T init, grain g = {}) {
   return godwit::transform_reduce(r, std::move(init), std::plus<>(), std::identity(), g);
 }
 template <detail::input_range R>
@@ -228,13 +242,12 @@ detail::value_of<R> reduce(R&& r, grain g = {}) {
   return godwit::transform_reduce(r, detail::value_of<R>{}, std::plus<>(), std::identity(), g);
 }
 template <class V, class T, class Op>
-  requires detail::not_grain<Op>
-T reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, grain g = {}) {
+requires detail::not_grain<Op> T reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op,
+                                        grain g = {}) {
   return godwit::reduce(global_span<V>(first, last), std::move(init), std::move(op), g);
 }
 template <class V, class T>
-  requires detail::not_grain<T>
-T reduce(global_ptr<V> first, global_ptr<V> last, T init, grain g = {}) {
+requires detail::not_grain<T> T reduce(global_ptr<V> first, global_ptr<V> last, T init, grain g = {}) {
   return godwit::reduce(global_span<V>(first, last), std::move(init), g);
 }
 template <class V>

@@ -9,8 +9,8 @@
 
 namespace godwit::detail {
 
-/// Room for @p n objects, uninitialised: small ones here, large ones dealt out to all. Lies in one frame; plain bytes, so
-/// that frame may migrate.
+/// Room for @p n objects, uninitialised: small ones here, large ones dealt out to all. Lies in one frame;
+/// plain bytes, so that frame may migrate.
 template <class T>
 class scratch {
  public:

@@ -28,9 +28,9 @@ template <class Hit, class... P>
   return n;
 }
 
-/// The first i < n with hit(i, pointers...), or n. Looked for in portions that double, each in parallel: so what lies in
-/// front is found soon, by all workers. Leaves behind a place that was found already do nothing, as far as they can know
-/// that for free: on the host where the search began.
+/// The first i < n with hit(i, pointers...), or n. Looked for in portions that double, each in parallel: so
+/// what lies in front is found soon, by all workers. Leaves behind a place that was found already do nothing,
+/// as far as they can know that for free: on the host where the search began.
 template <bool Spawns, class Hit, class... Operand>
 struct finder {
   std::uint64_t n, grain;
@@ -41,14 +41,16 @@ struct finder {
   std::uint64_t operator()(std::uint64_t b) const {
     const std::uint64_t at = b * grain;
     std::uint64_t* known = try_local(found);
-    if (known != nullptr && std::atomic_ref<std::uint64_t>(*known).load(std::memory_order_relaxed) < at) return n;
+    if (known != nullptr && std::atomic_ref<std::uint64_t>(*known).load(std::memory_order_relaxed) < at)
+      return n;
     std::uint64_t first = n;
     auto piece = [own = hit, &first](std::uint64_t from, std::uint64_t count, auto... p) mutable {
       const std::uint64_t i = first_hit(own, count, p...);
       if (i != count) first = from + i;
       return i == count;
     };
-    std::apply([&](const Operand&... o) { leaf<Spawns>(at, std::min(grain, n - at), piece, o...); }, operands);
+    std::apply([&](const Operand&... o) { leaf<Spawns>(at, std::min(grain, n - at), piece, o...); },
+               operands);
     if (first != n) atomic_fetch_min(found, first, std::memory_order_relaxed);
     return first;
   }
@@ -117,9 +119,9 @@ auto place_in(const R& s, std::uint64_t i) {
 
 }  // namespace detail
 
-/// The first element for which pred holds, else the end; as a global_ptr, for an index_range as an index. Stops soon after it
-/// was found; throws if pred threw for any element looked at. Cost: about as many calls of pred as elements before it, at
-/// most twice; n at most.
+/// The first element for which pred holds, else the end; as a global_ptr, for an index_range as an index.
+/// Stops soon after it was found; throws if pred threw for any element looked at. Cost: about as many calls
+/// of pred as elements before it, at most twice; n at most.
 template <detail::input_range R, class Pred>
 auto find_if(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
@@ -183,7 +185,8 @@ bool all_of(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
 template <detail::input_range R, class Pred>
 std::uint64_t count_if(R&& r, Pred pred, grain g = {}) {
   detail::require_function<Pred>();
-  return godwit::transform_reduce(r, std::uint64_t{0}, std::plus<>(), detail::one_if<Pred, detail::value_of<R>>{pred}, g);
+  return godwit::transform_reduce(r, std::uint64_t{0}, std::plus<>(),
+                                  detail::one_if<Pred, detail::value_of<R>>{pred}, g);
 }
 template <class T, class Pred>
 std::uint64_t count_if(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
@@ -200,17 +203,19 @@ std::uint64_t count(global_ptr<T> first, global_ptr<T> last, const V& value, gra
 
 /// Are the ranges of one length, with pred (by default ==) for all pairs? Stops like find_if.
 template <detail::input_range A, detail::input_range B, class Pred = std::equal_to<>>
-  requires detail::not_grain<Pred>
+requires detail::not_grain<Pred>
 bool equal(A&& a, B&& b, Pred pred = {}, grain g = {}) {
   const auto s = detail::span_of(a);
   const auto t = detail::span_of(b);
   if (s.size() != t.size()) return false;
-  const auto differ = [pred](std::uint64_t i, auto p, auto q) mutable { return !std::invoke(pred, p[i], q[i]); };
+  const auto differ = [pred](std::uint64_t i, auto p, auto q) mutable {
+    return !std::invoke(pred, p[i], q[i]);
+  };
   return detail::find_position<detail::may_spawn<Pred, detail::value_of<A>, detail::value_of<B>>>(
              s.size(), g, differ, detail::reading(s), detail::reading(t)) == s.size();
 }
 template <class T, class V, class Pred = std::equal_to<>>
-  requires detail::not_grain<Pred>
+requires detail::not_grain<Pred>
 bool equal(global_ptr<T> first, global_ptr<T> last, global_ptr<V> second, Pred pred = {}, grain g = {}) {
   const global_span<T> a(first, last);
   return godwit::equal(a, global_span<V>(second, a.size()), std::move(pred), g);
@@ -218,25 +223,27 @@ bool equal(global_ptr<T> first, global_ptr<T> last, global_ptr<V> second, Pred p
 
 /// No element is less than the one before it. Stops like find_if.
 template <detail::global_range R, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 bool is_sorted(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   if (s.size() < 2) return true;
   const std::uint64_t pairs = s.size() - 1;
-  const auto descends = [less](std::uint64_t i, auto p, auto q) mutable { return std::invoke(less, q[i], p[i]); };
+  const auto descends = [less](std::uint64_t i, auto p, auto q) mutable {
+    return std::invoke(less, q[i], p[i]);
+  };
   return detail::find_position<detail::may_spawn<Less, detail::value_of<R>>>(
              pairs, g, descends, detail::reading(s), detail::reading(detail::span_of(s.subspan(1)))) == pairs;
 }
 template <class T, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 bool is_sorted(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::is_sorted(global_span<T>(first, last), std::move(less), g);
 }
 
 namespace detail {
 
-/// The least (first of equals) and the greatest, and where they are. @p Last: the last of equally great ones, as
-/// std::minmax_element has it; else the first.
+/// The least (first of equals) and the greatest, and where they are. @p Last: the last of equally great ones,
+/// as std::minmax_element has it; else the first.
 template <class T>
 struct extremes {
   T least, greatest;
@@ -294,21 +301,24 @@ auto find_extremes(const S& s, const Less& less, grain g) {
 
 /// The first of the least elements; the end if there is none. n comparisons.
 template <detail::global_range R, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 auto min_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
-  return s.empty() ? s.end() : detail::place_in(s, detail::find_extremes<true, false, false>(s, less, g).least_at);
+  return s.empty() ? s.end()
+                   : detail::place_in(s, detail::find_extremes<true, false, false>(s, less, g).least_at);
 }
 /// The first of the greatest elements; the end if there is none. n comparisons.
 template <detail::global_range R, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 auto max_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
-  return s.empty() ? s.end() : detail::place_in(s, detail::find_extremes<false, true, false>(s, less, g).greatest_at);
+  return s.empty() ? s.end()
+                   : detail::place_in(s, detail::find_extremes<false, true, false>(s, less, g).greatest_at);
 }
-/// The first of the least and the last of the greatest elements; twice the end if there is none. 2 n comparisons.
+/// The first of the least and the last of the greatest elements; twice the end if there is none. 2 n
+/// comparisons.
 template <detail::global_range R, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 auto minmax_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   if (s.empty()) return std::pair(s.end(), s.end());
@@ -317,23 +327,23 @@ auto minmax_element(R&& r, Less less = {}, grain g = {}) {
 }
 /// The values of the least and the greatest element. @p r must not be empty.
 template <detail::global_range R, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 auto minmax(R&& r, Less less = {}, grain g = {}) {
   const auto e = detail::find_extremes<true, true, true>(detail::span_of(r), less, g);
   return std::pair(e.least, e.greatest);
 }
 template <class T, class Less = std::less<>>
-  requires detail::not_grain<Less>
-global_ptr<T> min_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
+requires detail::not_grain<Less> global_ptr<T> min_element(global_ptr<T> first, global_ptr<T> last,
+                                                           Less less = {}, grain g = {}) {
   return godwit::min_element(global_span<T>(first, last), std::move(less), g);
 }
 template <class T, class Less = std::less<>>
-  requires detail::not_grain<Less>
-global_ptr<T> max_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
+requires detail::not_grain<Less> global_ptr<T> max_element(global_ptr<T> first, global_ptr<T> last,
+                                                           Less less = {}, grain g = {}) {
   return godwit::max_element(global_span<T>(first, last), std::move(less), g);
 }
 template <class T, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 auto minmax_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::minmax_element(global_span<T>(first, last), std::move(less), g);
 }

@@ -21,7 +21,8 @@ void reverse(R&& r, grain g = {}) {
   const std::uint64_t block = detail::grain_by_workers(half, g, detail::most_in_leaf<T>());
   detail::for_blocks(0, detail::block_count(half, block), [=](std::uint64_t b) {
     const std::uint64_t at = b * block, m = std::min(block, half - at);
-    const global_ptr<T> low = p + static_cast<std::ptrdiff_t>(at), high = p + static_cast<std::ptrdiff_t>(n - at - m);
+    const global_ptr<T> low = p + static_cast<std::ptrdiff_t>(at),
+                        high = p + static_cast<std::ptrdiff_t>(n - at - m);
     const auto exchange = [m](T* x, T* y) {
       for (std::uint64_t i = 0; i < m; ++i) std::swap(x[i], y[m - 1 - i]);
     };
@@ -69,8 +70,8 @@ template <class T>
   }
 }
 
-/// Every element goes to a bucket by chance; then each bucket is shuffled by itself. Any order is equally likely then.
-/// Everything depends on n and the seed alone.
+/// Every element goes to a bucket by chance; then each bucket is shuffled by itself. Any order is equally
+/// likely then. Everything depends on n and the seed alone.
 template <class T>
 struct shuffler {
   static constexpr std::uint64_t most = std::clamp<std::uint64_t>(262144 / sizeof(T), 64, 32768);
@@ -89,10 +90,12 @@ struct shuffler {
     {
       const scratch<T> memory(n);
       const global_ptr<T> other = memory.data();
-      // How many of block b go to each bucket; then where they go: bucket by bucket, in the order of the blocks.
+      // How many of block b go to each bucket; then where they go: bucket by bucket, in the order of the
+      // blocks.
       for_blocks(0, blocks, [=](std::uint64_t b) {
         std::uint64_t count[256] = {};
-        for (std::uint64_t i = b * block; i < std::min(n, (b + 1) * block); ++i) ++count[random.below(i, buckets)];
+        for (std::uint64_t i = b * block; i < std::min(n, (b + 1) * block); ++i)
+          ++count[random.below(i, buckets)];
         put(place + static_cast<std::ptrdiff_t>(b * buckets), count, buckets);
       });
       auto prefix = [=](std::uint64_t, std::uint64_t, std::uint64_t* c) {
@@ -103,8 +106,8 @@ struct shuffler {
       };
       leaf<false>(0, blocks * buckets + 1, prefix, update_operand<std::uint64_t>{place.address()});
       for_blocks(0, blocks, [=](std::uint64_t b) {
-        deal(p, other, b * block, std::min(block, n - b * block), place + static_cast<std::ptrdiff_t>(b * buckets), buckets,
-             random);
+        deal(p, other, b * block, std::min(block, n - b * block),
+             place + static_cast<std::ptrdiff_t>(b * buckets), buckets, random);
       });
       const std::uint64_t piece = grain_by_workers(n, {}, most_in_leaf<T>());
       for_blocks(0, block_count(n, piece), [=](std::uint64_t b) {
@@ -122,7 +125,8 @@ struct shuffler {
 
  private:
   [[gnu::noinline]] static void deal(global_ptr<T> p, global_ptr<T> other, std::uint64_t at, std::uint64_t n,
-                                     global_ptr<std::uint64_t> place, std::uint64_t buckets, counted_random random) {
+                                     global_ptr<std::uint64_t> place, std::uint64_t buckets,
+                                     counted_random random) {
     std::uint64_t next[256];
     get(place, next, buckets);
     if (global_is_plain()) [[likely]] {
@@ -145,8 +149,9 @@ struct shuffler {
 
 }  // namespace detail
 
-/// A random order, the same for the same r.size() and @p seed on every schedule and any number of workers; all orders are
-/// equally likely. Cost: three moves per element (one, below 32,768 elements), as much temporary global memory as the range.
+/// A random order, the same for the same r.size() and @p seed on every schedule and any number of workers;
+/// all orders are equally likely. Cost: three moves per element (one, below 32,768 elements), as much
+/// temporary global memory as the range.
 template <detail::global_range R>
 void shuffle(R&& r, std::uint64_t seed) {
   using T = detail::value_of<R>;

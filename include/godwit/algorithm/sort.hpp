@@ -1,9 +1,10 @@
 // sort, stable_sort, merge: parallel merge sort with parallel merges. See docs/algorithms.md.
 // Tests: tests/algorithm/sort_test.cpp.
 //
-// Leaves of some thousand elements are sorted by std::sort or std::stable_sort in place; merges go to and fro between the
-// range and as much temporary global memory. A merge is cut in two where the halves of its result begin, found by binary
-// search, so all leaves have the same size. Sizes depend on n only: so do results, also of equal elements.
+// Leaves of some thousand elements are sorted by std::sort or std::stable_sort in place; merges go to and fro
+// between the range and as much temporary global memory. A merge is cut in two where the halves of its result
+// begin, found by binary search, so all leaves have the same size. Sizes depend on n only: so do results,
+// also of equal elements.
 #pragma once
 
 #include <godwit/algorithm/blocks.hpp>
@@ -57,8 +58,9 @@ std::uint64_t merge_cut(std::uint64_t na, std::uint64_t nb, std::uint64_t k, A g
   return low;
 }
 
-/// Small elements: the one that comes next is chosen without a branch, since nobody can predict it. Each choice waits for
-/// the one before; so several parts of the result are made at the same time, step by step in turn.
+/// Small elements: the one that comes next is chosen without a branch, since nobody can predict it. Each
+/// choice waits for the one before; so several parts of the result are made at the same time, step by step in
+/// turn.
 template <class T, class Less>
 void merge_interleaved(const T* a, std::uint64_t na, const T* b, std::uint64_t nb, T* to, Less& less) {
   constexpr std::uint64_t parts = 4;
@@ -67,15 +69,16 @@ void merge_interleaved(const T* a, std::uint64_t na, const T* b, std::uint64_t n
   cut[0] = 0;
   cut[parts] = na;
   for (std::uint64_t w = 1; w < parts; ++w)
-    cut[w] = merge_cut(na, nb, n * w / parts, [a](std::uint64_t i) { return a[i]; },
-                       [b](std::uint64_t j) { return b[j]; }, less);
+    cut[w] = merge_cut(
+        na, nb, n * w / parts, [a](std::uint64_t i) { return a[i]; }, [b](std::uint64_t j) { return b[j]; },
+        less);
   struct part {
     const T *a, *a_end, *b, *b_end;
     T* to;
   } part[parts];
   for (std::uint64_t w = 0; w < parts; ++w)
-    part[w] = {a + cut[w], a + cut[w + 1], b + (n * w / parts - cut[w]), b + (n * (w + 1) / parts - cut[w + 1]),
-               to + n * w / parts};
+    part[w] = {a + cut[w], a + cut[w + 1], b + (n * w / parts - cut[w]),
+               b + (n * (w + 1) / parts - cut[w + 1]), to + n * w / parts};
   const auto step = [&less](const T*& x, const T*& y, T*& out) __attribute__((always_inline)) {
     const T p = *x, q = *y;
     const bool second = less(q, p);
@@ -154,7 +157,8 @@ void merge_all(const merge_job<T, V, Out>& m, std::uint64_t most, const Less& le
   const auto di = static_cast<std::ptrdiff_t>(i);
   const auto dj = static_cast<std::ptrdiff_t>(k - i);
   const merge_job<T, V, Out> left{m.a, i, m.b, k - i, m.to};
-  const merge_job<T, V, Out> right{m.a + di, m.na - i, m.b + dj, m.nb - (k - i), m.to + static_cast<std::ptrdiff_t>(k)};
+  const merge_job<T, V, Out> right{m.a + di, m.na - i, m.b + dj, m.nb - (k - i),
+                                   m.to + static_cast<std::ptrdiff_t>(k)};
   invoke([left, most, less] { merge_all(left, most, less); }, [&] { merge_all(right, most, less); });
 }
 
@@ -210,7 +214,8 @@ void sort_all(const sort_job<T>& j, bool to_other, const Less& less) {
   invoke([left, to_other, less] { sort_all<Stable>(left, !to_other, less); },
          [&] { sort_all<Stable>(right, !to_other, less); });
   const global_ptr<T> from = to_other ? j.p : j.other;
-  merge_all(merge_job<T, T, T>{from, half, from + d, j.n - half, to_other ? j.other : j.p}, j.merge_most, less);
+  merge_all(merge_job<T, T, T>{from, half, from + d, j.n - half, to_other ? j.other : j.p}, j.merge_most,
+            less);
 }
 
 template <bool Stable, class T, class Less>
@@ -230,12 +235,14 @@ void sort_span(global_span<T> s, const Less& less, grain g) {
 
 }  // namespace detail
 
-/// Sort by less(projection(x), projection(y)). Neither may spawn. After an exception from them it is unspecified which elements
-/// the range has. Of equal elements the order is unspecified, but the same on every schedule.
-/// Cost: n log n comparisons, as much temporary global memory as the range has. Throws global_bad_alloc.
+/// Sort by less(projection(x), projection(y)). Neither may spawn. After an exception from them it is
+/// unspecified which elements the range has. Of equal elements the order is unspecified, but the same on
+/// every schedule. Cost: n log n comparisons, as much temporary global memory as the range has. Throws
+/// global_bad_alloc.
 template <detail::global_range R, class Less = std::less<>, class Projection = std::identity>
-  requires(detail::not_grain<Less> && detail::not_grain<Projection>)
-void sort(R&& r, Less less = {}, Projection projection = {}, grain g = {}) {
+requires(detail::not_grain<Less>&& detail::not_grain<Projection>) void sort(R&& r, Less less = {},
+                                                                            Projection projection = {},
+                                                                            grain g = {}) {
   detail::sort_span<false>(detail::span_of(r), detail::projected_less<Less, Projection>{less, projection}, g);
 }
 template <detail::global_range R>
@@ -248,8 +255,9 @@ void sort(global_ptr<T> first, global_ptr<T> last, More... more) {
 }
 /// The same, and equal elements keep their order.
 template <detail::global_range R, class Less = std::less<>, class Projection = std::identity>
-  requires(detail::not_grain<Less> && detail::not_grain<Projection>)
-void stable_sort(R&& r, Less less = {}, Projection projection = {}, grain g = {}) {
+requires(detail::not_grain<Less>&& detail::not_grain<Projection>) void stable_sort(R&& r, Less less = {},
+                                                                                   Projection projection = {},
+                                                                                   grain g = {}) {
   detail::sort_span<true>(detail::span_of(r), detail::projected_less<Less, Projection>{less, projection}, g);
 }
 template <detail::global_range R>
@@ -261,10 +269,11 @@ void stable_sort(global_ptr<T> first, global_ptr<T> last, More... more) {
   godwit::stable_sort(global_span<T>(first, last), more...);
 }
 
-/// Merge two sorted ranges to @p out, which overlaps neither. Of equal elements those of @p a come first. less must not spawn.
-/// Gives back the end of what was written. Cost: n comparisons and, per leaf, a binary search with 2 log n gets.
+/// Merge two sorted ranges to @p out, which overlaps neither. Of equal elements those of @p a come first.
+/// less must not spawn. Gives back the end of what was written. Cost: n comparisons and, per leaf, a binary
+/// search with 2 log n gets.
 template <detail::global_range A, detail::global_range B, detail::output_place O, class Less = std::less<>>
-  requires detail::not_grain<Less>
+requires detail::not_grain<Less>
 auto merge(A&& a, B&& b, O&& out, Less less = {}, grain g = {}) {
   using T = detail::value_of<A>;
   using V = detail::value_of<B>;
@@ -278,12 +287,13 @@ auto merge(A&& a, B&& b, O&& out, Less less = {}, grain g = {}) {
   const detail::projected_less<Less, std::identity> by{less, {}};
   detail::require_function<Less>();
   if (n != 0)
-    detail::merge_all(detail::merge_job<T, V, U>{s.data(), s.size(), t.data(), t.size(), to}, detail::merge_grain<U>(n, g), by);
+    detail::merge_all(detail::merge_job<T, V, U>{s.data(), s.size(), t.data(), t.size(), to},
+                      detail::merge_grain<U>(n, g), by);
   return to + static_cast<std::ptrdiff_t>(n);
 }
 template <class T, class V, detail::output_place O, class Less = std::less<>>
-auto merge(global_ptr<T> first1, global_ptr<T> last1, global_ptr<V> first2, global_ptr<V> last2, O&& out, Less less = {},
-           grain g = {}) {
+auto merge(global_ptr<T> first1, global_ptr<T> last1, global_ptr<V> first2, global_ptr<V> last2, O&& out,
+           Less less = {}, grain g = {}) {
   return godwit::merge(global_span<T>(first1, last1), global_span<V>(first2, last2), out, std::move(less), g);
 }
 

@@ -3,8 +3,8 @@
 // The contract (one implementation per architecture, selected below):
 //   word_pair fork_call<Child>(a0, a1, slot, out)
 //     * stores stack pointer, frame pointer and one more word into *slot;
-//     * calls Child(a0, a1, slot, out) as an ordinary function: below the caller's frames, or, where hot_words::free_stacks says
-//       so, on a stack of its own, by way of godwit_ctx_fork_on_stack;
+//     * calls Child(a0, a1, slot, out) as an ordinary function: below the caller's frames, or, where
+//       hot_words::free_stacks says so, on a stack of its own, by way of godwit_ctx_fork_on_stack;
 //     * comes back either because the child returned (its two result words), or because some worker
 //       resumed the saved continuation: then .status is the location of the join record, never 0.
 //   Every other register counts as destroyed, so the compiler itself keeps what it needs in the frame
@@ -27,21 +27,22 @@ struct word_pair {
 
 using child_fn = word_pair(std::uintptr_t, std::uintptr_t, spawn_slot*, void*) noexcept;
 
-#if defined(GODWIT_CONTEXT_UCONTEXT) || defined(GODWIT_CONTEXT_SETJMP)  // baselines, chosen with CMake's GODWIT_CONTEXT
+// baselines, chosen with CMake's GODWIT_CONTEXT
+#if defined(GODWIT_CONTEXT_UCONTEXT) || defined(GODWIT_CONTEXT_SETJMP)
 #define GODWIT_CONTEXT_PORTABLE 1
 #elif defined(__x86_64__)
 
 #if defined(__AVX512F__)
-#define GODWIT_CLOBBER_VECTOR_EXT                                                                   \
-  , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",      \
-      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#define GODWIT_CLOBBER_VECTOR_EXT                                                                      \
+  , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", \
+      "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
 #else
 #define GODWIT_CLOBBER_VECTOR_EXT
 #endif
 #if defined(__APX_F__)
-#define GODWIT_CLOBBER_APX                                                                         \
-  , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28",     \
-      "r29", "r30", "r31"
+#define GODWIT_CLOBBER_APX                                                                                   \
+  , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", \
+      "r31"
 #else
 #define GODWIT_CLOBBER_APX
 #endif
@@ -65,9 +66,9 @@ template <child_fn* Child>
       "2:"
       : "=a"(status), "+D"(a0), "+S"(a1), [slot] "+d"(slot), "+c"(out)
       : [child] "i"(Child), [stacks] "i"(offsetof(hot_words, free_stacks))
-      : "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2",
-        "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-        "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
+      : "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3",
+        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",
+        "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
         "st(7)" GODWIT_CLOBBER_VECTOR_EXT GODWIT_CLOBBER_APX);
   return {status, reinterpret_cast<std::uintptr_t>(slot)};
 }
@@ -78,9 +79,8 @@ template <child_fn* Child>
 #elif defined(__aarch64__)
 
 #if defined(__ARM_FEATURE_SVE)
-#define GODWIT_CLOBBER_SVE                                                                         \
-  , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", \
-      "p15"
+#define GODWIT_CLOBBER_SVE \
+  , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15"
 #else
 #define GODWIT_CLOBBER_SVE
 #endif
@@ -109,8 +109,7 @@ template <child_fn* Child>
       "2:"
       : "+r"(x0), "+r"(x1), [slot] "+r"(x2), "+r"(x3), "+r"(x4)
       : [child] "S"(Child), [stacks] "i"(offsetof(hot_words, free_stacks))
-      : "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
-        "x19",
+      : "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19",
         "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "cc", "memory", "v0", "v1",
         "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",
         "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
@@ -120,9 +119,11 @@ template <child_fn* Child>
 
 #undef GODWIT_CLOBBER_SVE
 
-#elif (defined(__riscv) && __riscv_xlen == 64) || (defined(__sparc__) && defined(__arch64__))  // in headers of their own, below
+// in headers of their own, below
+#elif (defined(__riscv) && __riscv_xlen == 64) || (defined(__sparc__) && defined(__arch64__))
 #else
-#error "godwit has no context switch for this architecture yet: add fork_call here and src/context/switch_ARCH.S"
+#error \
+    "godwit has no context switch for this architecture yet: add fork_call here and src/context/switch_ARCH.S"
 #endif
 
 }  // namespace godwit::detail

@@ -1,4 +1,5 @@
-// What inlined accesses to global memory call when the memory is not plainly this host's. Not an interface for users.
+// What inlined accesses to global memory call when the memory is not plainly this host's. Not an interface
+// for users.
 //
 // None of these migrates the calling thread. Implemented in src/runtime/global_entry.cpp on top of src/gas.
 #pragma once
@@ -16,24 +17,36 @@ using global_address = std::uint64_t;
 enum class access_mode : std::uint32_t { read, write, read_write };
 
 enum class atomic_op : std::uint32_t {
-  load, store, exchange, compare_exchange, fetch_add, fetch_and, fetch_or, fetch_xor,
-  fetch_min_signed, fetch_max_signed, fetch_min_unsigned, fetch_max_unsigned,
+  load,
+  store,
+  exchange,
+  compare_exchange,
+  fetch_add,
+  fetch_and,
+  fetch_or,
+  fetch_xor,
+  fetch_min_signed,
+  fetch_max_signed,
+  fetch_min_unsigned,
+  fetch_max_unsigned,
 };
 
 /// How the blocks of an allocation are dealt out to homes; see distribution in global_memory.hpp.
 struct spread {
   enum class kind : std::uint32_t { local, blocked, cyclic, user };
   kind what = kind::local;
-  std::uint32_t home = ~0u;        ///< local: where; ~0: the calling worker
-  std::uint64_t block_bytes = 0;   ///< 0: blocked: an equal part each; cyclic: 64 KiB
+  std::uint32_t home = ~0u;       ///< local: where; ~0: the calling worker
+  std::uint64_t block_bytes = 0;  ///< 0: blocked: an equal part each; cyclic: 64 KiB
   /// user: the home of block @p block of @p blocks, called once for each by the allocating worker.
-  std::uint32_t (*home_of)(const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) = nullptr;
+  std::uint32_t (*home_of)(const void* arg, std::uint64_t block, std::uint64_t blocks,
+                           std::uint32_t homes) = nullptr;
   const void* arg = nullptr;
   bool movable = false;
 };
 
 /// Bytes are zero if fresh, else undefined. Throws global_bad_alloc, std::invalid_argument.
-[[gnu::cold]] global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, const spread& how, place where);
+[[gnu::cold]] global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, const spread& how,
+                                             place where);
 /// Small objects: what global_allocate does for a local spread, shorter.
 global_address global_allocate_local(std::uint64_t bytes, std::uint64_t alignment, place where);
 /// @p bytes as allocated. 0 is nothing.
@@ -44,8 +57,8 @@ void global_populate(global_address at, std::uint64_t bytes) noexcept;
 [[gnu::cold]] void global_get(global_address from, void* to, std::size_t bytes);
 [[gnu::cold]] void global_put(global_address to, const void* from, std::size_t bytes);
 [[gnu::cold]] void global_copy(global_address to, global_address from, std::uint64_t bytes);
-[[gnu::cold]] std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width, std::uint64_t operand,
-                                          std::uint64_t expected, bool relaxed);
+[[gnu::cold]] std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width,
+                                          std::uint64_t operand, std::uint64_t expected, bool relaxed);
 [[gnu::cold]] void global_fence() noexcept;
 
 /// Pieces of memory elsewhere, fetched or written in few messages.
@@ -62,7 +75,8 @@ ref global_get_begin(global_address from, std::size_t bytes);
 ref global_put_begin(global_address to, const void* from, std::size_t bytes);
 
 /// Raw memory for [at, at + bytes). Throws what is said at checkout().
-[[gnu::cold]] std::byte* global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where);
+[[gnu::cold]] std::byte* global_checkout(global_address at, std::uint64_t bytes, access_mode mode,
+                                         place where);
 [[gnu::cold]] void global_checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept;
 /// Null unless the whole range is memory of this host.
 [[gnu::cold]] std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept;
@@ -73,13 +87,16 @@ std::uint32_t global_home(global_address at);
 std::uint32_t global_owner(global_address at);
 /// A checkout is open where a thread spawns, joins or waits: report and end the run.
 [[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
-/// The caller spins until another worker has done something: let the system run that one, and serve other hosts meanwhile.
+/// The caller spins until another worker has done something: let the system run that one, and serve other
+/// hosts meanwhile.
 [[gnu::cold]] void global_pause() noexcept;
 /// Identifies the run that the calling thread belongs to; 0 outside.
 std::uint64_t run_number() noexcept;
 
 /// The plain case: all global memory is this host's, and nobody checks.
-[[gnu::always_inline]] inline bool global_is_plain() noexcept { return hot_test<offsetof(hot_words, global_plain)>(); }
+[[gnu::always_inline]] inline bool global_is_plain() noexcept {
+  return hot_test<offsetof(hot_words, global_plain)>();
+}
 template <class T>
 [[gnu::always_inline]] inline T* global_raw(global_address at) noexcept {
   return reinterpret_cast<T*>(hot_load<offsetof(hot_words, global_base), std::byte*>() + at);

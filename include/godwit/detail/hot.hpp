@@ -1,12 +1,13 @@
 // The worker's hot words: all that an unstolen spawn and join touch.
 //
-// One page per worker, in memory that other workers reach as well. The running worker finds its own page by a register that belongs
-// to the worker and not to the thread it runs: on x86-64 the base of segment gs (one instruction per access, no thread-local
-// storage involved), elsewhere a thread-local pointer. A thread may go on at another worker after any spawn or join, so nothing here
-// may be computed before and used after: every access is a volatile asm statement, which compilers neither cache nor move.
-// Outside `godwit::run` the register leads to a page whose `poll` word is set: the first spawn then takes the slow path, which
-// reports the mistake.
-// Called by: task.hpp and future.hpp (inlined into user code), src/sched. docs/protocols/deque.md, docs/decisions/0011-threads.md.
+// One page per worker, in memory that other workers reach as well. The running worker finds its own page by a
+// register that belongs to the worker and not to the thread it runs: on x86-64 the base of segment gs (one
+// instruction per access, no thread-local storage involved), elsewhere a thread-local pointer. A thread may
+// go on at another worker after any spawn or join, so nothing here may be computed before and used after:
+// every access is a volatile asm statement, which compilers neither cache nor move. Outside `godwit::run` the
+// register leads to a page whose `poll` word is set: the first spawn then takes the slow path, which reports
+// the mistake. Called by: task.hpp and future.hpp (inlined into user code), src/sched.
+// docs/protocols/deque.md, docs/decisions/0011-threads.md.
 #pragma once
 
 #include <atomic>
@@ -15,51 +16,57 @@
 
 namespace godwit::detail {
 
-/// One queued parent continuation, in a line of its own. Written by the owner at spawn; read by thieves once it is public.
+/// One queued parent continuation, in a line of its own. Written by the owner at spawn; read by thieves once
+/// it is public.
 struct alignas(64) spawn_slot {
-  std::uintptr_t sp;      ///< stack pointer at the spawn: the lowest address of the parent's frames
-  std::uintptr_t fp;      ///< frame pointer register (rbp, x29)
-  std::uintptr_t extra;   ///< x86-64: rbx. Others: the address to resume at
-  std::uint64_t record;   ///< spare join record (a `ref`), 0 while the slot has never been public
+  std::uintptr_t sp;     ///< stack pointer at the spawn: the lowest address of the parent's frames
+  std::uintptr_t fp;     ///< frame pointer register (rbp, x29)
+  std::uintptr_t extra;  ///< x86-64: rbx. Others: the address to resume at
+  std::uint64_t record;  ///< spare join record (a `ref`), 0 while the slot has never been public
   // docs/protocols/frames.md: children that refer to their ancestors' frames.
-  std::uintptr_t closure[2];  ///< of the child: its words, or [0] is closure_at. What is not in use is old. W owner
-  std::uintptr_t bytes_end;   ///< stack bytes [sp, bytes_end) go with the continuation. W owner before it is public
-  std::uint64_t frame_hash;   ///< of its frames as they left. W thief under the deque's lock, R owner
+  /// of the child: its words, or [0] is closure_at. What is not in use is old. W owner
+  std::uintptr_t closure[2];
+  /// stack bytes [sp, bytes_end) go with the continuation. W owner before it is public
+  std::uintptr_t bytes_end;
+  std::uint64_t frame_hash;  ///< of its frames as they left. W thief under the deque's lock, R owner
 };
 static_assert(sizeof(spawn_slot) == 64);
 
-/// In spawn_slot::closure[0]: where a closure lies that rides in no registers, with its size in words above the address. Neither an
-/// address nor an ordinary floating-point number looks like that.
+/// In spawn_slot::closure[0]: where a closure lies that rides in no registers, with its size in words above
+/// the address. Neither an address nor an ordinary floating-point number looks like that.
 inline constexpr std::uintptr_t most_closure_words = 0xFFF;  // that many, or more
 [[gnu::always_inline]] inline std::uintptr_t closure_at(const void* address, std::size_t bytes) noexcept {
   const std::uintptr_t words = bytes / sizeof(std::uintptr_t);
-  return reinterpret_cast<std::uintptr_t>(address) | (words < most_closure_words ? words : most_closure_words) << 48;
+  return reinterpret_cast<std::uintptr_t>(address) | (words < most_closure_words ? words : most_closure_words)
+                                                         << 48;
 }
 
 struct pending_value;  // future.hpp: a result that lives in a frame and needs its codec to migrate
 
-/// Line 0 is private to the owner except for the starvation check of idle workers. The assembly in src/context knows the places of
-/// self, bottom and free_stacks (asserted in src/context/hot.cpp).
+/// Line 0 is private to the owner except for the starvation check of idle workers. The assembly in
+/// src/context knows the places of self, bottom and free_stacks (asserted in src/context/hot.cpp).
 struct alignas(64) hot_words {
-  hot_words* self;                 ///< this page, as the owner sees it. W once
-  spawn_slot* bottom;              ///< next free slot. W owner (every spawn and pop), R thieves that starve
-  spawn_slot* split;               ///< slots below are public. W owner, R owner
-  void* free_stacks;               ///< workers as threads: top of an unused stack, where the next one is written; children run on
-                                   ///< stacks of their own. Null: children run below their parents. W owner
-  pending_value* pending;          ///< values to encode before their frame may leave. W/R owner
-  std::uint32_t worker;            ///< this worker's number. W once
-  std::uint32_t workers;           ///< number of workers. W once
-  std::uint32_t in_runtime;        ///< non-zero: the expose signal must keep its hands off. W/R owner
-  std::uint32_t run;               ///< number of the run in the process that called it; 0 outside. W once
-  std::uint32_t in_place;          ///< non-zero: stacks stay where they are and all workers share one address space. W once
-  std::uint32_t checkouts;         ///< checked out ranges that the running thread holds. W owner
+  hot_words* self;     ///< this page, as the owner sees it. W once
+  spawn_slot* bottom;  ///< next free slot. W owner (every spawn and pop), R thieves that starve
+  spawn_slot* split;   ///< slots below are public. W owner, R owner
+  /// workers as threads: top of an unused stack, where the next one is written; children run on stacks of
+  /// their own. Null: children run below their parents. W owner
+  void* free_stacks;
+  pending_value* pending;    ///< values to encode before their frame may leave. W/R owner
+  std::uint32_t worker;      ///< this worker's number. W once
+  std::uint32_t workers;     ///< number of workers. W once
+  std::uint32_t in_runtime;  ///< non-zero: the expose signal must keep its hands off. W/R owner
+  std::uint32_t run;         ///< number of the run in the process that called it; 0 outside. W once
+  /// non-zero: stacks stay where they are and all workers share one address space. W once
+  std::uint32_t in_place;
+  std::uint32_t checkouts;  ///< checked out ranges that the running thread holds. W owner
 
-  std::byte* global_base;          ///< byte 0 of global memory here. W once
-  void* owner;                     ///< the sched::worker. W once
-  void* memory;                    ///< its gas::memory. W once
-  std::uint64_t spawns;            ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
-  std::uint32_t global_plain;      ///< non-zero: all of it is this host's memory, and unchecked. W once
-  std::uint32_t map_locked;        ///< the running thread is inside global_map's update. W owner
+  std::byte* global_base;      ///< byte 0 of global memory here. W once
+  void* owner;                 ///< the sched::worker. W once
+  void* memory;                ///< its gas::memory. W once
+  std::uint64_t spawns;        ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
+  std::uint32_t global_plain;  ///< non-zero: all of it is this host's memory, and unchecked. W once
+  std::uint32_t map_locked;    ///< the running thread is inside global_map's update. W owner
 
   alignas(64) std::atomic<std::uint32_t> poll;  ///< non-zero: owner calls spawn_point() at its next
                                                 ///< spawn. W anybody, R owner; CPU atomics only
@@ -67,7 +74,8 @@ struct alignas(64) hot_words {
 
 #if defined(__x86_64__)
 
-/// The register is set before main by the library, which has to be linked for that: nothing else here needs it.
+/// The register is set before main by the library, which has to be linked for that: nothing else here needs
+/// it.
 extern "C" const char godwit_hot_anchor;
 [[gnu::used]] static const char* const hot_anchor = &godwit_hot_anchor;
 
@@ -150,10 +158,14 @@ template <std::size_t At>
 #endif
 
 // What inlined code reads most.
-[[gnu::always_inline]] inline bool hot_checkouts() noexcept { return hot_test<offsetof(hot_words, checkouts)>(); }
+[[gnu::always_inline]] inline bool hot_checkouts() noexcept {
+  return hot_test<offsetof(hot_words, checkouts)>();
+}
 [[gnu::always_inline]] inline std::uint32_t hot_workers() noexcept {
   return hot_load<offsetof(hot_words, workers), std::uint32_t>();
 }
-[[gnu::always_inline]] inline std::uint32_t hot_run() noexcept { return hot_load<offsetof(hot_words, run), std::uint32_t>(); }
+[[gnu::always_inline]] inline std::uint32_t hot_run() noexcept {
+  return hot_load<offsetof(hot_words, run), std::uint32_t>();
+}
 
 }  // namespace godwit::detail

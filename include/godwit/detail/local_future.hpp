@@ -1,5 +1,6 @@
-// future<T> where T cannot migrate: a std::unique_ptr to a class, a std::function, a class without a codec... godwit::create makes them,
-// substrate threads only. Its interface is that of future, but for share. Included by future.hpp. Test: tests/threads/thread_test.cpp.
+// future<T> where T cannot migrate: a std::unique_ptr to a class, a std::function, a class without a codec...
+// godwit::create makes them, substrate threads only. Its interface is that of future, but for share. Included
+// by future.hpp. Test: tests/threads/thread_test.cpp.
 #pragma once
 
 #include <godwit/future.hpp>
@@ -22,13 +23,13 @@ struct result_box {
 }  // namespace detail
 
 template <class T>
-  requires(!std::is_void_v<T> && std::is_object_v<T> && !migratable<T>)
-class [[nodiscard]] future<T> {
+requires(!std::is_void_v<T> && std::is_object_v<T> && !migratable<T>) class [[nodiscard]] future<T> {
  public:
   using value_type = T;
 
   future() noexcept = default;
-  future(future&& other) noexcept : record_(std::exchange(other.record_, detail::no_state)), box_(other.box_) {}
+  future(future&& other) noexcept
+      : record_(std::exchange(other.record_, detail::no_state)), box_(other.box_) {}
   future& operator=(future&& other) noexcept {
     if (this != &other) {
       drop();

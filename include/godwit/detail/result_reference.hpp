@@ -24,7 +24,7 @@ constexpr void require_value() {
 }  // namespace detail
 
 template <class F, class... Args>
-  requires detail::returns_reference<F, Args...>
+requires detail::returns_reference<F, Args...>
 auto spawn(F&&, Args&&...) {
   using R = detail::result_of<F, Args...>;
   detail::require_value<R>();
@@ -32,8 +32,7 @@ auto spawn(F&&, Args&&...) {
 }
 
 template <class... F>
-  requires(detail::returns_reference<F> || ...)
-auto invoke(F&&...) {
+requires(detail::returns_reference<F> || ...) auto invoke(F&&...) {
   (detail::require_value<std::invoke_result_t<std::decay_t<F>>>(), ...);
   return std::tuple<detail::slot_type<std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>>>>...>();
 }

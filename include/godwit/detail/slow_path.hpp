@@ -22,7 +22,8 @@ struct place {
   const char* function = nullptr;
   unsigned line = 0;
   static constexpr place here(const char* file = __builtin_FILE(),
-                              const char* function = __builtin_FUNCTION(), unsigned line = __builtin_LINE()) noexcept {
+                              const char* function = __builtin_FUNCTION(),
+                              unsigned line = __builtin_LINE()) noexcept {
     return {file, function, line};
   }
 };
@@ -37,7 +38,8 @@ struct payload {
   outcome kind;
 };
 
-/// Substrate threads: a result that is not plain bytes is moved to the heap once, where everybody reaches it; this is what its record holds.
+/// Substrate threads: a result that is not plain bytes is moved to the heap once, where everybody reaches it;
+/// this is what its record holds.
 struct boxed {
   void* object;  ///< null: taken
   void (*destroy)(void* object) noexcept;
@@ -78,8 +80,8 @@ struct boxed {
 [[gnu::cold]] void release(ref record) noexcept;
 /// One more reference, held by the same thread.
 [[gnu::cold]] void retain(ref record) noexcept;
-/// One more reference for a copy of a shared future, which may reach any thread. Ends the run where threads may wait for
-/// their own children only (policy child_rtc).
+/// One more reference for a copy of a shared future, which may reach any thread. Ends the run where threads
+/// may wait for their own children only (policy child_rtc).
 [[gnu::cold]] void share(ref record) noexcept;
 /// The only consumer loses interest in a thread that may still run.
 [[gnu::cold]] void detach(ref record) noexcept;
@@ -93,10 +95,11 @@ struct boxed {
 
 // Policies other than the default (policy.hpp).
 
-/// Child stealing: what runs a task. @p closure lies on the runner's stack; puts the result into the record, but does not
-/// complete it.
+/// Child stealing: what runs a task. @p closure lies on the runner's stack; puts the result into the record,
+/// but does not complete it.
 using task_entry = void(void* closure, std::size_t bytes, ref record);
-/// Child stealing: put a task into the deque. @p closure is relocated (its bytes are taken). Gives back its record.
+/// Child stealing: put a task into the deque. @p closure is relocated (its bytes are taken). Gives back its
+/// record.
 ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes);
 /// Iso-address: top of an unused stack with a globally unique address. Does not migrate.
 void* new_stack() noexcept;

@@ -1,9 +1,11 @@
-// A lock of one bit and a first-come list of suspended threads: what mutexes, condition variables, semaphores and blocking I/O wait in.
+// A lock of one bit and a first-come list of suspended threads: what mutexes, condition variables, semaphores
+// and blocking I/O wait in.
 //
-// Not an interface for users. The lock is bit 0 of `word`; the other bits belong to whoever owns the list, so that one compare-exchange
-// can test both, and the store that opens the lock can be the last that its holder does to the list: it may be destroyed then. Nodes lie
-// in the frames of the threads that wait. Substrate threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/threads/wait_list.cpp,
-// timed_wait.cpp. Test: tests/threads/wait_list_test.cpp.
+// Not an interface for users. The lock is bit 0 of `word`; the other bits belong to whoever owns the list, so
+// that one compare-exchange can test both, and the store that opens the lock can be the last that its holder
+// does to the list: it may be destroyed then. Nodes lie in the frames of the threads that wait. Substrate
+// threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/threads/wait_list.cpp, timed_wait.cpp.
+// Test: tests/threads/wait_list_test.cpp.
 #pragma once
 
 #include <godwit/detail/park.hpp>
@@ -31,8 +33,8 @@ struct wait_node {
   std::uint32_t mark = 0;  ///< for the list's owner: what it waits for
 };
 
-/// Threads that are taken off a list, to be woken once its lock is open. A node whose thread is suspended stays until that thread is
-/// woken; others must not be touched any more.
+/// Threads that are taken off a list, to be woken once its lock is open. A node whose thread is suspended
+/// stays until that thread is woken; others must not be touched any more.
 class wake_chain {
  public:
   void add(wait_node& n) noexcept {
@@ -64,9 +66,11 @@ class wait_list {
   wait_list(const wait_list&) = delete;
   wait_list& operator=(const wait_list&) = delete;
 
-  /// Never held across anything that may suspend, but for wait, which lets go of it. Cost: one atomic; spins, then gives the CPU away.
+  /// Never held across anything that may suspend, but for wait, which lets go of it. Cost: one atomic; spins,
+  /// then gives the CPU away.
   void lock() noexcept {
-    if ((word.fetch_or(lock_bit, std::memory_order_acquire) & lock_bit) != 0) [[unlikely]] lock_slow();
+    if ((word.fetch_or(lock_bit, std::memory_order_acquire) & lock_bit) != 0) [[unlikely]]
+      lock_slow();
   }
   void unlock() noexcept { word.fetch_and(~lock_bit, std::memory_order_release); }
 
@@ -86,10 +90,11 @@ class wait_list {
 
   /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park.
   void wait(wait_node& n, const char* what, const place& where, bool in_front = false) noexcept;
-  /// The same until the time of @p n, which was made before the lock was taken. True: notified. False: the time was over first.
+  /// The same until the time of @p n, which was made before the lock was taken. True: notified. False: the
+  /// time was over first.
   bool wait(timed_node& n, const char* what, const place& where, bool in_front = false) noexcept;
-  /// Suspend; @p n is listed already (push), perhaps notified since. The lock is not held. For who has to do something in between that
-  /// may suspend.
+  /// Suspend; @p n is listed already (push), perhaps notified since. The lock is not held. For who has to do
+  /// something in between that may suspend.
   void wait_listed(wait_node& n, const char* what, const place& where) noexcept;
   bool wait_listed(timed_node& n, const char* what, const place& where) noexcept;
 

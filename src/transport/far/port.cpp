@@ -79,7 +79,8 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
     case op::cast:
       break;  // a higher layer's
     case op::atomic:
-      head.result = apply_atomic(static_cast<atomic_function>(head.info), at, static_cast<unsigned>(head.bytes), head.a, head.b);
+      head.result = apply_atomic(static_cast<atomic_function>(head.info), at,
+                                 static_cast<unsigned>(head.bytes), head.a, head.b);
       break;
     case op::gather: {
       std::byte answer[inline_bytes];
@@ -87,7 +88,8 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
       for (std::size_t i = 0; i < head.bytes; i += sizeof(piece)) {
         piece p;
         std::memcpy(&p, data + i, sizeof p);
-        std::memcpy(answer + n, memory.reach(head.target, reinterpret_cast<const std::byte*>(p.address)), p.bytes);
+        std::memcpy(answer + n, memory.reach(head.target, reinterpret_cast<const std::byte*>(p.address)),
+                    p.bytes);
         n += p.bytes;
       }
       std::memcpy(data, answer, n);
@@ -111,7 +113,8 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
   }
 }
 
-std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a, std::uint64_t expected) noexcept {
+std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a,
+                           std::uint64_t expected) noexcept {
   constexpr auto order = std::memory_order_seq_cst;
   auto run = [&]<class U>(U) -> std::uint64_t {
     using S = std::make_signed_t<U>;
@@ -172,8 +175,9 @@ void port::init(const shm::segment& memory, worker_no me, words* mine, words* be
 
 entry& port::prepare(op what, worker_no w, const void* at) noexcept {
   entry& e = mine_->ring[next_++ % ring_entries];
-  // A request without an answer may still be under way here: wait until the companion has taken it. Or one of begin: nobody
-  // will ask for its answer before this worker is back in its scheduler, so that it is put aside.
+  // A request without an answer may still be under way here: wait until the companion has taken it. Or one of
+  // begin: nobody will ask for its answer before this worker is back in its scheduler, so that it is put
+  // aside.
   for (int i = 0;; ++i) {
     const state now = e.now.load(std::memory_order_acquire);
     if (now == state::free) break;
@@ -268,7 +272,8 @@ void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::
   post(e);
 }
 
-// Bytes from or to private memory pass through the bounce buffer, in pieces that are under way while others are copied.
+// Bytes from or to private memory pass through the bounce buffer, in pieces that are under way while others
+// are copied.
 void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept {
   auto* at = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
@@ -353,7 +358,9 @@ std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsig
   return e.head.result;
 }
 
-void port::discard(worker_no w, const void* at, std::uint64_t bytes) noexcept { word_request(op::discard, w, static_cast<const word*>(at), bytes, 0); }
+void port::discard(worker_no w, const void* at, std::uint64_t bytes) noexcept {
+  word_request(op::discard, w, static_cast<const word*>(at), bytes, 0);
+}
 
 const std::byte* port::gather(worker_no w, const piece* pieces, std::size_t count) noexcept {
   entry& e = prepare(op::gather, w, nullptr);
@@ -372,7 +379,8 @@ void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noex
   wait(e);
 }
 
-std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data, std::size_t bytes) noexcept {
+std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data,
+                          std::size_t bytes) noexcept {
   entry& e = prepare(what, w, at);
   e.head.bytes = bytes;
   if (what == op::put) {

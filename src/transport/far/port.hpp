@@ -32,7 +32,8 @@ class port {
   void put(worker_no w, void* to, const void* from, std::size_t n) noexcept;
   void fence(worker_no w) noexcept;
   /// Carried out by a higher layer at @p w 's home. The entry is valid until the next request.
-  const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2) noexcept;
+  const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument,
+                    std::uint64_t argument2) noexcept;
   void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0) noexcept;
 
   /// See atomic_function. @p width 4 or 8 bytes.
@@ -45,8 +46,8 @@ class port {
   /// @p packed: pieces, each followed by its bytes, padded to 8.
   void scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept;
 
-  // Requests that are not waited for: get and put of at most inline_bytes. A ticket names one until forget; at most
-  // most_tickets at a time. When one has ended, the worker's poll word is set.
+  // Requests that are not waited for: get and put of at most inline_bytes. A ticket names one until forget;
+  // at most most_tickets at a time. When one has ended, the worker's poll word is set.
   static constexpr std::uint32_t most_tickets = ring_entries / 2;
   std::uint64_t begin(op what, worker_no w, const void* at, const void* data, std::size_t bytes) noexcept;
   /// The answered entry, or null.

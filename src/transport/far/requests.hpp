@@ -25,18 +25,31 @@ enum class op : std::uint32_t {
   fence,             ///< answered when all earlier requests to this worker have taken effect
   call,              ///< number a: something that a higher layer does at the home; answer: result and bytes
   cast,              ///< likewise without an answer
-  atomic,            ///< result = the word of `bytes` (4, 8) bytes before; function `info` with a, for compare-exchange b expected
-  gather,            ///< `bytes` of inline `piece`s; answer: what lies there, `info` bytes inline
-  scatter,           ///< `bytes` of inline pieces, each followed by what to write there (padded to 8 bytes)
-  discard,           ///< `a` bytes at address need no memory any more: they read as zero or as before
+  /// result = the word of `bytes` (4, 8) bytes before; function `info` with a, for compare-exchange b
+  /// expected
+  atomic,
+  gather,   ///< `bytes` of inline `piece`s; answer: what lies there, `info` bytes inline
+  scatter,  ///< `bytes` of inline pieces, each followed by what to write there (padded to 8 bytes)
+  discard,  ///< `a` bytes at address need no memory any more: they read as zero or as before
 };
 
 /// What `atomic` does to the word.
 enum class atomic_function : std::uint64_t {
-  load, store, exchange, compare_exchange, fetch_add, fetch_and, fetch_or, fetch_xor,
-  min_signed, max_signed, min_unsigned, max_unsigned,
+  load,
+  store,
+  exchange,
+  compare_exchange,
+  fetch_add,
+  fetch_and,
+  fetch_or,
+  fetch_xor,
+  min_signed,
+  max_signed,
+  min_unsigned,
+  max_unsigned,
 };
-std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a, std::uint64_t expected) noexcept;
+std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a,
+                           std::uint64_t expected) noexcept;
 
 /// Of gather and scatter.
 struct piece {
@@ -53,8 +66,9 @@ struct header {
   std::uint64_t b = 0;
   std::uint64_t bytes = 0;   ///< get, put: how many. Answer of a call: bytes to be left at `local`
   std::uint64_t result = 0;  ///< of the words
-  std::uint64_t local = 0;   ///< common address in the asker's own segment to read from or write to; 0: inline
-  std::uint64_t info = 0;    ///< answer of a call: bytes in front of those, which stay inline
+  /// common address in the asker's own segment to read from or write to; 0: inline
+  std::uint64_t local = 0;
+  std::uint64_t info = 0;  ///< answer of a call: bytes in front of those, which stay inline
   /// call: [0] a second argument; of the answer [1] non-zero if another request will follow soon, [2] ns
   /// between request and answer at the companion, [3] of those the ns of the execution
   std::uint64_t more[4] = {};
@@ -81,7 +95,8 @@ static_assert(sizeof(entry) == 4096);
 
 /// Small puts are answered only if `info` asks for it.
 constexpr bool has_answer(const header& h) noexcept {
-  return !(h.what == op::store || h.what == op::cast || (h.what == op::put && h.bytes <= inline_bytes && h.info == 0));
+  return !(h.what == op::store || h.what == op::cast ||
+           (h.what == op::put && h.bytes <= inline_bytes && h.info == 0));
 }
 
 inline constexpr std::uint32_t ring_entries = 16;
@@ -95,22 +110,26 @@ struct words {
   // The worker sleeps on this while it waits for an answer. W companion (adds 1 at every answer), R worker
   alignas(64) std::atomic<std::uint32_t> answers{0};
   std::atomic<std::uint32_t> waiting{0};  ///< the worker may be asleep on `answers`. W worker, R companion
-  std::atomic<std::uint32_t> gone{0};  ///< the worker looks at its inbox no more. W worker, its last act; R companion
+  /// the worker looks at its inbox no more. W worker, its last act; R companion
+  std::atomic<std::uint32_t> gone{0};
   // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
   alignas(64) std::atomic<std::uint32_t> bell{0};
-  std::atomic<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
+  std::atomic<std::uint32_t> deaf{0};      ///< the companion may be asleep. W companion, R workers
   alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns
   alignas(64) entry inbox[inbox_entries];  ///< am: W companion and worker by turns
-  alignas(4096) std::byte bounce[bounce_bytes];  ///< for bytes that come from or go to private memory. W by turns
+  /// for bytes that come from or go to private memory. W by turns
+  alignas(4096) std::byte bounce[bounce_bytes];
 };
 
-/// Carry out a request that only touches words and bytes, on memory that @p memory reaches (also the window). Everything here
-/// is sequentially consistent, so that the requests of one worker to another order like its program. Bytes of
-/// get are left where they are: answered by address.
+/// Carry out a request that only touches words and bytes, on memory that @p memory reaches (also the window).
+/// Everything here is sequentially consistent, so that the requests of one worker to another order like its
+/// program. Bytes of get are left where they are: answered by address.
 void execute_on(const shm::segment& memory, header& head, std::byte* data) noexcept;
 /// Bytes of the request that travel inline.
 constexpr std::uint64_t inline_of_request(const header& h) noexcept {
-  return (h.what == op::put && h.bytes <= inline_bytes) || h.what == op::gather || h.what == op::scatter ? h.bytes : 0;
+  return (h.what == op::put && h.bytes <= inline_bytes) || h.what == op::gather || h.what == op::scatter
+             ? h.bytes
+             : 0;
 }
 
 }  // namespace godwit::transport::far

@@ -151,7 +151,8 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
 
 /// True: done by RMA, complete at both ends.
 bool companion::by_rma(worker_no w, entry& e) {
-  if (setup_.memory->in_window(reinterpret_cast<const void*>(e.head.address))) return false;  // no RMA window on it
+  // no RMA window on it
+  if (setup_.memory->in_window(reinterpret_cast<const void*>(e.head.address))) return false;
   const port& mpi = *setup_.mpi;
   const int target = setup_.answers_for[index(e.head.target)];
   const std::uint64_t displacement =
@@ -213,7 +214,8 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
   if (head.what == op::call)
     head.more[2] =
         base::now_ns() - started_ns_[(index(asker) - setup_.served.first) * far::ring_entries + slot];
-  const bool unawaited = head.what != op::call && head.more[1] != 0;   // the head is the worker's again after R2
+  // the head is the worker's again after R2
+  const bool unawaited = head.what != op::call && head.more[1] != 0;
   words.ring[slot].now.store(state::done, std::memory_order_release);  // R2
   std::atomic_thread_fence(std::memory_order_seq_cst);                 // R3
   if (words.waiting.load(std::memory_order_relaxed) != 0) {

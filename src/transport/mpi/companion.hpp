@@ -48,9 +48,9 @@ struct companion_setup {
   way how = way::server;
   bool rma_atomics = false;
   const shm::segment* memory = nullptr;
-  far::words* words = nullptr;   ///< common address
-  shm::near_range served;        ///< workers whose rings this companion empties
-  std::vector<int> answers_for;  ///< by worker: the rank that carries out requests for its memory
+  far::words* words = nullptr;              ///< common address
+  shm::near_range served;                   ///< workers whose rings this companion empties
+  std::vector<int> answers_for;             ///< by worker: the rank that carries out requests for its memory
   std::vector<std::uint32_t> first_worker;  ///< rma, by rank: its first worker, where its window begins
   window rma_window{};
   host_services* services = nullptr;
@@ -170,9 +170,9 @@ class companion {
   std::size_t ring_head_ = 0;
   std::deque<outgoing> sends_;
   std::deque<incoming> receives_;
-  std::vector<std::uint32_t> next_slot_;  ///< by served worker
+  std::vector<std::uint32_t> next_slot_;   ///< by served worker
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
-  std::vector<inbox> inboxes_;            ///< am, by worker of this rank
+  std::vector<inbox> inboxes_;             ///< am, by worker of this rank
   std::uint32_t unanswered_ = 0;
   mood mood_ = mood::quiet;
   failure told_;

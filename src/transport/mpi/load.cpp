@@ -1,9 +1,9 @@
 // Where components are looked for, and how they are opened. See load.hpp.
 //
 // Looked for beside the library or program that contains this code (an installed tree can be moved), beside
-// the program, where the program's dynamic loader looks (the flags of pkg-config and of the CMake package name the
-// folder of the tree that they come from: cmake/godwit_install.cmake), then where this build installs to and builds
-// to: GODWIT_* macros from CMakeLists.txt.
+// the program, where the program's dynamic loader looks (the flags of pkg-config and of the CMake package
+// name the folder of the tree that they come from: cmake/godwit_install.cmake), then where this build
+// installs to and builds to: GODWIT_* macros from CMakeLists.txt.
 #include "transport/mpi/load.hpp"
 
 #include <dlfcn.h>
@@ -56,7 +56,8 @@ const char* title(family_hint hint) {
   return hint == family_hint::openmpi ? "Open MPI" : "an MPI of the MPICH family";
 }
 
-/// Where the dynamic loader looks for what the program needs: LD_LIBRARY_PATH, the program's run path, the system's.
+/// Where the dynamic loader looks for what the program needs: LD_LIBRARY_PATH, the program's run path, the
+/// system's.
 std::vector<fs::path> search_path() {
   std::vector<fs::path> found;
 #ifdef __GLIBC__
@@ -95,7 +96,8 @@ std::vector<fs::path> folders() {
   add_beside("/proc/self/exe");
   for (const fs::path& folder : search_path()) {
     std::error_code failed;
-    for (const std::string& family : all_families)  // most of them are the system's, with other things: not worth a word
+    // most of them are the system's, with other things: not worth a word
+    for (const std::string& family : all_families)
       if (fs::exists(folder / file_name(family), failed)) add(folder);
   }
   add(GODWIT_COMPONENTS_INSTALLED);
@@ -160,7 +162,8 @@ std::string nothing_found(const names& families, const names& there, const std::
                                : mpich          ? "libmpich-dev"
                                                 : "that MPI with its headers";
   return text + "\ninstall " + packages +
-         " and build godwit again, or configure it with -DGODWIT_MPI_COMPILERS=/path/mpicxx; if the component is in another folder, name "
+         " and build godwit again, or configure it with -DGODWIT_MPI_COMPILERS=/path/mpicxx; if the "
+         "component is in another folder, name "
          "that file with --godwit-mpi=/path/godwit-mpi-....so (GODWIT_MPI), or the folder in LD_LIBRARY_PATH";
 }
 

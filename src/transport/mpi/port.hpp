@@ -29,10 +29,10 @@ struct window {
 struct world {
   int rank = 0;
   int size = 1;
-  int thread_level = 0;      ///< 0 single, 1 funneled, 2 serialized, 3 multiple
+  int thread_level = 0;           ///< 0 single, 1 funneled, 2 serialized, 3 multiple
   bool initialised_here = false;  ///< else the program called MPI_Init itself, and will finalize itself
-  char library[256] = {};    ///< first line of MPI_Get_library_version
-  char processor[128] = {};  ///< MPI_Get_processor_name
+  char library[256] = {};         ///< first line of MPI_Get_library_version
+  char processor[128] = {};       ///< MPI_Get_processor_name
 };
 
 inline constexpr int any_source = -1;
@@ -46,7 +46,8 @@ struct port {
 
   // Collective.
   int (*init)(world* out);  ///< MPI_Init_thread unless done; own duplicate of MPI_COMM_WORLD, errors return
-  int (*finalize)();        ///< frees what init made; MPI_Finalize only if init called MPI_Init and nobody finalized
+  /// frees what init made; MPI_Finalize only if init called MPI_Init and nobody finalized
+  int (*finalize)();
   int (*allgather)(const void* mine, void* all, std::size_t bytes);
   int (*bcast)(void* data, std::size_t bytes, int root);
   int (*barrier_begin)(operation* out);

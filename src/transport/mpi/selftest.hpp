@@ -11,12 +11,12 @@
 namespace godwit::transport::mpi {
 
 struct link_quality {
-  double round_trip_us = 0;     ///< 8-byte message there and back, both sides waiting in MPI: median
+  double round_trip_us = 0;  ///< 8-byte message there and back, both sides waiting in MPI: median
   bool rma_works = false;
-  double atomic_us = 0;         ///< fetch and add, target waiting in MPI: median
-  double atomic_busy_us = 0;    ///< the same while the target computes for busy_us: longest
+  double atomic_us = 0;       ///< fetch and add, target waiting in MPI: median
+  double atomic_busy_us = 0;  ///< the same while the target computes for busy_us: longest
   double busy_us = 0;
-  std::string rma_error;        ///< why RMA does not work
+  std::string rma_error;  ///< why RMA does not work
   /// An RMA operation does not wait for the target's CPU.
   bool rma_is_one_sided() const noexcept { return rma_works && atomic_busy_us < busy_us / 4; }
 };

@@ -61,8 +61,8 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
   return l;
 }
 
-layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes, std::uint64_t pool_bytes,
-                     std::uint64_t heap_bytes) noexcept {
+layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes,
+                     std::uint64_t pool_bytes, std::uint64_t heap_bytes) noexcept {
   layout l = plan(hot_bytes, words_bytes, pool_bytes, heap_bytes);
   const std::uint64_t less = l.slots_bytes - pages(slots_bytes);
   l.slots_bytes -= less;
@@ -110,7 +110,8 @@ void segment::open_file(near_range near, const layout& l, const std::string& pat
   near_ = near;
   fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd_ < 0)
-    fail("cannot open the shared memory of another process on this host (" + path + "): " + std::strerror(errno) +
+    fail("cannot open the shared memory of another process on this host (" + path +
+         "): " + std::strerror(errno) +
          ": the processes of a host must run as the same user and see each other in /proc");
 }
 
@@ -120,7 +121,8 @@ std::uint32_t segment::free_bases(std::uint64_t total) noexcept {
     void* p = mmap(reinterpret_cast<void*>(candidates[i]), total, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (p == MAP_FAILED) continue;
-    if (p == reinterpret_cast<void*>(candidates[i])) free |= 1u << i;  // a kernel before 4.17 takes it as a hint
+    // a kernel before 4.17 takes it as a hint
+    if (p == reinterpret_cast<void*>(candidates[i])) free |= 1u << i;
     munmap(p, total);
   }
   return free;
@@ -136,7 +138,9 @@ void segment::map(unsigned candidate) {
   }
   if (p == MAP_FAILED) {
     destroy();
-    fail("an address range that was free is taken now: another thread of the program maps memory at fixed addresses");
+    fail(
+        "an address range that was free is taken now: another thread of the program maps memory at fixed "
+        "addresses");
   }
   base_ = common_ = static_cast<std::byte*>(p);
   zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
@@ -168,11 +172,15 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
   mask_ = l.span - 1;
   const std::uint64_t total = total_bytes(workers, l);
   if (l.span > std::uint64_t{1} << ref_offset_bits)
-    fail("stacks and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or --godwit-heap-bytes");
+    fail(
+        "stacks and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
+        "--godwit-heap-bytes");
   void* p = mmap(nullptr, total + l.span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    fail("no free range of " + std::to_string((total + l.span) >> 20) + " MiB of address space for " + std::to_string(workers) +
-         " workers: raise the limit on address space (ulimit -v), have fewer workers (GODWIT_WORKERS), or lower the size of stacks "
+    fail("no free range of " + std::to_string((total + l.span) >> 20) + " MiB of address space for " +
+         std::to_string(workers) +
+         " workers: raise the limit on address space (ulimit -v), have fewer workers (GODWIT_WORKERS), or "
+         "lower the size of stacks "
          "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
   const auto low = reinterpret_cast<std::uintptr_t>(p);
   const std::uintptr_t aligned = (low + l.span - 1) / l.span * l.span;
@@ -183,12 +191,15 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
   shift_ = static_cast<unsigned>(std::countr_zero(layout_.span));
   for (std::uint32_t i = 0; i < workers; ++i) {
     std::byte* own = at(worker_no{i}, base_);
-    for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot}, {l.heap, l.heap_bytes}, {l.stack, l.stack_bytes}})
+    for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot},
+                                      {l.heap, l.heap_bytes},
+                                      {l.stack, l.stack_bytes}})
       if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0) {
         const int error = errno;
         destroy();
         fail(std::string("cannot make the workers' memory accessible: ") + std::strerror(error) +
-             ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), or lower the size of stacks "
+             ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), or "
+             "lower the size of stacks "
              "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
       }
     madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
@@ -225,7 +236,8 @@ void segment::destroy() noexcept {
 }
 
 void segment::discard(void* address, std::size_t bytes) noexcept {
-  if (madvise(address, bytes, MADV_REMOVE) != 0) static_cast<void>(madvise(address, bytes, MADV_DONTNEED));  // no file
+  // no file
+  if (madvise(address, bytes, MADV_REMOVE) != 0) static_cast<void>(madvise(address, bytes, MADV_DONTNEED));
 }
 
 std::size_t segment::touched_from_top(const std::byte* low, const std::byte* high) noexcept {

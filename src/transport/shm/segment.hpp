@@ -6,7 +6,8 @@
 //
 //   common ->  | own segment |  alias 0 | alias 1 | ... | alias n-1 |
 //
-// Workers that are threads of one process have no common address: each one's own segment is the one at its alias address.
+// Workers that are threads of one process have no common address: each one's own segment is the one at its
+// alias address.
 //
 //   a segment: | hot page | public words | deque slots | guard | heap | guard | uni-address region | guard |
 //
@@ -41,10 +42,10 @@ struct layout {
 /// Lay out a segment. words_bytes and hot_bytes are what sched and the headers need.
 layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
             std::uint64_t heap_bytes) noexcept;
-/// The same for workers that are threads of one process: stacks do not share a region, @p pool_bytes is for all those of a worker,
-/// and @p slots_bytes for its deque.
-layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes, std::uint64_t pool_bytes,
-                     std::uint64_t heap_bytes) noexcept;
+/// The same for workers that are threads of one process: stacks do not share a region, @p pool_bytes is for
+/// all those of a worker, and @p slots_bytes for its deque.
+layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes,
+                     std::uint64_t pool_bytes, std::uint64_t heap_bytes) noexcept;
 
 /// The workers of one machine: [first, first + count).
 struct near_range {
@@ -74,8 +75,8 @@ class segment {
   /// Map everything at base candidate @p candidate.
   void map(unsigned candidate);
 
-  // Workers that are threads of one process: nothing lies at the common address, and every worker calls its own segment what all
-  // others call it. at() takes addresses of any worker's.
+  // Workers that are threads of one process: nothing lies at the common address, and every worker calls its
+  // own segment what all others call it. at() takes addresses of any worker's.
   /// Map private memory for all. Throws like create.
   void create_in_place(std::uint32_t workers, const layout& l);
   /// The same mapping as worker @p me sees it.
@@ -103,13 +104,15 @@ class segment {
   /// Where worker @p w 's byte at common address @p p is mapped in this process. reaches(w) must hold.
   template <class P>
   P* at(worker_no w, P* p) const noexcept {
-    const std::uintptr_t offset = (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
+    const std::uintptr_t offset =
+        (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
     return reinterpret_cast<P*>(base_ + layout_.span * (index(w) - near_.first + 1) + offset);
   }
   /// The ref of an object in any worker's segment, by its address there.
   ref ref_of_any(const void* p) const noexcept {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
-    // In place: worker numbers begin with 0, and a segment's size is a power of two (a division would be felt).
+    // In place: worker numbers begin with 0, and a segment's size is a power of two (a division would be
+    // felt).
     return ((offset >> shift_) - 1) << ref_offset_bits | (offset & (layout_.span - 1));
   }
   /// The object a ref names. Its home must be reachable.
@@ -167,8 +170,8 @@ class segment {
 
  private:
   layout layout_{};
-  std::byte* base_ = nullptr;    // the whole mapping
-  std::byte* common_ = nullptr;  // own segment
+  std::byte* base_ = nullptr;                 // the whole mapping
+  std::byte* common_ = nullptr;               // own segment
   std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
   std::uintptr_t zero_ = 0;  // where worker 0's segment lies, or would lie

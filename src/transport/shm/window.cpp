@@ -20,11 +20,14 @@ namespace godwit::transport::shm {
 namespace {
 
 // Large gaps in plain and sanitized programs (docs/decisions/0005-addresses.md); the last for 39-bit systems.
-constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x4000'0000'0000, 0x1000'0000'0000, 0x20'0000'0000};
+constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x4000'0000'0000, 0x1000'0000'0000,
+                                         0x20'0000'0000};
 
 const char* const lower = ": lower --godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error("godwit: global memory: " + what); }
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error("godwit: global memory: " + what);
+}
 
 void* reserve(std::uintptr_t at, std::uint64_t bytes) noexcept {
   void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
@@ -49,16 +52,20 @@ void window::make_file(std::uint64_t bytes) {
   if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
     const int error = errno;
     destroy();
-    fail("cannot size it to " + std::to_string(bytes >> 20) + " MiB (virtual): " + std::strerror(error) + lower);
+    fail("cannot size it to " + std::to_string(bytes >> 20) + " MiB (virtual): " + std::strerror(error) +
+         lower);
   }
 }
 
-std::string window::file_path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+std::string window::file_path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
+}
 
 void window::open_file(std::uint64_t bytes, const std::string& path) {
   bytes_ = bytes;
   fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd_ < 0) fail("cannot open the memory of another process on this host (" + path + "): " + std::strerror(errno));
+  if (fd_ < 0)
+    fail("cannot open the memory of another process on this host (" + path + "): " + std::strerror(errno));
 }
 
 std::uint32_t window::free_bases(std::uint64_t bytes) noexcept {
@@ -83,7 +90,9 @@ void window::map(unsigned candidate) {
   void* p = reserve(candidates[candidate], bytes_);
   if (p == nullptr) {
     destroy();
-    fail("an address range that was free is taken now: another thread of the program maps memory at fixed addresses");
+    fail(
+        "an address range that was free is taken now: another thread of the program maps memory at fixed "
+        "addresses");
   }
   if (mmap(p, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
@@ -112,7 +121,9 @@ void window::destroy() noexcept {
   if (base_ != nullptr) munmap(std::exchange(base_, nullptr), bytes_);
 }
 
-void window::forbid(std::uint64_t bytes) const noexcept { static_cast<void>(mprotect(base_, bytes, PROT_NONE)); }
+void window::forbid(std::uint64_t bytes) const noexcept {
+  static_cast<void>(mprotect(base_, bytes, PROT_NONE));
+}
 
 void window::discard(void* address, std::uint64_t bytes) noexcept {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

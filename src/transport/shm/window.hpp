@@ -1,6 +1,6 @@
-// The window on global memory: one sparse file of shared memory per host, mapped once, at the same address in every
-// worker of the run. Byte g of global memory, wherever it lives, has its place at base() + g in every host's window:
-// the memory itself on the host that owns it, a cached copy (or nothing yet) on the others.
+// The window on global memory: one sparse file of shared memory per host, mapped once, at the same address in
+// every worker of the run. Byte g of global memory, wherever it lives, has its place at base() + g in every
+// host's window: the memory itself on the host that owns it, a cached copy (or nothing yet) on the others.
 //
 // Pages cost memory only when touched. The file has no name. What lies where is src/gas's business.
 // Called by: src/runtime (before the fork), src/gas. Test: tests/transport/window_test.cpp.
@@ -38,7 +38,8 @@ class window {
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// Give the whole pages inside [address, address + bytes) back to the system, on this host: they are zero again.
+  /// Give the whole pages inside [address, address + bytes) back to the system, on this host: they are zero
+  /// again.
   static void discard(void* address, std::uint64_t bytes) noexcept;
 
  private:

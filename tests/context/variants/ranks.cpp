@@ -1,4 +1,5 @@
-// A run of several ranks that spawns: prints fib(20). With setjmp it must end with the reason (tests/context/extras.cmake).
+// A run of several ranks that spawns: prints fib(20). With setjmp it must end with the reason
+// (tests/context/extras.cmake).
 #include <godwit/godwit.hpp>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// A program that brings its own allocator, which locks: it is called before anything else has begun, and from inside the C library.
+// A program that brings its own allocator, which locks: it is called before anything else has begun, and from
+// inside the C library.
 #include "check.h"
 
 #include <stdint.h>
@@ -54,7 +55,9 @@ void* memalign(size_t align, size_t bytes) {
   return q;
 }
 void* aligned_alloc(size_t align, size_t bytes) { return memalign(align, bytes); }
-int posix_memalign(void** out, size_t align, size_t bytes) { return (*out = memalign(align, bytes)) == NULL ? ENOMEM : 0; }
+int posix_memalign(void** out, size_t align, size_t bytes) {
+  return (*out = memalign(align, bytes)) == NULL ? ENOMEM : 0;
+}
 
 static void* allocates(void* arg) {
   uintptr_t sum = 0;

@@ -1,4 +1,5 @@
-// What the test programs have in common: they print what they see, the same in every run, and say where something is wrong.
+// What the test programs have in common: they print what they see, the same in every run, and say where
+// something is wrong.
 #pragma once
 #include <errno.h>
 #include <pthread.h>
@@ -8,13 +9,13 @@
 #include <string.h>
 #include <time.h>
 
-#define CHECK(c)                                                                             \
-  do {                                                                                       \
-    if (!(c)) {                                                                              \
+#define CHECK(c)                                                                                     \
+  do {                                                                                               \
+    if (!(c)) {                                                                                      \
       printf("%s:%d: not so: %s (errno %d)\n", strrchr("/" __FILE__, '/') + 1, __LINE__, #c, errno); \
-      fflush(stdout);                                                                        \
-      abort();                                                                               \
-    }                                                                                        \
+      fflush(stdout);                                                                                \
+      abort();                                                                                       \
+    }                                                                                                \
   } while (0)
 
 static inline struct timespec after_ms_of(clockid_t clock, long ms) {

@@ -1,4 +1,5 @@
-// Programs that close all descriptors that they did not open: what Godwit's workers wait in must not be among them.
+// Programs that close all descriptors that they did not open: what Godwit's workers wait in must not be among
+// them.
 #define _GNU_SOURCE
 #include "check.h"
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// C++ threads: std::thread, mutexes, conditions, futures, thread_local objects, exceptions, call_once; and C11's through <threads.h>.
+// C++ threads: std::thread, mutexes, conditions, futures, thread_local objects, exceptions, call_once; and
+// C11's through <threads.h>.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -114,7 +115,8 @@ int main() {
   std::printf("squares %ld\n", sum);
 
   std::vector<std::future<int>> results;
-  for (int i = 0; i < 50; ++i) results.push_back(std::async(std::launch::async, [i] { return i % 10 == 3 ? deep(i) : i; }));
+  for (int i = 0; i < 50; ++i)
+    results.push_back(std::async(std::launch::async, [i] { return i % 10 == 3 ? deep(i) : i; }));
   int good = 0, thrown = 0;
   for (auto& r : results) try {
       good += r.get();

@@ -110,11 +110,13 @@ int main(int argc, char** argv) {
     pthread_attr_init(&attr);
     CHECK(pthread_attr_setstacksize(&attr, 64 << 20) == 0);
     for (int i = 0; i < 4; ++i) {
-      CHECK(pthread_create(&t, &attr, deep, NULL) == 0 && pthread_join(t, &result) == 0 && result == (void*)1);
+      CHECK(pthread_create(&t, &attr, deep, NULL) == 0 && pthread_join(t, &result) == 0 &&
+            result == (void*)1);
     }
     CHECK(pthread_attr_setstack(&attr, own_stack, sizeof own_stack) == 0);
     for (int i = 0; i < 20; ++i) {
-      CHECK(pthread_create(&t, &attr, on_own, &attr) == 0 && pthread_join(t, &result) == 0 && result == (void*)2);
+      CHECK(pthread_create(&t, &attr, on_own, &attr) == 0 && pthread_join(t, &result) == 0 &&
+            result == (void*)2);
     }
     puts("stacks: as large as asked for, and where");
   }

@@ -48,7 +48,8 @@ static void kill_self(void) {
   puts("kill, sigqueue: handled before they come back");
 }
 
-// Blocked ones are pending, wherever they came from, and handled when they are blocked no more, before that comes back.
+// Blocked ones are pending, wherever they came from, and handled when they are blocked no more, before that
+// comes back.
 static void pending(void) {
   const sigset_t usr1 = only(SIGUSR1);
   sigset_t set;
@@ -142,10 +143,12 @@ static void masks(void) {
   int before = count;
   CHECK(raise(SIGUSR1) == 0 && sigsuspend(&all_but) == -1 && errno == EINTR && count == before + 1);
   CHECK(kill(getpid(), SIGUSR1) == 0 && sigpause(SIGUSR1) == -1 && errno == EINTR && count == before + 2);
-  CHECK(pthread_sigmask(SIG_SETMASK, &none, &now) == 0 && sigismember(&now, SIGUSR1) == 1 && count == before + 2);
+  CHECK(pthread_sigmask(SIG_SETMASK, &none, &now) == 0 && sigismember(&now, SIGUSR1) == 1 &&
+        count == before + 2);
   wait_for_handler();
   wait_for_handler();
-  CHECK(sighold(SIGUSR1) == 0 && raise(SIGUSR1) == 0 && count == before + 2 && sigrelse(SIGUSR1) == 0 && count == before + 3);
+  CHECK(sighold(SIGUSR1) == 0 && raise(SIGUSR1) == 0 && count == before + 2 && sigrelse(SIGUSR1) == 0 &&
+        count == before + 3);
   wait_for_handler();
   puts("masks");
 }
@@ -186,9 +189,11 @@ static void on_alternate(int signal) {
   }
 }
 static void alternate(void) {
-  stack_t mine = {.ss_sp = stack, .ss_size = sizeof stack}, before, small = {.ss_sp = stack, .ss_size = 100}, odd = mine;
+  stack_t mine = {.ss_sp = stack, .ss_size = sizeof stack}, before, small = {.ss_sp = stack, .ss_size = 100},
+          odd = mine;
   odd.ss_flags = 99;
-  CHECK(sigaltstack(&small, NULL) == -1 && errno == ENOMEM && sigaltstack(&odd, NULL) == -1 && errno == EINVAL);
+  CHECK(sigaltstack(&small, NULL) == -1 && errno == ENOMEM && sigaltstack(&odd, NULL) == -1 &&
+        errno == EINVAL);
   CHECK(sigaltstack(&mine, &before) == 0 && sigaltstack(NULL, &mine) == 0 && mine.ss_sp == stack);
   with(SIGUSR2, on_alternate, SA_ONSTACK);
   CHECK(raise(SIGUSR2) == 0 && on_stack == 1);

@@ -1,4 +1,5 @@
-// Programs that change their user and groups: every OS thread of the process must have them, and the calls must come back.
+// Programs that change their user and groups: every OS thread of the process must have them, and the calls
+// must come back.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <grp.h>
@@ -70,7 +71,8 @@ int main(void) {
     CHECK(setegid(group) == 0 && getegid() == group && setegid(0) == 0);
     CHECK(seteuid(user) == 0 && geteuid() == user && setgroups(0, NULL) != 0 && seteuid(0) == 0);
     CHECK(initgroups("nobody", group) == 0);
-    CHECK(setgroups(2, groups) == 0 && getgroups(8, got) == 2 && setgroups(0, NULL) == 0 && getgroups(8, got) == 0);
+    CHECK(setgroups(2, groups) == 0 && getgroups(8, got) == 2 && setgroups(0, NULL) == 0 &&
+          getgroups(8, got) == 0);
   } else {
     CHECK(setuid(0) != 0 && setgid(0) != 0);
   }

@@ -1,4 +1,5 @@
-/* Joins of threads that are just about to end: whoever comes between "it is over" and "it has ended" must not wait for a wake-up that nobody sends. */
+/* Joins of threads that are just about to end: whoever comes between "it is over" and "it has ended" must
+ * not wait for a wake-up that nobody sends. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

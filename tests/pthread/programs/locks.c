@@ -1,4 +1,5 @@
-// Mutexes of all kinds, conditions, read-write locks, barriers, spin locks, once, semaphores; their errors and time limits.
+// Mutexes of all kinds, conditions, read-write locks, barriers, spin locks, once, semaphores; their errors
+// and time limits.
 #define _GNU_SOURCE
 #include "check.h"
 #include <semaphore.h>
@@ -6,7 +7,8 @@
 
 enum { threads = 16, rounds = 3000 };
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t rec = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, err = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t rec = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+                       err = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t barrier;
@@ -140,7 +142,8 @@ int main(void) {
   n = 0;
   run(add_recursive, threads);
   printf("recursive %ld\n", n);
-  CHECK(pthread_mutex_lock(&err) == 0 && pthread_mutex_lock(&err) == EDEADLK && pthread_mutex_trylock(&err) == EBUSY);
+  CHECK(pthread_mutex_lock(&err) == 0 && pthread_mutex_lock(&err) == EDEADLK &&
+        pthread_mutex_trylock(&err) == EBUSY);
   CHECK(pthread_mutex_unlock(&err) == 0 && pthread_mutex_unlock(&err) == EPERM);
   run(take_turns, threads);
   printf("turns %ld\n", turn);
@@ -160,7 +163,8 @@ int main(void) {
   n = 0;
   run(add_spinning, threads);
   printf("spin %ld\n", n);
-  CHECK(pthread_spin_trylock(&spin) == 0 && pthread_spin_trylock(&spin) == EBUSY && pthread_spin_unlock(&spin) == 0);
+  CHECK(pthread_spin_trylock(&spin) == 0 && pthread_spin_trylock(&spin) == EBUSY &&
+        pthread_spin_unlock(&spin) == 0);
   run(do_once, threads);
   printf("once %ld\n", onces);
   CHECK(sem_init(&items, 0, 0) == 0 && sem_init(&room, 0, 3) == 0 && sem_init(&sem, 0, 0) == 0);
@@ -184,7 +188,8 @@ int main(void) {
   CHECK(pthread_mutex_unlock(&err) == EPERM);
   CHECK(pthread_rwlock_tryrdlock(&rw) == EBUSY && pthread_rwlock_trywrlock(&rw) == EBUSY);
   at = after_ms(3);
-  CHECK(pthread_rwlock_timedrdlock(&rw, &at) == ETIMEDOUT && pthread_rwlock_timedwrlock(&rw, &at) == ETIMEDOUT);
+  CHECK(pthread_rwlock_timedrdlock(&rw, &at) == ETIMEDOUT &&
+        pthread_rwlock_timedwrlock(&rw, &at) == ETIMEDOUT);
   CHECK(sem_timedwait(&sem, &at) == -1 && errno == ETIMEDOUT);
   pthread_barrier_wait(&barrier);
   pthread_join(t, NULL);

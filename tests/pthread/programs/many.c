@@ -1,5 +1,5 @@
-// many COUNT: so many threads begin, wait for each other, and go on. many until: as many as there can be: then pthread_create
-// says EAGAIN, and when they have ended there is room for as many again.
+// many COUNT: so many threads begin, wait for each other, and go on. many until: as many as there can be:
+// then pthread_create says EAGAIN, and when they have ended there is room for as many again.
 #include "check.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -7,16 +7,16 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static long waiting;
 static int go;
 
-static void *wait_for_all(void *arg) {
+static void* wait_for_all(void* arg) {
   pthread_mutex_lock(&lock);
-  if (++waiting == *(long *)arg) pthread_cond_broadcast(&changed);
+  if (++waiting == *(long*)arg) pthread_cond_broadcast(&changed);
   while (!go) pthread_cond_wait(&changed, &lock);
   pthread_mutex_unlock(&lock);
   return NULL;
 }
 
 // Make up to `most`, let all that were made begin, and end them. Gives back how many.
-static long all_begin(pthread_t *t, long most, int may_fail) {
+static long all_begin(pthread_t* t, long most, int may_fail) {
   static long wanted;
   waiting = go = 0;
   wanted = most;
@@ -35,10 +35,10 @@ static long all_begin(pthread_t *t, long most, int may_fail) {
   return n;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   CHECK(argc == 2);
   enum { most = 100000 };
-  pthread_t *t = malloc(most * sizeof *t);
+  pthread_t* t = malloc(most * sizeof *t);
   CHECK(t != NULL);
   if (strcmp(argv[1], "until") == 0) {
     const long n = all_begin(t, most, 1);

@@ -1,4 +1,5 @@
-// OpenMP with more threads than workers: they wait for each other by bare futex instructions, after spinning a while.
+// OpenMP with more threads than workers: they wait for each other by bare futex instructions, after spinning
+// a while.
 #include "check.h"
 #include <omp.h>
 

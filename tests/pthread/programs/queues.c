@@ -1,4 +1,5 @@
-// Message queues: threads that wait for room, for messages, with limits of time, interrupted by signals and cancelled.
+// Message queues: threads that wait for room, for messages, with limits of time, interrupted by signals and
+// cancelled.
 #include <fcntl.h>
 #include <mqueue.h>
 #include <signal.h>

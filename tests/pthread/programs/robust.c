@@ -1,4 +1,5 @@
-// Robust mutexes: the next one is told that the holder has ended, in a thread and in another process; objects shared between processes.
+// Robust mutexes: the next one is told that the holder has ended, in a thread and in another process; objects
+// shared between processes.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/mman.h>
@@ -36,11 +37,14 @@ static void in_threads(int type) {
   void* r;
   init(&m, 1, 0, type);
   init(&other, 1, 0, type);
-  CHECK(pthread_mutex_lock(&m) == 0 && pthread_mutex_consistent(&m) == EINVAL && pthread_mutex_lock(&other) == 0);
-  CHECK(pthread_mutex_unlock(&m) == 0 && pthread_mutex_unlock(&other) == 0 && pthread_mutex_unlock(&m) == EPERM);
+  CHECK(pthread_mutex_lock(&m) == 0 && pthread_mutex_consistent(&m) == EINVAL &&
+        pthread_mutex_lock(&other) == 0);
+  CHECK(pthread_mutex_unlock(&m) == 0 && pthread_mutex_unlock(&other) == 0 &&
+        pthread_mutex_unlock(&m) == EPERM);
   // Made consistent: as before.
   CHECK(pthread_create(&t, NULL, locks_and_ends, &m) == 0 && pthread_join(t, NULL) == 0);
-  CHECK(pthread_mutex_trylock(&m) == EOWNERDEAD && pthread_mutex_consistent(&m) == 0 && pthread_mutex_unlock(&m) == 0);
+  CHECK(pthread_mutex_trylock(&m) == EOWNERDEAD && pthread_mutex_consistent(&m) == 0 &&
+        pthread_mutex_unlock(&m) == 0);
   CHECK(pthread_mutex_lock(&m) == 0 && pthread_mutex_unlock(&m) == 0);
   // Given back as it is: never again, also for those that wait.
   CHECK(pthread_create(&t, NULL, locks_and_ends, &m) == 0 && pthread_join(t, NULL) == 0);
@@ -85,7 +89,8 @@ static void others(void) {
   init(&s->mutex, 0, 1, PTHREAD_MUTEX_NORMAL);
   CHECK(pthread_condattr_init(&ca) == 0 && pthread_condattr_setpshared(&ca, PTHREAD_PROCESS_SHARED) == 0);
   CHECK(pthread_cond_init(&s->cond, &ca) == 0);
-  CHECK(pthread_barrierattr_init(&ba) == 0 && pthread_barrierattr_setpshared(&ba, PTHREAD_PROCESS_SHARED) == 0);
+  CHECK(pthread_barrierattr_init(&ba) == 0 &&
+        pthread_barrierattr_setpshared(&ba, PTHREAD_PROCESS_SHARED) == 0);
   CHECK(pthread_barrier_init(&s->barrier, &ba, 2) == 0);
   CHECK(pthread_rwlockattr_init(&ra) == 0 && pthread_rwlockattr_setpshared(&ra, PTHREAD_PROCESS_SHARED) == 0);
   CHECK(pthread_rwlock_init(&s->rwlock, &ra) == 0);

@@ -1,4 +1,5 @@
-// A server with a thread per connection and clients, over TCP on 127.0.0.1 and over pipes: read, write, send, recv, accept, connect, poll, select.
+// A server with a thread per connection and clients, over TCP on 127.0.0.1 and over pipes: read, write, send,
+// recv, accept, connect, poll, select.
 #define _GNU_SOURCE
 #include "check.h"
 #include <arpa/inet.h>

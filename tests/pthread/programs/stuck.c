@@ -1,5 +1,6 @@
-// More threads than workers are in system calls that the drop-in does not see, or spin, while the thread that they wait for is ready:
-// stuck stdio | flockfile | spin. Without spare workers each stands still with 1, 2 and 4 workers.
+// More threads than workers are in system calls that the drop-in does not see, or spin, while the thread that
+// they wait for is ready: stuck stdio | flockfile | spin. Without spare workers each stands still with 1, 2
+// and 4 workers.
 #include "check.h"
 #include <unistd.h>
 
@@ -8,7 +9,7 @@ enum { threads = 6 };
 // Each reader waits inside stdio for a line of its writer, which is made last.
 enum { rounds = 20 };
 static FILE *to[2][threads], *from[2][threads];
-static void *answer(void *arg) {
+static void* answer(void* arg) {
   const int i = (int)(size_t)arg;
   char line[64];
   for (int r = 0; r < rounds; ++r) {
@@ -17,7 +18,7 @@ static void *answer(void *arg) {
   }
   return NULL;
 }
-static void *ask(void *arg) {
+static void* ask(void* arg) {
   const int i = (int)(size_t)arg;
   char line[64], expected[64];
   for (int r = 0; r < rounds; ++r) {
@@ -36,15 +37,16 @@ static void stdio_on_pipes(void) {
       CHECK(pipe(p) == 0);
       CHECK((from[side][i] = fdopen(p[0], "r")) != NULL && (to[side][i] = fdopen(p[1], "w")) != NULL);
     }
-  for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t[i], NULL, answer, (void *)(size_t)i) == 0);
-  for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t[threads + i], NULL, ask, (void *)(size_t)i) == 0);
+  for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t[i], NULL, answer, (void*)(size_t)i) == 0);
+  for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t[threads + i], NULL, ask, (void*)(size_t)i) == 0);
   for (int i = 0; i < 2 * threads; ++i) CHECK(pthread_join(t[i], NULL) == 0);
 }
 
-// The holder of a stream sleeps; all others ask for it by functions of the C library, which lock it themselves.
-static FILE *shared;
+// The holder of a stream sleeps; all others ask for it by functions of the C library, which lock it
+// themselves.
+static FILE* shared;
 static int began;
-static void *put(void *arg) {
+static void* put(void* arg) {
   __atomic_fetch_add(&began, 1, __ATOMIC_SEQ_CST);
   CHECK(fputc('a' + (int)(size_t)arg, shared) != EOF);
   return NULL;
@@ -55,7 +57,7 @@ static void stream_lock(void) {
     pthread_t t[threads];
     __atomic_store_n(&began, 0, __ATOMIC_SEQ_CST);
     flockfile(shared);
-    for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t[i], NULL, put, (void *)(size_t)i) == 0);
+    for (int i = 0; i < threads; ++i) CHECK(pthread_create(&t[i], NULL, put, (void*)(size_t)i) == 0);
     const struct timespec a_little = {0, 1000000};
     while (__atomic_load_n(&began, __ATOMIC_SEQ_CST) != threads) nanosleep(&a_little, NULL);
     nanosleep(&a_little, NULL);
@@ -68,7 +70,7 @@ static void stream_lock(void) {
 
 // Everybody spins until it is his turn: nobody calls anything.
 static int turn;
-static void *take_turns(void *arg) {
+static void* take_turns(void* arg) {
   const int me = (int)(size_t)arg;
   for (int r = 0; r < 3; ++r) {
     while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != r * threads + me) {
@@ -79,12 +81,12 @@ static void *take_turns(void *arg) {
 }
 static void spinning(void) {
   pthread_t t[threads];
-  for (int i = threads; i-- > 0;) CHECK(pthread_create(&t[i], NULL, take_turns, (void *)(size_t)i) == 0);
+  for (int i = threads; i-- > 0;) CHECK(pthread_create(&t[i], NULL, take_turns, (void*)(size_t)i) == 0);
   for (int i = 0; i < threads; ++i) CHECK(pthread_join(t[i], NULL) == 0);
   CHECK(turn == 3 * threads);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   CHECK(argc == 2);
   if (strcmp(argv[1], "stdio") == 0)
     stdio_on_pipes();
