@@ -10,7 +10,7 @@
  *
  * Run by models/check.sh. Every -D name in an #ifdef below is a mutant that must FAIL, except the sizes and
  * ANY_SPLIT (the owner under the lock lowers split to any value from top to b: must pass).
- * Labels D1.. are those of the document and of the code.
+ * Labels DQ1.. are those of the document and of the code.
  */
 #ifndef DEPTH
 #define DEPTH 3            /* most entries in the deque at a time */
@@ -94,7 +94,7 @@ inline expose() {
     od;
     s0 = 0;
 #ifndef RECORD_AFTER_SPLIT
-    sb0 ! SPLIT, ns;                       /* D2 release: slots and records before it */
+    sb0 ! SPLIT, ns;                       /* DQ2 release: slots and records before it */
 #endif
     split_private = ns; ns = 0
   }
@@ -134,7 +134,7 @@ inline pop_public() {
      :: t <= b ->
         atomic { ns = t + (b - t + 1) / 2; sb0 ! SPLIT, ns };
 #ifndef NO_FENCE_OWNER
-        EMPTY(sb0);                        /* D3 fence: split, then top */
+        EMPTY(sb0);                        /* DQ3 fence: split, then top */
 #endif
         t = word[TOP];
         atomic { if :: t <= ns -> split_private = ns; popped = 1 :: else fi; ns = 0 }
@@ -149,7 +149,7 @@ inline pop_public() {
      if
      :: popped -> popped = 0
      :: else ->
-        atomic { EMPTY(sb0) && word[LOCK] == 0 -> word[LOCK] = 1 };   /* D4 acquire: no copy is under way */
+        atomic { EMPTY(sb0) && word[LOCK] == 0 -> word[LOCK] = 1 };   /* DQ4 acquire: no copy is under way */
         t = word[TOP];
         if
         :: t <= b ->
@@ -158,7 +158,7 @@ inline pop_public() {
            do :: ns > t -> ns-- :: break od;
 #endif
            atomic { sb0 ! SPLIT, ns; split_private = ns; ns = 0 };
-           sb0 ! LOCK, 0                   /* D4 release */
+           sb0 ! LOCK, 0                   /* DQ4 release */
         :: else ->
            assert(t == b + 1);
            atomic {
@@ -169,7 +169,7 @@ inline pop_public() {
              s0 = sp[b]; split_private = 1; bottom = 1
            };
            sb0 ! TOP, 1; sb0 ! SPLIT, 1;
-           sb0 ! LOCK, 0                   /* D4 release */
+           sb0 ! LOCK, 0                   /* DQ4 release */
         fi
      fi;
      t = 0
@@ -180,9 +180,9 @@ inline pop() {
   b = bottom - 1;
   signal();
 #ifdef SPLIT_BEFORE_BOTTOM
-  t = split_private; signal(); bottom = b; signal();     /* what the compiler might do without D1 */
+  t = split_private; signal(); bottom = b; signal();     /* what the compiler might do without DQ1 */
 #else
-  bottom = b;                              /* D1 */
+  bottom = b;                              /* DQ1 */
   signal();
   t = split_private;
   signal();
@@ -256,13 +256,13 @@ proctype thief(chan sb) {
      fi;
      atomic { sb ! TOP, at + 1; s = 0 };
 #ifndef NO_FENCE_THIEF
-     EMPTY(sb);                            /* D3 fence: top, then split */
+     EMPTY(sb);                            /* DQ3 fence: top, then split */
 #endif
 #ifdef SLOT_BEFORE_SPLIT
      atomic { c = id[at]; cr = rec[at]; held[c]++ };   /* a weak CPU, were the load of split not an acquire */
 #endif
 #ifndef NO_RECHECK
-     s = word[SPLIT];                      /* D2 acquire */
+     s = word[SPLIT];                      /* DQ2 acquire */
      if
      :: at + 1 > s ->
 #ifdef SLOT_BEFORE_SPLIT
@@ -302,7 +302,7 @@ proctype thief(chan sb) {
      goto again;
 #endif
 unlock:
-     atomic { sb ! LOCK, 0; s = 0 };       /* D4 release: the copy's loads before it */
+     atomic { sb ! LOCK, 0; s = 0 };       /* DQ4 release: the copy's loads before it */
 #ifdef UNLOCK_BEFORE_COPY
 again:
 #endif

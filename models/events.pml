@@ -1,4 +1,4 @@
-/* Events from outside and idleness: who watches for events, who sleeps, who wakes whom. docs/protocols/events.md (E1, E2, T1), idle.md
+/* Events from outside and idleness: who watches for events, who sleeps, who wakes whom. docs/protocols/events.md (EV1, EV2, TM1), idle.md
  *
  * What it is: idle.cpp (sees_work, become_*, wait_for_work, wake_one), continuation.cpp (loop, the counts around publish), worker.cpp (unpark),
  * events.cpp (collect, look, deliver, interrupt), timers.cpp (start_timer, begin_sleep, expire). Ready queues are reduced to who is in
@@ -13,9 +13,9 @@
  * The event comes at any time, and the timer is due at any time after the event, or the other way round.
  * Asserted: who decides finds nobody running, ready or waiting for something outside; one worker at a time waits in epoll; what was
  * collected is not thrown away. Must pass: the plain model, BUSY, BURN, each also with FOREIGN (an OS thread wakes EVENT, by way of the
- * source of events). Mutants, must FAIL: NOT_COUNTED, DELIVER_IDLE (I1, I2), COLLECT_BOTH, COLLECTED_EARLY (E1), NOBODY_WATCHES,
- * SHUTDOWN_NO_INTERRUPT; with BUSY: NOT_RESET (E2), PUSH_WAKES_NONE, NO_INTERRUPT, WAKE_NOT_SEEN, POLLING_LATE; with BURN:
- * RESET_FIRST (E2), FIRST_WAKES_NONE, NO_T1, T1_LATE (T1); with FOREIGN and BUSY: PUT_LATE (interrupted first, then put).
+ * source of events). Mutants, must FAIL: NOT_COUNTED, DELIVER_IDLE (ID1, ID2), COLLECT_BOTH, COLLECTED_EARLY (EV1), NOBODY_WATCHES,
+ * SHUTDOWN_NO_INTERRUPT; with BUSY: NOT_RESET (EV2), PUSH_WAKES_NONE, NO_INTERRUPT, WAKE_NOT_SEEN, POLLING_LATE; with BURN:
+ * RESET_FIRST (EV2), FIRST_WAKES_NONE, NO_T1, T1_LATE (TM1); with FOREIGN and BUSY: PUT_LATE (interrupted first, then put).
  */
 #ifndef N
 #define N 2
@@ -146,7 +146,7 @@ inline collect(wants) {
            until = (timer -> DUE : NEVER);
            sleeps_until = until;
 #else
-           atomic { until = (timer -> DUE : NEVER); sleeps_until = until };   /* T1: one lock */
+           atomic { until = (timer -> DUE : NEVER); sleeps_until = until };   /* TM1: one lock */
 #endif
            in_epoll++;
            assert(in_epoll == 1);
@@ -167,7 +167,7 @@ inline collect(wants) {
 #else
            eventfd = 0;
 #ifndef NOT_RESET
-           rung = 0;               /* E2 */
+           rung = 0;               /* EV2 */
 #endif
 #endif
         :: else
@@ -176,7 +176,7 @@ inline collect(wants) {
         :: found != 0 || (timer && due) -> atomic { some = 1; others = 1 }
         :: else -> collecting = 0
         fi
-     :: collecting                        /* E1 */
+     :: collecting                        /* EV1 */
      fi
 #ifdef FOREIGN
      ; atomic { if :: stack != 0 -> some = 1 :: else fi }
@@ -206,7 +206,7 @@ inline deliver() {
      :: else
      fi;
 #ifndef COLLECTED_EARLY
-     collecting = 0;                      /* E1 */
+     collecting = 0;                      /* EV1 */
 #endif
      atomic { if :: timer && due -> timer = 0; woken_clock = 1; k = (at[CLOCK] == OUTSIDE) :: else -> k = 0 fi };
      if :: k -> k = 0; unpark_outside(CLOCK) :: else fi
@@ -255,7 +255,7 @@ inline go_on() { mine = parent; parent = NONE }
 /* The running thread suspends for something outside; `mine` is its own again if it need not. */
 inline park_outside(z) {
 #ifndef NOT_COUNTED
-  idle--;                                 /* I2 */
+  idle--;                                 /* ID2 */
 #endif
   atomic { k = (outside == 0); outside++ };
 #ifndef FIRST_WAKES_NONE
@@ -319,7 +319,7 @@ proctype worker(byte me) {
      :: woken_event -> end(EVENT)
      :: else ->
 #ifndef FOREIGN
-        atomic { if :: !woken_event -> listed = 1 :: else fi };   /* D2 */
+        atomic { if :: !woken_event -> listed = 1 :: else fi };   /* DS2 */
 #endif
         park_outside(EVENT)
      fi
@@ -364,7 +364,7 @@ proctype worker(byte me) {
            if :: has_events -> has_events = 0; deliver() :: else fi;
 #endif
            is_idle = 0;
-           idle--;                        /* I1 */
+           idle--;                        /* ID1 */
            if :: has_events -> has_events = 0; deliver() :: else fi
         fi
      :: else

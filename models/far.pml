@@ -11,12 +11,12 @@
  * FIFO is always the store that publishes them; what a weaker CPU could do is in the mutants. AM: sequentially
  * consistent; its sleeps are those of the plain model.
  * Sleep has no end of its own here: a wake-up that is lost is an invalid end state. TIMEOUT: a sleeper may also wake when
- * there is something for it to see; then the mutants of R3 must pass, that is, they cost time only.
+ * there is something for it to see; then the mutants of FA3 must pass, that is, they cost time only.
  *
  * Run by models/check.sh. Mutants, must FAIL:
- *   plain  CONTENTS_AFTER_POSTED, CONTENTS_BEFORE_LOOK (R1), REPLY_AFTER_DONE, REPLY_BEFORE_LOOK (R2), FREE_BEFORE_READ,
+ *   plain  CONTENTS_AFTER_POSTED, CONTENTS_BEFORE_LOOK (FA1), REPLY_AFTER_DONE, REPLY_BEFORE_LOOK (FA2), FREE_BEFORE_READ,
  *          NO_FENCE_POST, NO_FENCE_SLEEP, NO_FENCE_DONE, NO_FENCE_WAIT, NO_LOOK_SLEEP, NO_LOOK_WAIT, SEEN_LATE_SLEEP,
- *          SEEN_LATE_WAIT (R3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST
+ *          SEEN_LATE_WAIT (FA3), SLEEP_UNANSWERED; with WORKERS=2: LOOK_AT_FIRST
  *   AM     NO_SERVE_IN_WAIT, NO_SERVE_IN_LOCK, NO_ALERT, NO_INBOX_LOOK, INBOX_SILENT, NOT_TAKEN_OVER,
  *          SHUTDOWN_IS_GONE, LOOK_BEFORE_GONE
  * With TIMEOUT, must pass: the fences, NO_INBOX_LOOK, INBOX_SILENT.
@@ -80,10 +80,10 @@ proctype worker(byte me; chan sb) {
      contents[MINE] = ASYNC + asks;
 #else
      contents[MINE] = ASYNC + asks;
-     sb ! MINE, POSTED;                    /* R1 release */
+     sb ! MINE, POSTED;                    /* FA1 release */
 #endif
 #ifndef NO_FENCE_POST
-     EMPTY(sb);                            /* R3 fence: posted, then deaf */
+     EMPTY(sb);                            /* FA3 fence: posted, then deaf */
 #endif
      if
      :: word[DEAF] -> atomic { EMPTY(sb) -> bell = (bell + 1) % 8 }; asleep_c = 0
@@ -96,7 +96,7 @@ proctype worker(byte me; chan sb) {
         early = contents[MINE];
 #endif
         if
-        :: IS_DONE -> break                /* R2 acquire */
+        :: IS_DONE -> break                /* FA2 acquire */
         :: else
         fi;
 #ifndef SEEN_LATE_WAIT
@@ -104,7 +104,7 @@ proctype worker(byte me; chan sb) {
 #endif
         sb ! WAITING(me), 1;
 #ifndef NO_FENCE_WAIT
-        EMPTY(sb);                         /* R3 fence: waiting, then done */
+        EMPTY(sb);                         /* FA3 fence: waiting, then done */
 #endif
 #ifndef NO_LOOK_WAIT
         done = IS_DONE;
@@ -144,7 +144,7 @@ proctype worker(byte me; chan sb) {
 
 inline take(w) {
   atomic {
-    IS_POSTED(w) && nfull(sbc) ->          /* R1 acquire */
+    IS_POSTED(w) && nfull(sbc) ->          /* FA1 acquire */
 #ifdef CONTENTS_BEFORE_LOOK
     m = before[w]; before[w] = NONE;
 #endif
@@ -174,10 +174,10 @@ inline finish(w) {                         /* the answer has arrived */
   contents[at] = REPLY;
 #else
   contents[at] = REPLY;
-  sbc ! at, DONE;                          /* R2 release */
+  sbc ! at, DONE;                          /* FA2 release */
 #endif
 #ifndef NO_FENCE_DONE
-  EMPTY(sbc);                              /* R3 fence: done, then waiting */
+  EMPTY(sbc);                              /* FA3 fence: done, then waiting */
 #endif
   at = 0;
   if
@@ -211,7 +211,7 @@ end:
 #endif
      sbc ! DEAF, 1;
 #ifndef NO_FENCE_SLEEP
-     EMPTY(sbc);                           /* R3 fence: deaf, then posted */
+     EMPTY(sbc);                           /* FA3 fence: deaf, then posted */
 #endif
 #ifndef NO_LOOK_SLEEP
      posted = ANY_POSTED;
@@ -301,7 +301,7 @@ inline execute(h) {                        /* by the worker, or by the companion
 
 inline serve() {                           /* in[me] == POSTED */
   execute(me);
-  in[me] = DONE                            /* R2, and the bell */
+  in[me] = DONE                            /* FA2, and the bell */
 }
 
 inline await() {                           /* look, then sleep: the plain model */

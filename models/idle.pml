@@ -44,7 +44,7 @@ inline wake_all() {
   atomic { wake = (wake + 1) % 8; i = 0; do :: i < N -> asleep[i] = 0; i++ :: else -> break od; i = 0 }
 }
 
-/* I3: nobody has anything, or the report is false. */
+/* ID3: nobody has anything, or the report is false. */
 inline decide() {
   atomic {
     i = 0;
@@ -68,7 +68,7 @@ inline become_running() {
      atomic { if :: status[me] -> status[me] = 0; v = 1 :: else -> v = 0 fi };
      if :: v -> v = 0; idle-- :: else fi
 #else
-     idle--                               /* I1: before touching any work */
+     idle--                               /* ID1: before touching any work */
 #endif
   :: else
   fi
@@ -79,7 +79,7 @@ inline become_idle() {
 #ifdef STATUS
   status[me] = 1;
 #endif
-  atomic { idle++; last = (idle == N) };  /* I1, I3 */
+  atomic { idle++; last = (idle == N) };  /* ID1, ID3 */
 #ifdef LOOK_AGAIN
   if
   :: last ->
@@ -132,7 +132,7 @@ inline send_and_wait() {
 #endif
 #else
 #ifndef MAIL_NOT_COUNTED
-  idle--;                                 /* I2: the letter counts before it can be seen */
+  idle--;                                 /* ID2: the letter counts before it can be seen */
 #endif
   mail[to]++;
 #endif
@@ -174,7 +174,7 @@ work:
            letters--;
            atomic { if :: waiting -> waiting = 0; rqr[me] = 1 :: else fi };
 #if !defined(STATUS) && !defined(MAIL_NOT_COUNTED)
-           atomic { idle++; assert(idle < N) }                                   /* I2: its unit goes back */
+           atomic { idle++; assert(idle < N) }                                   /* ID2: its unit goes back */
 #endif
         :: else -> break
         od;

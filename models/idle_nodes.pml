@@ -68,7 +68,7 @@ byte sent[N];                 /* 1 + whom the worker's letter is for, until the 
 #define AWAITS(w) false
 #endif
 
-/* J1: nobody has anything, or the report is false. */
+/* IN1: nobody has anything, or the report is false. */
 inline decide() {
   d_step {
     i = 0;
@@ -95,7 +95,7 @@ inline count_in(x) {
 #elif defined(FIRST_ONLY)
   atomic { seen = (idle[x] == SIZE(x)); idle[x]-- };
 #else
-  idle[x]--;                              /* J2: count, then look */
+  idle[x]--;                              /* IN2: count, then look */
   seen = announced[x];
 #endif
   if
@@ -115,7 +115,7 @@ inline count_in(x) {
         subs++;
         announced[x] = 0
 #else
-        idle_nodes--;                     /* J3: remote; when it is done, */
+        idle_nodes--;                     /* IN3: remote; when it is done, */
         announced[x] = 0                  /* let the others pass */
 #endif
      :: else
@@ -154,7 +154,7 @@ inline announce(x) {
      seen = (idle[x] == SIZE(x));
      if :: seen -> announced[x] = 1 :: else fi;
 #else
-     announced[x] = 1;                    /* J2: announce, then look again */
+     announced[x] = 1;                    /* IN2: announce, then look again */
      seen = (idle[x] == SIZE(x));
 #ifndef ADD_FIRST
      if :: !seen -> announced[x] = 0 :: else fi;
@@ -165,7 +165,7 @@ inline announce(x) {
      if :: !seen -> idle_nodes--; announced[x] = 0 :: else fi;
 #else
      if
-     :: seen -> atomic { idle_nodes++; last = (idle_nodes == NODES) }     /* J1 */
+     :: seen -> atomic { idle_nodes++; last = (idle_nodes == NODES) }     /* IN1 */
      :: else
      fi;
 #endif
@@ -195,7 +195,7 @@ inline push_letter(to) {
   if
   :: NODE(to) == NODE(me) ->
 #ifndef LOCAL_NOT_COUNTED
-     idle[NODE(me)]--;                    /* J4 */
+     idle[NODE(me)]--;                    /* IN4 */
 #endif
      near[to]++
   :: else ->
@@ -210,7 +210,7 @@ inline push_letter(to) {
      subs++;
      far[to]++
 #else
-     idle_nodes--;                        /* J4: remote; when it is done, */
+     idle_nodes--;                        /* IN4: remote; when it is done, */
      far[to]++                            /* the letter may be seen */
 #endif
   fi
@@ -259,7 +259,7 @@ inline read_mail() {
      nears--;
      handle();
 #ifndef LOCAL_NOT_COUNTED
-     atomic { idle[NODE(me)]++; assert(idle[NODE(me)] < SIZE(NODE(me))) }         /* J4: cannot make it full */
+     atomic { idle[NODE(me)]++; assert(idle[NODE(me)] < SIZE(NODE(me))) }         /* IN4: cannot make it full */
 #endif
   :: fars > 0 -> fars--; handle()
   :: else -> break
@@ -281,7 +281,7 @@ inline read_mail() {
   fi
 #else
   if
-  :: units > 0 -> atomic { idle_nodes = idle_nodes + units; units = 0; assert(idle_nodes < NODES) }    /* J4 */
+  :: units > 0 -> atomic { idle_nodes = idle_nodes + units; units = 0; assert(idle_nodes < NODES) }    /* IN4 */
   :: else
   fi
 #endif
@@ -320,7 +320,7 @@ work:
 #ifdef ROOT_NOT_AWAITED
   :: atomic { task[me] == ROOT -> done_put = 1; task[me] = NONE }
 #else
-  :: atomic { task[me] == ROOT -> root_done = 1; task[me] = NONE }                /* J5: done before going on */
+  :: atomic { task[me] == ROOT -> root_done = 1; task[me] = NONE }                /* IN5: done before going on */
 #endif
   :: atomic { task[me] == ROOT -> stuck = 1; task[me] = NONE }
   :: atomic { task[me] == ROOT && letters < LETTERS ->
@@ -351,7 +351,7 @@ work:
 #ifdef SERVER_NOT_AWAITED
   :: !is_idle && !OWN -> become_idle()
 #else
-  :: !is_idle && !OWN && !AWAITS(me) -> become_idle()           /* J4: not before the answer */
+  :: !is_idle && !OWN && !AWAITS(me) -> become_idle()           /* IN4: not before the answer */
 #endif
   od;
 see:
@@ -360,7 +360,7 @@ see:
   v = 0;
   if :: task[me] != NONE -> become_running() :: else fi;
 #else
-  become_running();                       /* J2: before touching any work, here or there */
+  become_running();                       /* IN2: before touching any work, here or there */
   atomic { take(v); v = 0 };
 #endif
   goto work;
@@ -405,7 +405,7 @@ put:
 #ifdef SERVER_IGNORES_ANNOUNCED
   idle[x]--;
 #else
-  count_in(x);                            /* J4: the letter counts before it can be seen; till then its sender runs */
+  count_in(x);                            /* IN4: the letter counts before it can be seen; till then its sender runs */
 #endif
   atomic { near[sent[w] - 1]++ };
   atomic { sent[w] = 0; w = 0; goto end } /* the answer */

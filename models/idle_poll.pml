@@ -1,4 +1,4 @@
-/* Idleness where waiting threads poll (policies stalling, child_full): label I5 of docs/protocols/idle.md.
+/* Idleness where waiting threads poll (policies stalling, child_full): label ID5 of docs/protocols/idle.md.
  *
  * Who completes a record tells nobody: each worker looks at its own waiting threads in turn. So a thread may
  * become ready on an idle worker, and who brings the count to N must look at all of them before it decides.
@@ -50,14 +50,14 @@ inline become_running() {
   count_left();
   atomic { is_idle = 0; idle-- }
 #else
-  atomic { is_idle = 0; idle-- };         /* I1 */
+  atomic { is_idle = 0; idle-- };         /* ID1 */
 #ifndef LEFT_AFTER_TAKE
-  count_left()                            /* I5: between the count and touching any thread */
+  count_left()                            /* ID5: between the count and touching any thread */
 #endif
 #endif
 }
 
-/* I5: the queues of all workers; sets `no`. A step finds the next image of a list, another looks at its record. */
+/* ID5: the queues of all workers; sets `no`. A step finds the next image of a list, another looks at its record. */
 inline scan() {
   v = 0;
   do
@@ -78,7 +78,7 @@ inline scan() {
   atomic { v = 0; t = 0 }
 }
 
-/* I3: nobody has anything to run, or the decision is false. */
+/* ID3: nobody has anything to run, or the decision is false. */
 inline decide() {
   d_step {
     v = 0;
@@ -100,7 +100,7 @@ inline become_idle() {
   left[me] = READ;
 #endif
   atomic {
-    is_idle = 1; idle++; last = (idle == N)   /* I1, I3 */
+    is_idle = 1; idle++; last = (idle == N)   /* ID1, ID3 */
 #ifdef ONE_WORD
     ; left[me] = (idle == N -> READ : 0)
 #endif
@@ -108,7 +108,7 @@ inline become_idle() {
   if
   :: last ->
 #if !defined(ONE_WORD) && !defined(SCAN_FIRST) && !defined(EPOCH_BEFORE_COUNT)
-     left[me] = READ;                     /* I5: read the epoch, */
+     left[me] = READ;                     /* ID5: read the epoch, */
 #ifndef NO_RECOUNT
      no = (idle != N);                    /* then the count: who leaves from here on changes the epoch */
 #endif
@@ -188,7 +188,7 @@ proctype worker(byte me) {
 #ifdef LEFT_AFTER_TAKE
           ; goto taken
 #endif
-       :: else ->                         /* I1: own queues empty, no own waiting thread ready? */
+       :: else ->                         /* ID1: own queues empty, no own waiting thread ready? */
 #ifndef IDLE_WITH_READY
           do :: v < T && (at[v] != QUEUED || owner[v] != me) -> v++ :: else -> break od;
 #else

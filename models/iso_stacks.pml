@@ -64,7 +64,7 @@ inline end() {
 #ifdef LIST_AND_MARK
   mark[s] = 1;
 #endif
-  if :: me == 0 -> push() :: else -> mark[s] = 1 fi;   /* H1 */
+  if :: me == 0 -> push() :: else -> mark[s] = 1 fi;   /* JH1 */
 #else
   if :: me == 0 -> push() :: else fi;
 #endif

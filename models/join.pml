@@ -48,7 +48,7 @@ proctype child() {
 #ifndef RESULT_AFTER_DONE
   atomic { USE; result = 1 };
 #endif
-  atomic { USE; x = state; state = DONE };      /* J1 release, J2 acquire */
+  atomic { USE; x = state; state = DONE };      /* JN1 release, JN2 acquire */
 #ifdef RESULT_AFTER_DONE
   atomic { USE; result = 1 };
 #endif
@@ -108,7 +108,7 @@ inline release() {
 #else
      atomic { USE; old = state; if :: old == 0 -> state = DETACHED :: else fi };
      if
-     :: old == 0                                /* J4: the child frees it */
+     :: old == 0                                /* JN4: the child frees it */
      :: else -> assert(old == DONE); free_record()
      fi
 #endif
@@ -134,7 +134,7 @@ proctype consumer(byte me) {
 #ifdef VALUE_BEFORE_DONE
   atomic { USE; v = result };
 #endif
-  atomic { USE; old = state };                  /* J1 acquire */
+  atomic { USE; old = state };                  /* JN1 acquire */
   if
   :: old == DONE -> goto take
   :: else
@@ -167,7 +167,7 @@ proctype consumer(byte me) {
 #else
      atomic { USE_IM(me); im_next[me] = old };
 #endif
-     atomic { USE; if :: state == old -> state = me; old = POISON :: else -> old = state fi };   /* J2 release, J3 */
+     atomic { USE; if :: state == old -> state = me; old = POISON :: else -> old = state fi };   /* JN2 release, JN3 */
      if :: old == POISON -> break :: else fi
   od;
 #ifdef NEXT_AFTER_PUBLISH

@@ -1,12 +1,12 @@
-/* Spare workers and the monitor that wakes them. docs/protocols/monitor.md (M1 ... M4)
+/* Spare workers and the monitor that wakes them. docs/protocols/monitor.md (MO1 ... MO4)
  *
  * What it is: runtime/monitor.cpp, idle.cpp (rest, call_monitor, sleeping), far_calls.cpp (wake_spares_of). Queues are reduced to numbers,
  * as in idle.pml. No sleep has a time limit, so every lost wake-up is an invalid end state.
  * The program: EVENTS times something from outside makes a thread ready that is counted like a letter until then (park.md). It makes another
  * thread and then keeps its worker, in a system call or by spinning, until that other one has run.
  * The monitor takes any worker that does not sleep for a stuck one, as it may be wrong about slow ones; what it never misses is that all are.
- * Must pass: the plain model. Mutants, must FAIL: WATCH_LATE, ASLEEP_LATE, NO_CALL (M1), WAKE_FIRST, SEEN_LATE, SHUTDOWN_NOT_TOLD
- * (M2), NOT_PASSED_ON (M3; with two regular workers), REST_WITH_READY, REST_WITH_EVENT (M4), NOT_COUNTED, NO_MONITOR.
+ * Must pass: the plain model. Mutants, must FAIL: WATCH_LATE, ASLEEP_LATE, NO_CALL (MO1), WAKE_FIRST, SEEN_LATE, SHUTDOWN_NOT_TOLD
+ * (MO2), NOT_PASSED_ON (MO3; with two regular workers), REST_WITH_READY, REST_WITH_EVENT (MO4), NOT_COUNTED, NO_MONITOR.
  */
 #ifndef R
 #define R 2                  /* regular workers */
@@ -49,7 +49,7 @@ inline wake_all_asleep() {
   atomic { same[0] = 0; same[1] = 0; same[N - 1] = 0; i = 0;
      do :: i < N -> if :: dozes[i] -> dozes[i] = 0; woken[i] = 1 :: else fi; i++ :: else -> break od; i = 0 }
 }
-inline wake_spares() {       /* M2 */
+inline wake_spares() {       /* MO2 */
   atomic { spare_same[0] = 0; spare_same[1] = 0; spare_same[N - 1] = 0 };
   if
   :: resting != 0 -> atomic { i = R; do :: i < N -> if :: rests[i] -> rests[i] = 0; called[i] = 1 :: else fi; i++ :: else -> break od; i = 0 }
@@ -96,16 +96,16 @@ proctype worker(byte me) {
   if :: me >= R -> is_idle = 1 :: else fi;
   do
   :: is_idle && shutdown -> break
-  :: is_idle && !shutdown && TO_REST && EMPTY_HANDED ->      /* M4 */
+  :: is_idle && !shutdown && TO_REST && EMPTY_HANDED ->      /* MO4 */
 #ifndef NOT_PASSED_ON
-     wake_one();                              /* M3 */
+     wake_one();                              /* MO3 */
 #endif
      resting++;
      asleep[me] = 1;
      do
      :: true ->
 #ifndef SEEN_LATE
-        spare_same[me] = 1;                   /* M2: spare_wake, then what it stands for */
+        spare_same[me] = 1;                   /* MO2: spare_wake, then what it stands for */
 #endif
         if :: up > me - R || shutdown -> break :: else fi;
 #ifdef SEEN_LATE
@@ -124,12 +124,12 @@ proctype worker(byte me) {
 #ifdef ASLEEP_LATE
         asleep[me] = 1;
 #endif
-        is_idle = 0; idle--;                  /* I1 */
+        is_idle = 0; idle--;                  /* ID1 */
         if
 #ifdef NO_CALL
         :: false
 #else
-        :: watch == UNTIL_WORK -> watch = 0   /* M1: asleep, then watch */
+        :: watch == UNTIL_WORK -> watch = 0   /* MO1: asleep, then watch */
 #endif
         :: else
         fi;
@@ -146,7 +146,7 @@ proctype worker(byte me) {
         fi;
         same[me] = 0;
 #ifndef ASLEEP_LATE
-        asleep[me] = 0                        /* M1 */
+        asleep[me] = 0                        /* MO1 */
 #endif
      fi
   :: !is_idle ->
@@ -210,7 +210,7 @@ proctype monitor() {
      :: else
      fi
 #else
-     watch = UNTIL_WORK;                                       /* M1: watch, then asleep */
+     watch = UNTIL_WORK;                                       /* MO1: watch, then asleep */
      if
      :: ALL_ASLEEP && ended != N -> watch != UNTIL_WORK
      :: else -> watch = 0

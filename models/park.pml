@@ -1,4 +1,4 @@
-/* One suspended thread that several want to wake: publishing, the count, places in its frame. docs/protocols/park.md (P1 ... P3), events.md (W1, T2)
+/* One suspended thread that several want to wake: publishing, the count, places in its frame. docs/protocols/park.md (PK1 ... PK3), events.md (SU1, TM2)
  *
  * What it is: continuation.cpp (suspend: the counts, publish, cancel), worker.cpp (unpark), suspension.hpp, timers.cpp (expire, stop_timer),
  * descriptors.cpp (happened, leave), the drop-in for pthreads (an OS thread that disturbs: io.cpp, foreign.cpp). Who watches for events, and
@@ -8,9 +8,9 @@
  * descriptor, or a timer, or both and an OS thread know of it: any of these may end the wait, before it begins or several at once.
  * Its worker's scheduler goes on as soon as it is published.
  * Asserted: who resumes it finds it saved, and alone; its frame is not touched when it is gone; who decides finds it ended.
- * A wake-up that is lost is an invalid end state. Must pass: the plain model. Mutants, must FAIL: PUBLISH_FIRST, TOUCHED_LATER (P1),
- * PUBLISH_BLIND, END_IN_TWO, END_UNSEEN (P2), NOT_COUNTED, COUNT_LATE, UNPARK_WHILE_IDLE, FOREIGN_PUSH (P3), CANCEL_COUNTED, TIMER_NOT_AWAITED,
- * DONE_FIRST (T2), LEAVE_UNLOCKED, NOT_LEFT, TOUCHED_AFTER.
+ * A wake-up that is lost is an invalid end state. Must pass: the plain model. Mutants, must FAIL: PUBLISH_FIRST, TOUCHED_LATER (PK1),
+ * PUBLISH_BLIND, END_IN_TWO, END_UNSEEN (PK2), NOT_COUNTED, COUNT_LATE, UNPARK_WHILE_IDLE, FOREIGN_PUSH (PK3), CANCEL_COUNTED, TIMER_NOT_AWAITED,
+ * DONE_FIRST (TM2), LEAVE_UNLOCKED, NOT_LEFT, TOUCHED_AFTER.
  */
 #ifndef N
 #define N 2
@@ -49,7 +49,7 @@ inline end_wait() {
 #ifdef END_UNSEEN
   atomic { FRAME; got = (word == SELF); if :: got -> word = ENDED :: else fi }   /* nothing is left behind for publish */
 #else
-  atomic { FRAME; got = (word == SELF); word = ENDED }                           /* P2 */
+  atomic { FRAME; got = (word == SELF); word = ENDED }                           /* PK2 */
 #endif
 #endif
 }
@@ -57,7 +57,7 @@ inline end_wait() {
 inline unpark() {
   atomic { assert(!ready && on == NOBODY); ready = 1 };
 #ifndef NOT_COUNTED
-  idle++                                  /* P3: after it is ready */
+  idle++                                  /* PK3: after it is ready */
 #endif
 }
 
@@ -82,7 +82,7 @@ proctype thread() {
         saved = 1;
 #endif
 #if !defined(NOT_COUNTED) && !defined(COUNT_LATE)
-        idle--;                           /* P3: before it is published */
+        idle--;                           /* PK3: before it is published */
 #endif
         /* Publish. From here on its worker goes on by itself. */
         if
@@ -176,7 +176,7 @@ deliver:
            end_wait();
            if :: got -> got = 0; unpark() :: else fi;
 #ifndef DONE_FIRST
-           atomic { FRAME; timer = DONE } /* T2 */
+           atomic { FRAME; timer = DONE } /* TM2 */
 #endif
         :: atomic { stack -> stack = 0 };
            unpark()

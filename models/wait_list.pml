@@ -1,21 +1,21 @@
-/* Wait lists, the mutex, time limits, the condition variable. docs/protocols/park.md (W1 ... W6), mutex.md (M1, M2)
+/* Wait lists, the mutex, time limits, the condition variable. docs/protocols/park.md (WL1 ... WL6), mutex.md (MX1, MX2)
  *
  * What it is: wait_list.cpp, timed_wait.cpp, mutex.cpp, mutex.hpp, condition_variable.hpp. A thread that is suspended blocks until `go`;
  * what parking itself takes is in park.pml. The list is written only by who holds its lock, so each change is one step here,
  * and an assertion where a mutant does without. What lies in a frame (node, timer) may be touched while `frame` says so.
  *
  * Plain: THREADS threads take and leave a mutex, ROUNDS times each; the last TIMED of them with a time limit. Who sees, while it holds the
- * mutex, that all others are through with it destroys it after its unlock (M2). Asserted: one holder at a time; nobody touches
+ * mutex, that all others are through with it destroys it after its unlock (MX2). Asserted: one holder at a time; nobody touches
  * the mutex when it is gone, a node when its frame is gone, or wakes a thread that is not suspended; all come to their end.
  * COND: two threads wait for a token at a condition variable, one of them with a time limit; a third one brings a token for each
  * (NOTIFY_ALL: both at once), and then destroys the condition variable. ALONE: the one with the time limit, and no token. The mutex
  * there is a plain lock, and threads that wait for it are not shown. Asserted as above; and as many threads find
  * themselves notified as a notify took out of the list.
  *
- * Must pass: all of them. Mutants, must FAIL: OPEN_FIRST (W1), NEXT_AFTER_UNPARK (W3), EXPIRE_ANYWAY, EXPIRED_OVER_NOTIFIED,
- * EXPIRED_STAYS, TIMER_NOT_STOPPED, TIMER_IN_LIST_LOCK (W5); of the mutex: FAST_WITH_LOCK, UNLOCK_FAST_WITH_LOCK (M1), UNLOCK_IN_TWO,
- * TOUCHED_LATER (M2), NOT_MARKED, MARK_LOST, HANDED_OPEN, HANDED_NOT_SEEN; with COND: NO_STATE_LOOK (W2), CHAIN_ALL (W3),
- * LIST_AFTER_UNLOCK, NO_USERS, USERS_BEFORE_TIMER (W6); with COND and ALONE: EARLY_NOT_SEEN (W5).
+ * Must pass: all of them. Mutants, must FAIL: OPEN_FIRST (WL1), NEXT_AFTER_UNPARK (WL3), EXPIRE_ANYWAY, EXPIRED_OVER_NOTIFIED,
+ * EXPIRED_STAYS, TIMER_NOT_STOPPED, TIMER_IN_LIST_LOCK (WL5); of the mutex: FAST_WITH_LOCK, UNLOCK_FAST_WITH_LOCK (MX1), UNLOCK_IN_TWO,
+ * TOUCHED_LATER (MX2), NOT_MARKED, MARK_LOST, HANDED_OPEN, HANDED_NOT_SEEN; with COND: NO_STATE_LOOK (WL2), CHAIN_ALL (WL3),
+ * LIST_AFTER_UNLOCK, NO_USERS, USERS_BEFORE_TIMER (WL6); with COND and ALONE: EARLY_NOT_SEEN (WL5).
  */
 #ifndef THREADS
 #define THREADS 3
@@ -45,7 +45,7 @@
 
 /* The word. */
 bit  lock, locked, waiters;
-byte users;                  /* COND: threads in wait, which the destructor waits for (W6) */
+byte users;                  /* COND: threads in wait, which the destructor waits for (WL6) */
 byte holder;                 /* of the list's lock, for the assertions; THREADS + 1 ...: others */
 bit  gone;                   /* the object is destroyed */
 
@@ -106,7 +106,7 @@ inline pop() {
           chain[n] = NONE;
           if :: first == NONE -> first = n :: else -> chain[last] = n fi;
           last = n
-       :: else                            /* W2: it will see the state before it suspends */
+       :: else                            /* WL2: it will see the state before it suspends */
        fi;
        n = NONE
      }
@@ -143,7 +143,7 @@ inline wait_held(in_front) {
 #else
   suspended[me] = 1;                      /* saved */
   who[me] = 1;
-  open_list();                            /* W1 */
+  open_list();                            /* WL1 */
 #endif
   suspend()
 }
@@ -157,7 +157,7 @@ inline wait_listed() {
 #else
   lock_list();
   if
-  :: state[me] == LISTED -> suspended[me] = 1; who[me] = 1; open_list(); suspend()   /* W2 */
+  :: state[me] == LISTED -> suspended[me] = 1; who[me] = 1; open_list(); suspend()   /* WL2 */
   :: else -> open_list()
   fi
 #endif
@@ -193,7 +193,7 @@ proctype clock(byte f) {
      wakes = who[f];
 #else
      if
-     :: state[f] == LISTED ->            /* W5: else somebody else woke it, or it waits no more */
+     :: state[f] == LISTED ->            /* WL5: else somebody else woke it, or it waits no more */
 #ifndef EXPIRED_STAYS
         remove(f);
 #endif
@@ -215,7 +215,7 @@ proctype clock(byte f) {
 
 #ifndef COND
 
-/* M1: while nobody has the list. Sets `mine`. */
+/* MX1: while nobody has the list. Sets `mine`. */
 #ifdef FAST_WITH_LOCK
 #define FREE (!locked)
 #else
@@ -292,7 +292,7 @@ inline unlock_mutex() {
 #ifdef HANDED_OPEN
      hand = 0;
 #endif
-     atomic {                             /* M2: the last access */
+     atomic {                             /* MX2: the last access */
        OBJECT; HELD; locked = hand;
 #ifdef MARK_LOST
        waiters = 0;
@@ -388,7 +388,7 @@ proctype thread(byte me) {
 #endif
      if :: timed -> stop_timer() :: else -> frame[me] = 0 fi;
 #ifndef USERS_BEFORE_TIMER
-     atomic { OBJECT; users-- };          /* W6: the last access */
+     atomic { OBJECT; users-- };          /* WL6: the last access */
 #endif
      lock_user();
      if :: timed && !woken -> break :: else fi

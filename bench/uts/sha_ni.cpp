@@ -38,16 +38,29 @@ bool sha1_ni::available() {
     before = abcd;                                                                           \
     abcd = _mm_sha1rnds4_epu32(abcd, e, (g) / 5);                                            \
   }
-  BENCH_SHA_GROUP(0)
-  BENCH_SHA_GROUP(1)
-  BENCH_SHA_GROUP(2)
-  BENCH_SHA_GROUP(3) BENCH_SHA_GROUP(4) BENCH_SHA_GROUP(5) BENCH_SHA_GROUP(6) BENCH_SHA_GROUP(7)
-      BENCH_SHA_GROUP(8) BENCH_SHA_GROUP(9) BENCH_SHA_GROUP(10) BENCH_SHA_GROUP(11) BENCH_SHA_GROUP(12)
-          BENCH_SHA_GROUP(13) BENCH_SHA_GROUP(14) BENCH_SHA_GROUP(15) BENCH_SHA_GROUP(16) BENCH_SHA_GROUP(17)
-              BENCH_SHA_GROUP(18) BENCH_SHA_GROUP(19)
+  BENCH_SHA_GROUP(0);
+  BENCH_SHA_GROUP(1);
+  BENCH_SHA_GROUP(2);
+  BENCH_SHA_GROUP(3);
+  BENCH_SHA_GROUP(4);
+  BENCH_SHA_GROUP(5);
+  BENCH_SHA_GROUP(6);
+  BENCH_SHA_GROUP(7);
+  BENCH_SHA_GROUP(8);
+  BENCH_SHA_GROUP(9);
+  BENCH_SHA_GROUP(10);
+  BENCH_SHA_GROUP(11);
+  BENCH_SHA_GROUP(12);
+  BENCH_SHA_GROUP(13);
+  BENCH_SHA_GROUP(14);
+  BENCH_SHA_GROUP(15);
+  BENCH_SHA_GROUP(16);
+  BENCH_SHA_GROUP(17);
+  BENCH_SHA_GROUP(18);
+  BENCH_SHA_GROUP(19);
 #undef BENCH_SHA_GROUP
 
-                  e = _mm_sha1nexte_epu32(before, start_e);
+  e = _mm_sha1nexte_epu32(before, start_e);
   abcd = _mm_add_epi32(abcd, start_abcd);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to.head), _mm_shuffle_epi32(abcd, 0x1b));
   to.tail = std::uint64_t{parent.depth() + 1} << 32 | static_cast<std::uint32_t>(_mm_extract_epi32(e, 3));

@@ -1,7 +1,7 @@
 // barrier: like std::barrier, but who waits is suspended and its worker goes on with other threads.
 //
 // Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/barrier.cpp. Test:
-// tests/threads/barrier_test.cpp.
+// tests/threads/wait_test.cpp.
 #pragma once
 
 #include <godwit/detail/wait_list.hpp>

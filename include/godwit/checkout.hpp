@@ -10,7 +10,7 @@
 // must not be held across a spawn, join, yield or anything else that may let the thread go on elsewhere: that
 // ends the run with the place (in debug builds, or with check_global=on, at once; else when the thread really
 // leaves). Two checkouts that overlap, one of them writing, are a race: reported with check_global. Source:
-// Active global address space (G3); the consistency rules: docs/memory-model.md. Tests:
+// Active global address space; the consistency rules: docs/memory-model.md. Tests:
 // tests/global/checkout_test.cpp.
 #pragma once
 

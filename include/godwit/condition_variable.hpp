@@ -28,7 +28,7 @@ class condition_variable_any {
   /// Lets those pass that were notified and have not left wait yet; may migrate the calling thread if there
   /// are any.
   ~condition_variable_any() {
-    // W6. Outside substrate threads the run was given up, and nobody will leave.
+    // WL6. Outside substrate threads the run was given up, and nobody will leave.
     while ((list_.word.load(std::memory_order_acquire) & ~detail::wait_list::lock_bit) != 0 &&
            list_.seems_empty() && detail::on_substrate_threads())
       detail::yield_thread();
@@ -104,7 +104,7 @@ class condition_variable_any {
   }
 
  private:
-  /// in the list's word: threads from enlisting to their last access. W6
+  /// in the list's word: threads from enlisting to their last access. WL6
   static constexpr std::uint32_t inside = 2;
   void enlist(detail::wait_node& n) noexcept {
     list_.lock();

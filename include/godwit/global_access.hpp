@@ -4,7 +4,7 @@
 // Inside the host a get or put is a load or store. Elsewhere it is one round trip, unless a cached copy is at
 // hand. They see and make seen what checkouts of the same thread do. Two threads that access the same bytes
 // at once, one of them writing, race, as in C++; use atomics (global_atomic.hpp), joins or futures between
-// them: docs/memory-model.md. Source: Active global address space (G3). Tests: tests/global/access_test.cpp.
+// them: docs/memory-model.md. Source: Active global address space. Tests: tests/global/access_test.cpp.
 #pragma once
 
 #include <godwit/future.hpp>

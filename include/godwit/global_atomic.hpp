@@ -3,7 +3,7 @@
 // Without an order they synchronise like sequentially consistent C++ atomics: what a thread did before it
 // wrote is seen by who read that value. With std::memory_order_relaxed they are only atomic (and cheaper
 // across hosts: nothing is written back or invalidated). Do not mix with plain accesses to the same word at
-// the same time. Source: Active global address space (G3). Cost: inside the host one CPU atomic, else one
+// the same time. Source: Active global address space. Cost: inside the host one CPU atomic, else one
 // round trip. Tests: tests/global/atomic_test.cpp.
 #pragma once
 

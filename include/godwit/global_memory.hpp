@@ -2,7 +2,7 @@
 //
 // A home is a worker: the memory of an allocation lies on the hosts of its homes, in blocks that a
 // distribution deals out. Where it lies decides only what an access costs. Inside one host every access is a
-// load or a store. Source: Active global address space (G2). Tests: tests/global/allocate_test.cpp. See
+// load or a store. Source: Active global address space. Tests: tests/global/allocate_test.cpp. See
 // docs/global-memory.md.
 #pragma once
 

@@ -4,7 +4,7 @@
 // arithmetic, also across the blocks and homes of a distributed allocation. Dereferencing gives a global_ref,
 // which reads by get and writes by put; for more than single elements use checkout (checkout.hpp), get and
 // put (global_access.hpp), or the algorithms. A pointer is worth nothing outside the run that allocated it.
-// Source: Active global address space (G1). Tests: tests/global/ptr_test.cpp. See docs/global-memory.md.
+// Source: Active global address space. Tests: tests/global/ptr_test.cpp. See docs/global-memory.md.
 #pragma once
 
 #include <godwit/codec.hpp>

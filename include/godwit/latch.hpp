@@ -2,7 +2,7 @@
 //
 // May be destroyed as soon as wait has come back, even if the last count_down has not. Substrate threads (see
 // mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp. Test:
-// tests/threads/latch_test.cpp.
+// tests/threads/wait_test.cpp.
 #pragma once
 
 #include <godwit/detail/wait_list.hpp>

@@ -189,8 +189,8 @@ class recursive_timed_mutex {
   }
   static inline thread_local char outside_ = 0;  // where there are no lightweight threads: the OS thread
   timed_mutex mutex_;
-  std::atomic<const void*> owner_{nullptr};
-  std::uint32_t depth_ = 0;  // of the owner
+  std::atomic<const void*> owner_{nullptr};  // W who has the mutex, R all: is it me?
+  std::uint32_t depth_ = 0;                  // of the owner
 };
 
 /// Like std::recursive_mutex.

@@ -3,7 +3,7 @@
 //
 // First come, first served. May be destroyed as soon as the last acquire has come back, even if a release has
 // not. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp.
-// Test: tests/threads/semaphore_test.cpp.
+// Test: tests/threads/wait_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>

@@ -141,7 +141,7 @@ struct child {
   /// Take the own entry off the deque. 0: the parent is still here; else the record to complete.
   [[gnu::always_inline]] static ref pop() noexcept {
     spawn_slot* mine = hot_load<offsetof(hot_words, bottom), spawn_slot*>() - 1;
-    // D1: before the split is read; the expose signal runs on this very CPU
+    // DQ1: before the split is read; the expose signal runs on this very CPU
     hot_store<offsetof(hot_words, bottom)>(mine);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (hot_below_split(mine)) [[unlikely]]

@@ -3,7 +3,7 @@
 //
 // C++'s thread_local belongs to the worker (the OS thread): a thread that suspends may find another one's
 // afterwards. docs/threads.md. Code: src/threads/thread_specific.cpp. Test:
-// tests/threads/thread_specific_test.cpp.
+// tests/threads/specific_test.cpp.
 #pragma once
 
 #include <godwit/detail/park.hpp>

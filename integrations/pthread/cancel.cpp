@@ -18,7 +18,7 @@ void end_by_cancel() { exit_thread(self()->exit_asked ? self()->exit_result : PT
 GODWIT_EXPORT int pthread_cancel(pthread_t th) {
   thread* t = thread_of(th);
   if (t == nullptr || t->heavy) return REAL(pthread_cancel)(th);
-  t->cancel_asked.store(true);
+  t->cancel_asked.store(true, std::memory_order_seq_cst);
   if (t->cancel_enabled) disturb(*t, waited::cancelled);  // else it looks when it has enabled that
   if (t == self() && t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS) test_cancel();
   return 0;

@@ -33,7 +33,7 @@ void in_child() noexcept {
   thread* t = self();
   if (t == nullptr || t->heavy) return;
   t->heavy = true;
-  t->signals.store(0);
+  t->signals.store(0, std::memory_order_seq_cst);
   t->handlers = nullptr;
   godwit::context::use_hot_words(nullptr);  // no worker any more
   forget_waiters();

@@ -47,7 +47,7 @@ bool run_handler(thread& t, siginfo_t& info) {
     again.sa_flags &= ~SA_SIGINFO;
     change_signal_action(signal, &again, nullptr);
   }
-  handler_frame frame{t.handlers, t.blocked.load(), false};
+  handler_frame frame{t.handlers, t.blocked.load(std::memory_order_seq_cst), false};
   frame.on_alternate =
       (action.sa_flags & SA_ONSTACK) != 0 && (t.alternate.ss_flags & SS_DISABLE) == 0 && !on_alternate(t);
   ucontext_t context;
@@ -106,7 +106,8 @@ bool handle_signals() {
   if (t == nullptr || t->heavy || !t->has_signals()) return true;
   bool interrupts = false;
   siginfo_t info;
-  while (take_signal(*t, ~t->blocked.load(), true, info)) interrupts = run_handler(*t, info) || interrupts;
+  while (take_signal(*t, ~t->blocked.load(std::memory_order_seq_cst), true, info))
+    interrupts = run_handler(*t, info) || interrupts;
   return interrupts;
 }
 

@@ -89,7 +89,7 @@ bool disturb_io(thread& t, bool to_cancel, bool sent) noexcept {
   detail::waiter* w = nullptr;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   lock(t);
-  const bool waits = t.io_wait != nullptr && !(sent && t.signals.load() == 0);
+  const bool waits = t.io_wait != nullptr && !(sent && t.signals.load(std::memory_order_seq_cst) == 0);
   if (waits) {
     t.io_disturbed = true;
     t.io_to_cancel = to_cancel;

@@ -58,11 +58,11 @@ void end_of_os_thread(void*) { run_key_destructors(); }
 /// A thread of the C library's own: have it tell us when it ends.
 [[gnu::noinline]] void watch_os_thread() noexcept {
   std::uint32_t before = 0;
-  if (has_key_.compare_exchange_strong(before, 1)) {
+  if (has_key_.compare_exchange_strong(before, 1, std::memory_order_seq_cst)) {
     REAL(pthread_key_create)(&for_os_threads_, end_of_os_thread);
-    has_key_.store(2);
+    has_key_.store(2, std::memory_order_seq_cst);
   }
-  if (has_key_.load() == 2) REAL(pthread_setspecific)(for_os_threads_, &values_);
+  if (has_key_.load(std::memory_order_seq_cst) == 2) REAL(pthread_setspecific)(for_os_threads_, &values_);
 }
 
 }  // namespace
@@ -93,7 +93,9 @@ using namespace godwit::pthread;
 GODWIT_EXPORT int pthread_key_create(pthread_key_t* out, void (*destroy)(void*)) noexcept {
   for (unsigned k = 0; k < most_keys; ++k) {
     std::uint32_t number = keys_[k].number.load(std::memory_order_relaxed);
-    if (number % 2 != 0 || !keys_[k].number.compare_exchange_strong(number, number + 1)) continue;
+    if (number % 2 != 0 ||
+        !keys_[k].number.compare_exchange_strong(number, number + 1, std::memory_order_seq_cst))
+      continue;
     keys_[k].destroy = destroy;
     *out = k;
     return 0;
@@ -103,7 +105,10 @@ GODWIT_EXPORT int pthread_key_create(pthread_key_t* out, void (*destroy)(void*))
 GODWIT_EXPORT int pthread_key_delete(pthread_key_t k) noexcept {
   if (k >= most_keys) return EINVAL;
   std::uint32_t number = keys_[k].number.load(std::memory_order_relaxed);
-  return number % 2 != 0 && keys_[k].number.compare_exchange_strong(number, number + 1) ? 0 : EINVAL;
+  return number % 2 != 0 &&
+                 keys_[k].number.compare_exchange_strong(number, number + 1, std::memory_order_seq_cst)
+             ? 0
+             : EINVAL;
 }
 GODWIT_EXPORT void* pthread_getspecific(pthread_key_t k) noexcept {
   if (k >= most_keys) return nullptr;

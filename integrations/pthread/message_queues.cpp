@@ -68,7 +68,7 @@ int send_until(mqd_t queue, const char* from, std::size_t bytes, unsigned priori
   const int r = repeat(queue, POLLOUT, at, [&](const timespec* t) {
     return REAL(mq_timedsend)(queue, from, bytes, priority, t);
   });
-  if (r == 0 && notifies_.load()) settle_signals();
+  if (r == 0 && notifies_.load(std::memory_order_seq_cst)) settle_signals();
   return r;
 }
 ssize_t receive_until(mqd_t queue, char* to, std::size_t bytes, unsigned* priority, const timespec* at) {
@@ -79,7 +79,8 @@ ssize_t receive_until(mqd_t queue, char* to, std::size_t bytes, unsigned* priori
 }  // namespace
 
 GODWIT_EXPORT int mq_notify(mqd_t queue, const sigevent* event) noexcept {
-  if (event != nullptr && event->sigev_notify == SIGEV_SIGNAL) notifies_.store(true);
+  if (event != nullptr && event->sigev_notify == SIGEV_SIGNAL)
+    notifies_.store(true, std::memory_order_seq_cst);
   return REAL(mq_notify)(queue, event);
 }
 GODWIT_EXPORT int mq_timedsend(mqd_t queue, const char* from, std::size_t bytes, unsigned priority,

@@ -54,7 +54,7 @@ void take_first(thread* to, int signal, siginfo_t& out) noexcept {
     i->next = free_;
     free_ = i;
   }
-  if (!more) word_of_thread(to).fetch_and(~bit_of(signal));
+  if (!more) word_of_thread(to).fetch_and(~bit_of(signal), std::memory_order_seq_cst);
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ bool add_signal(thread* to, const siginfo_t& info) noexcept {
   const std::lock_guard hold(lock_);
   auto& word = word_of_thread(to);
   const std::uint64_t bit = bit_of(info.si_signo);
-  if ((word.load() & bit) != 0 && info.si_signo < first_queued) return true;
+  if ((word.load(std::memory_order_seq_cst) & bit) != 0 && info.si_signo < first_queued) return true;
   item* i = free_;
   if (i != nullptr)
     free_ = i->next;
@@ -75,15 +75,18 @@ bool add_signal(thread* to, const siginfo_t& info) noexcept {
     (last_ != nullptr ? last_->next : first_) = i;
     last_ = i;
   }
-  word.fetch_or(bit);
+  word.fetch_or(bit, std::memory_order_seq_cst);
   return true;
 }
 
 bool take_signal(thread& t, std::uint64_t wanted, bool process_too, siginfo_t& out) noexcept {
-  if (((t.signals.load() | (process_too ? process_signals_.load() : 0)) & wanted) == 0) return false;
+  if (((t.signals.load(std::memory_order_seq_cst) |
+        (process_too ? process_signals_.load(std::memory_order_seq_cst) : 0)) &
+       wanted) == 0)
+    return false;
   const std::lock_guard hold(lock_);
-  const std::uint64_t own = t.signals.load() & wanted,
-                      all = process_too ? process_signals_.load() & wanted : 0;
+  const std::uint64_t own = t.signals.load(std::memory_order_seq_cst) & wanted,
+                      all = process_too ? process_signals_.load(std::memory_order_seq_cst) & wanted : 0;
   if ((own | all) == 0) return false;
   const int signal = __builtin_ctzll(own | all) + 1;
   take_first((own & bit_of(signal)) != 0 ? &t : nullptr, signal, out);
@@ -91,10 +94,10 @@ bool take_signal(thread& t, std::uint64_t wanted, bool process_too, siginfo_t& o
 }
 
 void forget_signals(thread& t) noexcept {
-  if (t.signals.load() == 0) return;
+  if (t.signals.load(std::memory_order_seq_cst) == 0) return;
   const std::lock_guard hold(lock_);
   siginfo_t info;
-  while (const std::uint64_t left = t.signals.load()) {
+  while (const std::uint64_t left = t.signals.load(std::memory_order_seq_cst)) {
     const int signal = __builtin_ctzll(left) + 1;
     take_first(&t, signal, info);
     if (info.si_code != SI_TKILL) ::kill(::getpid(), signal);  // it was sent to the process: somebody else's
@@ -103,7 +106,7 @@ void forget_signals(thread& t) noexcept {
 
 void forget_all_signals() noexcept {
   lock_.unlock();
-  process_signals_.store(0);
+  process_signals_.store(0, std::memory_order_seq_cst);
   used_ = 0;
   free_ = first_ = last_ = nullptr;
 }

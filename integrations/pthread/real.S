@@ -29,7 +29,8 @@ resolve_first:                          // r11: where the address will be
         popq    %rbp
         jmp     *(%r11)
 
-// See thread.hpp. The frame is one that can be unwound: pthread_exit may be called in a handler on an alternate stack.
+// See thread.hpp. The frame is one that can be unwound: pthread_exit may be called in a handler on an
+// alternate stack.
         .globl  godwit_pthread_call_on
         .hidden godwit_pthread_call_on
         .type   godwit_pthread_call_on, @function

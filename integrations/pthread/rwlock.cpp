@@ -57,7 +57,7 @@ int take(pthread_rwlock_t* lock, int (*attempt)(pthread_rwlock_t*) noexcept, std
   if ((__atomic_load_n(&l.state, __ATOMIC_SEQ_CST) & writing) != 0 &&
       __atomic_load_n(&l.writer, __ATOMIC_RELAXED) == own_tid())
     return EDEADLK;
-  // before the look at the state: who opens it looks here afterwards. R1
+  // before the look at the state: who opens it looks here afterwards.
   __atomic_fetch_add(&(l.*waiting), 1, __ATOMIC_SEQ_CST);
   bool timed_out = false;
   for (;;) {
@@ -144,7 +144,7 @@ GODWIT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
   }
   if (left == 0 && (__atomic_load_n(&l.waiting_writers, __ATOMIC_SEQ_CST) |
                     __atomic_load_n(&l.waiting_readers, __ATOMIC_SEQ_CST)) != 0) {
-    __atomic_fetch_add(&l.epoch, 1, __ATOMIC_SEQ_CST);  // R1
+    __atomic_fetch_add(&l.epoch, 1, __ATOMIC_SEQ_CST);  // after the state
     if (!is_shared(lock)) wake(&l.epoch, all_of_them);
   }
   return 0;

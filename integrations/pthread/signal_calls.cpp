@@ -44,7 +44,8 @@ int send(thread& t, const siginfo_t& info) {
 bool take_own(const siginfo_t& info) {
   thread* t = self();
   if (!is_light() || info.si_signo == 0 || !is_signal(info.si_signo)) return false;
-  if ((t->blocked.load() & bit_of(info.si_signo)) != 0 || action_of(info.si_signo).sa_handler == SIG_IGN)
+  if ((t->blocked.load(std::memory_order_seq_cst) & bit_of(info.si_signo)) != 0 ||
+      action_of(info.si_signo).sa_handler == SIG_IGN)
     return false;
   if (info.si_signo == SIGKILL || info.si_signo == SIGSTOP) return false;
   send(*t, info);
@@ -53,7 +54,8 @@ bool take_own(const siginfo_t& info) {
 
 /// It has been sent to a group that this process belongs to. Who blocks it need not see it handled.
 void settle(int signal) {
-  if (is_light() && signal > 0 && is_signal(signal) && (self()->blocked.load() & bit_of(signal)) == 0)
+  if (is_light() && signal > 0 && is_signal(signal) &&
+      (self()->blocked.load(std::memory_order_seq_cst) & bit_of(signal)) == 0)
     settle_signals();
 }
 
@@ -70,7 +72,9 @@ GODWIT_EXPORT int sigpending(sigset_t* set) noexcept {
   if (REAL(sigpending)(set) != 0) return -1;
   const thread* t = self();
   if (is_light())
-    *set = set_of((word_of(*set) | t->signals.load() | process_signals_.load()) & t->blocked.load());
+    *set = set_of((word_of(*set) | t->signals.load(std::memory_order_seq_cst) |
+                   process_signals_.load(std::memory_order_seq_cst)) &
+                  t->blocked.load(std::memory_order_seq_cst));
   return 0;
 }
 
@@ -247,10 +251,10 @@ GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
   // Those sent to the process wait in the kernel, which tells nobody that they are there.
   for (std::uint64_t pause_ns = 100'000;; pause_ns = pause_ns < 5'000'000 ? pause_ns * 2 : pause_ns) {
     test_cancel();
-    t->waits_for_signals.store(wanted);
+    t->waits_for_signals.store(wanted, std::memory_order_seq_cst);
     siginfo_t mine;
     if (take_signal(*t, wanted, true, mine)) {
-      t->waits_for_signals.store(0);
+      t->waits_for_signals.store(0, std::memory_order_seq_cst);
       if (info != nullptr) *info = mine;
       return mine.si_signo;
     }
@@ -264,7 +268,7 @@ GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
                                       .interruptible = true,
                                       .what = "signal"});
       if (w == waited::cancelled) {
-        t->waits_for_signals.store(0);
+        t->waits_for_signals.store(0, std::memory_order_seq_cst);
         end_by_cancel();
       }
       // Handlers of others run, and end this even with SA_RESTART.
@@ -273,7 +277,7 @@ GODWIT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const times
       if (handled == __atomic_load_n(&t->handled, __ATOMIC_SEQ_CST)) continue;
       errno = EINTR;
     }
-    t->waits_for_signals.store(0);
+    t->waits_for_signals.store(0, std::memory_order_seq_cst);
     return number;
   }
 }

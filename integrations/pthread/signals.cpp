@@ -91,9 +91,9 @@ std::uint32_t update() noexcept {
 
 std::uint32_t store_mask(thread& t, std::uint64_t mask) noexcept {
   const std::lock_guard hold(masks);
-  count(t.blocked.load(), -1);
+  count(t.blocked.load(std::memory_order_seq_cst), -1);
   count(mask, 1);
-  t.blocked.store(mask);
+  t.blocked.store(mask, std::memory_order_seq_cst);
   return update();
 }
 
@@ -102,7 +102,7 @@ std::uint32_t store_mask(thread& t, std::uint64_t mask) noexcept {
 void apply(std::uint32_t number) {
   if (number == 0) return;
   thread* here = self();
-  computes_.compare_exchange_strong(here, nullptr);
+  computes_.compare_exchange_strong(here, nullptr, std::memory_order_seq_cst);
   futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
   for (int i = 0; i < 2000; ++i) {
     const std::uint32_t done = __atomic_load_n(&done_, __ATOMIC_SEQ_CST);
@@ -128,7 +128,7 @@ void take_from_kernel(thread& t, std::uint64_t bits) noexcept {
 }
 
 int change_mask(thread& t, int how, const sigset_t* set, sigset_t* before) {
-  const std::uint64_t old = t.blocked.load();
+  const std::uint64_t old = t.blocked.load(std::memory_order_seq_cst);
   std::uint64_t mask = set != nullptr ? word_of(*set) & ~never_blocked : 0;
   if (set != nullptr) {
     if (how == SIG_BLOCK)
@@ -183,8 +183,9 @@ void call_as_kernel(int signal, siginfo_t* info, void* context, const struct sig
 thread* give(const siginfo_t& info) noexcept {
   const std::uint64_t bit = bit_of(info.si_signo);
   const std::lock_guard hold(masks);  // until it is given: a thread that ends leaves the list first
-  thread* t = main_ != nullptr && (main_->blocked.load() & bit) == 0 ? main_ : alive_;
-  while (t != nullptr && (t->blocked.load() & bit) != 0) t = t->next_alive;
+  thread* t =
+      main_ != nullptr && (main_->blocked.load(std::memory_order_seq_cst) & bit) == 0 ? main_ : alive_;
+  while (t != nullptr && (t->blocked.load(std::memory_order_seq_cst) & bit) != 0) t = t->next_alive;
   add_signal(t, info);
   return t;
 }
@@ -194,8 +195,8 @@ bool waits_for(thread& t, siginfo_t& info) noexcept {
   constexpr int most_rounds = 100;
   constexpr timespec a_while{0, 200'000};
   const std::uint64_t bit = bit_of(info.si_signo);
-  for (int i = computes_.load() == &t ? most_rounds : 0; i < most_rounds && (t.signals.load() & bit) != 0;
-       ++i) {
+  for (int i = computes_.load(std::memory_order_seq_cst) == &t ? most_rounds : 0;
+       i < most_rounds && (t.signals.load(std::memory_order_seq_cst) & bit) != 0; ++i) {
     futex(&done_, FUTEX_WAKE_PRIVATE, 1 << 30);  // it may wait for a change of its mask: apply
     ::syscall(SYS_nanosleep, &a_while, nullptr);
     if (disturb(t, waited::interrupted, true)) return true;
@@ -291,7 +292,7 @@ void do_default(int signal) noexcept {
 int send_to(thread& t, const siginfo_t& info) noexcept {
   const int signal = info.si_signo;
   if (__atomic_load_n(&t.state, __ATOMIC_SEQ_CST) == thread::ended) return ESRCH;
-  const bool blocked = (t.blocked.load() & bit_of(signal)) != 0;
+  const bool blocked = (t.blocked.load(std::memory_order_seq_cst) & bit_of(signal)) != 0;
   if (!blocked) {
     const struct sigaction action = action_of(signal);
     // What is not handled ends, stops or leaves alone the process, whichever thread it was sent to.
@@ -300,7 +301,8 @@ int send_to(thread& t, const siginfo_t& info) noexcept {
   }
   if (!add_signal(&t, info)) return EAGAIN;
   // A blocked one waits until it is unblocked, or waited for.
-  if (&t != self() && (!blocked || (t.waits_for_signals.load() & bit_of(signal)) != 0))
+  if (&t != self() &&
+      (!blocked || (t.waits_for_signals.load(std::memory_order_seq_cst) & bit_of(signal)) != 0))
     disturb(t, waited::interrupted, true);
   return 0;
 }
@@ -330,7 +332,7 @@ void leave_handler_beside(void* result) noexcept {
   if (t == nullptr) return;
   t->exit_result = result;
   t->exit_asked = true;
-  t->cancel_asked.store(true);
+  t->cancel_asked.store(true, std::memory_order_seq_cst);
   disturb(*t, waited::cancelled);
   siglongjmp(*way_out_, 1);
 }
@@ -339,7 +341,7 @@ void begin_signals(thread& main) noexcept {
   sigset_t now;
   main_ = &main;
   REAL(pthread_sigmask)(SIG_SETMASK, nullptr, &now);
-  main.blocked.store(word_of(now));
+  main.blocked.store(word_of(now), std::memory_order_seq_cst);
   count_mask(main, true);
   mask_now_ = word_of(now);
 }
@@ -349,7 +351,7 @@ void count_mask(thread& t, bool begins) noexcept {
   {
     const std::lock_guard hold(masks);
     threads_ += begins ? 1u : ~0u;
-    count(t.blocked.load(), begins ? 1 : -1);
+    count(t.blocked.load(std::memory_order_seq_cst), begins ? 1 : -1);
     if (begins) {
       t.prev_alive = nullptr;
       t.next_alive = alive_;
@@ -367,12 +369,12 @@ void count_mask(thread& t, bool begins) noexcept {
 }
 
 void put_mask(thread& t, std::uint64_t mask) noexcept {
-  if (mask == t.blocked.load()) return;
+  if (mask == t.blocked.load(std::memory_order_seq_cst)) return;
   if (store_mask(t, mask & ~never_blocked) != 0) futex(&asked_, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void use_real_mask(const thread& t, sigset_t* before) noexcept {
-  const sigset_t set = set_of(t.blocked.load());
+  const sigset_t set = set_of(t.blocked.load(std::memory_order_seq_cst));
   REAL(pthread_sigmask)(SIG_SETMASK, &set, before);
 }
 void set_real_mask(const sigset_t& mask) noexcept { REAL(pthread_sigmask)(SIG_SETMASK, &mask, nullptr); }

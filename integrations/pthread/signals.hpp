@@ -23,7 +23,7 @@ inline sigset_t set_of(std::uint64_t word) noexcept {
 }
 
 struct spin_lock {
-  std::atomic<std::uint32_t> held{0};
+  std::atomic<std::uint32_t> held{0};  ///< W and R all
   void lock() noexcept {
     while (held.exchange(1, std::memory_order_acquire) != 0) __builtin_ia32_pause();
   }

@@ -93,7 +93,7 @@ thread* take_thread() noexcept {
 
 /// Nobody will ask for it any more.
 void give_thread(thread* t) noexcept {
-  t->what_then.store(thread::fate::gone);
+  t->what_then.store(thread::fate::gone, std::memory_order_seq_cst);
   lock_pool();
   t->next = pool_;
   pool_ = t;
@@ -134,7 +134,8 @@ void find_stack(thread& t, std::size_t bytes) noexcept {
 
 /// A thread is no more, or was none.
 void count_end() noexcept {
-  if (alive_.fetch_sub(1) != 1 || !main_waits_.load()) return;
+  if (alive_.fetch_sub(1, std::memory_order_seq_cst) != 1 || !main_waits_.load(std::memory_order_seq_cst))
+    return;
   __atomic_store_n(&others_ended_, 1, __ATOMIC_SEQ_CST);
   wake(&others_ended_, 1);
 }
@@ -153,7 +154,7 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   if (t->program_stack_is_ours) ::munmap(t->program_stack, t->program_stack_bytes);
   count_mask(*t, false);
   // From here on whoever joins may take the block for another thread.
-  const auto then = t->what_then.exchange(thread::fate::over);
+  const auto then = t->what_then.exchange(thread::fate::over, std::memory_order_seq_cst);
   if (then == thread::fate::detached) {
     __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
     give_thread(t);
@@ -195,7 +196,7 @@ bool make_large_stack(thread& t, std::size_t bytes) noexcept {
 int create(pthread_t* out, const pthread_attr_t* attr, void* (*start)(void*), int (*start_c11)(void*),
            void* argument) noexcept {
   static const std::uint64_t most = runtime::most_threads() - 1;  // one is ours: start.cpp
-  if (alive_.fetch_add(1) >= most) {
+  if (alive_.fetch_add(1, std::memory_order_seq_cst) >= most) {
     count_end();
     return EAGAIN;
   }
@@ -253,11 +254,11 @@ int join(thread* t, void** result, const wait_options& how, bool wait) {
   if (t == self()) return EDEADLK;
   test_cancel();
   auto before = thread::fate::joinable;
-  if (t->what_then.load() == thread::fate::gone) return ESRCH;
+  if (t->what_then.load(std::memory_order_seq_cst) == thread::fate::gone) return ESRCH;
   if (!wait && __atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended &&
-      t->what_then.load() != thread::fate::over)
-    return t->what_then.load() == thread::fate::detached ? EINVAL : EBUSY;
-  if (!t->what_then.compare_exchange_strong(before, thread::fate::joining)) {
+      t->what_then.load(std::memory_order_seq_cst) != thread::fate::over)
+    return t->what_then.load(std::memory_order_seq_cst) == thread::fate::detached ? EINVAL : EBUSY;
+  if (!t->what_then.compare_exchange_strong(before, thread::fate::joining, std::memory_order_seq_cst)) {
     if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
     // It found nobody to wake, and is about to say that it has ended: a few instructions away, at another
     // worker.
@@ -271,7 +272,8 @@ int join(thread* t, void** result, const wait_options& how, bool wait) {
     const waited w = wait_while(&t->state, thread::alive, how);
     if (w != waited::timed_out && w != waited::cancelled) continue;
     before = thread::fate::joining;
-    if (!t->what_then.compare_exchange_strong(before, thread::fate::joinable)) continue;  // it has just ended
+    if (!t->what_then.compare_exchange_strong(before, thread::fate::joinable, std::memory_order_seq_cst))
+      continue;  // it has just ended
     if (w == waited::timed_out) return ETIMEDOUT;
     end_by_cancel();
   }
@@ -328,8 +330,8 @@ void run_as(thread& t) noexcept {
 }
 
 void wait_for_others_and_exit() noexcept {
-  main_waits_.store(true);
-  if (alive_.load() != 0)
+  main_waits_.store(true, std::memory_order_seq_cst);
+  if (alive_.load(std::memory_order_seq_cst) != 0)
     while (__atomic_load_n(&others_ended_, __ATOMIC_SEQ_CST) == 0)
       wait_while(&others_ended_, 0, {.what = "pthread_exit in main"});
   ::exit(0);
@@ -368,7 +370,8 @@ GODWIT_EXPORT int pthread_detach(pthread_t th) noexcept {
   thread* t = thread_of(th);
   if (t == nullptr || t->heavy) return REAL(pthread_detach)(th);
   auto before = thread::fate::joinable;
-  if (t->what_then.compare_exchange_strong(before, thread::fate::detached)) return 0;
+  if (t->what_then.compare_exchange_strong(before, thread::fate::detached, std::memory_order_seq_cst))
+    return 0;
   if (before != thread::fate::over) return before == thread::fate::gone ? ESRCH : EINVAL;
   // a few instructions
   while (__atomic_load_n(&t->state, __ATOMIC_SEQ_CST) != thread::ended) ::sched_yield();

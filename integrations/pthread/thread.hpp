@@ -39,28 +39,31 @@ struct thread {
   static constexpr std::uint32_t alive = 0, ended = 1;
   std::uint32_t state = alive;  ///< atomic; joiners wait for it
   enum class fate : std::uint32_t { joinable, joining, detached, over, gone };
-  std::atomic<fate> what_then{fate::joinable};
+  std::atomic<fate> what_then{fate::joinable};  ///< W the thread at its end, who joins or detaches it; R all
 
   // Cancellation. docs/pthread.md says where.
-  std::atomic<bool> cancel_asked{false};
+  std::atomic<bool> cancel_asked{false};  ///< W all (pthread_cancel), R the thread
   bool cancel_enabled = true;
   int cancel_type = PTHREAD_CANCEL_DEFERRED;
   bool ending = false;
-  bool to_be_cancelled() const noexcept { return cancel_asked.load() && cancel_enabled && !ending; }
-  std::atomic<const void*> waits_under{nullptr};  ///< see wait.cpp, W1
+  bool to_be_cancelled() const noexcept {
+    return cancel_asked.load(std::memory_order_seq_cst) && cancel_enabled && !ending;
+  }
+  std::atomic<const void*> waits_under{nullptr};  ///< W the thread, R who disturbs it. See wait_once
 
   // Waiting for descriptors: see io.cpp.
-  std::atomic<std::uint32_t> io_lock{0};
-  void* io_wait = nullptr;    ///< under io_lock
-  bool io_disturbed = false;  ///< likewise
-  bool io_to_cancel = false;  ///< the reason: likewise
+  std::atomic<std::uint32_t> io_lock{0};  ///< W and R the thread, who disturbs it
+  void* io_wait = nullptr;                ///< under io_lock
+  bool io_disturbed = false;              ///< likewise
+  bool io_to_cancel = false;              ///< the reason: likewise
 
   // Signals that wait for this thread, and those that it does not want. pending.cpp, signals.cpp
-  std::atomic<std::uint64_t> signals{0};
-  std::atomic<std::uint64_t> blocked{0};
-  std::atomic<std::uint64_t> waits_for_signals{0};  ///< sigwait
+  std::atomic<std::uint64_t> signals{0};            ///< W who sends one and who takes one, R all
+  std::atomic<std::uint64_t> blocked{0};            ///< W the thread, R all
+  std::atomic<std::uint64_t> waits_for_signals{0};  ///< W the thread in sigwait, R who sends
   bool has_signals() const noexcept {
-    return ((signals.load() | process_signals_.load()) & ~blocked.load(std::memory_order_relaxed)) != 0;
+    return ((signals.load(std::memory_order_seq_cst) | process_signals_.load(std::memory_order_seq_cst)) &
+            ~blocked.load(std::memory_order_relaxed)) != 0;
   }
   /// handlers that have run for it; atomic, sigsuspend waits for it to change
   std::uint32_t handled = 0;
@@ -101,9 +104,6 @@ extern bool running_ __attribute__((visibility("hidden")));
 
 /// The calling thread's destructors of specific values (keys.cpp).
 void run_key_destructors() noexcept;
-/// Initial thread: its values go to the thread that runs main.
-specific_values* take_specific_values() noexcept;
-void give_specific_values(specific_values* values) noexcept;
 
 /// What pthread_exit, pthread_sigmask and sigaction do here. Inside this library these names mean the C
 /// library's own functions (real.hpp).

@@ -149,8 +149,8 @@ waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t e
   const bool cancellable = t != nullptr && (how.cancellable || t->cancel_type == PTHREAD_CANCEL_ASYNCHRONOUS);
   n.cancellable = cancellable && t->cancel_enabled;
   n.interruptible = n.light || how.interruptible;
-  // Before the look at what would disturb us: who disturbs sets its word first and looks here then. W1
-  if (t != nullptr) t->waits_under.store(address);
+  // Before the look at what would disturb us: who disturbs sets its word first and looks here then (disturb).
+  if (t != nullptr) t->waits_under.store(address, std::memory_order_seq_cst);
   queue& q = queue_of(address);
   q.lock();
   waited result = waited::changed;
@@ -244,13 +244,13 @@ unsigned wake(const void* address, unsigned most) noexcept {
 
 bool disturb(thread& t, waited why, bool sent) noexcept {
   if (disturb_io(t, why == waited::cancelled, sent)) return true;
-  const void* address = t.waits_under.load();  // W1
+  const void* address = t.waits_under.load(std::memory_order_seq_cst);  // it set its word before: wait_once
   if (address == nullptr) return false;
   queue& q = queue_of(address);
   q.lock();
   node* n = q.first;
   while (n != nullptr && n->of != &t) n = n->next;
-  if (n != nullptr && sent && t.signals.load() == 0) n = nullptr;
+  if (n != nullptr && sent && t.signals.load(std::memory_order_seq_cst) == 0) n = nullptr;
   if (n != nullptr && !(why == waited::cancelled ? n->cancellable : n->interruptible)) n = nullptr;
   if (n != nullptr) {
     q.remove(*n);

@@ -111,8 +111,8 @@ godwit_ctx_call_on:                     // x0 stack top, x1 fn, x2 arg
         .cfi_endproc
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
-        // A new stack's top holds the address of the next unused one; while the child runs, the caller's stack pointer, the return
-        // address and the hot words.
+        // A new stack's top holds the address of the next unused one; while the child runs, the caller's
+        // stack pointer, the return address and the hot words.
         .globl  godwit_ctx_fork_on_stack
         .type   godwit_ctx_fork_on_stack, %function
         .p2align 4

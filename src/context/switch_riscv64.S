@@ -1,6 +1,7 @@
 // Context switch for RISC-V 64, LP64D (or LP64). Contract: context.hpp.
 //
-// Frame of a suspended thread, from sp:             ra s0..s11 (padding) fs0..fs11    208 bytes; 112 without floating-point registers
+// Frame of a suspended thread, from sp:             ra s0..s11 (padding) fs0..fs11    208 bytes; 112 without
+//                                                   floating-point registers
 // Saved continuation of a fork_call:                sp, s0 and the resume address in the slot
 // Under a fork_call whose child has its own stack:  the child's stack ends in  caller's sp, ra, hot words
 #if defined(__riscv) && __riscv_xlen == 64
@@ -153,8 +154,8 @@ godwit_ctx_call_on:                     // a0 stack top, a1 fn, a2 arg
         .cfi_endproc
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
-        // A new stack's top holds the address of the next unused one; while the child runs, the caller's stack pointer, the return
-        // address and the hot words.
+        // A new stack's top holds the address of the next unused one; while the child runs, the caller's
+        // stack pointer, the return address and the hot words.
         .globl  godwit_ctx_fork_on_stack
         .type   godwit_ctx_fork_on_stack, @function
         .p2align 2

@@ -1,19 +1,25 @@
-! Context switch for SPARC V9, 64-bit System V ABI. Contract: context.hpp. docs/protocols/context.md, "SPARC V9".
+! Context switch for SPARC V9, 64-bit System V ABI. Contract: context.hpp. docs/protocols/context.md, "SPARC
+! V9".
 !
-! A function's %l and %i registers are its window. Windows of callers stay in the CPU until they are pushed out, each into the 128 bytes
-! at its own stack pointer; %sp and %fp are 2047 less than the addresses they mean (below: addresses). A minimal frame:
+! A function's %l and %i registers are its window. Windows of callers stay in the CPU until they are pushed
+! out, each into the 128 bytes at its own stack pointer; %sp and %fp are 2047 less than the addresses they
+! mean (below: addresses). A minimal frame:
 !
 !   sp: | window: %l0..%l7 %i0..%i5 %fp(112) %i7(120) | room for 6 arguments of callees (128..175) | fp
 !
-! So a thread is in memory when its windows have been flushed. Every function here that leaves a stack flushes: afterwards no window of
-! the stack it left is in the CPU, and none can be written there later, when the stack may be somebody else's; and the next `restore`
-! takes the caller's window from the new stack. The kernel may write the current window to %sp at any instruction: so registers are
-! loaded first and %sp is set last. %g7 is the thread pointer, and stays.
+! So a thread is in memory when its windows have been flushed. Every function here that leaves a stack
+! flushes: afterwards no window of the stack it left is in the CPU, and none can be written there later, when
+! the stack may be somebody else's; and the next `restore` takes the caller's window from the new stack. The
+! kernel may write the current window to %sp at any instruction: so registers are loaded first and %sp is set
+! last. %g7 is the thread pointer, and stays.
 !
-! Frame of a suspended thread, 176 bytes from sp:   the frame of godwit_ctx_suspend, of whose window %fp and %i7 count
-! Saved continuation of a fork_call at address S:   S, %fp and the resume address in the slot, %i7 at S + 120;
-!                                                   S - 176 .. S is the child's: the caller's window, the child's arguments
-! Under a fork_call whose child has its own stack:  a frame of godwit_ctx_fork_on_stack at the top of that stack
+! Frame of a suspended thread, 176 bytes from sp:
+!     the frame of godwit_ctx_suspend, of whose window %fp and %i7 count
+! Saved continuation of a fork_call at address S:
+!     S, %fp and the resume address in the slot, %i7 at S + 120; S - 176 .. S is the child's: the caller's
+!     window, the child's arguments
+! Under a fork_call whose child has its own stack:
+!     a frame of godwit_ctx_fork_on_stack at the top of that stack
 !
 ! GODWIT_SPARC_FLUSH_TRAP: the trap that V8 knows instead of the instruction flushw, for comparison.
 #if defined(__sparc__) && defined(__arch64__)
@@ -115,7 +121,8 @@ godwit_ctx_call_on:                     ! %o0 stack top, %o1 fn, %o2 arg
         .cfi_endproc
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
-        ! A new stack's top holds the address of the next unused one; while the child runs, this function's frame lies below.
+        ! A new stack's top holds the address of the next unused one; while the child runs, this function's
+        ! frame lies below.
         .globl  godwit_ctx_fork_on_stack
         .type   godwit_ctx_fork_on_stack, #function
         .align  32

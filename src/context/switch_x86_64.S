@@ -55,8 +55,10 @@ godwit_ctx_suspend:                     // rdi new stack, rsi fn, rdx arg
         .cfi_def_cfa %rbp, 56
         movq    %rdi, %rsp
         movq    %rdx, %rdi
-        leaq    1f(%rip), %rcx          // a call in all but name: one that never returns would leave the processor's stack of
-        pushq   %rcx                    // return addresses out of step with ours
+        // A call in all but name: one that never returns would leave the processor's stack of return
+        // addresses out of step with ours.
+        leaq    1f(%rip), %rcx
+        pushq   %rcx
         jmp     *%rax
 1:      ud2                             // fn must not return
         .cfi_endproc
@@ -117,7 +119,8 @@ godwit_ctx_call_on:                     // rdi stack top, rsi fn, rdx arg
         .cfi_endproc
         .size   godwit_ctx_call_on, .-godwit_ctx_call_on
 
-        // A new stack's top holds the address of the next unused one, and, while the child runs, the caller's stack pointer.
+        // A new stack's top holds the address of the next unused one, and, while the child runs, the caller's
+        // stack pointer.
         .globl  godwit_ctx_fork_on_stack
         .type   godwit_ctx_fork_on_stack, @function
         .p2align 4

@@ -41,7 +41,7 @@ void cache::pause(unsigned& spins) noexcept {
 }
 
 void cache::lock(unit& u) noexcept {
-  for (unsigned spins = 0; !try_lock(u);) pause(spins);
+  for (unsigned spins = 0; !try_lock(u);) pause(spins);  // GL8: requests of others are served meanwhile
 }
 
 unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
@@ -63,7 +63,7 @@ unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
 
 /// Locked, without pins: it can be used for another unit afterwards, if true.
 bool cache::evict(unit& u) noexcept {
-  if (u.pins != 0 || u.dirty_count != 0) return false;
+  if (u.pins != 0 || u.dirty_count != 0) return false;  // GL7
   if (u.tag.load(std::memory_order_relaxed) == 0) return true;
   const std::uint64_t since = s_.note != nullptr ? base::fast_ns() : 0;
   // Pages of other hosts' memory go back to the system; what lies between is our own.
@@ -115,9 +115,9 @@ unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
     }
     for (unsigned w = 0; w < ways && !present; ++w) {
       unit& u = set[w];
-      if (!try_lock(u)) continue;
+      if (!try_lock(u)) continue;  // GL8: this worker holds the set's lock
       any_dirty = any_dirty || (u.pins == 0 && u.dirty_count != 0);
-      const bool candidate = u.pins == 0 && u.dirty_count == 0;
+      const bool candidate = u.pins == 0 && u.dirty_count == 0;  // GL7
       const bool better =
           candidate && (best == nullptr || u.tag.load(std::memory_order_relaxed) == 0 ||
                         (best->tag.load(std::memory_order_relaxed) != 0 && u.used < best->used));
@@ -238,6 +238,7 @@ std::uint64_t cache::bring(global_address at, std::uint64_t bytes, std::byte* ro
   return brought;
 }
 
+/// The units stay locked while the request is away: GL1.
 void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
   const std::uint64_t bytes = bring(first * unit_bytes, count * unit_bytes, nullptr,
@@ -247,6 +248,7 @@ void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
   count_fetch(count, bytes, since);
 }
 
+/// Of a unit with dirty or open bytes, which stay as they are: GL2.
 void cache::fetch_around(unit& u) noexcept {
   const std::uint64_t since = base::fast_ns();
   const auto room = std::make_unique_for_overwrite<std::byte[]>(unit_bytes);
@@ -287,12 +289,12 @@ void cache::count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t 
 bool cache::open(unit& u, unit_range part, access_mode mode) noexcept {
   if (mode == access_mode::read) return true;
   if (u.writing_count == unit::most_ranges) return false;
-  u.writing[u.writing_count++] = part;  // never joined: each is taken out as it came
+  u.writing[u.writing_count++] = part;  // GL2, GL4. Never joined: each is taken out as it came
   return true;
 }
 
 bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
-  const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);
+  const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);  // GL3: before asking
   const std::uint64_t first = number_of(at), last = number_of(at + bytes - 1);
   if (last - first >= s_.unit_count) return false;
   // Units that are being fetched together: neighbours, locked.
@@ -372,7 +374,7 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool 
     GODWIT_CHECK(mine != end, "a checkout for writing is checked in that was not made");
     *mine = u->writing[--u->writing_count];
     if (changed)
-      mark_dirty(*u, part);
+      mark_dirty(*u, part);  // GL4: exactly these bytes
     else
       u->epoch = 0;  // it was never handed out, and a fetch may have left it as it was
   }
@@ -435,11 +437,12 @@ void cache::drop(global_address at, std::size_t bytes) noexcept {
     unit* u = find(n, true, busy);
     if (u == nullptr) continue;
     if (u->dirty_count != 0) write_back(&u, 1);
-    u->epoch = 0;
+    u->epoch = 0;  // GL6: what comes next goes past the copy, or went
     unlock(*u);
   }
 }
 
+/// The units stay locked until the answers are here: GL1.
 void cache::write_back(unit* const* units, std::size_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
   const std::uint64_t epoch = s_.host->epoch.load(std::memory_order_acquire);
@@ -499,7 +502,7 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
         port.fence(target);
     }
   }
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {  // GL5: it is home
     unit& u = *units[i];
     if (u.dirty_count == 0) continue;
     if (u.dirty_count == 1 && u.dirty[0].low == 0 && u.dirty[0].high == unit_bytes)
@@ -529,7 +532,7 @@ void cache::write_back() noexcept {
     for (std::uint64_t bits = dirty_map_[w].load(std::memory_order_acquire); bits != 0; bits &= bits - 1) {
       unit& u = s_.units[w * 64 + static_cast<unsigned>(std::countr_zero(bits))];
       if (batched == 0) {
-        lock(u);  // whoever holds it may be writing it back: that has to be awaited
+        lock(u);  // GL5: whoever holds it may be writing it back, and that has to be awaited
       } else if (!try_lock(u)) {
         finish();
         lock(u);

@@ -90,7 +90,7 @@ class cache {
   bool has_dirty() const noexcept { return s_.host->dirty_units.load(std::memory_order_acquire) != 0; }
   /// All ranges that are dirty when this is called are at their homes when it returns.
   void write_back() noexcept;
-  void invalidate() noexcept { s_.host->epoch.fetch_add(1, std::memory_order_acq_rel); }
+  void invalidate() noexcept { s_.host->epoch.fetch_add(1, std::memory_order_acq_rel); }  // GL3
 
   void check_invariants() const noexcept;
 

@@ -273,7 +273,7 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
       give(me_, pieces[i].at, pieces[i].bytes);
   }
   for (auto& [host, p] : far) send(host, p);
-  for (std::size_t i = 0; several_hosts_ && i < count; ++i)  // what was fetched meanwhile
+  for (std::size_t i = 0; several_hosts_ && i < count; ++i)  // GL6: what was fetched meanwhile
     each_piece(pieces[i].at, pieces[i].bytes, [&](std::uint32_t owner, global_address at, std::uint64_t n) {
       if (!reach_.is_near(owner))
         cache_.written(at, static_cast<const std::byte*>(pieces[i].here) + (at - pieces[i].at), n);

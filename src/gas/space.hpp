@@ -5,7 +5,7 @@
 //
 // Every byte has the same number in all processes, and the same place in every host's window. Addresses of
 // the local part name their home: (address - local_low) >> local_bits. Those of the shared part are looked up
-// in the directory (directory.hpp), by granule. Numbers of homes up to 2^24, of bytes up to 2^63: how much of
+// in the directory (directory.cpp), by granule. Numbers of homes up to 2^24, of bytes up to 2^63: how much of
 // that can be mapped is the window's limit. Test: tests/gas/space_test.cpp.
 #pragma once
 

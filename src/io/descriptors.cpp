@@ -41,7 +41,7 @@ class descriptor::woken {
   woken(const woken&) = delete;
   ~woken() { flush(); }
   void add(suspension* s) noexcept {
-    detail::waiter* w = s->end();  // W1
+    detail::waiter* w = s->end();  // SU1
     if (w == nullptr) return;
     if (count_ == std::size(list_)) flush();
     list_[count_++] = w;
@@ -67,8 +67,8 @@ void descriptor::put(waiting& w) noexcept {
   l.last = &w;
   w.listed = true;
   // In one order with check_descriptors: either that finds us in the list, or we see that it has begun.
-  waited_for.fetch_add(1);
-  if (unchecked.load() == 0) unchecked.store(1, std::memory_order_relaxed);
+  waited_for.fetch_add(1, std::memory_order_seq_cst);
+  if (unchecked.load(std::memory_order_seq_cst) == 0) unchecked.store(1, std::memory_order_relaxed);
 }
 
 void descriptor::take_out(waiting& w) noexcept {
@@ -152,7 +152,7 @@ int descriptor::await(int fd, side at, std::uint64_t before, const char* what,
     const std::uint64_t now = state();
     if ((now & nonblocking) != 0) return EAGAIN;
     if (at == side::write && want_out(fd) != 0) return 0;  // closed or replaced: the call will tell
-    if (now / one_event != before / one_event) return 0;   // D2
+    if (now / one_event != before / one_event) return 0;   // DS2
     state_.fetch_and(~flag(at), std::memory_order_relaxed);
     put(w);
   }
@@ -208,7 +208,7 @@ void descriptor::happened(std::uint32_t generation, std::uint32_t what) noexcept
   if (hung_up || (what & EPOLLOUT) != 0) bits |= writable;
   if (hung_up || (what & (EPOLLRDHUP | EPOLLPRI)) != 0) bits |= ended;
   std::uint64_t before = state_.load(std::memory_order_relaxed);
-  // D1, D2
+  // DS1, DS2
   while (!state_.compare_exchange_weak(before, (before | bits) + one_event, std::memory_order_release,
                                        std::memory_order_relaxed)) {
   }
@@ -271,11 +271,12 @@ descriptor* descriptor_of(int fd) noexcept {
   if (chunk == nullptr) [[unlikely]] {
     auto* made = new (std::nothrow) descriptor[std::size_t{1} << chunk_bits];
     if (made == nullptr) base::fatal("no memory for what is known of file descriptor %d", fd);
-    if (chunks[c].compare_exchange_strong(chunk, made))
+    if (chunks[c].compare_exchange_strong(chunk, made, std::memory_order_seq_cst))
       chunk = made;
     else
       delete[] made;
-    for (unsigned end = chunks_end.load(); end <= c && !chunks_end.compare_exchange_weak(end, c + 1);) {
+    for (unsigned end = chunks_end.load(std::memory_order_seq_cst);
+         end <= c && !chunks_end.compare_exchange_weak(end, c + 1, std::memory_order_seq_cst);) {
     }
   }
   return chunk + (number & ((1u << chunk_bits) - 1));
@@ -296,7 +297,7 @@ bool descriptors_want_a_check(std::uint64_t now) noexcept {
 namespace {
 template <class F>
 void for_each_descriptor(F f) {
-  const unsigned end = chunks_end.load();
+  const unsigned end = chunks_end.load(std::memory_order_seq_cst);
   for (unsigned c = 0; c < end; ++c)
     if (descriptor* chunk = chunks[c].load(std::memory_order_acquire))
       for (unsigned i = 0; i < 1u << chunk_bits; ++i) f(static_cast<int>(c << chunk_bits | i), chunk[i]);
@@ -304,10 +305,10 @@ void for_each_descriptor(F f) {
 }  // namespace
 
 void check_descriptors(std::uint64_t now) noexcept {
-  unchecked.store(0);
+  unchecked.store(0, std::memory_order_seq_cst);
   bool again = false;
   for_each_descriptor([&](int fd, descriptor& d) { again |= d.check(fd); });
-  if (again) unchecked.store(1);
+  if (again) unchecked.store(1, std::memory_order_seq_cst);
   // With very many, no more than a hundredth of one worker's time.
   const std::uint64_t took = base::now_ns() - now;
   next_check_ns.store(now + (took * 100 > check_every_ns ? took * 100 : check_every_ns),
@@ -315,7 +316,7 @@ void check_descriptors(std::uint64_t now) noexcept {
 }
 
 void forget_descriptors(unsigned first, unsigned last) noexcept {
-  const unsigned end = chunks_end.load() << chunk_bits;
+  const unsigned end = chunks_end.load(std::memory_order_seq_cst) << chunk_bits;
   for (unsigned fd = first; fd <= last && fd < end; ++fd)
     if (descriptor* chunk = chunks[fd >> chunk_bits].load(std::memory_order_acquire)) {
       descriptor& d = chunk[fd & ((1u << chunk_bits) - 1)];
@@ -327,9 +328,9 @@ void forget_descriptors(unsigned first, unsigned last) noexcept {
 
 void clear_descriptors() noexcept {
   for_each_descriptor([](int, descriptor& d) { d.clear(); });
-  waited_for.store(0);
-  unchecked.store(0);
-  next_check_ns.store(0);
+  waited_for.store(0, std::memory_order_seq_cst);
+  unchecked.store(0, std::memory_order_seq_cst);
+  next_check_ns.store(0, std::memory_order_seq_cst);
 }
 
 }  // namespace godwit::events

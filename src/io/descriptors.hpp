@@ -60,7 +60,7 @@ class alignas(64) descriptor {
   /// After a call that took all: the next one need not try. @p before: state() before the call.
   void drained(std::uint64_t before) noexcept {
     if ((before & (watched | readable)) == (watched | readable))
-      state_.compare_exchange_strong(before, before & ~readable, std::memory_order_relaxed);  // D1
+      state_.compare_exchange_strong(before, before & ~readable, std::memory_order_relaxed);  // DS1
   }
 
   /// After a call that found nothing (@p before: state() before it), or without one: wait for an event, until
@@ -101,7 +101,7 @@ class alignas(64) descriptor {
   void wake_all(woken& to, bool closed) noexcept;
 
   spin_lock lock_;
-  std::atomic<std::uint64_t> state_{0};  ///< W who calls (D1), under the lock who else
+  std::atomic<std::uint64_t> state_{0};  ///< W who calls (DS1), under the lock who else
   list lists_[2];                        ///< W/R under the lock; took() looks without
   std::uint32_t generation_ = 0;         ///< of the file that the number stands for. W/R under the lock
   std::uint32_t timeout_us_[2] = {};     ///< SO_RCVTIMEO, SO_SNDTIMEO. W watch

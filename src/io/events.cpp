@@ -34,12 +34,12 @@ std::atomic<int> wake_{-1};   // an eventfd. W under making, before epoll_; R al
 spin_lock making;
 std::uint32_t delay_us_ = 0;  // W before a run
 
-// E1: 1 from before a worker looks until it has found nothing or delivered all. W workers
+// EV1: 1 from before a worker looks until it has found nothing or delivered all. W workers
 std::atomic<std::uint32_t> collecting{0};
-// E4: where workers sleep while there is no epoll instance. A futex; 1: somebody interrupts. W all; 0: who
+// EV4: where workers sleep while there is no epoll instance. A futex; 1: somebody interrupts. W all; 0: who
 // holds collecting
 std::atomic<std::uint32_t> early{0};
-// E2: somebody has written to wake_, and nobody has read it. W all
+// EV2: somebody has written to wake_, and nobody has read it. W all
 std::atomic<std::uint32_t> interrupted{0};
 // What was found. W/R who holds collecting.
 epoll_event found[most_events];
@@ -68,10 +68,10 @@ int wait_for_events(std::int64_t ns) noexcept {
 void sleep_early(std::int64_t ns) noexcept {
   const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAIT_PRIVATE, 0, &limit, nullptr, 0);
-  early.store(0);  // afterwards, as E2: an interruption until here found us awake
+  early.store(0, std::memory_order_seq_cst);  // afterwards, as EV2: an interruption until here found us awake
 }
 void interrupt_early() noexcept {
-  if (early.exchange(1) == 0)
+  if (early.exchange(1, std::memory_order_seq_cst) == 0)
     raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
@@ -80,7 +80,7 @@ bool look(std::int64_t wait_ns) noexcept {
   found_count = 0;
   if (wait_ns > 0) {
     const std::uint64_t now = base::now_ns();
-    const std::uint64_t until = begin_sleep(now + static_cast<std::uint64_t>(wait_ns));  // T1
+    const std::uint64_t until = begin_sleep(now + static_cast<std::uint64_t>(wait_ns));  // TM1
     wait_ns = until > now ? static_cast<std::int64_t>(until - now) : 0;
   }
   const bool have = epoll_.load(std::memory_order_acquire) >= 0;
@@ -91,7 +91,7 @@ bool look(std::int64_t wait_ns) noexcept {
     if (found[i].data.u64 == interrupt_tag) {
       std::uint64_t count;
       raw(SYS_read, wake_.load(std::memory_order_relaxed), &count, sizeof count);
-      interrupted.store(0);  // E2: after the read
+      interrupted.store(0, std::memory_order_seq_cst);  // EV2: after the read
     } else {
       found[found_count++] = found[i];
     }
@@ -101,7 +101,7 @@ bool look(std::int64_t wait_ns) noexcept {
 
 bool collect(std::int64_t wait_ns) noexcept {
   if (wait_ns == 0 && !descriptors_waited_for() && next_deadline() > base::now_ns()) return false;
-  // E1
+  // EV1
   if (collecting.load(std::memory_order_relaxed) != 0 ||
       collecting.exchange(1, std::memory_order_acquire) != 0)
     return false;
@@ -120,7 +120,7 @@ void deliver() noexcept {
   found_count = 0;
   const std::uint64_t now = base::now_ns();
   if (descriptors_want_a_check(now)) check_descriptors(now);
-  collecting.store(0, std::memory_order_release);  // E1
+  collecting.store(0, std::memory_order_release);  // EV1
   expire(now);                                     // may be done by several at a time
 }
 
@@ -156,7 +156,7 @@ std::pair<int, int> ours() noexcept {
 
 void close_ours() noexcept {
   for (std::atomic<int>* own : {&epoll_, &wake_})
-    if (const int fd = own->exchange(-1); fd >= 0) raw(SYS_close, fd);
+    if (const int fd = own->exchange(-1, std::memory_order_seq_cst); fd >= 0) raw(SYS_close, fd);
   making.unlock();  // in a forked child: whoever held it is not there
 }
 
@@ -180,16 +180,16 @@ void prepare() noexcept {
     base::fatal("cannot wait for timers and descriptors: %s: raise the limit on open files (ulimit -n)",
                 std::strerror(errno));
   wake_.store(wake, std::memory_order_relaxed);
-  epoll_.store(made);
-  interrupt_early();  // E4: who sleeps there comes back, and sleeps in epoll from now on
+  epoll_.store(made, std::memory_order_seq_cst);
+  interrupt_early();  // EV4: who sleeps there comes back, and sleeps in epoll from now on
 }
 
 void interrupt() noexcept {
   if (epoll_.load(std::memory_order_acquire) < 0) {
     interrupt_early();
-    if (epoll_.load() < 0) return;  // E4: after the exchange
+    if (epoll_.load(std::memory_order_seq_cst) < 0) return;  // EV4: after the exchange
   }
-  if (interrupted.exchange(1) != 0) return;  // E2
+  if (interrupted.exchange(1, std::memory_order_seq_cst) != 0) return;  // EV2
   constexpr std::uint64_t one = 1;
   raw(SYS_write, wake_.load(std::memory_order_relaxed), &one, sizeof one);
 }
@@ -212,9 +212,9 @@ void end_run() noexcept {
   clear_descriptors();
   close_ours();
   found_count = 0;
-  interrupted.store(0);
-  early.store(0);
-  collecting.store(0);
+  interrupted.store(0, std::memory_order_seq_cst);
+  early.store(0, std::memory_order_seq_cst);
+  collecting.store(0, std::memory_order_seq_cst);
 }
 
 }  // namespace godwit::events

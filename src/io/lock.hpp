@@ -25,7 +25,7 @@ class spin_lock {
       else
         base::spin_pause();
   }
-  std::atomic<std::uint32_t> held_{0};
+  std::atomic<std::uint32_t> held_{0};  // W and R all
 };
 
 }  // namespace godwit::events

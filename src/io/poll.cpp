@@ -72,12 +72,12 @@ class everywhere {
 template <class Look>
 long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* what, Look look) noexcept {
   for (;;) {
-    if (const long n = look(); n != 0 && n != -EINTR) return n;
+    if (const long n = look(); n != 0 && n != -EINTR) return n;  // PL1: and after it was woken
     if (deadline != for_ever && base::now_ns() >= deadline) return 0;
     suspension s;
     try {
       const everywhere lists(fds, count, s);
-      if (const long n = look(); n != 0 && n != -EINTR) return n;  // P1: after it is known where we wait
+      if (const long n = look(); n != 0 && n != -EINTR) return n;  // PL1: after it is known where we wait
       constexpr std::int64_t a_while_ns = 10'000'000;
       const std::uint64_t next = !lists.incomplete()    ? deadline
                                  : deadline != for_ever ? std::min(deadline, after(a_while_ns))

@@ -45,10 +45,9 @@ class suspension {
   /// The thread to unpark (wakes::outside), if it is the caller's task. The thread stays suspended until
   /// then, so no lock is needed any more.
   [[nodiscard]] detail::waiter* end() noexcept {
-    const std::uintptr_t before = state_.exchange(ended, std::memory_order_acq_rel);  // W1
+    const std::uintptr_t before = state_.exchange(ended, std::memory_order_acq_rel);  // SU1 (PK2)
     return before > ended ? reinterpret_cast<detail::waiter*>(before) : nullptr;
   }
-  [[nodiscard]] bool has_ended() const noexcept { return state_.load(std::memory_order_acquire) == ended; }
   /// For another suspension, while nobody knows it.
   void reset() noexcept { state_.store(preparing, std::memory_order_relaxed); }
 
@@ -56,7 +55,7 @@ class suspension {
   static constexpr std::uintptr_t preparing = 0, ended = 1;  // else the suspended thread
   static bool publish(void* arg, detail::waiter* self) noexcept {
     std::uintptr_t expected = preparing;
-    // W1
+    // SU1 (PK2)
     return static_cast<suspension*>(arg)->state_.compare_exchange_strong(
         expected, reinterpret_cast<std::uintptr_t>(self), std::memory_order_acq_rel,
         std::memory_order_acquire);

@@ -23,7 +23,7 @@ namespace {
 
 using detail::timer;
 
-// timer::state_. W under the lock, but T2.
+// timer::state_. W under the lock, but TM2.
 enum : std::uint32_t { idle, running, expiring, done };
 
 struct entry {
@@ -108,7 +108,7 @@ void expire(std::uint64_t now) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       due[i]->expired(due[i]);
       delay();
-      state(due[i]).store(done, std::memory_order_release);  // T2: gone, from here on
+      state(due[i]).store(done, std::memory_order_release);  // TM2: gone, from here on
     }
   } while (count == at_a_time);
 }
@@ -134,14 +134,14 @@ void start_timer(timer* t) noexcept {
     heap.push_back({});
     sift_up(heap.size() - 1, {t->deadline_ns, t});
     next.store(heap[0].deadline, std::memory_order_relaxed);
-    wake = t->deadline_ns < sleeps_until.load(std::memory_order_relaxed);  // T1
+    wake = t->deadline_ns < sleeps_until.load(std::memory_order_relaxed);  // TM1
     if (wake) sleeps_until.store(t->deadline_ns, std::memory_order_relaxed);
   }
   if (wake) interrupt();
 }
 
 bool stop_timer(timer* t) noexcept {
-  if (state(t).load(std::memory_order_acquire) == done) return false;  // T2
+  if (state(t).load(std::memory_order_acquire) == done) return false;  // TM2
   {
     const std::lock_guard hold(lock);
     if (state(t).load(std::memory_order_relaxed) == running) {
@@ -151,7 +151,7 @@ bool stop_timer(timer* t) noexcept {
     }
   }
   GODWIT_CHECK(state(t).load(std::memory_order_relaxed) != idle, "stop_timer: the timer was started");
-  for (unsigned spins = 0; state(t).load(std::memory_order_acquire) != done;)  // T2
+  for (unsigned spins = 0; state(t).load(std::memory_order_acquire) != done;)  // TM2
     if (++spins % 128 == 0)
       sched_yield();
     else

@@ -10,7 +10,7 @@ inline constexpr std::uint64_t never = ~std::uint64_t{0};
 /// The earliest deadline, `never` if there is none. Any worker; one load.
 std::uint64_t next_deadline() noexcept;
 /// The caller is about to sleep until @p until at most: gives back the earlier of that and the next deadline,
-/// and from then on whoever sets an earlier one interrupts it (T1).
+/// and from then on whoever sets an earlier one interrupts it (TM1).
 std::uint64_t begin_sleep(std::uint64_t until) noexcept;
 void end_sleep() noexcept;
 /// Call `expired` of all timers whose deadline has passed. Any worker that may make threads ready.

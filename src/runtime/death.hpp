@@ -1,6 +1,7 @@
 // Why a worker died, in words. The same on all substrates: told by the supervisor, or by the dying worker
 // itself where all are threads of one process -- in a handler of the signal, so nothing here allocates.
-// Called by: family.cpp, faults.cpp. Test: tests/api/fault_test.cpp, tests/api/signal_test.cpp.
+// Called by: family.cpp, faults.cpp. Tests: tests/api/fault_test.cpp,
+// tests/api/death_test.cpp.
 #pragma once
 
 #include <cstddef>

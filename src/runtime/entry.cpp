@@ -1,4 +1,5 @@
-// The functions of slow_path.hpp, for the processes substrate: thin calls into this process's worker.
+// The functions of slow_path.hpp and of other seams (park.hpp, global_path.hpp): thin calls into the worker
+// that the calling thread runs on.
 #include "sched/worker.hpp"
 
 #include <godwit/detail/global_path.hpp>

@@ -60,9 +60,9 @@ std::string describe_death(const family::end& e, const sched::public_words& word
   if (WIFSIGNALED(e.status)) {
     cause_of_death why;
     why.code = words.fault_code.load(std::memory_order_acquire);
-    why.address = words.fault_address.load();
-    why.sender = words.fault_sender.load();
-    why.user = words.fault_user.load();
+    why.address = words.fault_address.load(std::memory_order_seq_cst);
+    why.sender = words.fault_sender.load(std::memory_order_seq_cst);
+    why.user = words.fault_user.load(std::memory_order_seq_cst);
     why.self = static_cast<std::uint64_t>(e.pid);
     char text[1024];
     describe_signal(text, sizeof text, WTERMSIG(e.status), why);

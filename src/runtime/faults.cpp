@@ -129,7 +129,7 @@ struct sigaction* meaning_before(int signal) noexcept {
 void tell_of_death(int signal, const cause_of_death& why) noexcept {
   if (!tells_) return;
   static std::atomic<bool> told{false};
-  if (told.exchange(true)) return;
+  if (told.exchange(true, std::memory_order_seq_cst)) return;
   char text[1024];
   const bool at_worker = detail::hot().owner != nullptr;
   int n = at_worker ? std::snprintf(text, sizeof text, "godwit: worker %u",

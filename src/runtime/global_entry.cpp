@@ -242,7 +242,6 @@ void global_pause() noexcept {
   sched_yield();
 }
 std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
-std::uint64_t run_number() noexcept { return runtime::own_memory() != nullptr ? runtime::run_ : 0; }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
   std::string made;

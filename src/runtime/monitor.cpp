@@ -1,4 +1,4 @@
-// See monitor.hpp. M1, M2: docs/protocols/monitor.md.
+// See monitor.hpp. MO1, MO2: docs/protocols/monitor.md.
 #include "runtime/monitor.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void monitor::prepare() noexcept {
 }
 
 void monitor::worker_ended(sched::node_words& node) noexcept {
-  if (node.watch.exchange(sched::watching) != sched::watching)
+  if (node.watch.exchange(sched::watching, std::memory_order_seq_cst) != sched::watching)
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.watch), FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
@@ -58,7 +58,7 @@ bool monitor::is_stuck(std::uint32_t number) noexcept {
   seen& s = seen_[number];
   const std::uint64_t progress = __atomic_load_n(&w.stats.resumes, __ATOMIC_RELAXED) +
                                  __atomic_load_n(&w.stats.steals, __ATOMIC_RELAXED);
-  if (w.asleep.load() != 0 || progress != s.progress) {
+  if (w.asleep.load(std::memory_order_seq_cst) != 0 || progress != s.progress) {
     s.progress = progress;
     s.looks = 0;
     return false;
@@ -72,16 +72,18 @@ bool monitor::is_stuck(std::uint32_t number) noexcept {
 
 bool monitor::all_asleep() const noexcept {
   for (std::uint32_t i = 0; i < setup_.regular + up_; ++i)
-    if (words(i).asleep.load() == 0) return false;
+    if (words(i).asleep.load(std::memory_order_seq_cst) == 0) return false;
   return true;
 }
 
 /// Would a spare have anything to do? Threads that are ready, or some that wait for what only a worker sees.
 bool monitor::sees_work() const noexcept {
-  if (node().outside.load() != 0) return true;
+  if (node().outside.load(std::memory_order_seq_cst) != 0) return true;
   for (std::uint32_t i = 0; i < setup_.regular + started_; ++i) {
     const sched::public_words& w = words(i);
-    if (w.ready_count.load() != 0 || w.top.load() < w.split.load()) return true;
+    if (w.ready_count.load(std::memory_order_seq_cst) != 0 ||
+        w.top.load(std::memory_order_seq_cst) < w.split.load(std::memory_order_seq_cst))
+      return true;
   }
   return false;
 }
@@ -90,18 +92,18 @@ void monitor::raise() noexcept {
   if (up_ == setup_.spares) return;
   const std::uint32_t number = setup_.regular + up_;
   if (up_ == started_) {
-    node().present.store(number + 1);
+    node().present.store(number + 1, std::memory_order_seq_cst);
     if (!setup_.start(setup_.team, number)) return;  // not now: it will be tried again
     ++started_;
   }
   seen_[number] = {};
-  node().up.store(++up_);
+  node().up.store(++up_, std::memory_order_seq_cst);
   sched::wake_spares_of(node(), sched::spare_bit(up_ - 1));
 }
 
 void monitor::lower(std::uint32_t by) noexcept {
   up_ -= std::min(by, up_);
-  node().up.store(up_);
+  node().up.store(up_, std::memory_order_seq_cst);
 }
 
 void monitor::look() noexcept {
@@ -118,10 +120,10 @@ void monitor::look() noexcept {
 /// Until the time is over (-1: never) or somebody calls. @p state: already said in `watch`.
 void monitor::sleep(std::uint32_t state, std::int64_t ns) noexcept {
   const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-  if (setup_.running->load() != 0)
+  if (setup_.running->load(std::memory_order_seq_cst) != 0)
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node().watch), FUTEX_WAIT, state,
             ns < 0 ? nullptr : &limit, nullptr, 0);
-  node().watch.store(sched::watching);
+  node().watch.store(sched::watching, std::memory_order_seq_cst);
 }
 
 void monitor::round(int limit_ms) noexcept {
@@ -132,10 +134,10 @@ void monitor::round(int limit_ms) noexcept {
   }
   const std::int64_t limit_ns = limit_ms < 0 ? -1 : std::int64_t{limit_ms} * 1'000'000;
   if (up_ == 0) {
-    node().watch.store(sched::until_work);  // M1: watch, then asleep
+    node().watch.store(sched::until_work, std::memory_order_seq_cst);  // MO1: watch, then asleep
     if (all_asleep()) return sleep(sched::until_work, limit_ns);
   }
-  node().watch.store(sched::for_a_while);
+  node().watch.store(sched::for_a_while, std::memory_order_seq_cst);
   const auto pause = static_cast<std::int64_t>(next_look_ns_ - std::min(now, next_look_ns_));
   sleep(sched::for_a_while, limit_ns < 0 ? pause : std::min(pause, limit_ns));
 }

@@ -174,13 +174,13 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     return result;
   }
   static std::atomic<bool> busy{false};
-  if (busy.exchange(true)) {
+  if (busy.exchange(true, std::memory_order_seq_cst)) {
     result.status = base::status_failed;
     result.message = "godwit: another thread of this process is inside run: one run at a time";
     return result;
   }
   struct leave {
-    ~leave() { busy.store(false); }
+    ~leave() { busy.store(false, std::memory_order_seq_cst); }
   } leave_at_end;
   try {
     options opts;

@@ -120,7 +120,7 @@ void* worker_main(void* arg) {
     sched::end_worker();
     context::use_hot_words(nullptr);
   }
-  team_->running.fetch_sub(1);
+  team_->running.fetch_sub(1, std::memory_order_seq_cst);
   monitor::worker_ended(common_node(what.memory));
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr,
           nullptr, 0);
@@ -198,10 +198,10 @@ int start_worker(team& t, std::uint32_t number) noexcept {
   worker_thread& w = t.workers[number];
   w.what = &t.what;
   w.me = transport::worker_no{number};
-  t.running.fetch_add(1);
+  t.running.fetch_add(1, std::memory_order_seq_cst);
   const int error = pthread_create(&w.handle, &t.attributes, worker_main, &w);
   if (error != 0)
-    t.running.fetch_sub(1);
+    t.running.fetch_sub(1, std::memory_order_seq_cst);
   else
     ++t.started;
   return error;
@@ -221,15 +221,18 @@ void start_workers(team& t) {
 void look_for_stuck(stuck_watch& watch, team& t) {
   const auto* words = common_words(t.what.memory);
   const sched::node_words& node = t.what.memory.at(transport::worker_no{0}, words)->node;
-  const std::uint64_t idle = node.idle.load();
+  const std::uint64_t idle = node.idle.load(std::memory_order_seq_cst);
   std::vector<stuck_watch::wait> waits;
   for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
     stuck_watch::wait w{};
-    const auto tid = t.what.memory.at(transport::worker_no{i}, words)->worker.pid.load();
+    const auto tid =
+        t.what.memory.at(transport::worker_no{i}, words)->worker.pid.load(std::memory_order_seq_cst);
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
   }
-  const bool all = !waits.empty() && waits.size() + idle == t.all.count && node.idle.load() == idle &&
-                   node.outside.load() == 0 && stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
+  const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
+                   node.idle.load(std::memory_order_seq_cst) == idle &&
+                   node.outside.load(std::memory_order_seq_cst) == 0 &&
+                   stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
   if (!all) waits.clear();
   if (!watch.seen(waits)) return;
   const std::uintptr_t sp = waits[0].sp;
@@ -253,7 +256,7 @@ void wait_for_workers(team& t, monitor* spares) {
     const int wait_ms = spares == nullptr ? stuck.sleep_ms(tick_ms) : tick_ms;
     // a function that is called now and then might let them go
     if (spares == nullptr && tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);
-    const std::uint32_t running = t.running.load();
+    const std::uint32_t running = t.running.load(std::memory_order_seq_cst);
     if (running == 0) break;
     if (spares != nullptr) {
       spares->round(wait_ms);
@@ -372,7 +375,8 @@ detail::run_result run_threads(const options& opts, detail::root_task& root, std
 
   keep_stats(collect_stats(t, rings));
   const auto rows = static_cast<std::uint32_t>(last_run_stats().size());
-  if (const sched::node_words& node = common_node(what.memory); node.failed.load() == 2) {
+  if (const sched::node_words& node = common_node(what.memory);
+      node.failed.load(std::memory_order_seq_cst) == 2) {
     result.status = base::status_failed;
     result.message = std::string("godwit: ") + node.message;
   }

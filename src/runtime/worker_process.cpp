@@ -80,7 +80,8 @@ transport::worker_no me_{};
 void tell_supervisor(const char* text) noexcept {
   sched::node_words& node = sched::this_worker().node();
   std::uint64_t expected = 0;
-  if (!node.failed.compare_exchange_strong(expected, 1)) return;  // the first one wins
+  if (!node.failed.compare_exchange_strong(expected, 1, std::memory_order_seq_cst))
+    return;  // the first one wins
   std::strncpy(node.message, text, sizeof node.message - 1);
   node.failed.store(2, std::memory_order_release);
 }

@@ -228,7 +228,7 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(kind::end, now, r);
-  // J1
+  // JN1
   if (net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done) != state_detached) return;
   if (const detail::payload p = payload_of(r); p.kind == outcome::error) hooks_.unseen_error(p);
   free_record(r);
@@ -292,7 +292,7 @@ void child_worker<P>::complete(ref r) noexcept {
     GODWIT_CHECK(r == root_, "only the root thread ends this way");
     if (trace_.on()) note(kind::end, base::fast_ns(), r);
     at<record>(r)->state.store(state_done, std::memory_order_release);
-    static_cast<void>(net_.remote_exchange(worker_no{0}, &job_->root_done, 1));
+    static_cast<void>(net_.remote_exchange(worker_no{0}, &job_->root_done, 1));  // IN5
   }
   const bool in_region = here >= region_low_ && here < region_high_;
   if (in_region)
@@ -392,11 +392,11 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
 /// often.
 template <class P>
 void child_worker<P>::nap() noexcept {
-  const std::uint32_t seen = node_->wake.load();
-  node_->sleepers.fetch_add(1);
+  const std::uint32_t seen = node_->wake.load(std::memory_order_seq_cst);
+  node_->sleepers.fetch_add(1, std::memory_order_seq_cst);
   const timespec period{0, 100'000};
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->wake), FUTEX_WAIT, seen, &period, nullptr, 0);
-  node_->sleepers.fetch_sub(1);
+  node_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
   ++words_->stats.sleeps;
 }
 

@@ -78,9 +78,9 @@ template <class P>
 void continuation_worker<P>::loop() noexcept {
   for (;;) {
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds
-    // a ready queue's lock while it counts as idle would let the others believe that nothing is left. I1
+    // a ready queue's lock while it counts as idle would let the others believe that nothing is left. ID1
     if (is_idle_) {
-      if (is_to_rest() && !has_events_) {  // M4
+      if (is_to_rest() && !has_events_) {  // MO4
         rest();
         continue;
       }
@@ -92,7 +92,7 @@ void continuation_worker<P>::loop() noexcept {
       // not at the next turn: it may count as idle again by then
       if (in_place && has_events_) deliver_events();
     }
-    if (in_place) {  // I1: collected while idle, perhaps, but delivered while running
+    if (in_place) {  // ID1: collected while idle, perhaps, but delivered while running
       constexpr std::uint32_t turns_between_looks = 64;
       if (has_events_ ||
           ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
@@ -106,7 +106,7 @@ void continuation_worker<P>::loop() noexcept {
       const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready();
       if (r != 0) resume_image(r);
     }
-    if (is_to_rest()) {  // M4: with an empty queue only
+    if (is_to_rest()) {  // MO4: with an empty queue only
       become_idle();
       continue;
     }
@@ -182,7 +182,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
             constexpr std::uint64_t word = sizeof(std::uintptr_t);
             copy(low, own.sp);
             auto* const frames = reinterpret_cast<std::byte*>(own.sp);
-            theirs->frame_hash = copy_frames(frames, seg_->at(victim, frames), top - word - own.sp);  // D4
+            theirs->frame_hash = copy_frames(frames, seg_->at(victim, frames), top - word - own.sp);  // DQ4
             copy(top - word, bytes_end);
           } else {
             copy(low, bytes_end);
@@ -521,19 +521,19 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   if (why.publish != nullptr) {
     const bool outside = why.by == detail::wakes::outside;
     if (outside) {
-      node_->idle.fetch_sub(1);  // I2, P3: like a letter
+      node_->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
       // The first that waits, and this worker goes on: let another one watch for events.
       if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
           (parent_here || words_->ready_count.load(std::memory_order_relaxed) != 0))
         wake_one();
     }
-    // P1: else it may run elsewhere by now
+    // PK1: else it may run elsewhere by now
     if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
       if (outside) {
         node_->outside.fetch_sub(1, std::memory_order_relaxed);
-        node_->idle.fetch_add(1);
+        node_->idle.fetch_add(1, std::memory_order_seq_cst);
       }
-      cancel();
+      cancel();  // PK1: nobody knows it, so it is still ours
     }
   } else if (waiting_for == 0) {
     push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that
@@ -548,7 +548,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
         break;
       }
       im->next = state;
-      if (net_.remote_compare_exchange(home_of_record, &rec->state, state, me)) break;  // J2, J3
+      if (net_.remote_compare_exchange(home_of_record, &rec->state, state, me)) break;  // JN2, JN3
     }
     ++words_->stats.outstanding_joins;
   }
@@ -597,13 +597,13 @@ void continuation_worker<P>::completed_entry(void* arg) {
     if (w.trace_.on()) w.note(kind::end, now, r);
     w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done,
                         std::memory_order_release);
-    // there before we are idle
+    // IN5: there before we are idle
     static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));
     w.begin_idle(idle_cause::no_work);
     w.loop();
   }
   if (now != 0) w.stamp_done(r, now);
-  std::uint64_t waiting = w.exchange_state(r, state_done);  // J1
+  std::uint64_t waiting = w.exchange_state(r, state_done);  // JN1
   const bool follows = waiting > state_detached;
   if (w.trace_.on()) w.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {

@@ -66,7 +66,7 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
     if (owner == me_)
       own_stacks_.give_back(top);
     else
-      net_.remote_store(owner, own_stacks_.mark(top), 1, std::memory_order_release);  // H1
+      net_.remote_store(owner, own_stacks_.mark(top), 1, std::memory_order_release);  // JH1
   }
 }
 

@@ -10,10 +10,10 @@
 //              slot[i].record != 0             for every public slot
 //              slot[0] describes the thread at the bottom of the region: its stack's end, what it completes
 // The owner pushes and pops private slots without any synchronisation (task.hpp). Orderings:
-//   D1  pop: bottom is stored before split is read -- against the expose signal on the same CPU only
-//   D2  expose: slots and records before split (release);       thief: split (acquire) before the slot
-//   D3  reclaim: split, fence, top (owner);                      top, fence, split (thief)     -- THE
-//   D4  thief: stack copied before unlock (release);             owner: lock (acquire) before reuse of region
+//   DQ1  pop: bottom is stored before split is read -- against the expose signal on the same CPU only
+//   DQ2  expose: slots and records before split (release);      thief: split (acquire) before the slot
+//   DQ3  reclaim: split, fence, top (owner);                     top, fence, split (thief)     -- THE
+//   DQ4  thief: stack copied before unlock (release);            owner: lock (acquire) before reuse of region
 // Long form, alternatives and the model: docs/protocols/deque.md, models/deque.pml.
 // Test: tests/sched/deque_test.cpp.
 // Sources: Frigo et al. (THE), Uni-address threads 5.3, Lace (the split).
@@ -78,7 +78,7 @@ class deque_owner {
   void expose(spawn_slot* end, Prepare&& prepare) noexcept {
     for (spawn_slot* s = hot_->split; s < end; ++s) prepare(*s);
     hot_->split = end;
-    words_->split.store(as_word(end), std::memory_order_release);  // D2
+    words_->split.store(as_word(end), std::memory_order_release);  // DQ2
   }
 
   /// What pop_public found.
@@ -102,7 +102,7 @@ class deque_owner {
     if (t <= b) {
       spawn_slot* middle = t + (b - t + 1) / 2;  // leave the older half to thieves, and one at least
       words_->split.store(as_word(middle), std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // D3
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // DQ3
       delay_();
       t = as_slot(words_->top.load(std::memory_order_relaxed));
       if (t <= middle) {
@@ -110,7 +110,7 @@ class deque_owner {
         return {true, 0, 0};
       }
     }
-    lock_own(words_->lock, yield_cpu_);  // D4: no thief is copying any more
+    lock_own(words_->lock, yield_cpu_);  // DQ4: no thief is copying any more
     t = as_slot(words_->top.load(std::memory_order_relaxed));
     if (t <= b) {
       hot_->split = b;
@@ -209,9 +209,9 @@ template <transport::one_sided Transport, class Take>
   const std::uint64_t t = bounds.second;
   if (t < bounds.first) {
     net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
-    net.remote_fence();  // D3
+    net.remote_fence();  // DQ3
     delay();
-    if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire)) {  // D2
+    if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire)) {  // DQ2
       spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
       net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
       take(two[1], two[0], as_slot(t));
@@ -220,7 +220,7 @@ template <transport::one_sided Transport, class Take>
       net.remote_store(victim, &words->top, t, std::memory_order_relaxed);
     }
   }
-  net.remote_store(victim, &words->lock, 0, std::memory_order_release);  // D4
+  net.remote_store(victim, &words->lock, 0, std::memory_order_release);  // DQ4
   return outcome;
 }
 

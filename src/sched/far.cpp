@@ -80,7 +80,7 @@ void worker::look_far() noexcept {
   next_far_ns_ = base::fast_ns() + pause_after(far_failures_);
 }
 
-/// The far part of a look of an idle worker: it may look, but not take (I1).
+/// The far part of a look of an idle worker: it may look, but not take (ID1).
 bool worker::sees_far_work() noexcept {
   const std::uint64_t now = base::fast_ns();
   if (now < next_far_ns_) return false;
@@ -246,7 +246,7 @@ void worker::serve_inbox() noexcept {
   if (!shape_.serves_itself || far_words_ == nullptr) return;
   for (;;) {
     entry& e = far_words_->inbox[inbox_next_ % transport::far::inbox_entries];
-    if (e.now.load(std::memory_order_acquire) != state::posted) return;  // R1
+    if (e.now.load(std::memory_order_acquire) != state::posted) return;  // FA1
     const section inside;
     const std::uint64_t before = base::fast_ns();
     ++inbox_next_;
@@ -271,7 +271,7 @@ void worker::serve_inbox() noexcept {
     } else {
       transport::far::execute_on(*seg_, e.head, e.data);
     }
-    e.now.store(state::done, std::memory_order_release);  // R2
+    e.now.store(state::done, std::memory_order_release);  // FA2
     transport::far::ring_bell(
         seg_->at(shape_.bell_of, reinterpret_cast<segment_words*>(seg_->common() + seg_->where().words))
             ->far);

@@ -74,8 +74,9 @@ void wake_all_of(node_words& node) noexcept {
 }
 
 void wake_spares_of(node_words& node, std::uint32_t bits) noexcept {
-  node.spare_wake.fetch_add(1);  // M2: what they are to see, then spare_wake, then resting
-  if (node.resting.load() != 0)
+  node.spare_wake.fetch_add(
+      1, std::memory_order_seq_cst);  // MO2: what they are to see, then spare_wake, then resting
+  if (node.resting.load(std::memory_order_seq_cst) != 0)
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.spare_wake), FUTEX_WAKE_BITSET, INT_MAX,
             nullptr, nullptr, bits);
 }
@@ -108,7 +109,7 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   const std::size_t bytes = im->bytes_end - im->low;
   std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
   e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
-  im->freed.store(1, std::memory_order_release);  // H1: also by the owner, which then collects it
+  im->freed.store(1, std::memory_order_release);  // JH1: also by the owner, which then collects it
   return true;
 }
 
@@ -150,14 +151,14 @@ ref release_at_home(const transport::shm::segment& memory, ref r) noexcept {
   std::uint64_t state = state_none;
   if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
                                          std::memory_order_acquire))
-    return 0;  // J4: the child will free it
+    return 0;  // JN4: the child will free it
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
   ref result = rec->result.object;
   if (result != 0 && memory.reaches(transport::ref_worker(result))) {
     memory.at<object>(result)->freed.store(1, std::memory_order_release);
     result = 0;
   }
-  rec->freed.store(1, std::memory_order_release);  // H1
+  rec->freed.store(1, std::memory_order_release);  // JH1
   return result;
 }
 
@@ -198,7 +199,7 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
     }
     case call_no::read_record: {
       const record* r = site.memory->at<record>(scope);
-      if (r->state.load(std::memory_order_acquire) != state_done) return nullptr;  // J1
+      if (r->state.load(std::memory_order_acquire) != state_done) return nullptr;  // JN1
       const result_words result = r->result;
       e.head.result = 1;
       e.head.info = sizeof result;

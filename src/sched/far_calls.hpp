@@ -1,7 +1,7 @@
 // What a worker asks another host to do in one go, instead of word by word: the calls of transport/far.
 //
 // They are carried out at the victim's host, by its companion (ways server and assist) or by the victim
-// itself (way am), with the very protocols that near workers use: ready.hpp, deque.hpp.
+// itself (way am), with the very protocols that near workers use: ready_queue.hpp, deque.hpp.
 // docs/protocols/far.md.
 #pragma once
 

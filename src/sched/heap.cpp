@@ -89,7 +89,7 @@ void heap::collect() noexcept {
   for (std::uint64_t i = live_; i != 0;) {
     object* o = at(i);
     i = o->next;
-    // Pairs with the remote store of `freed`: whoever freed it has read it before. H1
+    // Pairs with the remote store of `freed`: whoever freed it has read it before. JH1
     if (o->freed.load(std::memory_order_acquire) != 0) free(o);
   }
 }

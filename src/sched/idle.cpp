@@ -2,17 +2,16 @@
 // several hosts, idle_nodes.md; models/idle.pml, idle_nodes.pml. Events: events.md, models/events.pml.
 //
 // The words: node_words::idle, the idle workers of a host minus the letters between them;
-// job_words::idle_nodes,
-// the hosts that are idle minus the letters between hosts.
-//   I1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
-//       count, then take: it counts as running again before it touches any work. Only running workers make
-//       work
-//   I2  a letter is counted before it is sent, until it has been answered
-//   I3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
-//   I5  policies whose waiting threads poll: who decides looks at all of them first; they are part of "empty"
-//   in I1 I4  a host announces itself before it looks whether all its workers are idle; a worker that leaves
-// idleness
-//       counts itself before it looks whether its host is announced
+// job_words::idle_nodes, the hosts that are idle minus the letters between hosts.
+//   ID1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
+//        count, then take: it counts as running again before it touches any work. Only running workers make
+//        work
+//   ID2  a letter is counted before it is sent, until it has been answered
+//   ID3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
+//   ID5  policies whose waiting threads poll: who decides looks at all of them first; they are part of
+//        "empty" in ID1
+//   IN2  a host announces itself before it looks whether all its workers are idle; a worker that leaves
+//        idleness counts itself before it looks whether its host is announced
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
 #include "sched/worker.hpp"
 
@@ -50,15 +49,15 @@ long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const 
 
 void worker::wake_one() noexcept {
   if (node_->sleepers.load(std::memory_order_relaxed) == 0) return;
-  node_->wake.fetch_add(1, std::memory_order_release);
-  // E3: wake, then polling. (The kernel has a full barrier in between.)
+  node_->wake.fetch_add(1, std::memory_order_release);  // MO3: a spare that it reaches passes it on
+  // EV3: wake, then polling. (The kernel has a full barrier in between.)
   if (futex(&node_->wake, FUTEX_WAKE, 1, nullptr) == 0 && node_->polling.load(std::memory_order_relaxed) != 0)
     hooks_.events->interrupt();
 }
 
 void worker::wake_all() noexcept {
   wake_all_of(*node_);
-  if (node_->polling.load() != 0) hooks_.events->interrupt();
+  if (node_->polling.load(std::memory_order_seq_cst) != 0) hooks_.events->interrupt();
 }
 
 /// Events from outside: true if there are some to deliver.
@@ -69,7 +68,7 @@ bool worker::collect_events(std::int64_t wait_ns) noexcept {
   return has_events_ = hooks_.events->collect(wait_ns);
 }
 
-/// This worker counts as running. I1, I2
+/// This worker counts as running. ID1, ID2
 void worker::deliver_events() noexcept {
   has_events_ = false;
   hooks_.events->deliver();
@@ -127,41 +126,45 @@ void worker::lock_gate() noexcept {
 
 void worker::become_running() noexcept {
   is_idle_ = false;
-  node_->idle.fetch_sub(1);                               // I4
-  if (node_->watch.load() == until_work) call_monitor();  // M1: asleep, then watch
-  if (polls()) node_->left_idleness.fetch_add(1);         // I5: after the count, before any thread is touched
-  if (shape_.host_count == 1 || node_->announced.load() == 0) return;
+  node_->idle.fetch_sub(1, std::memory_order_seq_cst);                             // IN2
+  if (node_->watch.load(std::memory_order_seq_cst) == until_work) call_monitor();  // MO1: asleep, then watch
+  if (polls())
+    // ID5: after the count, before any thread is touched
+    node_->left_idleness.fetch_add(1, std::memory_order_seq_cst);
+  if (shape_.host_count == 1 || node_->announced.load(std::memory_order_seq_cst) == 0) return;
   lock_gate();
   if (node_->announced.load(std::memory_order_relaxed) != 0) {
-    // Wait until it has taken effect: from then on nobody can decide that the run is over.
+    // IN3: wait until it has taken effect: from then on nobody can decide that the run is over.
     net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, ~std::uint64_t{0});
     node_->announced.store(0, std::memory_order_relaxed);
   }
-  node_->gate.store(0, std::memory_order_release);
+  node_->gate.store(0, std::memory_order_release);  // IN3: the next one finds it done
 }
 
 void worker::become_idle() noexcept {
   // Somebody may wait for what has not been answered yet. First, because what has been makes threads ready.
   if (serve_others()) return;
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
-  if (words_->ready_count.load() != 0 || words_->mailbox.load() != 0) return;
+  if (words_->ready_count.load(std::memory_order_seq_cst) != 0 ||
+      words_->mailbox.load(std::memory_order_seq_cst) != 0)
+    return;
   if (polls() && sees_ready_waiter()) return;
   is_idle_ = true;
-  if (node_->idle.fetch_add(1) + 1 != near_.count) return;
+  if (node_->idle.fetch_add(1, std::memory_order_seq_cst) + 1 != near_.count) return;
   if (shape_.host_count > 1) {
     bool last = false;
     lock_gate();
     if (node_->announced.load(std::memory_order_relaxed) == 0) {
-      node_->announced.store(1);  // I4
-      if (node_->idle.load() != near_.count)
-        node_->announced.store(0);
+      node_->announced.store(1, std::memory_order_seq_cst);  // IN2
+      if (node_->idle.load(std::memory_order_seq_cst) != near_.count)
+        node_->announced.store(0, std::memory_order_seq_cst);
       else
-        last = net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1) + 1 == shape_.host_count;
+        last = net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1) + 1 == shape_.host_count;  // IN1
     }
     node_->gate.store(0, std::memory_order_release);
     if (!last) return;
   }
-  // I3
+  // ID3, IN1: nothing can happen any more
   if (polls() && !nothing_is_ready()) return;
   if (net_.remote_load(worker_no{0}, &job_->root_done, std::memory_order_acquire) == 0) report_deadlock();
   for (std::uint32_t h = 0; h < shape_.host_count; ++h)
@@ -184,20 +187,21 @@ bool worker::end_of_round() noexcept {
 
 /// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread
 /// ready, which that worker has not looked at yet? Then it will, and whoever reaches the count after that
-/// decides. I5
+/// decides. ID5
 bool worker::nothing_is_ready() noexcept {
-  const std::uint64_t epoch = node_->left_idleness.load();
-  // I5: epoch, then count. They will bring it to N again
-  if (node_->idle.load() != near_.count) return false;
+  const std::uint64_t epoch = node_->left_idleness.load(std::memory_order_seq_cst);
+  // ID5: epoch, then count. They will bring it to N again
+  if (node_->idle.load(std::memory_order_seq_cst) != near_.count) return false;
   if (any_image([&](const image& im, std::uint32_t) {
         // somebody left idleness: what we read may be torn
-        if (node_->left_idleness.load() != epoch) return true;
+        if (node_->left_idleness.load(std::memory_order_seq_cst) != epoch) return true;
         const ref r = im.waiting_for;
         return im.parked_at == nullptr && (r == 0 || is_complete(r));
       }))
     return false;
   std::atomic_thread_fence(std::memory_order_acquire);
-  return node_->idle.load() == near_.count && node_->left_idleness.load() == epoch;
+  return node_->idle.load(std::memory_order_seq_cst) == near_.count &&
+         node_->left_idleness.load(std::memory_order_seq_cst) == epoch;
 }
 
 /// An idle worker without visible work: ask for some, spin, in the end sleep.
@@ -218,9 +222,9 @@ void worker::wait_for_work() noexcept {
   }
   if (now - idle_since_ns_ < std::uint64_t{opts_.spin_us} * 1000) return;
 
-  node_->sleepers.fetch_add(1);
-  words_->asleep.store(1);
-  const std::uint32_t seen = node_->wake.load();
+  node_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+  words_->asleep.store(1, std::memory_order_seq_cst);
+  const std::uint32_t seen = node_->wake.load(std::memory_order_seq_cst);
   if (!sees_work()) {
     ++words_->stats.sleeps;
     std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
@@ -234,10 +238,10 @@ void worker::wait_for_work() noexcept {
     const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
     bool waited = false;
     if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 &&
-        node_->polling.exchange(1) == 0) {
-      if (node_->wake.load() == seen)  // E3: polling, then wake
+        node_->polling.exchange(1, std::memory_order_seq_cst) == 0) {
+      if (node_->wake.load(std::memory_order_seq_cst) == seen)  // EV3: polling, then wake
         static_cast<void>(collect_events(static_cast<std::int64_t>(ns)));
-      node_->polling.store(0);
+      node_->polling.store(0, std::memory_order_seq_cst);
       waited = true;
     }
     if (!waited) futex(&node_->wake, FUTEX_WAIT, seen, &period);
@@ -248,29 +252,31 @@ void worker::wait_for_work() noexcept {
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
     if (sleep_ms_ < longest) sleep_ms_ = sleep_ms_ * 2 < longest ? sleep_ms_ * 2 : longest;
   }
-  words_->asleep.store(0);  // M1
-  node_->sleepers.fetch_sub(1);
+  words_->asleep.store(0, std::memory_order_seq_cst);  // MO1
+  node_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void worker::call_monitor() noexcept {
   std::uint32_t expected = until_work;
-  if (node_->watch.compare_exchange_strong(expected, watching)) futex(&node_->watch, FUTEX_WAKE, 1, nullptr);
+  if (node_->watch.compare_exchange_strong(expected, watching, std::memory_order_seq_cst))
+    futex(&node_->watch, FUTEX_WAKE, 1, nullptr);
 }
 
 /// A spare that counts as idle: sleep until the monitor calls.
 void worker::rest() noexcept {
-  wake_one();  // M3: one that came here was for a worker that looks for work
-  node_->resting.fetch_add(1);
-  words_->asleep.store(1);
+  wake_one();  // MO3: one that came here was for a worker that looks for work
+  node_->resting.fetch_add(1, std::memory_order_seq_cst);
+  words_->asleep.store(1, std::memory_order_seq_cst);
   for (;;) {
-    const std::uint32_t seen = node_->spare_wake.load();  // M2: spare_wake, then what it stands for
-    if (node_->shutdown.load() != 0) hooks_.exit_worker();
-    if (node_->up.load() > spare_number_) break;
+    const std::uint32_t seen =
+        node_->spare_wake.load(std::memory_order_seq_cst);  // MO2: spare_wake, then what it stands for
+    if (node_->shutdown.load(std::memory_order_seq_cst) != 0) hooks_.exit_worker();
+    if (node_->up.load(std::memory_order_seq_cst) > spare_number_) break;
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->spare_wake), FUTEX_WAIT_BITSET, seen, nullptr,
             nullptr, spare_bit(spare_number_));
   }
-  words_->asleep.store(0);
-  node_->resting.fetch_sub(1);
+  words_->asleep.store(0, std::memory_order_seq_cst);
+  node_->resting.fetch_sub(1, std::memory_order_seq_cst);
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
 }
@@ -315,7 +321,7 @@ void worker::report_deadlock() noexcept {
 void worker::fail_run(const char* text) noexcept {
   if (!shape_.in_process) base::fatal("%s", text);
   std::uint64_t expected = 0;
-  if (node_->failed.compare_exchange_strong(expected, 1)) {
+  if (node_->failed.compare_exchange_strong(expected, 1, std::memory_order_seq_cst)) {
     std::snprintf(node_->message, sizeof node_->message, "%s", text);
     node_->failed.store(2, std::memory_order_release);
   }

@@ -3,10 +3,10 @@
 //
 // The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
 // consumer that loses interest. Orderings:
-//   J1  child: result bytes before state = done (acq_rel swap)    consumer: state (acquire) before the bytes
-//   J2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the
+//   JN1  child: result bytes before state = done (acq_rel swap)    consumer: state (acquire) before the bytes
+//   JN2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the
 //   image
-//   J3  a published image belongs to whoever completes the record: its former owner touches it no more
+//   JN3  a published image belongs to whoever completes the record: its former owner touches it no more
 #include "sched/ready_queue.hpp"
 #include "sched/worker.hpp"
 
@@ -46,7 +46,7 @@ void worker::free_object(ref r) noexcept {
 }
 
 void worker::free_far(ref r) noexcept {
-  net_.remote_store(ref_worker(r), &home<object>(r)->freed, 1, std::memory_order_release);  // H1
+  net_.remote_store(ref_worker(r), &home<object>(r)->freed, 1, std::memory_order_release);  // JH1
 }
 
 void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
@@ -153,7 +153,7 @@ detail::payload worker::payload_of(ref r) const noexcept {
 
 bool worker::is_complete(ref r) const noexcept {
   if (shape_.host_count == 1) return at<record>(r)->state.load(std::memory_order_acquire) == state_done;
-  // J1
+  // JN1
   return net_.remote_load(ref_worker(r), &home<record>(r)->state, std::memory_order_acquire) == state_done;
 }
 
@@ -199,7 +199,7 @@ void worker::detach(ref r) noexcept {
 }
 
 /// The last consumer goes. True: the child is not done yet and will free the record.
-bool worker::abandon(ref r) noexcept {  // J4: from "nobody came" only
+bool worker::abandon(ref r) noexcept {  // JN4: from "nobody came" only
   // as a rule: spares an atomic
   if (is_near(r) && at<record>(r)->state.load(std::memory_order_acquire) == state_done) return false;
   std::uint64_t state = state_none;
@@ -266,7 +266,7 @@ void worker::finish_record(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(trace::kind::complete, now, r);
-  std::uint64_t waiting = exchange_state(r, state_done);  // J1
+  std::uint64_t waiting = exchange_state(r, state_done);  // JN1
   if (waiting == state_detached) {
     free_record(r);
     return;
@@ -285,7 +285,7 @@ ref worker::next_waiter(ref image_ref) noexcept {
   return next;
 }
 
-/// Ready queues hold images of their own host only: fetch one of another host. J3: it is ours.
+/// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours.
 ref worker::make_near(ref r) noexcept {
   image head;
   net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<image>(r), sizeof head);

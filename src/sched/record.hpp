@@ -30,14 +30,14 @@ struct result_words {
 struct record : object {
   word state;       ///< swapped by the child, compare-exchanged by waiters
   word references;  ///< consumers. W consumers
-  /// W child before J1, R consumers after J2. A line ends with its head: that is all of a thread without a
+  /// W child before JN1, R consumers after JN2. A line ends with its head: that is all of a thread without a
   /// value
   result_words result;
   /// return address of the child's spawn, for messages; 0: not known. W owner before it is public
   std::uintptr_t spawned_at;
-  std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before J1
+  std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before JN1
   /// with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W
-  /// child before J1
+  /// child before JN1
   std::uint64_t span_ns;
 };
 static_assert(sizeof(record) == 128);

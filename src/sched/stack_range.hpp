@@ -76,7 +76,7 @@ class stack_range {
   void sweep() noexcept {
     auto* marks = reinterpret_cast<transport::word*>(low_ + part_ * me_);
     for (std::uint32_t i = 0; i < used_; ++i)
-      if (marks[i].load(std::memory_order_acquire) != 0) {  // H1: whoever set it has read the stack before
+      if (marks[i].load(std::memory_order_acquire) != 0) {  // JH1: whoever set it has read the stack before
         marks[i].store(0, std::memory_order_relaxed);
         free_.push_back(i);
       }

@@ -243,11 +243,11 @@ void worker::serve_mailbox() noexcept {
     const section inside;
     free_object(m);
     finish_record(head.done);
-    // I2: cannot be the last to count, this worker runs
+    // ID2, IN4: cannot be the last to count, this worker runs
     if (head.between_hosts != 0)
       net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1);
     else
-      node_->idle.fetch_add(1);
+      node_->idle.fetch_add(1, std::memory_order_seq_cst);
     m = head.next;
   }
 }
@@ -263,9 +263,9 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
   m->bytes = bytes;
   m->between_hosts = near ? 0 : 1;
   std::memcpy(static_cast<void*>(m + 1), closure, bytes);
-  // I2: a letter on its way counts like a running worker
+  // ID2, IN4: a letter on its way counts like a running worker
   if (near)
-    node_->idle.fetch_sub(1);
+    node_->idle.fetch_sub(1, std::memory_order_seq_cst);
   else
     net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, ~std::uint64_t{0});
   std::uint64_t head = net_.remote_load(to, &words_->mailbox, std::memory_order_relaxed);
@@ -285,7 +285,9 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
   push_ready(seg_->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   node_->outside.fetch_sub(1, std::memory_order_relaxed);
-  node_->idle.fetch_add(1);  // I2, P3: it counted like a letter; this worker runs, so it is not the last
+  node_->idle.fetch_add(1, std::
+                               // ID2, PK3: it counted like a letter; this worker runs, so it is not the last
+                        memory_order_seq_cst);
 }
 
 void worker::check_invariants() noexcept {

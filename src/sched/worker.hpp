@@ -162,7 +162,6 @@ class worker {
   static ref root_record(const transport::shm::layout& l) noexcept {
     return transport::make_ref(worker_no{0}, l.heap);
   }
-  const public_words* words_of_all() const noexcept { return words_; }  // same address in every worker
   transport::shm::segment& memory() noexcept { return *seg_; }
   transport::fabric& net() noexcept { return net_; }
   std::uintptr_t region_low() const noexcept { return region_low_; }

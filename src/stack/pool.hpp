@@ -10,8 +10,8 @@
 //
 // The block at the end is the thread's: what is known of it while it is suspended (stack/pool.hpp knows only
 // its size). Memory: a stack costs what its thread touched; beyond a few hundred free ones, free stacks give
-// theirs back (MADV_FREE: the system takes it when it is short). Called by: src/sched/in_place.cpp. Test:
-// tests/stack/pool_test.cpp.
+// theirs back (MADV_FREE: the system takes it when it is short). Called by:
+// src/sched/continuation_stacks.hpp. Test: tests/stack/pool_test.cpp.
 #pragma once
 
 #include "stack/stack.hpp"
@@ -106,12 +106,12 @@ class pool {
   unsigned shift_ = 0;  // of size_
   std::uint64_t distance_ = 0, size_ = 1, root_bytes_ = 0, per_range_ = 0, all_ = 0;
   unsigned batch_ = 1;
-  std::atomic<std::uint64_t> made_{0};
-  std::atomic<std::uint32_t> lock_{0};
+  std::atomic<std::uint64_t> made_{0};  // W and R all workers: stacks made so far
+  std::atomic<std::uint32_t> lock_{0};  // W and R all workers
   void* free_ = nullptr;  // batches: linked by the second word at the top of each one's first stack
   std::uint64_t free_batches_ = 0;
   enum class guards { unknown, install, protect, none };
-  std::atomic<guards> guards_{guards::unknown};
+  std::atomic<guards> guards_{guards::unknown};  // W who makes the first guard, R all workers
 };
 
 }  // namespace godwit::stack

@@ -16,7 +16,7 @@ constexpr std::uint32_t vain_wakes = 4;  // after so many the mutex is handed ov
 constexpr std::uint32_t handed = ~std::uint32_t{0};
 constexpr unsigned spins_before_waiting = 60;  // a holder that runs lets go soon: cheaper than two switches
 
-/// M1: without the list's lock, while nobody has it.
+/// MX1: without the list's lock, while nobody has it.
 bool take_if_free(wait_list& l) noexcept {
   std::uint32_t s = l.word.load(std::memory_order_relaxed);
   return (s & (mutex_locked | wait_list::lock_bit)) == 0 &&
@@ -79,7 +79,7 @@ void mutex_unlock_slow(wait_list& l) noexcept {
   const bool hand_over = first != nullptr && first->mark >= vain_wakes;
   if (hand_over) first->mark = handed;
   l.pop(woken);
-  // M2: the last access. From here on somebody may take it, let go, and destroy it.
+  // MX2: the last access. From here on somebody may take it, let go, and destroy it.
   l.word.store((hand_over ? mutex_locked : 0) | (l.empty() ? 0 : mutex_waiters), std::memory_order_release);
   woken.wake();
 }

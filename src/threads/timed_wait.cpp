@@ -12,7 +12,7 @@ timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(
     wait_list& waits_in = self.list;
     waiter* who = nullptr;
     waits_in.lock();
-    if (self.state == wait_state::listed) {  // W5: else somebody else woke it, or it waits no more
+    if (self.state == wait_state::listed) {  // WL5: else somebody else woke it, or it waits no more
       waits_in.remove(self);
       who = self.who;
     }
@@ -21,10 +21,10 @@ timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(
     if (who != nullptr) unpark(who, wakes::outside);
   };
   need_substrate_threads("a wait with a time limit");
-  start_timer(&clock);
+  start_timer(&clock);  // WL5: before it can be listed
 }
 
-timed_node::~timed_node() { stop_timer(&clock); }
+timed_node::~timed_node() { stop_timer(&clock); }  // WL5
 
 bool wait_list::wait(timed_node& n, const char* what, const place& where, bool in_front) noexcept {
   if (n.state == wait_state::expired) {  // before it was listed

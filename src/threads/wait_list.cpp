@@ -1,4 +1,4 @@
-// See wait_list.hpp and docs/protocols/park.md. W1 ... W6 are explained there; models/wait_list.pml.
+// See wait_list.hpp and docs/protocols/park.md. WL1 ... WL6 are explained there; models/wait_list.pml.
 #include <godwit/detail/wait_list.hpp>
 
 #include <sched.h>
@@ -55,8 +55,8 @@ bool wait_list::pop(wake_chain& woken) noexcept {
   wait_node* n = first_.load(std::memory_order_relaxed);
   if (n == nullptr) return false;
   remove(*n);
-  n->state = wait_state::notified;
-  if (n->who != nullptr) woken.add(*n);  // W2: else it will see the state before it suspends
+  n->state = wait_state::notified;       // WL4: before who can be woken
+  if (n->who != nullptr) woken.add(*n);  // WL2: else it will see the state before it suspends
   return true;
 }
 
@@ -64,7 +64,7 @@ void wake_chain::wake() noexcept {
   if (first_ == nullptr) return;
   need_substrate_threads("waking a thread that waits");
   for (wait_node* n = first_; n != nullptr;) {
-    wait_node* next = n->next;  // W3: its frame is gone as soon as it may run
+    wait_node* next = n->next;  // WL3: its frame is gone as soon as it may run
     unpark(n->who, n->by);
     n = next;
   }
@@ -82,7 +82,7 @@ bool publish_held(void* arg, waiter* self) noexcept {
   const auto& e = *static_cast<const entering*>(arg);
   wait_list& list = e.list;
   e.node.who = self;
-  list.unlock();  // W1: from here on it may run
+  list.unlock();  // WL1: from here on it may run
   return true;
 }
 
@@ -91,7 +91,7 @@ bool publish_listed(void* arg, waiter* self) noexcept {
   const auto& e = *static_cast<const entering*>(arg);
   wait_list& list = e.list;
   list.lock();
-  const bool waits = e.node.state == wait_state::listed;  // W2
+  const bool waits = e.node.state == wait_state::listed;  // WL2 (PK2)
   if (waits) e.node.who = self;
   list.unlock();
   return waits;
@@ -101,7 +101,7 @@ bool publish_listed(void* arg, waiter* self) noexcept {
 bool wait_list::enter(wait_node& n, const char* what, const place& where, bool held) noexcept {
   entering e{*this, n};
   park(held ? publish_held : publish_listed, &e, n.by, what, where);
-  return n.state == wait_state::notified;  // W4
+  return n.state == wait_state::notified;  // WL4: without the lock. WL3: then the node is gone
 }
 
 void wait_list::wait(wait_node& n, const char* what, const place& where, bool in_front) noexcept {

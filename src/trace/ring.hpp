@@ -17,7 +17,7 @@
 namespace godwit::trace {
 
 struct ring_memory {
-  std::atomic<std::uint64_t> written;  ///< events since the start
+  std::atomic<std::uint64_t> written;  ///< events since the start. W owner, R supervisor
   std::uint64_t capacity;              ///< events; W supervisor before the worker exists
   alignas(64) event events[1];
 

@@ -1,9 +1,9 @@
 // What the scheduler's protocols need of a transport: one-sided access to other workers' shared memory.
 //
-// A ref names an object: worker number << 40 | byte offset in that worker's segment. Implementations:
-// shm/ (workers of one machine, everything is a load, a store or an atomic) and, in tests, plain
-// memory shared by the threads of one process (tests/sched/). The concept is what a network transport will
-// have to offer; nothing here assumes that a word can be reached by a CPU load.
+// A ref names an object: worker number << 40 | byte offset in that worker's segment. Implementations: shm/
+// (workers of one host, everything is a load, a store or an atomic), far/fabric.hpp (all workers of a run:
+// shm inside the host, requests between hosts) and, in tests, plain memory shared by the threads of one
+// process (tests/sched/). Nothing here assumes that a word can be reached by a CPU load.
 #pragma once
 
 #include <atomic>
@@ -32,6 +32,7 @@ using word = std::atomic<std::uint64_t>;
 
 // Words are addressed by a pointer into the *home* worker's own mapping, which is the same address in every
 // worker (that is what the segment's common address is for); the worker number says whose word is meant.
+
 /// Two neighbouring words.
 struct word_pair_value {
   std::uint64_t first, second;

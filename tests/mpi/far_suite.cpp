@@ -86,7 +86,7 @@ class far_place final : public one_sided_place<fabric> {
     if (!serves_itself_) return;
     for (;;) {
       far::entry& e = common_words(memory_)->inbox[next_ % far::inbox_entries];
-      if (e.now.load(std::memory_order_acquire) != far::state::posted) return;  // R1
+      if (e.now.load(std::memory_order_acquire) != far::state::posted) return;  // FA1
       ++next_;
       if (e.head.what == far::op::call || e.head.what == far::op::cast) {
         byte* big = carry_out(memory_, common_area(memory_), e, [&](size_t) { return free_room(); });
@@ -95,7 +95,7 @@ class far_place final : public one_sided_place<fabric> {
       } else {
         far::execute_on(memory_, e.head, e.data);
       }
-      e.now.store(far::state::done, std::memory_order_release);  // R2
+      e.now.store(far::state::done, std::memory_order_release);  // FA2
     }
   }
   bool asked_for(const word* at) const override {

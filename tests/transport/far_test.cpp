@@ -496,7 +496,7 @@ TEST(far_steps, a_failure_is_told) {
   }
 }
 
-/// R3: who may be asleep is rung, by both sides.
+/// FA3: who may be asleep is rung, by both sides.
 TEST(far_steps, sleepers_are_woken) {
   for (const uint32_t asleep : {0u, 1u}) {
     job j(way::assist, support::base_seed());

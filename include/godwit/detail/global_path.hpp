@@ -91,7 +91,6 @@ std::uint32_t global_owner(global_address at);
 /// hosts meanwhile.
 [[gnu::cold]] void global_pause() noexcept;
 /// Identifies the run that the calling thread belongs to; 0 outside.
-std::uint64_t run_number() noexcept;
 
 /// The plain case: all global memory is this host's, and nobody checks.
 [[gnu::always_inline]] inline bool global_is_plain() noexcept {

@@ -68,8 +68,8 @@ struct alignas(64) hot_words {
   std::uint32_t global_plain;  ///< non-zero: all of it is this host's memory, and unchecked. W once
   std::uint32_t map_locked;    ///< the running thread is inside global_map's update. W owner
 
-  alignas(64) std::atomic<std::uint32_t> poll;  ///< non-zero: owner calls spawn_point() at its next
-                                                ///< spawn. W anybody, R owner; CPU atomics only
+  /// Non-zero: owner calls spawn_point() at its next spawn. W anybody, R owner; CPU atomics only.
+  alignas(64) std::atomic<std::uint32_t> poll;
 };
 
 #if defined(__x86_64__)

@@ -15,7 +15,7 @@ namespace detail {
 template <class T>
 struct result_box {
   std::optional<T> value;
-  std::atomic<std::uint32_t> holders{2};
+  std::atomic<std::uint32_t> holders{2};  ///< W and R both holders, each once: the last one deletes
   static void release(result_box* b) noexcept {
     if (b->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete b;
   }

@@ -5,7 +5,7 @@
 // that one compare-exchange can test both, and the store that opens the lock can be the last that its holder
 // does to the list: it may be destroyed then. Nodes lie in the frames of the threads that wait. Substrate
 // threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/threads/wait_list.cpp, timed_wait.cpp.
-// Test: tests/threads/wait_list_test.cpp.
+// Test: tests/threads/wait_test.cpp.
 #pragma once
 
 #include <godwit/detail/park.hpp>
@@ -59,7 +59,8 @@ struct timed_node;
 class wait_list {
  public:
   static constexpr std::uint32_t lock_bit = 1;
-  std::atomic<std::uint32_t> word{0};  ///< bit 0: the lock. The rest is the owner's
+  /// Bit 0: the lock, W and R all. The rest belongs to the object: its page says who writes it.
+  std::atomic<std::uint32_t> word{0};
 
   constexpr wait_list() noexcept = default;
   constexpr explicit wait_list(std::uint32_t first) noexcept : word(first) {}
@@ -110,7 +111,7 @@ class wait_list {
   void remove(wait_node& n) noexcept;
   bool enter(wait_node& n, const char* what, const place& where, bool held) noexcept;
 
-  std::atomic<wait_node*> first_{nullptr};
+  std::atomic<wait_node*> first_{nullptr};  // W under the lock, R all: seems_empty
   wait_node* last_ = nullptr;
 };
 

@@ -1,7 +1,7 @@
 // See port.hpp and docs/protocols/far.md. Orderings:
-//   R1  post: contents before now = posted (release);           companion: now (acquire) before contents
-//   R2  answer: contents before now = done (release);           worker: now (acquire) before contents
-//   R3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at
+//   FA1  post: contents before now = posted (release);           companion: now (acquire) before contents
+//   FA2  answer: contents before now = done (release);           worker: now (acquire) before contents
+//   FA3  sleep: waiting (deaf) = 1, fence, look again, sleep;    answer: now = done (posted), fence, look at
 // waiting
 #include "transport/far/port.hpp"
 
@@ -39,7 +39,7 @@ void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept {
 }
 
 void ring_bell(words& of) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // R3
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
   if (of.deaf.load(std::memory_order_relaxed) == 0) return;
   of.bell.fetch_add(1, std::memory_order_release);
   wake_sleepers(of.bell);
@@ -203,12 +203,12 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
 }
 
 void port::post(entry& e) noexcept {
-  e.now.store(state::posted, std::memory_order_release);  // R1
+  e.now.store(state::posted, std::memory_order_release);  // FA1
   ring_bell(*bell_);
 }
 
 void port::wait(entry& e) noexcept {
-  auto done = [&] { return e.now.load(std::memory_order_acquire) == state::done; };  // R2
+  auto done = [&] { return e.now.load(std::memory_order_acquire) == state::done; };  // FA2
   for (int i = 0; spin_ && i < spins_before_sleep && !done(); ++i) {
     if (idle_ != nullptr) idle_(idle_arg_);
     base::spin_pause();
@@ -216,7 +216,7 @@ void port::wait(entry& e) noexcept {
   while (!done()) {
     const std::uint32_t seen = mine_->answers.load(std::memory_order_relaxed);
     mine_->waiting.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // R3
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
     if (idle_ != nullptr) idle_(idle_arg_);               // whoever posts into our inbox from now on wakes us
     if (!done()) sleep_on(mine_->answers, seen, 2000);
     mine_->waiting.store(0, std::memory_order_relaxed);
@@ -396,7 +396,7 @@ const entry* port::ended(std::uint64_t ticket) const noexcept {
   for (const kept_answer& k : kept_)
     if (k.ticket == ticket) return k.answer.get();
   const entry& e = mine_->ring[ticket % ring_entries];
-  return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // R2
+  return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // FA2
 }
 
 void port::forget(std::uint64_t ticket) noexcept {

@@ -86,7 +86,7 @@ enum class state : std::uint32_t {
 
 /// One request in a ring. W by turns, as `now` says: asker (free, done), server (posted, taken).
 struct alignas(64) entry {
-  std::atomic<state> now{state::free};
+  std::atomic<state> now{state::free};  ///< W and R asker and server, by turns
   std::uint32_t unused_ = 0;
   header head;
   std::byte data[inline_bytes];

@@ -78,7 +78,7 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
   far::words& mine = words_of(worker_no{setup_.served.first});
   const std::uint32_t seen = mine.bell.load(std::memory_order_relaxed);
   mine.deaf.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // R3
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
   bool posted = false;
   for (std::uint32_t i = 0; i < setup_.served.count && !posted; ++i)
     posted = words_of(worker_no{setup_.served.first + i})
@@ -102,7 +102,7 @@ bool companion::take_requests() {
     for (;;) {
       const std::uint32_t slot = next_slot_[i] % far::ring_entries;
       entry& e = words_of(w).ring[slot];
-      if (e.now.load(std::memory_order_acquire) != state::posted) break;  // R1
+      if (e.now.load(std::memory_order_acquire) != state::posted) break;  // FA1
       ++next_slot_[i];
       e.now.store(state::taken, std::memory_order_relaxed);
       start(w, e, slot);
@@ -214,10 +214,10 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
   if (head.what == op::call)
     head.more[2] =
         base::now_ns() - started_ns_[(index(asker) - setup_.served.first) * far::ring_entries + slot];
-  // the head is the worker's again after R2
+  // the head is the worker's again after FA2
   const bool unawaited = head.what != op::call && head.more[1] != 0;
-  words.ring[slot].now.store(state::done, std::memory_order_release);  // R2
-  std::atomic_thread_fence(std::memory_order_seq_cst);                 // R3
+  words.ring[slot].now.store(state::done, std::memory_order_release);  // FA2
+  std::atomic_thread_fence(std::memory_order_seq_cst);                 // FA3
   if (words.waiting.load(std::memory_order_relaxed) != 0) {
     words.answers.fetch_add(1, std::memory_order_release);
     far::wake_sleepers(words.answers);
@@ -486,7 +486,7 @@ void companion::fill_inbox(inbox& box, worker_no w) {
     mail& letter = box.backlog.front();
     e.head = letter.text.head;
     std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
-    e.now.store(state::posted, std::memory_order_release);  // R1
+    e.now.store(state::posted, std::memory_order_release);  // FA1
     ++box.next;
     box.inside.push_back(letter);
     box.backlog.pop_front();
@@ -502,7 +502,7 @@ bool companion::serve_inboxes() {
     while (!box.inside.empty()) {
       entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
       box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
-      const bool done = e.now.load(std::memory_order_acquire) == state::done;  // R2
+      const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2
       if (!done) {
         if (!box.gone) break;
         execute_here(box.inside.front().text, box.inside.front().from);

@@ -7,7 +7,7 @@
 //   server  the first rank of a host serves all its workers        assist  each rank serves its own
 //   am      each rank passes requests on to the target worker      rma     bytes and words by MPI-3 RMA, the
 //                                                                          rest as in assist
-// Called by: src/runtime/run_mpi.cpp. Test: tests/transport/companion_test.cpp, tests/mpi/far_suite.cpp.
+// Called by: src/runtime/run_mpi.cpp. Test: tests/mpi/far_suite.cpp.
 #pragma once
 
 #include "transport/far/requests.hpp"

@@ -1,0 +1,11 @@
+# The form of the sources: form_check.py. tests/form/bad is a tree with one violation of each kind.
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(main_build AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING AND Python3_Interpreter_FOUND)
+  set(form_check ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/form_check.py)
+  add_test(NAME form COMMAND ${form_check} ${PROJECT_SOURCE_DIR})
+  add_test(NAME form.finds_violations COMMAND ${form_check} ${CMAKE_CURRENT_LIST_DIR}/bad)
+  set_tests_properties(form form.finds_violations PROPERTIES LABELS layers TIMEOUT 300)
+  # One of each kind; the formatter's only where it is installed.
+  set_tests_properties(form.finds_violations PROPERTIES
+                       PASS_REGULAR_EXPRESSION "[^0-9]11 violations|is not checked.*[^0-9]10 violations")
+endif()
