@@ -327,8 +327,7 @@ struct future_access {
 }  // namespace detail
 
 /// The result of one thread for any number of consumers, in any threads of the run. Copyable: copies refer to
-/// the
-/// same result, the last one frees it. Cost of a copy: one atomic, possibly on another worker's memory.
+/// the same result, the last one frees it. Cost of a copy: one atomic, possibly on another worker's memory.
 template <class T>
 class shared_future {
  public:

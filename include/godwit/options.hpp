@@ -1,6 +1,5 @@
 // Options of a run. One table (src/base/options.cpp) feeds the struct, GODWIT_* variables, --godwit-* flags,
-// range
-// checks, --godwit-help and docs/options.md.
+// range checks, --godwit-help and docs/options.md.
 #pragma once
 
 #include <cstdint>
@@ -52,14 +51,12 @@ struct options {
 };
 
 /// Take --godwit-* flags out of argv (and argc), so that a program can parse its own. Optional: run does the
-/// same on
-/// its own copy. Flags are remembered for later runs. On a bad flag prints one line and exits with status 2;
-/// --godwit-help prints the options and exits with 0.
+/// same on its own copy. Flags are remembered for later runs. On a bad flag prints one line and exits with
+/// status 2; --godwit-help prints the options and exits with 0.
 void take_options(int& argc, char** argv);
 
 /// What run would use now: @p base, then environment, then flags seen so far. Throws std::invalid_argument
-/// with one
-/// line of text on a bad value.
+/// with one line of text on a bad value.
 options resolve_options(const options& base = {});
 
 }  // namespace godwit

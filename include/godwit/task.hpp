@@ -104,8 +104,7 @@ struct child {
       parent_left(record, 0, word);
     if constexpr (!std::is_void_v<R> && !by_word) {
       // By way of the word, which the compiler is kept from looking through: it would warn about parts of R
-      // that
-      // are rightly uninitialised (the value of a future that has none).
+      // that are rightly uninitialised (the value of a future that has none).
       asm("" : "+r"(word));
       R& value = *reinterpret_cast<R*>(word);
       new (out) R(std::move(value));
@@ -274,8 +273,7 @@ template <class T>
 }
 
 /// Let other threads run: the calling thread goes to the end of its worker's ready queue, from where any
-/// worker may
-/// take it. Returns at once when nothing else is ready. May migrate the calling thread. Local.
+/// worker may take it. Returns at once when nothing else is ready. May migrate the calling thread. Local.
 inline void yield() noexcept { detail::yield_thread(); }
 
 namespace detail {

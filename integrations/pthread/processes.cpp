@@ -81,6 +81,7 @@ auto wait_for_child(pid_t pid, F f) {
     const auto r = f();
     if (r != 0 || !is_light()) {
       const int error = errno;
+      if (r > 0) settle_handled(SIGCHLD);  // it was sent before
       if (fd >= 0) godwit::io::close(fd);
       errno = error;
       return r;

@@ -127,8 +127,15 @@ GODWIT_EXPORT int sigqueue(pid_t pid, int signal, const sigval value) noexcept {
   return REAL(sigqueue)(pid, signal, value);
 }
 
-GODWIT_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
+namespace {
+/// Signals that were sent before are still handled as the program wanted them to be then.
+int change_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
+  if (action != nullptr && is_signal(signal)) settle_handled(signal);
   return change_signal_action(signal, action, before);
+}
+}  // namespace
+GODWIT_EXPORT int sigaction(int signal, const struct sigaction* action, struct sigaction* before) noexcept {
+  return change_action(signal, action, before);
 }
 namespace {
 sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
@@ -141,7 +148,7 @@ sighandler_t set_handler(int number, sighandler_t handler, int flags) noexcept {
     errno = EINVAL;
     return SIG_ERR;
   }
-  return change_signal_action(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+  return change_action(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
 }
 std::uint64_t restarting_off_ = 0;  // siginterrupt
 }  // namespace

@@ -318,6 +318,12 @@ void settle_signals() {
   handle_signals();
 }
 
+void settle_handled(int signal) {
+  if (is_light() && (self()->blocked.load(std::memory_order_seq_cst) & bit_of(signal)) == 0 &&
+      is_handled(action_of(signal)))
+    settle_signals();
+}
+
 thread* find_thread(int tid) noexcept {
   const std::lock_guard hold(masks);
   thread* t = alive_;

@@ -63,6 +63,8 @@ void leave_handler_beside(void* result) noexcept;
 /// caller has handled its own, before this comes back (or after 0.4 s, if a handler beside a thread takes
 /// that long). Cost: two switches of OS threads.
 void settle_signals();
+/// The same, if the calling thread would handle @p signal: the initial OS thread may be late.
+void settle_handled(int signal);
 /// By the number that gettid gives. Null: no thread of ours that is alive.
 thread* find_thread(int tid) noexcept;
 /// The calling OS thread runs a handler beside a thread: which?

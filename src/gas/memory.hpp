@@ -70,7 +70,7 @@ class memory {
     if (several_hosts_) cache_.invalidate();
   }
 
-  /// Where the next byte of a one-host value may be fetched from without waiting; for asynchronous access.
+  /// All of it lies on this host: an access needs no round trip.
   bool is_near(global_address at, std::uint64_t bytes);
   /// The whole range has one owner, on another host, and no copy of it is here that is dirty.
   bool single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner);

@@ -1,5 +1,5 @@
-// expect: a function given to a parallel algorithm is copied to the workers that call it: it must be plain
-// bytes lines: 60
+// expect: a function given to a parallel algorithm is copied to the workers that call it
+// lines: 60
 // A vector by value in an algorithm's function would be destroyed at two workers.
 #include <godwit/godwit.hpp>
 

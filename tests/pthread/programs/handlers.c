@@ -48,6 +48,50 @@ static void kill_self(void) {
   puts("kill, sigqueue: handled before they come back");
 }
 
+// What a child sent before it ended is handled before its parent changes what is to be done, and SIGCHLD before
+// the wait for it comes back. Others compute, so that whoever takes signals for the process may come late.
+static volatile int computing = 1;
+static void* computes(void* unused) {
+  while (computing) sched_yield();
+  return unused;
+}
+static volatile sig_atomic_t children;
+static void counts_children(int signal) {
+  (void)signal;
+  ++children;
+}
+static void from_child(void) {
+  const int before = count;
+  pthread_t others[4];
+  sigset_t all, now;
+  sigfillset(&all);
+  CHECK(pthread_sigmask(SIG_SETMASK, &all, &now) == 0);  // no signals for these
+  for (int i = 0; i < 4; ++i) CHECK(pthread_create(&others[i], NULL, computes, NULL) == 0);
+  CHECK(pthread_sigmask(SIG_SETMASK, &now, NULL) == 0);
+  with(SIGCHLD, counts_children, 0);
+  for (int i = 1; i <= 100; ++i) {
+    int ends[2];
+    char byte;
+    with(SIGUSR1, counts, 0);
+    CHECK(pipe(ends) == 0);
+    const pid_t child = fork();
+    if (child == 0) _exit(kill(getppid(), SIGUSR1));
+    close(ends[1]);
+    while (read(ends[0], &byte, 1) != 0) CHECK(errno == EINTR);
+    with(SIGUSR1, SIG_DFL, 0);
+    CHECK(count == before + i);
+    wait_for_handler();
+    close(ends[0]);
+    while (waitpid(child, NULL, 0) != child) CHECK(errno == EINTR);
+    CHECK(children == i);
+  }
+  with(SIGCHLD, SIG_DFL, 0);
+  with(SIGUSR1, counts, 0);
+  computing = 0;
+  for (int i = 0; i < 4; ++i) CHECK(pthread_join(others[i], NULL) == 0);
+  puts("signals of children: handled in time");
+}
+
 // Blocked ones are pending, wherever they came from, and handled when they are blocked no more, before that
 // comes back.
 static void pending(void) {
@@ -275,6 +319,7 @@ static void contexts(void) {
 int main(void) {
   sem_init(&ran, 0, 0);
   kill_self();
+  from_child();
   pending();
   in_waits();
   masks();
