@@ -48,8 +48,9 @@ static void kill_self(void) {
   puts("kill, sigqueue: handled before they come back");
 }
 
-// What a child sent before it ended is handled before its parent changes what is to be done, and SIGCHLD before
-// the wait for it comes back. Others compute, so that whoever takes signals for the process may come late.
+// What a child sent before it ended is handled before its parent changes what is to be done, and SIGCHLD
+// before the wait for it comes back. Others compute, so that whoever takes signals for the process may come
+// late.
 static volatile int computing = 1;
 static void* computes(void* unused) {
   while (computing) sched_yield();
