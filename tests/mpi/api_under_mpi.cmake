@@ -51,7 +51,7 @@ set(api_mpi_long_api_migration depth.a_chain_under_forced_steals depth.deep_thin
 
 set(api_mpi_long_algorithm_for_each ForEach.ChangesEveryElementOnce)
 set(api_mpi_long_global_map GlobalMap.ReadersAndWritersOfOneBucketTogether GlobalMap.ReserveMovesEverythingAndViewsRemainValid
-    GlobalMap.SizeIsNoNonsenseWhileOthersChangeTheMap)
+    GlobalMap.SizeIsNeverNegative)
 
 # godwit_add_api_mpi_test(SUITE RANKS HOSTS.WAY [FAMILY...])
 function(godwit_add_api_mpi_test suite ranks mode)
