@@ -52,6 +52,9 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
     echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
+    echo "pass|global_map|-DOPS=2|$small|-m1000000 -w24"
+    echo "pass|global_map|-DFAR -DNOISE=2|$small|-m1000000 -w24"
+    echo "pass|global_map|-DFAR -DBITS_FIRST|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3 -DMIXED|$small|-m1000000 -w24"
@@ -81,6 +84,7 @@ runs() {
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
     echo "pass|monitor||$small|-m1000000 -w24"
   fi
+  echo "pass|global_map|-DFAR|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
@@ -96,6 +100,9 @@ runs() {
   echo "pass|far|-DAM|$small -O0|-m1000000"
   echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
   echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small -O0|-m1000000"
+  for v in "" -DBITS_FIRST -DKEYS=3; do
+    echo "pass|global_map|$v|$small|-m1000000 -w20"
+  done
   echo "pass|free_queue||$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
@@ -169,6 +176,14 @@ runs() {
   for m in ATOMIC_KEEPS_COPY ATOMIC_DROPS_BEFORE ATOMIC_OVER_DIRTY PUT_KEEPS_COPY PUT_WRITES_COPY_BEFORE \
     PUT_WRITES_COPY_AFTER GET_IGNORES_DIRTY; do
     echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O0|-m1000000"
+  done
+  for m in UNLOCK_FIRST STATE_LAST READ_LOCKED LOCK_SEEN_LATE LOOK_FIRST NO_LOOK LINK_FIRST LINK_LAST UPDATE_NOT_COUNTED \
+    SLOTS_NOT_COUNTED FURTHER_NOT_COUNTED FREED_EARLY LOCK_IN_TWO COUNT_ALWAYS "FAR -DKEEPS_COPIES" \
+    "FAR -DLOCK_KEEPS_COPIES"; do
+    echo "fail|global_map|-D$m|$small -O0|-m1000000"
+  done
+  for m in HOP_KEEPS_COPIES LINK_FIRST; do
+    echo "fail|global_map|-DFAR -D$m|$small|-m1000000"
   done
   for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
     echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"

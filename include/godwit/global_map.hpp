@@ -9,8 +9,9 @@
 // operation ever waits until others are moved; more entries than it was made for only make it slower, and
 // reserve(), between phases, fast again. That is why it does not grow by itself: under concurrent operations
 // that would cost every one of them a look at whether it is going on. Cost: inside the host some tens of ns.
-// Else find takes 3 round trips, what writes 4, one more per further bucket. Tests:
-// tests/global/map_test.cpp. See docs/containers.md.
+// Else find takes 3 round trips, what writes 4, one more per further bucket. Protocol:
+// docs/protocols/map.md. Model: models/global_map.pml. Tests: tests/global/map_test.cpp. See
+// docs/containers.md.
 #pragma once
 
 #include <godwit/detail/global_owner.hpp>
@@ -60,7 +61,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   }
   ~global_map() { reset(); }
 
-  /// Free it now. Cost: some deallocations, and one for each bucket that continues another.
+  /// Quiet. Free it now. Cost: some deallocations, and one for each bucket that continues another.
   void reset() noexcept {
     if (lines_ != nullptr && run_ == detail::this_run()) {
       free_more(base::more_word);
@@ -124,7 +125,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
         put(this->word_of(w, base::more_word), get(this->word_of(w, base::old_more_word)));
       throw;
     }
-    set_table(to);
+    set_table(to);  // GM6: nobody reads the old one any more
     free_more(base::old_more_word);
     free_table(from);
   }

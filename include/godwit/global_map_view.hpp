@@ -3,9 +3,10 @@
 //
 // A bucket is a state word (a lock bit, which slots are taken, a version), the address of a bucket that
 // continues it, slots. Writers take the lock of a key's bucket by one atomic, and no lock is ever held while
-// a thread could leave its worker. Readers take none: they read the state (M1), the slots, and the state
-// again (M2); if it has changed, they begin anew. Buckets that continue others are linked when they are
-// complete (M3) and stay until the table is replaced. Tests: tests/global/map_test.cpp.
+// a thread could leave its worker (GM7). Readers take none: they read the state (GM1), the slots, and the
+// state again (GM2); if it has changed (GM4), they begin anew. Buckets that continue others are linked when
+// they are complete (GM3, GM5) and stay until the table is replaced (GM6). Protocol: docs/protocols/map.md.
+// Model: models/global_map.pml. Tests: tests/global/map_test.cpp.
 #pragma once
 
 #include <godwit/detail/global_owner.hpp>
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -133,12 +135,12 @@ class global_map_view {
     const global_ptr<std::uint64_t> state(head);
     detail::map_backoff backoff;
     for (;;) {
-      const std::uint64_t before = atomic_load(state, std::memory_order_acquire);  // M1
+      const std::uint64_t before = atomic_load(state, std::memory_order_acquire);  // GM1: state, then slots
       if ((before & locked) == 0) {
         image_of<slot_bytes> slot;
         const spot s = search(head, before, key, slot);
-        std::atomic_thread_fence(std::memory_order_acquire);  // M2: the slots are read before the version
-        if (atomic_load(state, std::memory_order_relaxed) == before) {
+        std::atomic_thread_fence(std::memory_order_acquire);            // GM2: slots, then the state again
+        if (atomic_load(state, std::memory_order_relaxed) == before) {  // GM4: no change in between
           if (s.bucket == 0) return std::nullopt;
           return detail::from_bytes<V>(slot.bytes() + value_offset);
         }
@@ -225,7 +227,8 @@ class global_map_view {
     std::uint64_t n = 0;
     for (std::uint32_t w = 0; w < worker_count(); ++w)
       n += atomic_load(word_of(w, count_word), std::memory_order_relaxed);
-    return n;
+    // An entry that one worker adds may be taken out and counted by another one first.
+    return static_cast<std::int64_t>(n) < 0 ? 0 : n;
   }
   bool empty() const { return size() == 0; }
   std::uint64_t bucket_count() const { return table_now().buckets; }
@@ -256,10 +259,11 @@ class global_map_view {
     return all;
   }
 
-  /// Quiet. Every entry can be found where it was put, none twice, and the count is right. Ends with
-  /// std::logic_error.
+  /// Quiet. Every entry can be found where it was put, none twice, and the count is right; each bucket that
+  /// continues another is in one chain and on one worker's list. Ends with std::logic_error.
   void check_invariants() const {
     const table t = table_now();
+    check_chains(t);
     std::uint64_t n = 0;
     for (std::uint64_t b = 0; b < t.buckets; ++b) {
       const std::uint64_t state = atomic_load(global_ptr<std::uint64_t>(t.at + b * bucket_bytes));
@@ -289,6 +293,8 @@ class global_map_view {
 
   // A bucket: state, address of the next one, slots. One that continues another uses only the slot bits of
   // its state, and has behind its slots the address of another such bucket that the same worker allocated.
+  // W: all three by who holds the lock of the head (the lock bit: who takes it); R: all, at any time. The
+  // address behind the slots: W who allocates, before it is linked; R quiet.
   static constexpr std::size_t value_offset = (sizeof(K) + alignof(V) - 1) / alignof(V) * alignof(V);
   static constexpr std::size_t key_words = (sizeof(K) + 7) / 8;
   static constexpr std::size_t slot_bytes = (value_offset + sizeof(V) + 7) / 8 * 8;
@@ -301,6 +307,7 @@ class global_map_view {
   static constexpr std::uint64_t all_slots = ((std::uint64_t{1} << slots) - 1) << 1;
   static constexpr std::uint64_t version_one = std::uint64_t{1} << 17;
   static constexpr std::uint64_t batch = std::max<std::uint64_t>(1, 4096 / bucket_bytes);
+  static_assert(all_slots < version_one && bucket_bytes % 64 == 0);
   static std::uint64_t bit_of(unsigned slot) noexcept { return std::uint64_t{2} << slot; }
 
   // Every worker has a line of its own at home: nobody has to look elsewhere for the table.
@@ -310,9 +317,9 @@ class global_map_view {
   };
   struct alignas(64) control {
     table now;
-    std::uint64_t count;     ///< entries added minus removed at this worker. W its worker, R size()
-    std::uint64_t more;      ///< buckets that it allocated to continue others: newest. W its worker
-    std::uint64_t old_more;  ///< of the table that is being replaced
+    std::uint64_t count;     ///< entries added minus removed at this worker. W its worker, quiet; R size()
+    std::uint64_t more;      ///< buckets that it allocated to continue others: newest. W its worker, R quiet
+    std::uint64_t old_more;  ///< of the table that is being replaced. W quiet, R quiet
   };
   static constexpr std::uint64_t count_word = 2, more_word = 3, old_more_word = 4;
 
@@ -340,7 +347,7 @@ class global_map_view {
   }
   static address slot_of(address bucket, unsigned i) noexcept { return bucket + head_bytes + i * slot_bytes; }
 
-  // Slots are read while others write them: word by word, then thrown away if the version says so.
+  // Slots are read while others write them: word by word, then thrown away if the version says so (GM2).
   static void load_words(address at, std::uint64_t* to, std::size_t n) noexcept {
     for (std::size_t i = 0; i < n; ++i)
       to[i] = std::atomic_ref(*detail::global_raw<std::uint64_t>(at + i * 8)).load(std::memory_order_relaxed);
@@ -353,8 +360,11 @@ class global_map_view {
   }
   /// State of a bucket that continues another, or who comes next.
   static void store_word(address at, std::uint64_t v) {
-    if (!detail::global_is_plain()) return detail::global_put(at, &v, 8);
-    // M3: contents first
+    if (!detail::global_is_plain()) {
+      std::atomic_thread_fence(std::memory_order_release);  // GM3: contents first, where it is this host's
+      return detail::global_put(at, &v, 8);                 // GM5: they are home
+    }
+    // GM3: contents first
     std::atomic_ref(*detail::global_raw<std::uint64_t>(at)).store(v, std::memory_order_release);
   }
 
@@ -386,10 +396,12 @@ class global_map_view {
           s.index = i;
           return s;
         }
-        // M3
+        // GM3: link, then contents
         next = std::atomic_ref(*detail::global_raw<std::uint64_t>(at + 8)).load(std::memory_order_acquire);
       } else {
         image_of<bucket_bytes> b;
+        // GM3, GM5: link, then contents, and from no copy that this host made before
+        if (at != head) detail::global_fence();
         detail::global_get(at, b.words, bucket_bytes);
         if (at != head) state = b.words[0];
         for (std::uint64_t left = (state & all_slots) >> 1; left != 0; left &= left - 1) {
@@ -425,17 +437,17 @@ class global_map_view {
         if (detail::global_is_plain()) {
           state_ = atomic_load(at_, std::memory_order_relaxed);
           if ((state_ & locked) == 0 &&
-              atomic_compare_exchange(at_, state_, state_ | locked, std::memory_order_acquire))
+              atomic_compare_exchange(at_, state_, state_ | locked, std::memory_order_acquire))  // GM1
             break;
         } else {
-          state_ = atomic_fetch_or(at_, locked, std::memory_order_acquire);  // one round trip
+          state_ = atomic_fetch_or(at_, locked, std::memory_order_acquire);  // GM1; one round trip
           if ((state_ & locked) == 0) break;
         }
       }
-      std::atomic_thread_fence(std::memory_order_release);  // M2: locked before any slot changes
+      std::atomic_thread_fence(std::memory_order_release);  // GM2: locked before any slot changes
     }
     ~guard() {
-      if (held_) atomic_store(at_, state_, std::memory_order_release);
+      if (held_) atomic_store(at_, state_, std::memory_order_release);  // GM1
     }
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
@@ -445,12 +457,13 @@ class global_map_view {
     /// Carry out @p store, set the slot bits to those of @p bits, count the version, unlock.
     template <class F>
     void release(std::uint64_t bits, F&& store) {
-      // From here on there is something to look again for, also if store throws.
+      assert(held_ && (state_ & locked) == 0);
+      // GM4: from here on there is something to look again for, also if store throws.
       state_ = (state_ & ~(version_one - 1)) + version_one + (state_ & all_slots);
       store();
       state_ = (state_ & ~all_slots) | (bits & all_slots);
       held_ = false;
-      atomic_store(at_, state_, std::memory_order_release);  // M1
+      atomic_store(at_, state_, std::memory_order_release);  // GM1: slots, then state
     }
     void release(std::uint64_t bits) {
       release(bits, [] {});
@@ -466,8 +479,8 @@ class global_map_view {
   static void call_locked(F& f, V& v) {
     struct hold {
       hold() noexcept {
-        detail::hot().map_locked = 1;
-        ++detail::hot().checkouts;  // a spawn or join now is found out like one during a checkout
+        detail::hot().map_locked = 1;  // GM7
+        ++detail::hot().checkouts;     // a spawn or join now is found out like one during a checkout
         if (!detail::global_is_plain()) detail::hot().poll.store(1, std::memory_order_relaxed);
       }
       ~hold() {
@@ -500,6 +513,7 @@ class global_map_view {
     }
     const std::optional<V> value = fresh();
     if (!value) return false;
+    assert(s.last != 0 && (s.free_bucket == 0 || (s.index < slots && (s.state & bit_of(s.index)) == 0)));
     std::memset(slot.words, 0, sizeof slot.words);
     std::memcpy(slot.bytes(), std::addressof(key), sizeof(K));
     std::memcpy(slot.bytes() + value_offset, std::addressof(*value), sizeof(V));
@@ -517,7 +531,7 @@ class global_map_view {
     return true;
   }
   /// A further bucket, with this one entry. It stays until the table is replaced, so readers may look at it
-  /// any time.
+  /// any time (GM6).
   address continue_bucket(const image_of<slot_bytes>& slot) const {
     const address at = allocate<std::byte>(more_bytes, distribution::local(), 64).address();
     const global_ptr<std::uint64_t> mine = word_of(worker_id(), more_word);
@@ -525,13 +539,34 @@ class global_map_view {
     b.words[0] = bit_of(0);
     std::memcpy(b.bytes() + head_bytes, slot.words, slot_bytes);
     b.words[bucket_bytes / 8] = get(mine);
-    put(global_ptr<std::uint64_t>(at), b.words, more_bytes / 8);
+    put(global_ptr<std::uint64_t>(at), b.words, more_bytes / 8);  // GM3, GM5: complete, and home
     put(mine, at);
     return at;
   }
   void count(std::int64_t n) const {
     atomic_fetch_add(word_of(worker_id(), count_word), static_cast<std::uint64_t>(n),
                      std::memory_order_relaxed);
+  }
+
+  void check_chains(const table& t) const {
+    std::vector<address> listed, linked;
+    for (std::uint32_t w = 0; w < worker_count(); ++w)
+      for (address at = get(word_of(w, more_word)); at != 0;
+           at = get(global_ptr<std::uint64_t>(at + bucket_bytes)))
+        listed.push_back(at);
+    for (std::uint64_t b = 0; b < t.buckets; ++b)
+      for (address at = get(global_ptr<std::uint64_t>(t.at + b * bucket_bytes + 8)); at != 0;
+           at = get(global_ptr<std::uint64_t>(at + 8))) {
+        linked.push_back(at);
+        if ((get(global_ptr<std::uint64_t>(at)) & ~all_slots) != 0)
+          throw std::logic_error("global_map: a bucket that continues another has more than slot bits");
+        if (linked.size() > listed.size())
+          throw std::logic_error("global_map: a chain that has no end, or a bucket that is on no list");
+      }
+    std::sort(listed.begin(), listed.end());
+    std::sort(linked.begin(), linked.end());
+    if (listed != linked || std::adjacent_find(linked.begin(), linked.end()) != linked.end())
+      throw std::logic_error("global_map: buckets are not in one chain and on one list each");
   }
 
   template <class F>

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -172,6 +173,75 @@ TEST(GlobalMap, ReadersSeeNoHalfWrittenValues) {
   });
 }
 
+// A thread may be told of a further bucket (GM5) that lies where its host has a copy of, made just now but
+// before the bucket was. Here Equal fetches that copy in the middle of a find; elsewhere a neighbour may. It
+// takes two hosts (mpi.global_map): one host has no copies.
+struct looks_around {
+  static inline std::atomic<std::uint32_t> whose{~0u};  ///< the worker whose next comparison does it
+  static inline gw::global_ptr<std::uint64_t> words;    ///< of the test
+  static void look() {
+    const gw::global_ptr<std::uint64_t> neighbour(gw::atomic_load(words + 1, std::memory_order_relaxed));
+    static_cast<void>(gw::checkout(neighbour, 1, gw::access::read)[0]);
+    gw::atomic_store(words + 2, 1, std::memory_order_relaxed);
+    while (gw::atomic_load(words + 3, std::memory_order_relaxed) == 0) gw::detail::global_pause();
+  }
+  bool operator()(int a, int b) const {
+    std::uint32_t me = gw::worker_id();
+    if (whose.compare_exchange_strong(me, ~0u, std::memory_order_relaxed)) look();
+    return a == b;
+  }
+};
+
+TEST(GlobalMap, ANewBucketIsReadNewWhereItsPlaceWasCached) {
+  gw::options o;
+  o.workers = 2;
+  gw::run<void>(
+      [] {
+        using map = gw::global_map<int, wide, gw::global_hash<int>, looks_around>;
+        auto value = [](int key) {
+          wide w;
+          std::fill(w.parts, w.parts + 20, key);
+          return w;
+        };
+        auto wait_for = [](gw::global_ptr<std::uint64_t> word) {
+          while (gw::atomic_load(word) == 0) gw::detail::global_pause();
+        };
+        map m(0);  // one bucket, for two entries
+        gw::global_array<std::uint64_t> words(4, gw::distribution::local(), 0);
+        gw::invoke(
+            [=, v = m.view(), w = words.data()] {
+              for (int key = 0; key < 4; ++key) v.insert(key, value(key));  // and one that continues it, here
+              wait_for(w + 1);
+              looks_around::words = w;
+              looks_around::whose = gw::worker_id();
+              const auto found = v.find(4);
+              WANT(found && found->parts[0] == 4 && found->parts[19] == 4);
+            },
+            [=, v = m.view(), w = words.data()] {
+              // A place as large as a bucket, full of what would be no address, and its neighbour.
+              constexpr std::uint64_t n = 49, unit = 16 << 10;
+              std::array<gw::global_ptr<std::uint64_t>, 8> places;
+              for (auto& p : places) {
+                p = gw::allocate<std::uint64_t>(n, gw::distribution::local(), 64);
+                for (std::uint64_t i = 0; i < n; ++i) gw::put(p + i, 16);
+              }
+              std::size_t i = 1;
+              while (places[i].address() / unit != places[i - 1].address() / unit ||
+                     (places[i].address() + 8 * n) / unit != places[i].address() / unit)
+                ++i;
+              gw::deallocate(places[i], n);
+              gw::atomic_store(w + 1, places[i - 1].address());
+              wait_for(w + 2);
+              v.insert(4, value(4));
+              gw::atomic_store(w + 3, 1);
+              for (auto& p : places)
+                if (p.address() != places[i].address()) gw::deallocate(p, n);
+            });
+        m.check_invariants();
+      },
+      o);
+}
+
 // Two workers at the same bucket all the time, for as long as it takes to be interrupted in the middle.
 TEST(GlobalMap, ReadersAndWritersOfOneBucketTogether) {
   gw::options o;
@@ -192,6 +262,32 @@ TEST(GlobalMap, ReadersAndWritersOfOneBucketTogether) {
               for (std::uint64_t i = 0; i < 200'000; ++i)
                 if (const auto w = v.find(static_cast<int>(i % 5) * 2))
                   for (const std::uint64_t p : w->parts) WANT(p == w->parts[0]);
+            });
+        m.check_invariants();
+      },
+      o);
+}
+
+// An entry that one worker adds may be taken out and counted by another one before the first has counted it.
+TEST(GlobalMap, SizeIsNeverNegative) {
+  gw::options o;
+  o.workers = 2;
+  gw::run<void>(
+      [] {
+        gw::global_map<int, int> m(4);
+        gw::global_array<std::uint64_t> ends(1, gw::distribution::local(), 0);
+        gw::invoke(
+            [v = m.view(), e = ends.data()] {
+              for (int i = 0; gw::atomic_load(e) == 0; ++i) v.insert(1, i);
+            },
+            [v = m.view(), e = ends.data()] {
+              int wrong = 0;
+              for (int i = 0; i < 500'000; ++i) {
+                v.erase(1);
+                wrong += v.size() > 1'000'000'000 ? 1 : 0;
+              }
+              gw::atomic_store(e, 1);
+              WANT(wrong == 0);
             });
         m.check_invariants();
       },
