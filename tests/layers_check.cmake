@@ -1,7 +1,8 @@
 # Proves the layer rule on the sources: cmake -DROOT=REPOSITORY -P layers_check.cmake (ctest: layers).
 #
 # A file of src/LAYER includes its own layer and those named in may_use_LAYER only, and of the public headers
-# only those in may_see_LAYER. mmap, getenv, <mpi.h>, dlopen, hwloc and assembly files each have their homes.
+# only those in may_see_LAYER. mmap, getenv, <mpi.h>, dlopen, hwloc, clocks, ways to wait and assembly files each have
+# their homes.
 # The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
@@ -41,7 +42,7 @@ set(may_see_runtime ".*")
 set(may_see_c_api ".*")
 
 # What has one home: a regular expression over a line without its comment, and the layers it may stand in.
-set(words mmap getenv mpi dlopen hwloc)
+set(words mmap getenv mpi dlopen hwloc waiting clock)
 set(pattern_mmap "(sys/mman\\.h|(^|[^a-zA-Z_:])(::)?(mmap|mremap|munmap|memfd_create|shm_open) *\\()")
 set(homes_mmap "stack|transport/shm")
 set(pattern_getenv "(^|[^a-zA-Z_])((secure_)?getenv|setenv|putenv) *\\(|(^|[^a-zA-Z_])environ([^a-zA-Z_m]|$)")
@@ -52,6 +53,11 @@ set(pattern_dlopen "(^|[^a-zA-Z_])(dlopen|dlmopen|dlsym|dlvsym) *\\(")
 set(homes_dlopen "transport/mpi|runtime")
 set(pattern_hwloc "<hwloc")
 set(homes_hwloc "base")
+# base/world.hpp: how the library waits for others, and wakes and interrupts them.
+set(pattern_waiting "sched_yield *\\(|SYS_futex *,|SYS_tg?kill|clock_nanosleep *\\(|(^|[^:a-zA-Z_])nanosleep *\\(&")
+set(homes_waiting "base")
+set(pattern_clock "clock_gettime *\\(|(steady|system|high_resolution)_clock::now")
+set(homes_clock "base")
 
 set(failures 0)
 macro(violation text)

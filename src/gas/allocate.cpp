@@ -12,10 +12,10 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <sched.h>
 #include <stdexcept>
 #include <utility>
 
@@ -153,10 +153,10 @@ global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, co
 }
 
 void memory::lock_shared() {
-  std::uint64_t spins = 0;
+  base::spin_wait w;
   while (reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::exchange, 8, 1) != 0) {
     if (several_hosts_) reach_.port().idle();
-    if (++spins % 64 == 0) sched_yield();
+    w.turn();
   }
 }
 void memory::unlock_shared() {

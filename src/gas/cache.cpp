@@ -7,11 +7,11 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <sched.h>
 #include <vector>
 
 namespace godwit::gas {
@@ -32,16 +32,13 @@ unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes)
 }
 }  // namespace
 
-void cache::pause(unsigned& spins) noexcept {
+void cache::pause(base::spin_wait& w) noexcept {
   s_.net->port().idle();
-  if (++spins % 32 == 0)
-    sched_yield();
-  else
-    base::spin_pause();
+  w.turn();
 }
 
 void cache::lock(unit& u) noexcept {
-  for (unsigned spins = 0; !try_lock(u);) pause(spins);  // GL8: requests of others are served meanwhile
+  for (base::spin_wait w; !try_lock(u);) pause(w);  // GL8: requests of others are served meanwhile
 }
 
 unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
@@ -97,7 +94,7 @@ bool cache::evict(unit& u) noexcept {
 unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
   unit* set = s_.units + number % (s_.unit_count / ways) * ways;
   const std::uint64_t since = base::fast_ns();
-  for (unsigned spins = 0; base::fast_ns() - since < patience_ns;) {
+  for (base::spin_wait spins; base::fast_ns() - since < patience_ns;) {
     bool busy;
     if (unit* u = find(number, wait, busy)) return u;
     if (busy) return nullptr;
@@ -322,7 +319,7 @@ bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
       u = obtain(n, true);
     }
     const std::uint64_t since = base::fast_ns();
-    for (unsigned spins = 0;
+    for (base::spin_wait spins;
          u != nullptr && mode != access_mode::read && u->writing_count == unit::most_ranges;) {
       unlock(*u);  // holders compute, and check in when they are done
       finish();

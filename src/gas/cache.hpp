@@ -10,6 +10,7 @@
 
 #include "gas/reach.hpp"
 #include "gas/words.hpp"
+#include "base/world.hpp"
 
 #include <godwit/runtime.hpp>
 
@@ -102,7 +103,7 @@ class cache {
   void lock(unit& u) noexcept;
   bool try_lock(unit& u) noexcept { return u.lock.exchange(1, std::memory_order_acquire) == 0; }
   void unlock(unit& u) noexcept { u.lock.store(0, std::memory_order_release); }
-  void pause(unsigned& spins) noexcept;
+  void pause(base::spin_wait& w) noexcept;
 
   /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.
   unit* find(std::uint64_t number, bool wait, bool& busy) noexcept;

@@ -3,9 +3,9 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 #include <algorithm>
-#include <sched.h>
 
 namespace godwit::gas {
 
@@ -13,7 +13,7 @@ namespace {
 struct check_guard {
   word& lock;
   explicit check_guard(word& w) : lock(w) {
-    while (lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+    while (lock.exchange(1, std::memory_order_acquire) != 0) base::give_way();
   }
   ~check_guard() { lock.store(0, std::memory_order_release); }
 };

@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <mutex>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -16,6 +14,7 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "io/descriptors.hpp"
 #include "io/lock.hpp"
 #include "io/system.hpp"
@@ -66,13 +65,11 @@ int wait_for_events(std::int64_t ns) noexcept {
 
 /// Nobody waits for a descriptor: for deadlines and interruptions a futex does.
 void sleep_early(std::int64_t ns) noexcept {
-  const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-  raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAIT_PRIVATE, 0, &limit, nullptr, 0);
+  base::wait_on(early, 0, static_cast<std::uint64_t>(ns), base::reach::this_process);
   early.store(0, std::memory_order_seq_cst);  // afterwards, as EV2: an interruption until here found us awake
 }
 void interrupt_early() noexcept {
-  if (early.exchange(1, std::memory_order_seq_cst) == 0)
-    raw(SYS_futex, reinterpret_cast<std::uint32_t*>(&early), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  if (early.exchange(1, std::memory_order_seq_cst) == 0) base::wake(early, 1, base::reach::this_process);
 }
 
 /// Look, and wait up to wait_ns. Found anything but an interruption?

@@ -2,11 +2,10 @@
 // the OS thread.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/world.hpp"
 
 #include <atomic>
 #include <cstdint>
-#include <sched.h>
 
 namespace godwit::events {
 
@@ -19,11 +18,7 @@ class spin_lock {
 
  private:
   void wait() noexcept {
-    for (unsigned spins = 0; held_.load(std::memory_order_relaxed) != 0;)
-      if (++spins % 128 == 0)
-        sched_yield();  // the holder may have been descheduled
-      else
-        base::spin_pause();
+    for (base::spin_wait w; held_.load(std::memory_order_relaxed) != 0;) w.turn();
   }
   std::atomic<std::uint32_t> held_{0};  // W and R all
 };

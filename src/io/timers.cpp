@@ -16,6 +16,7 @@
 #include "io/events.hpp"
 #include "io/lock.hpp"
 #include "io/suspension.hpp"
+#include "base/world.hpp"
 
 namespace godwit::events {
 
@@ -151,11 +152,7 @@ bool stop_timer(timer* t) noexcept {
     }
   }
   GODWIT_CHECK(state(t).load(std::memory_order_relaxed) != idle, "stop_timer: the timer was started");
-  for (unsigned spins = 0; state(t).load(std::memory_order_acquire) != done;)  // TM2
-    if (++spins % 128 == 0)
-      sched_yield();
-    else
-      base::spin_pause();
+  for (base::spin_wait w; state(t).load(std::memory_order_acquire) != done;) w.turn();  // TM2
   return false;
 }
 

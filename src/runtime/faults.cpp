@@ -15,6 +15,7 @@
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "gas/space.hpp"
 #include "runtime/death.hpp"
 #include "sched/policies.hpp"
@@ -170,7 +171,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   now.sa_handler = SIG_DFL;
   sigaction(signal, handled_before ? before : &now, nullptr);
   // Returning executes the faulting instruction again; a signal that was sent is sent again.
-  if (sent) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
+  if (sent) base::interrupt(static_cast<pid_t>(syscall(SYS_gettid)), signal);
 }
 
 void on_expose(int, siginfo_t*, void* context) {

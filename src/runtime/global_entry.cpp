@@ -10,13 +10,13 @@
 #include <deque>
 #include <fstream>
 #include <optional>
-#include <sched.h>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 namespace godwit {
 
@@ -239,7 +239,7 @@ void global_pause() noexcept {
     const base::section inside;
     m->net().port().idle();
   }
-  sched_yield();
+  base::give_way();
 }
 std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
 

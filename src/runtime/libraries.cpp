@@ -1,9 +1,9 @@
 // See libraries.hpp.
 #include "runtime/libraries.hpp"
+#include "base/world.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <map>
@@ -55,8 +55,7 @@ void warn_of_threads() noexcept try {
   if (warned || __libc_single_threaded) return;  // an emulator's threads are not the program's
   auto names = other_threads();
   for (int i = 0; i < 20 && !names.empty(); ++i) {
-    const timespec moment{0, 1'000'000};
-    nanosleep(&moment, nullptr);
+    base::nap(1'000'000);
     names = other_threads();
   }
   if (names.empty()) return;

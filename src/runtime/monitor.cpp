@@ -2,12 +2,10 @@
 #include "runtime/monitor.hpp"
 
 #include <algorithm>
-#include <ctime>
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "sched/far_calls.hpp"
 
 namespace godwit::runtime {
@@ -18,13 +16,6 @@ constexpr std::uint64_t look_every_ns = 5'000'000;
 constexpr unsigned looks_blocked = 2;     // without progress and without CPU time: it waits in a system call
 constexpr unsigned looks_computing = 10;  // without progress: it computes, or spins
 constexpr unsigned looks_before_lower = 40;
-
-std::uint64_t cpu_time_of(pthread_t thread) noexcept {
-  clockid_t clock;
-  timespec t{};
-  if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &t) != 0) return 0;
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
 
 }  // namespace
 
@@ -49,7 +40,7 @@ void monitor::prepare() noexcept {
 
 void monitor::worker_ended(sched::node_words& node) noexcept {
   if (node.watch.exchange(sched::watching, std::memory_order_seq_cst) != sched::watching)
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.watch), FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    base::wake(node.watch, 1);
 }
 
 /// In a system call, or computing for long. Else it is free, or threads come and go there.
@@ -63,7 +54,7 @@ bool monitor::is_stuck(std::uint32_t number) noexcept {
     s.looks = 0;
     return false;
   }
-  const std::uint64_t cpu_ns = cpu_time_of(setup_.handle(setup_.team, number));
+  const std::uint64_t cpu_ns = base::cpu_ns_of(setup_.handle(setup_.team, number));
   const bool used_none = cpu_ns == s.cpu_ns;
   s.cpu_ns = cpu_ns;
   ++s.looks;
@@ -119,10 +110,8 @@ void monitor::look() noexcept {
 
 /// Until the time is over (-1: never) or somebody calls. @p state: already said in `watch`.
 void monitor::sleep(std::uint32_t state, std::int64_t ns) noexcept {
-  const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   if (setup_.running->load(std::memory_order_seq_cst) != 0)
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node().watch), FUTEX_WAIT, state,
-            ns < 0 ? nullptr : &limit, nullptr, 0);
+    base::wait_on(node().watch, state, ns < 0 ? base::no_limit : static_cast<std::uint64_t>(ns));
   node().watch.store(sched::watching, std::memory_order_seq_cst);
 }
 

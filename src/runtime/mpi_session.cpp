@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <stdexcept>
@@ -18,6 +17,7 @@
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "transport/mpi/load.hpp"
 
 namespace godwit::runtime {
@@ -119,14 +119,13 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
   check(mpi_->barrier_begin(&barrier), "begin a barrier");
   const std::uint64_t start = base::now_ns();
   bool told = leaving;
-  long pause_ns = 10'000;
+  std::uint64_t pause_ns = 10'000;
   for (bool done = false; !done;) {
     check(mpi_->test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
     if (done) break;
     const std::uint64_t waited = base::now_ns() - start;
     if (waited < 50'000) continue;
-    const timespec pause{0, pause_ns};
-    nanosleep(&pause, nullptr);
+    base::nap(pause_ns);
     if (pause_ns < 1'000'000) pause_ns *= 2;
     if (!told && waited > 20'000'000'000) {
       told = true;

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -23,6 +22,7 @@
 #include "base/launcher.hpp"
 #include "base/options.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "base/valgrind.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
@@ -221,8 +221,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     result.message = e.what();
     // The launcher ends all ranks when the first has ended: let the one that writes the message do so.
     if (base::detect_launcher().one_of_several() && !is_first_process()) {
-      const timespec moment{1, 0};
-      nanosleep(&moment, nullptr);
+      base::nap(1'000'000'000);
     }
   }
   return result;

@@ -13,17 +13,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "context/context.hpp"
 #include "io/events.hpp"
 #include "runtime/faults.hpp"
@@ -122,8 +120,7 @@ void* worker_main(void* arg) {
   }
   team_->running.fetch_sub(1, std::memory_order_seq_cst);
   monitor::worker_ended(common_node(what.memory));
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&team_->running), FUTEX_WAKE_PRIVATE, 1, nullptr,
-          nullptr, 0);
+  base::wake(team_->running, 1, base::reach::this_process);
   return nullptr;
 }
 
@@ -262,9 +259,9 @@ void wait_for_workers(team& t, monitor* spares) {
       spares->round(wait_ms);
       continue;
     }
-    const timespec limit{wait_ms / 1000, wait_ms % 1000 * 1'000'000L};
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&t.running), FUTEX_WAIT_PRIVATE, running,
-            wait_ms < 0 ? nullptr : &limit, nullptr, 0);
+    base::wait_on(t.running, running,
+                  wait_ms < 0 ? base::no_limit : static_cast<std::uint64_t>(wait_ms) * 1'000'000,
+                  base::reach::this_process);
   }
   for (std::uint32_t i = 0; i < t.started; ++i) pthread_join(t.workers[i].handle, nullptr);
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <ctime>
-#include <sched.h>
 
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 namespace godwit::runtime {
 
@@ -29,10 +29,9 @@ struct mailer {
     for (bool done = false; !done;) {
       session.check(session.mpi().test(&op, &done, nullptr, nullptr, nullptr), what);
       if (done || base::now_ns() - start < 20'000) continue;
-      sched_yield();
+      base::give_way();
       if (base::now_ns() - start < 5'000'000) continue;
-      const timespec pause{0, 50'000};
-      nanosleep(&pause, nullptr);
+      base::nap(50'000);
     }
   }
   void send(const void* data, std::size_t bytes, int to, int tag) const {

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
-#include <linux/futex.h>
 #include <new>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "stack/stack.hpp"
+#include "base/world.hpp"
 
 namespace godwit::sched {
 
@@ -394,8 +392,7 @@ template <class P>
 void child_worker<P>::nap() noexcept {
   const std::uint32_t seen = node_->wake.load(std::memory_order_seq_cst);
   node_->sleepers.fetch_add(1, std::memory_order_seq_cst);
-  const timespec period{0, 100'000};
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->wake), FUTEX_WAIT, seen, &period, nullptr, 0);
+  base::wait_on(node_->wake, seen, 100'000);
   node_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
   ++words_->stats.sleeps;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <cxxabi.h>
-#include <sched.h>
 #include <utility>
 
 #include "base/check.hpp"
@@ -14,6 +13,7 @@
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_turns.hpp"
 #include "sched/ready_queue.hpp"
+#include "base/world.hpp"
 
 namespace godwit::sched {
 
@@ -648,11 +648,7 @@ void continuation_worker<P>::free_far(ref r) noexcept {
     worker::free_far(r);
   } else {
     const worker_no owner = ref_worker(r);
-    for (unsigned spins = 0; net_.remote_exchange(owner, &words_->free_lock, 1) != 0;)
-      if (++spins % 256 == 0)
-        sched_yield();  // the holder may have been descheduled
-      else
-        base::spin_pause();
+    for (base::spin_wait w; net_.remote_exchange(owner, &words_->free_lock, 1) != 0;) w.turn();
     const std::uint64_t head = net_.remote_load(owner, &words_->free_head, std::memory_order_relaxed);
     net_.remote_store(owner, &home<object>(r)->freed, head != 0 ? head : 1, std::memory_order_relaxed);
     net_.remote_store(owner, &words_->free_head, r, std::memory_order_relaxed);

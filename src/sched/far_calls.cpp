@@ -1,17 +1,15 @@
 // See far_calls.hpp.
 #include "sched/far_calls.hpp"
 
-#include <climits>
 #include <csignal>
 #include <cstring>
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
+#include "base/world.hpp"
 
 namespace godwit::sched {
 
@@ -62,23 +60,21 @@ void signal_hoarders_of(const transport::shm::segment& memory, const public_word
         __atomic_load_n(&theirs->split, __ATOMIC_RELAXED)) {
       const auto pid =
           static_cast<pid_t>(memory.at(worker_no{v}, words)->pid.load(std::memory_order_relaxed));
-      if (pid > 0) syscall(SYS_tkill, pid, SIGURG);  // a worker may be a thread of a process
+      if (pid > 0) base::interrupt(pid, SIGURG);
     }
   }
 }
 
 void wake_all_of(node_words& node) noexcept {
   node.wake.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.wake), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  base::wake(node.wake, base::all_of_them);
   wake_spares_of(node, ~0u);
 }
 
 void wake_spares_of(node_words& node, std::uint32_t bits) noexcept {
   node.spare_wake.fetch_add(
       1, std::memory_order_seq_cst);  // MO2: what they are to see, then spare_wake, then resting
-  if (node.resting.load(std::memory_order_seq_cst) != 0)
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node.spare_wake), FUTEX_WAKE_BITSET, INT_MAX,
-            nullptr, nullptr, bits);
+  if (node.resting.load(std::memory_order_seq_cst) != 0) base::wake_bits(node.spare_wake, bits);
 }
 
 namespace {

@@ -2,10 +2,10 @@
 #include "sched/heap.hpp"
 
 #include <bit>
-#include <sched.h>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace godwit::sched {
@@ -70,11 +70,7 @@ void heap::give_back_pages(object* o) noexcept {
 
 /// The owner's side of the locked queue. Objects are linked by `freed`: ref of the next one, or 1 at the end.
 void heap::drain_queue() noexcept {
-  for (unsigned spins = 0; queue_lock_->exchange(1, std::memory_order_acquire) != 0;)
-    if (++spins % 256 == 0)
-      sched_yield();  // the holder may have been descheduled
-    else
-      base::spin_pause();
+  for (base::spin_wait w; queue_lock_->exchange(1, std::memory_order_acquire) != 0;) w.turn();
   std::uint64_t r = queue_head_->exchange(0, std::memory_order_relaxed);
   queue_lock_->store(0, std::memory_order_release);
   while (r > 1) {

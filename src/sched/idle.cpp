@@ -16,17 +16,13 @@
 #include "sched/worker.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
-#include <linux/futex.h>
-#include <sched.h>
 #include <string>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "base/world.hpp"
 
 namespace godwit::sched {
 
@@ -41,17 +37,13 @@ constexpr std::uint32_t longest_sleep_ms = 50;
 constexpr std::uint64_t poll_every_ns = 100'000;             // own waiting threads, where they poll
 constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
-long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(word), op, value, timeout, nullptr, 0);
-}
-
 }  // namespace
 
 void worker::wake_one() noexcept {
   if (node_->sleepers.load(std::memory_order_relaxed) == 0) return;
   node_->wake.fetch_add(1, std::memory_order_release);  // MO3: a spare that it reaches passes it on
   // EV3: wake, then polling. (The kernel has a full barrier in between.)
-  if (futex(&node_->wake, FUTEX_WAKE, 1, nullptr) == 0 && node_->polling.load(std::memory_order_relaxed) != 0)
+  if (base::wake(node_->wake, 1) == 0 && node_->polling.load(std::memory_order_relaxed) != 0)
     hooks_.events->interrupt();
 }
 
@@ -120,7 +112,7 @@ bool worker::sees_work() noexcept {
 void worker::lock_gate() noexcept {
   lock_own(node_->gate, []() noexcept {
     this_worker().serve_inbox();
-    sched_yield();
+    base::give_way();
   });
 }
 
@@ -179,7 +171,7 @@ void worker::become_idle() noexcept {
 /// row.
 bool worker::end_of_round() noexcept {
   if (crowded_)
-    sched_yield();
+    base::give_way();
   else
     base::spin_pause();
   return ++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle);
@@ -209,7 +201,7 @@ void worker::wait_for_work() noexcept {
   for (std::uint32_t i = 0; i < present(); ++i)
     if (const worker_no v{near_.first + i}; v != me_) ask_for_work(*seg_, v);
   if (crowded_)
-    sched_yield();
+    base::give_way();
   else
     for (int i = 0; i < 4; ++i) base::spin_pause();
 
@@ -234,7 +226,6 @@ void worker::wait_for_work() noexcept {
       ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
     }
     if (has_waiters()) ns = std::min(ns, poll_every_ns);
-    const timespec period{0, static_cast<long>(ns)};
     const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
     bool waited = false;
     if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 &&
@@ -244,7 +235,7 @@ void worker::wait_for_work() noexcept {
       node_->polling.store(0, std::memory_order_seq_cst);
       waited = true;
     }
-    if (!waited) futex(&node_->wake, FUTEX_WAIT, seen, &period);
+    if (!waited) base::wait_on(node_->wake, seen, ns);
     if (trace_.on()) {
       const std::uint64_t after = base::fast_ns();
       note(trace::kind::sleep, after, 0, 0, after - before);
@@ -259,7 +250,7 @@ void worker::wait_for_work() noexcept {
 void worker::call_monitor() noexcept {
   std::uint32_t expected = until_work;
   if (node_->watch.compare_exchange_strong(expected, watching, std::memory_order_seq_cst))
-    futex(&node_->watch, FUTEX_WAKE, 1, nullptr);
+    base::wake(node_->watch, 1);
 }
 
 /// A spare that counts as idle: sleep until the monitor calls.
@@ -272,8 +263,7 @@ void worker::rest() noexcept {
         node_->spare_wake.load(std::memory_order_seq_cst);  // MO2: spare_wake, then what it stands for
     if (node_->shutdown.load(std::memory_order_seq_cst) != 0) hooks_.exit_worker();
     if (node_->up.load(std::memory_order_seq_cst) > spare_number_) break;
-    syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&node_->spare_wake), FUTEX_WAIT_BITSET, seen, nullptr,
-            nullptr, spare_bit(spare_number_));
+    base::wait_for_bits(node_->spare_wake, seen, spare_bit(spare_number_));
   }
   words_->asleep.store(0, std::memory_order_seq_cst);
   node_->resting.fetch_sub(1, std::memory_order_seq_cst);

@@ -13,10 +13,10 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
-#include <sched.h>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "base/world.hpp"
 
 namespace godwit::sched {
 
@@ -302,7 +302,7 @@ ref worker::make_near(ref r) noexcept {
 void worker::lock_ready_slowly() noexcept {
   lock_own(words_->ready_lock, []() noexcept {
     this_worker().serve_inbox();
-    sched_yield();
+    base::give_way();
   });
 }
 

@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <cstring>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "context/context.hpp"
 #include "sched/frames.hpp"
 #include "stack/stack.hpp"
+#include "base/world.hpp"
 
 #include <godwit/future.hpp>
 
@@ -24,7 +24,7 @@ namespace {
 
 void yield_cpu() noexcept {
   this_worker().serve_inbox();  // the lock's holder may be a thief whose next request waits there
-  sched_yield();
+  base::give_way();
 }
 
 }  // namespace

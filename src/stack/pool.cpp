@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "base/valgrind.hpp"
 
 #ifndef MADV_GUARD_INSTALL
@@ -52,11 +52,7 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
 }
 
 void pool::lock() noexcept {
-  for (unsigned spins = 0; lock_.exchange(1, std::memory_order_acquire) != 0;)
-    if (++spins % 256 == 0)
-      sched_yield();
-    else
-      base::spin_pause();
+  for (base::spin_wait w; lock_.exchange(1, std::memory_order_acquire) != 0;) w.turn();
 }
 
 void pool::make_guard(std::uintptr_t low) noexcept {

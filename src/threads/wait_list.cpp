@@ -1,20 +1,15 @@
 // See wait_list.hpp and docs/protocols/park.md. WL1 ... WL6 are explained there; models/wait_list.pml.
 #include <godwit/detail/wait_list.hpp>
 
-#include <sched.h>
-
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 namespace godwit::detail {
 
 void wait_list::lock_slow() noexcept {
-  for (unsigned spins = 0;;) {
-    while ((word.load(std::memory_order_relaxed) & lock_bit) != 0)
-      if (++spins % 64 == 0)
-        sched_yield();  // the holder may have been descheduled
-      else
-        base::spin_pause();
+  for (base::spin_wait w;;) {
+    while ((word.load(std::memory_order_relaxed) & lock_bit) != 0) w.turn();
     if ((word.fetch_or(lock_bit, std::memory_order_acquire) & lock_bit) == 0) return;
   }
 }

@@ -6,16 +6,12 @@
 #include "transport/far/port.hpp"
 
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "transport/shm/window.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
-#include <ctime>
-#include <linux/futex.h>
-#include <sched.h>
-#include <sys/syscall.h>
 #include <type_traits>
 #include <unistd.h>
 #include <utility>
@@ -28,15 +24,10 @@ constexpr int spins_before_sleep = 50;
 }  // namespace
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept {
-  const timespec t{static_cast<time_t>(timeout_us / 1'000'000),
-                   static_cast<long>(timeout_us % 1'000'000) * 1000};
-  syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), FUTEX_WAIT, seen,
-          timeout_us != 0 ? &t : nullptr, nullptr, 0);
+  base::wait_on(word, seen, timeout_us != 0 ? std::uint64_t{timeout_us} * 1000 : base::no_limit);
 }
 
-void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept {
-  syscall(SYS_futex, reinterpret_cast<const std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
+void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept { base::wake(word, base::all_of_them); }
 
 void ring_bell(words& of) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
@@ -193,7 +184,7 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
     if (spin_ && i < spins_before_sleep)
       base::spin_pause();
     else
-      sched_yield();
+      base::give_way();
   }
   e.head = header{};
   e.head.what = what;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <ctime>
 #include <stdexcept>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/pause.hpp"
+#include "base/world.hpp"
 #include "transport/far/port.hpp"
 
 namespace godwit::transport::mpi {
@@ -71,8 +71,7 @@ bool companion::turn() {
 
 void companion::sleep(std::uint32_t timeout_us) noexcept {
   if (setup_.served.count == 0) {  // nobody can ring
-    timespec t{0, static_cast<long>(timeout_us) * 1000};
-    nanosleep(&t, nullptr);
+    base::nap(std::uint64_t{timeout_us} * 1000);
     return;
   }
   far::words& mine = words_of(worker_no{setup_.served.first});

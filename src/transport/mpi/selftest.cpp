@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sched.h>
 #include <stdexcept>
 #include <vector>
 
 #include "base/pause.hpp"
+#include "base/world.hpp"
 
 namespace godwit::transport::mpi {
 
@@ -30,7 +30,7 @@ struct tester {
   void finish(operation op) const {
     for (bool done = false; !done;) {
       check(mpi.test(&op, &done, nullptr, nullptr, nullptr));
-      if (!done) sched_yield();
+      if (!done) base::give_way();
     }
   }
   void send(int to) const {

@@ -1,0 +1,57 @@
+// The door to what the operating system knows of time and of other OS threads: pauses, naps, futexes, signals
+// between workers. Nothing else in src/ calls these (tests/layers_check.cmake); clocks are in pause.hpp. So one
+// place decides how the library waits. Not here: blocking calls of users (src/io), which suspend a thread.
+#pragma once
+
+#include "base/pause.hpp"
+
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <pthread.h>
+#include <sys/types.h>
+
+namespace godwit::base {
+
+/// The CPU goes to whoever else is ready.
+void give_way() noexcept;
+void nap(std::uint64_t ns) noexcept;
+void nap_until(std::uint64_t deadline_ns) noexcept;  ///< of now_ns()
+
+/// A wait for what another worker does in an instant: call turn() until it has happened. Every now and then it
+/// gives the CPU away, because the other one may have lost its own.
+class spin_wait {
+ public:
+  void turn() noexcept {
+    if (++turns_ % turns_before_give_way == 0)
+      give_way();
+    else
+      spin_pause();
+  }
+
+ private:
+  static constexpr unsigned turns_before_give_way = 64;
+  unsigned turns_ = 0;
+};
+
+using wait_word = std::atomic<std::uint32_t>;
+enum class reach { processes, this_process };  ///< where the others are that wait on a word, or wake
+inline constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+inline constexpr int all_of_them = INT_MAX;
+
+/// Sleep as long as @p word is @p seen and nobody wakes, @p limit_ns at most. May come back early.
+void wait_on(const wait_word& word, std::uint32_t seen, std::uint64_t limit_ns = no_limit,
+             reach who = reach::processes) noexcept;
+/// Wake @p most of those that sleep on @p word. Gives back how many there were.
+int wake(const wait_word& word, int most, reach who = reach::processes) noexcept;
+/// The same for those that wait for one of @p bits.
+void wait_for_bits(const wait_word& word, std::uint32_t seen, std::uint32_t bits) noexcept;
+void wake_bits(const wait_word& word, std::uint32_t bits) noexcept;
+
+/// CPU time of an OS thread of this process, in nanoseconds; 0: not known.
+std::uint64_t cpu_ns_of(pthread_t os_thread) noexcept;
+
+/// Send @p signal to one OS thread of any process.
+void interrupt(pid_t os_thread, int signal) noexcept;
+
+}  // namespace godwit::base
