@@ -72,10 +72,9 @@ class global_array {
     detail::fill_parallel<T>(span(), value);
   }
 
-  // godwit: an owner is not copied: capture its span(), or move it
-  global_array(const global_array&) = delete;
-  // godwit: an owner is not copied: copy_n the contents, or move it
-  global_array& operator=(const global_array&) = delete;
+  global_array(const global_array&) = delete;  // godwit: not copied: capture its span(), or move it
+  global_array& operator=(const global_array&) =
+      delete;  // godwit: not copied: copy_n the contents, or move it
   global_array(global_array&& other) noexcept
       : at_(std::exchange(other.at_, nullptr)),
         size_(std::exchange(other.size_, 0)),

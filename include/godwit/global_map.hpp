@@ -48,8 +48,8 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     make_lines();
     try_table(entries);
   }
-  global_map(const global_map&) = delete;  // godwit: an owner is not copied: capture its view(), or move it
-  global_map& operator=(const global_map&) = delete;  // godwit: an owner is not copied: move it
+  global_map(const global_map&) = delete;             // godwit: not copied: capture its view(), or move it
+  global_map& operator=(const global_map&) = delete;  // godwit: not copied: move it
   global_map(global_map&& other) noexcept : base(other) { other.forget(); }
   global_map& operator=(global_map&& other) noexcept {
     if (this != &other) {

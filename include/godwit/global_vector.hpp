@@ -95,10 +95,9 @@ class global_vector {
     resize(n, value);
   }
 
-  // godwit: an owner is not copied: capture its span(), or move it
-  global_vector(const global_vector&) = delete;
-  // godwit: an owner is not copied: append its span(), or move it
-  global_vector& operator=(const global_vector&) = delete;
+  global_vector(const global_vector&) = delete;  // godwit: not copied: capture its span(), or move it
+  global_vector& operator=(const global_vector&) =
+      delete;  // godwit: not copied: append its span(), or move it
   global_vector(global_vector&& other) noexcept : how_(other.how_) { take(other); }
   global_vector& operator=(global_vector&& other) noexcept {
     if (this != &other) {

@@ -1,6 +1,6 @@
 // The door to what the operating system knows of time and of other OS threads: pauses, naps, futexes, signals
-// between workers. Nothing else in src/ calls these (tests/layers_check.cmake); clocks are in pause.hpp. So one
-// place decides how the library waits. Not here: blocking calls of users (src/io), which suspend a thread.
+// between workers. Nothing else in src/ calls these (tests/layers_check.cmake); clocks are in pause.hpp. So
+// one place decides how the library waits. Not here: blocking calls of users (src/io), which suspend a thread.
 #pragma once
 
 #include "base/pause.hpp"
@@ -18,8 +18,8 @@ void give_way() noexcept;
 void nap(std::uint64_t ns) noexcept;
 void nap_until(std::uint64_t deadline_ns) noexcept;  ///< of now_ns()
 
-/// A wait for what another worker does in an instant: call turn() until it has happened. Every now and then it
-/// gives the CPU away, because the other one may have lost its own.
+/// A wait for what another worker does in an instant: call turn() until it has happened. Every now and then
+/// it gives the CPU away, because the other one may have lost its own.
 class spin_wait {
  public:
   void turn() noexcept {
