@@ -73,8 +73,7 @@ class global_array {
   }
 
   global_array(const global_array&) = delete;  // godwit: not copied: capture its span(), or move it
-  global_array& operator=(const global_array&) =
-      delete;  // godwit: not copied: copy_n the contents, or move it
+  global_array& operator=(const global_array&) = delete;  // godwit: copy_n the contents, or move it
   global_array(global_array&& other) noexcept
       : at_(std::exchange(other.at_, nullptr)),
         size_(std::exchange(other.size_, 0)),

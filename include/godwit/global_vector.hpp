@@ -96,8 +96,7 @@ class global_vector {
   }
 
   global_vector(const global_vector&) = delete;  // godwit: not copied: capture its span(), or move it
-  global_vector& operator=(const global_vector&) =
-      delete;  // godwit: not copied: append its span(), or move it
+  global_vector& operator=(const global_vector&) = delete;  // godwit: append its span(), or move it
   global_vector(global_vector&& other) noexcept : how_(other.how_) { take(other); }
   global_vector& operator=(global_vector&& other) noexcept {
     if (this != &other) {

@@ -1,6 +1,7 @@
 // The door to what the operating system knows of time and of other OS threads: pauses, naps, futexes, signals
 // between workers. Nothing else in src/ calls these (tests/layers_check.cmake); clocks are in pause.hpp. So
-// one place decides how the library waits. Not here: blocking calls of users (src/io), which suspend a thread.
+// one place decides how the library waits. Not here: blocking calls of users (src/io), which suspend a
+// thread.
 #pragma once
 
 #include "base/pause.hpp"
