@@ -289,7 +289,7 @@ ref worker::next_waiter(ref image_ref) noexcept {
 ref worker::make_near(ref r) noexcept {
   image head;
   net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<image>(r), sizeof head);
-  const std::size_t bytes = head.top - head.low;
+  const std::size_t bytes = head.bytes_end - head.low;
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
