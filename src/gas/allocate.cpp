@@ -74,7 +74,9 @@ void memory::drain_returned() noexcept {
   auto& list = reach_.at<home_words>(space::words_low + sizeof(host_words))[me_].returned;
   if (list.load(std::memory_order_relaxed) == 0) return;
   for (std::uint64_t a = list.exchange(0, std::memory_order_acquire); a != 0;) {
+    GODWIT_ASSERT(where_.is_local(a) && where_.local_home(a) == me_, "objects come back to their home");
     void* object = reach_.at(a);
+    GODWIT_ASSERT(heap::header_of(object)->magic == object_header::dead, "what comes back was freed");
     const global_address at = std::exchange(a, heap::header_of(object)->next);
     retire(at);
   }
@@ -120,6 +122,7 @@ global_address memory::allocate_local(std::uint64_t bytes, std::uint64_t alignme
             "use a distribution other than local, or raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
   }
   const global_address at = reach_.address_of(p);
+  GODWIT_ASSERT(where_.is_local(at) && where_.local_home(at) == me_, "a worker allocates in its own area");
   if (checks_) {
     mark_shadow(at, std::max<std::uint64_t>(bytes, 1), true);
     sites_[at] = {bytes, where};
@@ -188,6 +191,7 @@ std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment
       begin = from;
       for (std::uint64_t g = from; g < to && !found;) {
         const extent_of e = extent_of::from(load(entry(g)->extent));
+        GODWIT_ASSERT(e.granules != 0 && e.granules <= next - g, "extents divide what was handed out");
         g += e.granules;
         if (e.taken) {
           begin = g;
@@ -210,6 +214,8 @@ std::uint64_t memory::take_granules(std::uint64_t count, std::uint64_t alignment
       store(entry(behind)->extent, extent_of{std::min(end, next) - behind, false}.packed());
     if (!fresh) store(host_->rover, behind);
   }
+  GODWIT_ASSERT(!found || (first >= begin && first + count <= end && end <= all),
+                "what is handed out lies in what was free");
   unlock_shared();
   reused = found && !fresh;
   return found ? first : ~std::uint64_t{0};
@@ -238,6 +244,7 @@ global_address memory::allocate_shared(std::uint64_t bytes, std::uint64_t alignm
       d.block_bytes = how.block_bytes;
       break;
   }
+  GODWIT_ASSERT(bytes != 0 && d.block_bytes != 0, "an allocation has blocks");
   d.blocks = (bytes + d.block_bytes - 1) / d.block_bytes;
   if (how.what == kind::blocked && d.blocks > where_.homes)
     throw std::invalid_argument("godwit: allocate: " + std::to_string(d.blocks) + " blocks of " +
@@ -398,6 +405,7 @@ void memory::free_shared(global_address at, std::uint64_t bytes, detail::place w
         static_cast<unsigned long long>(bytes), where.file, where.line);
   const std::uint64_t first = d->first;
   const std::uint64_t count = extent_of::from(d->extent.load(std::memory_order_relaxed)).granules;
+  GODWIT_ASSERT(count != 0 && first + count <= where_.granules(), "an allocation lies in the shared part");
   const global_address table = d->table;
   const std::uint64_t table_bytes = d->blocks * sizeof(std::uint32_t);
   std::vector<std::uint64_t> share(reach_.host_count());

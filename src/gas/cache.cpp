@@ -28,6 +28,7 @@ constexpr std::uint64_t number_of(global_address a) noexcept { return a / unit_b
 unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes) noexcept {
   const global_address low = number * unit_bytes;
   const global_address from = std::max(at, low), to = std::min(at + bytes, low + unit_bytes);
+  GODWIT_ASSERT(low <= from && from < to && to <= low + unit_bytes, "the range reaches into the unit");
   return {static_cast<std::uint16_t>(from - low), static_cast<std::uint16_t>(to - low)};
 }
 }  // namespace
@@ -60,7 +61,9 @@ unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
 
 /// Locked, without pins: it can be used for another unit afterwards, if true.
 bool cache::evict(unit& u) noexcept {
+  GODWIT_ASSERT(is_locked(u), "who replaces a unit has locked it");
   if (u.pins != 0 || u.dirty_count != 0) return false;  // GL7
+  GODWIT_ASSERT(u.writing_count == 0, "GL7: what is open for writing has pins");
   if (u.tag.load(std::memory_order_relaxed) == 0) return true;
   const std::uint64_t since = s_.note != nullptr ? base::fast_ns() : 0;
   // Pages of other hosts' memory go back to the system; what lies between is our own.
@@ -150,6 +153,8 @@ bool cache::overlaps(const unit_range* ranges, unsigned count, unit_range r) noe
 
 /// Join with what touches it. False: no room.
 bool cache::add(unit_range* ranges, std::uint16_t& count, unit_range r) noexcept {
+  GODWIT_ASSERT(r.low < r.high && r.high <= unit_bytes, "a range lies in its unit");
+  GODWIT_ASSERT(count <= unit::most_ranges, "no more ranges than there is room for");
   for (std::uint16_t i = 0; i < count;) {
     if (ranges[i].low <= r.high && r.low <= ranges[i].high) {
       r.low = std::min(r.low, ranges[i].low);
@@ -165,7 +170,10 @@ bool cache::add(unit_range* ranges, std::uint16_t& count, unit_range r) noexcept
 }
 
 void cache::mark_dirty(unit& u, unit_range r) noexcept {
+  GODWIT_ASSERT(is_locked(u) && u.tag.load(std::memory_order_relaxed) != 0,
+                "who marks a unit has locked it, and it holds something");
   const bool first = u.dirty_count == 0;
+  GODWIT_ASSERT(u.dirty_count <= unit::most_ranges, "no more ranges than there is room for");
   if (!add(u.dirty, u.dirty_count, r)) {
     unit* one = &u;
     write_back(&one, 1);
@@ -247,6 +255,7 @@ void cache::fetch(std::uint64_t first, std::uint64_t count) noexcept {
 
 /// Of a unit with dirty or open bytes, which stay as they are: GL2.
 void cache::fetch_around(unit& u) noexcept {
+  GODWIT_ASSERT(is_locked(u) && u.pins != 0, "GL1: a unit is locked while it is fetched");
   const std::uint64_t since = base::fast_ns();
   const auto room = std::make_unique_for_overwrite<std::byte[]>(unit_bytes);
   const std::uint64_t bytes = bring(begin_of(u), unit_bytes, room.get(),
@@ -284,6 +293,7 @@ void cache::count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t 
 
 /// Locked, pinned, and readable if it has to be: enter what is written. False: too many write there.
 bool cache::open(unit& u, unit_range part, access_mode mode) noexcept {
+  GODWIT_ASSERT(is_locked(u) && u.pins != 0, "what is opened is locked and pinned");
   if (mode == access_mode::read) return true;
   if (u.writing_count == unit::most_ranges) return false;
   u.writing[u.writing_count++] = part;  // GL2, GL4. Never joined: each is taken out as it came
@@ -292,6 +302,7 @@ bool cache::open(unit& u, unit_range part, access_mode mode) noexcept {
 
 bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
   const std::uint64_t wanted = s_.host->epoch.load(std::memory_order_acquire);  // GL3: before asking
+  GODWIT_ASSERT(bytes != 0, "no bytes need no checkout");
   const std::uint64_t first = number_of(at), last = number_of(at + bytes - 1);
   if (last - first >= s_.unit_count) return false;
   // Units that are being fetched together: neighbours, locked.
@@ -302,6 +313,7 @@ bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
   bool enough = true;
   auto finish = [&] {
     if (batched == 0) return;
+    GODWIT_ASSERT(opened == batch_first, "units are opened in order");
     fetch(batch_first, batched);
     for (std::size_t i = 0; i < batched; ++i) {
       batch[i]->epoch = wanted;
@@ -350,6 +362,7 @@ bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
       opened = n + 1;
     } else {
       if (batched == 0) batch_first = n;
+      GODWIT_ASSERT(n == batch_first + batched, "units that are fetched together are neighbours");
       batch[batched++] = u;
       if (batched == most_in_batch) finish();
     }
@@ -449,6 +462,8 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
   } s{this, {}};
   for (std::size_t i = 0; i < count; ++i) {
     unit& u = *units[i];
+    GODWIT_ASSERT(is_locked(u), "GL1: a unit is locked while it is written back");
+    GODWIT_ASSERT(u.dirty_count <= unit::most_ranges, "no more ranges than there is room for");
     for (unsigned r = 0; r < u.dirty_count; ++r)
       s_.pieces.visit(
           s_.pieces.arg, begin_of(u) + u.dirty[r].low, u.dirty[r].high - u.dirty[r].low,
@@ -506,6 +521,7 @@ void cache::write_back(unit* const* units, std::size_t count) noexcept {
       u.epoch = std::max(u.epoch, epoch);  // all of it is what we wrote
     u.dirty_count = 0;
     const std::uint64_t slot = slot_of(u);
+    GODWIT_ASSERT(s_.host->dirty_units.load(std::memory_order_relaxed) != 0, "a dirty unit is counted");
     dirty_map_[slot / 64].fetch_and(~(std::uint64_t{1} << slot % 64), std::memory_order_acq_rel);
     s_.host->dirty_units.fetch_sub(1, std::memory_order_acq_rel);
     ++s_.stats->global_write_backs;

@@ -93,6 +93,7 @@ class cache {
   void write_back() noexcept;
   void invalidate() noexcept { s_.host->epoch.fetch_add(1, std::memory_order_acq_rel); }  // GL3
 
+  /// When nobody of the host uses it. Cost: a pass over the table.
   void check_invariants() const noexcept;
 
  private:
@@ -102,6 +103,7 @@ class cache {
   std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
   void lock(unit& u) noexcept;
   bool try_lock(unit& u) noexcept { return u.lock.exchange(1, std::memory_order_acquire) == 0; }
+  static bool is_locked(const unit& u) noexcept { return u.lock.load(std::memory_order_relaxed) != 0; }
   void unlock(unit& u) noexcept { u.lock.store(0, std::memory_order_release); }
   void pause(base::spin_wait& w) noexcept;
 

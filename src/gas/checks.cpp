@@ -100,6 +100,25 @@ void memory::forget_checkout(global_address at, std::uint64_t bytes, bool writes
     }
 }
 
+#ifndef NDEBUG
+void memory::check_invariants() const {
+  heap_.check_invariants();
+  GODWIT_CHECK(host_->check_lock.load(std::memory_order_relaxed) == 0, "nobody looks at checkouts");
+  // What belongs to the host is looked at by its first worker.
+  if (me_ != reach_.first_of(reach_.my_host())) return;
+  if (several_hosts_) cache_.check_invariants();
+  if (me_ != 0) return;
+  const std::uint64_t next = host_->next_granule.load(std::memory_order_relaxed);
+  GODWIT_CHECK(host_->shared_lock.load(std::memory_order_relaxed) == 0, "nobody allocates");
+  GODWIT_CHECK(next <= where_.granules(), "no more granules are handed out than there are");
+  for (std::uint64_t g = 0; g < next;) {
+    const extent_of e = extent_of::from(entry(g)->extent.load(std::memory_order_relaxed));
+    GODWIT_CHECK(e.granules != 0 && e.granules <= next - g, "extents divide what was handed out");
+    g += e.granules;
+  }
+}
+#endif
+
 std::string memory::open_checkouts() const {
   for (const open_checkout& o : host_->open)
     if (o.end.load(std::memory_order_relaxed) != 0 && o.worker == me_ && o.file != nullptr)

@@ -19,6 +19,7 @@ descriptor* memory::find(global_address at) {
   const bool here = reach_.is_near(0);
   // The state is what was seen with the contents: others of this host may be writing the same copy again.
   auto look = [&](std::uint64_t g, std::uint64_t& state) {
+    GODWIT_ASSERT(g < where_.granules(), "the directory has an entry per granule");
     descriptor* d = entry(g);
     const std::uint64_t generation = host_->generation.load(std::memory_order_acquire) + 1;
     state = d->state.load(std::memory_order_acquire);
@@ -47,6 +48,7 @@ descriptor* memory::find(global_address at) {
 }
 
 std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
+  GODWIT_ASSERT(d.blocks != 0 && d.block_bytes != 0, "an allocation has blocks");
   switch (static_cast<kind>(d.what)) {
     case kind::local:
       return d.home;
@@ -57,6 +59,7 @@ std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
     case kind::user:
       break;
   }
+  GODWIT_ASSERT(block < d.blocks && where_.is_local(d.table), "the table names a home for each block");
   const std::uint32_t maker = where_.local_home(d.table);
   if (reach_.is_near(maker)) return reach_.at<std::uint32_t>(d.table)[block];
   const std::uint64_t key = d.first << 24 ^ d.generation.load(std::memory_order_relaxed);
@@ -72,6 +75,7 @@ std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
 
 std::uint32_t memory::owner_of_block(const descriptor& d, std::uint64_t block) {
   const std::uint32_t home = home_of_block(d, block);
+  GODWIT_ASSERT(home < where_.homes, "a block's home is a worker of the run");
   if (d.owners == 0) return home;  // immovable: never a look-up
   const std::uint64_t entry =
       reach_.atomic(home, d.owners + block * sizeof(word), atomic_function::load, 8, 0);

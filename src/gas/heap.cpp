@@ -1,6 +1,8 @@
 // See heap.hpp.
 #include "gas/heap.hpp"
 
+#include "base/check.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -71,6 +73,7 @@ std::byte* heap::ranges::take(std::uint64_t bytes, std::uint64_t alignment, std:
 void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
   auto at = reinterpret_cast<std::uintptr_t>(p);
   bytes = up(bytes, grain);
+  GODWIT_ASSERT(up(at, grain) == at, "ranges are whole grains");
   limits_.give(limits_.arg, bytes);
   if (bytes >= discard_from) {
     limits_.discard(p, bytes);
@@ -79,6 +82,7 @@ void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
     kept_bytes_ += bytes;
   }
   auto next = by_place_.lower_bound(at);
+  GODWIT_ASSERT(next == by_place_.end() || at + bytes <= next->first, "what comes back was not free");
   if (next != by_place_.end() && next->first == at + bytes) {
     bytes += next->second;
     auto joined = next++;
@@ -86,6 +90,7 @@ void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
   }
   if (next != by_place_.begin()) {
     auto before = std::prev(next);
+    GODWIT_ASSERT(before->first + before->second <= at, "what comes back was not free");
     if (before->first + before->second == at) {
       at = before->first;
       bytes += before->second;
@@ -151,6 +156,10 @@ void* heap::allocate(std::uint64_t bytes, std::uint64_t alignment) {
     if (start == nullptr) return nullptr;
     object = start + front;
   }
+  GODWIT_ASSERT(
+      up(reinterpret_cast<std::uintptr_t>(object), alignment) == reinterpret_cast<std::uintptr_t>(object) &&
+          object + bytes <= start + up(room, 16),
+      "an object is aligned and lies in its block");
   object_header* h = header_of(object);
   h->next = 0;
   h->front = static_cast<std::uint32_t>(object - start);
@@ -164,6 +173,10 @@ void* heap::allocate(std::uint64_t bytes, std::uint64_t alignment) {
 
 void heap::free(void* object) noexcept {
   object_header* h = header_of(object);
+  GODWIT_ASSERT(h->magic == object_header::live || h->magic == object_header::dead,
+                "what is freed begins with a header");
+  GODWIT_ASSERT(h->front >= sizeof(object_header) && h->bytes <= h->block_bytes, "the header fits its block");
+  GODWIT_ASSERT(live_objects_ != 0 && live_bytes_ >= h->bytes, "what is freed has been counted");
   live_bytes_ -= h->bytes;
   --live_objects_;
   h->magic = object_header::dead;
@@ -174,6 +187,30 @@ void heap::free(void* object) noexcept {
   block* b = reinterpret_cast<block*>(start);  // in front of the header, or its link: `magic` stays readable
   b->next = c.free;
   c.free = b;
+}
+
+void heap::ranges::check_invariants() const {
+  GODWIT_CHECK(by_place_.size() == by_size_.size(), "each free range is in both lists");
+  std::uintptr_t end = 0;
+  for (const auto& [at, bytes] : by_place_) {
+    GODWIT_CHECK(bytes != 0 && up(at, grain) == at && up(bytes, grain) == bytes, "ranges are whole grains");
+    GODWIT_CHECK(at > end, "free ranges that touch are joined");
+    GODWIT_CHECK(by_size_.contains({bytes, at}), "each free range is in both lists");
+    end = at + bytes;
+  }
+  std::uint64_t kept = 0;
+  for (const auto& [at, bytes] : kept_) kept += bytes;
+  GODWIT_CHECK(kept == kept_bytes_, "kept bytes are counted");
+}
+
+void heap::check_invariants() const {
+  ranges_.check_invariants();
+  GODWIT_CHECK(live_objects_ != 0 || live_bytes_ == 0, "no bytes are live without an object");
+  for (const size_class& c : classes_) {
+    GODWIT_CHECK(c.fresh <= c.end, "a chunk ends behind what is used of it");
+    for (const block* b = c.free; b != nullptr; b = b->next)
+      GODWIT_CHECK((reinterpret_cast<std::uintptr_t>(b) & 15) == 0, "blocks are aligned");
+  }
 }
 
 }  // namespace godwit::gas

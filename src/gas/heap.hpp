@@ -46,6 +46,8 @@ class heap {
 
   std::uint64_t live_bytes() const noexcept { return live_bytes_; }
   std::uint64_t live_objects() const noexcept { return live_objects_; }
+  /// Walks all lists; ends the run if they are broken.
+  void check_invariants() const;
 
  private:
   /// Free ranges of the area, best fit, joined with their neighbours.
@@ -55,6 +57,7 @@ class heap {
     /// A block whose byte @p front is aligned. Null: none. Whole grains; give() wants the same @p bytes.
     std::byte* take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t front);
     void give(std::byte* at, std::uint64_t bytes);
+    void check_invariants() const;
 
    private:
     void insert(std::uintptr_t at, std::uint64_t bytes);

@@ -20,6 +20,9 @@ void memory::init(const memory_setup& setup) {
   me_ = setup.reach.me;
   stats_ = setup.stats;
   host_ = reach_.at<host_words>(space::words_low);
+  GODWIT_ASSERT(me_ < where_.homes && setup.reach.workers == where_.homes, "each worker is a home");
+  GODWIT_ASSERT(where_.local_low < where_.shared_low && where_.shared_low < where_.bytes,
+                "local memory lies below distributed memory");
   several_hosts_ = setup.reach.host_count > 1;
   checks_ = setup.opts->check_global == "on";
 #ifndef NDEBUG
@@ -165,6 +168,7 @@ std::uint64_t memory::atomic(atomic_op what, global_address at, unsigned width, 
   if (!several_hosts_)
     return transport::far::apply_atomic(static_cast<atomic_function>(what), reach_.at(at), width, operand,
                                         expected);
+  GODWIT_ASSERT(width == 4 || width == 8, "an atomic is of a word");
   std::uint32_t owner = 0;
   each_piece(at, width, [&](std::uint32_t o, global_address, std::uint64_t) { owner = o; });
   if (!relaxed) release();
@@ -221,6 +225,7 @@ void memory::gather(const detail::global_piece* pieces, std::size_t count) {
         batch[n] = list[begin + n].first;
         bytes += batch[n++].bytes;
       }
+      GODWIT_ASSERT(n != 0, "a batch takes at least one piece");
       ++stats_->far_gets;
       const base::section inside;
       const std::byte* answer = reach_.port().gather(worker_no{reach_.first_of(host)}, batch, n);
@@ -265,6 +270,7 @@ void memory::scatter(const detail::global_piece* pieces, std::size_t count) {
         std::memcpy(p.bytes + p.used, &head, sizeof head);
         std::memcpy(p.bytes + p.used + sizeof head, here, n);
         p.used += room;
+        GODWIT_ASSERT(p.used <= sizeof p.bytes, "what is packed has room");
       }
     };
     if (several_hosts_)
@@ -297,6 +303,7 @@ std::byte* memory::checkout(global_address at, std::uint64_t bytes, access_mode 
 }
 
 void memory::checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
+  GODWIT_ASSERT(detail::hot().checkouts != 0, "what is checked in was checked out");
   --detail::hot().checkouts;
   if (checks_) forget_checkout(at, bytes, mode != access_mode::read);
   if (several_hosts_ && bytes != 0 && !is_near(at, bytes)) cache_.checkin(at, bytes, mode);

@@ -78,6 +78,10 @@ class memory {
   void forget_copies(global_address at, std::uint64_t bytes) noexcept {
     if (several_hosts_) cache_.drop(at, bytes);
   }
+#ifndef NDEBUG
+  /// After a run without an error, when no worker of this host does anything any more; by each worker.
+  void check_invariants() const;
+#endif
   reach& net() noexcept { return reach_; }
   bool checks() const noexcept { return checks_; }
   bool several_hosts() const noexcept { return several_hosts_; }

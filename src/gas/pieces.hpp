@@ -2,6 +2,7 @@
 // need it.
 #pragma once
 
+#include "base/check.hpp"
 #include "gas/memory.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ bool memory::visit_pieces(global_address at, std::uint64_t bytes, F&& f) {
     if (where_.is_local(at)) {  // an allocation has one home there
       const std::uint32_t home = where_.local_home(at);
       const std::uint64_t n = std::min(bytes, where_.local_begin(home) + where_.local_bytes() - at);
+      GODWIT_ASSERT(home < where_.homes && n != 0, "a piece of local memory has a home");
       f(home, at, n);
       at += n;
       bytes -= n;
@@ -33,6 +35,7 @@ bool memory::visit_pieces(global_address at, std::uint64_t bytes, F&& f) {
       const std::uint32_t owner =
           owner_of_block(*d, what == detail::spread::kind::cyclic ? block : std::min(block, d->blocks - 1));
       if (block >= d->blocks) n = end - at;
+      GODWIT_ASSERT(owner < where_.homes && n != 0 && at + n <= end, "a piece of a block has an owner");
       f(owner, at, n);
       at += n;
       bytes -= n;

@@ -58,6 +58,8 @@ class descriptor::woken {
 
 void descriptor::put(waiting& w) noexcept {
   list& l = lists_[static_cast<unsigned>(w.at)];
+  GODWIT_ASSERT(!w.listed && w.who != nullptr, "who waits is in a list once");
+  GODWIT_ASSERT((l.first == nullptr) == (l.last == nullptr), "a list has two ends");
   // The wait that the checks count begins with the first; others that come and go meanwhile do not put it
   // off.
   if (age_ == 2 || (lists_[0].first == nullptr && lists_[1].first == nullptr)) age_ = 0;
@@ -73,6 +75,10 @@ void descriptor::put(waiting& w) noexcept {
 
 void descriptor::take_out(waiting& w) noexcept {
   list& l = lists_[static_cast<unsigned>(w.at)];
+  GODWIT_ASSERT(w.listed, "who is taken out is in the list");
+  GODWIT_ASSERT((w.prev != nullptr ? w.prev->next : l.first) == &w, "a list is linked both ways");
+  GODWIT_ASSERT((w.next != nullptr ? w.next->prev : l.last) == &w, "a list is linked both ways");
+  GODWIT_ASSERT(waited_for.load(std::memory_order_relaxed) != 0, "who waits is counted");
   (w.prev != nullptr ? w.prev->next : l.first) = w.next;
   (w.next != nullptr ? w.next->prev : l.last) = w.prev;
   w.listed = false;

@@ -74,6 +74,8 @@ void interrupt_early() noexcept {
 
 /// Look, and wait up to wait_ns. Found anything but an interruption?
 bool look(std::int64_t wait_ns) noexcept {
+  GODWIT_ASSERT(collecting.load(std::memory_order_relaxed) != 0, "EV1: one looks at a time");
+  GODWIT_ASSERT(found_count == 0, "EV1: what was found has been delivered");
   found_count = 0;
   if (wait_ns > 0) {
     const std::uint64_t now = base::now_ns();
@@ -110,6 +112,9 @@ bool collect(std::int64_t wait_ns) noexcept {
 }
 
 void deliver() noexcept {
+  GODWIT_ASSERT(collecting.load(std::memory_order_relaxed) != 0,
+                "EV1: nobody else looks before all is delivered");
+  GODWIT_ASSERT(found_count >= 0 && found_count <= most_events, "no more was found than there is room for");
   for (int i = 0; i < found_count; ++i) {
     delay();
     descriptor_event(found[i].data.u64, found[i].events);

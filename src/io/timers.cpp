@@ -61,6 +61,8 @@ void sift_down(std::size_t at, entry e) noexcept {
 }
 
 void take_out(std::size_t at) noexcept {
+  GODWIT_ASSERT(at < heap.size() && heap[at].t->place_ == at, "a timer knows its place");
+  GODWIT_ASSERT(next.load(std::memory_order_relaxed) == heap[0].deadline, "the earliest is known");
   const entry last = heap.back();
   heap.pop_back();
   if (at < heap.size()) {
@@ -100,6 +102,7 @@ void expire(std::uint64_t now) noexcept {
       const std::lock_guard hold(lock);
       while (count < at_a_time && !heap.empty() && heap[0].deadline <= now) {
         timer* t = heap[0].t;
+        GODWIT_ASSERT(state(t).load(std::memory_order_relaxed) == running, "what is in the heap runs");
         take_out(0);
         state(t).store(expiring, std::memory_order_relaxed);
         due[count++] = t;
@@ -109,6 +112,8 @@ void expire(std::uint64_t now) noexcept {
     for (std::size_t i = 0; i < count; ++i) {
       due[i]->expired(due[i]);
       delay();
+      GODWIT_ASSERT(state(due[i]).load(std::memory_order_relaxed) == expiring,
+                    "TM2: an expiring timer stays");
       state(due[i]).store(done, std::memory_order_release);  // TM2: gone, from here on
     }
   } while (count == at_a_time);
@@ -131,6 +136,10 @@ void start_timer(timer* t) noexcept {
   bool wake;
   {
     const std::lock_guard hold(lock);
+    GODWIT_ASSERT(
+        state(t).load(std::memory_order_relaxed) == idle || state(t).load(std::memory_order_relaxed) == done,
+        "a timer is started once at a time");
+    GODWIT_ASSERT(t->expired != nullptr, "a timer has a function");
     state(t).store(running, std::memory_order_relaxed);
     heap.push_back({});
     sift_up(heap.size() - 1, {t->deadline_ns, t});
@@ -146,6 +155,7 @@ bool stop_timer(timer* t) noexcept {
   {
     const std::lock_guard hold(lock);
     if (state(t).load(std::memory_order_relaxed) == running) {
+      GODWIT_ASSERT(t->place_ < heap.size() && heap[t->place_].t == t, "a timer knows its place");
       take_out(t->place_);
       state(t).store(idle, std::memory_order_relaxed);
       return true;

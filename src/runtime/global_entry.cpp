@@ -115,6 +115,9 @@ void start_global(const transport::shm::window& window, const gas::space& where,
 void end_global() noexcept {
   gas::memory* memory = own_memory();
   if (memory == nullptr) return;
+#ifndef NDEBUG
+  if (sched::this_worker().node().failed.load(std::memory_order_acquire) == 0) memory->check_invariants();
+#endif
   if (memory->checks())
     if (const std::string text = memory->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
   if (memory_) return;  // the process ends

@@ -131,6 +131,9 @@ detail::run_result run_processes(const options& opts, detail::root_task& root) {
     for (std::uint32_t i = all.count; i-- > 0;)
       if (!runtime::fork_worker(what, transport::worker_no{i}, workers, result)) break;
     if (result.status == 0) supervise(workers, stop, what.memory, result);
+#ifndef NDEBUG
+    if (result.status == 0) sched::worker::check_host(what.memory, true);
+#endif
   }
   runtime::last_tick();
 

@@ -482,6 +482,9 @@ class rank_run {
       }
     collect_stats();
     if (result_.status != 0) return;
+#ifndef NDEBUG
+    sched::worker::check_host(what_.memory, what_.job.host_count == 1);
+#endif
     struct {
       std::uint64_t object, bytes;
       std::uint32_t threw, unused;

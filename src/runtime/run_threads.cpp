@@ -359,6 +359,11 @@ detail::run_result run_threads(const options& opts, detail::root_task& root, std
     if (what.job.spares != 0) spares.prepare();
     start_workers(t);
     wait_for_workers(t, what.job.spares != 0 ? &spares : nullptr);
+#ifndef NDEBUG
+    sched::worker::check_host(what.memory, true);
+    if (what.job.stacks != nullptr && common_node(what.memory).failed.load(std::memory_order_seq_cst) == 0)
+      t.stacks.check_invariants();
+#endif
     pthread_attr_destroy(&t.attributes);
     events::end_run();
     base::set_fatal_hook(nullptr);

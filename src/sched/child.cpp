@@ -143,6 +143,7 @@ ref child_worker<P>::pop_own() noexcept {
   spawn_slot* mine = detail::hot().bottom - 1;
   detail::hot().bottom = mine;
   const ref r = mine->record;
+  GODWIT_ASSERT(r != 0, "a slot of the deque holds a task");
   if (mine < detail::hot().split &&
       !deque_.pop_public(mine, [](const spawn_slot*, const spawn_slot*) {}).parent_here)
     return 0;
@@ -155,6 +156,7 @@ ref child_worker<P>::pop_own() noexcept {
 template <class P>
 ref child_worker<P>::take_from(worker_no victim) noexcept {
   const public_words* theirs = seg_->at(victim, words_);
+  GODWIT_ASSERT(victim != me_ && !is_idle_, "ID1: who steals counts as running");
   worker_stats& stats = words_->stats;
   if (opts_.empty_check &&
       theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
@@ -196,6 +198,9 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   task head;
   const std::uint64_t start = base::fast_ns();
   net_.remote_get(from, static_cast<void*>(&head), home<task>(r), sizeof head);
+  GODWIT_ASSERT(head.kind == object_kind::record && head.entry != nullptr, "a task has a record");
+  GODWIT_ASSERT(heap::room_of(head) >= sizeof(task) + head.closure_bytes, "a task holds its closure");
+  GODWIT_ASSERT(head.state.load(std::memory_order_relaxed) != state_done, "a task runs once");
   if (head.refers_to_stacks && from != me_) refuse_reference(head.spawned_at);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
   const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
@@ -226,8 +231,10 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
   if (trace_.on()) note(kind::end, now, r);
-  // JN1
-  if (net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done) != state_detached) return;
+  const std::uint64_t before =  // JN1
+      net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done);
+  GODWIT_ASSERT(before != state_done, "a record is completed once");
+  if (before != state_detached) return;
   if (const detail::payload p = payload_of(r); p.kind == outcome::error) hooks_.unseen_error(p);
   free_record(r);
 }
@@ -252,6 +259,8 @@ void child_worker<P>::loop() noexcept {
 /// A new thread, from the scheduler stack.
 template <class P>
 void child_worker<P>::begin(ref r) noexcept {
+  GODWIT_ASSERT(current_ == nullptr || !full, "a thread begins when none is there");
+  GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running has a thread");
   if constexpr (full) {
     thread* t = new_thread(r);
     t->caller = nullptr;
@@ -471,6 +480,7 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
 template <class P>
 void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
                               const detail::place& where) noexcept {
+  GODWIT_ASSERT(t.record != 0, "a thread completes a record");
   auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image)));
   im->sp = sp;
   im->low = sp;
@@ -497,6 +507,8 @@ template <class P>
 void child_worker<P>::try_waiting() noexcept {
   image* im = waiting_.pop();
   if (im == nullptr) return;
+  GODWIT_ASSERT(im->kind == object_kind::image && im->own_record != 0, "the queue holds threads that wait");
+  GODWIT_ASSERT(!is_idle_ && current_ == nullptr, "a worker has one thread");
   const ref r = im->waiting_for;
   if (r != 0 && !is_complete(r)) {
     waiting_.push(im);
@@ -528,6 +540,7 @@ void child_worker<P>::try_waiting() noexcept {
 template <class P>
 void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) noexcept {
   thread* me = current_;
+  GODWIT_ASSERT(me != nullptr, "a task is called from the join of a thread");
   me->waits_for = waits_for;
   me->where = &where;
   thread* t = new_thread(task);

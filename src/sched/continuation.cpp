@@ -146,6 +146,7 @@ void continuation_worker<P>::look_at_anybody() noexcept {
 
 template <class P>
 void continuation_worker<P>::try_steal(worker_no victim) noexcept {
+  GODWIT_ASSERT(!is_idle_ && deque_.empty(), "ID1: who steals counts as running, and its region is empty");
   // Looking is what thieves do most: no clock before there is something to see.
   if (opts_.empty_check) {
     const public_words* theirs = seg_->at(victim, words_);
@@ -166,6 +167,8 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
         const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
+        GODWIT_ASSERT(is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
+        GODWIT_ASSERT(above.record != 0, "a continuation completes a record");
         bytes = bytes_end - low;
         if constexpr (in_place) {
           bytes = 0;
@@ -223,6 +226,8 @@ template <class P>
 void continuation_worker<P>::try_waiting() noexcept {
   image* im = waiting_.pop();
   if (im == nullptr) return;
+  GODWIT_ASSERT(im->waiting_for != 0 && im->parked_at == nullptr,
+                "who is looked at in turn waits for a record");
   if (!is_complete(im->waiting_for)) {
     waiting_.push(im);
     return;
@@ -248,11 +253,18 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   std::uint64_t size = 0;
   if constexpr (in_place) {
     if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
+    GODWIT_ASSERT(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&head)) == head.top,
+                  "an image lies on the stack of its thread");
+    GODWIT_ASSERT(block_at(head.top)->suspended == &head, "who is resumed is suspended");
     block_at(head.top)->suspended = nullptr;
   } else {
     const auto* bytes = home<std::byte>(r) + sizeof(image);
     net_.remote_get(from, static_cast<void*>(&copy), home<image>(r), sizeof copy);
+    GODWIT_ASSERT(head.kind == object_kind::image && head.freed.load(std::memory_order_relaxed) == 0,
+                  "a thread is resumed from its image, once");
+    GODWIT_ASSERT(is_stack(head.low, head.top, head.bytes_end), "a thread's stack lies where stacks lie");
     size = head.bytes_end - head.low;
+    GODWIT_ASSERT(iso || heap::room_of(head) >= sizeof(image) + size, "an image holds its stack");
     auto* here = reinterpret_cast<void*>(head.low);
     context::sanitizer_forget(head.low, head.bytes_end);
     if constexpr (!iso) net_.remote_get(from, here, bytes, size);
@@ -300,10 +312,14 @@ template <class P>
 image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end,
                                          image* room) noexcept {
   const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
+  GODWIT_ASSERT(is_stack(low, top, bytes_end), "a thread's stack lies where stacks lie");
   image* im = room;
-  if constexpr (in_place)
+  if constexpr (in_place) {
+    GODWIT_ASSERT(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(room)) == top,
+                  "an image lies on the stack of its thread");
+    GODWIT_ASSERT(block_at(top)->suspended == nullptr, "a thread is suspended once");
     block_at(top)->suspended = im;
-  else
+  } else
     im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   im->low = low;
   im->top = top;
@@ -329,6 +345,7 @@ void continuation_worker<P>::force(bool children) noexcept {
     return;
   }
   const section inside;
+  GODWIT_ASSERT(!is_idle_, "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
   if (P::crude && detail::hot().spawns == 0) ++words_->stats.spawns;
@@ -450,6 +467,8 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   if constexpr (P::spans) span = strand_ends();
   // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
   spawn_slot* b = detail::hot().bottom - 1;
+  GODWIT_ASSERT(&deque_.sentinel() <= b, "a thread that suspends has a slot below bottom");
+  GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
   detail::hot().bottom = b;
   bool parent_here = true;
   std::uint64_t top = b->sp;
@@ -459,6 +478,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
     const auto popped = deque_.pop_public(
         b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
     parent_here = popped.parent_here;
+    GODWIT_ASSERT(parent_here || deque_.empty(), "a thread whose parent left is the last of its region");
     if (!parent_here) {
       own = popped.record;
       top = popped.top;
@@ -471,6 +491,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
     }
     own = b->record;
   }
+  GODWIT_ASSERT(own != 0, "a thread completes a record");
   if (iso && bytes_end != top) refuse_reference(spawned_at(*b));
   if constexpr (iso) top = own_stacks_.top_of(sp);
   if constexpr (in_place) top = shape_.stacks->end_of(sp);
@@ -543,6 +564,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
     std::uint64_t state = net_.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
     for (;;) {
       if (state == state_done) cancel();
+      GODWIT_ASSERT(state != state_detached, "nobody waits for a record that nobody asks for");
       if constexpr (stalls) {
         waiting_.push(im);
         break;
@@ -569,6 +591,8 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
 
 template <class P>
 void continuation_worker<P>::complete(ref r) noexcept {
+  GODWIT_ASSERT(r != 0, "a thread completes a record");
+  GODWIT_ASSERT(deque_.empty(), "a thread whose parent left is the last of its region");
   detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
@@ -604,6 +628,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   }
   if (now != 0) w.stamp_done(r, now);
   std::uint64_t waiting = w.exchange_state(r, state_done);  // JN1
+  GODWIT_ASSERT(waiting != state_done, "a record is completed once");
   const bool follows = waiting > state_detached;
   if (w.trace_.on()) w.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
@@ -637,6 +662,7 @@ template <class P>
 void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept {
   if (!is_near(waiter)) return;
   image* im = at<image>(waiter);
+  GODWIT_ASSERT(im->waited_for == completed, "who waits in a record's list waits for it");
   im->ready_ns = now;
   if constexpr (P::spans) im->span_ns = std::max(im->span_ns, span_of(completed));
 }
@@ -648,6 +674,7 @@ void continuation_worker<P>::free_far(ref r) noexcept {
     worker::free_far(r);
   } else {
     const worker_no owner = ref_worker(r);
+    GODWIT_ASSERT(owner != me_, "the owner's objects do not go through the queue");
     for (base::spin_wait w; net_.remote_exchange(owner, &words_->free_lock, 1) != 0;) w.turn();
     const std::uint64_t head = net_.remote_load(owner, &words_->free_head, std::memory_order_relaxed);
     net_.remote_store(owner, &home<object>(r)->freed, head != 0 ? head : 1, std::memory_order_relaxed);

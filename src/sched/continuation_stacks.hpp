@@ -63,6 +63,8 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (here - region_low_ < region_high_ - region_low_) announce_stack(here);  // we came back from there
     const worker_no owner{own_stacks_.owner(top)};
+    GODWIT_ASSERT(index(owner) < workers_, "a stack belongs to a worker of the run");
+    GODWIT_ASSERT(!own_stacks_.is_large(top), "the root thread's stack is not given back");
     if (owner == me_)
       own_stacks_.give_back(top);
     else
@@ -79,6 +81,7 @@ bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
       forget_frames(sp, end);
     if (shape_.stacks->is_root(sp)) return false;
     // only those have one, and they end here
+    GODWIT_ASSERT(block_at(end)->suspended == nullptr, "a thread that ends is not suspended");
     const bool began_later = std::exchange(block_at(end)->number, 0) != 0;
     keep_stack(reinterpret_cast<void*>(shape_.stacks->top_before(end)));
     return began_later;
@@ -93,6 +96,9 @@ bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
 template <class P>
 [[gnu::always_inline]] inline void continuation_worker<P>::keep_stack(void* top) noexcept {
   detail::hot_words& hot = detail::hot();
+  [[maybe_unused]] const auto own = reinterpret_cast<std::uintptr_t>(top);
+  GODWIT_ASSERT(shape_.stacks->owns(own) && shape_.stacks->top_of(own) == own,
+                "a free stack is named by its top");
   *static_cast<void**>(top) = hot.free_stacks;
   hot.free_stacks = top;
   if (++kept_stacks_ < most_kept_stacks_) return;

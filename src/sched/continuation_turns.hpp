@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/ready_queue.hpp"
 
@@ -79,6 +80,9 @@ void continuation_worker<P>::hand_over() noexcept {
 template <class P>
 [[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im,
                                                                        std::uintptr_t sp) noexcept {
+  GODWIT_ASSERT(deque_.empty(), "who hands over is at the bottom: its parent is not here");
+  GODWIT_ASSERT(!is_idle_, "ID1: a worker that runs a thread counts as running");
+  GODWIT_ASSERT(is_stack(sp, im->top, im->top), "a thread's stack lies where stacks lie");
   const std::uint32_t control = base::float_control();
   // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
   im->sp = im->low = sp;
@@ -88,6 +92,7 @@ template <class P>
   im->fork = false;
   im->parked_at = nullptr;
   detail::thread_block* const block = block_at(im->top);
+  GODWIT_ASSERT(block->suspended == nullptr, "a thread is suspended once");
   block->suspended = im;
   const ref first = rotate_ready(im, seg_->ref_of_any(im));
   if (first == 0) {  // others took them
@@ -102,6 +107,7 @@ template <class P>
   const std::uintptr_t next_sp = next->sp;
   if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]]
     resume_image(first);
+  GODWIT_ASSERT(block_at(next->top)->suspended == next, "who is resumed is suspended");
   count_progress(words_->stats.resumes);
   block_at(next->top)->suspended = nullptr;
   deque_.sentinel().sp = next->top;
@@ -162,6 +168,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   end_idle(now);
   if (trace_.on()) note(kind::start, now, r);
   detail::hot_words& hot = detail::hot();
+  GODWIT_ASSERT(t.kind == object_kind::record && t.entry != nullptr, "a thread that begins has a record");
   void* top = hot.free_stacks;
   if (*static_cast<void**>(top) == nullptr) {
     more_stacks();
@@ -172,6 +179,8 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   const auto sp = reinterpret_cast<std::uintptr_t>(top);
   const std::uintptr_t end = shape_.stacks->end_of(sp);
   enter_thread(end, end, r);
+  GODWIT_ASSERT(block_at(end)->suspended == nullptr && block_at(end)->number == 0,
+                "the block of a thread that begins is empty");
   block_at(end)->number = r;
   base::set_float_control(t.float_control);
   if constexpr (P::spans) strand_begins(t.span_ns);

@@ -56,6 +56,7 @@ class deque_owner {
     slots_ = slots;
     yield_cpu_ = yield_cpu;
     delay_ = delay;
+    GODWIT_ASSERT((as_word(slots) & (alignof(spawn_slot) - 1)) == 0, "each slot lies in a line of its own");
     hot_->bottom = hot_->split = slots_ + 1;
     words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
     words_->split.store(as_word(slots_ + 1), std::memory_order_release);
@@ -76,7 +77,13 @@ class deque_owner {
   /// Make the slots below @p end public. @p prepare(slot) must leave slot->record set. Local, no lock.
   template <class Prepare>
   void expose(spawn_slot* end, Prepare&& prepare) noexcept {
-    for (spawn_slot* s = hot_->split; s < end; ++s) prepare(*s);
+    GODWIT_ASSERT(hot_->split <= end && end <= hot_->bottom, "only slots in use become public");
+    GODWIT_ASSERT(words_->split.load(std::memory_order_relaxed) == as_word(hot_->split),
+                  "both copies of split agree");
+    for (spawn_slot* s = hot_->split; s < end; ++s) {
+      prepare(*s);
+      GODWIT_ASSERT(s->record != 0, "a public slot has a record");
+    }
     hot_->split = end;
     words_->split.store(as_word(end), std::memory_order_release);  // DQ2
   }
@@ -93,6 +100,10 @@ class deque_owner {
   /// before it may be reused; first is the sentinel.
   template <class Left>
   popped pop_public(spawn_slot* b, Left&& left) noexcept {
+    GODWIT_ASSERT(hot_->bottom == b, "bottom is stored before a public slot is popped");
+    GODWIT_ASSERT(slots_ <= b && b < hot_->split, "the popped slot was public");
+    GODWIT_ASSERT(words_->split.load(std::memory_order_relaxed) == as_word(hot_->split),
+                  "both copies of split agree");
     if (b == slots_) {  // the thread at the bottom: its parent left before it came here
       left(slots_, b);
       hot_->bottom = slots_ + 1;
@@ -112,6 +123,7 @@ class deque_owner {
     }
     lock_own(words_->lock, yield_cpu_);  // DQ4: no thief is copying any more
     t = as_slot(words_->top.load(std::memory_order_relaxed));
+    GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
     if (t <= b) {
       hot_->split = b;
       words_->split.store(as_word(b), std::memory_order_relaxed);
@@ -119,6 +131,7 @@ class deque_owner {
       return {true, 0, 0};
     }
     GODWIT_ASSERT(t == b + 1, "top beyond the popped slot");
+    GODWIT_ASSERT(b->record != 0, "a stolen slot keeps its record until the reset");
     left(slots_, b);
     const popped result{false, b->record, b->sp};
     // the thread that pops is at the bottom now; it may still run user code
@@ -136,6 +149,8 @@ class deque_owner {
     lock_own(words_->lock, yield_cpu_);
     spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
     const bool found = t < hot_->split;
+    GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
+    GODWIT_ASSERT(!found || t->record != 0, "a public slot has a record");
     if (found) {
       take(*t, t[-1]);
       words_->top.store(as_word(t + 1), std::memory_order_relaxed);
@@ -151,6 +166,7 @@ class deque_owner {
     GODWIT_ASSERT(!has_private(), "compact moves public slots only");
     lock_own(words_->lock, yield_cpu_);
     const spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
+    GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->bottom, "under the lock: 1 <= top <= bottom");
     const auto waiting = static_cast<std::size_t>(hot_->bottom - t);
     if (t != slots_ + 1) std::memmove(slots_ + 1, t, waiting * sizeof(spawn_slot));
     hot_->bottom = hot_->split = slots_ + 1 + waiting;
@@ -207,6 +223,7 @@ template <transport::one_sided Transport, class Take>
   // top first: it stands still under the lock
   const auto bounds = net.remote_load_pair(victim, &words->split);
   const std::uint64_t t = bounds.second;
+  GODWIT_ASSERT(t != 0 && (t & (alignof(spawn_slot) - 1)) == 0, "top is the address of a slot");
   if (t < bounds.first) {
     net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
     net.remote_fence();  // DQ3
@@ -214,6 +231,7 @@ template <transport::one_sided Transport, class Take>
     if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire)) {  // DQ2
       spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
       net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
+      GODWIT_ASSERT(two[1].record != 0, "a public slot has a record");
       take(two[1], two[0], as_slot(t));
       outcome = steal_outcome::taken;
     } else {

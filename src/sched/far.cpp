@@ -85,6 +85,7 @@ bool worker::sees_far_work() noexcept {
   const std::uint64_t now = base::fast_ns();
   if (now < next_far_ns_) return false;
   const std::uint32_t host = other_host();
+  GODWIT_ASSERT(host < shape_.host_count && host != shape_.my_host, "other hosts are asked for work");
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
   std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (opts_.expose_signal && idle_since_ns_ != 0 && now - idle_since_ns_ > urgent_after_ns)
@@ -162,6 +163,7 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
       net, victim, words_, opts_.empty_check, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
+        GODWIT_ASSERT(is_stack(low, above.sp, own.bytes_end), "a continuation's stack lies where stacks lie");
         context::sanitizer_forget(low, own.bytes_end);
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
                        own.bytes_end - low);
@@ -199,6 +201,8 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
 }
 
 void worker::steal_far(std::uint32_t host) noexcept {
+  GODWIT_ASSERT(host < shape_.host_count && host != shape_.my_host, "other hosts are asked for work");
+  GODWIT_ASSERT(!is_idle_ && deque_.empty(), "IN5: who steals counts as running, and its region is empty");
   const worker_no victim{shape_.hosts[host].first + random_.below(shape_.hosts[host].count)};
   std::uint64_t scope = whole_host(shape_, opts_) ? call_scope::whole_host : 0;
   if (!opts_.empty_check) scope |= call_scope::skip_check;
@@ -218,6 +222,9 @@ void worker::steal_far(std::uint32_t host) noexcept {
   }
   loot got;
   std::memcpy(&got, e.data, sizeof got);
+  GODWIT_ASSERT(kind == loot_kind::fork || kind == loot_kind::suspended, "a steal brings a thread");
+  GODWIT_ASSERT(e.head.info == sizeof got && is_stack(got.low, got.top, got.bytes_end),
+                "a stolen thread's stack lies where stacks lie");
   const std::size_t bytes = got.bytes_end - got.low;
   context::sanitizer_forget(got.low, got.bytes_end);
   if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
@@ -249,6 +256,7 @@ void worker::serve_inbox() noexcept {
     if (e.now.load(std::memory_order_acquire) != state::posted) return;  // FA1
     const section inside;
     const std::uint64_t before = base::fast_ns();
+    GODWIT_ASSERT(e.head.target == me_, "an inbox holds requests for its worker");
     ++inbox_next_;
     if (e.head.what == transport::far::op::call || e.head.what == transport::far::op::cast) {
       call_site site{seg_,

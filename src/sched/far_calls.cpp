@@ -23,6 +23,11 @@ ref pop_ready_of(const transport::shm::segment& memory, const public_words* word
   ref r = 0;
   if (p->ready_count.load(std::memory_order_relaxed) != 0) {
     r = p->ready_head.load(std::memory_order_relaxed);
+    GODWIT_ASSERT(r != 0 && memory.reaches(transport::ref_worker(r)),
+                  "ready queues hold images of their host");
+    GODWIT_ASSERT((p->ready_count.load(std::memory_order_relaxed) == 1) ==
+                      (r == p->ready_tail.load(std::memory_order_relaxed)),
+                  "head and tail of the ready queue agree with its count");
     p->ready_head.store(memory.at<image>(r)->next, std::memory_order_relaxed);
     p->ready_count.store(p->ready_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   }
@@ -36,6 +41,11 @@ ref pop_newest_of(const transport::shm::segment& memory, const public_words* wor
   ref r = 0;
   if (p->ready_count.load(std::memory_order_relaxed) != 0) {
     r = p->ready_tail.load(std::memory_order_relaxed);
+    GODWIT_ASSERT(r != 0 && memory.reaches(transport::ref_worker(r)),
+                  "ready queues hold images of their host");
+    GODWIT_ASSERT((p->ready_count.load(std::memory_order_relaxed) == 1) ==
+                      (r == p->ready_head.load(std::memory_order_relaxed)),
+                  "head and tail of the ready queue agree with its count");
     p->ready_tail.store(memory.at<image>(r)->prev, std::memory_order_relaxed);
     p->ready_count.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -88,6 +98,9 @@ std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t 
   e.head.info = sizeof info;
   e.head.bytes = bytes;
   e.head.local = info.low;
+  GODWIT_ASSERT(info.low < info.top && info.top <= info.bytes_end && bytes == info.bytes_end - info.low,
+                "a thread has a stack, and its ancestors' frames lie above it");
+  GODWIT_ASSERT(info.own_record != 0, "a thread that moves completes a record");
   if (sizeof info + bytes <= inline_bytes) return e.data + sizeof info;
   big = site.room(site.room_arg, bytes);
   return big;
@@ -99,6 +112,9 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
   const ref r = pop_ready_of(memory, site.words, victim);
   if (r == 0) return false;
   image* im = memory.at<image>(r);
+  GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
+  GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == 0, "an image is freed by who takes it");
+  GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + (im->bytes_end - im->low), "an image holds its stack");
   const loot info{im->sp,           im->fp,        im->extra,      im->low,
                   im->top,          im->bytes_end, im->own_record, im->fork ? im->status : im->waited_for,
                   im->float_control};
@@ -143,6 +159,8 @@ bool has_work(const call_site& site, worker_no v) noexcept {
 /// worker::release for a consumer on another host.
 ref release_at_home(const transport::shm::segment& memory, ref r) noexcept {
   record* rec = memory.at<record>(r);
+  GODWIT_ASSERT(rec->kind == object_kind::record, "a record is released");
+  GODWIT_ASSERT(rec->references.load(std::memory_order_relaxed) != 0, "who releases holds a reference");
   if (rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return 0;
   std::uint64_t state = state_none;
   if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
@@ -168,6 +186,7 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
   const bool all = (scope & call_scope::whole_host) != 0;
   const std::uint32_t count = all ? near.count : 1;
   const std::uint32_t base = all ? near.first : index(target);
+  GODWIT_ASSERT(near.holds(target), "a call is carried out at its target's host");
   const auto number = static_cast<call_no>(e.head.a);
   e.head.result = e.head.info = e.head.bytes = e.head.local = e.head.more[1] = 0;
   switch (number) {
@@ -195,8 +214,10 @@ std::byte* carry_out(call_site& site, entry& e) noexcept {
     }
     case call_no::read_record: {
       const record* r = site.memory->at<record>(scope);
+      GODWIT_ASSERT(r->kind == object_kind::record, "a record is read");
       if (r->state.load(std::memory_order_acquire) != state_done) return nullptr;  // JN1
       const result_words result = r->result;
+      GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
       e.head.result = 1;
       e.head.info = sizeof result;
       std::memcpy(e.data, &result, sizeof result);

@@ -104,6 +104,7 @@ std::uint64_t frame_hash(const void* from, std::size_t bytes) noexcept {
 
 std::uint64_t last_frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept {
   constexpr std::uintptr_t line = 64, most = 32 << 10;
+  GODWIT_ASSERT(low + word_bytes <= high && ((high - low) & (word_bytes - 1)) == 0, "frames are whole words");
   // All of them before the first is read: asked for one by one beside the reading, steals that follow gain
   // nothing.
   for (std::uintptr_t at = low; at < std::min(high, low + most); at += line)
@@ -121,6 +122,7 @@ std::uint64_t frame_hash_in_short_vectors(const void* from, std::size_t bytes) n
 }
 
 std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcept {
+  GODWIT_ASSERT((bytes & (word_bytes - 1)) == 0, "frames are whole words");
   return in_vectors<true>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
@@ -160,6 +162,7 @@ std::uint64_t worker::needed_end(const spawn_slot& parent, std::uint64_t top) no
 /// The thread at the bottom begins to run here: remember what its ancestors' frames, copied along, look like.
 void worker::frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
   spawn_slot& bottom = deque_.sentinel();
+  GODWIT_ASSERT(bytes_end >= top, "ancestors' frames lie above a thread's");
   bottom.bytes_end = bytes_end;
   if (bytes_end > top) bottom.frame_hash = frame_hash(top, bytes_end);
 }
@@ -167,6 +170,7 @@ void worker::frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
 /// They were copied along with the thread at the bottom, whose slot this is: has it, or a descendant, written
 /// there?
 void worker::check_came_frames(const spawn_slot& bottom) noexcept {
+  GODWIT_ASSERT(bottom.bytes_end <= region_high_, "ancestors' frames end with the region");
   if (bottom.bytes_end <= bottom.sp || bottom.frame_hash == frame_hash(bottom.sp, bottom.bytes_end)) return;
   std::uintptr_t at = 0;
   net_.remote_get(transport::ref_worker(bottom.record), &at, &home<record>(bottom.record)->spawned_at,

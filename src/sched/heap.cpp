@@ -26,6 +26,10 @@ std::size_t heap::large_bytes_of(std::uint32_t c) noexcept {
 void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, word* live_head,
                 bool give_back) noexcept {
   *this = heap();
+  GODWIT_ASSERT(((reinterpret_cast<std::uintptr_t>(segment_base) | reinterpret_cast<std::uintptr_t>(begin)) &
+                 (grain - 1)) == 0 &&
+                    begin > segment_base,
+                "objects are aligned, and 0 is the offset of none");
   base_ = segment_base;
   fresh_ = begin;
   end_ = begin + bytes;
@@ -41,6 +45,7 @@ object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
   }
   const std::uint32_t c = class_of(bytes);
   const std::size_t size = bytes_of(c);
+  GODWIT_ASSERT(bytes >= sizeof(object) && size >= bytes, "the class holds what was asked for, and a head");
   if (free_[c] == 0 && size > static_cast<std::size_t>(end_ - fresh_)) collect();
   object* o;
   if (free_[c] != 0) {
@@ -75,6 +80,8 @@ void heap::drain_queue() noexcept {
   queue_lock_->store(0, std::memory_order_release);
   while (r > 1) {
     object* o = at(transport::ref_offset(r));
+    GODWIT_ASSERT(is_object(o) && o->freed.load(std::memory_order_relaxed) != 0,
+                  "the queue holds objects of this heap that others freed");
     r = o->freed.load(std::memory_order_relaxed);
     free(o);
   }
@@ -85,6 +92,7 @@ void heap::collect() noexcept {
   for (std::uint64_t i = live_; i != 0;) {
     object* o = at(i);
     i = o->next;
+    GODWIT_ASSERT(is_object(o) && o->kind <= object_kind::message, "the live list holds objects");
     // Pairs with the remote store of `freed`: whoever freed it has read it before. JH1
     if (o->freed.load(std::memory_order_acquire) != 0) free(o);
   }
@@ -93,12 +101,25 @@ void heap::collect() noexcept {
 void heap::check_invariants() const noexcept {
   std::size_t sum = 0;
   std::uint64_t before = 0;
+  const auto cut = static_cast<std::size_t>(fresh_ - base_);
+  std::size_t lowest = cut;  // where the first object was cut
   for (std::uint64_t i = live_; i != 0; i = at(i)->next) {
+    GODWIT_CHECK(is_object(at(i)), "the live list of the shared heap holds its objects");
     GODWIT_CHECK(at(i)->prev == before, "live list of the shared heap is broken");
     sum += bytes_of(at(i)->size_class);
+    if (i < lowest) lowest = i;
     before = i;
+    GODWIT_CHECK(sum <= cut, "the live list of the shared heap ends");
   }
   GODWIT_CHECK(sum == used_, "live bytes %zu, counted %zu", sum, used_);
+  for (std::uint32_t c = 0; c < classes; ++c)
+    for (std::uint64_t i = free_[c]; i != 0; i = at(i)->next) {
+      GODWIT_CHECK(is_object(at(i)) && at(i)->size_class == c, "a free list holds objects of its class");
+      sum += bytes_of(c);
+      if (i < lowest) lowest = i;
+      GODWIT_CHECK(sum <= cut, "the free lists of the shared heap end");
+    }
+  GODWIT_CHECK(sum == cut - lowest, "live or free %zu bytes, cut %zu", sum, cut - lowest);
 }
 
 }  // namespace godwit::sched

@@ -8,6 +8,7 @@
 // Not for user data and not a general allocator: only the owner allocates. Test: tests/sched/heap_test.cpp.
 #pragma once
 
+#include "base/check.hpp"
 #include "sched/words.hpp"
 
 #include <cstddef>
@@ -55,6 +56,11 @@ class heap {
   }
   /// By the owner only. Local.
   void free(object* o) noexcept {
+    GODWIT_ASSERT(is_object(o), "only objects of this heap are freed here");
+    GODWIT_ASSERT(o->prev != 0 ? at(o->prev)->next == offset(o) : live_ == offset(o),
+                  "what is freed is live: the one before it names it");
+    GODWIT_ASSERT(o->next == 0 || at(o->next)->prev == offset(o), "the live list is linked both ways");
+    GODWIT_ASSERT(used_ >= bytes_of(o->size_class), "what is freed has been counted");
     if (o->prev != 0)
       at(o->prev)->next = o->next;
     else {
@@ -73,6 +79,8 @@ class heap {
 
   std::size_t used_bytes() const noexcept { return used_; }
   std::size_t high_bytes() const noexcept { return high_; }
+  /// Of an object, head included. For assertions.
+  static std::size_t room_of(const object& o) noexcept { return bytes_of(o.size_class); }
   /// Walks all lists; ends the run if they disagree with the counters.
   void check_invariants() const noexcept;
 
@@ -90,11 +98,20 @@ class heap {
   }
   object* take_free(std::uint32_t c) noexcept {
     object* o = at(free_[c]);
+    GODWIT_ASSERT(is_object(o) && o->size_class == c, "a free list holds objects of its class");
     free_[c] = o->next;
     return o;
   }
+  /// For assertions: something that was cut from this heap.
+  bool is_object(const object* o) const noexcept {
+    const auto* p = reinterpret_cast<const std::byte*>(o);
+    return p > base_ && p < fresh_ && (reinterpret_cast<std::uintptr_t>(p) & (grain - 1)) == 0 &&
+           o->size_class < classes && bytes_of(o->size_class) <= static_cast<std::size_t>(fresh_ - p);
+  }
   /// Into the live list.
   object* made(object* o, object_kind kind, std::uint32_t c, std::size_t size) noexcept {
+    GODWIT_ASSERT(c != 0 && c < classes && size == bytes_of(c), "the size is that of the class");
+    GODWIT_ASSERT(live_ == 0 || at(live_)->prev == 0, "nothing lies before the first live object");
     o->size_class = static_cast<std::uint16_t>(c);
     o->kind = kind;
     o->freed.store(0, std::memory_order_relaxed);

@@ -37,6 +37,11 @@ constexpr std::uint32_t longest_sleep_ms = 50;
 constexpr std::uint64_t poll_every_ns = 100'000;             // own waiting threads, where they poll
 constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
+/// For assertions: a number of idle ones, less the letters between them, of @p all.
+[[maybe_unused]] bool is_count(std::uint64_t n, std::uint32_t all) noexcept {
+  return static_cast<std::int64_t>(n) <= static_cast<std::int64_t>(all);
+}
+
 }  // namespace
 
 void worker::wake_one() noexcept {
@@ -62,6 +67,7 @@ bool worker::collect_events(std::int64_t wait_ns) noexcept {
 
 /// This worker counts as running. ID1, ID2
 void worker::deliver_events() noexcept {
+  GODWIT_ASSERT(!is_idle_, "ID1: events are delivered by a worker that counts as running");
   has_events_ = false;
   hooks_.events->deliver();
 }
@@ -117,8 +123,11 @@ void worker::lock_gate() noexcept {
 }
 
 void worker::become_running() noexcept {
+  GODWIT_ASSERT(is_idle_, "who becomes running was idle");
   is_idle_ = false;
-  node_->idle.fetch_sub(1, std::memory_order_seq_cst);                             // IN2
+  [[maybe_unused]] const std::uint64_t idle_before =
+      node_->idle.fetch_sub(1, std::memory_order_seq_cst);  // IN2
+  GODWIT_ASSERT(is_count(idle_before, near_.count), "no more workers are idle than there are");
   if (node_->watch.load(std::memory_order_seq_cst) == until_work) call_monitor();  // MO1: asleep, then watch
   if (polls())
     // ID5: after the count, before any thread is touched
@@ -127,7 +136,9 @@ void worker::become_running() noexcept {
   lock_gate();
   if (node_->announced.load(std::memory_order_relaxed) != 0) {
     // IN3: wait until it has taken effect: from then on nobody can decide that the run is over.
-    net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, ~std::uint64_t{0});
+    [[maybe_unused]] const std::uint64_t idle_hosts =
+        net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, ~std::uint64_t{0});
+    GODWIT_ASSERT(is_count(idle_hosts, shape_.host_count), "no more hosts are idle than there are");
     node_->announced.store(0, std::memory_order_relaxed);
   }
   node_->gate.store(0, std::memory_order_release);  // IN3: the next one finds it done
@@ -141,17 +152,24 @@ void worker::become_idle() noexcept {
       words_->mailbox.load(std::memory_order_seq_cst) != 0)
     return;
   if (polls() && sees_ready_waiter()) return;
+  GODWIT_ASSERT(!is_idle_, "who becomes idle was running");
+  GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");
   is_idle_ = true;
-  if (node_->idle.fetch_add(1, std::memory_order_seq_cst) + 1 != near_.count) return;
+  const std::uint64_t idle = node_->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
+  GODWIT_ASSERT(is_count(idle, near_.count), "no more workers are idle than there are");
+  if (idle != near_.count) return;
   if (shape_.host_count > 1) {
     bool last = false;
     lock_gate();
     if (node_->announced.load(std::memory_order_relaxed) == 0) {
       node_->announced.store(1, std::memory_order_seq_cst);  // IN2
-      if (node_->idle.load(std::memory_order_seq_cst) != near_.count)
+      if (node_->idle.load(std::memory_order_seq_cst) != near_.count) {
         node_->announced.store(0, std::memory_order_seq_cst);
-      else
-        last = net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1) + 1 == shape_.host_count;  // IN1
+      } else {
+        const std::uint64_t hosts = net_.remote_fetch_add(worker_no{0}, &job_->idle_nodes, 1) + 1;  // IN1
+        GODWIT_ASSERT(is_count(hosts, shape_.host_count), "no more hosts are idle than there are");
+        last = hosts == shape_.host_count;
+      }
     }
     node_->gate.store(0, std::memory_order_release);
     if (!last) return;
@@ -198,6 +216,7 @@ bool worker::nothing_is_ready() noexcept {
 
 /// An idle worker without visible work: ask for some, spin, in the end sleep.
 void worker::wait_for_work() noexcept {
+  GODWIT_ASSERT(is_idle_, "only idle workers sleep");
   for (std::uint32_t i = 0; i < present(); ++i)
     if (const worker_no v{near_.first + i}; v != me_) ask_for_work(*seg_, v);
   if (crowded_)
@@ -255,6 +274,7 @@ void worker::call_monitor() noexcept {
 
 /// A spare that counts as idle: sleep until the monitor calls.
 void worker::rest() noexcept {
+  GODWIT_ASSERT(is_idle_ && is_spare_, "only spares that count as idle rest");
   wake_one();  // MO3: one that came here was for a worker that looks for work
   node_->resting.fetch_add(1, std::memory_order_seq_cst);
   words_->asleep.store(1, std::memory_order_seq_cst);

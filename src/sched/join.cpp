@@ -39,6 +39,7 @@ void worker::init_record(record* r) noexcept {
 
 void worker::free_object(ref r) noexcept {
   if (ref_worker(r) == me_) {
+    GODWIT_ASSERT(at<object>(r)->freed.load(std::memory_order_relaxed) == 0, "an object is freed once");
     heap_.free(reinterpret_cast<object*>(seg_->common() + ref_offset(r)));
   } else {
     free_far(r);
@@ -56,6 +57,9 @@ void worker::publish(ref to, outcome kind, const void* data, std::size_t bytes) 
         "a result of %zu bytes: larger ones than 4 GiB have to stay where they are: give back a pointer to "
         "it",
         bytes);
+  GODWIT_ASSERT(!is_near(to) || (at<record>(to)->kind == object_kind::record &&
+                                 at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
+                "JN1: a result is written before the record is complete");
   result_words words{0, static_cast<std::uint32_t>(bytes), kind, 0, {}};
   std::size_t travelling = sizeof words - sizeof words.small;
   if (bytes > sizeof words.small) {
@@ -86,6 +90,9 @@ ref worker::make_completed(outcome kind, const void* data, std::size_t bytes) no
 
 void worker::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
   const section inside;
+  GODWIT_ASSERT(at<record>(to)->kind == object_kind::record &&
+                    at<record>(to)->state.load(std::memory_order_relaxed) != state_done,
+                "JN1: a result is written before the record is complete");
   result_words& result = at<record>(to)->result;
   result.object = 0;
   result.bytes = sizeof what;
@@ -120,6 +127,8 @@ bool worker::fetch(ref r) const noexcept {
   const auto& e = net_.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::read_record), r, 0);
   if (e.head.result == 0) return false;
   std::memcpy(&fetched_, e.data, sizeof fetched_);
+  GODWIT_ASSERT(e.head.info == sizeof fetched_ || e.head.info == sizeof fetched_ + fetched_.bytes,
+                "a result comes along as a whole or not at all");
   const std::byte* bytes = e.data + sizeof fetched_;
   if (fetched_.object != 0) {
     fetched_bytes_.resize(fetched_.bytes);
@@ -141,7 +150,10 @@ detail::payload worker::payload_of(ref r) const noexcept {
     GODWIT_CHECK(fetch(r), "a result is read before it is there");
     return fetched_payload();
   }
+  GODWIT_ASSERT(at<record>(r)->state.load(std::memory_order_acquire) == state_done,
+                "JN1: a result is read when the record is complete");
   const result_words& result = at<record>(r)->result;
+  GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
   if (result.object == 0) return {result.small, result.bytes, result.kind};
   if (is_near(result.object))
     return {reinterpret_cast<const std::byte*>(at<object>(result.object) + 1), result.bytes, result.kind};
@@ -157,7 +169,11 @@ bool worker::is_complete(ref r) const noexcept {
   return net_.remote_load(ref_worker(r), &home<record>(r)->state, std::memory_order_acquire) == state_done;
 }
 
-void worker::retain(ref r) noexcept { net_.remote_fetch_add(ref_worker(r), &home<record>(r)->references, 1); }
+void worker::retain(ref r) noexcept {
+  GODWIT_ASSERT(!is_near(r) || at<record>(r)->references.load(std::memory_order_relaxed) != 0,
+                "who adds a reference holds one");
+  net_.remote_fetch_add(ref_worker(r), &home<record>(r)->references, 1);
+}
 
 void worker::release(ref r) noexcept {
   if (!is_near(r)) {
@@ -169,6 +185,8 @@ void worker::release(ref r) noexcept {
     return;
   }
   record* rec = at<record>(r);
+  GODWIT_ASSERT(rec->kind == object_kind::record && rec->references.load(std::memory_order_relaxed) != 0,
+                "who releases holds a reference");
   // The only consumer needs no atomic; the others order their reads before the last one's free.
   if (rec->references.load(std::memory_order_acquire) != 1 &&
       rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
@@ -212,6 +230,8 @@ bool worker::abandon(ref r) noexcept {  // JN4: from "nobody came" only
 /// A completed record that nobody will look at again.
 void worker::free_record(ref r) noexcept {
   const section inside;
+  GODWIT_ASSERT(!is_near(r) || at<record>(r)->state.load(std::memory_order_relaxed) == state_done,
+                "JN4: who is second on the state frees the record");
   if (is_near(r) && at<record>(r)->result.boxed != 0) {
     detail::boxed what;
     std::memcpy(&what, at<record>(r)->result.small, sizeof what);
@@ -242,6 +262,9 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
         "worker %u: join on a future that has no thread (joined before, moved from, or default "
         "constructed) at %s:%u",
         transport::index(me_), where.file, where.line);
+  GODWIT_ASSERT(!is_near(r) || (at<record>(r)->kind == object_kind::record &&
+                                at<record>(r)->freed.load(std::memory_order_relaxed) == 0),
+                "a join is of a record that lives");
   if (!is_near(r) && fetch(r)) {  // one round trip for all of it
     acquire_writes();
     return fetched_payload();
@@ -267,6 +290,7 @@ void worker::finish_record(ref r) noexcept {
   stamp_done(r, now);
   if (trace_.on()) note(trace::kind::complete, now, r);
   std::uint64_t waiting = exchange_state(r, state_done);  // JN1
+  GODWIT_ASSERT(waiting != state_done, "a record is completed once");
   if (waiting == state_detached) {
     free_record(r);
     return;
@@ -289,7 +313,10 @@ ref worker::next_waiter(ref image_ref) noexcept {
 ref worker::make_near(ref r) noexcept {
   image head;
   net_.remote_get(ref_worker(r), static_cast<void*>(&head), home<image>(r), sizeof head);
-  const std::size_t bytes = head.top - head.low;
+  GODWIT_ASSERT(head.kind == object_kind::image && is_stack(head.low, head.top, head.bytes_end),
+                "what waits for a record is a thread");
+  const std::size_t bytes = head.bytes_end - head.low;
+  GODWIT_ASSERT(heap::room_of(head) >= sizeof(image) + bytes, "an image holds its stack");
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));

@@ -2,6 +2,7 @@
 // join.cpp, continuation.cpp. docs/protocols/join.md. (Thieves: pop_ready_of in far_calls.cpp.)
 #pragma once
 
+#include "base/check.hpp"
 #include "sched/worker.hpp"
 
 namespace godwit::sched {
@@ -9,6 +10,14 @@ namespace godwit::sched {
 /// A counter that the monitor reads meanwhile.
 [[gnu::always_inline]] inline void count_progress(std::uint64_t& n) noexcept {
   __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED);
+}
+
+/// For assertions, with the lock held: head and tail agree with the count.
+inline bool is_ready_queue(const public_words& w) noexcept {
+  const std::uint64_t count = w.ready_count.load(std::memory_order_relaxed);
+  const ref head = w.ready_head.load(std::memory_order_relaxed);
+  const ref tail = w.ready_tail.load(std::memory_order_relaxed);
+  return count == 0 || (head != 0 && tail != 0 && (count == 1) == (head == tail));
 }
 
 /// Nobody else takes from it in a run of one worker.
@@ -22,9 +31,12 @@ namespace godwit::sched {
 
 /// @p im is of this host, and ready.
 [[gnu::always_inline]] inline void worker::push_near(image* im, ref image_ref, bool in_front) noexcept {
+  GODWIT_ASSERT(is_near(image_ref) && im == at<image>(image_ref), "ready queues hold images of their host");
+  GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running makes threads ready");
   im->next = 0;
   im->waiting_for = 0;
   lock_ready();
+  GODWIT_ASSERT(is_ready_queue(*words_), "head and tail of the ready queue agree with its count");
   const std::uint64_t count = words_->ready_count.load(std::memory_order_relaxed);
   if (count != 0 && in_front) {
     im->next = words_->ready_head.load(std::memory_order_relaxed);
@@ -40,6 +52,7 @@ namespace godwit::sched {
   else
     // on most machines also what makes wake_one see sleepers in time
     words_->ready_count.fetch_add(1, std::memory_order_relaxed);
+  GODWIT_ASSERT(is_ready_queue(*words_), "head and tail of the ready queue agree with its count");
   unlock_ready();
   wake_one();
 }
@@ -47,6 +60,8 @@ namespace godwit::sched {
 /// The first of the own ready queue; 0: none, or somebody else has the lock.
 [[gnu::always_inline]] inline ref worker::pop_ready() noexcept {
   if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running takes threads");
+  GODWIT_ASSERT(is_ready_queue(*words_), "head and tail of the ready queue agree with its count");
   ref r = 0;
   if (const std::uint64_t count = words_->ready_count.load(std::memory_order_relaxed); count != 0) {
     r = words_->ready_head.load(std::memory_order_relaxed);
@@ -59,7 +74,9 @@ namespace godwit::sched {
 
 /// Append @p last and take the first, under one lock. 0: the queue is empty, and stays so.
 [[gnu::always_inline]] inline ref worker::rotate_ready(image* last, ref last_ref) noexcept {
+  GODWIT_ASSERT(last == at<image>(last_ref) && last->sp != 0, "the thread is saved before it is appended");
   lock_ready();
+  GODWIT_ASSERT(is_ready_queue(*words_), "head and tail of the ready queue agree with its count");
   ref r = 0;
   if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
     last->next = 0;
@@ -68,6 +85,7 @@ namespace godwit::sched {
     words_->ready_tail.store(last_ref, std::memory_order_relaxed);
     r = words_->ready_head.load(std::memory_order_relaxed);
     words_->ready_head.store(at<image>(r)->next, std::memory_order_relaxed);
+    GODWIT_ASSERT(r != last_ref, "a thread does not yield to itself");
   }
   unlock_ready();
   return r;

@@ -9,6 +9,7 @@
 // memory.
 #pragma once
 
+#include "base/check.hpp"
 #include "transport/transport.hpp"
 
 #include <cstdint>
@@ -67,7 +68,11 @@ class stack_range {
   std::uintptr_t large_low(std::uintptr_t top) const noexcept {
     return top - part_ + first_ + count_ * stack_;
   }
-  void give_back(std::uintptr_t top) noexcept { free_.push_back(number(top)); }
+  void give_back(std::uintptr_t top) noexcept {
+    GODWIT_ASSERT(owner(top) == me_ && number(top) < used_, "a stack goes back to its owner");
+    GODWIT_ASSERT(free_.size() < used_, "no more stacks are free than were handed out");
+    free_.push_back(number(top));
+  }
 
  private:
   std::uint32_t number(std::uintptr_t top) const noexcept {

@@ -2,6 +2,7 @@
 // worker.
 #pragma once
 
+#include "base/check.hpp"
 #include "sched/record.hpp"
 
 namespace godwit::sched {
@@ -25,6 +26,7 @@ class wait_queue {
     image* im = head_;
     if (im == nullptr) return nullptr;
     head_ = reinterpret_cast<image*>(im->next);
+    GODWIT_ASSERT(size_ != 0 && (size_ == 1) == (head_ == nullptr), "the queue is as long as it says");
     --size_;
     return im;
   }

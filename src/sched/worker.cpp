@@ -56,6 +56,8 @@ void worker::init(const worker_setup& setup) noexcept {
   started_ns_ = base::fast_ns();
   thread_pointer_ = context::thread_pointer();
   const std::uint32_t regular = workers_ - shape_.spares;
+  GODWIT_ASSERT(near_.holds(me_) && near_.first + near_.count <= workers_, "a worker is one of its host's");
+  GODWIT_ASSERT(shape_.host_count == 1 || shape_.spares == 0, "spare workers are for one host");
   is_spare_ = index(me_) >= regular;
   is_idle_ = is_spare_;  // counted from the start
   spare_number_ = is_spare_ ? index(me_) - regular : 0;
@@ -72,6 +74,8 @@ void worker::init(const worker_setup& setup) noexcept {
   auto* words = reinterpret_cast<segment_words*>(base + l.words);
   words_ = &words->worker;
   node_ = &seg_->at(worker_no{near_.first}, words)->node;
+  GODWIT_ASSERT((reinterpret_cast<std::uintptr_t>(words) & (alignof(segment_words) - 1)) == 0,
+                "the workers' words are aligned");
   job_ = &words->job;
   far_words_ = &words->far;
   root_ = root_record(l);
@@ -118,6 +122,11 @@ void worker::announce_stack_now(std::uintptr_t sp) noexcept {
 
 /// The region is empty and a thread is about to be put there, with the bytes up to @p bytes_end.
 void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept {
+  GODWIT_ASSERT(deque_.empty(), "a thread enters an empty region");
+  GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running has a thread");
+  GODWIT_ASSERT(own_record != 0, "a thread completes a record");
+  GODWIT_ASSERT(shape_.stacks != nullptr ? shape_.stacks->owns(top - 1) : is_stack(top - 1, top, bytes_end),
+                "a thread's stack lies where stacks lie");
   deque_.sentinel().sp = top;
   deque_.sentinel().record = own_record;
   frames_came(top, bytes_end);
@@ -130,6 +139,10 @@ void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_re
 
 /// The bytes are in the region. Does not return.
 void worker::resume(const loot& what, loot_kind kind) noexcept {
+  GODWIT_ASSERT(is_stack(what.low, what.top, what.bytes_end), "a thread's stack lies where stacks lie");
+  GODWIT_ASSERT(what.sp == what.low + (kind == loot_kind::fork ? context::fork_bytes_below : 0),
+                "the bytes of a thread begin where it was saved");
+  GODWIT_ASSERT(kind != loot_kind::fork || what.status != 0, "a parent goes on with the record of its child");
   enter_thread(what.top, what.bytes_end, what.own_record);
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
@@ -166,6 +179,8 @@ void worker::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
 }
 
 void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
+  GODWIT_ASSERT(end > detail::hot().split, "there is something to expose");
+  GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
   // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to
   // release, and must not try: the code that it interrupts may hold locks.
   if (!by_signal) release_writes();
@@ -177,6 +192,8 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
     r->float_control = control;
     r->spawned_at = spawned_at(s);
     s.bytes_end = needed_end((&s)[-1], (&s)[-1].sp);
+    GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,
+                  "a slot's record has somebody who will join");
   });
   ++words_->stats.exposures;
   if (trace_.on() && force_mode_ == 0)
@@ -223,6 +240,7 @@ void worker::free_stack(void*) noexcept { wrong_policy(opts_); }
 void worker::serve_mailbox() noexcept {
   static_cast<void>(serve_others());
   if (words_->mailbox.load(std::memory_order_relaxed) == 0) return;
+  GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running takes letters");
   for (ref m = words_->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
     message head;
     struct alignas(64) line {
@@ -231,6 +249,8 @@ void worker::serve_mailbox() noexcept {
     std::vector<line> copy;
     const std::byte* closure = home<message>(m)->closure();
     net_.remote_get(ref_worker(m), static_cast<void*>(&head), home<message>(m), sizeof head);
+    GODWIT_ASSERT(head.kind == object_kind::message && head.done != 0, "a mailbox holds letters");
+    GODWIT_ASSERT((head.between_hosts == 0) == is_near(m), "a letter is counted where its way says");
     if (is_near(m)) {
       closure = at<message>(m)->closure();
     } else {
@@ -257,6 +277,8 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
   const section inside;
   release_writes();
   const bool near = net_.is_near(to);
+  GODWIT_ASSERT(index(to) < workers_, "a letter goes to a worker of the run");
+  GODWIT_ASSERT(!is_idle_, "ID2: only a worker that counts as running sends letters");
   auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
   m->done = done;
   m->call = call;
@@ -282,6 +304,10 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), const void*
 
 void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
   const section inside;
+  GODWIT_ASSERT(!is_idle_, "PK3: only a worker that counts as running wakes threads");
+  GODWIT_ASSERT(shape_.stacks != nullptr && shape_.stacks->owns(reinterpret_cast<std::uintptr_t>(w)),
+                "a waiter lies on the stack of its thread");
+  GODWIT_ASSERT(block_of(reinterpret_cast<std::uintptr_t>(w))->suspended == w, "who is woken is suspended");
   push_ready(seg_->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   node_->outside.fetch_sub(1, std::memory_order_relaxed);
@@ -291,8 +317,42 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
 }
 
 void worker::check_invariants() noexcept {
+#ifndef NDEBUG
+  if (node_->failed.load(std::memory_order_acquire) != 0) return;  // wherever it was
+  GODWIT_CHECK(is_idle_, "ID3: the run ends when all workers are idle");
+  GODWIT_CHECK(deque_.empty(), "ID1: the deque of an idle worker is empty");
+  GODWIT_CHECK(words_->ready_count.load(std::memory_order_relaxed) == 0,
+               "ID1: the ready queue of an idle worker is empty");
+  GODWIT_CHECK(words_->mailbox.load(std::memory_order_relaxed) == 0, "ID2: no letter is left");
+#endif
   deque_.check_invariants();
   heap_.check_invariants();
 }
+
+#ifndef NDEBUG
+void worker::check_host(const transport::shm::segment& memory, bool only_host) noexcept {
+  const transport::shm::near_range near = memory.near();
+  if (near.count == 0) return;  // a host without workers
+  const auto* words = reinterpret_cast<const segment_words*>(memory.common() + memory.where().words);
+  const node_words& node = memory.at(worker_no{near.first}, words)->node;
+  if (node.failed.load(std::memory_order_acquire) != 0) return;
+  GODWIT_CHECK(node.shutdown.load(std::memory_order_acquire) != 0, "somebody decided that the run is over");
+  GODWIT_CHECK(node.idle.load(std::memory_order_relaxed) == near.count,
+               "I1, I2: all workers are idle and no letter is under way");
+  GODWIT_CHECK(node.outside.load(std::memory_order_relaxed) == 0,
+               "PK3: no thread waits for something outside");
+  GODWIT_CHECK(node.gate.load(std::memory_order_relaxed) == 0, "nobody is at the gate");
+  // (The last stores of thieves on other hosts may be dropped with the run.)
+  for (std::uint32_t v = near.first; v < near.first + near.count && only_host; ++v) {
+    const public_words& w = memory.at(worker_no{v}, words)->worker;
+    GODWIT_CHECK(w.lock.load(std::memory_order_relaxed) == 0 &&
+                     w.ready_lock.load(std::memory_order_relaxed) == 0 &&
+                     w.free_lock.load(std::memory_order_relaxed) == 0,
+                 "worker %u: nobody holds a lock of its", v);
+    GODWIT_CHECK(w.top.load(std::memory_order_relaxed) == w.split.load(std::memory_order_relaxed),
+                 "worker %u: nothing is left to steal", v);
+  }
+}
+#endif
 
 }  // namespace godwit::sched

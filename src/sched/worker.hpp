@@ -185,7 +185,12 @@ class worker {
   /// running thread used its own up, the policy's name; else null. For the handler of faults.
   virtual const char* overflow_of_thread(std::uintptr_t) const noexcept { return nullptr; }
   void finish_stats() noexcept;
+  /// After a run without an error, when this worker does nothing any more: all that it had is gone.
   void check_invariants() noexcept;
+#ifndef NDEBUG
+  /// The same of a host, when all its workers have ended.
+  static void check_host(const transport::shm::segment& memory, bool only_host) noexcept;
+#endif
 
  protected:
   worker() = default;
@@ -213,6 +218,13 @@ class worker {
     if (hooks_.on_acquire != nullptr) hooks_.on_acquire();
   }
   bool serve_others() const noexcept { return hooks_.serve != nullptr && hooks_.serve(); }
+
+  /// For assertions: do these describe the stack bytes of a thread, and its ancestors' frames with it?
+  bool is_stack(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end) const noexcept {
+    if (shape_.stacks != nullptr)
+      return shape_.stacks->owns(low) && shape_.stacks->end_of(low) == top && bytes_end == top;
+    return region_low_ <= low && low < top && top <= bytes_end && bytes_end <= region_high_;
+  }
 
   // worker.cpp
   /// The bytes are in place. Does not come back.
@@ -303,7 +315,10 @@ class worker {
   }
   bool fetch(ref r) const noexcept;
   detail::payload fetched_payload() const noexcept;
-  ref ref_of(const object* o) const noexcept { return transport::make_ref(me_, seg_->offset_of(o)); }
+  ref ref_of(const object* o) const noexcept {
+    GODWIT_ASSERT(seg_->owns(o, sizeof *o), "only objects of the own heap are named by their place there");
+    return transport::make_ref(me_, seg_->offset_of(o));
+  }
 
   // idle.cpp
   void wait_for_work() noexcept;

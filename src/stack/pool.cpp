@@ -41,6 +41,8 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   const std::uint64_t for_root = root_bytes / stack_bytes;
   all_ = per_range_ * count > for_root ? per_range_ * count - for_root : 0;
   batch_ = static_cast<unsigned>(std::clamp<std::uint64_t>(all_ / (std::uint64_t{count} * 32), 1, batch));
+  GODWIT_ASSERT(std::has_single_bit(stack_bytes), "a stack's size is a power of two");
+  GODWIT_ASSERT(count == 1 || distance >= bytes, "the ranges of stacks do not overlap");
   const bool aligned = ((first | distance) & (stack_bytes - 1)) == 0;
   GODWIT_CHECK(aligned, "stacks are aligned to their size");
   made_.store(0, std::memory_order_relaxed);
@@ -75,6 +77,7 @@ void pool::make_guard(std::uintptr_t low) noexcept {
 
 void* pool::take() noexcept {
   lock();
+  GODWIT_ASSERT((free_ != nullptr) == (free_batches_ != 0), "free batches are counted");
   if (free_ != nullptr) {
     void* list = free_;
     free_ = at(list)->batch;
@@ -83,6 +86,7 @@ void* pool::take() noexcept {
     return list;
   }
   const std::uint64_t from = made_.load(std::memory_order_relaxed);
+  GODWIT_ASSERT(from <= all_, "no more stacks are cut than there are");
   const std::uint64_t n = all_ - from < batch_ ? all_ - from : batch_;
   made_.store(from + n, std::memory_order_release);
   lock_.store(0, std::memory_order_release);
@@ -98,6 +102,7 @@ void* pool::take() noexcept {
 }
 
 void pool::give(void* list, unsigned n) noexcept {
+  GODWIT_ASSERT(is_list(list, n), "a batch is as long as it says, of stacks of this pool");
   if (free_batches_ >= batches_kept)
     for (void* s = list; s != nullptr; s = at(s)->next) {
       // All but the page that holds the link. (The guard is a page.)
@@ -111,6 +116,27 @@ void pool::give(void* list, unsigned n) noexcept {
   free_ = list;
   ++free_batches_;
   lock_.store(0, std::memory_order_release);
+}
+
+bool pool::is_list(void* list, std::uint64_t n) const noexcept {
+  for (void* s = list; s != nullptr; s = at(s)->next) {
+    const auto top = reinterpret_cast<std::uintptr_t>(s);
+    if (n-- == 0 || !owns(top) || top_of(top) != top) return false;
+  }
+  return n == 0;
+}
+
+void pool::check_invariants() noexcept {
+  lock();
+  std::uint64_t batches = 0;
+  bool lists = true;
+  for (void* b = free_; b != nullptr && batches <= free_batches_ && lists; b = at(b)->batch, ++batches)
+    lists = is_list(b, at(b)->count);
+  const bool counted = batches == free_batches_, cut = made_.load(std::memory_order_relaxed) <= all_;
+  lock_.store(0, std::memory_order_release);
+  GODWIT_CHECK(lists, "a batch is as long as it says, of stacks of this pool");
+  GODWIT_CHECK(counted, "free batches are counted");
+  GODWIT_CHECK(cut, "no more stacks are cut than there are");
 }
 
 bool pool::in_guard(std::uintptr_t address) const noexcept {

@@ -82,6 +82,8 @@ class pool {
   /// Stacks cut so far; the end of the @p i -th.
   std::uint64_t made() const noexcept;
   std::uintptr_t end_of_number(std::uint64_t i) const noexcept { return low_of_number(i) + size_; }
+  /// Walks the lists of free stacks; ends the run if they are broken.
+  void check_invariants() noexcept;
   std::uintptr_t root_end() const noexcept { return root_low_ + root_bytes_; }
 
  private:
@@ -100,6 +102,7 @@ class pool {
     return first_ + i / per_range_ * distance_ + i % per_range_ * size_;
   }
   void make_guard(std::uintptr_t low) noexcept;
+  bool is_list(void* list, std::uint64_t n) const noexcept;
   void lock() noexcept;
 
   std::uintptr_t first_ = 0, root_low_ = 0;

@@ -23,6 +23,8 @@ basic_barrier::phase basic_barrier::arrive(std::ptrdiff_t n, bool drop, bool& la
 void basic_barrier::end_phase() noexcept {
   wake_chain woken;
   list_.lock();
+  GODWIT_ASSERT(left_ == 0, "a phase ends when all have arrived");
+  GODWIT_ASSERT(expected_ >= 0, "no more leave than there are");
   ++phase_;
   left_ = expected_;
   list_.pop_all(woken);

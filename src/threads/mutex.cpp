@@ -37,6 +37,8 @@ bool spin(wait_list& l) noexcept {
 /// somebody waits.
 bool take_or_mark(wait_list& l) noexcept {
   const std::uint32_t s = l.word.load(std::memory_order_relaxed);
+  GODWIT_ASSERT((s & wait_list::lock_bit) != 0, "whoever changes the word holds the list's lock");
+  GODWIT_ASSERT(l.empty() || (s & (mutex_waiters | mutex_locked)) != 0, "who waits is marked");
   if ((s & mutex_locked) == 0) {
     l.word.store(mutex_locked | (l.empty() ? 0 : mutex_waiters), std::memory_order_release);
     return true;
@@ -76,6 +78,8 @@ void mutex_unlock_slow(wait_list& l) noexcept {
   wake_chain woken;
   l.lock();
   wait_node* first = l.first();
+  GODWIT_ASSERT(first == nullptr || (l.word.load(std::memory_order_relaxed) & mutex_waiters) != 0,
+                "unlock knows that somebody waits");
   const bool hand_over = first != nullptr && first->mark >= vain_wakes;
   if (hand_over) first->mark = handed;
   l.pop(woken);
@@ -110,6 +114,7 @@ bool once_flag::begin(const detail::place& where) noexcept {
 void once_flag::end(bool success) noexcept {
   detail::wake_chain woken;
   list_.lock();
+  GODWIT_ASSERT((list_.word.load(std::memory_order_relaxed) & running) != 0, "who ends a call has begun it");
   if (success)
     list_.pop_all(woken);
   else

@@ -4,6 +4,8 @@
 #include <godwit/latch.hpp>
 #include <godwit/semaphore.hpp>
 
+#include "base/check.hpp"
+
 #include <algorithm>
 
 namespace godwit {
@@ -12,6 +14,8 @@ namespace detail {
 /// The lock is held. True: there was a unit, and the list is open.
 bool semaphore_word::take_or_mark() noexcept {
   const std::uint32_t s = list_.word.load(std::memory_order_relaxed);
+  GODWIT_ASSERT((s & wait_list::lock_bit) != 0, "whoever changes the word holds the list's lock");
+  GODWIT_ASSERT(list_.empty() || s < one, "nobody waits beside a unit");
   if (s >= one) {
     list_.word.store((s - one) & ~wait_list::lock_bit, std::memory_order_release);
     return true;

@@ -5,12 +5,16 @@
 // with its last access.
 #include <godwit/shared_mutex.hpp>
 
+#include "base/check.hpp"
+
 namespace godwit::detail {
 
 /// Let in whom the state allows, in the order of the list. Gives back the word to store.
 std::uint32_t basic_shared_mutex::grant(std::uint32_t word, wake_chain& woken) noexcept {
+  GODWIT_ASSERT((word & wait_list::lock_bit) != 0, "whoever changes the word holds the list's lock");
   word &= ~(waiters | wait_list::lock_bit);
   for (wait_node* n = list_.first(); n != nullptr && (word & writer) == 0; n = list_.first()) {
+    GODWIT_ASSERT(n->mark == writer || n->mark == reader, "who waits says what for");
     if (n->mark == writer && word != 0) break;  // readers are in
     word += n->mark;
     list_.pop(woken);

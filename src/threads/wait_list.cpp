@@ -14,8 +14,19 @@ void wait_list::lock_slow() noexcept {
   }
 }
 
+namespace {
+/// For assertions.
+[[maybe_unused]] bool is_locked(const wait_list& l) noexcept {
+  return (l.word.load(std::memory_order_relaxed) & wait_list::lock_bit) != 0;
+}
+}  // namespace
+
 void wait_list::push(wait_node& n, bool in_front) noexcept {
+  GODWIT_ASSERT(is_locked(*this), "who enlists holds the list's lock");
+  GODWIT_ASSERT(n.state != wait_state::listed, "a node is in one list, once");
   wait_node* first = first_.load(std::memory_order_relaxed);
+  GODWIT_ASSERT(first == nullptr || (first->prev == nullptr && last_->next == nullptr),
+                "a list has two ends");
   n.state = wait_state::listed;
   n.who = nullptr;
   if (first == nullptr) {
@@ -36,6 +47,11 @@ void wait_list::push(wait_node& n, bool in_front) noexcept {
 }
 
 void wait_list::remove(wait_node& n) noexcept {
+  GODWIT_ASSERT(is_locked(*this), "who takes a node out holds the list's lock");
+  GODWIT_ASSERT(n.state == wait_state::listed, "only a node that is listed is taken out");
+  GODWIT_ASSERT(n.prev != nullptr ? n.prev->next == &n : first_.load(std::memory_order_relaxed) == &n,
+                "a list is linked both ways");
+  GODWIT_ASSERT(n.next != nullptr ? n.next->prev == &n : last_ == &n, "a list is linked both ways");
   if (n.prev != nullptr)
     n.prev->next = n.next;
   else
@@ -59,6 +75,7 @@ void wake_chain::wake() noexcept {
   if (first_ == nullptr) return;
   need_substrate_threads("waking a thread that waits");
   for (wait_node* n = first_; n != nullptr;) {
+    GODWIT_ASSERT(n->state == wait_state::notified && n->who != nullptr, "who is woken was notified");
     wait_node* next = n->next;  // WL3: its frame is gone as soon as it may run
     unpark(n->who, n->by);
     n = next;
@@ -76,6 +93,8 @@ struct entering {
 bool publish_held(void* arg, waiter* self) noexcept {
   const auto& e = *static_cast<const entering*>(arg);
   wait_list& list = e.list;
+  GODWIT_ASSERT(is_locked(list), "WL1: the lock is held until the thread is saved");
+  GODWIT_ASSERT(e.node.state == wait_state::listed && e.node.who == nullptr, "nobody has seen the node");
   e.node.who = self;
   list.unlock();  // WL1: from here on it may run
   return true;
@@ -87,6 +106,7 @@ bool publish_listed(void* arg, waiter* self) noexcept {
   wait_list& list = e.list;
   list.lock();
   const bool waits = e.node.state == wait_state::listed;  // WL2 (PK2)
+  GODWIT_ASSERT(e.node.state != wait_state::idle && e.node.who == nullptr, "WL2: the node was listed");
   if (waits) e.node.who = self;
   list.unlock();
   return waits;
@@ -96,6 +116,8 @@ bool publish_listed(void* arg, waiter* self) noexcept {
 bool wait_list::enter(wait_node& n, const char* what, const place& where, bool held) noexcept {
   entering e{*this, n};
   park(held ? publish_held : publish_listed, &e, n.by, what, where);
+  GODWIT_ASSERT(n.state == wait_state::notified || n.state == wait_state::expired,
+                "WL4: who goes on is in no list");
   return n.state == wait_state::notified;  // WL4: without the lock. WL3: then the node is gone
 }
 

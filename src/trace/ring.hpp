@@ -9,6 +9,7 @@
 // Off (no memory given): emit() is one test of a private pointer. Test: tests/trace/ring_test.cpp.
 #pragma once
 
+#include "base/check.hpp"
 #include "trace/events.hpp"
 
 #include <atomic>
@@ -48,6 +49,8 @@ class ring {
 
   /// Callers test on() before they read clocks for it.
   void emit(const event& e) noexcept {
+    GODWIT_ASSERT(memory_ != nullptr && memory_->capacity != 0, "events are written where there is room");
+    GODWIT_ASSERT(memory_->written.load(std::memory_order_relaxed) == next_, "a ring has one writer");
     memory_->events[next_ % memory_->capacity] = e;
     ++next_;
     memory_->written.store(next_, std::memory_order_release);

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -223,6 +224,34 @@ TEST(by_reference, write_before_a_migration) {
     const auto child = run_apart(schedule(workers, "parents"), 1, [] { return writes_then_leaves(); });
     EXPECT_EQ(child.status, 70) << show(child);
   }
+}
+
+// Threads that wait for one record, and read in a frame further up when they go on: on another host, perhaps,
+// that of the one that completed it, where all but the last that came go by way of the ready queue.
+[[gnu::noinline]] long reads_after_waiting(long n) {
+  std::array<long, 100> numbers;
+  numbers.fill(n);
+  const gw::shared_future<long> s = gw::spawn([] {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+    while (std::chrono::steady_clock::now() < until)
+      gw::spawn([] {}).join();  // the others come before it ends
+    return 1L;
+  });
+  std::array<gw::future<long>, 6> waiters;
+  for (auto& w : waiters)
+    w = gw::spawn([&numbers, s]() mutable {
+      const long one = s.get();
+      long sum = 0;
+      for (const long x : numbers) sum += x;
+      return sum * one;
+    });
+  long all = 0;
+  for (auto& w : waiters) all += w.join();
+  return all;
+}
+TEST(by_reference, frames_go_with_who_waits) {
+  for (const std::uint32_t workers : {1u, 2u, 4u})
+    EXPECT_EQ(gw::run<long>([] { return reads_after_waiting(7); }, schedule(workers)), 6 * 100 * 7);
 }
 
 template <class P>

@@ -114,6 +114,7 @@ TEST(Heap, NothingOverlaps) {
       a.h.free(i2->first);
       live.erase(i2);
     }
+    if (i % 10'000 == 0) a.h.check_invariants();
   }
   std::uint64_t bytes = 0;
   for (const auto& [p, n] : live) bytes += n;
@@ -131,6 +132,7 @@ TEST(Heap, FreeRangesJoinAgain) {
   EXPECT_EQ(a.h.allocate(20 * MiB, 16), nullptr);
   std::shuffle(parts.begin(), parts.end(), std::mt19937_64(3));
   for (void* p : parts) a.h.free(p);
+  a.h.check_invariants();
   EXPECT_EQ(a.taken, a.at_start);
   void* all = a.h.allocate(GiB - 2 * MiB, 16);
   EXPECT_NE(all, nullptr) << "what was freed in pieces is one range again";

@@ -178,6 +178,16 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
                    GODWIT_HOSTS=auto GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_SHORT=1)
     endif()
   endif()
+  # Threads that wait with frames of their ancestors, and are fetched by who completes their record.
+  if(TARGET api_by_reference)
+    godwit_add_mpi_test(NAME mpi.api_by_reference RANKS 2 TIMEOUT 60 FAMILIES ${first}
+                        COMMAND $<TARGET_FILE:api_by_reference> --gtest_brief=1
+                                --gtest_filter=by_reference.frames_go_with_who_waits)
+    if(godwit_mpi_tests)
+      set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
+                   GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11)
+    endif()
+  endif()
   foreach(setting GODWIT_VICTIMS=uniform GODWIT_EMPTY_CHECK=0 GODWIT_FAR_STEAL=words)
     godwit_add_api_setting_test(api_migration ${setting}
                                 migration.happens_at_all:migration.large_frames:migration.rounding_mode_*)

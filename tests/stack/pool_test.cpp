@@ -56,6 +56,7 @@ TEST(pool, gives_each_stack_once_and_all_of_them) {
       }
     EXPECT_EQ(ends.size(), r.bytes / size * r.count - 1) << "one is the root's";
     EXPECT_TRUE(p.is_root(p.root_top()));
+    p.check_invariants();
   }
 }
 
@@ -75,6 +76,7 @@ TEST(pool, what_is_given_back_is_used_again) {
     before += count(list);
     p.give(list, count(list));
   }
+  p.check_invariants();
   while (void* list = p.take()) after += count(list);
   EXPECT_EQ(before, after);
 }
@@ -128,6 +130,7 @@ TEST(pool, workers_take_and_give_at_the_same_time) {
     });
   for (auto& w : workers) w.join();
   EXPECT_FALSE(wrong.load());
+  p.check_invariants();
 }
 
 // What was given back is the system's when it wants it; the links between the stacks are not.

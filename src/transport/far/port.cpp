@@ -5,6 +5,7 @@
 // waiting
 #include "transport/far/port.hpp"
 
+#include "base/check.hpp"
 #include "base/pause.hpp"
 #include "base/world.hpp"
 #include "transport/shm/window.hpp"
@@ -39,6 +40,7 @@ void ring_bell(words& of) noexcept {
 void execute_on(const shm::segment& memory, header& head, std::byte* data) noexcept {
   constexpr auto order = std::memory_order_seq_cst;
   auto* at = memory.reach(head.target, reinterpret_cast<word*>(head.address));
+  GODWIT_ASSERT(inline_of_request(head) <= inline_bytes, "what travels inline has room there");
   switch (head.what) {
     case op::load:
       head.result = at->load(order);
@@ -79,6 +81,7 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
       for (std::size_t i = 0; i < head.bytes; i += sizeof(piece)) {
         piece p;
         std::memcpy(&p, data + i, sizeof p);
+        GODWIT_ASSERT(p.bytes <= inline_bytes - n, "what is gathered fits into one answer");
         std::memcpy(answer + n, memory.reach(head.target, reinterpret_cast<const std::byte*>(p.address)),
                     p.bytes);
         n += p.bytes;
@@ -93,6 +96,7 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
         piece p;
         std::memcpy(&p, data + i, sizeof p);
         i += sizeof p;
+        GODWIT_ASSERT(i <= head.bytes && p.bytes <= head.bytes - i, "what is scattered came along");
         std::memcpy(memory.reach(head.target, reinterpret_cast<std::byte*>(p.address)), data + i, p.bytes);
         i += (p.bytes + 7) / 8 * 8;
       }
@@ -107,6 +111,8 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
 std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a,
                            std::uint64_t expected) noexcept {
   constexpr auto order = std::memory_order_seq_cst;
+  GODWIT_ASSERT((width == 4 || width == 8) && (reinterpret_cast<std::uintptr_t>(at) & (width - 1)) == 0,
+                "an atomic is of an aligned word");
   auto run = [&]<class U>(U) -> std::uint64_t {
     using S = std::make_signed_t<U>;
     std::atomic_ref<U> word(*static_cast<U*>(at));
@@ -173,6 +179,7 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
     const state now = e.now.load(std::memory_order_acquire);
     if (now == state::free) break;
     if (now == state::done) {
+      GODWIT_ASSERT(next_ > ring_entries, "an answer in the way belongs to an earlier request");
       auto kept = std::make_unique<entry>();
       kept->head = e.head;
       std::memcpy(kept->data, e.data, sizeof e.data);
@@ -194,11 +201,14 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
 }
 
 void port::post(entry& e) noexcept {
+  GODWIT_ASSERT(e.now.load(std::memory_order_relaxed) == state::free,
+                "a request is posted into a free entry");
   e.now.store(state::posted, std::memory_order_release);  // FA1
   ring_bell(*bell_);
 }
 
 void port::wait(entry& e) noexcept {
+  GODWIT_ASSERT(e.now.load(std::memory_order_relaxed) != state::free, "who waits has asked");
   auto done = [&] { return e.now.load(std::memory_order_acquire) == state::done; };  // FA2
   for (int i = 0; spin_ && i < spins_before_sleep && !done(); ++i) {
     if (idle_ != nullptr) idle_(idle_arg_);
@@ -217,6 +227,9 @@ void port::wait(entry& e) noexcept {
 
 std::uint64_t port::word_request(op what, worker_no w, const word* at, std::uint64_t a,
                                  std::uint64_t b) noexcept {
+  GODWIT_ASSERT(what == op::fence || what == op::discard ||
+                    (reinterpret_cast<std::uintptr_t>(at) & (sizeof(word) - 1)) == 0,
+                "a word is aligned");
   entry& e = prepare(what, w, at);
   e.head.a = a;
   e.head.b = b;
@@ -339,6 +352,8 @@ void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept 
 
 std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
                            std::uint64_t expected) noexcept {
+  GODWIT_ASSERT((width == 4 || width == 8) && (reinterpret_cast<std::uintptr_t>(at) & (width - 1)) == 0,
+                "an atomic is of an aligned word");
   entry& e = prepare(op::atomic, w, at);
   e.head.info = static_cast<std::uint64_t>(f);
   e.head.bytes = width;
@@ -354,6 +369,7 @@ void port::discard(worker_no w, const void* at, std::uint64_t bytes) noexcept {
 }
 
 const std::byte* port::gather(worker_no w, const piece* pieces, std::size_t count) noexcept {
+  GODWIT_ASSERT(count * sizeof(piece) <= inline_bytes, "the list of pieces fits into a request");
   entry& e = prepare(op::gather, w, nullptr);
   e.head.bytes = count * sizeof(piece);
   std::memcpy(e.data, pieces, e.head.bytes);
@@ -363,6 +379,7 @@ const std::byte* port::gather(worker_no w, const piece* pieces, std::size_t coun
 }
 
 void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept {
+  GODWIT_ASSERT(bytes <= inline_bytes, "the pieces fit into a request");
   entry& e = prepare(op::scatter, w, nullptr);
   e.head.bytes = bytes;
   std::memcpy(e.data, packed, bytes);
@@ -372,6 +389,8 @@ void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noex
 
 std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data,
                           std::size_t bytes) noexcept {
+  GODWIT_ASSERT((what == op::get || what == op::put) && bytes <= inline_bytes,
+                "small gets and puts need not be waited for");
   entry& e = prepare(what, w, at);
   e.head.bytes = bytes;
   if (what == op::put) {
@@ -386,6 +405,8 @@ std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data
 const entry* port::ended(std::uint64_t ticket) const noexcept {
   for (const kept_answer& k : kept_)
     if (k.ticket == ticket) return k.answer.get();
+  GODWIT_ASSERT(ticket < next_ && next_ - ticket <= ring_entries,
+                "an answer that was not kept is in the ring");
   const entry& e = mine_->ring[ticket % ring_entries];
   return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // FA2
 }

@@ -113,6 +113,8 @@ bool companion::take_requests() {
 
 void companion::start(worker_no w, entry& e, std::uint32_t slot) {
   const bool answered = has_answer(e.head);
+  GODWIT_ASSERT(index(e.head.target) < setup_.answers_for.size(), "a request is for a worker of the run");
+  GODWIT_ASSERT(far::inline_of_request(e.head) <= far::inline_bytes, "what travels inline has room there");
   if (answered) ++unanswered_;
   if (e.head.what == op::call)
     started_ns_[(index(w) - setup_.served.first) * far::ring_entries + slot] = base::now_ns();
@@ -208,7 +210,11 @@ bool companion::by_rma(worker_no w, entry& e) {
 }
 
 void companion::finish(worker_no asker, std::uint32_t slot) {
+  GODWIT_ASSERT(setup_.served.holds(asker) && slot < far::ring_entries, "answers go to who asked");
+  GODWIT_ASSERT(unanswered_ != 0, "each request is answered once");
   far::words& words = words_of(asker);
+  GODWIT_ASSERT(words.ring[slot].now.load(std::memory_order_relaxed) == state::taken,
+                "what is answered was taken");
   header& head = words.ring[slot].head;
   if (head.what == op::call)
     head.more[2] =
@@ -291,6 +297,7 @@ bool companion::finish_receives() {
     const auto whole = receives_[i].part_of;
     receives_.erase(receives_.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
+    GODWIT_ASSERT(whole->left != 0, "a transfer has as many pieces as were counted");
     if (--whole->left != 0) continue;
     const transfer& in = *whole;
     const auto what = in.about.head.what;
@@ -352,6 +359,7 @@ void companion::handle_request(const message& m, int from) {
   if (mood_ == mood::quiet) mood_ = mood::served;
   if (setup_.how == way::am) {
     const worker_no target = m.head.target;
+    GODWIT_ASSERT(setup_.served.holds(target), "a rank answers for its own workers");
     inbox& box = inboxes_[index(target) - setup_.served.first];
     mail letter;
     std::memcpy(static_cast<void*>(&letter.text), &m, message_head + m.inline_bytes);
@@ -386,6 +394,8 @@ void companion::execute_here(const message& m, int from) {
 void companion::answer(const message& m, int from, entry& e, std::byte* big,
                        std::unique_ptr<std::byte[]> room, bool workers_room) {
   const op what = m.head.what;
+  GODWIT_ASSERT(what != op::call || e.head.info + (big == nullptr ? e.head.bytes : 0) <= far::inline_bytes,
+                "an answer has room where it is");
   if (!has_answer(m.head)) return;
   const auto tag = static_cast<int>(m.data_tag);
   const bool get = what == op::get;
@@ -425,6 +435,8 @@ void companion::answer(const message& m, int from, entry& e, std::byte* big,
 
 void companion::handle_reply(const message& m, int from) {
   const worker_no asker{m.asker};
+  GODWIT_ASSERT(setup_.served.holds(asker) && m.slot < far::ring_entries, "answers go to who asked");
+  GODWIT_ASSERT(m.inline_bytes <= far::inline_bytes, "what travels inline has room there");
   entry& e = words_of(asker).ring[m.slot];
   e.head.result = m.head.result;
   if (m.head.what == op::get) {
@@ -499,6 +511,8 @@ bool companion::serve_inboxes() {
     inbox& box = inboxes_[i];
     const worker_no w{setup_.served.first + i};
     while (!box.inside.empty()) {
+      GODWIT_ASSERT(box.next - box.oldest == box.inside.size() && box.inside.size() <= far::inbox_entries,
+                    "entries of the inbox are filled and emptied in turn");
       entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
       box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
       const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2

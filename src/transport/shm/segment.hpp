@@ -16,6 +16,7 @@
 // papers.
 #pragma once
 
+#include "base/check.hpp"
 #include "transport/transport.hpp"
 
 #include <bit>
@@ -104,6 +105,8 @@ class segment {
   /// Where worker @p w 's byte at common address @p p is mapped in this process. reaches(w) must hold.
   template <class P>
   P* at(worker_no w, P* p) const noexcept {
+    GODWIT_ASSERT(index(w) + 1 - near_.first <= near_.count, "the mapping holds this worker's segment");
+    GODWIT_ASSERT(p == nullptr || in_span(p, 0), "an address of a worker's memory lies in its segment");
     const std::uintptr_t offset =
         (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
     return reinterpret_cast<P*>(base_ + layout_.span * (index(w) - near_.first + 1) + offset);
@@ -111,6 +114,8 @@ class segment {
   /// The ref of an object in any worker's segment, by its address there.
   ref ref_of_any(const void* p) const noexcept {
     const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - base_);
+    GODWIT_ASSERT(shift_ != 0 && offset >= layout_.span && offset < total_bytes(near_.count, layout_),
+                  "in place: the object lies in a worker's segment");
     // In place: worker numbers begin with 0, and a segment's size is a power of two (a division would be
     // felt).
     return ((offset >> shift_) - 1) << ref_offset_bits | (offset & (layout_.span - 1));
@@ -118,10 +123,22 @@ class segment {
   /// The object a ref names. Its home must be reachable.
   template <class P>
   [[gnu::always_inline]] P* at(ref r) const noexcept {
+    GODWIT_ASSERT(ref_offset(r) != 0 && ref_offset(r) < layout_.span, "a ref names something in a segment");
+    GODWIT_ASSERT(near_.holds(ref_worker(r)), "a ref is followed at its host");
     return reinterpret_cast<P*>(zero_ + layout_.span * (r >> ref_offset_bits) + ref_offset(r));
   }
   std::uint64_t offset_of(const void* p) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - common_);
+  }
+
+  /// For assertions: [p, p + n) lies in one segment, as a worker names it.
+  bool in_span(const void* p, std::size_t n) const noexcept {
+    const std::uintptr_t offset =
+        (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
+    return offset <= layout_.span && n <= layout_.span - offset;
+  }
+  bool is_word(const void* p) const noexcept {
+    return (reinterpret_cast<std::uintptr_t>(p) & (sizeof(word) - 1)) == 0 && in_span(p, sizeof(word));
   }
 
   /// Addresses in [base, base + bytes) are global memory: the same for all workers of a host.
@@ -140,30 +157,38 @@ class segment {
 
   // one_sided
   std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const noexcept {
+    GODWIT_ASSERT(is_word(p), "a word is aligned and lies in a segment");
     return at(w, p)->load(o);
   }
   word_pair_value remote_load_pair(worker_no w, const word* p) const noexcept {
+    GODWIT_ASSERT(is_word(p) && in_span(p, 2 * sizeof(word)), "a word is aligned and lies in a segment");
     const word* here = at(w, p);
     const std::uint64_t second = here[1].load(std::memory_order_acquire);
     return {here[0].load(std::memory_order_acquire), second};
   }
   void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const noexcept {
+    GODWIT_ASSERT(is_word(p), "a word is aligned and lies in a segment");
     const_cast<word*>(at(w, p))->store(v, o);
   }
   std::uint64_t remote_exchange(worker_no w, const word* p, std::uint64_t v) const noexcept {
+    GODWIT_ASSERT(is_word(p), "a word is aligned and lies in a segment");
     return const_cast<word*>(at(w, p))->exchange(v, std::memory_order_acq_rel);
   }
   bool remote_compare_exchange(worker_no w, const word* p, std::uint64_t& e, std::uint64_t v) const noexcept {
+    GODWIT_ASSERT(is_word(p), "a word is aligned and lies in a segment");
     return const_cast<word*>(at(w, p))->compare_exchange_strong(e, v, std::memory_order_acq_rel,
                                                                 std::memory_order_acquire);
   }
   std::uint64_t remote_fetch_add(worker_no w, const word* p, std::uint64_t v) const noexcept {
+    GODWIT_ASSERT(is_word(p), "a word is aligned and lies in a segment");
     return const_cast<word*>(at(w, p))->fetch_add(v, std::memory_order_acq_rel);
   }
   void remote_get(worker_no w, void* to, const void* from, std::size_t n) const noexcept {
+    GODWIT_ASSERT(in_span(from, n), "the bytes lie in one segment");
     std::memcpy(to, at(w, static_cast<const std::byte*>(from)), n);
   }
   void remote_put(worker_no w, void* to, const void* from, std::size_t n) const noexcept {
+    GODWIT_ASSERT(in_span(to, n), "the bytes lie in one segment");
     std::memcpy(at(w, static_cast<std::byte*>(to)), from, n);
   }
   void remote_fence() const noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
