@@ -55,7 +55,8 @@ std::uint32_t memory::home(global_address at) {
   if (where_.is_local(at)) return where_.local_home(at);
   const descriptor* d = find(at);
   if (d == nullptr) bad_address(at, 1, "ask for the home of");
-  return home_of_block(*d, (at - begin_of(*d)) / d->block_bytes);
+  // The last block's for what lies behind it: an end is an address, too.
+  return home_of_block(*d, std::min((at - begin_of(*d)) / d->block_bytes, d->blocks - 1));
 }
 
 /// Has the whole range one owner? Looks at the first block only.

@@ -103,6 +103,7 @@ TEST(Allocate, HomesAreAsDealtOut) {
                   auto u = gw::allocate<long>(1000, gw::distribution::user(64, backwards));
                   for (std::uint32_t i = 0; i < 1000; ++i)
                     wrong += gw::home_of(u + i) != backwards(i / 8, 125, n);
+                  wrong += gw::home_of(u + 1000) != backwards(124, 125, n);  // the end
                   auto b = gw::allocate<long>(100'000, gw::distribution::blocked());
                   wrong += gw::home_of(b) != 0 || gw::home_of(b + 99'999) != n - 1;
                   gw::deallocate(here, 10);
