@@ -199,7 +199,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     if(GODWIT_ALL_MPI_TESTS)
       godwit_add_api_hosts_test(api_invoke openmpi 4)
     endif()
-    # The rig itself. With MPICH 4.0 three hosts and more sometimes do not come out of MPI_Finalize: by hand only.
+    # The rig itself. Its plain MPI programs can stay in MPICH 4.0's MPI_Finalize (docs/cluster.md): by hand only.
     add_test(NAME mpi.hosts.rig.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/hosts_test.sh openmpi)
     set_tests_properties(mpi.hosts.rig.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77)
   endif()

@@ -102,13 +102,7 @@ if(GODWIT_ALL_MPI_TESTS OR main_build)
 endif()
 
 if(NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND TARGET example_fib)
-  # MPICH 4.0 between namespaces: one run in ten does not come out of MPI_Finalize, after everything is written
-  # (docs/cluster.md): only with all tests.
-  set(trace_families ${godwit_mpi_families})
-  if(NOT GODWIT_ALL_MPI_TESTS)
-    list(REMOVE_ITEM trace_families mpich)
-  endif()
-  foreach(family IN LISTS trace_families)
+  foreach(family IN LISTS godwit_mpi_families)
     add_test(NAME mpi.trace.${family} COMMAND ${godwit_mpi_tests_dir}/trace_test.sh $<TARGET_FILE:example_fib> ${family})
     set_tests_properties(mpi.trace.${family} PROPERTIES LABELS mpi TIMEOUT 150 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77)
   endforeach()
