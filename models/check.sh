@@ -13,8 +13,11 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   IFS='|' read -r expect model flags cc run <<<"$2"
   dir=$(mktemp -d "$GODWIT_MODEL_DIR/XXXXXX") && cd "$dir" || exit 1
   name="$model $flags"
+  # Of a run with less than some million states most is compiling, unless it is done by tcc.
+  compiler="gcc -O1"
+  if [[ $cc != *-O2* ]] && command -v tcc >/dev/null; then compiler=tcc; fi
   # shellcheck disable=SC2086
-  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! gcc -w -O1 -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
+  if ! spin -a $flags "$here/$model.pml" >out 2>&1 || ! $compiler -w -DMEMLIM=3000 $cc -o pan pan.c >>out 2>&1; then
     printf 'WRONG  %-60s does not build\n' "$name"; cat out; exit 1
   fi
   ./pan $run >out 2>&1
@@ -32,7 +35,6 @@ if [ "${1:-}" = --run ]; then  # expect | model | flags of the model | flags of 
   exit
 fi
 
-# Of a small run most is compiling: -O1, and -O0 with less than some 100,000 states.
 small="-DSAFETY -DCOLLAPSE" live="-DCOLLAPSE -DNFAIR=4"
 runs() {
   # The long ones first.
@@ -84,22 +86,22 @@ runs() {
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
     echo "pass|monitor||$small|-m1000000 -w24"
   fi
-  echo "pass|global_map|-DFAR|$small|-m1000000 -w22"
+  echo "pass|global_map|-DFAR|$small -O2|-m1000000 -w22"
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
-  echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small -O2|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
   for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
-    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live -O0|-a -f -m1000000"
+    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
   done
   echo "pass|far||$small|-m1000000"
   echo "pass|far|-DWORKERS=2 -DRING=1|$small|-m1000000"
-  echo "pass|far|-DAM|$small -O0|-m1000000"
+  echo "pass|far|-DAM|$small|-m1000000"
   echo "pass|far|-DRING=1 -DTIMEOUT -DNO_FENCE_POST -DNO_FENCE_SLEEP -DNO_FENCE_DONE -DNO_FENCE_WAIT|$small|-m1000000"
-  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small -O0|-m1000000"
+  echo "pass|far|-DAM -DTIMEOUT -DNO_INBOX_LOOK -DINBOX_SILENT|$small|-m1000000"
   for v in "" -DBITS_FIRST -DKEYS=3; do
     echo "pass|global_map|$v|$small|-m1000000 -w20"
   done
@@ -109,65 +111,65 @@ runs() {
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
   done
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
-  echo "pass|join|-DCONSUMERS=1|$small -O0|-m100000"
-  echo "pass|join|-DCONSUMERS=2|$small -O0|-m100000"
-  echo "pass|idle|-DN=2|$small -O0|-m1000000"
-  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small -O0|-m1000000"
-  echo "pass|idle|-DN=2 -DLIVE|$live -O0|-a -f -m1000000"
+  echo "pass|join|-DCONSUMERS=1|$small|-m100000"
+  echo "pass|join|-DCONSUMERS=2|$small|-m100000"
+  echo "pass|idle|-DN=2|$small|-m1000000"
+  echo "pass|idle|-DN=2 -DMAILS=2 -DNO_TIMEOUT|$small|-m1000000"
+  echo "pass|idle|-DN=2 -DLIVE|$live|-a -f -m1000000"
   for v in "" " -DBUSY" " -DBUSY -DT=5" " -DBURN" " -DFOREIGN -DBUSY" " -DFOREIGN -DBURN"; do
     echo "pass|events|-DN=2$v|$small|-m1000000 -w20"
   done
   echo "pass|wait_list|-DROUNDS=2|$small|-m1000000 -w20"
   for v in "" " -DNOTIFY_ALL" " -DALONE"; do
-    echo "pass|wait_list|-DCOND$v|$small -O0|-m1000000"
+    echo "pass|wait_list|-DCOND$v|$small|-m1000000"
   done
-  echo "pass|hand_over||$small -O0|-m1000000"
-  echo "pass|park||$small -O0|-m1000000"
+  echo "pass|hand_over||$small|-m1000000"
+  echo "pass|park||$small|-m1000000"
   echo "pass|monitor|-DR=1|$small|-m1000000 -w20"
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
     SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
-    echo "fail|deque|-DDEPTH=2 -DTHIEVES=1 -D$m|$small -O0|-m1000000"
+    echo "fail|deque|-DDEPTH=2 -DTHIEVES=1 -D$m|$small|-m1000000"
   done
   for m in RESULT_AFTER_DONE VALUE_BEFORE_DONE COPY_AFTER_PUBLISH NEXT_AFTER_PUBLISH TOUCH_AFTER_PUBLISH \
     PUBLISH_ONCE NEXT_AFTER_PUSH CHILD_LOOKS_AGAIN RELEASE_IN_TWO_STEPS FREE_WHILE_RUNNING DETACH_WITHOUT_CAS \
     VALUE_AFTER_FREE CANCEL_KEEPS_IMAGE CANCEL_LOSES_PARENT; do
-    echo "fail|join|-DCONSUMERS=2 -D$m|$small -O0|-m100000"
+    echo "fail|join|-DCONSUMERS=2 -D$m|$small|-m100000"
   done
   for m in MAIL_NOT_COUNTED TAKE_FIRST IDLE_WITH_READY "NO_TIMEOUT -DNO_MAIL_WAKE" \
     "NO_TIMEOUT -DSHUTDOWN_WAKES_NONE" STATUS "STATUS -DLOOK_AGAIN" "STATUS -DLOOK_AGAIN -DPUT_FIRST" \
     "STATUS -DLOOK_AGAIN -DONE_STEP -DTAKE_FIRST"; do
-    echo "fail|idle|-DN=2 -D$m|$small -O0|-m1000000"
+    echo "fail|idle|-DN=2 -D$m|$small|-m1000000"
   done
   for m in NO_RETEST TEST_FIRST LOOK_FIRST FIRST_ONLY CLEAR_FIRST RUN_NOT_AWAITED ADD_FIRST NO_GATE_RUN NO_GATE_IDLE \
     SUB_TWICE ADD_TWICE TRY_GATE TAKE_FIRST STEAL_NOT_AWAITED ROOT_NOT_AWAITED LETTER_NOT_COUNTED LETTER_AFTER_PUSH \
     LETTER_NOT_AWAITED ADD_NOT_AWAITED ADD_WHEN_IDLE RECEIVER_NOT_RUNNING LOCAL_NOT_COUNTED "MERGE -DKEEPS_UNIT" \
     "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED"; do
-    echo "fail|idle_nodes|-DN=3 -D$m|$small -O0|-m1000000"
+    echo "fail|idle_nodes|-DN=3 -D$m|$small|-m1000000"
   done
   for m in CONTENTS_AFTER_POSTED CONTENTS_BEFORE_LOOK REPLY_AFTER_DONE REPLY_BEFORE_LOOK FREE_BEFORE_READ NO_FENCE_POST \
     NO_FENCE_SLEEP NO_FENCE_DONE NO_FENCE_WAIT NO_LOOK_SLEEP NO_LOOK_WAIT SEEN_LATE_SLEEP SEEN_LATE_WAIT \
     SLEEP_UNANSWERED "WORKERS=2 -DLOOK_AT_FIRST"; do
-    echo "fail|far|-DRING=1 -D$m|$small -O0|-m1000000"
+    echo "fail|far|-DRING=1 -D$m|$small|-m1000000"
   done
   for m in NO_SERVE_IN_WAIT NO_SERVE_IN_LOCK NO_ALERT NO_INBOX_LOOK INBOX_SILENT NOT_TAKEN_OVER SHUTDOWN_IS_GONE \
     LOOK_BEFORE_GONE; do
-    echo "fail|far|-DAM -D$m|$small -O0|-m1000000"
+    echo "fail|far|-DAM -D$m|$small|-m1000000"
   done
   for m in LEFT_FIRST NO_RECOUNT "LEFT_FIRST -DNO_RECOUNT -DCOUNT_LAST" NO_SCAN SCAN_OWN SCAN_FIRST NO_EPOCH \
     EPOCH_BEFORE_COUNT TAKE_FIRST LEFT_AFTER_TAKE IDLE_WITH_READY WAITER_NOT_SEEN; do
-    echo "fail|idle_poll|-DN=2 -D$m|$small -O0|-m1000000"
+    echo "fail|idle_poll|-DN=2 -D$m|$small|-m1000000"
   done
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
     LINK_AFTER_UNLOCK; do
-    echo "fail|free_queue|-D$m|$small -O0|-m1000000"
+    echo "fail|free_queue|-D$m|$small|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do
     echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in FETCH_OVER_DIRTY FETCH_OVER_WRITING CLEAR_BEFORE_ACK COUNT_BEFORE_ACK \
     SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY; do
-    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small -O0|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in EVICT_DIRTY EVICT_PINNED "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
     "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
@@ -175,41 +177,41 @@ runs() {
   done
   for m in ATOMIC_KEEPS_COPY ATOMIC_DROPS_BEFORE ATOMIC_OVER_DIRTY PUT_KEEPS_COPY PUT_WRITES_COPY_BEFORE \
     PUT_WRITES_COPY_AFTER GET_IGNORES_DIRTY; do
-    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small -O0|-m1000000"
+    echo "fail|global|-DOPS=3 -DSTART=1 -D$m|$small|-m1000000"
   done
   for m in UNLOCK_FIRST STATE_LAST READ_LOCKED LOCK_SEEN_LATE LOOK_FIRST NO_LOOK LINK_FIRST LINK_LAST UPDATE_NOT_COUNTED \
     SLOTS_NOT_COUNTED FURTHER_NOT_COUNTED FREED_EARLY LOCK_IN_TWO COUNT_ALWAYS "FAR -DKEEPS_COPIES" \
     "FAR -DLOCK_KEEPS_COPIES"; do
-    echo "fail|global_map|-D$m|$small -O0|-m1000000"
+    echo "fail|global_map|-D$m|$small|-m1000000"
   done
   for m in HOP_KEEPS_COPIES LINK_FIRST; do
     echo "fail|global_map|-DFAR -D$m|$small|-m1000000"
   done
   for m in COPY_NOT_AWAITED LEFT_IS_FREE MARK_FIRST MARKS_KEPT CLEARED_TOGETHER LIST_AND_MARK; do
-    echo "fail|iso_stacks|-D$m|$small -O0|-m1000000"
+    echo "fail|iso_stacks|-D$m|$small|-m1000000"
   done
   for m in PUBLISH_FIRST TOUCHED_LATER PUBLISH_BLIND END_IN_TWO END_UNSEEN NOT_COUNTED COUNT_LATE UNPARK_WHILE_IDLE FOREIGN_PUSH \
     CANCEL_COUNTED TIMER_NOT_AWAITED DONE_FIRST LEAVE_UNLOCKED NOT_LEFT TOUCHED_AFTER; do
-    echo "fail|park|-D$m|$small -O0|-m1000000"
+    echo "fail|park|-D$m|$small|-m1000000"
   done
   for m in WATCH_LATE ASLEEP_LATE NO_CALL WAKE_FIRST SEEN_LATE SHUTDOWN_NOT_TOLD REST_WITH_READY REST_WITH_EVENT NOT_COUNTED NO_MONITOR; do
-    echo "fail|monitor|-DR=1 -D$m|$small -O0|-m1000000"
+    echo "fail|monitor|-DR=1 -D$m|$small|-m1000000"
   done
   echo "fail|monitor|-DEVENTS=1 -DNOT_PASSED_ON|$small|-m1000000 -w20"
   for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
-    echo "fail|hand_over|-D$m|$small -O0|-m1000000"
+    echo "fail|hand_over|-D$m|$small|-m1000000"
   done
   for m in OPEN_FIRST NEXT_AFTER_UNPARK EXPIRE_ANYWAY EXPIRED_OVER_NOTIFIED EXPIRED_STAYS TIMER_NOT_STOPPED TIMER_IN_LIST_LOCK \
     FAST_WITH_LOCK UNLOCK_FAST_WITH_LOCK UNLOCK_IN_TWO TOUCHED_LATER NOT_MARKED MARK_LOST HANDED_OPEN HANDED_NOT_SEEN; do
-    echo "fail|wait_list|-DROUNDS=2 -D$m|$small -O0|-m1000000"
+    echo "fail|wait_list|-DROUNDS=2 -D$m|$small|-m1000000"
   done
   for m in NO_STATE_LOOK CHAIN_ALL LIST_AFTER_UNLOCK NO_USERS USERS_BEFORE_TIMER "ALONE -DEARLY_NOT_SEEN"; do
-    echo "fail|wait_list|-DCOND -D$m|$small -O0|-m1000000"
+    echo "fail|wait_list|-DCOND -D$m|$small|-m1000000"
   done
   for m in NOT_COUNTED DELIVER_IDLE COLLECT_BOTH COLLECTED_EARLY NOBODY_WATCHES SHUTDOWN_NO_INTERRUPT "BUSY -DNOT_RESET" \
     "BUSY -DPUSH_WAKES_NONE" "BUSY -DNO_INTERRUPT" "BUSY -DWAKE_NOT_SEEN" "BUSY -DPOLLING_LATE" "BURN -DRESET_FIRST" \
     "BURN -DFIRST_WAKES_NONE" "BURN -DNO_T1" "BURN -DT1_LATE" "FOREIGN -DBUSY -DPUT_LATE"; do
-    echo "fail|events|-DN=2 -D$m|$small -O0|-m1000000"
+    echo "fail|events|-DN=2 -D$m|$small|-m1000000"
   done
 }
 

@@ -49,7 +49,8 @@ set(api_mpi_without_stress_stress stress.campaign)  # as long as a clock says, a
 # Between ranks of one host always, between hosts in one way with one MPI.
 set(api_mpi_long_api_migration depth.a_chain_under_forced_steals depth.deep_thin_trees)
 
-set(api_mpi_long_algorithm_for_each ForEach.ChangesEveryElementOnce)
+set(api_mpi_long_algorithm_for_each ForEach.ChangesEveryElementOnce ForEach.IndicesAreCalledOnce
+    Transform.UnaryBinaryInPlaceAndToOtherTypes)
 set(api_mpi_long_global_map GlobalMap.ReadersAndWritersOfOneBucketTogether GlobalMap.ReserveMovesEverythingAndViewsRemainValid
     GlobalMap.SizeIsNeverNegative)
 
