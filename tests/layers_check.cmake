@@ -42,7 +42,7 @@ set(may_see_runtime ".*")
 set(may_see_c_api ".*")
 
 # What has one home: a regular expression over a line without its comment, and the layers it may stand in.
-set(words mmap getenv mpi dlopen hwloc waiting clock)
+set(words mmap getenv mpi dlopen hwloc waiting pausing clock random)
 set(pattern_mmap "(sys/mman\\.h|(^|[^a-zA-Z_:])(::)?(mmap|mremap|munmap|memfd_create|shm_open) *\\()")
 set(homes_mmap "stack|transport/shm")
 set(pattern_getenv "(^|[^a-zA-Z_])((secure_)?getenv|setenv|putenv) *\\(|(^|[^a-zA-Z_])environ([^a-zA-Z_m]|$)")
@@ -55,9 +55,14 @@ set(pattern_hwloc "<hwloc")
 set(homes_hwloc "base")
 # base/world.hpp: how the library waits for others, and wakes and interrupts them.
 set(pattern_waiting "sched_yield *\\(|SYS_futex *,|SYS_tg?kill|clock_nanosleep *\\(|(^|[^:a-zA-Z_])nanosleep *\\(&")
-set(homes_waiting "base")
-set(pattern_clock "clock_gettime *\\(|(steady|system|high_resolution)_clock::now")
+set(homes_waiting "base|transport/mpi/plugin")  # (a component uses nothing of ours)
+# Loops that wait for another worker call base::pause or spin_wait, which a world may answer.
+set(pattern_pausing "spin_pause *\\(|_mm_pause *\\(")
+set(homes_pausing "base")
+set(pattern_clock "clock_gettime *\\(|(steady|system|high_resolution)_clock::now|rdtsc *\\(")
 set(homes_clock "base")
+set(pattern_random "random_device|mt19937|getrandom *\\(|(^|[^_:a-zA-Z])s?rand *\\(")
+set(homes_random "base")
 
 set(failures 0)
 macro(violation text)

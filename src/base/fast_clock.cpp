@@ -1,8 +1,8 @@
-// The counter's rate, measured once per run. See pause.hpp.
+// The counter's rate, measured once per run. See clock.hpp.
 #include <cstdio>
 #include <cstring>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 
 namespace godwit::base {
 

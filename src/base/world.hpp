@@ -1,10 +1,11 @@
-// The door to what the operating system knows of time and of other OS threads: pauses, naps, futexes, signals
-// between workers. Nothing else in src/ calls these (tests/layers_check.cmake); clocks are in pause.hpp. So
-// one place decides how the library waits. Not here: blocking calls of users (src/io), which suspend a
-// thread.
+// The door to what the operating system knows of time and of other OS threads: clocks, pauses, naps, futexes,
+// signals between workers, seeds. Nothing else in src/ calls these (tests/layers_check.cmake). So one place
+// decides how the library waits, and a program may decide it instead: class world. Not here: blocking calls
+// of users (src/io), which suspend a thread. Test: tests/sched/world_test.cpp, workers in virtual time.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
 
 #include <atomic>
 #include <climits>
@@ -13,6 +14,38 @@
 #include <sys/types.h>
 
 namespace godwit::base {
+
+using wait_word = std::atomic<std::uint32_t>;
+
+/// Time and waiting as a program has made them itself (a simulator, a test), in place of the operating
+/// system's. Workers may then be anything that takes turns: whoever has to wait comes here.
+class world {
+ public:
+  virtual std::uint64_t now_ns() noexcept = 0;
+  /// The caller has looked in vain for what another worker does in an instant.
+  virtual void pause() noexcept = 0;
+  virtual void nap_until(std::uint64_t deadline_ns) noexcept = 0;
+  /// See the functions below. Those that wait for certain bits are woken with all others.
+  virtual void wait_on(const wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept = 0;
+  virtual int wake(const wait_word& word, int most) noexcept = 0;
+  virtual void interrupt(pid_t os_thread, int signal) noexcept = 0;
+  virtual std::uint64_t fresh_seed() noexcept = 0;
+
+ protected:
+  ~world() = default;
+};
+
+/// @p made decides from here on; null: the operating system does, as at first. Not while workers run.
+void use_world(world* made) noexcept;
+extern world* made_world;  ///< null: the operating system
+
+/// A look in vain: somebody else will do it in an instant.
+inline void pause() noexcept {
+  if (made_world == nullptr) [[likely]]
+    spin_pause();
+  else
+    made_world->pause();
+}
 
 /// The CPU goes to whoever else is ready.
 void give_way() noexcept;
@@ -27,7 +60,7 @@ class spin_wait {
     if (++turns_ % turns_before_give_way == 0)
       give_way();
     else
-      spin_pause();
+      pause();
   }
 
  private:
@@ -35,7 +68,6 @@ class spin_wait {
   unsigned turns_ = 0;
 };
 
-using wait_word = std::atomic<std::uint32_t>;
 enum class reach { processes, this_process };  ///< where the others are that wait on a word, or wake
 inline constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 inline constexpr int all_of_them = INT_MAX;

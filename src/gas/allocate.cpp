@@ -11,7 +11,6 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 
 #include <algorithm>

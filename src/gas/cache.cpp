@@ -6,7 +6,7 @@
 #include "gas/cache.hpp"
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "gas/memory.hpp"
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 
 #include <algorithm>
 

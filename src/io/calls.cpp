@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "io/descriptors.hpp"
 #include "io/events.hpp"
 #include "io/files.hpp"

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 
+#include "base/clock.hpp"
 #include "base/check.hpp"
 #include "io/events.hpp"
 #include "io/system.hpp"

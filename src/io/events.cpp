@@ -13,7 +13,8 @@
 #include <sys/resource.h>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "base/world.hpp"
 #include "io/descriptors.hpp"
 #include "io/lock.hpp"
@@ -199,9 +200,9 @@ void interrupt() noexcept {
 void delay() noexcept {
   if (delay_us_ == 0) [[likely]]
     return;
-  thread_local base::small_random random(base::ticks());
+  thread_local base::small_random random(base::fresh_seed());
   const std::uint64_t until = base::now_ns() + random.below(delay_us_ * 1000);
-  while (base::now_ns() < until) base::spin_pause();
+  while (base::now_ns() < until) base::pause();
 }
 
 void begin_run(std::uint32_t delay_us) noexcept {

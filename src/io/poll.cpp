@@ -12,7 +12,7 @@
 #include <new>
 #include <vector>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "io/descriptors.hpp"
 #include "io/system.hpp"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "gas/space.hpp"
 #include "runtime/death.hpp"

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 
 namespace godwit {
@@ -207,7 +206,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   while (runtime::pending_.size() >= transport::far::port::most_tickets) {
     runtime::serve_global();
     m.net().port().idle();
-    base::spin_pause();
+    base::pause();
   }
   using transport::far::op;
   if (write) m.forget_copies(at, n);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unistd.h>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 #include "sched/far_calls.hpp"
 

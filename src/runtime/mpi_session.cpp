@@ -16,7 +16,7 @@
 #include "base/cpus.hpp"
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 #include "transport/mpi/load.hpp"
 

@@ -21,7 +21,7 @@
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/options.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 #include "base/valgrind.hpp"
 #include "runtime/exception.hpp"

@@ -12,7 +12,8 @@
 #include "base/check.hpp"
 #include "base/cpus.hpp"
 #include "base/launcher.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "runtime/debugger.hpp"
 
 namespace godwit {
@@ -51,7 +52,7 @@ void begin_launch(launch& what, const options& opts, detail::root_task& root) {
   base::prepare_fast_clock();
   what.opts = opts;
   what.cpus = base::usable_cpu_count();
-  what.seed = opts.seed != 0 ? opts.seed : base::now_ns() ^ static_cast<std::uint64_t>(getpid()) << 32;
+  what.seed = opts.seed != 0 ? opts.seed : base::fresh_seed();
   what.root = &root;
   what.supervisor = getpid();
   what.main_stack = stack::system_stack();

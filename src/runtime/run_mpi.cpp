@@ -21,7 +21,8 @@
 
 #include "base/check.hpp"
 #include "base/options.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
+#include "base/world.hpp"
 #include "context/context.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/mpi_session.hpp"
@@ -402,7 +403,7 @@ class rank_run {
       // whereas who sleeps is let in at once when it wakes.
       const bool expecting = companion_->waiting() || companion_->sending();
       if (now < spin_until) {
-        base::spin_pause();
+        base::pause();
       } else {
         if (alone)
           workers.sleep(stop.fd(), static_cast<int>((pause + 999) / 1000));

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
 #include "io/events.hpp"

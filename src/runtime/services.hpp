@@ -4,7 +4,7 @@
 // Made by run_mpi.cpp in ranks that have workers; docs/protocols/far.md. Tests: tests/mpi/.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 #include "runtime/family.hpp"
 #include "runtime/worker_process.hpp"
 #include "sched/far_calls.hpp"

@@ -10,7 +10,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "runtime/death.hpp"
 
 namespace godwit::runtime {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 
 namespace godwit::runtime {

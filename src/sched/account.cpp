@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 
 namespace godwit::sched {
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "stack/stack.hpp"

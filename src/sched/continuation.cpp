@@ -7,6 +7,7 @@
 #include <cxxabi.h>
 #include <utility>
 
+#include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/ready_queue.hpp"

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/world.hpp"
 #include "sched/words.hpp"
 
 #include <godwit/detail/hot.hpp>
@@ -43,7 +43,7 @@ inline void lock_own(word& lock, void (*yield_cpu)() noexcept) noexcept {
     if (++spins % 256 == 0)
       yield_cpu();  // the holder may have been descheduled
     else
-      base::spin_pause();
+      base::pause();
 }
 
 /// The owner's side. Test hook: @p delay is called between the steps that race.

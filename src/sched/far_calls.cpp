@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unistd.h>
 
+#include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"

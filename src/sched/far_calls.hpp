@@ -5,7 +5,7 @@
 // docs/protocols/far.md.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 #include "sched/record.hpp"
 #include "transport/far/requests.hpp"
 

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 #include "transport/shm/segment.hpp"
 

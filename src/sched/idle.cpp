@@ -191,7 +191,7 @@ bool worker::end_of_round() noexcept {
   if (crowded_)
     base::give_way();
   else
-    base::spin_pause();
+    base::pause();
   return ++failed_rounds_ >= (crowded_ ? rounds_before_idle_crowded : rounds_before_idle);
 }
 
@@ -222,7 +222,7 @@ void worker::wait_for_work() noexcept {
   if (crowded_)
     base::give_way();
   else
-    for (int i = 0; i < 4; ++i) base::spin_pause();
+    for (int i = 0; i < 4; ++i) base::pause();
 
   const std::uint64_t now = base::fast_ns();
   if (idle_since_ns_ == 0) idle_since_ns_ = now;

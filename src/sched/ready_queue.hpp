@@ -2,6 +2,7 @@
 // join.cpp, continuation.cpp. docs/protocols/join.md. (Thieves: pop_ready_of in far_calls.cpp.)
 #pragma once
 
+#include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "sched/worker.hpp"
 

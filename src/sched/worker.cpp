@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "base/valgrind.hpp"
 #include "context/context.hpp"
@@ -35,7 +36,7 @@ void worker::delay_step() noexcept { this_worker().delay_a_little(); }
 void worker::delay_a_little() noexcept {
   if (opts_.delay_us == 0) return;
   const std::uint64_t until = base::fast_ns() + delay_random_.below(opts_.delay_us * 1000);
-  while (base::fast_ns() < until) base::spin_pause();
+  while (base::fast_ns() < until) base::pause();
 }
 
 worker::~worker() {

@@ -12,7 +12,8 @@
 // (inlined there and in join.cpp), child.cpp (policies that steal children), policies.cpp (which there are).
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "base/section.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 #include "base/valgrind.hpp"
 

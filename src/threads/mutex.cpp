@@ -5,7 +5,7 @@
 #include <godwit/mutex.hpp>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/world.hpp"
 
 namespace godwit {
 namespace detail {
@@ -28,7 +28,7 @@ bool spin(wait_list& l) noexcept {
   if (hot_workers() > 1)
     for (unsigned i = 0; i < spins_before_waiting; ++i) {
       if (take_if_free(l)) return true;
-      base::spin_pause();
+      base::pause();
     }
   return take_if_free(l);
 }

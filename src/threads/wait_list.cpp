@@ -2,7 +2,6 @@
 #include <godwit/detail/wait_list.hpp>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 
 namespace godwit::detail {

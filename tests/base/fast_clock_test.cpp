@@ -2,7 +2,7 @@
 // and after it has been measured, and in forked processes. Where the kernel does not trust the counter both
 // are the same clock.
 // test: timeout=60
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 
 #include <gtest/gtest.h>
 

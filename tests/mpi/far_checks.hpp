@@ -6,6 +6,8 @@
 // order of flags.
 #pragma once
 
+#include "base/random.hpp"
+#include "base/world.hpp"
 #include "far_place.hpp"
 
 #include <cstdarg>
@@ -445,7 +447,7 @@ class suite {
         while (!asked())
           FAR_CHECK(now_ns() - start < patience, "(nothing happens while worker %u computes)", t);
         const uint64_t then = now_ns();
-        while (now_ns() - then < computes) godwit::base::spin_pause();
+        while (now_ns() - then < computes) godwit::base::pause();
         if (waits) {
           FAR_CHECK(mine_.busy.load() == before && mine_.finished.load() != t + 1,
                     "(nobody but the worker serves)");

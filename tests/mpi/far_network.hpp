@@ -6,7 +6,7 @@
 // tests/transport/far_test.cpp.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 #include "transport/mpi/port.hpp"
 #include "transport/transport.hpp"
 

@@ -2,7 +2,7 @@
 // (`place`), the bytes that it works on, and calls for companions to carry out. Filled in by far_suite.cpp.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "transport/far/requests.hpp"
 
 #include <algorithm>

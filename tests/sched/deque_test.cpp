@@ -8,7 +8,8 @@
 // (models/deque.pml).
 #include "sched/deque.hpp"
 
-#include "base/pause.hpp"
+#include "base/cpu.hpp"
+#include "base/random.hpp"
 
 #include <gtest/gtest.h>
 

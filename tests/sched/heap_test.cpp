@@ -3,7 +3,7 @@
 // test: timeout=60 tsan
 #include "sched/heap.hpp"
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 #include "support/child.hpp"
 
 #include <gtest/gtest.h>

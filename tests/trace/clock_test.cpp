@@ -3,7 +3,7 @@
 // test: timeout=60 tsan
 #include "trace/clock_sync.hpp"
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 // stacks and no results.
 #pragma once
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 #include "trace/events.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // test: timeout=30 tsan
 #include "trace/merge.hpp"
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "transport/far/port.hpp"
 #include "transport/mpi/companion.hpp"
 
-#include "base/pause.hpp"
+#include "base/random.hpp"
 #include "mpi/far_network.hpp"
 #include "support/schedule.hpp"
 

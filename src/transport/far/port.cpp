@@ -6,7 +6,6 @@
 #include "transport/far/port.hpp"
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
 #include "base/world.hpp"
 #include "transport/shm/window.hpp"
 
@@ -189,7 +188,7 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
     }
     if (idle_ != nullptr) idle_(idle_arg_);
     if (spin_ && i < spins_before_sleep)
-      base::spin_pause();
+      base::pause();
     else
       base::give_way();
   }
@@ -212,7 +211,7 @@ void port::wait(entry& e) noexcept {
   auto done = [&] { return e.now.load(std::memory_order_acquire) == state::done; };  // FA2
   for (int i = 0; spin_ && i < spins_before_sleep && !done(); ++i) {
     if (idle_ != nullptr) idle_(idle_arg_);
-    base::spin_pause();
+    base::pause();
   }
   while (!done()) {
     const std::uint32_t seen = mine_->answers.load(std::memory_order_relaxed);

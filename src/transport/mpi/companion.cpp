@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 #include "transport/far/port.hpp"
 

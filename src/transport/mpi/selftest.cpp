@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/pause.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
 
 namespace godwit::transport::mpi {
@@ -54,7 +54,7 @@ double median(std::vector<double> v) {
 
 void compute_for(double us) {
   const std::uint64_t end = base::now_ns() + static_cast<std::uint64_t>(us * 1000);
-  while (base::now_ns() < end) base::spin_pause();
+  while (base::now_ns() < end) base::pause();
 }
 
 struct rma_result {

@@ -3,4 +3,6 @@ void waits() {
   sched_yield();
   syscall(SYS_futex, 0);
   clock_gettime(CLOCK_MONOTONIC, nullptr);
+  _mm_pause();
+  rand();
 }

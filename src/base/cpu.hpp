@@ -1,14 +1,15 @@
-// Small CPU helpers: spin hints, the floating-point control word, a cheap random generator, a clock.
+// What differs between CPUs outside the context switch: the hint to a spinning CPU, the control word of
+// floating point.
 #pragma once
 
 #include <cstdint>
-#include <ctime>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace godwit::base {
 
+/// For who looks again and again. Not for loops that wait for another worker: base::pause (world.hpp).
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
   _mm_pause();
@@ -77,66 +78,6 @@ inline void set_float_control(std::uint32_t wanted) noexcept {
   v = (v & ~std::uint64_t{fsr_control}) | wanted;
   asm volatile("ldx %0, %%fsr" ::"m"(v));
 #endif
-}
-
-/// xorshift64*: victim selection, forced steals, delays. Not for anything that needs quality.
-class small_random {
- public:
-  explicit small_random(std::uint64_t seed = 1) noexcept : x_(seed * 0x9E3779B97F4A7C15ull | 1) {}
-  std::uint64_t next() noexcept {
-    x_ ^= x_ >> 12;
-    x_ ^= x_ << 25;
-    x_ ^= x_ >> 27;
-    return x_ * 0x2545F4914F6CDD1Dull;
-  }
-  /// Uniform enough in [0, n).
-  std::uint32_t below(std::uint32_t n) noexcept {
-    return static_cast<std::uint32_t>(((next() >> 32) * n) >> 32);
-  }
-
- private:
-  std::uint64_t x_;
-};
-
-inline std::uint64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-/// A constant-rate counter that all CPUs of a machine share, in its own unit: for durations where a clock is
-/// too slow.
-inline std::uint64_t ticks() noexcept {
-#if defined(__x86_64__)
-  return __rdtsc();
-#elif defined(__aarch64__)
-  std::uint64_t v;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(v));
-  return v;
-#elif defined(__riscv)
-  std::uint64_t v;
-  asm volatile("rdtime %0" : "=r"(v));
-  return v;
-#else
-  return now_ns();  // SPARC: which of %tick and %stick is the same on all CPUs, the kernel knows
-#endif
-}
-
-/// now_ns() by way of ticks(), at less than half its cost; the same in all processes forked after
-/// prepare_fast_clock. Where the kernel does not trust the counter itself: now_ns().
-struct fast_clock {
-  std::uint64_t from_ticks = 0;
-  std::uint64_t from_ns = 0;
-  std::uint64_t ns_per_tick = 0;  ///< times 2^32; 0: not usable
-};
-extern fast_clock fast_clock_;
-/// Measure the counter against the clock, over the time since the process started (at least a millisecond).
-void prepare_fast_clock() noexcept;
-inline std::uint64_t fast_ns() noexcept {
-  if (fast_clock_.ns_per_tick == 0) return now_ns();
-  const auto passed =
-      static_cast<unsigned __int128>(ticks() - fast_clock_.from_ticks) * fast_clock_.ns_per_tick;
-  return fast_clock_.from_ns + static_cast<std::uint64_t>(passed >> 32);
 }
 
 }  // namespace godwit::base
