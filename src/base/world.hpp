@@ -56,7 +56,10 @@ void nap_until(std::uint64_t deadline_ns) noexcept;  ///< of now_ns()
 /// it gives the CPU away, because the other one may have lost its own.
 class spin_wait {
  public:
-  void turn() noexcept {
+  void turn() noexcept { turn(base::give_way); }
+  /// With a way of its own to give the CPU away.
+  template <class GiveWay>
+  void turn(GiveWay&& give_way) noexcept {
     if (++turns_ % turns_before_give_way == 0)
       give_way();
     else

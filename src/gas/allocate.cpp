@@ -11,7 +11,7 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/check.hpp"
-#include "base/world.hpp"
+#include "base/lock.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -156,7 +156,8 @@ global_address memory::allocate(std::uint64_t bytes, std::uint64_t alignment, co
 
 void memory::lock_shared() {
   base::spin_wait w;
-  while (reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::exchange, 8, 1) != 0) {
+  while (reach_.atomic(0, reach_.address_of(&host_->shared_lock), atomic_function::compare_exchange, 8,
+                       base::holder(), 0) != 0) {
     if (several_hosts_) reach_.port().idle();
     w.turn();
   }

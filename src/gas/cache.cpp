@@ -101,7 +101,7 @@ unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
     bool busy;
     if (unit* u = find(number, wait, busy)) return u;
     if (busy) return nullptr;
-    if (set->set_lock.exchange(1, std::memory_order_acquire) != 0) {
+    if (!base::try_lock(set->set_lock, base::holder())) {
       if (!wait) return nullptr;
       pause(spins);
       continue;
@@ -131,11 +131,11 @@ unit* cache::obtain(std::uint64_t number, bool wait) noexcept {
     if (best != nullptr && evict(*best)) {
       best->used = ++clock_;
       best->tag.store(number + 1, std::memory_order_release);
-      set->set_lock.store(0, std::memory_order_release);
+      base::unlock(set->set_lock, base::holder());
       return best;
     }
     if (best != nullptr) unlock(*best);
-    set->set_lock.store(0, std::memory_order_release);
+    base::unlock(set->set_lock, base::holder());
     if (!wait) return nullptr;
     if (any_dirty) write_back();
     pause(spins);

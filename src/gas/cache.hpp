@@ -10,7 +10,7 @@
 
 #include "gas/reach.hpp"
 #include "gas/words.hpp"
-#include "base/world.hpp"
+#include "base/lock.hpp"
 
 #include <godwit/runtime.hpp>
 
@@ -30,7 +30,7 @@ struct unit_range {
 
 /// One per unit that may be cached. All fields W/R under `lock` unless said otherwise.
 struct alignas(64) unit {
-  std::atomic<std::uint32_t> lock;  ///< 0 free, 1 taken. W all of the host
+  std::atomic<std::uint32_t> lock;  ///< see base/lock.hpp. W all of the host
   std::uint32_t pins;               ///< checkouts that have it open
   /// number of the unit in the space, plus one; 0: empty. Also R without lock, as a hint
   word tag;
@@ -102,9 +102,9 @@ class cache {
   }
   std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
   void lock(unit& u) noexcept;
-  bool try_lock(unit& u) noexcept { return u.lock.exchange(1, std::memory_order_acquire) == 0; }
+  bool try_lock(unit& u) noexcept { return base::try_lock(u.lock, base::holder()); }
   static bool is_locked(const unit& u) noexcept { return u.lock.load(std::memory_order_relaxed) != 0; }
-  void unlock(unit& u) noexcept { u.lock.store(0, std::memory_order_release); }
+  void unlock(unit& u) noexcept { base::unlock(u.lock, base::holder()); }
   void pause(base::spin_wait& w) noexcept;
 
   /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.

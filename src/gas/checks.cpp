@@ -2,7 +2,7 @@
 #include "gas/memory.hpp"
 
 #include "base/check.hpp"
-#include "base/world.hpp"
+#include "base/lock.hpp"
 
 #include <algorithm>
 
@@ -11,10 +11,8 @@ namespace godwit::gas {
 namespace {
 struct check_guard {
   word& lock;
-  explicit check_guard(word& w) : lock(w) {
-    while (lock.exchange(1, std::memory_order_acquire) != 0) base::give_way();
-  }
-  ~check_guard() { lock.store(0, std::memory_order_release); }
+  explicit check_guard(word& w) : lock(w) { base::lock(lock, base::holder()); }
+  ~check_guard() { base::unlock(lock, base::holder()); }
 };
 }  // namespace
 

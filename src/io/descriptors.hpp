@@ -4,7 +4,7 @@
 // tests/io/.
 #pragma once
 
-#include "io/lock.hpp"
+#include "base/lock.hpp"
 #include "io/suspension.hpp"
 
 #include <atomic>
@@ -86,7 +86,7 @@ class alignas(64) descriptor {
     return std::uint64_t{timeout_us_[static_cast<unsigned>(at)]} * 1000;
   }
 
-  spin_lock mode;  ///< held while the file is in non-blocking mode for one call (accept, connect)
+  base::short_lock mode;  ///< held while the file is in non-blocking mode for one call (accept, connect)
 
  private:
   static constexpr std::uint64_t flag(side at) noexcept { return at == side::read ? readable : writable; }
@@ -100,7 +100,7 @@ class alignas(64) descriptor {
   class woken;
   void wake_all(woken& to, bool closed) noexcept;
 
-  spin_lock lock_;
+  base::short_lock lock_;
   std::atomic<std::uint64_t> state_{0};  ///< W who calls (DS1), under the lock who else
   list lists_[2];                        ///< W/R under the lock; took() looks without
   std::uint32_t generation_ = 0;         ///< of the file that the number stands for. W/R under the lock

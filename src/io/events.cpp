@@ -17,7 +17,7 @@
 #include "base/random.hpp"
 #include "base/world.hpp"
 #include "io/descriptors.hpp"
-#include "io/lock.hpp"
+#include "base/lock.hpp"
 #include "io/system.hpp"
 #include "io/timers.hpp"
 
@@ -31,7 +31,7 @@ constexpr std::uint64_t interrupt_tag = ~std::uint64_t{0};
 // From before to after a run.
 std::atomic<int> epoll_{-1};  // W under making, R all
 std::atomic<int> wake_{-1};   // an eventfd. W under making, before epoll_; R all
-spin_lock making;
+base::short_lock making;
 std::uint32_t delay_us_ = 0;  // W before a run
 
 // EV1: 1 from before a worker looks until it has found nothing or delivered all. W workers

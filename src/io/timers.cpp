@@ -14,7 +14,7 @@
 
 #include "base/check.hpp"
 #include "io/events.hpp"
-#include "io/lock.hpp"
+#include "base/lock.hpp"
 #include "io/suspension.hpp"
 #include "base/world.hpp"
 
@@ -32,7 +32,7 @@ struct entry {
   timer* t;
 };
 
-spin_lock lock;
+base::short_lock lock;
 std::vector<entry> heap;                 // W/R under lock
 std::atomic<std::uint64_t> next{never};  // deadline of heap[0]. W under lock, R all
 // of who waits for events; 0: nobody. W it (0 without the lock), who interrupts it

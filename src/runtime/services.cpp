@@ -1,6 +1,8 @@
 // See services.hpp.
 #include "runtime/services.hpp"
 
+#include "base/lock.hpp"
+
 #include <atomic>
 
 #include "runtime/run_common.hpp"
@@ -23,6 +25,7 @@ services::services(launch& what, const family& workers)
            words_,
            node_,
            &random_,
+           base::outsider,
            [](void* room, std::size_t bytes) noexcept {
              auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(room);
              r.reset(new std::byte[bytes]);

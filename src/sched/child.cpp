@@ -166,7 +166,7 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
   }
   const std::uint64_t before = base::fast_ns();
   ref r = 0;
-  const auto result = steal(net_, victim, words_, opts_.empty_check, delay_step,
+  const auto result = steal(net_, holder(), victim, words_, opts_.empty_check, delay_step,
                             [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) { r = own.record; });
   if (result != steal_outcome::taken) {
     ++stats.steals_failed;

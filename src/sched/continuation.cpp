@@ -104,7 +104,7 @@ void continuation_worker<P>::loop() noexcept {
     serve_mailbox();
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-      const ref r = P::crude ? pop_newest_of(*seg_, words_, me_) : pop_ready();
+      const ref r = P::crude ? pop_newest_of(*seg_, words_, me_, holder()) : pop_ready();
       if (r != 0) resume_image(r);
     }
     if (is_to_rest()) {  // MO4: with an empty queue only
@@ -128,7 +128,7 @@ void continuation_worker<P>::look_at(worker_no v) noexcept {
   if (v != me_) {
     try_steal(v);
     if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
-      if (const ref r = pop_ready_of(*seg_, words_, v)) resume_image(r);
+      if (const ref r = pop_ready_of(*seg_, words_, v, holder())) resume_image(r);
     }
   }
   if constexpr (stalls) try_waiting();  // one for each failed attempt
@@ -163,7 +163,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   const bool timed = trace_.on() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome = steal(
-      net_, victim, words_, opts_.empty_check, delay_step,
+      net_, holder(), victim, words_, opts_.empty_check, delay_step,
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
@@ -676,7 +676,10 @@ void continuation_worker<P>::free_far(ref r) noexcept {
   } else {
     const worker_no owner = ref_worker(r);
     GODWIT_ASSERT(owner != me_, "the owner's objects do not go through the queue");
-    for (base::spin_wait w; net_.remote_exchange(owner, &words_->free_lock, 1) != 0;) w.turn();
+    for (base::spin_wait w;; w.turn()) {
+      std::uint64_t nobody = 0;
+      if (net_.remote_compare_exchange(owner, &words_->free_lock, nobody, holder())) break;
+    }
     const std::uint64_t head = net_.remote_load(owner, &words_->free_head, std::memory_order_relaxed);
     net_.remote_store(owner, &home<object>(r)->freed, head != 0 ? head : 1, std::memory_order_relaxed);
     net_.remote_store(owner, &words_->free_head, r, std::memory_order_relaxed);

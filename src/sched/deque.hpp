@@ -20,7 +20,7 @@
 #pragma once
 
 #include "base/check.hpp"
-#include "base/world.hpp"
+#include "base/lock.hpp"
 #include "sched/words.hpp"
 
 #include <godwit/detail/hot.hpp>
@@ -36,15 +36,6 @@ using detail::spawn_slot;
 
 inline std::uint64_t as_word(const spawn_slot* s) noexcept { return reinterpret_cast<std::uint64_t>(s); }
 inline spawn_slot* as_slot(std::uint64_t w) noexcept { return reinterpret_cast<spawn_slot*>(w); }
-
-/// Spin on a lock word of the own segment. Never held for longer than the copy of one stack.
-inline void lock_own(word& lock, void (*yield_cpu)() noexcept) noexcept {
-  for (unsigned spins = 0; lock.exchange(1, std::memory_order_acquire) != 0;)
-    if (++spins % 256 == 0)
-      yield_cpu();  // the holder may have been descheduled
-    else
-      base::pause();
-}
 
 /// The owner's side. Test hook: @p delay is called between the steps that race.
 class deque_owner {
@@ -121,13 +112,13 @@ class deque_owner {
         return {true, 0, 0};
       }
     }
-    lock_own(words_->lock, yield_cpu_);  // DQ4: no thief is copying any more
+    lock();  // DQ4: no thief is copying any more
     t = as_slot(words_->top.load(std::memory_order_relaxed));
     GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
     if (t <= b) {
       hot_->split = b;
       words_->split.store(as_word(b), std::memory_order_relaxed);
-      words_->lock.store(0, std::memory_order_release);
+      base::unlock(words_->lock, me());
       return {true, 0, 0};
     }
     GODWIT_ASSERT(t == b + 1, "top beyond the popped slot");
@@ -139,14 +130,14 @@ class deque_owner {
     slots_[0].record = b->record;
     for (spawn_slot* s = slots_ + 1; s <= b; ++s) s->record = 0;  // they went with the stolen continuations
     reset();
-    words_->lock.store(0, std::memory_order_release);
+    base::unlock(words_->lock, me());
     return result;
   }
 
   /// Forced steals: the owner takes the oldest public continuation itself. Null: none.
   template <class Take>
   bool take_own(Take&& take) noexcept {
-    lock_own(words_->lock, yield_cpu_);
+    lock();
     spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
     const bool found = t < hot_->split;
     GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
@@ -155,7 +146,7 @@ class deque_owner {
       take(*t, t[-1]);
       words_->top.store(as_word(t + 1), std::memory_order_relaxed);
     }
-    words_->lock.store(0, std::memory_order_release);
+    base::unlock(words_->lock, me());
     return found;
   }
 
@@ -164,7 +155,7 @@ class deque_owner {
   /// in vain.
   std::size_t compact() noexcept {
     GODWIT_ASSERT(!has_private(), "compact moves public slots only");
-    lock_own(words_->lock, yield_cpu_);
+    lock();
     const spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
     GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->bottom, "under the lock: 1 <= top <= bottom");
     const auto waiting = static_cast<std::size_t>(hot_->bottom - t);
@@ -172,25 +163,28 @@ class deque_owner {
     hot_->bottom = hot_->split = slots_ + 1 + waiting;
     words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
     words_->split.store(as_word(hot_->split), std::memory_order_relaxed);
-    words_->lock.store(0, std::memory_order_release);
+    base::unlock(words_->lock, me());
     return waiting;
   }
 
   void check_invariants() noexcept {
-    lock_own(words_->lock, yield_cpu_);
+    lock();
     const std::uint64_t t = words_->top.load(std::memory_order_relaxed);
     const std::uint64_t s = words_->split.load(std::memory_order_relaxed);
     const bool ordered = as_word(slots_ + 1) <= t && t <= s && s <= as_word(hot_->bottom);
     const bool same = s == as_word(hot_->split);
     bool records = true;
     for (const spawn_slot* i = as_slot(t); i < as_slot(s); ++i) records = records && i->record != 0;
-    words_->lock.store(0, std::memory_order_release);
+    base::unlock(words_->lock, me());
     GODWIT_CHECK(ordered, "top <= split <= bottom");
     GODWIT_CHECK(same, "both copies of split agree");
     GODWIT_CHECK(records, "public slots have records");
   }
 
  private:
+  std::uint64_t me() const noexcept { return base::holder_of(hot_->worker); }
+  /// Nobody holds it for longer than the copy of one stack takes.
+  void lock() noexcept { base::lock(words_->lock, me(), yield_cpu_); }
   void reset() noexcept {
     hot_->bottom = hot_->split = slots_ + 1;
     words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
@@ -206,19 +200,20 @@ class deque_owner {
 
 enum class steal_outcome { taken, empty, busy };
 
-/// The thief's side. One-sided: look (1 read), lock (1 swap), bounds (read), claim (1 write), recheck (read),
-/// two slots (1 read), then @p take(slot, neighbour, place of the slot) copies the stack, unlock (1 write).
-/// Uni-address threads, figure 6.
+/// The thief's side. One-sided: look (1 read), lock (1 compare-and-swap; it says @p me meanwhile), bounds
+/// (read), claim (1 write), recheck (read), two slots (1 read), then @p take(slot, neighbour, place of the
+/// slot) copies the stack, unlock (1 write). Uni-address threads, figure 6.
 static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 
 template <transport::one_sided Transport, class Take>
-[[nodiscard]] steal_outcome steal(const Transport& net, worker_no victim, const public_words* words,
-                                  bool empty_check, auto&& delay, Take&& take) {
+[[nodiscard]] steal_outcome steal(const Transport& net, std::uint32_t me, worker_no victim,
+                                  const public_words* words, bool empty_check, auto&& delay, Take&& take) {
   if (empty_check) {
     const auto seen = net.remote_load_pair(victim, &words->split);
     if (seen.second >= seen.first) return steal_outcome::empty;
   }
-  if (net.remote_exchange(victim, &words->lock, 1) != 0) return steal_outcome::busy;
+  std::uint64_t nobody = 0;
+  if (!net.remote_compare_exchange(victim, &words->lock, nobody, me)) return steal_outcome::busy;
   steal_outcome outcome = steal_outcome::empty;
   // top first: it stands still under the lock
   const auto bounds = net.remote_load_pair(victim, &words->split);

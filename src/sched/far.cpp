@@ -132,11 +132,11 @@ struct watched {
     timed(step[o == std::memory_order_release ? unlock : entry], [&] { net.remote_store(w, p, v, o); });
   }
   std::uint64_t remote_exchange(worker_no w, const word* p, std::uint64_t v) const {
-    locked = true;
-    return timed(step[lock], [&] { return net.remote_exchange(w, p, v); });
+    return net.remote_exchange(w, p, v);
   }
   bool remote_compare_exchange(worker_no w, const word* p, std::uint64_t& e, std::uint64_t v) const {
-    return net.remote_compare_exchange(w, p, e, v);
+    locked = true;
+    return timed(step[lock], [&] { return net.remote_compare_exchange(w, p, e, v); });
   }
   std::uint64_t remote_fetch_add(worker_no w, const word* p, std::uint64_t v) const {
     return net.remote_fetch_add(w, p, v);
@@ -160,7 +160,7 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
   const std::uint64_t before = base::fast_ns();
   loot got{};
   const auto outcome = steal(
-      net, victim, words_, opts_.empty_check, [] {},
+      net, holder(), victim, words_, opts_.empty_check, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         GODWIT_ASSERT(is_stack(low, above.sp, own.bytes_end), "a continuation's stack lies where stacks lie");
@@ -263,6 +263,7 @@ void worker::serve_inbox() noexcept {
                      words_,
                      node_,
                      &random_,
+                     holder(),
                      [](void* w, std::size_t bytes) noexcept {
                        auto& heap = static_cast<worker*>(w)->heap_;
                        return reinterpret_cast<std::byte*>(

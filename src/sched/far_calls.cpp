@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cpu.hpp"
+#include "base/lock.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
@@ -18,9 +19,10 @@ using transport::index;
 using transport::far::entry;
 using transport::far::inline_bytes;
 
-ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept {
+ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                 std::uint32_t me) noexcept {
   auto* p = const_cast<public_words*>(memory.at(from, words));
-  if (p->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  if (!base::try_lock(p->ready_lock, me)) return 0;
   ref r = 0;
   if (p->ready_count.load(std::memory_order_relaxed) != 0) {
     r = p->ready_head.load(std::memory_order_relaxed);
@@ -32,13 +34,14 @@ ref pop_ready_of(const transport::shm::segment& memory, const public_words* word
     p->ready_head.store(memory.at<image>(r)->next, std::memory_order_relaxed);
     p->ready_count.store(p->ready_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   }
-  p->ready_lock.store(0, std::memory_order_release);
+  base::unlock(p->ready_lock, me);
   return r;
 }
 
-ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept {
+ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                  std::uint32_t me) noexcept {
   auto* p = const_cast<public_words*>(memory.at(from, words));
-  if (p->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  if (!base::try_lock(p->ready_lock, me)) return 0;
   ref r = 0;
   if (p->ready_count.load(std::memory_order_relaxed) != 0) {
     r = p->ready_tail.load(std::memory_order_relaxed);
@@ -50,7 +53,7 @@ ref pop_newest_of(const transport::shm::segment& memory, const public_words* wor
     p->ready_tail.store(memory.at<image>(r)->prev, std::memory_order_relaxed);
     p->ready_count.fetch_sub(1, std::memory_order_relaxed);
   }
-  p->ready_lock.store(0, std::memory_order_release);
+  base::unlock(p->ready_lock, me);
   return r;
 }
 
@@ -110,7 +113,7 @@ std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t 
 bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) noexcept {
   const auto& memory = *site.memory;
   if (memory.at(victim, site.words)->ready_count.load(std::memory_order_relaxed) == 0) return false;
-  const ref r = pop_ready_of(memory, site.words, victim);
+  const ref r = pop_ready_of(memory, site.words, victim, site.holder);
   if (r == 0) return false;
   image* im = memory.at<image>(r);
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
@@ -130,7 +133,7 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
   const auto& memory = *site.memory;
   const bool check = (e.head.b & call_scope::skip_check) == 0;
   const auto outcome =
-      steal(memory, victim, site.words, check, nothing,
+      steal(memory, site.holder, victim, site.words, check, nothing,
             [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
               const std::uint64_t low = own.sp - context::fork_bytes_below;
               const std::size_t bytes = own.bytes_end - low;

@@ -50,6 +50,7 @@ struct call_site {
   const public_words* words;  ///< common address
   node_words* node;           ///< of this host
   base::small_random* random;
+  std::uint32_t holder;  ///< what it writes into locks (base/lock.hpp)
   /// Room for the bytes of an answer that do not fit into the entry; valid until the answer has left.
   std::byte* (*room)(void* arg, std::size_t bytes) noexcept;
   void* room_arg;
@@ -59,11 +60,14 @@ struct call_site {
 /// fit lie in e.data. Gives back where the bytes are: null if in e.data. Local.
 std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
 
-/// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock.
-ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept;
+/// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock, which says @p me
+/// meanwhile (base/lock.hpp).
+ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                 std::uint32_t me) noexcept;
 
 /// The same with the newest one.
-ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from) noexcept;
+ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
+                  std::uint32_t me) noexcept;
 
 /// Ask worker @p w of this host to make work public at its next spawn: poll, if it is not set. Local.
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/check.hpp"
-#include "base/world.hpp"
+#include "base/lock.hpp"
 #include "transport/shm/segment.hpp"
 
 namespace godwit::sched {
@@ -74,9 +74,9 @@ void heap::give_back_pages(object* o) noexcept {
 
 /// The owner's side of the locked queue. Objects are linked by `freed`: ref of the next one, or 1 at the end.
 void heap::drain_queue() noexcept {
-  for (base::spin_wait w; queue_lock_->exchange(1, std::memory_order_acquire) != 0;) w.turn();
+  base::lock(*queue_lock_, base::holder());
   std::uint64_t r = queue_head_->exchange(0, std::memory_order_relaxed);
-  queue_lock_->store(0, std::memory_order_release);
+  base::unlock(*queue_lock_, base::holder());
   while (r > 1) {
     object* o = at(transport::ref_offset(r));
     GODWIT_ASSERT(is_object(o) && o->freed.load(std::memory_order_relaxed) != 0,

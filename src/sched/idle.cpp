@@ -116,7 +116,7 @@ bool worker::sees_work() noexcept {
 }
 
 void worker::lock_gate() noexcept {
-  lock_own(node_->gate, []() noexcept {
+  base::lock(node_->gate, holder(), []() noexcept {
     this_worker().serve_inbox();
     base::give_way();
   });
@@ -141,7 +141,7 @@ void worker::become_running() noexcept {
     GODWIT_ASSERT(is_count(idle_hosts, shape_.host_count), "no more hosts are idle than there are");
     node_->announced.store(0, std::memory_order_relaxed);
   }
-  node_->gate.store(0, std::memory_order_release);  // IN3: the next one finds it done
+  base::unlock(node_->gate, holder());  // IN3: the next one finds it done
 }
 
 void worker::become_idle() noexcept {
@@ -171,7 +171,7 @@ void worker::become_idle() noexcept {
         last = hosts == shape_.host_count;
       }
     }
-    node_->gate.store(0, std::memory_order_release);
+    base::unlock(node_->gate, holder());
     if (!last) return;
   }
   // ID3, IN1: nothing can happen any more

@@ -327,7 +327,7 @@ ref worker::make_near(ref r) noexcept {
 }
 
 void worker::lock_ready_slowly() noexcept {
-  lock_own(words_->ready_lock, []() noexcept {
+  base::lock(words_->ready_lock, holder(), []() noexcept {
     this_worker().serve_inbox();
     base::give_way();
   });

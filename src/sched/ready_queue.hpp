@@ -23,11 +23,11 @@ inline bool is_ready_queue(const public_words& w) noexcept {
 
 /// Nobody else takes from it in a run of one worker.
 [[gnu::always_inline]] inline void worker::lock_ready() noexcept {
-  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) [[unlikely]]
+  if (workers_ != 1 && !base::try_lock(words_->ready_lock, holder())) [[unlikely]]
     lock_ready_slowly();
 }
 [[gnu::always_inline]] inline void worker::unlock_ready() noexcept {
-  if (workers_ != 1) words_->ready_lock.store(0, std::memory_order_release);
+  if (workers_ != 1) base::unlock(words_->ready_lock, holder());
 }
 
 /// @p im is of this host, and ready.
@@ -60,7 +60,7 @@ inline bool is_ready_queue(const public_words& w) noexcept {
 
 /// The first of the own ready queue; 0: none, or somebody else has the lock.
 [[gnu::always_inline]] inline ref worker::pop_ready() noexcept {
-  if (workers_ != 1 && words_->ready_lock.exchange(1, std::memory_order_acquire) != 0) return 0;
+  if (workers_ != 1 && !base::try_lock(words_->ready_lock, holder())) return 0;
   GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running takes threads");
   GODWIT_ASSERT(is_ready_queue(*words_), "head and tail of the ready queue agree with its count");
   ref r = 0;

@@ -24,10 +24,10 @@ struct public_words {
   // Deque; docs/protocols/deque.md. One line: a thief's look costs one transfer.
   alignas(64) word split;  ///< address of the first private slot. W owner, R thieves
   word top;                ///< address of the oldest public slot. W thieves and owner under `lock`, R all
-  word lock;               ///< 0 free, 1 taken. W all
+  word lock;               ///< see base/lock.hpp. W all
 
   // Suspended threads that are ready to run, FIFO, any worker may take one; docs/protocols/join.md.
-  alignas(64) word ready_lock;  ///< W all
+  alignas(64) word ready_lock;  ///< see base/lock.hpp. W all
   word ready_count;             ///< W under ready_lock, R all
   word ready_head;              ///< ref of an image. W/R under ready_lock
   word ready_tail;
@@ -36,7 +36,7 @@ struct public_words {
   alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
 
   // Policy locked_free: objects of this worker's heap that others have given back, linked by `freed`.
-  alignas(64) word free_lock;  ///< W all
+  alignas(64) word free_lock;  ///< see base/lock.hpp. W all
   word free_head;              ///< ref of an object, 0: none. W under free_lock, R owner
 
   alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "base/lock.hpp"
 #include "base/random.hpp"
 #include "base/section.hpp"
 #include "context/context.hpp"
@@ -157,6 +158,8 @@ class worker {
   virtual void end_of_root_thread() noexcept = 0;
 
   worker_no me() const noexcept { return me_; }
+  /// What it writes into locks (base/lock.hpp).
+  std::uint32_t holder() const noexcept { return base::holder_of(transport::index(me_)); }
   public_words& words() noexcept { return *words_; }
   node_words& node() noexcept { return *node_; }
   /// The first record of worker 0's heap is the root thread's.

@@ -52,10 +52,6 @@ void pool::init(std::uintptr_t first, std::uint64_t distance, std::uint32_t coun
   if (base::on_valgrind()) base::valgrind_stack(root_low_, root_end());
 }
 
-void pool::lock() noexcept {
-  for (base::spin_wait w; lock_.exchange(1, std::memory_order_acquire) != 0;) w.turn();
-}
-
 void pool::make_guard(std::uintptr_t low) noexcept {
   auto* p = reinterpret_cast<void*>(low);
   guards how = guards_.load(std::memory_order_relaxed);
@@ -75,20 +71,20 @@ void pool::make_guard(std::uintptr_t low) noexcept {
 }
 
 void* pool::take() noexcept {
-  lock();
+  lock_.lock();
   GODWIT_ASSERT((free_ != nullptr) == (free_batches_ != 0), "free batches are counted");
   if (free_ != nullptr) {
     void* list = free_;
     free_ = at(list)->batch;
     --free_batches_;
-    lock_.store(0, std::memory_order_release);
+    lock_.unlock();
     return list;
   }
   const std::uint64_t from = made_.load(std::memory_order_relaxed);
   GODWIT_ASSERT(from <= all_, "no more stacks are cut than there are");
   const std::uint64_t n = all_ - from < batch_ ? all_ - from : batch_;
   made_.store(from + n, std::memory_order_release);
-  lock_.store(0, std::memory_order_release);
+  lock_.unlock();
   void* list = nullptr;
   for (std::uint64_t i = from + n; i-- > from;) {
     make_guard(low_of_number(i));
@@ -109,12 +105,12 @@ void pool::give(void* list, unsigned n) noexcept {
       const auto high = reinterpret_cast<std::uintptr_t>(s) & ~std::uintptr_t{guard_ - 1};
       if (high > low) madvise(reinterpret_cast<void*>(low), high - low, MADV_FREE);
     }
-  lock();
+  lock_.lock();
   at(list)->batch = free_;
   at(list)->count = n;
   free_ = list;
   ++free_batches_;
-  lock_.store(0, std::memory_order_release);
+  lock_.unlock();
 }
 
 bool pool::is_list(void* list, std::uint64_t n) const noexcept {
@@ -126,13 +122,13 @@ bool pool::is_list(void* list, std::uint64_t n) const noexcept {
 }
 
 void pool::check_invariants() noexcept {
-  lock();
+  lock_.lock();
   std::uint64_t batches = 0;
   bool lists = true;
   for (void* b = free_; b != nullptr && batches <= free_batches_ && lists; b = at(b)->batch, ++batches)
     lists = is_list(b, at(b)->count);
   const bool counted = batches == free_batches_, cut = made_.load(std::memory_order_relaxed) <= all_;
-  lock_.store(0, std::memory_order_release);
+  lock_.unlock();
   GODWIT_CHECK(lists, "a batch is as long as it says, of stacks of this pool");
   GODWIT_CHECK(counted, "free batches are counted");
   GODWIT_CHECK(cut, "no more stacks are cut than there are");

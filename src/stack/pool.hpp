@@ -14,6 +14,7 @@
 // src/sched/continuation_stacks.hpp. Test: tests/stack/pool_test.cpp.
 #pragma once
 
+#include "base/lock.hpp"
 #include "stack/stack.hpp"
 
 #include <atomic>
@@ -103,14 +104,13 @@ class pool {
   }
   void make_guard(std::uintptr_t low) noexcept;
   bool is_list(void* list, std::uint64_t n) const noexcept;
-  void lock() noexcept;
 
   std::uintptr_t first_ = 0, root_low_ = 0;
   unsigned shift_ = 0;  // of size_
   std::uint64_t distance_ = 0, size_ = 1, root_bytes_ = 0, per_range_ = 0, all_ = 0;
   unsigned batch_ = 1;
   std::atomic<std::uint64_t> made_{0};  // W and R all workers: stacks made so far
-  std::atomic<std::uint32_t> lock_{0};  // W and R all workers
+  base::short_lock lock_;
   void* free_ = nullptr;  // batches: linked by the second word at the top of each one's first stack
   std::uint64_t free_batches_ = 0;
   enum class guards { unknown, install, protect, none };

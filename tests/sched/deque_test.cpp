@@ -105,7 +105,7 @@ struct deque_fixture {
     if (end != hot->split) deque.expose(end, [&](spawn_slot& s) { s.record = record++; });
   }
   steal_outcome steal_one(spawn_slot* got, spawn_slot* above, bool look = true) {
-    return steal(plain_memory(), worker_no{0}, words.get(), look, no_delay,
+    return steal(plain_memory(), 2, worker_no{0}, words.get(), look, no_delay,
                  [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*) {
                    *got = s;
                    *above = n;
@@ -263,7 +263,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
       while (!stop.load(std::memory_order_acquire)) {
         const bool look = delays_.below(4) != 0;
         const auto outcome =
-            steal(memory, worker_no{0}, d.words.get(), look, random_delay,
+            steal(memory, t + 2, worker_no{0}, d.words.get(), look, random_delay,
                   [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*) {
                     run_entry(own.fp, own.sp);
                     const bool first = own.extra == 0;

@@ -1,0 +1,67 @@
+// The lock for a few instructions: a word that is 0, or says who holds it, a worker's number plus one. So
+// that whoever waits knows for whom, and what a worker held that is gone is known. Who does not get it leaves
+// the word as it is (an exchange would write over the holder's name). Taken where the words lie: in memory
+// that several workers see, also over a transport, which has the same compare-and-exchange. Not held over a
+// suspension. Test: tests/base/lock_test.cpp.
+#pragma once
+
+#include "base/check.hpp"
+#include "base/world.hpp"
+
+#include <godwit/detail/hot.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace godwit::base {
+
+/// An OS thread that is no worker.
+inline constexpr std::uint32_t outsider = ~std::uint32_t{0};
+
+/// What worker @p number writes into a lock's word.
+constexpr std::uint32_t holder_of(std::uint32_t number) noexcept { return number + 1; }
+/// What the caller writes.
+inline std::uint32_t holder() noexcept {
+  const detail::hot_words& mine = detail::hot();
+  return mine.workers != 0 ? holder_of(mine.worker) : outsider;
+}
+
+template <class Word>
+[[gnu::always_inline, nodiscard]] inline bool try_lock(std::atomic<Word>& word,
+                                                       std::type_identity_t<Word> me) noexcept {
+  Word nobody = 0;
+  return word.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+template <class Word>
+[[gnu::always_inline]] inline void unlock(std::atomic<Word>& word, std::type_identity_t<Word> me) noexcept {
+  GODWIT_ASSERT(word.load(std::memory_order_relaxed) == me, "who unlocks holds the lock");
+  static_cast<void>(me);
+  word.store(0, std::memory_order_release);
+}
+
+/// @p give_way: now and then, since the holder may have lost its CPU.
+template <class Word, class GiveWay>
+void lock(std::atomic<Word>& word, std::type_identity_t<Word> me, GiveWay&& give_way) noexcept {
+  GODWIT_ASSERT(word.load(std::memory_order_relaxed) != me || me == outsider, "who locks does not hold it");
+  for (spin_wait w; !try_lock(word, me);) do
+      w.turn(give_way);
+    while (word.load(std::memory_order_relaxed) != 0);
+}
+template <class Word>
+void lock(std::atomic<Word>& word, std::type_identity_t<Word> me) noexcept {
+  lock(word, me, base::give_way);
+}
+
+/// One of a process, for its workers and other OS threads.
+class short_lock {
+ public:
+  void lock() noexcept { base::lock(word_, holder()); }
+  void unlock() noexcept { base::unlock(word_, holder()); }
+
+ private:
+  std::atomic<std::uint32_t> word_{0};  // W and R all
+};
+
+}  // namespace godwit::base
