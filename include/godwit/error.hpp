@@ -8,7 +8,7 @@
 // Tests: tests/api/exception_test.cpp.
 #pragma once
 
-#include <godwit/codec.hpp>
+#include <godwit/detail/values.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -7,12 +7,11 @@
 // Protocol: docs/protocols/join.md. Tests: tests/api/future_test.cpp.
 #pragma once
 
-#include <godwit/codec.hpp>
 #include <godwit/detail/slow_path.hpp>
+#include <godwit/detail/values.hpp>
 
 #include <concepts>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -102,8 +101,11 @@ T unbox(const payload& p) {
     if constexpr (really_copyable<T>::value) return static_cast<const T&>(value);
     future_taken_twice();
   }
-  const std::unique_ptr<T> own(&value);
   b.object = nullptr;
+  const struct owner {
+    T* p;
+    ~owner() { delete p; }
+  } own{&value};
   return std::move(value);
 }
 

@@ -19,6 +19,7 @@
 #include <godwit/global_vector.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
+#include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/task.hpp>
 #include <godwit/threads.hpp>

@@ -4,13 +4,15 @@
 // stolen is the *caller's continuation*. Unstolen, a spawn is a call with a few stores: no allocation, no
 // lock, no fence. Sources: "Uni-address threads" 5.2, figure 4; THE protocol with a split deque.
 // Protocol: docs/protocols/deque.md. Tests: tests/api/spawn_test.cpp, tests/compile_fail/.
+//
+// With run.hpp, which it includes, all that a program needs that only spawns and joins; godwit.hpp is everything.
 #pragma once
 
 #include <godwit/detail/fork_call.hpp>
 #include <godwit/future.hpp>
+#include <godwit/run.hpp>
 
 #include <exception>
-#include <functional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -89,7 +91,7 @@ struct child {
         std::move(f.value)();
       } else if constexpr (by_word) {
         const R value = std::move(f.value)();
-        std::memcpy(&word, std::addressof(value), sizeof(R));
+        std::memcpy(&word, __builtin_addressof(value), sizeof(R));
       } else {
         new (&room.value) R(std::move(f.value)());
       }
@@ -199,13 +201,13 @@ template <template <class, class> class Thunk, class F>
   if constexpr (in_registers<F>)
     std::memcpy(words, static_cast<const void*>(&f), sizeof(F));
   else
-    words[0] = reinterpret_cast<std::uintptr_t>(std::addressof(f));
+    words[0] = reinterpret_cast<std::uintptr_t>(__builtin_addressof(f));
   // Results that ride in a register need no address: then the future itself can live in registers.
   void* out = nullptr;
   if constexpr (!std::is_void_v<R> && !child<F, R>::by_word) out = future_access::room(result);
   auto* const slot = hot_load<offsetof(hot_words, bottom), spawn_slot*>();
   if constexpr (may_hold_address<F>) {  // for the case that the child has to move
-    slot->closure[0] = in_registers<F> ? words[0] : closure_at(std::addressof(f), sizeof(F));
+    slot->closure[0] = in_registers<F> ? words[0] : closure_at(__builtin_addressof(f), sizeof(F));
     if constexpr (in_registers<F> && sizeof(F) > sizeof(std::uintptr_t)) slot->closure[1] = words[1];
   }
   word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], slot, out);
@@ -231,7 +233,8 @@ template <class Use, class F, class... Args>
       "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
   static_assert(((migratable<std::decay_t<Args>>)&&...),
                 "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
-                "or specialise godwit::codec<T> for it");
+                "or specialise godwit::codec<T> for it (containers of the standard library have one: include "
+                "godwit/codec.hpp)");
   if constexpr (sizeof...(Args) == 0) {
     if constexpr (std::is_lvalue_reference_v<F> || std::is_function_v<std::remove_reference_t<F>>) {
       std::decay_t<F> own(fn);
@@ -242,7 +245,10 @@ template <class Use, class F, class... Args>
   } else {
     auto bound = [fn = std::decay_t<F>(std::forward<F>(fn)),
                   ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
-      return std::invoke(std::move(fn), std::move(as)...);
+      if constexpr (std::is_member_pointer_v<std::decay_t<F>>)
+        return std::apply(fn, std::forward_as_tuple(std::move(as)...));
+      else
+        return std::move(fn)(std::move(as)...);
     };
     return use(bound);
   }

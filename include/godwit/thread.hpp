@@ -10,6 +10,7 @@
 #include <godwit/detail/deadline.hpp>
 #include <godwit/detail/park.hpp>
 #include <godwit/policy.hpp>
+#include <godwit/codec.hpp>
 #include <godwit/task.hpp>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // What the compiler has to be told before it can understand the library: one line that says so, not three
-// thousand. Included first of all by godwit.hpp and codec.hpp. Tests: tests/compile_fail/language_*.cpp.
+// thousand. Included first of all by godwit.hpp and values.hpp. Tests: tests/compile_fail/language_*.cpp.
 #pragma once
 
 // Compilers read on after #error, so each one ends with a file that does not exist.
