@@ -5,7 +5,8 @@
 // lock, no fence. Sources: "Uni-address threads" 5.2, figure 4; THE protocol with a split deque.
 // Protocol: docs/protocols/deque.md. Tests: tests/api/spawn_test.cpp, tests/compile_fail/.
 //
-// With run.hpp, which it includes, all that a program needs that only spawns and joins; godwit.hpp is everything.
+// With run.hpp, which it includes, all that a program needs that only spawns and joins; godwit.hpp is
+// everything.
 #pragma once
 
 #include <godwit/detail/fork_call.hpp>
@@ -188,7 +189,8 @@ template <template <class, class> class Thunk, class F>
                 "migrate. Return a value");
   static_assert(std::is_void_v<R> || migratable<R>,
                 "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it");
+                "specialise godwit::codec<T> for it (containers of the standard library have one: include "
+                "godwit/codec.hpp)");
   static_assert(std::is_nothrow_move_constructible_v<F> || plain<F>,
                 "godwit: the callable of a thread and its arguments must be nothrow move constructible");
 
