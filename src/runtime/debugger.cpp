@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstring>
-#include <string_view>
 
 #include "base/check.hpp"
+#include "sched/policies.hpp"
 #include "sched/record.hpp"
 #include "sched/words.hpp"
 
@@ -46,12 +46,6 @@ class table {
   std::uint32_t used_ = 0;
 };
 
-/// The policies whose threads lie where the names below say: in slots, on the region and in images.
-bool threads_are_listed(std::string_view policy) noexcept {
-  return policy == "greedy" || policy == "stalling" || policy == "locked_free" ||
-         policy == "stalling_locked_free";
-}
-
 void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   const transport::shm::segment& memory = what.memory;
   const transport::shm::layout& l = memory.where();
@@ -60,7 +54,7 @@ void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   t.add("count", memory.near().count);
   t.add("workers", what.job.workers);
   t.add("hosts", what.job.host_count);
-  t.add("lists_threads", threads_are_listed(what.opts.policy) ? 1 : 0);
+  t.add("lists_threads", sched::policy_of(what.opts).lists_threads ? 1 : 0);
   t.add("supervisor", static_cast<std::uint64_t>(what.supervisor));
   t.add("base", reinterpret_cast<std::uint64_t>(memory.common()));
   t.add("span", l.span);

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "runtime/debugger.hpp"
+#include "sched/policies.hpp"
 
 namespace godwit {
 
@@ -64,7 +65,7 @@ void check_policy(const options& opts, std::size_t hosts) {
   if (opts.span && opts.policy != "greedy")
     throw std::invalid_argument(
         "godwit: span=1 measures under a policy of its own: not together with policy=" + opts.policy);
-  if (opts.policy.starts_with("child_") && opts.force_steal != "none")
+  if (sched::policy_of(opts).steals_children && opts.force_steal != "none")
     throw std::invalid_argument("godwit: force_steal=" + opts.force_steal +
                                 " makes continuations leave, and with " + asked +
                                 " there are none to be stolen: use one or the other");
@@ -78,7 +79,7 @@ void check_policy(const options& opts, std::size_t hosts) {
 
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
   // Iso-address: every worker's memory has room for the stacks of all.
-  const std::uint64_t regions = opts.policy == "iso" ? workers : 1;
+  const std::uint64_t regions = sched::policy_of(opts).has_all_stacks ? workers : 1;
   return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
                               opts.stack_bytes * regions, opts.heap_bytes);
 }

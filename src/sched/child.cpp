@@ -2,6 +2,7 @@
 #include "sched/child.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <unistd.h>
@@ -572,7 +573,18 @@ bool child_worker<P>::sees_ready_waiter() noexcept {
   return waiting_.any([&](const image& im) { return im.waiting_for == 0 || is_complete(im.waiting_for); });
 }
 
-template class child_worker<child_rtc>;
-template class child_worker<child_full>;
+namespace {
+template <class P>
+worker* made(void* room) noexcept {
+  return new (room) child_worker<P>();
+}
+template <class... P>
+constexpr std::array<policy_info, sizeof...(P)> rows_of(policy_list<P...>) noexcept {
+  return {policy_info{P::name, true, false, false, made<P>, made<P>}...};
+}
+constexpr auto rows_ = rows_of(child_policies{});
+}  // namespace
+
+std::span<const policy_info> child_rows() noexcept { return rows_; }
 
 }  // namespace godwit::sched

@@ -3,7 +3,9 @@
 #include "sched/continuation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <new>
 #include <cxxabi.h>
 #include <utility>
 
@@ -31,13 +33,13 @@ constexpr std::uint64_t steals_per_sample = 8;
 template <class P>
 void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
-  if constexpr (P::crude) force_mode_ = 1;
+  if constexpr (P::crude_scheme) force_mode_ = 1;
   if constexpr (P::queued_frees) heap_.use_queue(&words_->free_lock, &words_->free_head);
   if constexpr (iso) {
     shape_.own_stacks = true;
     own_stacks_.init(region_low_, region_high_ - region_low_, workers_, index(me_), thread_stack_bytes);
   }
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     watched_ = trace_.on() || opts_.delay_us != 0;
     most_kept_stacks_ = shape_.stacks->most_kept();
@@ -54,7 +56,7 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     GODWIT_CHECK(r == root_, "the root thread's record is the first object");
     std::uintptr_t top = region_high_;
     if constexpr (iso) top = own_stacks_.root_top();
-    if constexpr (in_place) {
+    if constexpr (stacks_stay) {
       top = shape_.stacks->root_top();
       context::sanitizer_forget(
           std::max(shape_.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64,
@@ -91,9 +93,9 @@ void continuation_worker<P>::loop() noexcept {
       }
       become_running();
       // not at the next turn: it may count as idle again by then
-      if (in_place && has_events_) deliver_events();
+      if (can_park && has_events_) deliver_events();
     }
-    if (in_place) {  // ID1: collected while idle, perhaps, but delivered while running
+    if (can_park) {  // ID1: collected while idle, perhaps, but delivered while running
       constexpr std::uint32_t turns_between_looks = 64;
       if (has_events_ ||
           ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
@@ -104,7 +106,7 @@ void continuation_worker<P>::loop() noexcept {
     serve_mailbox();
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
     if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-      const ref r = P::crude ? pop_newest_of(*seg_, words_, me_, holder()) : pop_ready();
+      const ref r = P::crude_scheme ? pop_newest_of(*seg_, words_, me_, holder()) : pop_ready();
       if (r != 0) resume_image(r);
     }
     if (is_to_rest()) {  // MO4: with an empty queue only
@@ -171,7 +173,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
         GODWIT_ASSERT(is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
         GODWIT_ASSERT(above.record != 0, "a continuation completes a record");
         bytes = bytes_end - low;
-        if constexpr (in_place) {
+        if constexpr (stacks_stay) {
           bytes = 0;
         } else {
           if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
@@ -250,9 +252,10 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
   image copy;
-  const image& head = in_place ? *at<image>(r) : copy;  // in place it is gone as soon as its thread runs
+  const image& head =
+      stacks_stay ? *at<image>(r) : copy;  // where stacks stay it is gone as soon as its thread runs
   std::uint64_t size = 0;
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
     GODWIT_ASSERT(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&head)) == head.top,
                   "an image lies on the stack of its thread");
@@ -315,7 +318,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
   GODWIT_ASSERT(is_stack(low, top, bytes_end), "a thread's stack lies where stacks lie");
   image* im = room;
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     GODWIT_ASSERT(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(room)) == top,
                   "an image lies on the stack of its thread");
     GODWIT_ASSERT(block_at(top)->suspended == nullptr, "a thread is suspended once");
@@ -330,7 +333,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->suspended_ns = 0;
   im->span_ns = 0;
   im->waited_for = 0;
-  if constexpr (!in_place) context::sanitizer_forget(low, bytes_end);
+  if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
   words_->stats.evacuated_bytes += bytes;
   return im;
@@ -349,16 +352,16 @@ void continuation_worker<P>::force(bool children) noexcept {
   GODWIT_ASSERT(!is_idle_, "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
-  if (P::crude && detail::hot().spawns == 0) ++words_->stats.spawns;
+  if (P::crude_scheme && detail::hot().spawns == 0) ++words_->stats.spawns;
   encode_pending(region_low_, region_high_);
   if (detail::hot().bottom > detail::hot().split) expose(detail::hot().bottom, base::float_control(), false);
   for (;;) {
     ref r = 0;
     const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
-      // In place: below its frames, where nothing is: its child has a stack of its own.
+      // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
       auto* room =
           reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
-      if constexpr (in_place)
+      if constexpr (stacks_stay)
         context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
       const std::uint64_t top = stack_end(own.sp, above);
       if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
@@ -416,7 +419,7 @@ void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
 template <class P>
 bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
                                   const detail::place& where) noexcept {
-  if constexpr (!in_place) return worker::park(publish, arg, by, what, where);
+  if constexpr (!can_park) return worker::park(publish, arg, by, what, where);
   leaving why{.self = this, .where = &where, .publish = publish, .arg = arg, .by = by, .what = what};
   return leave(why);
 }
@@ -431,7 +434,7 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   announce_scheduler_stack(0);
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     alignas(64) image room;
     why.room = &room;
     if (const std::uintptr_t own =
@@ -495,7 +498,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   GODWIT_ASSERT(own != 0, "a thread completes a record");
   if (iso && bytes_end != top) refuse_reference(spawned_at(*b));
   if constexpr (iso) top = own_stacks_.top_of(sp);
-  if constexpr (in_place) top = shape_.stacks->end_of(sp);
+  if constexpr (stacks_stay) top = shape_.stacks->end_of(sp);
   if constexpr (own_stack) bytes_end = top;
 
   check_own_stack(sp, b->sp);
@@ -524,7 +527,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   delay();
   // Undo step 1: nobody has seen anything.
   const auto cancel = [&] {
-    if constexpr (in_place)
+    if constexpr (stacks_stay)
       block_at(top)->suspended = nullptr;
     else
       heap_.free(im);
@@ -558,7 +561,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
       cancel();  // PK1: nobody knows it, so it is still ours
     }
   } else if (waiting_for == 0) {
-    push_ready(me, 0, P::crude);  // crude takes the newest: who yields must not be that
+    push_ready(me, 0, P::crude_scheme);  // crude takes the newest: who yields must not be that
   } else {
     const record* rec = home<record>(waiting_for);
     const worker_no home_of_record = ref_worker(waiting_for);
@@ -603,7 +606,9 @@ void continuation_worker<P>::complete(ref r) noexcept {
     if (is_near(r)) this->template at<record>(r)->span_ns = span;
   }
   if (r != root_) check_own_stack(here, deque_.sentinel().sp);
-  announce_scheduler_stack(here, iso ? own_stacks_.top_of(here) : in_place ? shape_.stacks->end_of(here) : 0);
+  announce_scheduler_stack(here, iso           ? own_stacks_.top_of(here)
+                                 : stacks_stay ? shape_.stacks->end_of(here)
+                                               : 0);
   if constexpr (own_stack) ended_sp_ = here;
   godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
   __builtin_unreachable();
@@ -710,18 +715,29 @@ void continuation_worker<P>::joined(ref r) noexcept {
   if constexpr (P::spans) strand_begins(std::max(strand_ends(), span_of(r)));
 }
 
-template class continuation_worker<greedy>;
-template class continuation_worker<stalling>;
-template class continuation_worker<locked_free>;
-template class continuation_worker<stalling_locked_free>;
-template class continuation_worker<crude>;
-template class continuation_worker<span_meter>;
-template class continuation_worker<iso>;
-template class continuation_worker<greedy_in_place>;
-template class continuation_worker<stalling_in_place>;
-template class continuation_worker<locked_free_in_place>;
-template class continuation_worker<stalling_locked_free_in_place>;
-template class continuation_worker<crude_in_place>;
-template class continuation_worker<span_meter_in_place>;
+namespace {
+template <class P>
+worker* made(void* room) noexcept {
+  return new (room) continuation_worker<P>();
+}
+template <class P>
+constexpr policy_info row() noexcept {
+  // Threads have every stack at an address of its own anyway.
+  using in_place = std::conditional_t<P::iso_address, greedy, P>;
+  return {P::name,
+          false,
+          P::iso_address,
+          !P::iso_address && !P::crude_scheme,
+          made<on<P, on_processes>>,
+          made<on<in_place, on_threads>>};
+}
+template <class... P>
+constexpr std::array<policy_info, sizeof...(P)> rows_of(policy_list<P...>) noexcept {
+  return {row<P>()...};
+}
+constexpr auto rows_ = rows_of(continuation_policies{});
+}  // namespace
+
+std::span<const policy_info> continuation_rows() noexcept { return rows_; }
 
 }  // namespace godwit::sched

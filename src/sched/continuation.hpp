@@ -30,6 +30,7 @@ struct leaving {
   const char* what = nullptr;
 };
 
+/// @p Policy: on<a policy, a substrate>.
 template <class Policy>
 class continuation_worker final : public worker {
  public:
@@ -51,12 +52,13 @@ class continuation_worker final : public worker {
 
  private:
   static constexpr bool stalls = Policy::stalls;
-  static constexpr bool iso = Policy::iso;
-  static constexpr bool in_place = Policy::in_place;
+  static constexpr bool iso = Policy::iso_address;
+  static constexpr bool stacks_stay = Policy::stacks_stay;
+  static constexpr bool can_park = Policy::can_park;
   /// From thread to thread without the scheduler loop in between, where only the own queue matters.
-  static constexpr bool hands_over = in_place && !stalls && !Policy::crude && !Policy::spans;
+  static constexpr bool hands_over = stacks_stay && !stalls && !Policy::crude_scheme && !Policy::spans;
   /// every thread has one, and it is never copied inside a host
-  static constexpr bool own_stack = iso || in_place;
+  static constexpr bool own_stack = iso || stacks_stay;
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
@@ -90,10 +92,10 @@ class continuation_worker final : public worker {
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
   std::uint64_t stack_end(std::uint64_t sp, const spawn_slot& below) const noexcept {
     if constexpr (iso) return own_stacks_.top_of(sp);
-    if constexpr (in_place) return shape_.stacks->end_of(sp);
+    if constexpr (stacks_stay) return shape_.stacks->end_of(sp);
     return below.sp;
   }
-  /// In place: of the stack that ends at @p end.
+  /// Where stacks stay: of the stack that ends at @p end.
   static detail::thread_block* block_at(std::uintptr_t end) noexcept {
     return reinterpret_cast<detail::thread_block*>(end - stack::pool::block_bytes);
   }
@@ -116,12 +118,12 @@ class continuation_worker final : public worker {
   wait_queue waiting_;           // stalling join
   stack_range own_stacks_;       // iso
   std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood
-  // in_place: stacks that ended here and did not begin here since the pool got some
+  // stacks_stay: stacks that ended here and did not begin here since the pool got some
   unsigned kept_stacks_ = 0;
   unsigned most_kept_stacks_ = 0;
   std::uint32_t straight_ = 0;             // turns since the loop was entered
   bool watched_ = false;                   // traced, or delayed: threads go by way of the loop
-  exception_state* exceptions_ = nullptr;  // in_place: of this OS thread
+  exception_state* exceptions_ = nullptr;  // stacks_stay: of this OS thread
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
 };

@@ -30,8 +30,8 @@ void continuation_worker<P>::check_own_stack(std::uintptr_t sp, std::uintptr_t p
 
 template <class P>
 void* continuation_worker<P>::new_stack() noexcept {
-  if constexpr (in_place) {
-    return nullptr;  // iso in place: fork_call has changed the stack already
+  if constexpr (stacks_stay) {
+    return nullptr;  // with stacks that stay fork_call has changed the stack already
   } else if constexpr (!iso) {
     return worker::new_stack();
   } else {
@@ -75,7 +75,7 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 /// The thread that ended at @p sp needs its stack no more; we are on another one.
 template <class P>
 bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     const std::uintptr_t end = shape_.stacks->end_of(sp);
     if (context::sanitized()) [[unlikely]]
       forget_frames(sp, end);
@@ -119,7 +119,7 @@ template <class P>
 /// The last stack of the own list is about to be taken: the list must not get empty.
 template <class P>
 void continuation_worker<P>::more_stacks() noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     const section inside;
     void* list = shape_.stacks->take();
     if (list == nullptr)
@@ -146,7 +146,7 @@ void continuation_worker<P>::more_stacks() noexcept {
 
 template <class P>
 const char* continuation_worker<P>::overflow_of_thread(std::uintptr_t address) const noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     if (shape_.stacks->in_guard(address)) return "threads";
   }
   return nullptr;
@@ -155,7 +155,7 @@ const char* continuation_worker<P>::overflow_of_thread(std::uintptr_t address) c
 template <class P>
 stack::range continuation_worker<P>::shared_stack_of(std::uintptr_t sp) const noexcept {
   const stack::range region = worker::shared_stack_of(sp);
-  if constexpr (in_place || !iso) return region;
+  if constexpr (stacks_stay || !iso) return region;
   if (region.high == 0) return {};
   const std::uintptr_t top = own_stacks_.top_of(sp);
   return {own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes, top};
@@ -163,7 +163,7 @@ stack::range continuation_worker<P>::shared_stack_of(std::uintptr_t sp) const no
 
 template <class P>
 void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     forget_frames(sp, sp);
     announce_thread(sp);
   } else if constexpr (!iso) {
@@ -180,7 +180,7 @@ void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
 
 template <class P>
 void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     const std::uintptr_t low = shape_.stacks->low_of(sp);
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
   } else {
@@ -193,7 +193,7 @@ void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
 template <class P>
 void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp,
                                            [[maybe_unused]] std::uintptr_t high) noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     constexpr std::uintptr_t below = 64 << 10;
     const std::uintptr_t low = shape_.stacks->low_of(sp);
     context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);

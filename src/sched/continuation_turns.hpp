@@ -32,7 +32,7 @@ void continuation_worker<P>::yield_thread() noexcept {
   const bool nobody_else =
       words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
   if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
-      !(in_place && node_->outside.load(std::memory_order_relaxed) != 0 &&
+      !(can_park && node_->outside.load(std::memory_order_relaxed) != 0 &&
         ++turns_ % yields_between_looks == 0)) {
     serve_inbox();
     serve_mailbox();
@@ -139,7 +139,7 @@ void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
 template <class P>
 ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void* closure,
                                           std::size_t bytes) noexcept {
-  if constexpr (!in_place) {
+  if constexpr (!can_park) {
     return worker::create_thread(entry, closure, bytes);
   } else {
     const section inside;
@@ -202,7 +202,7 @@ void continuation_worker<P>::fresh_entry(void* arg) {
 
 template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
-  if constexpr (in_place) {
+  if constexpr (stacks_stay) {
     detail::thread_block* block =
         block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
     if (block->at_end != nullptr) [[unlikely]] {
