@@ -1,8 +1,5 @@
-// Counters and events: who had a thread when, what waiting cost. See worker.hpp, trace/events.hpp,
-// docs/tracing.md.
-//
-// Clocks are read where a thread comes or goes, never at a spawn that nobody steals.
-#include "sched/worker.hpp"
+// See account.hpp.
+#include "sched/account.hpp"
 
 #include <algorithm>
 
@@ -17,39 +14,37 @@ namespace {
 constexpr std::uint64_t longest = ~std::uint32_t{0};  // of event::duration_ns
 }
 
-void worker::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b, std::uint64_t duration,
-                  std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
-  trace_.emit({now, a, b, static_cast<std::uint32_t>(std::min(duration, longest)),
-               static_cast<std::uint32_t>(std::min(bytes, longest)), other, static_cast<std::uint16_t>(what),
-               detail});
+void account::init(worker_stats& stats, trace::ring_memory* events) noexcept {
+  stats_ = &stats;
+  events_.init(events);
+  started_ns_ = base::fast_ns();
 }
 
-void worker::note_place(std::uint64_t now, const detail::place& where) noexcept {
+void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b, std::uint64_t duration,
+                   std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
+  events_.emit({now, a, b, static_cast<std::uint32_t>(std::min(duration, longest)),
+                static_cast<std::uint32_t>(std::min(bytes, longest)), other, static_cast<std::uint16_t>(what),
+                detail});
+}
+
+void account::note_place(std::uint64_t now, const detail::place& where) noexcept {
   note(kind::place, now, reinterpret_cast<std::uintptr_t>(where.file),
        reinterpret_cast<std::uintptr_t>(where.function), 0, 0, where.line);
 }
 
-void worker::note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
-  if (!trace_.on()) return;
-  const section inside;  // the caller may be a thread
-  const std::uint64_t now = base::fast_ns();
-  note(kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
-}
-
-void worker::begin_idle(idle_cause cause) noexcept {
+void account::begin_idle(idle_cause cause) noexcept {
   idle_from_ns_ = base::fast_ns();
   idle_transport_ns_ = 0;
   idle_cause_ = cause;
 }
 
-void worker::end_idle(std::uint64_t now) noexcept {
+void account::end_idle(std::uint64_t now) noexcept {
   if (idle_from_ns_ == 0) return;
-  worker_stats& stats = words_->stats;
   const std::uint64_t all = now - idle_from_ns_;
   const std::uint64_t transport = std::min(idle_transport_ns_, all);
-  (idle_cause_ == idle_cause::join ? stats.idle_join_ns : stats.idle_no_work_ns) += all - transport;
-  stats.idle_transport_ns += transport;
-  if (trace_.on()) {
+  (idle_cause_ == idle_cause::join ? stats_->idle_join_ns : stats_->idle_no_work_ns) += all - transport;
+  stats_->idle_transport_ns += transport;
+  if (traced()) {
     // Where most of the time waited for another host, say so: the pieces are far_call events.
     const auto cause = static_cast<std::uint16_t>(transport > all / 2 ? idle_cause::transport : idle_cause_);
     for (std::uint64_t from = idle_from_ns_; from < now; from += longest) {
@@ -60,30 +55,25 @@ void worker::end_idle(std::uint64_t now) noexcept {
   idle_from_ns_ = 0;
 }
 
-std::uint64_t worker::count_transport(std::uint64_t since, worker_no target, call_no what) noexcept {
+std::uint64_t account::count_transport(std::uint64_t since, worker_no target, call_no what) noexcept {
   const std::uint64_t now = base::fast_ns();
   if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
-  if (trace_.on())
+  if (traced())
     note(kind::far_call, now, 0, 0, now - since, 0, transport::index(target),
          static_cast<std::uint16_t>(what));
   return now;
 }
 
-void worker::count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept {
+void account::count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept {
   if (ready_ns == 0) return;
-  ++words_->stats.outstanding_resumed;
-  words_->stats.outstanding_ns += now > ready_ns ? now - ready_ns : 0;
+  ++stats_->outstanding_resumed;
+  stats_->outstanding_ns += now > ready_ns ? now - ready_ns : 0;
 }
 
-void worker::finish_stats() noexcept {
+void account::finish() noexcept {
   const std::uint64_t now = base::fast_ns();
   end_idle(now);
-  worker_stats& stats = words_->stats;
-  stats.life_ns = now - started_ns_;
-  stats.spawns += detail::hot().spawns;
-  stats.stack_high_bytes = transport::shm::segment::touched_from_top(
-      reinterpret_cast<std::byte*>(region_low_), reinterpret_cast<std::byte*>(region_high_));
-  stats.heap_high_bytes = heap_.high_bytes();
+  stats_->life_ns = now - started_ns_;
 }
 
 }  // namespace godwit::sched

@@ -59,12 +59,12 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     root_thread_.record = r;
     current_ = &root_thread_;
     running_ = r;
-    if (trace_.on()) note(kind::start, base::fast_ns(), r);
+    if (account_.traced()) account_.note(kind::start, base::fast_ns(), r);
     announce_stack(0);
     godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
   }
   announce_scheduler_stack(0);
-  begin_idle(idle_cause::no_work);
+  account_.begin_idle(idle_cause::no_work);
   godwit_ctx_start(
       scheduler_stack_, [](void* w) { static_cast<child_worker*>(static_cast<worker*>(w))->loop(); },
       static_cast<worker*>(this));
@@ -215,12 +215,13 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
     words_->stats.steal_copy_ns += now - start;
     words_->stats.stolen_bytes += head.closure_bytes;
   }
-  end_idle(now);
+  account_.end_idle(now);
   failed_rounds_ = 0;
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
-  if (trace_.on())
-    note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from), buried);
+  if (account_.traced())
+    account_.note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from),
+                  buried);
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
   head.entry(closure, head.closure_bytes, r);
@@ -232,7 +233,7 @@ template <class P>
 void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
-  if (trace_.on()) note(kind::end, now, r);
+  if (account_.traced()) account_.note(kind::end, now, r);
   const std::uint64_t before =  // JN1
       net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done);
   GODWIT_ASSERT(before != state_done, "a record is completed once");
@@ -299,7 +300,7 @@ void child_worker<P>::complete(ref r) noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (r != 0) {
     GODWIT_CHECK(r == root_, "only the root thread ends this way");
-    if (trace_.on()) note(kind::end, base::fast_ns(), r);
+    if (account_.traced()) account_.note(kind::end, base::fast_ns(), r);
     at<record>(r)->state.store(state_done, std::memory_order_release);
     static_cast<void>(net_.remote_exchange(worker_no{0}, &job_->root_done, 1));  // IN5
   }
@@ -315,7 +316,7 @@ void child_worker<P>::complete(ref r) noexcept {
         if (w.current_ != nullptr && w.current_->stack_low != nullptr)
           w.free_stacks_.push_back(w.current_->stack_low);
         w.current_ = nullptr;
-        w.begin_idle(w.waiting_.empty() ? idle_cause::no_work : idle_cause::join);
+        w.account_.begin_idle(w.waiting_.empty() ? idle_cause::no_work : idle_cause::join);
         w.loop();
       },
       nullptr);
@@ -375,9 +376,9 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
     if (empty && since == 0) {
       since = base::fast_ns();
       ++words_->stats.outstanding_joins;
-      if (trace_.on()) {
-        note(kind::suspend, since, running_, r, 0, 0, 0, 2);
-        note_place(since, where);
+      if (account_.traced()) {
+        account_.note(kind::suspend, since, running_, r, 0, 0, 0, 2);
+        account_.note_place(since, where);
       }
     }
     serve_mailbox();
@@ -385,16 +386,16 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
       run_task(t, true);
       continue;
     }
-    if (idle_from_ns_ == 0) begin_idle(idle_cause::join);
+    if (!account_.is_idle()) account_.begin_idle(idle_cause::join);
     if (end_of_round()) nap();
   }
   const std::uint64_t now = base::fast_ns();
-  end_idle(now);
+  account_.end_idle(now);
   failed_rounds_ = 0;
   if (since == 0) return;
   const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
-  if (done != 0) count_outstanding(std::max(done, since), now);
-  if (trace_.on()) note(kind::resume, now, running_, r, 0, 0, index(me_));
+  if (done != 0) account_.count_outstanding(std::max(done, since), now);
+  if (account_.traced()) account_.note(kind::resume, now, running_, r, 0, 0, index(me_));
 }
 
 /// A buried join with nothing to do at all: do not burn the CPU. Tasks and ends come without a wake-up: look
@@ -472,7 +473,7 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
             t = caller;
           }
           w.current_ = nullptr;
-          w.begin_idle(p.r != 0 ? idle_cause::join : idle_cause::no_work);
+          w.account_.begin_idle(p.r != 0 ? idle_cause::join : idle_cause::no_work);
           w.loop();
         },
         &p);
@@ -498,9 +499,9 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
   im->fork = false;
   im->where = where;
   ++words_->stats.suspends;
-  if (trace_.on()) {
-    note(kind::suspend, im->suspended_ns, t.record, waits_for);
-    if (waits_for != 0) note_place(im->suspended_ns, where);
+  if (account_.traced()) {
+    account_.note(kind::suspend, im->suspended_ns, t.record, waits_for);
+    if (waits_for != 0) account_.note_place(im->suspended_ns, where);
   }
   waiting_.push(im);
 }
@@ -519,10 +520,10 @@ void child_worker<P>::try_waiting() noexcept {
   const std::uint64_t now = base::fast_ns();
   if (r != 0) {
     const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
-    count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
+    account_.count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
   }
-  end_idle(now);
-  if (trace_.on()) note(kind::resume, now, im->own_record, r, 0, 0, index(me_));
+  account_.end_idle(now);
+  if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(me_));
   ++words_->stats.resumes;
   failed_rounds_ = 0;
   current_ = reinterpret_cast<thread*>(im->extra);

@@ -15,7 +15,6 @@
 #include "sched/frames.hpp"
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_turns.hpp"
-#include "sched/ready_queue.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -41,7 +40,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   }
   if constexpr (stacks_stay) {
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    watched_ = trace_.on() || opts_.delay_us != 0;
+    watched_ = account_.traced() || opts_.delay_us != 0;
     most_kept_stacks_ = shape_.stacks->most_kept();
     more_stacks();
   }
@@ -63,14 +62,14 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
           shape_.stacks->end_of(top));
     }
     enter_thread(top, top, r);
-    if (trace_.on()) note(kind::start, base::fast_ns(), r);
+    if (account_.traced()) account_.note(kind::start, base::fast_ns(), r);
     if constexpr (P::spans) strand_begins(0);
     announce_stack(top - 64);
     detail::hot().in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
   }
   announce_scheduler_stack(0);
-  begin_idle(idle_cause::no_work);
+  account_.begin_idle(idle_cause::no_work);
   godwit_ctx_start(
       scheduler_stack_, [](void* w) { static_cast<continuation_worker*>(static_cast<worker*>(w))->loop(); },
       static_cast<worker*>(this));
@@ -97,16 +96,14 @@ void continuation_worker<P>::loop() noexcept {
     }
     if (can_park) {  // ID1: collected while idle, perhaps, but delivered while running
       constexpr std::uint32_t turns_between_looks = 64;
-      if (has_events_ ||
-          ((words_->ready_count.load(std::memory_order_relaxed) == 0 || ++turns_ >= turns_between_looks) &&
-           collect_events(0)))
+      if (has_events_ || ((ready_.empty() || ++turns_ >= turns_between_looks) && collect_events(0)))
         deliver_events();
     }
     serve_inbox();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
-    if (words_->ready_count.load(std::memory_order_relaxed) != 0) {
-      const ref r = P::crude_scheme ? pop_newest_of(*seg_, words_, me_, holder()) : pop_ready();
+    if (!ready_.empty()) {
+      const ref r = P::crude_scheme ? ready_.pop_newest() : ready_.pop();
       if (r != 0) resume_image(r);
     }
     if (is_to_rest()) {  // MO4: with an empty queue only
@@ -129,9 +126,8 @@ template <class P>
 void continuation_worker<P>::look_at(worker_no v) noexcept {
   if (v != me_) {
     try_steal(v);
-    if (seg_->at(v, words_)->ready_count.load(std::memory_order_relaxed) != 0) {
-      if (const ref r = pop_ready_of(*seg_, words_, v, holder())) resume_image(r);
-    }
+    if (ready_queue theirs = queue_of(v); !theirs.empty())
+      if (const ref r = theirs.pop()) resume_image(r);
   }
   if constexpr (stalls) try_waiting();  // one for each failed attempt
 }
@@ -162,7 +158,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   loot got{};
   std::uint64_t bytes = 0, copied = 0;
   worker_stats& stats = words_->stats;
-  const bool timed = trace_.on() || stats.steals % steals_per_sample == 0;
+  const bool timed = account_.traced() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome = steal(
       net_, holder(), victim, words_, opts_.empty_check, delay_step,
@@ -218,8 +214,9 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
     stats.steal_ns += now - before;
     stats.steal_copy_ns += copied;
   }
-  end_idle(now);
-  if (trace_.on()) note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
+  account_.end_idle(now);
+  if (account_.traced())
+    account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
   wake_one();  // where there was one, there may be more
   resume(got, loot_kind::fork);
 }
@@ -249,7 +246,7 @@ bool continuation_worker<P>::sees_ready_waiter() noexcept {
 template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
   count_progress(words_->stats.resumes);
-  const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
+  const std::uint64_t before = account_.traced() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
   image copy;
   const image& head =
@@ -276,11 +273,12 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     free_object(r);
   }
   acquire_writes();
-  const bool timed = trace_.on() || head.waited_for != 0 || idle_from_ns_ != 0;
+  const bool timed = account_.traced() || head.waited_for != 0 || account_.is_idle();
   const std::uint64_t now = timed ? base::fast_ns() : 0;
-  if (head.waited_for != 0) count_outstanding(head.ready_ns, now);
-  end_idle(now);
-  if (trace_.on()) note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
+  if (head.waited_for != 0) account_.count_outstanding(head.ready_ns, now);
+  account_.end_idle(now);
+  if (account_.traced())
+    account_.note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
   resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
           head.own_record, head.status, head.float_control},
@@ -378,10 +376,10 @@ void continuation_worker<P>::force(bool children) noexcept {
       im->span_ns = span;
       if (opts_.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
       r = ref_of_image(im);
-      if (trace_.on()) {  // from here on the child is the bottom thread
+      if (account_.traced()) {  // from here on the child is the bottom thread
         const std::uint64_t now = base::fast_ns();
-        note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
-        note(kind::task, now, own.record, 0, 0, 0, index(me_));
+        account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
+        account_.note(kind::task, now, own.record, 0, 0, 0, index(me_));
       }
     });
     if (!found) break;
@@ -516,11 +514,11 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   const ref me = ref_of_image(im);
   // before the events: these belong together, and what it writes down must not lie between them
   release_writes();
-  const std::uint64_t now = stalls || trace_.on() ? base::fast_ns() : 0;
+  const std::uint64_t now = stalls || account_.traced() ? base::fast_ns() : 0;
   im->suspended_ns = now;
-  if (trace_.on()) {
-    note(kind::suspend, now, own, waiting_for, 0, top - sp, 0, parent_here);
-    if (waiting_for != 0) note_place(now, where);
+  if (account_.traced()) {
+    account_.note(kind::suspend, now, own, waiting_for, 0, top - sp, 0, parent_here);
+    if (waiting_for != 0) account_.note_place(now, where);
   }
 
   // 3. Publish -- or find that there is nothing to wait for any more.
@@ -531,7 +529,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
       block_at(top)->suspended = nullptr;
     else
       heap_.free(im);
-    if (trace_.on()) note(kind::cancel, base::fast_ns(), own);
+    if (account_.traced()) account_.note(kind::cancel, base::fast_ns(), own);
     acquire_writes();
     if (parent_here)
       detail::hot().bottom = b + 1;
@@ -548,8 +546,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
     if (outside) {
       node_->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
       // The first that waits, and this worker goes on: let another one watch for events.
-      if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
-          (parent_here || words_->ready_count.load(std::memory_order_relaxed) != 0))
+      if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 && (parent_here || !ready_.empty()))
         wake_one();
     }
     // PK1: else it may run elsewhere by now
@@ -622,21 +619,21 @@ void continuation_worker<P>::completed_entry(void* arg) {
   if constexpr (own_stack) began_later = w.end_own_stack(w.ended_sp_);
   w.release_writes();
   w.delay();
-  std::uint64_t now = hands_over && !w.trace_.on() ? 0 : base::fast_ns();
+  std::uint64_t now = hands_over && !w.account_.traced() ? 0 : base::fast_ns();
   if (r == w.root_) {
-    if (w.trace_.on()) w.note(kind::end, now, r);
+    if (w.account_.traced()) w.account_.note(kind::end, now, r);
     w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done,
                         std::memory_order_release);
     // IN5: there before we are idle
     static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));
-    w.begin_idle(idle_cause::no_work);
+    w.account_.begin_idle(idle_cause::no_work);
     w.loop();
   }
   if (now != 0) w.stamp_done(r, now);
   std::uint64_t waiting = w.exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(waiting != state_done, "a record is completed once");
   const bool follows = waiting > state_detached;
-  if (w.trace_.on()) w.note(kind::end, now, r, 0, 0, 0, 0, follows);
+  if (w.account_.traced()) w.account_.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
     if (waiting == state_detached) {
       if (const detail::payload p = w.payload_of(r); p.kind == outcome::error) w.hooks_.unseen_error(p);
@@ -656,7 +653,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   }
   // A thread that was created later is one of many, as a rule: whoever joins them one by one finds the rest
   // done if it comes last.
-  if (hands_over && began_later && w.words_->ready_count.load(std::memory_order_relaxed) != 0) {
+  if (hands_over && began_later && !w.ready_.empty()) {
     w.push_ready(waiting, now);
     w.next_thread(idle_cause::no_work);
   }

@@ -12,7 +12,6 @@
 #include "base/cpu.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
-#include "sched/ready_queue.hpp"
 
 namespace godwit::sched {
 
@@ -29,8 +28,7 @@ void continuation_worker<P>::yield_thread() noexcept {
   constexpr std::uint32_t yields_between_looks = 64;
   // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for
   // one of them.)
-  const bool nobody_else =
-      words_->ready_count.load(std::memory_order_relaxed) == 0 && (!stalls || waiting_.empty());
+  const bool nobody_else = ready_.empty() && (!stalls || waiting_.empty());
   if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
       !(can_park && node_->outside.load(std::memory_order_relaxed) != 0 &&
         ++turns_ % yields_between_looks == 0)) {
@@ -95,7 +93,7 @@ template <class P>
   detail::thread_block* const block = block_at(im->top);
   GODWIT_ASSERT(block->suspended == nullptr, "a thread is suspended once");
   block->suspended = im;
-  const ref first = rotate_ready(im, seg_->ref_of_any(im));
+  const ref first = ready_.rotate(im, seg_->ref_of_any(im));
   if (first == 0) {  // others took them
     block->suspended = nullptr;
     announce_stack(sp);
@@ -129,10 +127,10 @@ void continuation_worker<P>::handed_over_entry(void* arg, std::uintptr_t sp) {
 template <class P>
 void continuation_worker<P>::next_thread(idle_cause cause) noexcept {
   if constexpr (hands_over) {
-    if (words_->ready_count.load(std::memory_order_relaxed) != 0 && may_hand_over())
-      if (const ref r = pop_ready()) resume_image(r);
+    if (!ready_.empty() && may_hand_over())
+      if (const ref r = ready_.pop()) resume_image(r);
   }
-  begin_idle(cause);
+  account_.begin_idle(cause);
   loop();
 }
 
@@ -165,9 +163,9 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
 template <class P>
 void continuation_worker<P>::begin_thread(ref r) noexcept {
   auto& t = *at<fresh_thread>(r);
-  const std::uint64_t now = trace_.on() || idle_from_ns_ != 0 ? base::fast_ns() : 0;
-  end_idle(now);
-  if (trace_.on()) note(kind::start, now, r);
+  const std::uint64_t now = account_.traced() || account_.is_idle() ? base::fast_ns() : 0;
+  account_.end_idle(now);
+  if (account_.traced()) account_.note(kind::start, now, r);
   detail::hot_words& hot = detail::hot();
   GODWIT_ASSERT(t.kind == object_kind::record && t.entry != nullptr, "a thread that begins has a record");
   void* top = hot.free_stacks;

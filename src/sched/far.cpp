@@ -92,7 +92,7 @@ bool worker::sees_far_work() noexcept {
     scope |= call_scope::urgent;
   const auto& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::look), scope, 0);
   ++words_->stats.far_looks;
-  count_transport(now, victim, call_no::look);
+  account_.count_transport(now, victim, call_no::look);
   if (e.head.result != 0) {
     far_hint_ = host;
     next_far_ns_ = 0;
@@ -178,7 +178,7 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
         }
       });
   worker_stats& stats = words_->stats;
-  const std::uint64_t now = count_transport(before, victim, call_no::steal);
+  const std::uint64_t now = account_.count_transport(before, victim, call_no::steal);
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
     return;
@@ -192,10 +192,10 @@ void worker::try_steal_by_words(worker_no victim) noexcept {
   stats.far_unlock_ns += step[watched::unlock];
   stats.stolen_bytes += got.bytes_end - got.low;
   acquire_writes();
-  end_idle(now);
-  if (trace_.on())
-    note(trace::kind::steal, now, got.own_record, got.status, now - before, got.bytes_end - got.low,
-         index(victim));
+  account_.end_idle(now);
+  if (account_.traced())
+    account_.note(trace::kind::steal, now, got.own_record, got.status, now - before, got.bytes_end - got.low,
+                  index(victim));
   wake_one();
   resume(got, loot_kind::fork);
 }
@@ -214,7 +214,7 @@ void worker::steal_far(std::uint32_t host) noexcept {
   const std::uint64_t before = base::fast_ns();
   const entry& e = net_.far().call(victim, static_cast<std::uint64_t>(call_no::steal), scope, 0);
   const auto kind = static_cast<loot_kind>(e.head.result);
-  const std::uint64_t now = count_transport(before, victim, call_no::steal);
+  const std::uint64_t now = account_.count_transport(before, victim, call_no::steal);
   if (kind == loot_kind::nothing) {
     ++words_->stats.steals_failed;
     ++words_->stats.far_failed;
@@ -241,10 +241,10 @@ void worker::steal_far(std::uint32_t host) noexcept {
     ++words_->stats.resumes;
   }
   acquire_writes();
-  end_idle(now);
-  if (trace_.on())
-    note(kind == loot_kind::fork ? trace::kind::steal : trace::kind::resume, now, got.own_record, got.status,
-         now - before, bytes, index(victim));
+  account_.end_idle(now);
+  if (account_.traced())
+    account_.note(kind == loot_kind::fork ? trace::kind::steal : trace::kind::resume, now, got.own_record,
+                  got.status, now - before, bytes, index(victim));
   resume(got, kind);
 }
 
@@ -287,7 +287,7 @@ void worker::serve_inbox() noexcept {
     const std::uint64_t now = base::fast_ns();
     ++words_->stats.messages;
     words_->stats.message_ns += now - before;
-    if (trace_.on()) note(trace::kind::message, now, 0, 0, now - before);
+    if (account_.traced()) account_.note(trace::kind::message, now, 0, 0, now - before);
   }
 }
 

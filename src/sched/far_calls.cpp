@@ -11,6 +11,7 @@
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
+#include "sched/ready_queue.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -18,44 +19,6 @@ namespace godwit::sched {
 using transport::index;
 using transport::far::entry;
 using transport::far::inline_bytes;
-
-ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
-                 std::uint32_t me) noexcept {
-  auto* p = const_cast<public_words*>(memory.at(from, words));
-  if (!base::try_lock(p->ready_lock, me)) return 0;
-  ref r = 0;
-  if (p->ready_count.load(std::memory_order_relaxed) != 0) {
-    r = p->ready_head.load(std::memory_order_relaxed);
-    GODWIT_ASSERT(r != 0 && memory.reaches(transport::ref_worker(r)),
-                  "ready queues hold images of their host");
-    GODWIT_ASSERT((p->ready_count.load(std::memory_order_relaxed) == 1) ==
-                      (r == p->ready_tail.load(std::memory_order_relaxed)),
-                  "head and tail of the ready queue agree with its count");
-    p->ready_head.store(memory.at<image>(r)->next, std::memory_order_relaxed);
-    p->ready_count.store(p->ready_count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  }
-  base::unlock(p->ready_lock, me);
-  return r;
-}
-
-ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
-                  std::uint32_t me) noexcept {
-  auto* p = const_cast<public_words*>(memory.at(from, words));
-  if (!base::try_lock(p->ready_lock, me)) return 0;
-  ref r = 0;
-  if (p->ready_count.load(std::memory_order_relaxed) != 0) {
-    r = p->ready_tail.load(std::memory_order_relaxed);
-    GODWIT_ASSERT(r != 0 && memory.reaches(transport::ref_worker(r)),
-                  "ready queues hold images of their host");
-    GODWIT_ASSERT((p->ready_count.load(std::memory_order_relaxed) == 1) ==
-                      (r == p->ready_head.load(std::memory_order_relaxed)),
-                  "head and tail of the ready queue agree with its count");
-    p->ready_tail.store(memory.at<image>(r)->prev, std::memory_order_relaxed);
-    p->ready_count.fetch_sub(1, std::memory_order_relaxed);
-  }
-  base::unlock(p->ready_lock, me);
-  return r;
-}
 
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept {
   auto& poll = memory.at(w, reinterpret_cast<detail::hot_words*>(memory.common()))->poll;
@@ -110,10 +73,15 @@ std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t 
   return big;
 }
 
+ready_queue queue_of(const call_site& site, worker_no w) noexcept {
+  return {*site.memory, const_cast<public_words&>(*site.memory->at(w, site.words)), site.holder};
+}
+
 bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) noexcept {
   const auto& memory = *site.memory;
-  if (memory.at(victim, site.words)->ready_count.load(std::memory_order_relaxed) == 0) return false;
-  const ref r = pop_ready_of(memory, site.words, victim, site.holder);
+  ready_queue queue = queue_of(site, victim);
+  if (queue.empty()) return false;
+  const ref r = queue.pop();
   if (r == 0) return false;
   image* im = memory.at<image>(r);
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
@@ -157,7 +125,7 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
 bool has_work(const call_site& site, worker_no v) noexcept {
   const public_words* p = site.memory->at(v, site.words);
   return p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed) ||
-         p->ready_count.load(std::memory_order_relaxed) != 0;
+         !queue_of(site, v).empty();
 }
 
 /// worker::release for a consumer on another host.

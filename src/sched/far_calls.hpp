@@ -60,15 +60,6 @@ struct call_site {
 /// fit lie in e.data. Gives back where the bytes are: null if in e.data. Local.
 std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
 
-/// Take the oldest ready thread of a worker of this host, or 0. Does not wait for the lock, which says @p me
-/// meanwhile (base/lock.hpp).
-ref pop_ready_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
-                 std::uint32_t me) noexcept;
-
-/// The same with the newest one.
-ref pop_newest_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
-                  std::uint32_t me) noexcept;
-
 /// Ask worker @p w of this host to make work public at its next spawn: poll, if it is not set. Local.
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;
 

@@ -245,7 +245,7 @@ void worker::wait_for_work() noexcept {
       ns = std::min(ns, next_far_ns_ > asleep ? next_far_ns_ - asleep : 1);
     }
     if (has_waiters()) ns = std::min(ns, poll_every_ns);
-    const std::uint64_t before = trace_.on() ? base::fast_ns() : 0;
+    const std::uint64_t before = account_.traced() ? base::fast_ns() : 0;
     bool waited = false;
     if (hooks_.events != nullptr && node_->outside.load(std::memory_order_relaxed) != 0 &&
         node_->polling.exchange(1, std::memory_order_seq_cst) == 0) {
@@ -255,9 +255,9 @@ void worker::wait_for_work() noexcept {
       waited = true;
     }
     if (!waited) base::wait_on(node_->wake, seen, ns);
-    if (trace_.on()) {
+    if (account_.traced()) {
       const std::uint64_t after = base::fast_ns();
-      note(trace::kind::sleep, after, 0, 0, after - before);
+      account_.note(trace::kind::sleep, after, 0, 0, after - before);
     }
     const std::uint32_t longest = shape_.host_count > 1 ? longest_sleep_between_hosts_ms : longest_sleep_ms;
     if (sleep_ms_ < longest) sleep_ms_ = sleep_ms_ * 2 < longest ? sleep_ms_ * 2 : longest;

@@ -7,7 +7,6 @@
 //   JN2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the
 //   image
 //   JN3  a published image belongs to whoever completes the record: its former owner touches it no more
-#include "sched/ready_queue.hpp"
 #include "sched/worker.hpp"
 
 #include <cstddef>
@@ -288,7 +287,7 @@ void worker::finish_record(ref r) noexcept {
   release_writes();
   const std::uint64_t now = base::fast_ns();
   stamp_done(r, now);
-  if (trace_.on()) note(trace::kind::complete, now, r);
+  if (account_.traced()) account_.note(trace::kind::complete, now, r);
   std::uint64_t waiting = exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(waiting != state_done, "a record is completed once");
   if (waiting == state_detached) {
@@ -324,13 +323,6 @@ ref worker::make_near(ref r) noexcept {
   net_.remote_get(ref_worker(r), copy->bytes(), home<std::byte>(r) + sizeof(image), bytes);
   free_object(r);
   return ref_of(copy);
-}
-
-void worker::lock_ready_slowly() noexcept {
-  base::lock(words_->ready_lock, holder(), []() noexcept {
-    this_worker().serve_inbox();
-    base::give_way();
-  });
 }
 
 void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {

@@ -1,6 +1,7 @@
 // Join records and images of suspended threads: the objects of the join protocol (docs/protocols/join.md).
 #pragma once
 
+#include "base/cpu.hpp"
 #include "sched/heap.hpp"
 
 #include <godwit/detail/slow_path.hpp>
@@ -41,6 +42,17 @@ struct record : object {
   std::uint64_t span_ns;
 };
 static_assert(sizeof(record) == 128);
+
+/// What no record can do without: nobody came, one consumer, no value.
+[[gnu::always_inline]] inline void begin_record(record* r) noexcept {
+  r->state.store(state_none, std::memory_order_relaxed);
+  r->references.store(1, std::memory_order_relaxed);
+  r->result.object = 0;
+  r->result.bytes = 0;
+  r->result.kind = detail::outcome::value;
+  r->result.boxed = 0;
+  r->float_control = base::float_control();
+}
 
 /// What a ready queue touches of an image: one line with its head.
 struct queue_link {

@@ -53,8 +53,6 @@ void worker::init(const worker_setup& setup) noexcept {
   opts_ = *setup.opts;
   if (shape_.in_process) opts_.check_frames = false;  // every address means the same everywhere
   hooks_ = setup.hooks;
-  trace_.init(setup.trace);
-  started_ns_ = base::fast_ns();
   thread_pointer_ = context::thread_pointer();
   const std::uint32_t regular = workers_ - shape_.spares;
   GODWIT_ASSERT(near_.holds(me_) && near_.first + near_.count <= workers_, "a worker is one of its host's");
@@ -74,6 +72,8 @@ void worker::init(const worker_setup& setup) noexcept {
   std::byte* base = seg_->common();
   auto* words = reinterpret_cast<segment_words*>(base + l.words);
   words_ = &words->worker;
+  account_.init(words_->stats, setup.trace);
+  ready_ = ready_queue(*seg_, *words_, holder(), workers_ == 1, yield_cpu);
   node_ = &seg_->at(worker_no{near_.first}, words)->node;
   GODWIT_ASSERT((reinterpret_cast<std::uintptr_t>(words) & (alignof(segment_words) - 1)) == 0,
                 "the workers' words are aligned");
@@ -197,8 +197,8 @@ void worker::expose(spawn_slot* end, std::uint32_t control, bool by_signal) noex
                   "a slot's record has somebody who will join");
   });
   ++words_->stats.exposures;
-  if (trace_.on() && force_mode_ == 0)
-    note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
+  if (account_.traced() && force_mode_ == 0)
+    account_.note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
 }
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
@@ -312,9 +312,24 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
   push_ready(seg_->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   node_->outside.fetch_sub(1, std::memory_order_relaxed);
-  node_->idle.fetch_add(1, std::
-                               // ID2, PK3: it counted like a letter; this worker runs, so it is not the last
-                        memory_order_seq_cst);
+  // ID2, PK3: it counted like a letter; this worker runs, so it is not the last
+  node_->idle.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void worker::note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
+  if (!account_.traced()) return;
+  const section inside;  // the caller may be a thread
+  const std::uint64_t now = base::fast_ns();
+  account_.note(trace::kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
+}
+
+void worker::finish_stats() noexcept {
+  account_.finish();
+  worker_stats& stats = words_->stats;
+  stats.spawns += detail::hot().spawns;
+  stats.stack_high_bytes = transport::shm::segment::touched_from_top(
+      reinterpret_cast<std::byte*>(region_low_), reinterpret_cast<std::byte*>(region_high_));
+  stats.heap_high_bytes = heap_.high_bytes();
 }
 
 void worker::check_invariants() noexcept {
@@ -322,8 +337,7 @@ void worker::check_invariants() noexcept {
   if (node_->failed.load(std::memory_order_acquire) != 0) return;  // wherever it was
   GODWIT_CHECK(is_idle_, "ID3: the run ends when all workers are idle");
   GODWIT_CHECK(deque_.empty(), "ID1: the deque of an idle worker is empty");
-  GODWIT_CHECK(words_->ready_count.load(std::memory_order_relaxed) == 0,
-               "ID1: the ready queue of an idle worker is empty");
+  GODWIT_CHECK(ready_.empty(), "ID1: the ready queue of an idle worker is empty");
   GODWIT_CHECK(words_->mailbox.load(std::memory_order_relaxed) == 0, "ID2: no letter is left");
 #endif
   deque_.check_invariants();

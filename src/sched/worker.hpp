@@ -7,9 +7,10 @@
 // scheduler stack starts afresh each time: nothing on it outlives a decision.
 // Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by:
 // src/runtime. Files: worker.cpp (records of work, exposure, mail), join.cpp (join records, ready queues),
-// idle.cpp (sleep, termination), far.cpp (other hosts), account.cpp (counters, events), continuation.cpp with
-// continuation_stacks.hpp and continuation_turns.hpp (policies that steal continuations), ready_queue.hpp
-// (inlined there and in join.cpp), child.cpp (policies that steal children), policies.cpp (which there are).
+// idle.cpp (sleep, termination), far.cpp (other hosts), continuation.cpp with
+// continuation_stacks.hpp and continuation_turns.hpp (policies that steal continuations), child.cpp (policies
+// that steal children), policies.cpp (which there are). Parts with a file and a test each: the deque, the heap,
+// the ready queue, the account.
 #pragma once
 
 #include "base/clock.hpp"
@@ -17,12 +18,12 @@
 #include "base/random.hpp"
 #include "base/section.hpp"
 #include "context/context.hpp"
+#include "sched/account.hpp"
 #include "sched/deque.hpp"
 #include "sched/far_calls.hpp"
-#include "sched/record.hpp"
+#include "sched/ready_queue.hpp"
 #include "stack/pool.hpp"
 #include "stack/stack.hpp"
-#include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
 #include <godwit/detail/park.hpp>
@@ -133,7 +134,6 @@ class worker {
   void detach(ref r) noexcept;
   ref new_record() noexcept;
   void init_record(record* r) noexcept;
-  void begin_record(record* r) noexcept;
   /// A record that finish() will complete, with an empty value.
   ref make_pending() noexcept;
   void finish(ref r) noexcept;
@@ -272,34 +272,28 @@ class worker {
   bool sees_far_work() noexcept;
   std::uint32_t other_host() noexcept;
 
-  // account.cpp
-  /// The region is empty from now on, for this reason.
-  void begin_idle(trace::idle_cause cause) noexcept;
-  /// A thread is about to run, at @p now.
-  void end_idle(std::uint64_t now) noexcept;
-  /// A request to another host, begun at @p since, has been answered: gives back the time now.
-  std::uint64_t count_transport(std::uint64_t since, worker_no target, call_no what) noexcept;
-  /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not
-  /// known.
-  void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;
-  void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0,
-            std::uint64_t duration = 0, std::uint64_t bytes = 0, std::uint32_t other = 0,
-            std::uint16_t detail = 0) noexcept;
-  void note_place(std::uint64_t now, const detail::place& where) noexcept;
-
   // join.cpp
   void finish_record(ref r) noexcept;
   /// The record's last word: when it is done. Near records only; 0 for others.
   void stamp_done(ref r, std::uint64_t now) noexcept;
   /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
   void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
-  void lock_ready() noexcept;
-  [[gnu::noinline, gnu::cold]] void lock_ready_slowly() noexcept;
-  void unlock_ready() noexcept;
-  ref pop_ready() noexcept;
-  ref rotate_ready(image* last, ref last_ref) noexcept;
-  void push_near(image* im, ref image_ref, bool in_front) noexcept;
-  std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept;
+  /// Into the own queue: @p im, which is of this host.
+  [[gnu::always_inline]] void push_near(image* im, ref image_ref, bool in_front) noexcept {
+    GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running makes threads ready");
+    ready_.push(im, image_ref, in_front);
+    wake_one();
+  }
+  /// The queue of worker @p v of this host.
+  ready_queue queue_of(worker_no v) const noexcept { return {*seg_, *seg_->at(v, words_), holder()}; }
+  /// Of a record. With one worker nobody else can come in between.
+  [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
+    if (workers_ != 1) return net_.remote_exchange(transport::ref_worker(r), &home<record>(r)->state, state);
+    word& here = at<record>(r)->state;
+    const std::uint64_t before = here.load(std::memory_order_relaxed);
+    here.store(state, std::memory_order_relaxed);
+    return before;
+  }
   ref make_near(ref image_ref) noexcept;
   ref next_waiter(ref image_ref) noexcept;
   void free_object(ref r) noexcept;
@@ -377,13 +371,10 @@ class worker {
   std::uintptr_t region_high_ = 0;
   deque_owner deque_;
   heap heap_;
+  ready_queue ready_;
   base::small_random random_;
   base::small_random delay_random_;
-  trace::ring trace_;
-  std::uint64_t started_ns_ = 0;
-  std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
-  std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for other hosts
-  trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
+  account account_;
   std::uint64_t idle_since_ns_ = 0;
   std::uint64_t last_signal_ns_ = 0;
   std::uint32_t failed_rounds_ = 0;

@@ -1,0 +1,59 @@
+// The account of a worker: its counters and its events -- who had a thread when, what waiting cost.
+//
+// Clocks are read where a thread comes or goes, never at a spawn that nobody steals. The counters lie where
+// the supervisor finds them (public_words::stats), the events in a ring (trace/ring.hpp). docs/tracing.md.
+// Test: tests/sched/account_test.cpp.
+#pragma once
+
+#include "sched/words.hpp"
+#include "trace/ring.hpp"
+
+#include <godwit/detail/slow_path.hpp>
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+enum class call_no : std::uint64_t;  // far_calls.hpp
+
+class account {
+ public:
+  /// @p events: null if nothing is traced.
+  void init(worker_stats& stats, trace::ring_memory* events) noexcept;
+
+  bool traced() const noexcept { return events_.on(); }
+  /// Only if traced().
+  void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0,
+            std::uint64_t duration = 0, std::uint64_t bytes = 0, std::uint32_t other = 0,
+            std::uint16_t detail = 0) noexcept;
+  void note_place(std::uint64_t now, const detail::place& where) noexcept;
+
+  /// The worker has no thread from now on, for this reason.
+  void begin_idle(trace::idle_cause cause) noexcept;
+  bool is_idle() const noexcept { return idle_from_ns_ != 0; }
+  /// A thread is about to run, at @p now; that is not looked at while there is one.
+  void end_idle(std::uint64_t now) noexcept;
+  /// A request to another host, begun at @p since, has been answered: gives back the time now.
+  std::uint64_t count_transport(std::uint64_t since, worker_no target, call_no what) noexcept;
+  /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not
+  /// known.
+  void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;
+
+  /// The worker ends.
+  void finish() noexcept;
+
+ private:
+  worker_stats* stats_ = nullptr;
+  trace::ring events_;
+  std::uint64_t started_ns_ = 0;
+  std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
+  std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for other hosts
+  trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
+};
+
+/// A counter that the monitor reads meanwhile.
+[[gnu::always_inline]] inline void count_progress(std::uint64_t& n) noexcept {
+  __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED);
+}
+
+}  // namespace godwit::sched

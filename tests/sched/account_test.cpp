@@ -1,0 +1,106 @@
+// Tests of a worker's account: who had a thread when, and what is written down of it.
+#include "sched/account.hpp"
+
+#include "base/clock.hpp"
+#include "sched/far_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace {
+
+using namespace godwit;
+using sched::account;
+using trace::idle_cause;
+using trace::kind;
+
+struct accounts : testing::Test {
+  worker_stats stats{};
+  account a;
+  std::vector<std::byte> room = std::vector<std::byte>(trace::ring_memory::bytes_for(64) + 64);
+  trace::ring_memory* ring = nullptr;
+
+  void begin(bool traced) {
+    if (traced) {
+      void* at = room.data();
+      std::size_t bytes = room.size();
+      ring = new (std::align(64, bytes - 64, at, bytes)) trace::ring_memory();
+      ring->capacity = 64;
+    }
+    a.init(stats, ring);
+  }
+  std::vector<trace::event> events() const { return {ring->events, ring->events + ring->written.load()}; }
+};
+
+TEST_F(accounts, time_without_a_thread_goes_to_its_cause) {
+  begin(false);
+  EXPECT_FALSE(a.traced());
+  EXPECT_FALSE(a.is_idle());
+  a.end_idle(base::fast_ns());  // there was a thread
+  EXPECT_EQ(stats.idle_no_work_ns + stats.idle_join_ns, 0u);
+  a.begin_idle(idle_cause::join);
+  EXPECT_TRUE(a.is_idle());
+  a.end_idle(base::fast_ns() + 1'000'000);
+  EXPECT_FALSE(a.is_idle());
+  EXPECT_GE(stats.idle_join_ns, 1'000'000u);
+  EXPECT_EQ(stats.idle_no_work_ns, 0u);
+  a.begin_idle(idle_cause::no_work);
+  a.end_idle(base::fast_ns() + 1'000'000);
+  EXPECT_GE(stats.idle_no_work_ns, 1'000'000u);
+}
+
+TEST_F(accounts, of_that_what_waited_for_other_hosts_counts_apart) {
+  begin(true);
+  a.begin_idle(idle_cause::no_work);
+  const std::uint64_t begun = base::fast_ns();
+  const std::uint64_t now =
+      a.count_transport(begun - 5'000'000, transport::worker_no{3}, sched::call_no::steal);
+  EXPECT_GE(now, begun);
+  a.end_idle(begun + 6'000'000);
+  EXPECT_GE(stats.idle_transport_ns, 5'000'000u);
+  EXPECT_LE(stats.idle_no_work_ns, 1'100'000u);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(seen[0].what, static_cast<std::uint16_t>(kind::far_call));
+  EXPECT_EQ(seen[0].other, 3u);
+  EXPECT_EQ(seen[1].what, static_cast<std::uint16_t>(kind::idle));
+  EXPECT_EQ(seen[1].detail, static_cast<std::uint16_t>(idle_cause::transport)) << "most of it waited";
+}
+
+TEST_F(accounts, what_an_event_cannot_hold_is_cut_or_told_in_pieces) {
+  begin(true);
+  constexpr std::uint64_t longest = ~std::uint32_t{0};
+  a.note(kind::steal, 1, 2, 3, longest + 5, longest + 6);
+  a.begin_idle(idle_cause::no_work);
+  const std::uint64_t from = base::fast_ns();
+  a.end_idle(from + 2 * longest + 7);
+  const auto seen = events();
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen[0].duration_ns, longest);
+  EXPECT_EQ(seen[0].bytes, longest);
+  std::uint64_t told = 0;
+  for (std::size_t i = 1; i < seen.size(); ++i) told += seen[i].duration_ns;
+  EXPECT_GE(told, 2 * longest + 7);
+}
+
+TEST_F(accounts, outstanding_joins_count_from_when_they_could_go_on) {
+  begin(false);
+  a.count_outstanding(0, 100);  // not known
+  EXPECT_EQ(stats.outstanding_resumed, 0u);
+  a.count_outstanding(60, 100);
+  a.count_outstanding(120, 100);  // clocks of two CPUs
+  EXPECT_EQ(stats.outstanding_resumed, 2u);
+  EXPECT_EQ(stats.outstanding_ns, 40u);
+}
+
+TEST_F(accounts, a_life_ends_with_what_was_idle_last) {
+  begin(false);
+  a.begin_idle(idle_cause::no_work);
+  a.finish();
+  EXPECT_FALSE(a.is_idle());
+  EXPECT_GE(stats.life_ns, stats.idle_no_work_ns);
+}
+
+}  // namespace
