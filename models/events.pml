@@ -1,6 +1,6 @@
 /* Events from outside and idleness: who watches for events, who sleeps, who wakes whom. docs/protocols/events.md (EV1, EV2, TM1), idle.md
  *
- * What it is: idle.cpp (sees_work, become_*, wait_for_work, wake_one), continuation.cpp (loop, the counts around publish), worker.cpp (unpark),
+ * What it is: idleness.cpp (sees_work, become_*, wait_for_work, sleep, wake_one), continuation.cpp (loop, the counts around publish), worker.cpp (unpark),
  * events.cpp (collect, look, deliver, interrupt), timers.cpp (start_timer, begin_sleep, expire). Ready queues are reduced to who is in
  * them; publishing and waking one thread are one step each (park.pml). A run of one host.
  * NO PERIODS: who sleeps, sleeps until it is woken, an event comes, or a timer is due that it knew of. So what is found here

@@ -1,6 +1,6 @@
-/* From thread to thread: the own ready queue with rotate_ready, and thieves. docs/protocols/park.md
+/* From thread to thread: the own ready queue with ready_queue::rotate, and thieves. docs/protocols/park.md
  *
- * What it is: push_ready, pop_ready, rotate_ready (join.cpp), pop_ready_of (far_calls.cpp), handed_over and next_thread
+ * What it is: push, pop and rotate of ready_queue.hpp, which thieves take from too, handed_over and next_thread
  * (continuation.cpp). Every worker has a queue, linked through the images of the threads in it: head, tail, count, a lock.
  * Only its owner appends; all take the first. Threads yield or end; they never wait for anything, so all must end.
  * `saved` is 1 as long as the thread does not run and its image says how to go on: the image lies in the thread's frames.

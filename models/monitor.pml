@@ -1,6 +1,6 @@
 /* Spare workers and the monitor that wakes them. docs/protocols/monitor.md (MO1 ... MO4)
  *
- * What it is: runtime/monitor.cpp, idle.cpp (rest, call_monitor, sleeping), far_calls.cpp (wake_spares_of). Queues are reduced to numbers,
+ * What it is: runtime/monitor.cpp, idleness.cpp (rest, call_monitor, sleeping), far_calls.cpp (wake_spares_of). Queues are reduced to numbers,
  * as in idle.pml. No sleep has a time limit, so every lost wake-up is an invalid end state.
  * The program: EVENTS times something from outside makes a thread ready that is counted like a letter until then (park.md). It makes another
  * thread and then keeps its worker, in a system call or by spinning, until that other one has run.

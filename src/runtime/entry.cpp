@@ -70,16 +70,16 @@ ref pop_public(spawn_slot* slot) noexcept {
   return this_worker().pop_public(slot);
 }
 void publish(ref record, outcome kind, const void* data, std::size_t bytes) noexcept {
-  this_worker().publish(record, kind, data, bytes);
+  this_worker().records().publish(record, kind, data, bytes);
 }
 void publish_boxed(ref record, outcome kind, boxed what) noexcept {
-  this_worker().publish_boxed(record, kind, what);
+  this_worker().records().publish_boxed(record, kind, what);
 }
 ref make_completed_boxed(outcome kind, boxed what) {
   need_run("a future's record");
-  return this_worker().make_completed_boxed(kind, what);
+  return this_worker().records().make_completed_boxed(kind, what);
 }
-void publish_error(ref record, ref error) noexcept { this_worker().publish_error(record, error); }
+void publish_error(ref record, ref error) noexcept { this_worker().records().publish_error(record, error); }
 void complete(ref record) noexcept {
   need_no_checkout("spawn");  // the parent's: this thread is over, its own are checked in
   this_worker().complete(record);
@@ -88,26 +88,26 @@ void complete(ref record) noexcept {
 std::uintptr_t resumed(std::uintptr_t status) noexcept { return status; }
 ref make_completed(outcome kind, const void* data, std::size_t bytes) {
   need_run("a future's record");
-  return this_worker().make_completed(kind, data, bytes);
+  return this_worker().records().make_completed(kind, data, bytes);
 }
 payload wait(ref record, const char* file, const char* function, unsigned line) noexcept {
   need_run("join");
   need_no_checkout("join", file, line);
   return this_worker().wait(record, {file, function, line});
 }
-bool is_complete(ref record) noexcept { return this_worker().is_complete(record); }
+bool is_complete(ref record) noexcept { return this_worker().records().is_complete(record); }
 void release(ref record) noexcept {
   if (detail::hot().workers != 0)
-    this_worker().release(record);  // a handle that outlived its run: the memory is gone
+    this_worker().records().release(record);  // a handle that outlived its run: the memory is gone
 }
 void retain(ref record) noexcept {
-  if (detail::hot().workers != 0) this_worker().retain(record);
+  if (detail::hot().workers != 0) this_worker().records().retain(record);
 }
 void share(ref record) noexcept {
   if (detail::hot().workers != 0) this_worker().share(record);
 }
 void detach(ref record) noexcept {
-  if (detail::hot().workers != 0) this_worker().detach(record);
+  if (detail::hot().workers != 0) this_worker().records().detach(record);
 }
 void yield_thread() noexcept {
   if (detail::hot().workers == 0) return;
@@ -140,11 +140,11 @@ ref create_thread(task_entry* entry, const void* closure, std::size_t bytes) {
 bool take_finished(ref record) noexcept {
   if (detail::hot().workers == 0 || detail::hot().checkouts != 0) [[unlikely]]
     return false;
-  return this_worker().take_finished(record);
+  return this_worker().records().take_finished(record);
 }
 thread_block* this_block() noexcept {
   if (!on_substrate_threads()) return nullptr;
-  return this_worker().block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  return this_worker().here().block_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
 }
 void at_thread_end(void (*f)(thread_block*) noexcept) noexcept {
   thread_block* block = this_block();
@@ -189,10 +189,10 @@ void run_on_each_worker(const broadcast_task& task, place where) {
     const std::uint32_t n = workers - first < batch ? workers - first : batch;
     for (std::uint32_t i = 0; i < n; ++i) {
       const auto to = static_cast<transport::worker_no>((start + first + i) % workers);
-      done[i] = this_worker().make_pending();
+      done[i] = this_worker().records().make();
       // Batches after the first may run elsewhere: then the worker that we are on now is served directly as
       // well.
-      if (to == this_worker().me()) {
+      if (to == this_worker().here().me) {
         task.call(task.closure);
         this_worker().finish(done[i]);
       } else {
@@ -201,7 +201,7 @@ void run_on_each_worker(const broadcast_task& task, place where) {
     }
     for (std::uint32_t i = 0; i < n; ++i) {
       static_cast<void>(this_worker().wait(done[i], where));
-      this_worker().release(done[i]);
+      this_worker().records().release(done[i]);
     }
   }
 }

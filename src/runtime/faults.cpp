@@ -65,18 +65,19 @@ std::uintptr_t program_counter(const void* context) noexcept {
 void explain(std::uintptr_t address, bool write) noexcept {
   if (detail::hot().owner == nullptr) return;  // no worker's thread
   const sched::worker& w = sched::this_worker();
-  const unsigned me = transport::index(w.me());
+  const unsigned me = transport::index(w.here().me);
   constexpr std::uintptr_t guard = 1 << 20;
-  if (const stack::pool* stacks = w.stacks(); stacks != nullptr) {
+  if (const stack::pool* stacks = w.here().shape.stacks; stacks != nullptr) {
     // a large frame skips the guard
     const bool root = stacks->is_root(address) || stacks->is_root(address + guard);
     if (root || stacks->in_guard(address)) explain_own_stack(me, root, *stacks);
-  } else if (address < w.region_low() && address >= w.region_low() - guard) {
+  } else if (address < w.here().region_low && address >= w.here().region_low - guard) {
     base::fatal(
         "worker %u: stack overflow: the %zu MiB uni-address region is used up by nested spawns and calls: "
         "raise "
         "--godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
-        me, (w.region_high() - w.region_low()) >> 20, ((w.region_high() - w.region_low()) >> 29) + 1);
+        me, (w.here().region_high - w.here().region_low) >> 20,
+        ((w.here().region_high - w.here().region_low) >> 29) + 1);
   }
   if (const std::uintptr_t low = w.scheduler_stack_low(); address < low && address >= low - 4096)
     base::fatal(
@@ -134,7 +135,7 @@ void tell_of_death(int signal, const cause_of_death& why) noexcept {
   char text[1024];
   const bool at_worker = detail::hot().owner != nullptr;
   int n = at_worker ? std::snprintf(text, sizeof text, "godwit: worker %u",
-                                    transport::index(sched::this_worker().me()))
+                                    transport::index(sched::this_worker().here().me))
                     : std::snprintf(text, sizeof text, "godwit: the process");
   n += describe_signal(text + n, sizeof text - static_cast<std::size_t>(n), signal, why);
   n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "; the run is over\n");
@@ -158,8 +159,8 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   // Die of it, so that the status and a core file tell the truth -- or let who handled it before handle it.
   const struct sigaction* before = meaning_before(signal);
   const bool handled_before = !at_worker && before->sa_handler != SIG_DFL;
-  if (at_worker && !sched::this_worker().in_process()) {
-    sched::public_words& mine = sched::this_worker().words();
+  if (at_worker && !sched::this_worker().here().shape.in_process) {
+    sched::public_words& mine = *sched::this_worker().here().words;
     mine.fault_address.store(why.address, std::memory_order_relaxed);
     mine.fault_user.store(why.user, std::memory_order_relaxed);
     mine.fault_sender.store(why.sender, std::memory_order_relaxed);
@@ -194,11 +195,11 @@ void on_stop(int) {}
 #if defined(__GLIBC__)
 /// The last of what exit calls. (It goes on with writing what is in the buffers.)
 void on_exit_of_process(int status, void*) noexcept {
-  if (!tells_ || detail::hot().owner == nullptr || !sched::this_worker().in_process()) return;
+  if (!tells_ || detail::hot().owner == nullptr || !sched::this_worker().here().shape.in_process) return;
   std::fprintf(
       stderr,
       "godwit: worker %u left the run by exit(%d): end the run by returning from the root thread instead\n",
-      transport::index(sched::this_worker().me()), status);
+      transport::index(sched::this_worker().here().me), status);
   std::fflush(nullptr);
   _exit(base::status_failed);
 }

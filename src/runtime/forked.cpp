@@ -72,7 +72,7 @@ void after_in_parent() noexcept {
 void after_in_child() noexcept {
   if (detail::hot().owner == nullptr) return;
   forked_ = true;
-  const bool in_process = sched::this_worker().in_process(), moved = frames_.moved();
+  const bool in_process = sched::this_worker().here().shape.in_process, moved = frames_.moved();
   if (moved && !frames_.keep(child_stack)) no_memory();
   context::use_hot_words(nullptr);
   base::set_fatal_hook(nullptr);

@@ -92,11 +92,11 @@ void start_global(const transport::shm::window& window, const gas::space& where,
   sched::worker& w = sched::this_worker();
   window.forbid(gas::space::null_bytes);
   gas::memory_setup s;
-  s.reach = {&w.net(),       window.base(), transport::index(w.me()), job.workers, job.hosts,
+  s.reach = {&w.here().net,  window.base(), transport::index(w.here().me), job.workers, job.hosts,
              job.host_count, job.my_host};
   s.where = where;
   s.opts = &opts;
-  s.stats = &w.words().stats;
+  s.stats = &w.here().words->stats;
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));
   if (!opts.trace.empty())
     s.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
@@ -115,7 +115,8 @@ void end_global() noexcept {
   gas::memory* memory = own_memory();
   if (memory == nullptr) return;
 #ifndef NDEBUG
-  if (sched::this_worker().node().failed.load(std::memory_order_acquire) == 0) memory->check_invariants();
+  if (sched::this_worker().here().node->failed.load(std::memory_order_acquire) == 0)
+    memory->check_invariants();
 #endif
   if (memory->checks())
     if (const std::string text = memory->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
@@ -131,7 +132,7 @@ bool serve_global() noexcept {
     const auto* e = port.ended(p.ticket);
     if (e == nullptr) return true;
     pending_.pop_front();
-    sched::this_worker().publish(p.record, detail::outcome::value, e->data, p.bytes);
+    sched::this_worker().records().publish(p.record, detail::outcome::value, e->data, p.bytes);
     port.forget(p.ticket);
     own_memory()->acquire();
     sched::this_worker().finish(p.record);
@@ -200,7 +201,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
       m.put(at, bytes, n);
     else
       m.get(at, bytes, n);
-    return w.make_completed(outcome::value, bytes, write ? 0 : n);
+    return w.records().make_completed(outcome::value, bytes, write ? 0 : n);
   }
   const base::section inside;
   while (runtime::pending_.size() >= transport::far::port::most_tickets) {
@@ -210,7 +211,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   }
   using transport::far::op;
   if (write) m.forget_copies(at, n);
-  const ref record = w.make_pending();
+  const ref record = w.records().make();
   const std::uint64_t ticket =
       m.net().port().begin(write ? op::put : op::get, transport::worker_no{owner}, m.net().at(at), bytes, n);
   runtime::pending_.push_back({ticket, record, write ? 0 : static_cast<std::uint32_t>(n)});

@@ -118,7 +118,7 @@ std::string host_name() {
 }
 
 void take_root_result(const transport::shm::segment& memory, detail::run_result& result) {
-  const auto& root_result = memory.at<sched::record>(sched::worker::root_record(memory.where()))->result;
+  const auto& root_result = memory.at<sched::record>(sched::root_record(memory.where()))->result;
   const std::byte* bytes =
       root_result.object == 0
           ? root_result.small

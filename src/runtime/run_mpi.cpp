@@ -492,8 +492,7 @@ class rank_run {
     } root{};
     std::string value;
     if (session_.rank() == 0) {
-      const auto& r =
-          what_.memory.at<sched::record>(sched::worker::root_record(what_.memory.where()))->result;
+      const auto& r = what_.memory.at<sched::record>(sched::root_record(what_.memory.where()))->result;
       root = {r.object, r.bytes, r.kind == detail::outcome::error ? 1u : 0u, 0};
       if (r.object == 0) value.assign(reinterpret_cast<const char*>(r.small), r.bytes);
     }

@@ -68,7 +68,7 @@ void exit_worker() noexcept {
 #ifndef NDEBUG
   w.check_invariants();
 #endif
-  godwit_ctx_resume_suspended(team_->workers[transport::index(w.me())].way_back, 0);
+  godwit_ctx_resume_suspended(team_->workers[transport::index(w.here().me)].way_back, 0);
 }
 
 sched::worker_hooks hooks() noexcept {

@@ -43,7 +43,7 @@ void unseen_error(const detail::payload& error) noexcept {
 }
 
 void root_thread(launch& what) noexcept {
-  const detail::ref record = sched::worker::root_record(what.memory.where());
+  const detail::ref record = sched::root_record(what.memory.where());
   {
     writer w;
     auto kind = detail::outcome::value;
@@ -57,7 +57,7 @@ void root_thread(launch& what) noexcept {
       else
         detail::encode_current_exception(w);
     }
-    sched::this_worker().publish(record, kind, w.data(), w.size());
+    sched::this_worker().records().publish(record, kind, w.data(), w.size());
   }
   if (detail::thread_block* block = detail::this_block(); block != nullptr && block->at_end != nullptr)
     std::exchange(block->at_end, nullptr)(block);
@@ -78,7 +78,7 @@ launch* what_ = nullptr;
 transport::worker_no me_{};
 
 void tell_supervisor(const char* text) noexcept {
-  sched::node_words& node = sched::this_worker().node();
+  sched::node_words& node = *sched::this_worker().here().node;
   std::uint64_t expected = 0;
   if (!node.failed.compare_exchange_strong(expected, 1, std::memory_order_seq_cst))
     return;  // the first one wins

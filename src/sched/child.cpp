@@ -42,9 +42,10 @@ struct large_closure {
 template <class P>
 void child_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
-  const auto& l = seg_->where();
+  const auto& l = here_.memory->where();
   slots_ = l.slots_bytes / sizeof(spawn_slot);
   compact_at_ = detail::hot().bottom + std::min(slots_between_looks, slots_ - 2);
+  if constexpr (full) idle_.poll(waiting_);
   // Nothing here is exposed by signal: everything is public already. And spawn() of other policies must be
   // noticed.
   detail::hot().in_runtime = 1;
@@ -54,14 +55,14 @@ void child_worker<P>::init(const worker_setup& setup) noexcept {
 template <class P>
 void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
   if (root != nullptr) {
-    const ref r = new_record();
-    GODWIT_CHECK(r == root_, "the root thread's record is the first object");
+    const ref r = records_.make();
+    GODWIT_CHECK(r == here_.root, "the root thread's record is the first object");
     root_thread_.record = r;
     current_ = &root_thread_;
     running_ = r;
     if (account_.traced()) account_.note(kind::start, base::fast_ns(), r);
     announce_stack(0);
-    godwit_ctx_start(reinterpret_cast<void*>(region_high_ - 64), root, arg);
+    godwit_ctx_start(reinterpret_cast<void*>(here_.region_high - 64), root, arg);
   }
   announce_scheduler_stack(0);
   account_.begin_idle(idle_cause::no_work);
@@ -77,7 +78,7 @@ void child_worker<P>::spawn_point(bool) noexcept {
       "this run's policy is %s, but the program spawned with godwit::spawn or invoke: take the policy of the "
       "run "
       "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
-      opts_.policy.c_str());
+      here_.opts.policy.c_str());
 }
 
 template <class P>
@@ -91,21 +92,21 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, 
                                 std::uintptr_t spawned_at) noexcept {
   serve_mailbox();
   auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + bytes));
-  init_record(t);
+  clear_record(t);
   t->entry = entry;
   t->closure_bytes = bytes;
   t->spawned_at = spawned_at;
-  t->refers_to_stacks = opts_.check_frames && refers_to_stacks(closure, bytes);
+  t->refers_to_stacks = here_.opts.check_frames && refers_to_stacks(closure, bytes);
   std::memcpy(t->closure(), closure, bytes);
-  const ref r = ref_of(t);
+  const ref r = here_.ref_of(t);
   if (detail::hot().bottom >= compact_at_) make_room();
   spawn_slot* slot = detail::hot().bottom;
   slot->sp = 0;
   slot->record = r;
   detail::hot().bottom = slot + 1;
   deque_.expose(slot + 1, [](spawn_slot&) {});
-  ++words_->stats.spawns;
-  wake_one();
+  ++here_.words->stats.spawns;
+  idle_.wake_one();
   return r;
 }
 
@@ -118,7 +119,8 @@ bool child_worker<P>::refers_to_stacks(const void* closure, std::size_t bytes) c
     std::memcpy(&word, at, sizeof word);
     const auto own = reinterpret_cast<std::uintptr_t>(&word);
     context::sanitizer_forget(own, own + sizeof word);  // perhaps never set
-    if (word - region_low_ < region_high_ - region_low_ || (word >= stacks_low_ && word < stacks_high_))
+    if (word - here_.region_low < here_.region_high - here_.region_low ||
+        (word >= stacks_low_ && word < stacks_high_))
       return true;
   }
   return false;
@@ -133,7 +135,7 @@ void child_worker<P>::make_room() noexcept {
         "worker %u: policy %s: %zu threads have been spawned here that did not begin yet, and there is no "
         "room "
         "for more: join some first, or raise --godwit-stack-bytes (GODWIT_STACK_BYTES), which also sets this",
-        index(me_), opts_.policy.c_str(), waiting);
+        index(here_.me), here_.opts.policy.c_str(), waiting);
   // Not again before as many came as had to be moved.
   compact_at_ = detail::hot().bottom + std::min(waiting + slots_between_looks, slots_ - waiting - 2);
 }
@@ -157,18 +159,19 @@ ref child_worker<P>::pop_own() noexcept {
 
 template <class P>
 ref child_worker<P>::take_from(worker_no victim) noexcept {
-  const public_words* theirs = seg_->at(victim, words_);
-  GODWIT_ASSERT(victim != me_ && !is_idle_, "ID1: who steals counts as running");
-  worker_stats& stats = words_->stats;
-  if (opts_.empty_check &&
+  const public_words* theirs = here_.words_of(victim);
+  GODWIT_ASSERT(victim != here_.me && !idle_.is_idle(), "ID1: who steals counts as running");
+  worker_stats& stats = here_.words->stats;
+  if (here_.opts.empty_check &&
       theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
     ++stats.steals_failed;
     return 0;
   }
   const std::uint64_t before = base::fast_ns();
   ref r = 0;
-  const auto result = steal(net_, holder(), victim, words_, opts_.empty_check, delay_step,
-                            [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) { r = own.record; });
+  const auto result =
+      steal(here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check, delay_step,
+            [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) { r = own.record; });
   if (result != steal_outcome::taken) {
     ++stats.steals_failed;
     return 0;
@@ -183,10 +186,10 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
 template <class P>
 ref child_worker<P>::look_for_task() noexcept {
   if (const ref r = pop_own(); r != 0) return r;
-  const std::uint32_t first = random_.below(near_.count);
-  for (std::uint32_t i = 0; i < near_.count; ++i) {
-    const worker_no v{near_.first + (first + i) % near_.count};
-    if (v == me_) continue;
+  const std::uint32_t first = random_.below(here_.near.count);
+  for (std::uint32_t i = 0; i < here_.near.count; ++i) {
+    const worker_no v{here_.near.first + (first + i) % here_.near.count};
+    if (v == here_.me) continue;
     if (const ref r = take_from(v); r != 0) return r;
     if constexpr (full) try_waiting();
   }
@@ -199,28 +202,26 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   const worker_no from = ref_worker(r);  // records of tasks lie with who spawned them
   task head;
   const std::uint64_t start = base::fast_ns();
-  net_.remote_get(from, static_cast<void*>(&head), home<task>(r), sizeof head);
+  here_.net.remote_get(from, static_cast<void*>(&head), here_.home<task>(r), sizeof head);
   GODWIT_ASSERT(head.kind == object_kind::record && head.entry != nullptr, "a task has a record");
   GODWIT_ASSERT(heap::room_of(head) >= sizeof(task) + head.closure_bytes, "a task holds its closure");
   GODWIT_ASSERT(head.state.load(std::memory_order_relaxed) != state_done, "a task runs once");
-  if (head.refers_to_stacks && from != me_) refuse_reference(head.spawned_at);
+  if (head.refers_to_stacks && from != here_.me) ancestors_.refuse_reference(head.spawned_at);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
   const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
   std::byte* closure = large.bytes;
   if (closure == nullptr)
     closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
-  net_.remote_get(from, closure, home<task>(r) + 1, head.closure_bytes);
+  here_.net.remote_get(from, closure, here_.home<task>(r) + 1, head.closure_bytes);
   const std::uint64_t now = base::fast_ns();
-  if (from != me_) {
-    words_->stats.steal_copy_ns += now - start;
-    words_->stats.stolen_bytes += head.closure_bytes;
+  if (from != here_.me) {
+    here_.words->stats.steal_copy_ns += now - start;
+    here_.words->stats.stolen_bytes += head.closure_bytes;
   }
   account_.end_idle(now);
-  failed_rounds_ = 0;
-  idle_since_ns_ = 0;
-  sleep_ms_ = 1;
+  idle_.thread_came();
   if (account_.traced())
-    account_.note(kind::task, now, r, 0, from != me_ ? now - start : 0, head.closure_bytes, index(from),
+    account_.note(kind::task, now, r, 0, from != here_.me ? now - start : 0, head.closure_bytes, index(from),
                   buried);
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
@@ -232,30 +233,30 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
 template <class P>
 void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t now = base::fast_ns();
-  stamp_done(r, now);
+  records_.stamp_done(r, now);
   if (account_.traced()) account_.note(kind::end, now, r);
   const std::uint64_t before =  // JN1
-      net_.remote_exchange(ref_worker(r), &home<record>(r)->state, state_done);
+      here_.net.remote_exchange(ref_worker(r), &here_.home<record>(r)->state, state_done);
   GODWIT_ASSERT(before != state_done, "a record is completed once");
   if (before != state_detached) return;
-  if (const detail::payload p = payload_of(r); p.kind == outcome::error) hooks_.unseen_error(p);
-  free_record(r);
+  if (const detail::payload p = records_.payload_of(r); p.kind == outcome::error) here_.hooks.unseen_error(p);
+  records_.free_completed(r);
 }
 
 template <class P>
 void child_worker<P>::loop() noexcept {
   for (;;) {
-    if (is_idle_) {
-      if (!sees_work()) {
-        wait_for_work();
+    if (idle_.is_idle()) {
+      if (!idle_.sees_work()) {
+        idle_.wait_for_work();
         continue;
       }
-      become_running();
+      idle_.become_running();
     }
     serve_mailbox();
     if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
-    if (end_of_round()) become_idle();
+    if (idle_.end_of_round()) idle_.become_idle();
   }
 }
 
@@ -263,7 +264,7 @@ void child_worker<P>::loop() noexcept {
 template <class P>
 void child_worker<P>::begin(ref r) noexcept {
   GODWIT_ASSERT(current_ == nullptr || !full, "a thread begins when none is there");
-  GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running has a thread");
+  GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
   if constexpr (full) {
     thread* t = new_thread(r);
     t->caller = nullptr;
@@ -283,7 +284,7 @@ void child_worker<P>::begin(ref r) noexcept {
     starting_ = r;
     announce_stack(0);
     godwit_ctx_start(
-        reinterpret_cast<void*>(region_high_ - 64),
+        reinterpret_cast<void*>(here_.region_high - 64),
         [](void*) {
           auto& w = static_cast<child_worker&>(this_worker());
           w.run_task(w.starting_, false);
@@ -299,12 +300,12 @@ template <class P>
 void child_worker<P>::complete(ref r) noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (r != 0) {
-    GODWIT_CHECK(r == root_, "only the root thread ends this way");
+    GODWIT_CHECK(r == here_.root, "only the root thread ends this way");
     if (account_.traced()) account_.note(kind::end, base::fast_ns(), r);
-    at<record>(r)->state.store(state_done, std::memory_order_release);
-    static_cast<void>(net_.remote_exchange(worker_no{0}, &job_->root_done, 1));  // IN5
+    here_.at<record>(r)->state.store(state_done, std::memory_order_release);
+    static_cast<void>(here_.net.remote_exchange(worker_no{0}, &here_.job->root_done, 1));  // IN5
   }
-  const bool in_region = here >= region_low_ && here < region_high_;
+  const bool in_region = here >= here_.region_low && here < here_.region_high;
   if (in_region)
     announce_scheduler_stack(here);
   else
@@ -325,7 +326,7 @@ void child_worker<P>::complete(ref r) noexcept {
 
 template <class P>
 void child_worker<P>::end_of_root_thread() noexcept {
-  complete(root_);
+  complete(here_.root);
 }
 
 template <class P>
@@ -361,8 +362,8 @@ void child_worker<P>::share(ref r) noexcept {
         "program "
         "copied a shared_future: keep it in the thread that spawned, or take another policy with "
         "--godwit-policy (GODWIT_POLICY)",
-        index(me_), opts_.policy.c_str());
-  retain(r);
+        index(here_.me), here_.opts.policy.c_str());
+  records_.retain(r);
 }
 
 // ---- run to completion ----
@@ -371,11 +372,11 @@ void child_worker<P>::share(ref r) noexcept {
 template <class P>
 void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   std::uint64_t since = 0;  // when this join was found outstanding
-  while (!is_complete(r)) {
+  while (!records_.is_complete(r)) {
     const bool empty = deque_.empty();
     if (empty && since == 0) {
       since = base::fast_ns();
-      ++words_->stats.outstanding_joins;
+      ++here_.words->stats.outstanding_joins;
       if (account_.traced()) {
         account_.note(kind::suspend, since, running_, r, 0, 0, 0, 2);
         account_.note_place(since, where);
@@ -387,26 +388,15 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
       continue;
     }
     if (!account_.is_idle()) account_.begin_idle(idle_cause::join);
-    if (end_of_round()) nap();
+    if (idle_.end_of_round()) idle_.nap();  // tasks and ends come without a wake-up
   }
   const std::uint64_t now = base::fast_ns();
   account_.end_idle(now);
-  failed_rounds_ = 0;
+  idle_.thread_came();
   if (since == 0) return;
-  const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
+  const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
   if (done != 0) account_.count_outstanding(std::max(done, since), now);
-  if (account_.traced()) account_.note(kind::resume, now, running_, r, 0, 0, index(me_));
-}
-
-/// A buried join with nothing to do at all: do not burn the CPU. Tasks and ends come without a wake-up: look
-/// often.
-template <class P>
-void child_worker<P>::nap() noexcept {
-  const std::uint32_t seen = node_->wake.load(std::memory_order_seq_cst);
-  node_->sleepers.fetch_add(1, std::memory_order_seq_cst);
-  base::wait_on(node_->wake, seen, 100'000);
-  node_->sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  ++words_->stats.sleeps;
+  if (account_.traced()) account_.note(kind::resume, now, running_, r, 0, 0, index(here_.me));
 }
 
 // ---- full threads ----
@@ -443,13 +433,13 @@ template <class P>
 void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept {
   bool outstanding = false;
   bool yielded = false;
-  while (r == 0 ? !std::exchange(yielded, true) : !is_complete(r)) {
+  while (r == 0 ? !std::exchange(yielded, true) : !records_.is_complete(r)) {
     if (r != 0) {
       if (const ref t = pop_own(); t != 0) {
         call(t, r, where);
         continue;
       }
-      if (!outstanding) ++words_->stats.outstanding_joins;
+      if (!outstanding) ++here_.words->stats.outstanding_joins;
       outstanding = true;
     }
     struct parting {
@@ -469,7 +459,7 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
           while (t->caller != nullptr) {
             thread* caller = std::exchange(t->caller, nullptr);
             w.enqueue(*caller, t->caller_sp, caller->waits_for, *caller->where);
-            ++w.words_->stats.outstanding_joins;
+            ++w.here_.words->stats.outstanding_joins;
             t = caller;
           }
           w.current_ = nullptr;
@@ -487,8 +477,9 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
   auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image)));
   im->sp = sp;
   im->low = sp;
-  im->top = reinterpret_cast<std::uintptr_t>(
-      t.stack_low != nullptr ? reinterpret_cast<std::byte*>(&t) : reinterpret_cast<std::byte*>(region_high_));
+  im->top = reinterpret_cast<std::uintptr_t>(t.stack_low != nullptr
+                                                 ? reinterpret_cast<std::byte*>(&t)
+                                                 : reinterpret_cast<std::byte*>(here_.region_high));
   im->own_record = t.record;
   im->waiting_for = im->waited_for = waits_for;
   im->parked_at = nullptr;
@@ -498,7 +489,7 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
   im->extra = reinterpret_cast<std::uintptr_t>(&t);
   im->fork = false;
   im->where = where;
-  ++words_->stats.suspends;
+  ++here_.words->stats.suspends;
   if (account_.traced()) {
     account_.note(kind::suspend, im->suspended_ns, t.record, waits_for);
     if (waits_for != 0) account_.note_place(im->suspended_ns, where);
@@ -511,21 +502,21 @@ void child_worker<P>::try_waiting() noexcept {
   image* im = waiting_.pop();
   if (im == nullptr) return;
   GODWIT_ASSERT(im->kind == object_kind::image && im->own_record != 0, "the queue holds threads that wait");
-  GODWIT_ASSERT(!is_idle_ && current_ == nullptr, "a worker has one thread");
+  GODWIT_ASSERT(!idle_.is_idle() && current_ == nullptr, "a worker has one thread");
   const ref r = im->waiting_for;
-  if (r != 0 && !is_complete(r)) {
+  if (r != 0 && !records_.is_complete(r)) {
     waiting_.push(im);
     return;
   }
   const std::uint64_t now = base::fast_ns();
   if (r != 0) {
-    const std::uint64_t done = is_near(r) ? at<record>(r)->done_ns : 0;
+    const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
     account_.count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
   }
   account_.end_idle(now);
-  if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(me_));
-  ++words_->stats.resumes;
-  failed_rounds_ = 0;
+  if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(here_.me));
+  ++here_.words->stats.resumes;
+  idle_.thread_came();
   current_ = reinterpret_cast<thread*>(im->extra);
   const std::uintptr_t sp = im->sp;
   base::set_float_control(im->float_control);
@@ -567,11 +558,6 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
       },
       t));
   if (done != nullptr) free_stacks_.push_back(done->stack_low);
-}
-
-template <class P>
-bool child_worker<P>::sees_ready_waiter() noexcept {
-  return waiting_.any([&](const image& im) { return im.waiting_for == 0 || is_complete(im.waiting_for); });
 }
 
 namespace {

@@ -51,9 +51,6 @@ class child_worker final : public worker {
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
-  bool polls() const noexcept override { return full; }
-  bool sees_ready_waiter() noexcept override;
-  bool has_waiters() const noexcept override { return !waiting_.empty(); }
 
   bool refers_to_stacks(const void* closure, std::size_t bytes) const noexcept;
   void make_room() noexcept;
@@ -63,7 +60,6 @@ class child_worker final : public worker {
   void run_task(ref r, bool buried) noexcept;
   void finish_task(ref r) noexcept;
   void begin(ref r) noexcept;  // from the loop; does not come back
-  void nap() noexcept;
 
   // run to completion
   void bury(ref r, const detail::place& where) noexcept;

@@ -32,34 +32,36 @@ constexpr std::uint64_t steals_per_sample = 8;
 template <class P>
 void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
-  if constexpr (P::crude_scheme) force_mode_ = 1;
-  if constexpr (P::queued_frees) heap_.use_queue(&words_->free_lock, &words_->free_head);
+  if constexpr (P::crude_scheme) here_.forced = forcing::parents;
+  if constexpr (stalls) idle_.poll(waiting_);
+  if constexpr (P::queued_frees) heap_.use_queue(&here_.words->free_lock, &here_.words->free_head);
   if constexpr (iso) {
-    shape_.own_stacks = true;
-    own_stacks_.init(region_low_, region_high_ - region_low_, workers_, index(me_), thread_stack_bytes);
+    here_.shape.own_stacks = true;
+    own_stacks_.init(here_.region_low, here_.region_high - here_.region_low, here_.workers, index(here_.me),
+                     thread_stack_bytes);
   }
   if constexpr (stacks_stay) {
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    watched_ = account_.traced() || opts_.delay_us != 0;
-    most_kept_stacks_ = shape_.stacks->most_kept();
+    watched_ = account_.traced() || here_.opts.delay_us != 0;
+    most_kept_stacks_ = here_.shape.stacks->most_kept();
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
-  detail::hot().poll.store(iso || force_mode_ != 0, std::memory_order_relaxed);
+  detail::hot().poll.store(iso || here_.forced != forcing::none, std::memory_order_relaxed);
 }
 
 template <class P>
 void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
   if (root != nullptr) {
-    const ref r = new_record();
-    GODWIT_CHECK(r == root_, "the root thread's record is the first object");
-    std::uintptr_t top = region_high_;
+    const ref r = records_.make();
+    GODWIT_CHECK(r == here_.root, "the root thread's record is the first object");
+    std::uintptr_t top = here_.region_high;
     if constexpr (iso) top = own_stacks_.root_top();
     if constexpr (stacks_stay) {
-      top = shape_.stacks->root_top();
+      top = here_.shape.stacks->root_top();
       context::sanitizer_forget(
-          std::max(shape_.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64,
-          shape_.stacks->end_of(top));
+          std::max(here_.shape.stacks->low_of(top), top - (std::uintptr_t{1} << 20)) / 64 * 64,
+          here_.shape.stacks->end_of(top));
     }
     enter_thread(top, top, r);
     if (account_.traced()) account_.note(kind::start, base::fast_ns(), r);
@@ -81,50 +83,49 @@ void continuation_worker<P>::loop() noexcept {
   for (;;) {
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds
     // a ready queue's lock while it counts as idle would let the others believe that nothing is left. ID1
-    if (is_idle_) {
-      if (is_to_rest() && !has_events_) {  // MO4
-        rest();
+    if (idle_.is_idle()) {
+      if (idle_.is_to_rest() && !events_.pending()) {  // MO4
+        idle_.rest();
         continue;
       }
-      if (!sees_work()) {
-        wait_for_work();
+      if (!idle_.sees_work()) {
+        idle_.wait_for_work();
         continue;
       }
-      become_running();
+      idle_.become_running();
       // not at the next turn: it may count as idle again by then
-      if (can_park && has_events_) deliver_events();
+      if (can_park && events_.pending()) events_.deliver();
     }
     if (can_park) {  // ID1: collected while idle, perhaps, but delivered while running
-      constexpr std::uint32_t turns_between_looks = 64;
-      if (has_events_ || ((ready_.empty() || ++turns_ >= turns_between_looks) && collect_events(0)))
-        deliver_events();
+      if (events_.pending() || ((ready_.empty() || events_.is_due()) && events_.collect(0)))
+        events_.deliver();
     }
-    serve_inbox();  // before the own queue: else a thread that only yields would never leave
+    inbox_.serve();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
     if (!ready_.empty()) {
       const ref r = P::crude_scheme ? ready_.pop_newest() : ready_.pop();
       if (r != 0) resume_image(r);
     }
-    if (is_to_rest()) {  // MO4: with an empty queue only
-      become_idle();
+    if (idle_.is_to_rest()) {  // MO4: with an empty queue only
+      idle_.become_idle();
       continue;
     }
-    if (opts_.victims == "uniform") {
+    if (here_.opts.victims == "uniform") {
       look_at_anybody();
     } else {
-      const std::uint32_t count = present(), first = random_.below(count);
-      for (std::uint32_t i = 0; i < count; ++i) look_at(worker_no{near_.first + (first + i) % count});
-      if (shape_.host_count > 1) look_far();
+      const std::uint32_t count = idle_.present(), first = random_.below(count);
+      for (std::uint32_t i = 0; i < count; ++i) look_at(worker_no{here_.near.first + (first + i) % count});
+      if (!here_.one_host()) look_far();
     }
-    if (end_of_round()) become_idle();
+    if (idle_.end_of_round()) idle_.become_idle();
   }
 }
 
 /// What a worker of this host has to give; nothing if it is this one.
 template <class P>
 void continuation_worker<P>::look_at(worker_no v) noexcept {
-  if (v != me_) {
+  if (v != here_.me) {
     try_steal(v);
     if (ready_queue theirs = queue_of(v); !theirs.empty())
       if (const ref r = theirs.pop()) resume_image(r);
@@ -135,75 +136,85 @@ void continuation_worker<P>::look_at(worker_no v) noexcept {
 /// victims=uniform, the papers' rule: one victim, every other worker as likely as any.
 template <class P>
 void continuation_worker<P>::look_at_anybody() noexcept {
-  const std::uint32_t near = present(), others = workers_ - near_.count + near - 1;
+  const std::uint32_t near = idle_.present(), others = here_.workers - here_.near.count + near - 1;
   const std::uint32_t pick = others != 0 ? random_.below(others) : 0;
-  if (pick >= near - 1 && others != 0 && shape_.host_count > 1)
+  if (pick >= near - 1 && others != 0 && !here_.one_host())
     look_far();
   else
-    look_at(worker_no{near_.first + (index(me_) - near_.first + 1 + pick) % near});
+    look_at(worker_no{here_.near.first + (index(here_.me) - here_.near.first + 1 + pick) % near});
+}
+
+template <class P>
+void continuation_worker<P>::look_far() noexcept {
+  GODWIT_ASSERT(!idle_.is_idle() && deque_.empty(),
+                "IN5: who steals counts as running, and its region is empty");
+  if (const far_catch got = far_.look(); got.kind != loot_kind::nothing) resume_caught(got);
 }
 
 template <class P>
 void continuation_worker<P>::try_steal(worker_no victim) noexcept {
-  GODWIT_ASSERT(!is_idle_ && deque_.empty(), "ID1: who steals counts as running, and its region is empty");
+  GODWIT_ASSERT(!idle_.is_idle() && deque_.empty(),
+                "ID1: who steals counts as running, and its region is empty");
   // Looking is what thieves do most: no clock before there is something to see.
-  if (opts_.empty_check) {
-    const public_words* theirs = seg_->at(victim, words_);
+  if (here_.opts.empty_check) {
+    const public_words* theirs = here_.words_of(victim);
     if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
-      ++words_->stats.steals_failed;
-      ask_for_work(*seg_, victim);  // it answers at its next spawn
+      ++here_.words->stats.steals_failed;
+      ask_for_work(*here_.memory, victim);  // it answers at its next spawn
       return;
     }
   }
   loot got{};
   std::uint64_t bytes = 0, copied = 0;
-  worker_stats& stats = words_->stats;
+  worker_stats& stats = here_.words->stats;
   const bool timed = account_.traced() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome = steal(
-      net_, holder(), victim, words_, opts_.empty_check, delay_step,
+      here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check, delay_step,
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::uint64_t top = stack_end(own.sp, above);
         const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
-        GODWIT_ASSERT(is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
+        GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
         GODWIT_ASSERT(above.record != 0, "a continuation completes a record");
         bytes = bytes_end - low;
         if constexpr (stacks_stay) {
           bytes = 0;
         } else {
-          if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
+          if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
           context::sanitizer_forget(low, bytes_end);
           const std::uint64_t start = timed ? base::fast_ns() : 0;
           const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-            net_.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
-                            to - from);
+            here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
+                                 to - from);
           };
-          if (opts_.check_frames && !iso) {
-            spawn_slot* theirs = seg_->at(victim, place);
+          if (here_.opts.check_frames && !iso) {
+            spawn_slot* theirs = here_.memory->at(victim, place);
             constexpr std::uint64_t word = sizeof(std::uintptr_t);
             copy(low, own.sp);
             auto* const frames = reinterpret_cast<std::byte*>(own.sp);
-            theirs->frame_hash = copy_frames(frames, seg_->at(victim, frames), top - word - own.sp);  // DQ4
+            theirs->frame_hash =
+                copy_frames(frames, here_.memory->at(victim, frames), top - word - own.sp);  // DQ4
             copy(top - word, bytes_end);
           } else {
             copy(low, bytes_end);
           }
           if (timed) copied = base::fast_ns() - start;
         }
-        got = {own.sp,
-               own.fp,
-               own.extra,
-               low,
-               top,
-               bytes_end,
-               above.record,
-               own.record,
-               is_near(own.record) ? at<record>(own.record)->float_control : base::float_control()};
+        got = {
+            own.sp,
+            own.fp,
+            own.extra,
+            low,
+            top,
+            bytes_end,
+            above.record,
+            own.record,
+            here_.is_near(own.record) ? here_.at<record>(own.record)->float_control : base::float_control()};
       });
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
-    ask_for_work(*seg_, victim);  // also when there was nothing
+    ask_for_work(*here_.memory, victim);  // also when there was nothing
     return;
   }
   const std::uint64_t now = base::fast_ns();
@@ -217,7 +228,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   account_.end_idle(now);
   if (account_.traced())
     account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
-  wake_one();  // where there was one, there may be more
+  idle_.wake_one();  // where there was one, there may be more
   resume(got, loot_kind::fork);
 }
 
@@ -228,51 +239,48 @@ void continuation_worker<P>::try_waiting() noexcept {
   if (im == nullptr) return;
   GODWIT_ASSERT(im->waiting_for != 0 && im->parked_at == nullptr,
                 "who is looked at in turn waits for a record");
-  if (!is_complete(im->waiting_for)) {
+  if (!records_.is_complete(im->waiting_for)) {
     waiting_.push(im);
     return;
   }
-  const record* r = is_near(im->waiting_for) ? at<record>(im->waiting_for) : nullptr;
+  const record* r = here_.is_near(im->waiting_for) ? here_.at<record>(im->waiting_for) : nullptr;
   im->ready_ns = r != nullptr && r->done_ns != 0 ? std::max(r->done_ns, im->suspended_ns) : 0;
   im->waiting_for = 0;
-  resume_image(ref_of_image(im));
-}
-
-template <class P>
-bool continuation_worker<P>::sees_ready_waiter() noexcept {
-  return stalls && waiting_.any([&](const image& im) { return is_complete(im.waiting_for); });
+  resume_image(here_.ref_of_image(im));
 }
 
 template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
-  count_progress(words_->stats.resumes);
+  count_progress(here_.words->stats.resumes);
   const std::uint64_t before = account_.traced() ? base::fast_ns() : 0;
   const worker_no from = ref_worker(r);
   image copy;
   const image& head =
-      stacks_stay ? *at<image>(r) : copy;  // where stacks stay it is gone as soon as its thread runs
+      stacks_stay ? *here_.at<image>(r) : copy;  // where stacks stay it is gone as soon as its thread runs
   std::uint64_t size = 0;
   if constexpr (stacks_stay) {
     if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
-    GODWIT_ASSERT(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&head)) == head.top,
+    GODWIT_ASSERT(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&head)) == head.top,
                   "an image lies on the stack of its thread");
     GODWIT_ASSERT(block_at(head.top)->suspended == &head, "who is resumed is suspended");
     block_at(head.top)->suspended = nullptr;
   } else {
-    const auto* bytes = home<std::byte>(r) + sizeof(image);
-    net_.remote_get(from, static_cast<void*>(&copy), home<image>(r), sizeof copy);
+    const auto* bytes = here_.home<std::byte>(r) + sizeof(image);
+    here_.net.remote_get(from, static_cast<void*>(&copy), here_.home<image>(r), sizeof copy);
     GODWIT_ASSERT(head.kind == object_kind::image && head.freed.load(std::memory_order_relaxed) == 0,
                   "a thread is resumed from its image, once");
-    GODWIT_ASSERT(is_stack(head.low, head.top, head.bytes_end), "a thread's stack lies where stacks lie");
+    GODWIT_ASSERT(here_.is_stack(head.low, head.top, head.bytes_end),
+                  "a thread's stack lies where stacks lie");
     size = head.bytes_end - head.low;
     GODWIT_ASSERT(iso || heap::room_of(head) >= sizeof(image) + size, "an image holds its stack");
     auto* here = reinterpret_cast<void*>(head.low);
     context::sanitizer_forget(head.low, head.bytes_end);
-    if constexpr (!iso) net_.remote_get(from, here, bytes, size);
-    if (iso && from != me_) net_.remote_get(from, here, here, size);  // it lies at the same address there
-    free_object(r);
+    if constexpr (!iso) here_.net.remote_get(from, here, bytes, size);
+    if (iso && from != here_.me)
+      here_.net.remote_get(from, here, here, size);  // it lies at the same address there
+    records_.free(r);
   }
-  acquire_writes();
+  here_.acquire_writes();
   const bool timed = account_.traced() || head.waited_for != 0 || account_.is_idle();
   const std::uint64_t now = timed ? base::fast_ns() : 0;
   if (head.waited_for != 0) account_.count_outstanding(head.ready_ns, now);
@@ -292,32 +300,34 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   // request (way am) or a letter could wait for as long as nobody else asks.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
-  serve_inbox();
+  inbox_.serve();
   serve_mailbox();
   delay();
-  if (force_mode_ != 0) {
+  if (here_.forced != forcing::none) {
     detail::hot().poll.store(1, std::memory_order_relaxed);
-    force(child_may_leave && (force_mode_ == 2 || (force_mode_ == 3 && (random_.next() >> 40 & 1) != 0)));
+    force(child_may_leave && (here_.forced == forcing::children ||
+                              (here_.forced == forcing::random && (random_.next() >> 40 & 1) != 0)));
     return;
   }
   spawn_slot* end = deque_.next_split();
   if (end == detail::hot().split) return;
   const section inside;  // from here on: a half-encoded frame must not become public by signal
-  if (detail::hot().pending != nullptr) encode_pending(iso ? region_low_ : end[-1].sp, region_high_);
+  if (detail::hot().pending != nullptr)
+    exposure_.encode_pending(iso ? here_.region_low : end[-1].sp, here_.region_high);
   end = deque_.next_split();
   if (end == detail::hot().split) return;  // the signal was faster
-  expose(end, base::float_control(), false);
-  wake_one();
+  exposure_.expose(end, base::float_control());
+  idle_.wake_one();
 }
 
 template <class P>
 image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end,
                                          image* room) noexcept {
   const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
-  GODWIT_ASSERT(is_stack(low, top, bytes_end), "a thread's stack lies where stacks lie");
+  GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a thread's stack lies where stacks lie");
   image* im = room;
   if constexpr (stacks_stay) {
-    GODWIT_ASSERT(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(room)) == top,
+    GODWIT_ASSERT(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(room)) == top,
                   "an image lies on the stack of its thread");
     GODWIT_ASSERT(block_at(top)->suspended == nullptr, "a thread is suspended once");
     block_at(top)->suspended = im;
@@ -333,7 +343,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->waited_for = 0;
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
-  words_->stats.evacuated_bytes += bytes;
+  here_.words->stats.evacuated_bytes += bytes;
   return im;
 }
 
@@ -347,12 +357,13 @@ void continuation_worker<P>::force(bool children) noexcept {
     return;
   }
   const section inside;
-  GODWIT_ASSERT(!is_idle_, "ID1: a worker that runs a thread counts as running");
+  GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
-  if (P::crude_scheme && detail::hot().spawns == 0) ++words_->stats.spawns;
-  encode_pending(region_low_, region_high_);
-  if (detail::hot().bottom > detail::hot().split) expose(detail::hot().bottom, base::float_control(), false);
+  if (P::crude_scheme && detail::hot().spawns == 0) ++here_.words->stats.spawns;
+  exposure_.encode_pending(here_.region_low, here_.region_high);
+  if (detail::hot().bottom > detail::hot().split)
+    exposure_.expose(detail::hot().bottom, base::float_control());
   for (;;) {
     ref r = 0;
     const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
@@ -362,7 +373,7 @@ void continuation_worker<P>::force(bool children) noexcept {
       if constexpr (stacks_stay)
         context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
       const std::uint64_t top = stack_end(own.sp, above);
-      if (iso && own.bytes_end != above.sp) refuse_reference(spawned_at(above));
+      if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
       image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room);
       im->sp = own.sp;
       im->fp = own.fp;
@@ -374,17 +385,17 @@ void continuation_worker<P>::force(bool children) noexcept {
       im->where = {};
       im->parked_at = nullptr;
       im->span_ns = span;
-      if (opts_.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
-      r = ref_of_image(im);
+      if (here_.opts.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
+      r = here_.ref_of_image(im);
       if (account_.traced()) {  // from here on the child is the bottom thread
         const std::uint64_t now = base::fast_ns();
         account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
-        account_.note(kind::task, now, own.record, 0, 0, 0, index(me_));
+        account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me));
       }
     });
     if (!found) break;
     push_ready(r, 0);
-    ++words_->stats.suspends;
+    ++here_.words->stats.suspends;
   }
   if constexpr (P::spans) strand_begins(span);  // of the child
 }
@@ -394,10 +405,11 @@ void continuation_worker<P>::force(bool children) noexcept {
 template <class P>
 void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
   // iso: the stack of a parent that ended elsewhere may be another thread's by now.
-  if (!opts_.check_frames || iso) return;
+  if (!here_.opts.check_frames || iso) return;
   for (const spawn_slot* s = first + 1; s <= last; ++s)
-    if (s->frame_hash != last_frame_hash(s->sp, stack_end(s->sp, s[-1]))) lost_write(spawned_at(*s));
-  check_came_frames(*first);
+    if (s->frame_hash != last_frame_hash(s->sp, stack_end(s->sp, s[-1])))
+      ancestors_.lost_write(spawned_at(*s));
+  ancestors_.check_came(*first);
 }
 
 template <class P>
@@ -428,7 +440,7 @@ template <class P>
 bool continuation_worker<P>::leave(leaving& why) noexcept {
   // This thread's frames may leave: [here, where its parent's begin).
   if (detail::hot().pending != nullptr)
-    encode_pending(region_low_, iso ? region_high_ : detail::hot().bottom[-1].sp);
+    exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
   detail::hot().in_runtime = 1;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   announce_scheduler_stack(0);
@@ -436,7 +448,7 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
     alignas(64) image room;
     why.room = &room;
     if (const std::uintptr_t own =
-            block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer;
+            block_at(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer;
         own != 0) [[unlikely]] {
       // the scheduler's allocations and errors are the worker's
       context::set_thread_pointer(thread_pointer_);
@@ -474,7 +486,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   detail::hot().bottom = b;
   bool parent_here = true;
   std::uint64_t top = b->sp;
-  std::uint64_t bytes_end = needed_end(*b, top);
+  std::uint64_t bytes_end = ancestors_.needed_end(*b, top);
   ref own = 0;
   if (b < detail::hot().split) {
     const auto popped = deque_.pop_public(
@@ -488,15 +500,15 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   }
   if (parent_here) {
     if (b->record == 0) {
-      b->record = new_record();
-      at<record>(b->record)->spawned_at = spawned_at(*b);
+      b->record = records_.make();
+      here_.at<record>(b->record)->spawned_at = spawned_at(*b);
     }
     own = b->record;
   }
   GODWIT_ASSERT(own != 0, "a thread completes a record");
-  if (iso && bytes_end != top) refuse_reference(spawned_at(*b));
+  if (iso && bytes_end != top) ancestors_.refuse_reference(spawned_at(*b));
   if constexpr (iso) top = own_stacks_.top_of(sp);
-  if constexpr (stacks_stay) top = shape_.stacks->end_of(sp);
+  if constexpr (stacks_stay) top = here_.shape.stacks->end_of(sp);
   if constexpr (own_stack) bytes_end = top;
 
   check_own_stack(sp, b->sp);
@@ -511,9 +523,9 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   im->where = where;
   im->parked_at = why.what;
   im->span_ns = span;
-  const ref me = ref_of_image(im);
+  const ref me = here_.ref_of_image(im);
   // before the events: these belong together, and what it writes down must not lie between them
-  release_writes();
+  here_.release_writes();
   const std::uint64_t now = stalls || account_.traced() ? base::fast_ns() : 0;
   im->suspended_ns = now;
   if (account_.traced()) {
@@ -530,11 +542,11 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
     else
       heap_.free(im);
     if (account_.traced()) account_.note(kind::cancel, base::fast_ns(), own);
-    acquire_writes();
+    here_.acquire_writes();
     if (parent_here)
       detail::hot().bottom = b + 1;
     else
-      frames_came(top, bytes_end);  // the sentinel describes this thread already
+      ancestors_.came(top, bytes_end);  // the sentinel describes this thread already
     if constexpr (P::spans) strand_begins(std::max(span, waiting_for != 0 ? span_of(waiting_for) : 0));
     announce_stack(sp);
     detail::hot().in_runtime = 0;
@@ -544,25 +556,26 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   if (why.publish != nullptr) {
     const bool outside = why.by == detail::wakes::outside;
     if (outside) {
-      node_->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
+      here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
       // The first that waits, and this worker goes on: let another one watch for events.
-      if (node_->outside.fetch_add(1, std::memory_order_relaxed) == 0 && (parent_here || !ready_.empty()))
-        wake_one();
+      if (here_.node->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
+          (parent_here || !ready_.empty()))
+        idle_.wake_one();
     }
     // PK1: else it may run elsewhere by now
     if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
       if (outside) {
-        node_->outside.fetch_sub(1, std::memory_order_relaxed);
-        node_->idle.fetch_add(1, std::memory_order_seq_cst);
+        here_.node->outside.fetch_sub(1, std::memory_order_relaxed);
+        here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
       }
       cancel();  // PK1: nobody knows it, so it is still ours
     }
   } else if (waiting_for == 0) {
     push_ready(me, 0, P::crude_scheme);  // crude takes the newest: who yields must not be that
   } else {
-    const record* rec = home<record>(waiting_for);
+    const record* rec = here_.home<record>(waiting_for);
     const worker_no home_of_record = ref_worker(waiting_for);
-    std::uint64_t state = net_.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
+    std::uint64_t state = here_.net.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
     for (;;) {
       if (state == state_done) cancel();
       GODWIT_ASSERT(state != state_detached, "nobody waits for a record that nobody asks for");
@@ -571,11 +584,11 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
         break;
       }
       im->next = state;
-      if (net_.remote_compare_exchange(home_of_record, &rec->state, state, me)) break;  // JN2, JN3
+      if (here_.net.remote_compare_exchange(home_of_record, &rec->state, state, me)) break;  // JN2, JN3
     }
-    ++words_->stats.outstanding_joins;
+    ++here_.words->stats.outstanding_joins;
   }
-  ++words_->stats.suspends;
+  ++here_.words->stats.suspends;
 
   // 4. Go on with the parent, which lies just above, or look for something else.
   if (parent_here) {
@@ -599,12 +612,12 @@ void continuation_worker<P>::complete(ref r) noexcept {
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if constexpr (P::spans) {
     const std::uint64_t span = strand_ends();
-    words_->stats.span_ns = std::max(words_->stats.span_ns, span);
-    if (is_near(r)) this->template at<record>(r)->span_ns = span;
+    here_.words->stats.span_ns = std::max(here_.words->stats.span_ns, span);
+    if (here_.is_near(r)) here_.at<record>(r)->span_ns = span;
   }
-  if (r != root_) check_own_stack(here, deque_.sentinel().sp);
+  if (r != here_.root) check_own_stack(here, deque_.sentinel().sp);
   announce_scheduler_stack(here, iso           ? own_stacks_.top_of(here)
-                                 : stacks_stay ? shape_.stacks->end_of(here)
+                                 : stacks_stay ? here_.shape.stacks->end_of(here)
                                                : 0);
   if constexpr (own_stack) ended_sp_ = here;
   godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
@@ -617,36 +630,37 @@ void continuation_worker<P>::completed_entry(void* arg) {
   const auto r = reinterpret_cast<ref>(arg);
   bool began_later = false;
   if constexpr (own_stack) began_later = w.end_own_stack(w.ended_sp_);
-  w.release_writes();
+  w.here_.release_writes();
   w.delay();
   std::uint64_t now = hands_over && !w.account_.traced() ? 0 : base::fast_ns();
-  if (r == w.root_) {
+  if (r == w.here_.root) {
     if (w.account_.traced()) w.account_.note(kind::end, now, r);
-    w.net_.remote_store(worker_no{0}, &w.template home<record>(r)->state, state_done,
-                        std::memory_order_release);
+    w.here_.net.remote_store(worker_no{0}, &w.here_.template home<record>(r)->state, state_done,
+                             std::memory_order_release);
     // IN5: there before we are idle
-    static_cast<void>(w.net_.remote_exchange(worker_no{0}, &w.job_->root_done, 1));
+    static_cast<void>(w.here_.net.remote_exchange(worker_no{0}, &w.here_.job->root_done, 1));
     w.account_.begin_idle(idle_cause::no_work);
     w.loop();
   }
-  if (now != 0) w.stamp_done(r, now);
-  std::uint64_t waiting = w.exchange_state(r, state_done);  // JN1
+  if (now != 0) w.records_.stamp_done(r, now);
+  std::uint64_t waiting = w.records_.exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(waiting != state_done, "a record is completed once");
   const bool follows = waiting > state_detached;
   if (w.account_.traced()) w.account_.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
     if (waiting == state_detached) {
-      if (const detail::payload p = w.payload_of(r); p.kind == outcome::error) w.hooks_.unseen_error(p);
-      w.free_record(r);
+      if (const detail::payload p = w.records_.payload_of(r); p.kind == outcome::error)
+        w.here_.hooks.unseen_error(p);
+      w.records_.free_completed(r);
     }
     w.next_thread(idle_cause::no_work);
   }
   if (now == 0) now = base::fast_ns();
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
-  ref next = w.next_waiter(waiting);
+  ref next = w.records_.next_waiter(waiting);
   w.mark_ready(waiting, r, now);
   while (next > state_detached) {
-    const ref after = w.next_waiter(next);
+    const ref after = w.records_.next_waiter(next);
     w.mark_ready(next, r, now);
     w.push_ready(next, now);
     next = after;
@@ -663,35 +677,16 @@ void continuation_worker<P>::completed_entry(void* arg) {
 /// Between the exchange that made the waiter ours and its resumption.
 template <class P>
 void continuation_worker<P>::mark_ready(ref waiter, ref completed, std::uint64_t now) noexcept {
-  if (!is_near(waiter)) return;
-  image* im = at<image>(waiter);
+  if (!here_.is_near(waiter)) return;
+  image* im = here_.at<image>(waiter);
   GODWIT_ASSERT(im->waited_for == completed, "who waits in a record's list waits for it");
   im->ready_ns = now;
   if constexpr (P::spans) im->span_ns = std::max(im->span_ns, span_of(completed));
 }
 
-/// Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips).
-template <class P>
-void continuation_worker<P>::free_far(ref r) noexcept {
-  if constexpr (!P::queued_frees) {
-    worker::free_far(r);
-  } else {
-    const worker_no owner = ref_worker(r);
-    GODWIT_ASSERT(owner != me_, "the owner's objects do not go through the queue");
-    for (base::spin_wait w;; w.turn()) {
-      std::uint64_t nobody = 0;
-      if (net_.remote_compare_exchange(owner, &words_->free_lock, nobody, holder())) break;
-    }
-    const std::uint64_t head = net_.remote_load(owner, &words_->free_head, std::memory_order_relaxed);
-    net_.remote_store(owner, &home<object>(r)->freed, head != 0 ? head : 1, std::memory_order_relaxed);
-    net_.remote_store(owner, &words_->free_head, r, std::memory_order_relaxed);
-    net_.remote_store(owner, &words_->free_lock, 0, std::memory_order_release);
-  }
-}
-
 template <class P>
 std::uint64_t continuation_worker<P>::span_of(ref r) const noexcept {
-  return is_near(r) ? at<record>(r)->span_ns : 0;
+  return here_.is_near(r) ? here_.at<record>(r)->span_ns : 0;
 }
 
 template <class P>
@@ -703,7 +698,7 @@ void continuation_worker<P>::strand_begins(std::uint64_t span) noexcept {
 template <class P>
 std::uint64_t continuation_worker<P>::strand_ends() noexcept {
   const std::uint64_t time = base::fast_ns() - strand_from_ns_;
-  words_->stats.work_ns += time;
+  here_.words->stats.work_ns += time;
   return span_ns_ + time;
 }
 

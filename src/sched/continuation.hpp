@@ -62,16 +62,13 @@ class continuation_worker final : public worker {
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
-  void free_far(ref r) noexcept override;
   void announce_stack_now(std::uintptr_t sp) noexcept override;
   void announce_thread(std::uintptr_t sp) noexcept override;
   void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
-  bool polls() const noexcept override { return stalls; }
-  bool sees_ready_waiter() noexcept override;
-  bool has_waiters() const noexcept override { return !waiting_.empty(); }
 
   void look_at(worker_no v) noexcept;  // these come back if they got nothing
   void look_at_anybody() noexcept;
+  void look_far() noexcept;
   void try_steal(worker_no victim) noexcept;  // does not come back if it got something
   void try_waiting() noexcept;                // likewise
   void resume_image(ref r) noexcept;          // does not come back
@@ -92,7 +89,7 @@ class continuation_worker final : public worker {
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
   std::uint64_t stack_end(std::uint64_t sp, const spawn_slot& below) const noexcept {
     if constexpr (iso) return own_stacks_.top_of(sp);
-    if constexpr (stacks_stay) return shape_.stacks->end_of(sp);
+    if constexpr (stacks_stay) return here_.shape.stacks->end_of(sp);
     return below.sp;
   }
   /// Where stacks stay: of the stack that ends at @p end.

@@ -24,7 +24,7 @@ void continuation_worker<P>::check_own_stack(std::uintptr_t sp, std::uintptr_t p
           "do not "
           "give the thread a stack: take the policy of the run (godwit::with_policy), or do not set "
           "--godwit-policy (GODWIT_POLICY)",
-          index(me_));
+          index(here_.me));
   }
 }
 
@@ -40,7 +40,8 @@ void* continuation_worker<P>::new_stack() noexcept {
       base::fatal(
           "worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
           "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
-          index(me_), static_cast<std::size_t>((region_high_ - region_low_) / workers_) >> 20,
+          index(here_.me),
+          static_cast<std::size_t>((here_.region_high - here_.region_low) / here_.workers) >> 20,
           thread_stack_bytes >> 10);
     const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     const std::uintptr_t end = own_stacks_.top_of(sp);
@@ -48,7 +49,7 @@ void* continuation_worker<P>::new_stack() noexcept {
       base::fatal(
           "worker %u: policy iso: a thread used up its stack of %lu KiB, which is fixed: move large local "
           "variables to the heap, or use policy greedy",
-          index(me_), thread_stack_bytes >> 10);
+          index(here_.me), thread_stack_bytes >> 10);
     announce_stack(top - 1);  // the caller goes there next
     return reinterpret_cast<void*>(top);
   }
@@ -61,14 +62,15 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
   } else {
     const auto top = reinterpret_cast<std::uintptr_t>(at_top);
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    if (here - region_low_ < region_high_ - region_low_) announce_stack(here);  // we came back from there
+    if (here - here_.region_low < here_.region_high - here_.region_low)
+      announce_stack(here);  // we came back from there
     const worker_no owner{own_stacks_.owner(top)};
-    GODWIT_ASSERT(index(owner) < workers_, "a stack belongs to a worker of the run");
+    GODWIT_ASSERT(index(owner) < here_.workers, "a stack belongs to a worker of the run");
     GODWIT_ASSERT(!own_stacks_.is_large(top), "the root thread's stack is not given back");
-    if (owner == me_)
+    if (owner == here_.me)
       own_stacks_.give_back(top);
     else
-      net_.remote_store(owner, own_stacks_.mark(top), 1, std::memory_order_release);  // JH1
+      here_.net.remote_store(owner, own_stacks_.mark(top), 1, std::memory_order_release);  // JH1
   }
 }
 
@@ -76,14 +78,14 @@ void continuation_worker<P>::free_stack(void* at_top) noexcept {
 template <class P>
 bool continuation_worker<P>::end_own_stack(std::uintptr_t sp) noexcept {
   if constexpr (stacks_stay) {
-    const std::uintptr_t end = shape_.stacks->end_of(sp);
+    const std::uintptr_t end = here_.shape.stacks->end_of(sp);
     if (context::sanitized()) [[unlikely]]
       forget_frames(sp, end);
-    if (shape_.stacks->is_root(sp)) return false;
+    if (here_.shape.stacks->is_root(sp)) return false;
     // only those have one, and they end here
     GODWIT_ASSERT(block_at(end)->suspended == nullptr, "a thread that ends is not suspended");
     const bool began_later = std::exchange(block_at(end)->number, 0) != 0;
-    keep_stack(reinterpret_cast<void*>(shape_.stacks->top_before(end)));
+    keep_stack(reinterpret_cast<void*>(here_.shape.stacks->top_before(end)));
     return began_later;
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
@@ -97,12 +99,12 @@ template <class P>
 [[gnu::always_inline]] inline void continuation_worker<P>::keep_stack(void* top) noexcept {
   detail::hot_words& hot = detail::hot();
   [[maybe_unused]] const auto own = reinterpret_cast<std::uintptr_t>(top);
-  GODWIT_ASSERT(shape_.stacks->owns(own) && shape_.stacks->top_of(own) == own,
+  GODWIT_ASSERT(here_.shape.stacks->owns(own) && here_.shape.stacks->top_of(own) == own,
                 "a free stack is named by its top");
   *static_cast<void**>(top) = hot.free_stacks;
   hot.free_stacks = top;
   if (++kept_stacks_ < most_kept_stacks_) return;
-  const unsigned batch = shape_.stacks->batch_size();
+  const unsigned batch = here_.shape.stacks->batch_size();
   // As many as a batch; the list is longer than that. The oldest would be better: but the list has one end.
   void* list = hot.free_stacks;
   void* last = list;
@@ -113,7 +115,7 @@ template <class P>
   *static_cast<void**>(last) = nullptr;
   hot.free_stacks = rest;
   kept_stacks_ -= n;
-  shape_.stacks->give(list, n);
+  here_.shape.stacks->give(list, n);
 }
 
 /// The last stack of the own list is about to be taken: the list must not get empty.
@@ -121,23 +123,23 @@ template <class P>
 void continuation_worker<P>::more_stacks() noexcept {
   if constexpr (stacks_stay) {
     const section inside;
-    void* list = shape_.stacks->take();
+    void* list = here_.shape.stacks->take();
     if (list == nullptr)
       base::fatal(
           "worker %u: %llu threads have stacks of %llu KiB, and the addresses for more are used up: lower "
           "--godwit-thread-stack-bytes (GODWIT_THREAD_STACK_BYTES), raise the limit on address space (ulimit "
           "-v) if there is "
           "one, or have fewer threads wait at a time",
-          index(me_), static_cast<unsigned long long>(shape_.stacks->made()),
-          static_cast<unsigned long long>(shape_.stacks->stack_bytes() >> 10));
+          index(here_.me), static_cast<unsigned long long>(here_.shape.stacks->made()),
+          static_cast<unsigned long long>(here_.shape.stacks->stack_bytes() >> 10));
     kept_stacks_ = 0;
     void* last = list;
     while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
     // Where stacks of an earlier run lay, or something else.
     for (void* s = list; s != nullptr; s = *static_cast<void**>(s)) {
-      const std::uintptr_t end = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
-      context::sanitizer_forget(std::max(shape_.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)),
-                                end);
+      const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
+      context::sanitizer_forget(
+          std::max(here_.shape.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)), end);
     }
     *static_cast<void**>(last) = detail::hot().free_stacks;
     detail::hot().free_stacks = list;
@@ -147,7 +149,7 @@ void continuation_worker<P>::more_stacks() noexcept {
 template <class P>
 const char* continuation_worker<P>::overflow_of_thread(std::uintptr_t address) const noexcept {
   if constexpr (stacks_stay) {
-    if (shape_.stacks->in_guard(address)) return "threads";
+    if (here_.shape.stacks->in_guard(address)) return "threads";
   }
   return nullptr;
 }
@@ -181,8 +183,8 @@ void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
 template <class P>
 void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
   if constexpr (stacks_stay) {
-    const std::uintptr_t low = shape_.stacks->low_of(sp);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(low), shape_.stacks->end_of(sp) - low);
+    const std::uintptr_t low = here_.shape.stacks->low_of(sp);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(low), here_.shape.stacks->end_of(sp) - low);
   } else {
     announce_stack_now(sp);
   }
@@ -195,7 +197,7 @@ void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp,
                                            [[maybe_unused]] std::uintptr_t high) noexcept {
   if constexpr (stacks_stay) {
     constexpr std::uintptr_t below = 64 << 10;
-    const std::uintptr_t low = shape_.stacks->low_of(sp);
+    const std::uintptr_t low = here_.shape.stacks->low_of(sp);
     context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
   }
 }

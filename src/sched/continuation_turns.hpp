@@ -25,19 +25,17 @@ template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
   // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the
   // caller waits for.
-  constexpr std::uint32_t yields_between_looks = 64;
   // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for
   // one of them.)
   const bool nobody_else = ready_.empty() && (!stalls || waiting_.empty());
-  if (force_mode_ == 0 && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
-      !(can_park && node_->outside.load(std::memory_order_relaxed) != 0 &&
-        ++turns_ % yields_between_looks == 0)) {
-    serve_inbox();
+  if (here_.forced == forcing::none && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
+      !(can_park && events_.somebody_waits() && events_.is_due())) {
+    inbox_.serve();
     serve_mailbox();
     return;
   }
   if constexpr (hands_over) {
-    if (force_mode_ == 0 && !nobody_else && may_hand_over() && at_bottom()) {
+    if (here_.forced == forcing::none && !nobody_else && may_hand_over() && at_bottom()) {
       hand_over();
       return;
     }
@@ -48,10 +46,10 @@ void continuation_worker<P>::yield_thread() noexcept {
 /// Nothing but the own queue has to be looked at now, and nobody counts the time.
 template <class P>
 [[gnu::always_inline]] inline bool continuation_worker<P>::may_hand_over() noexcept {
-  if (watched_ || words_->mailbox.load(std::memory_order_relaxed) != 0) return false;
+  if (watched_ || here_.words->mailbox.load(std::memory_order_relaxed) != 0) return false;
   if (++straight_ < turns_without_look) return true;
   straight_ = 0;
-  turns_ += turns_without_look;  // the loop is to look for events, too
+  events_.count_turns(turns_without_look);  // the loop is to look for events, too
   return false;
 }
 
@@ -63,7 +61,7 @@ void continuation_worker<P>::hand_over() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   announce_scheduler_stack(0);
   alignas(64) image room;
-  room.top = shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
+  room.top = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
   if (const std::uintptr_t own = block_at(room.top)->thread_pointer; own != 0) [[unlikely]] {
     context::set_thread_pointer(thread_pointer_);
     godwit_ctx_suspend(scheduler_stack_, handed_over_entry, &room);
@@ -80,8 +78,8 @@ template <class P>
 [[gnu::always_inline]] inline void continuation_worker<P>::handed_over(image* im,
                                                                        std::uintptr_t sp) noexcept {
   GODWIT_ASSERT(deque_.empty(), "who hands over is at the bottom: its parent is not here");
-  GODWIT_ASSERT(!is_idle_, "ID1: a worker that runs a thread counts as running");
-  GODWIT_ASSERT(is_stack(sp, im->top, im->top), "a thread's stack lies where stacks lie");
+  GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
+  GODWIT_ASSERT(here_.is_stack(sp, im->top, im->top), "a thread's stack lies where stacks lie");
   const std::uint32_t control = base::float_control();
   // (What is read only of threads that wait for something is left as it is: where, ready_ns, ...)
   im->sp = im->low = sp;
@@ -93,7 +91,7 @@ template <class P>
   detail::thread_block* const block = block_at(im->top);
   GODWIT_ASSERT(block->suspended == nullptr, "a thread is suspended once");
   block->suspended = im;
-  const ref first = ready_.rotate(im, seg_->ref_of_any(im));
+  const ref first = ready_.rotate(im, here_.memory->ref_of_any(im));
   if (first == 0) {  // others took them
     block->suspended = nullptr;
     announce_stack(sp);
@@ -101,13 +99,13 @@ template <class P>
     godwit_ctx_resume_suspended(sp, 0);
     __builtin_unreachable();
   }
-  ++words_->stats.suspends;
-  const image* next = at<image>(first);
+  ++here_.words->stats.suspends;
+  const image* next = here_.at<image>(first);
   const std::uintptr_t next_sp = next->sp;
   if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]]
     resume_image(first);
   GODWIT_ASSERT(block_at(next->top)->suspended == next, "who is resumed is suspended");
-  count_progress(words_->stats.resumes);
+  count_progress(here_.words->stats.resumes);
   block_at(next->top)->suspended = nullptr;
   deque_.sentinel().sp = next->top;
   deque_.sentinel().record = next->own_record;
@@ -145,7 +143,7 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
     if constexpr (hands_over)
       begin_record(t);
     else
-      init_record(t);  // these look at more of it
+      clear_record(t);  // these look at more of it
     t->entry = entry;
     t->closure_bytes = bytes;
     if (bytes == sizeof(void*))  // as a rule: and a call of memcpy would be felt
@@ -153,7 +151,7 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
     else
       std::memcpy(t->closure(), closure, bytes);
     t->link.sp = 0;
-    const ref r = ref_of(t);
+    const ref r = here_.ref_of(t);
     push_near(reinterpret_cast<image*>(reinterpret_cast<std::byte*>(t) + fresh_thread::image_at),
               r + fresh_thread::image_at, false);
     return r;
@@ -162,7 +160,7 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
 
 template <class P>
 void continuation_worker<P>::begin_thread(ref r) noexcept {
-  auto& t = *at<fresh_thread>(r);
+  auto& t = *here_.at<fresh_thread>(r);
   const std::uint64_t now = account_.traced() || account_.is_idle() ? base::fast_ns() : 0;
   account_.end_idle(now);
   if (account_.traced()) account_.note(kind::start, now, r);
@@ -176,7 +174,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   hot.free_stacks = *static_cast<void**>(top);
   if (kept_stacks_ != 0) --kept_stacks_;
   const auto sp = reinterpret_cast<std::uintptr_t>(top);
-  const std::uintptr_t end = shape_.stacks->end_of(sp);
+  const std::uintptr_t end = here_.shape.stacks->end_of(sp);
   enter_thread(end, end, r);
   GODWIT_ASSERT(block_at(end)->suspended == nullptr && block_at(end)->number == 0,
                 "the block of a thread that begins is empty");
@@ -202,7 +200,7 @@ template <class P>
 void continuation_worker<P>::end_of_root_thread() noexcept {
   if constexpr (stacks_stay) {
     detail::thread_block* block =
-        block_at(shape_.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
+        block_at(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
     if (block->at_end != nullptr) [[unlikely]] {
       std::exchange(block->at_end, nullptr)(block);  // may suspend
       return this_worker().end_of_root_thread();

@@ -2,9 +2,8 @@
 #include "sched/frames.hpp"
 
 #include "base/check.hpp"
-#include "base/code_place.hpp"
 #include "context/context.hpp"
-#include "sched/worker.hpp"
+#include "sched/deque.hpp"
 
 #include <algorithm>
 
@@ -147,52 +146,6 @@ WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low
     if (inside(word) && word - closure >= bytes) return true;
   }
   return false;
-}
-
-/// Up to where stack bytes go with the thread that was spawned at @p parent and whose own end at @p top.
-std::uint64_t worker::needed_end(const spawn_slot& parent, std::uint64_t top) noexcept {
-  if (!opts_.check_frames) return top;
-  if (deque_.is_sentinel(&parent)) return parent.bytes_end;  // decided where it was spawned
-  // iso: the ancestors' stacks lie anywhere, and its own is not among what existed then.
-  return refers_to(parent, shape_.own_stacks ? region_low_ : top, region_high_, region_low_, region_high_)
-             ? region_high_
-             : top;
-}
-
-/// The thread at the bottom begins to run here: remember what its ancestors' frames, copied along, look like.
-void worker::frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
-  spawn_slot& bottom = deque_.sentinel();
-  GODWIT_ASSERT(bytes_end >= top, "ancestors' frames lie above a thread's");
-  bottom.bytes_end = bytes_end;
-  if (bytes_end > top) bottom.frame_hash = frame_hash(top, bytes_end);
-}
-
-/// They were copied along with the thread at the bottom, whose slot this is: has it, or a descendant, written
-/// there?
-void worker::check_came_frames(const spawn_slot& bottom) noexcept {
-  GODWIT_ASSERT(bottom.bytes_end <= region_high_, "ancestors' frames end with the region");
-  if (bottom.bytes_end <= bottom.sp || bottom.frame_hash == frame_hash(bottom.sp, bottom.bytes_end)) return;
-  std::uintptr_t at = 0;
-  net_.remote_get(transport::ref_worker(bottom.record), &at, &home<record>(bottom.record)->spawned_at,
-                  sizeof at);
-  lost_write(at);
-}
-
-void worker::lost_write(std::uintptr_t spawned_at) noexcept {
-  base::fatal(
-      "worker %u: a thread that was spawned in %s wrote into a stack frame of the thread that spawned it, or "
-      "of one further up, "
-      "which had moved to another worker: the write is lost. Capture by value and give back results through "
-      "join",
-      transport::index(me_), base::code_place(spawned_at).c_str());
-}
-
-void worker::refuse_reference(std::uintptr_t spawned_at) noexcept {
-  base::fatal(
-      "worker %u: policy %s: a thread that was spawned in %s had to move to another worker, and its closure "
-      "refers to a local "
-      "variable of the thread that spawned it, or of one further up, which stay behind: capture by value",
-      transport::index(me_), opts_.policy.c_str(), base::code_place(spawned_at).c_str());
 }
 
 }  // namespace godwit::sched

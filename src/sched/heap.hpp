@@ -45,6 +45,7 @@ class heap {
     queue_lock_ = lock;
     queue_head_ = head;
   }
+  bool has_queue() const noexcept { return queue_head_ != nullptr; }
 
   /// An object of at least @p bytes (head included), 64-byte aligned, contents undefined but for the head.
   /// Collects when the limit is passed; ends the run with a message when the heap is full. Local.

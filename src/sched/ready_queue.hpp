@@ -1,7 +1,7 @@
-// A worker's queue of threads that are ready: suspended ones that may go on, and such as have not begun. First
-// in, first out; any worker of the host may take from it. The words lie in public_words, a thread hangs in by
-// the link of its image. docs/protocols/join.md; test: tests/sched/ready_queue_test.cpp. Inlined where threads
-// come and go.
+// A worker's queue of threads that are ready: suspended ones that may go on, and such as have not begun.
+// First in, first out; any worker of the host may take from it. The words lie in public_words, a thread hangs
+// in by the link of its image. docs/protocols/join.md; test: tests/sched/ready_queue_test.cpp. Inlined where
+// threads come and go.
 #pragma once
 
 #include "base/check.hpp"

@@ -53,6 +53,13 @@ static_assert(sizeof(record) == 128);
   r->result.boxed = 0;
   r->float_control = base::float_control();
 }
+/// All of it.
+inline void clear_record(record* r) noexcept {
+  begin_record(r);
+  r->spawned_at = 0;
+  r->done_ns = 0;
+  r->span_ns = 0;
+}
 
 /// What a ready queue touches of an image: one line with its head.
 struct queue_link {

@@ -5,80 +5,36 @@
 // thread whose parent left, an outstanding join, a yield) switches to the scheduler stack and from there
 // either resumes the parent in place, or resumes a suspended thread, or enters the scheduler loop. The
 // scheduler stack starts afresh each time: nothing on it outlives a decision.
+//
+// A worker is made of parts, each of which sees the site and nothing of the worker: deque, heap,
+// join_records, ready_queue, mailbox, far_inbox, far_thief, outside_events, idleness, ancestors, exposure,
+// account. What is left here is what joins them, and how a thread enters and leaves a stack. Policies:
+// continuation.cpp with continuation_stacks.hpp and continuation_turns.hpp, child.cpp; policies.cpp says
+// which there are.
 // Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by:
-// src/runtime. Files: worker.cpp (records of work, exposure, mail), join.cpp (join records, ready queues),
-// idle.cpp (sleep, termination), far.cpp (other hosts), continuation.cpp with
-// continuation_stacks.hpp and continuation_turns.hpp (policies that steal continuations), child.cpp (policies
-// that steal children), policies.cpp (which there are). Parts with a file and a test each: the deque, the heap,
-// the ready queue, the account.
+// src/runtime.
 #pragma once
 
 #include "base/clock.hpp"
-#include "base/lock.hpp"
 #include "base/random.hpp"
 #include "base/section.hpp"
 #include "context/context.hpp"
 #include "sched/account.hpp"
+#include "sched/ancestors.hpp"
 #include "sched/deque.hpp"
+#include "sched/exposure.hpp"
 #include "sched/far_calls.hpp"
+#include "sched/far_thief.hpp"
+#include "sched/idleness.hpp"
+#include "sched/inbox.hpp"
+#include "sched/mailbox.hpp"
+#include "sched/outside_events.hpp"
 #include "sched/ready_queue.hpp"
-#include "stack/pool.hpp"
+#include "sched/records.hpp"
+#include "sched/site.hpp"
 #include "stack/stack.hpp"
-#include "transport/far/fabric.hpp"
-
-#include <godwit/detail/park.hpp>
-#include <godwit/options.hpp>
-
-#include <cstdint>
-#include <vector>
 
 namespace godwit::sched {
-
-/// What src/runtime supplies.
-struct worker_hooks {
-  void (*exit_worker)() noexcept;  ///< everything is done: flush, report, _exit
-  /// An exception left a thread whose future was dropped: nobody will see it otherwise.
-  void (*unseen_error)(const detail::payload& error) noexcept;
-  // What lies above the scheduler and must see threads come and go (global memory). Null: nothing does. May
-  // ask other hosts.
-  /// what was written so far must be visible to who acquires later
-  void (*on_release)() noexcept = nullptr;
-  bool (*must_release)() noexcept = nullptr;     ///< on_release would have to communicate
-  void (*on_acquire)() noexcept = nullptr;       ///< a thread arrived that may know of writes elsewhere
-  const detail::event_source* events = nullptr;  ///< substrate threads: what threads may wait for outside
-  /// complete what has been answered; true: something has not been yet
-  bool (*serve)() noexcept = nullptr;
-};
-
-/// The hosts of a run and how workers reach each other's. Inherited by every worker.
-struct job_shape {
-  std::uint32_t workers = 0;
-  const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
-  std::uint32_t host_count = 1;
-  std::uint32_t my_host = 0;
-  worker_no bell_of{};            ///< the worker whose bell calls the companion that serves this one
-  bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
-  bool far_calls = true;          ///< steal from another host by one call, else word by word
-  stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
-  /// workers are threads of one process (then stacks too, but for child stealing)
-  bool in_process = false;
-  bool own_stacks = false;     ///< policy iso: every thread has a stack, and an address, of its own
-  bool serves_itself = false;  ///< requests of other hosts are carried out by the workers (way am)
-  /// in_process: of the workers, the last so many rest until the monitor wakes them
-  std::uint32_t spares = 0;
-};
-
-/// What a worker needs to know to begin.
-struct worker_setup {
-  transport::shm::segment* memory = nullptr;
-  worker_no me{};
-  std::uint32_t cpus = 0;  ///< that the workers of this host may use
-  std::uint64_t seed = 0;
-  const job_shape* job = nullptr;
-  const options* opts = nullptr;
-  worker_hooks hooks;
-  trace::ring_memory* trace = nullptr;  ///< where to write events; null: nowhere
-};
 
 class worker {
  public:
@@ -107,87 +63,45 @@ class worker {
                     const detail::place& where) noexcept;
   void unpark(detail::waiter* w, detail::wakes by) noexcept;
   virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
-  detail::thread_block* block_of(std::uintptr_t sp) const noexcept {
-    return shape_.stacks != nullptr ? static_cast<detail::thread_block*>(shape_.stacks->block_of(sp))
-                                    : nullptr;
-  }
-  std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
-  /// The running thread has no parent on this worker: when it ends it comes by pop_public.
-  bool at_bottom() const noexcept { return deque_.is_sentinel(detail::hot().bottom - 1); }
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
-  void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
-  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
-  ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept;
-  /// Completed with an error: move it to the record of a parent that has left.
-  void publish_error(ref to, ref error) noexcept;
-  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  /// The root thread just ended: pop its entry and complete what is to complete.
+  virtual void end_of_root_thread() noexcept = 0;
+  virtual void share(ref r) noexcept { records_.retain(r); }
   detail::payload wait(ref r, detail::place where) noexcept;
-  detail::payload payload_of(ref r) const noexcept;
-  bool is_complete(ref r) const noexcept;
-  void retain(ref r) noexcept;
-  virtual void share(ref r) noexcept { retain(r); }
-  void release(ref r) noexcept;
-  /// Join a thread without a value, in the usual case: it is done, nobody else will come, and no exception.
-  /// Else false, and nothing has happened.
-  bool take_finished(ref r) noexcept;
-  void detach(ref r) noexcept;
-  ref new_record() noexcept;
-  void init_record(record* r) noexcept;
-  /// A record that finish() will complete, with an empty value.
-  ref make_pending() noexcept;
+  /// Complete a record of join_records::make; its waiters become ready. The calling context goes on.
   void finish(ref r) noexcept;
+  join_records& records() noexcept { return records_; }
 
   /// Put a call into another worker's mailbox; @p done is completed afterwards.
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
             std::size_t bytes) noexcept;
-
   /// Way am: carry out requests of other hosts that wait here. Cheap when there are none.
-  void serve_inbox() noexcept;
-
+  void serve_inbox() noexcept { inbox_.serve(); }
+  /// From the expose signal's handler.
+  void on_expose_signal(std::uint32_t float_control) noexcept;
   /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
 
-  /// The last act: from here on the companion answers for this worker.
-  void leave() noexcept { far_words_->gone.store(1, std::memory_order_release); }
-
-  /// From the expose signal's handler.
-  virtual void on_expose_signal(std::uint32_t float_control) noexcept;
-
-  /// The root thread just ended: pop its entry and complete what is to complete.
-  virtual void end_of_root_thread() noexcept = 0;
-
-  worker_no me() const noexcept { return me_; }
-  /// What it writes into locks (base/lock.hpp).
-  std::uint32_t holder() const noexcept { return base::holder_of(transport::index(me_)); }
-  public_words& words() noexcept { return *words_; }
-  node_words& node() noexcept { return *node_; }
-  /// The first record of worker 0's heap is the root thread's.
-  static ref root_record(const transport::shm::layout& l) noexcept {
-    return transport::make_ref(worker_no{0}, l.heap);
-  }
-  transport::shm::segment& memory() noexcept { return *seg_; }
-  transport::fabric& net() noexcept { return net_; }
-  std::uintptr_t region_low() const noexcept { return region_low_; }
-  std::uintptr_t region_high() const noexcept { return region_high_; }
-  /// Lowest address of the scheduler stack; a guard page lies below.
+  const site& here() const noexcept { return here_; }
+  /// The end of the scheduler stack. As long as a thread runs, nobody is on it.
+  std::byte* scheduler_stack() const noexcept { return scheduler_stack_; }
+  /// Its lowest address; a guard page lies below.
   std::uintptr_t scheduler_stack_low() const noexcept {
     return reinterpret_cast<std::uintptr_t>(scheduler_stack_low_);
   }
-  /// Workers are threads of one process.
-  bool in_process() const noexcept { return shape_.in_process; }
-  /// Their threads' stacks; null where workers are processes, and with policies that steal children.
-  const stack::pool* stacks() const noexcept { return shape_.stacks; }
-  /// The end of the scheduler stack. As long as a thread runs, nobody is on it.
-  std::byte* scheduler_stack() const noexcept { return scheduler_stack_; }
+  std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
+  /// The running thread has no parent on this worker: when it ends it comes by pop_public.
+  bool at_bottom() const noexcept { return deque_.is_sentinel(detail::hot().bottom - 1); }
   /// The stack that @p sp lies in, if it is in memory that other workers share; else empty.
   virtual stack::range shared_stack_of(std::uintptr_t sp) const noexcept {
-    const stack::range region{region_low_, region_high_};
-    return !shape_.in_process && region.holds(sp) ? region : stack::range{};
+    const stack::range region{here_.region_low, here_.region_high};
+    return !here_.shape.in_process && region.holds(sp) ? region : stack::range{};
   }
   /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the
   /// running thread used its own up, the policy's name; else null. For the handler of faults.
   virtual const char* overflow_of_thread(std::uintptr_t) const noexcept { return nullptr; }
+
   void finish_stats() noexcept;
   /// After a run without an error, when this worker does nothing any more: all that it had is gone.
   void check_invariants() noexcept;
@@ -195,6 +109,8 @@ class worker {
   /// The same of a host, when all its workers have ended.
   static void check_host(const transport::shm::segment& memory, bool only_host) noexcept;
 #endif
+  /// The last act: from here on the companion answers for this worker.
+  void leave() noexcept { here_.far->gone.store(1, std::memory_order_release); }
 
  protected:
   worker() = default;
@@ -205,42 +121,31 @@ class worker {
   virtual void block(ref r, const detail::place& where) noexcept = 0;
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}
-  /// Give back an object of another worker's heap.
-  virtual void free_far(ref r) noexcept;
-  /// Policies that poll: is a thread in this worker's own queue ready?
-  virtual bool sees_ready_waiter() noexcept { return false; }
-  virtual bool polls() const noexcept { return false; }
-  /// Policies that poll: does a thread wait in this worker's own queue? Nobody wakes the worker when it is
-  /// ready.
-  virtual bool has_waiters() const noexcept { return false; }
   [[noreturn]] virtual void loop() noexcept = 0;
 
-  void release_writes() const noexcept {
-    if (hooks_.on_release != nullptr) hooks_.on_release();
-  }
-  void acquire_writes() const noexcept {
-    if (hooks_.on_acquire != nullptr) hooks_.on_acquire();
-  }
-  bool serve_others() const noexcept { return hooks_.serve != nullptr && hooks_.serve(); }
-
-  /// For assertions: do these describe the stack bytes of a thread, and its ancestors' frames with it?
-  bool is_stack(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end) const noexcept {
-    if (shape_.stacks != nullptr)
-      return shape_.stacks->owns(low) && shape_.stacks->end_of(low) == top && bytes_end == top;
-    return region_low_ <= low && low < top && top <= bytes_end && bytes_end <= region_high_;
-  }
-
-  // worker.cpp
-  /// The bytes are in place. Does not come back.
+  // How a thread comes. These do not come back, but for enter_thread.
+  /// The bytes are in place.
   void resume(const loot& what, loot_kind kind) noexcept;
+  void resume_caught(const far_catch& what) noexcept;
+  /// The region is empty and a thread is about to be put there, with the bytes up to @p bytes_end.
   void enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept;
-  void expose(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
-  void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
-  void serve_mailbox() noexcept;
-  /// The image of a thread; it may lie on the thread's own stack, where stacks stay.
-  ref ref_of_image(const image* im) const noexcept {
-    return shape_.stacks != nullptr ? seg_->ref_of_any(im) : ref_of(im);
+
+  // Threads that are ready.
+  /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
+  void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
+  /// Into the own queue: @p im, which is of this host.
+  [[gnu::always_inline]] void push_near(image* im, ref image_ref, bool in_front) noexcept {
+    GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running makes threads ready");
+    ready_.push(im, image_ref, in_front);
+    idle_.wake_one();
   }
+  /// The queue of worker @p v of this host.
+  ready_queue queue_of(worker_no v) const noexcept {
+    return {*here_.memory, *here_.words_of(v), here_.holder()};
+  }
+  void finish_record(ref r) noexcept;
+  void serve_mailbox() noexcept;
+
   /// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0:
   /// the end of the region) are gone. Without them they are kept.
   void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept {
@@ -254,144 +159,32 @@ class worker {
       announce_stack_now(sp);
   }
   virtual void announce_stack_now(std::uintptr_t sp) noexcept;
+
+  /// options::delay_us, between racing steps.
   void delay() noexcept;
   static void delay_step() noexcept;
-  void delay_a_little() noexcept;
 
-  // frames.cpp: docs/protocols/frames.md
-  std::uint64_t needed_end(const spawn_slot& parent, std::uint64_t top) noexcept;
-  void frames_came(std::uint64_t top, std::uint64_t bytes_end) noexcept;
-  void check_came_frames(const spawn_slot& bottom) noexcept;
-  [[noreturn]] void lost_write(std::uintptr_t spawned_at) noexcept;
-  [[noreturn]] void refuse_reference(std::uintptr_t spawned_at) noexcept;
-
-  // far.cpp: these come back only if they got nothing
-  void look_far() noexcept;
-  void steal_far(std::uint32_t host) noexcept;
-  void try_steal_by_words(worker_no victim) noexcept;
-  bool sees_far_work() noexcept;
-  std::uint32_t other_host() noexcept;
-
-  // join.cpp
-  void finish_record(ref r) noexcept;
-  /// The record's last word: when it is done. Near records only; 0 for others.
-  void stamp_done(ref r, std::uint64_t now) noexcept;
-  /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
-  void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
-  /// Into the own queue: @p im, which is of this host.
-  [[gnu::always_inline]] void push_near(image* im, ref image_ref, bool in_front) noexcept {
-    GODWIT_ASSERT(!is_idle_, "ID1: only a worker that counts as running makes threads ready");
-    ready_.push(im, image_ref, in_front);
-    wake_one();
-  }
-  /// The queue of worker @p v of this host.
-  ready_queue queue_of(worker_no v) const noexcept { return {*seg_, *seg_->at(v, words_), holder()}; }
-  /// Of a record. With one worker nobody else can come in between.
-  [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
-    if (workers_ != 1) return net_.remote_exchange(transport::ref_worker(r), &home<record>(r)->state, state);
-    word& here = at<record>(r)->state;
-    const std::uint64_t before = here.load(std::memory_order_relaxed);
-    here.store(state, std::memory_order_relaxed);
-    return before;
-  }
-  ref make_near(ref image_ref) noexcept;
-  ref next_waiter(ref image_ref) noexcept;
-  void free_object(ref r) noexcept;
-  void free_record(ref r) noexcept;
-  bool abandon(ref r) noexcept;
-  bool is_near(ref r) const noexcept {
-    return shape_.host_count == 1 || net_.is_near(transport::ref_worker(r));
-  }
-  template <class T>
-  [[gnu::always_inline]] T* at(ref r) const noexcept {  // is_near(r)
-    return seg_->at<T>(r);
-  }
-  /// The object at its home's common address: what remote operations take.
-  template <class T>
-  T* home(ref r) const noexcept {
-    return reinterpret_cast<T*>(seg_->common() + transport::ref_offset(r));
-  }
-  bool fetch(ref r) const noexcept;
-  detail::payload fetched_payload() const noexcept;
-  ref ref_of(const object* o) const noexcept {
-    GODWIT_ASSERT(seg_->owns(o, sizeof *o), "only objects of the own heap are named by their place there");
-    return transport::make_ref(me_, seg_->offset_of(o));
-  }
-
-  // idle.cpp
-  void wait_for_work() noexcept;
-  bool end_of_round() noexcept;
-  void become_idle() noexcept;
-  void become_running() noexcept;
-  bool sees_work() noexcept;
-  /// Workers that may have something to take: all but spares that have never been up.
-  std::uint32_t present() const noexcept {
-    return shape_.spares == 0 ? near_.count
-                              : static_cast<std::uint32_t>(node_->present.load(std::memory_order_relaxed));
-  }
-  /// Spares: the monitor has sent this one back.
-  bool is_to_rest() const noexcept {
-    return is_spare_ && node_->up.load(std::memory_order_relaxed) <= spare_number_;
-  }
-  void rest() noexcept;
-  void call_monitor() noexcept;
-  bool nothing_is_ready() noexcept;
-  void wake_one() noexcept;
-  void wake_all() noexcept;
-  void lock_gate() noexcept;
-  [[noreturn]] void report_deadlock() noexcept;
-  /// The run ends with this message. Where workers are threads they all leave; else the process ends.
-  [[noreturn]] void fail_run(const char* text) noexcept;
-  /// f(image, worker) for all suspended threads of this host, until it gives back true. What others do
-  /// meanwhile may tear it.
-  template <class F>
-  bool any_image(F&& f) const noexcept;
-  bool collect_events(std::int64_t wait_ns) noexcept;
-  void deliver_events() noexcept;
-
-  transport::shm::segment* seg_ = nullptr;
-  worker_no me_{};
-  std::uint32_t workers_ = 0;
-  bool crowded_ = false;  // more workers than CPUs: give the CPU away while spinning
-  options opts_;
-  int force_mode_ = 0;  // 0 none, 1 parents, 2 children, 3 random
-  worker_hooks hooks_{};
-  public_words* words_ = nullptr;   // common address: own words; with a worker number: anybody's
-  node_words* node_ = nullptr;      // alias of this host's
-  const job_words* job_ = nullptr;  // common address, in worker 0
-  mutable transport::fabric net_;
-  transport::far::words* far_words_ = nullptr;  // own
-  job_shape shape_;
-  transport::shm::near_range near_;
-  ref root_ = 0;
-  std::byte* scheduler_stack_low_ = nullptr;
-  std::byte* scheduler_stack_ = nullptr;
-  std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
-  std::uintptr_t region_low_ = 0;
-  std::uintptr_t region_high_ = 0;
+  site here_;
+  account account_;
+  base::small_random random_;
   deque_owner deque_;
   heap heap_;
   ready_queue ready_;
-  base::small_random random_;
+  join_records records_{here_, heap_};
+  ancestors ancestors_{here_, deque_};
+  exposure exposure_{here_, deque_, records_, ancestors_, account_};
+  mailbox mail_{here_, heap_, records_};
+  far_inbox inbox_{here_, heap_, account_, random_};
+  far_thief far_{here_, account_, random_};
+  outside_events events_{here_};
+  idleness idle_{here_, account_, {inbox_, mail_, events_, far_, records_}};
+
+  std::byte* scheduler_stack_ = nullptr;
+  std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
+
+ private:
+  std::byte* scheduler_stack_low_ = nullptr;
   base::small_random delay_random_;
-  account account_;
-  std::uint64_t idle_since_ns_ = 0;
-  std::uint64_t last_signal_ns_ = 0;
-  std::uint32_t failed_rounds_ = 0;
-  std::uint32_t sleep_ms_ = 1;
-  bool is_idle_ = false;
-  bool is_spare_ = false;
-  std::uint32_t spare_number_ = 0;
-  bool has_events_ = false;         // collected, not delivered
-  std::uint32_t turns_ = 0;         // of the loop, since it last looked for events
-  std::uint32_t far_failures_ = 0;  // looks at other hosts in vain since the last thread
-  std::uint64_t next_far_ns_ = 0;   // not before
-  std::uint32_t last_far_ = 0;      // host looked at last
-  std::uint32_t far_hint_ = ~0u;    // host where work was seen last
-  std::uint32_t inbox_next_ = 0;
-  // What fetch read from another host; valid until it is called again.
-  mutable result_words fetched_{};
-  mutable std::vector<std::byte> fetched_bytes_;
 };
 
 /// Make the caller's worker, of the policy that the options name. @p in_place: it is a thread of a process

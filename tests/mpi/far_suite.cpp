@@ -81,7 +81,7 @@ class far_place final : public one_sided_place<fabric> {
   }
   void cast(worker_no w, uint64_t number, uint64_t a) override { t_.far().cast(w, number, a); }
 
-  /// As sched::worker::serve_inbox.
+  /// As sched::far_inbox.
   void poll() override {
     if (!serves_itself_) return;
     for (;;) {

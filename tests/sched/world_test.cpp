@@ -136,9 +136,10 @@ class virtual_world final : public base::world {
   void announce_stack() noexcept {
     sched::worker& w = sched::this_worker();
     const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    const bool thread = w.stacks()->owns(sp);
-    const std::uintptr_t low = thread ? w.stacks()->low_of(sp) : w.scheduler_stack_low();
-    const auto high = thread ? w.stacks()->end_of(sp) : reinterpret_cast<std::uintptr_t>(w.scheduler_stack());
+    const bool thread = w.here().shape.stacks->owns(sp);
+    const std::uintptr_t low = thread ? w.here().shape.stacks->low_of(sp) : w.scheduler_stack_low();
+    const auto high =
+        thread ? w.here().shape.stacks->end_of(sp) : reinterpret_cast<std::uintptr_t>(w.scheduler_stack());
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), high - low);
   }
   // Does not come back. (Not marked so: the address sanitizer would clear marks of the wrong stack.)
@@ -172,7 +173,7 @@ void begin_root() {
       [](void*) {
         body_();
         sched::worker& w = sched::this_worker();
-        w.publish(sched::worker::root_record(w.memory().where()), detail::outcome::value, nullptr, 0);
+        w.records().publish(sched::root_record(w.here().memory->where()), detail::outcome::value, nullptr, 0);
         w.end_of_root_thread();
       },
       nullptr);

@@ -1,0 +1,68 @@
+// See exposure.hpp.
+#include "sched/exposure.hpp"
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/section.hpp"
+#include "context/context.hpp"
+#include "sched/frames.hpp"
+
+#include <godwit/future.hpp>
+
+namespace godwit::sched {
+
+void exposure::encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept {
+  for (detail::pending_value* v = detail::hot().pending; v != nullptr;) {
+    detail::pending_value* next = v->next;
+    const auto address = reinterpret_cast<std::uintptr_t>(v);
+    const bool on_stack = address >= here_.region_low && address < here_.region_high;
+    if (!on_stack || (address >= low && address < high)) v->encode(v);
+    v = next;
+  }
+}
+
+void exposure::expose(spawn_slot* end, std::uint32_t float_control) noexcept {
+  // What the parents wrote, before anybody can take them. A signal comes only when there is nothing to
+  // release, and must not try: the code that it interrupts may hold locks.
+  here_.release_writes();
+  expose_all(end, float_control, false);
+}
+
+void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
+  GODWIT_ASSERT(end > detail::hot().split, "there is something to expose");
+  GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
+  const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
+  context::flush_windows();
+  deque_.expose(end, [&](spawn_slot& s) {
+    if (s.record == 0) s.record = records_.make();
+    record* r = here_.at<record>(s.record);
+    r->float_control = control;
+    r->spawned_at = spawned_at(s);
+    s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp);
+    GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,
+                  "a slot's record has somebody who will join");
+  });
+  ++here_.words->stats.exposures;
+  if (account_.traced() && here_.forced == forcing::none)
+    account_.note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
+}
+
+/// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
+bool exposure::on_signal(std::uint32_t float_control) noexcept {
+  detail::hot_words& hot = detail::hot();
+  if (hot.in_runtime != 0 || hot.pending != nullptr || here_.forced != forcing::none ||
+      (here_.hooks.must_release != nullptr && here_.hooks.must_release())) {
+    hot.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
+    return false;
+  }
+  const base::section inside;
+  spawn_slot* end = deque_.next_split();
+  const bool some = end != hot.split;
+  if (some) {
+    expose_all(end, float_control, true);
+    ++here_.words->stats.signals;
+  }
+  return some;
+}
+
+}  // namespace godwit::sched

@@ -1,0 +1,40 @@
+// How continuations become public: at a spawn, when somebody asked, or by signal, when the running thread
+// does not spawn. docs/protocols/deque.md. Test: tests/sched/exposure_test.cpp.
+#pragma once
+
+#include "sched/account.hpp"
+#include "sched/ancestors.hpp"
+#include "sched/deque.hpp"
+#include "sched/records.hpp"
+#include "sched/site.hpp"
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+class exposure {
+ public:
+  exposure(const site& here, deque_owner& own, join_records& records, const ancestors& frames,
+           account& counts) noexcept
+      : here_(here), deque_(own), records_(records), ancestors_(frames), account_(counts) {}
+
+  /// Encode what threads on [low, high), or no stack at all, have in a form that does not travel
+  /// (detail::pending_value).
+  void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
+  /// Make all slots below @p end public: each gets a record. @p float_control: of the code that runs.
+  void expose(spawn_slot* end, std::uint32_t float_control) noexcept;
+  /// From the expose signal's handler: half of what is private, if that is possible where the thread was
+  /// interrupted; else at its next spawn. True: somebody should be woken for it.
+  bool on_signal(std::uint32_t float_control) noexcept;
+
+ private:
+  void expose_all(spawn_slot* end, std::uint32_t float_control, bool by_signal) noexcept;
+
+  const site& here_;
+  deque_owner& deque_;
+  join_records& records_;
+  const ancestors& ancestors_;
+  account& account_;
+};
+
+}  // namespace godwit::sched

@@ -1,0 +1,233 @@
+// See far_thief.hpp.
+#include "sched/far_thief.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+#include "sched/deque.hpp"
+#include "sched/frames.hpp"
+
+namespace godwit::sched {
+
+using transport::far::entry;
+
+namespace {
+// A look in vain asks the victim to make its work public at its next spawn, so a second look follows soon.
+// Then pairs of looks with pauses that double.
+constexpr std::uint64_t first_pause_ns = 20'000;
+constexpr std::uint64_t longest_pause_ns = 2'000'000;
+std::uint64_t pause_after(std::uint32_t failures) noexcept {
+  if (failures % 2 == 1) return first_pause_ns;
+  return std::min(first_pause_ns << std::min(failures / 2, 10u), longest_pause_ns);
+}
+/// Quarters of octaves of microseconds, without floating point.
+void count_far_steal(worker_stats& stats, std::uint64_t ns) noexcept {
+  ++stats.far_steals;
+  stats.far_steal_ns += ns;
+  std::uint32_t bucket = 0;
+  std::uint64_t limit = 1000;  // the upper end of the bucket before
+  for (; bucket + 1 < std::size(stats.far_steal_times) && ns >= limit + limit * 189 / 1000; ++bucket)
+    limit += limit * 189 / 1000;
+  ++stats.far_steal_times[bucket];
+}
+constexpr std::uint64_t urgent_after_ns = 200'000;
+
+}  // namespace
+
+/// Another host, each as likely as it has workers; unless victims=uniform, first the one where work was seen.
+std::uint32_t far_thief::other_host() noexcept {
+  if (!uniform()) {
+    if (hint_ < here_.shape.host_count) return std::exchange(hint_, ~0u);
+    if (failures_ % 2 == 1) return last_;  // it has been asked to make work public
+  }
+  const std::uint32_t others = here_.workers - here_.near.count;
+  std::uint32_t v = random_.below(others);
+  if (v >= here_.near.first) v += here_.near.count;
+  std::uint32_t low = 0, high = here_.shape.host_count;  // hosts are in the order of their workers
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    (here_.shape.hosts[middle].first <= v ? low : high) = middle;
+  }
+  last_ = low;
+  return low;
+}
+
+worker_no far_thief::victim_on(std::uint32_t host) noexcept {
+  GODWIT_ASSERT(host < here_.shape.host_count && host != here_.shape.my_host,
+                "other hosts are asked for work");
+  return worker_no{here_.shape.hosts[host].first + random_.below(here_.shape.hosts[host].count)};
+}
+
+/// Of a look: all workers of the victim's host, or that one.
+std::uint64_t far_thief::scope() const noexcept {
+  return here_.shape.whole_host_calls && !uniform() ? call_scope::whole_host : 0;
+}
+
+void far_thief::in_vain() noexcept {
+  ++failures_;
+  next_ns_ = base::fast_ns() + pause_after(failures_);
+}
+
+far_catch far_thief::look() noexcept {
+  if (uniform()) return steal_from(other_host());
+  const bool hinted = hint_ != ~0u;
+  if (!hinted && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
+  const far_catch got = steal_from(other_host());
+  if (got.kind == loot_kind::nothing) in_vain();
+  return got;
+}
+
+bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
+  const std::uint64_t now = base::fast_ns();
+  if (now < next_ns_) return false;
+  const std::uint32_t host = other_host();
+  const worker_no victim = victim_on(host);
+  const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 && now - idle_since_ns > urgent_after_ns;
+  const auto& e = here_.net.far().call(victim, static_cast<std::uint64_t>(call_no::look),
+                                       scope() | (urgent ? call_scope::urgent : 0), 0);
+  ++here_.words->stats.far_looks;
+  account_.count_transport(now, victim, call_no::look);
+  if (e.head.result != 0) {
+    hint_ = host;
+    next_ns_ = 0;
+    return true;
+  }
+  if (!uniform()) in_vain();
+  return false;
+}
+
+namespace {
+/// The fabric with a stop watch: which step of steal() a request belongs to is known by its kind.
+struct watched {
+  const transport::fabric& net;
+  std::uint64_t* step;  ///< of the current step
+
+  template <class F>
+  auto timed(std::uint64_t& sum, F&& f) const {
+    struct stop {
+      std::uint64_t& sum;
+      std::uint64_t start = base::fast_ns();
+      ~stop() { sum += base::fast_ns() - start; }
+    } watch{sum};
+    return f();
+  }
+  enum { check, lock, entry, stack, unlock };
+  mutable bool locked = false;
+
+  std::uint64_t remote_load(worker_no w, const word* p, std::memory_order o) const {
+    return timed(step[entry], [&] { return net.remote_load(w, p, o); });
+  }
+  transport::word_pair_value remote_load_pair(worker_no w, const word* p) const {
+    return timed(step[locked ? entry : check], [&] { return net.remote_load_pair(w, p); });
+  }
+  void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const {
+    timed(step[o == std::memory_order_release ? unlock : entry], [&] { net.remote_store(w, p, v, o); });
+  }
+  std::uint64_t remote_exchange(worker_no w, const word* p, std::uint64_t v) const {
+    return net.remote_exchange(w, p, v);
+  }
+  bool remote_compare_exchange(worker_no w, const word* p, std::uint64_t& e, std::uint64_t v) const {
+    locked = true;
+    return timed(step[lock], [&] { return net.remote_compare_exchange(w, p, e, v); });
+  }
+  std::uint64_t remote_fetch_add(worker_no w, const word* p, std::uint64_t v) const {
+    return net.remote_fetch_add(w, p, v);
+  }
+  void remote_get(worker_no w, void* to, const void* from, std::size_t n) const {
+    timed(step[n == 2 * sizeof(spawn_slot) ? entry : stack], [&] { net.remote_get(w, to, from, n); });
+  }
+  void remote_put(worker_no w, void* to, const void* from, std::size_t n) const {
+    net.remote_put(w, to, from, n);
+  }
+  void remote_fence() const { net.remote_fence(); }
+};
+static_assert(transport::one_sided<watched>);
+}  // namespace
+
+/// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6).
+far_catch far_thief::steal_by_words(worker_no victim) noexcept {
+  std::uint64_t step[5] = {};
+  const watched net{here_.net, step};
+  far_catch caught{.victim = victim};
+  loot& got = caught.got;
+  caught.since = base::fast_ns();
+  const auto outcome = steal(
+      net, here_.holder(), victim, here_.words, here_.opts.empty_check, [] {},
+      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
+                      "a continuation's stack lies where stacks lie");
+        context::sanitizer_forget(low, own.bytes_end);
+        net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
+                       own.bytes_end - low);
+        std::uint32_t control = 0;
+        here_.net.remote_get(transport::ref_worker(own.record), &control,
+                             &here_.home<record>(own.record)->float_control, sizeof control);
+        got = {own.sp, own.fp, own.extra, low, above.sp, own.bytes_end, above.record, own.record, control};
+        // A store more than the papers' steal has; nobody waits for it.
+        if (here_.opts.check_frames) {
+          const std::uint64_t hash = frame_hash(own.sp, above.sp);
+          here_.net.remote_put(victim, &place->frame_hash, &hash, sizeof hash);
+        }
+      });
+  worker_stats& stats = here_.words->stats;
+  caught.now = account_.count_transport(caught.since, victim, call_no::steal);
+  if (outcome != steal_outcome::taken) {
+    ++stats.steals_failed;
+    return caught;
+  }
+  caught.kind = loot_kind::fork;
+  ++stats.steals;
+  count_far_steal(stats, caught.now - caught.since);
+  stats.far_check_ns += step[watched::check];
+  stats.far_lock_ns += step[watched::lock];
+  stats.far_entry_ns += step[watched::entry];
+  stats.far_stack_ns += step[watched::stack];
+  stats.far_unlock_ns += step[watched::unlock];
+  stats.stolen_bytes += got.bytes_end - got.low;
+  return caught;
+}
+
+far_catch far_thief::steal_from(std::uint32_t host) noexcept {
+  far_catch caught{.victim = victim_on(host)};
+  std::uint64_t what = scope();
+  if (!here_.opts.empty_check) what |= call_scope::skip_check;
+  if (here_.opts.check_frames) what |= call_scope::hash_frames;
+  if (!here_.shape.far_calls) {  // word by word: one-sided to the last step
+    if (const far_catch got = steal_by_words(caught.victim); got.kind != loot_kind::nothing) return got;
+    what |= call_scope::ready_only;
+  }
+  caught.since = base::fast_ns();
+  const entry& e = here_.net.far().call(caught.victim, static_cast<std::uint64_t>(call_no::steal), what, 0);
+  caught.kind = static_cast<loot_kind>(e.head.result);
+  caught.now = account_.count_transport(caught.since, caught.victim, call_no::steal);
+  worker_stats& stats = here_.words->stats;
+  if (caught.kind == loot_kind::nothing) {
+    ++stats.steals_failed;
+    ++stats.far_failed;
+    return caught;
+  }
+  loot& got = caught.got;
+  std::memcpy(&got, e.data, sizeof got);
+  GODWIT_ASSERT(caught.kind == loot_kind::fork || caught.kind == loot_kind::suspended,
+                "a steal brings a thread");
+  GODWIT_ASSERT(e.head.info == sizeof got && here_.is_stack(got.low, got.top, got.bytes_end),
+                "a stolen thread's stack lies where stacks lie");
+  const std::size_t bytes = got.bytes_end - got.low;
+  context::sanitizer_forget(got.low, got.bytes_end);
+  if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
+    std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
+  count_far_steal(stats, caught.now - caught.since);
+  stats.far_carry_ns += e.head.more[2];
+  stats.far_serve_ns += e.head.more[3];
+  stats.stolen_bytes += bytes;
+  hint_ = host;  // where there was one, there may be more
+  ++(caught.kind == loot_kind::fork ? stats.steals : stats.resumes);
+  return caught;
+}
+
+}  // namespace godwit::sched

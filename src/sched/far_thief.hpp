@@ -1,0 +1,66 @@
+// Work from other hosts: when to look for it, where, and how to take it.
+//
+// Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
+// then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
+//
+// victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
+// any, a look concerns that one only, nothing is remembered, nobody pauses. The loop chooses near or far.
+// docs/protocols/far.md; tests: tests/sched/far_thief_test.cpp, tests/mpi/.
+#pragma once
+
+#include "base/random.hpp"
+#include "sched/account.hpp"
+#include "sched/far_calls.hpp"
+#include "sched/site.hpp"
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+/// A thread from another host, whose bytes are in place.
+struct far_catch {
+  loot_kind kind = loot_kind::nothing;
+  loot got{};
+  std::uint64_t now = 0;    ///< when it was there
+  std::uint64_t since = 0;  ///< when it was asked for
+  worker_no victim{};
+};
+
+class far_thief {
+ public:
+  far_thief(const site& here, account& counts, base::small_random& random) noexcept
+      : here_(here), account_(counts), random_(random) {}
+
+  /// The far part of a round of a running worker: what it got, as a rule nothing. At most one request, two
+  /// without calls; none as long as it pauses.
+  far_catch look() noexcept;
+  /// The far part of a look of an idle worker: it may look, but not take (ID1). @p idle_since_ns: if that is
+  /// long ago, those who have something and do not share it are interrupted; 0: it is not.
+  bool sees_work(std::uint64_t idle_since_ns) noexcept;
+  /// The worker has a thread: the next look need not wait.
+  void thread_came() noexcept {
+    failures_ = 0;
+    next_ns_ = 0;
+  }
+  /// Not before; 0: at once.
+  std::uint64_t next_look_ns() const noexcept { return next_ns_; }
+
+ private:
+  std::uint32_t other_host() noexcept;
+  bool uniform() const noexcept { return here_.opts.victims == "uniform"; }
+  std::uint64_t scope() const noexcept;
+  worker_no victim_on(std::uint32_t host) noexcept;
+  void in_vain() noexcept;
+  far_catch steal_from(std::uint32_t host) noexcept;
+  far_catch steal_by_words(worker_no victim) noexcept;
+
+  const site& here_;
+  account& account_;
+  base::small_random& random_;
+  std::uint32_t failures_ = 0;  // looks at other hosts in vain since the last thread
+  std::uint64_t next_ns_ = 0;   // not before
+  std::uint32_t last_ = 0;      // host looked at last
+  std::uint32_t hint_ = ~0u;    // host where work was seen last
+};
+
+}  // namespace godwit::sched

@@ -1,0 +1,316 @@
+// See idleness.hpp. Events: events.md, models/events.pml.
+#include "sched/idleness.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/check.hpp"
+#include "base/cpu.hpp"
+#include "base/world.hpp"
+#include "sched/suspended.hpp"
+
+namespace godwit::sched {
+
+using transport::index;
+
+namespace {
+
+// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
+constexpr std::uint32_t rounds_before_idle = 256;
+constexpr std::uint32_t rounds_before_idle_crowded = 16;
+constexpr std::uint64_t signal_after_ns = 20'000;
+constexpr std::uint64_t signal_every_ns = 50'000;
+constexpr std::uint32_t longest_sleep_ms = 50;
+constexpr std::uint64_t poll_every_ns = 100'000;             // own waiting threads, where they poll
+constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
+
+/// For assertions: a number of idle ones, less the letters between them, of @p all.
+[[maybe_unused]] bool is_count(std::uint64_t n, std::uint32_t all) noexcept {
+  return static_cast<std::int64_t>(n) <= static_cast<std::int64_t>(all);
+}
+
+}  // namespace
+
+void idleness::init() noexcept {
+  const std::uint32_t regular = here_.workers - here_.shape.spares;
+  GODWIT_ASSERT(here_.one_host() || here_.shape.spares == 0, "spare workers are for one host");
+  is_spare_ = index(here_.me) >= regular;
+  is_idle_ = is_spare_;  // counted from the start
+  spare_number_ = is_spare_ ? index(here_.me) - regular : 0;
+}
+
+// ---- waking others ----
+
+void idleness::wake_one() noexcept {
+  if (here_.node->sleepers.load(std::memory_order_relaxed) == 0) return;
+  here_.node->wake.fetch_add(1, std::memory_order_release);  // MO3: a spare that it reaches passes it on
+  // EV3: wake, then polling. (The kernel has a full barrier in between.)
+  if (base::wake(here_.node->wake, 1) == 0 && here_.node->polling.load(std::memory_order_relaxed) != 0)
+    here_.hooks.events->interrupt();
+}
+
+void idleness::wake_all() noexcept {
+  wake_all_of(*here_.node);
+  if (here_.node->polling.load(std::memory_order_seq_cst) != 0) here_.hooks.events->interrupt();
+}
+
+void idleness::call_monitor() noexcept {
+  std::uint32_t expected = until_work;
+  if (here_.node->watch.compare_exchange_strong(expected, watching, std::memory_order_seq_cst))
+    base::wake(here_.node->watch, 1);
+}
+
+// ---- between idle and running ----
+
+void idleness::lock_gate() noexcept { base::lock(here_.node->gate, here_.holder(), here_.give_way); }
+void idleness::unlock_gate() noexcept { base::unlock(here_.node->gate, here_.holder()); }
+
+void idleness::thread_came() noexcept {
+  failed_rounds_ = 0;
+  idle_since_ns_ = 0;
+  sleep_ms_ = 1;
+  from_.far.thread_came();
+}
+
+void idleness::give_way() noexcept {
+  if (here_.crowded)
+    base::give_way();
+  else
+    base::pause();
+}
+
+bool idleness::end_of_round() noexcept {
+  give_way();
+  return ++failed_rounds_ >= (here_.crowded ? rounds_before_idle_crowded : rounds_before_idle);
+}
+
+void idleness::become_running() noexcept {
+  GODWIT_ASSERT(is_idle_, "who becomes running was idle");
+  is_idle_ = false;
+  node_words& node = *here_.node;
+  [[maybe_unused]] const std::uint64_t idle_before =
+      node.idle.fetch_sub(1, std::memory_order_seq_cst);  // IN2
+  GODWIT_ASSERT(is_count(idle_before, here_.near.count), "no more workers are idle than there are");
+  if (node.watch.load(std::memory_order_seq_cst) == until_work) call_monitor();  // MO1: asleep, then watch
+  if (polled_ != nullptr)
+    // ID5: after the count, before any thread is touched
+    node.left_idleness.fetch_add(1, std::memory_order_seq_cst);
+  if (here_.one_host() || node.announced.load(std::memory_order_seq_cst) == 0) return;
+  lock_gate();
+  if (node.announced.load(std::memory_order_relaxed) != 0) {
+    // IN3: wait until it has taken effect: from then on nobody can decide that the run is over.
+    [[maybe_unused]] const std::uint64_t idle_hosts =
+        here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~std::uint64_t{0});
+    GODWIT_ASSERT(is_count(idle_hosts, here_.shape.host_count), "no more hosts are idle than there are");
+    node.announced.store(0, std::memory_order_relaxed);
+  }
+  unlock_gate();  // IN3: the next one finds it done
+}
+
+void idleness::become_idle() noexcept {
+  // Somebody may wait for what has not been answered yet. First, because what has been makes threads ready.
+  if (here_.serve_others()) return;
+  // A thief may be holding the lock of our ready queue just now: then there is still work here.
+  if (here_.words->ready_count.load(std::memory_order_seq_cst) != 0 ||
+      !from_.mail.empty(std::memory_order_seq_cst))
+    return;
+  if (sees_ready_waiter()) return;
+  GODWIT_ASSERT(!is_idle_, "who becomes idle was running");
+  is_idle_ = true;
+  if (!is_last()) return;
+  // ID3, IN1: nothing can happen any more
+  if (polled_ != nullptr && !nothing_is_ready()) return;
+  if (here_.net.remote_load(worker_no{0}, &here_.job->root_done, std::memory_order_acquire) == 0) {
+    char text[1856];
+    describe_deadlock(here_, text, sizeof text);
+    fail_run(text);
+  }
+  end_run();
+}
+
+/// Count this worker: has it brought the count to the number of all?
+bool idleness::is_last() noexcept {
+  const std::uint64_t idle = here_.node->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
+  GODWIT_ASSERT(is_count(idle, here_.near.count), "no more workers are idle than there are");
+  return idle == here_.near.count && (here_.one_host() || is_last_host());
+}
+
+bool idleness::is_last_host() noexcept {
+  node_words& node = *here_.node;
+  bool last = false;
+  lock_gate();
+  if (node.announced.load(std::memory_order_relaxed) == 0) {
+    node.announced.store(1, std::memory_order_seq_cst);  // IN2
+    if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) {
+      node.announced.store(0, std::memory_order_seq_cst);
+    } else {
+      const std::uint64_t hosts =
+          here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, 1) + 1;  // IN1
+      GODWIT_ASSERT(is_count(hosts, here_.shape.host_count), "no more hosts are idle than there are");
+      last = hosts == here_.shape.host_count;
+    }
+  }
+  unlock_gate();
+  return last;
+}
+
+bool idleness::sees_ready_waiter() const noexcept {
+  return polled_ != nullptr && polled_->any([&](const image& im) {
+    return im.waiting_for == 0 || from_.records.is_complete(im.waiting_for);
+  });
+}
+
+/// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread
+/// ready, which that worker has not looked at yet? Then it will, and whoever reaches the count after that
+/// decides. ID5
+bool idleness::nothing_is_ready() noexcept {
+  const node_words& node = *here_.node;
+  const std::uint64_t epoch = node.left_idleness.load(std::memory_order_seq_cst);
+  // ID5: epoch, then count. They will bring it to N again
+  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) return false;
+  if (any_suspended(here_, [&](const image& im, std::uint32_t) {
+        // somebody left idleness: what we read may be torn
+        if (node.left_idleness.load(std::memory_order_seq_cst) != epoch) return true;
+        const ref r = im.waiting_for;
+        return im.parked_at == nullptr && (r == 0 || from_.records.is_complete(r));
+      }))
+    return false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return node.idle.load(std::memory_order_seq_cst) == here_.near.count &&
+         node.left_idleness.load(std::memory_order_seq_cst) == epoch;
+}
+
+void idleness::end_run() noexcept {
+  const job_shape& job = here_.shape;
+  for (std::uint32_t h = 0; h < job.host_count; ++h)
+    if (h != job.my_host)
+      here_.net.far().call(worker_no{job.hosts[h].first}, static_cast<std::uint64_t>(call_no::shut_down), 0,
+                           0);
+  here_.node->shutdown.store(1, std::memory_order_release);
+  wake_all();
+  here_.hooks.exit_worker();
+  __builtin_unreachable();
+}
+
+/// The run ends with this message. Where workers are threads they all leave; else the process ends.
+void idleness::fail_run(const char* text) noexcept {
+  if (!here_.shape.in_process) base::fatal("%s", text);
+  node_words& node = *here_.node;
+  std::uint64_t expected = 0;
+  if (node.failed.compare_exchange_strong(expected, 1, std::memory_order_seq_cst)) {
+    std::snprintf(node.message, sizeof node.message, "%s", text);
+    node.failed.store(2, std::memory_order_release);
+  }
+  node.shutdown.store(1, std::memory_order_release);
+  wake_all();
+  here_.hooks.exit_worker();
+  __builtin_unreachable();
+}
+
+// ---- without work ----
+
+bool idleness::sees_work() noexcept {
+  if (here_.node->shutdown.load(std::memory_order_acquire) != 0) here_.hooks.exit_worker();
+  from_.inbox.serve();
+  if (!from_.mail.empty() || from_.events.collect(0)) return true;
+  for (std::uint32_t i = 0; i < present(); ++i) {
+    const public_words* p = here_.words_of(worker_no{here_.near.first + i});
+    if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
+    if (p->ready_count.load(std::memory_order_relaxed) != 0) return true;
+  }
+  if (sees_ready_waiter()) return true;
+  return !here_.one_host() && from_.far.sees_work(idle_since_ns_);
+}
+
+void idleness::ask_for_work_everywhere() noexcept {
+  for (std::uint32_t i = 0; i < present(); ++i)
+    if (const worker_no v{here_.near.first + i}; v != here_.me) ask_for_work(*here_.memory, v);
+}
+
+void idleness::wait_for_work() noexcept {
+  GODWIT_ASSERT(is_idle_, "only idle workers sleep");
+  ask_for_work_everywhere();
+  if (here_.crowded)
+    base::give_way();
+  else
+    for (int i = 0; i < 4; ++i) base::pause();
+
+  const std::uint64_t now = base::fast_ns();
+  if (idle_since_ns_ == 0) idle_since_ns_ = now;
+  if (here_.opts.expose_signal && now - idle_since_ns_ > signal_after_ns &&
+      now - last_signal_ns_ > signal_every_ns) {
+    last_signal_ns_ = now;
+    signal_hoarders_of(*here_.memory, here_.words, worker_no{here_.near.first},
+                       worker_no{here_.near.first + present()}, here_.me);
+  }
+  if (now - idle_since_ns_ >= std::uint64_t{here_.opts.spin_us} * 1000) sleep();
+}
+
+void idleness::sleep() noexcept {
+  here_.node->sleepers.fetch_add(1, std::memory_order_seq_cst);
+  here_.words->asleep.store(1, std::memory_order_seq_cst);
+  const std::uint32_t seen = here_.node->wake.load(std::memory_order_seq_cst);
+  if (!sees_work()) {
+    ++here_.words->stats.sleeps;
+    wait_in_sleep(seen);
+    const std::uint32_t longest = here_.one_host() ? longest_sleep_ms : longest_sleep_between_hosts_ms;
+    if (sleep_ms_ < longest) sleep_ms_ = std::min(sleep_ms_ * 2, longest);
+  }
+  here_.words->asleep.store(0, std::memory_order_seq_cst);  // MO1
+  here_.node->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+/// Until node_words::wake is not @p seen any more, for a while; among those who sleep, one in the source of
+/// events.
+void idleness::wait_in_sleep(std::uint32_t seen) noexcept {
+  node_words& node = *here_.node;
+  std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
+  // in time for the next look at another host; the last one took a while itself
+  if (!here_.one_host()) {
+    const std::uint64_t now = base::fast_ns(), next = from_.far.next_look_ns();
+    ns = std::min(ns, next > now ? next - now : 1);
+  }
+  if (polled_ != nullptr && !polled_->empty()) ns = std::min(ns, poll_every_ns);
+  const std::uint64_t before = account_.traced() ? base::fast_ns() : 0;
+  if (here_.hooks.events != nullptr && from_.events.somebody_waits() &&
+      node.polling.exchange(1, std::memory_order_seq_cst) == 0) {
+    if (node.wake.load(std::memory_order_seq_cst) == seen)  // EV3: polling, then wake
+      static_cast<void>(from_.events.collect(static_cast<std::int64_t>(ns)));
+    node.polling.store(0, std::memory_order_seq_cst);
+  } else {
+    base::wait_on(node.wake, seen, ns);
+  }
+  if (account_.traced()) {
+    const std::uint64_t after = base::fast_ns();
+    account_.note(trace::kind::sleep, after, 0, 0, after - before);
+  }
+}
+
+void idleness::nap() noexcept {
+  const std::uint32_t seen = here_.node->wake.load(std::memory_order_seq_cst);
+  here_.node->sleepers.fetch_add(1, std::memory_order_seq_cst);
+  base::wait_on(here_.node->wake, seen, poll_every_ns);
+  here_.node->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  ++here_.words->stats.sleeps;
+}
+
+void idleness::rest() noexcept {
+  GODWIT_ASSERT(is_idle_ && is_spare_, "only spares that count as idle rest");
+  node_words& node = *here_.node;
+  wake_one();  // MO3: one that came here was for a worker that looks for work
+  node.resting.fetch_add(1, std::memory_order_seq_cst);
+  here_.words->asleep.store(1, std::memory_order_seq_cst);
+  for (;;) {
+    const std::uint32_t seen =
+        node.spare_wake.load(std::memory_order_seq_cst);  // MO2: spare_wake, then what it stands for
+    if (node.shutdown.load(std::memory_order_seq_cst) != 0) here_.hooks.exit_worker();
+    if (node.up.load(std::memory_order_seq_cst) > spare_number_) break;
+    base::wait_for_bits(node.spare_wake, seen, spare_bit(spare_number_));
+  }
+  here_.words->asleep.store(0, std::memory_order_seq_cst);
+  node.resting.fetch_sub(1, std::memory_order_seq_cst);
+  idle_since_ns_ = 0;
+  sleep_ms_ = 1;
+}
+
+}  // namespace godwit::sched

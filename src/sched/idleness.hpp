@@ -1,0 +1,111 @@
+// Idleness: back-off, sleep, wake-up, the end of the run. docs/protocols/idle.md and, for several hosts,
+// idle_nodes.md; models/idle.pml, idle_nodes.pml. Spare workers: monitor.md. Tests:
+// tests/sched/idleness_test.cpp, tests/sched/world_test.cpp.
+//
+// The words: node_words::idle, the idle workers of a host minus the letters between them;
+// job_words::idle_nodes, the hosts that are idle minus the letters between hosts.
+//   ID1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
+//        count, then take: it counts as running again before it touches any work. Only running workers make
+//        work
+//   ID2  a letter is counted before it is sent, until it has been answered
+//   ID3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
+//   ID5  policies whose waiting threads poll: who decides looks at all of them first; they are part of
+//        "empty" in ID1
+//   IN2  a host announces itself before it looks whether all its workers are idle; a worker that leaves
+//        idleness counts itself before it looks whether its host is announced
+// Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
+#pragma once
+
+#include "sched/account.hpp"
+#include "sched/far_thief.hpp"
+#include "sched/inbox.hpp"
+#include "sched/mailbox.hpp"
+#include "sched/outside_events.hpp"
+#include "sched/site.hpp"
+#include "sched/wait_queue.hpp"
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+class idleness {
+ public:
+  /// What an idle worker looks at.
+  struct sources {
+    far_inbox& inbox;
+    mailbox& mail;
+    outside_events& events;
+    far_thief& far;
+    const join_records& records;
+  };
+  idleness(const site& here, account& counts, const sources& from) noexcept
+      : here_(here), account_(counts), from_(from) {}
+
+  void init() noexcept;
+  /// Policies that poll: threads of this worker that nobody wakes when what they wait for is there.
+  void poll(const wait_queue& waiting) noexcept { polled_ = &waiting; }
+
+  bool is_idle() const noexcept { return is_idle_; }
+  /// Counts as running from here on.
+  void become_running() noexcept;
+  /// Unless there is something to do after all. Does not come back if the run is over.
+  void become_idle() noexcept;
+  /// A thread runs: nothing of what was in vain before counts.
+  void thread_came() noexcept;
+  /// A look everywhere found nothing: let others use the CPU. Gives back whether there have been many such in
+  /// a row.
+  bool end_of_round() noexcept;
+
+  /// Anything that an idle worker should become running for? Cost: two lines of every worker of this host,
+  /// and now and then a round trip to another. Does not come back if the run is over.
+  bool sees_work() noexcept;
+  /// An idle worker without visible work: ask for some, spin, in the end sleep.
+  void wait_for_work() noexcept;
+  /// Of a running worker that can do nothing: a short sleep, since nobody may wake it.
+  void nap() noexcept;
+
+  void wake_one() noexcept;
+  void wake_all() noexcept;
+
+  /// Workers that may have something to take: all but spares that have never been up.
+  std::uint32_t present() const noexcept {
+    return here_.shape.spares == 0
+               ? here_.near.count
+               : static_cast<std::uint32_t>(here_.node->present.load(std::memory_order_relaxed));
+  }
+  /// Spares: the monitor has sent this one back.
+  bool is_to_rest() const noexcept {
+    return is_spare_ && here_.node->up.load(std::memory_order_relaxed) <= spare_number_;
+  }
+  /// A spare that counts as idle: sleep until the monitor calls.
+  void rest() noexcept;
+
+ private:
+  bool sees_ready_waiter() const noexcept;
+  bool is_last() noexcept;
+  bool is_last_host() noexcept;
+  bool nothing_is_ready() noexcept;
+  [[noreturn]] void end_run() noexcept;
+  [[noreturn]] void fail_run(const char* text) noexcept;
+  void ask_for_work_everywhere() noexcept;
+  void sleep() noexcept;
+  void wait_in_sleep(std::uint32_t seen) noexcept;
+  void call_monitor() noexcept;
+  void lock_gate() noexcept;
+  void unlock_gate() noexcept;
+  void give_way() noexcept;
+
+  const site& here_;
+  account& account_;
+  sources from_;
+  const wait_queue* polled_ = nullptr;
+  bool is_idle_ = false;
+  bool is_spare_ = false;
+  std::uint32_t spare_number_ = 0;
+  std::uint32_t failed_rounds_ = 0;
+  std::uint32_t sleep_ms_ = 1;
+  std::uint64_t idle_since_ns_ = 0;
+  std::uint64_t last_signal_ns_ = 0;
+};
+
+}  // namespace godwit::sched

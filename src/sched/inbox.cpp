@@ -1,0 +1,50 @@
+// See inbox.hpp.
+#include "sched/inbox.hpp"
+
+#include "base/check.hpp"
+#include "base/section.hpp"
+#include "sched/far_calls.hpp"
+
+namespace godwit::sched {
+
+namespace {
+
+using transport::far::op;
+using transport::far::state;
+
+/// Room for an answer that does not fit into its entry.
+std::byte* room_in(void* own, std::size_t bytes) noexcept {
+  return reinterpret_cast<std::byte*>(
+      static_cast<heap*>(own)->allocate(object_kind::bytes, sizeof(object) + bytes) + 1);
+}
+
+}  // namespace
+
+void far_inbox::serve_all() noexcept {
+  if (here_.far == nullptr) return;  // not set up yet
+  for (;;) {
+    transport::far::entry& e = here_.far->inbox[next_ % transport::far::inbox_entries];
+    if (e.now.load(std::memory_order_acquire) != state::posted) return;  // FA1
+    const base::section inside;
+    const std::uint64_t before = base::fast_ns();
+    GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
+    ++next_;
+    if (e.head.what == op::call || e.head.what == op::cast) {
+      call_site site{here_.memory, here_.words, here_.node, &random_, here_.holder(), room_in, &heap_};
+      std::byte* big = carry_out(site, e);
+      // The companion sends it from there, then marks the object before it as freed.
+      if (big != nullptr) e.head.address = reinterpret_cast<std::uint64_t>(big);
+      e.head.more[0] = big != nullptr ? 1 : 0;
+    } else {
+      transport::far::execute_on(*here_.memory, e.head, e.data);
+    }
+    e.now.store(state::done, std::memory_order_release);  // FA2
+    transport::far::ring_bell(here_.all_words_of(here_.shape.bell_of)->far);
+    const std::uint64_t now = base::fast_ns();
+    ++here_.words->stats.messages;
+    here_.words->stats.message_ns += now - before;
+    if (account_.traced()) account_.note(trace::kind::message, now, 0, 0, now - before);
+  }
+}
+
+}  // namespace godwit::sched

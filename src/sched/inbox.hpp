@@ -1,0 +1,31 @@
+// Way am: requests of other hosts for a worker's memory are carried out by that worker, here.
+// docs/protocols/far.md.
+#pragma once
+
+#include "base/random.hpp"
+#include "sched/account.hpp"
+#include "sched/site.hpp"
+
+namespace godwit::sched {
+
+class far_inbox {
+ public:
+  far_inbox(const site& here, heap& own, account& counts, base::small_random& random) noexcept
+      : here_(here), heap_(own), account_(counts), random_(random) {}
+
+  /// Cheap when there are none.
+  void serve() noexcept {
+    if (here_.shape.serves_itself) serve_all();
+  }
+
+ private:
+  void serve_all() noexcept;
+
+  const site& here_;
+  heap& heap_;
+  account& account_;
+  base::small_random& random_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace godwit::sched

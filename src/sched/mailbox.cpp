@@ -1,0 +1,62 @@
+// See mailbox.hpp.
+#include "sched/mailbox.hpp"
+
+#include <cstring>
+
+#include "sched/far_calls.hpp"
+
+namespace godwit::sched {
+
+using transport::ref_worker;
+
+bool mailbox::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
+                   std::size_t bytes) noexcept {
+  const base::section inside;
+  here_.release_writes();
+  const bool near = here_.net.is_near(to);
+  GODWIT_ASSERT(index(to) < here_.workers, "a letter goes to a worker of the run");
+  auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
+  m->done = done;
+  m->call = call;
+  m->bytes = bytes;
+  m->between_hosts = near ? 0 : 1;
+  std::memcpy(static_cast<void*>(m + 1), closure, bytes);
+  // ID2, IN4: a letter on its way counts like a running worker
+  if (near)
+    here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);
+  else
+    here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~std::uint64_t{0});
+  std::uint64_t head = here_.net.remote_load(to, &here_.words->mailbox, std::memory_order_relaxed);
+  do m->next = head;
+  while (!here_.net.remote_compare_exchange(to, &here_.words->mailbox, head, here_.ref_of(m)));
+  if (near)
+    here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
+  else
+    here_.net.far().cast(to, static_cast<std::uint64_t>(call_no::nudge), 0);
+  return near;
+}
+
+mailbox::letter mailbox::open(ref m) const noexcept {
+  message head;
+  here_.net.remote_get(ref_worker(m), static_cast<void*>(&head), here_.home<message>(m), sizeof head);
+  GODWIT_ASSERT(head.kind == object_kind::message && head.done != 0, "a mailbox holds letters");
+  GODWIT_ASSERT((head.between_hosts == 0) == here_.is_near(m), "a letter is counted where its way says");
+  letter l{head.next, head.done, head.call, head.between_hosts != 0, nullptr, {}};
+  if (here_.is_near(m)) {
+    l.near_closure = here_.at<message>(m)->closure();
+  } else {
+    l.fetched.resize(head.bytes / sizeof(letter::line) + 1);
+    here_.net.remote_get(ref_worker(m), l.fetched.data(), here_.home<message>(m)->closure(), head.bytes);
+  }
+  return l;
+}
+
+void mailbox::count_answered(bool between_hosts) noexcept {
+  // ID2, IN4: cannot be the last to count, this worker runs
+  if (between_hosts)
+    here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, 1);
+  else
+    here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
+}
+
+}  // namespace godwit::sched

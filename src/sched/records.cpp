@@ -1,0 +1,284 @@
+// See records.hpp. docs/protocols/join.md; models/join.pml, hand_over.pml.
+//
+// The words: record::state -- swapped once by the child (to done), compare-exchanged by waiters and by a
+// consumer that loses interest. Orderings:
+//   JN1  child: result bytes before state = done (acq_rel swap)    consumer: state (acquire) before the bytes
+//   JN2  waiter: image complete before it is in state (acq_rel)    child: swapped-out location before the
+//   image
+//   JN3  a published image belongs to whoever completes the record: its former owner touches it no more
+#include "sched/records.hpp"
+
+#include <cstddef>
+#include <cstring>
+#include <exception>
+
+#include "base/check.hpp"
+#include "base/section.hpp"
+#include "sched/far_calls.hpp"
+#include "base/world.hpp"
+
+namespace godwit::sched {
+
+using base::section;
+using detail::outcome;
+using transport::ref_offset;
+using transport::ref_worker;
+
+ref join_records::make() noexcept {
+  auto* r = static_cast<record*>(heap_.allocate(object_kind::record, sizeof(record)));
+  clear_record(r);
+  return here_.ref_of(r);
+}
+
+void join_records::free(ref r) noexcept {
+  if (ref_worker(r) == here_.me) {
+    GODWIT_ASSERT(here_.at<object>(r)->freed.load(std::memory_order_relaxed) == 0, "an object is freed once");
+    heap_.free(reinterpret_cast<object*>(here_.memory->common() + ref_offset(r)));
+  } else {
+    free_far(r);
+  }
+}
+
+void join_records::free_far(ref r) noexcept {
+  const worker_no owner = ref_worker(r);
+  if (!heap_.has_queue()) {
+    here_.net.remote_store(owner, &here_.home<object>(r)->freed, 1, std::memory_order_release);  // JH1
+    return;
+  }
+  // Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips).
+  for (base::spin_wait w;; w.turn()) {
+    std::uint64_t nobody = 0;
+    if (here_.net.remote_compare_exchange(owner, &here_.words->free_lock, nobody, here_.holder())) break;
+  }
+  const std::uint64_t head = here_.net.remote_load(owner, &here_.words->free_head, std::memory_order_relaxed);
+  here_.net.remote_store(owner, &here_.home<object>(r)->freed, head != 0 ? head : 1,
+                         std::memory_order_relaxed);
+  here_.net.remote_store(owner, &here_.words->free_head, r, std::memory_order_relaxed);
+  here_.net.remote_store(owner, &here_.words->free_lock, 0, std::memory_order_release);
+}
+
+void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
+  const section inside;
+  if (bytes >> 32 != 0)
+    base::fatal(
+        "a result of %zu bytes: larger ones than 4 GiB have to stay where they are: give back a pointer to "
+        "it",
+        bytes);
+  GODWIT_ASSERT(
+      !here_.is_near(to) || (here_.at<record>(to)->kind == object_kind::record &&
+                             here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
+      "JN1: a result is written before the record is complete");
+  result_words words{0, static_cast<std::uint32_t>(bytes), kind, 0, {}};
+  std::size_t travelling = sizeof words - sizeof words.small;
+  if (bytes > sizeof words.small) {
+    object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
+    std::memcpy(static_cast<void*>(o + 1), data, bytes);
+    words.object = here_.ref_of(o);
+  } else if (bytes != 0) {
+    std::memcpy(words.small, data, bytes);
+    travelling += bytes;
+  }
+  if (here_.is_near(to)) {
+    std::memcpy(static_cast<void*>(&here_.at<record>(to)->result), &words, sizeof words - sizeof words.small);
+    if (travelling > sizeof words - sizeof words.small)
+      std::memcpy(here_.at<record>(to)->result.small, words.small, sizeof words.small);
+    return;
+  }
+  // Before the exchange that completes the record: requests to one worker keep their order.
+  here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &words, travelling);
+}
+
+ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes) noexcept {
+  const section inside;
+  const ref r = make();
+  publish(r, kind, data, bytes);
+  here_.at<record>(r)->state.store(state_done, std::memory_order_release);
+  return r;
+}
+
+void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
+  const section inside;
+  GODWIT_ASSERT(here_.at<record>(to)->kind == object_kind::record &&
+                    here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done,
+                "JN1: a result is written before the record is complete");
+  result_words& result = here_.at<record>(to)->result;
+  result.object = 0;
+  result.bytes = sizeof what;
+  result.kind = kind;
+  result.boxed = 1;
+  std::memcpy(result.small, &what, sizeof what);
+}
+
+ref join_records::make_completed_boxed(outcome kind, detail::boxed what) noexcept {
+  const section inside;
+  const ref r = make();
+  publish_boxed(r, kind, what);
+  here_.at<record>(r)->state.store(state_done, std::memory_order_release);
+  return r;
+}
+
+void join_records::publish_error(ref to, ref error) noexcept {
+  const detail::payload p = payload_of(error);
+  if (here_.is_near(error) && here_.at<record>(error)->result.boxed != 0) {
+    detail::boxed what;
+    std::memcpy(&what, p.data, sizeof what);
+    publish_boxed(to, outcome::error, what);
+    here_.at<record>(error)->result.boxed = 0;  // it has a new owner
+  } else {
+    publish(to, outcome::error, p.data, p.size);
+  }
+  release(error);
+}
+
+/// Read a completed record of another host, and its result, into fetched_*. False: it is not complete yet.
+bool join_records::fetch(ref r) const noexcept {
+  const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::read_record), r, 0);
+  if (e.head.result == 0) return false;
+  std::memcpy(&fetched_, e.data, sizeof fetched_);
+  GODWIT_ASSERT(e.head.info == sizeof fetched_ || e.head.info == sizeof fetched_ + fetched_.bytes,
+                "a result comes along as a whole or not at all");
+  const std::byte* bytes = e.data + sizeof fetched_;
+  if (fetched_.object != 0) {
+    fetched_bytes_.resize(fetched_.bytes);
+    if (e.head.info > sizeof fetched_)
+      std::memcpy(fetched_bytes_.data(), bytes, fetched_.bytes);  // it came along
+    else
+      here_.net.remote_get(ref_worker(fetched_.object), fetched_bytes_.data(),
+                           here_.home<object>(fetched_.object) + 1, fetched_.bytes);
+  }
+  return true;
+}
+
+detail::payload join_records::fetched_payload() const noexcept {
+  return {fetched_.object != 0 ? fetched_bytes_.data() : fetched_.small, fetched_.bytes, fetched_.kind};
+}
+
+detail::payload join_records::payload_of(ref r) const noexcept {
+  if (!here_.is_near(r)) {
+    GODWIT_CHECK(fetch(r), "a result is read before it is there");
+    return fetched_payload();
+  }
+  GODWIT_ASSERT(here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done,
+                "JN1: a result is read when the record is complete");
+  const result_words& result = here_.at<record>(r)->result;
+  GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
+  if (result.object == 0) return {result.small, result.bytes, result.kind};
+  if (here_.is_near(result.object))
+    return {reinterpret_cast<const std::byte*>(here_.at<object>(result.object) + 1), result.bytes,
+            result.kind};
+  fetched_bytes_.resize(result.bytes);
+  here_.net.remote_get(ref_worker(result.object), fetched_bytes_.data(),
+                       here_.home<object>(result.object) + 1, result.bytes);
+  return {fetched_bytes_.data(), result.bytes, result.kind};
+}
+
+bool join_records::is_complete(ref r) const noexcept {
+  if (here_.one_host()) return here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done;
+  // JN1
+  return here_.net.remote_load(ref_worker(r), &here_.home<record>(r)->state, std::memory_order_acquire) ==
+         state_done;
+}
+
+void join_records::retain(ref r) noexcept {
+  GODWIT_ASSERT(!here_.is_near(r) || here_.at<record>(r)->references.load(std::memory_order_relaxed) != 0,
+                "who adds a reference holds one");
+  here_.net.remote_fetch_add(ref_worker(r), &here_.home<record>(r)->references, 1);
+}
+
+void join_records::release(ref r) noexcept {
+  if (!here_.is_near(r)) {
+    const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::release), r, 0);
+    if (const ref result = e.head.result; result != 0) {  // it is not at the record's host
+      const section inside;
+      free(result);
+    }
+    return;
+  }
+  record* rec = here_.at<record>(r);
+  GODWIT_ASSERT(rec->kind == object_kind::record && rec->references.load(std::memory_order_relaxed) != 0,
+                "who releases holds a reference");
+  // The only consumer needs no atomic; the others order their reads before the last one's free.
+  if (rec->references.load(std::memory_order_acquire) != 1 &&
+      rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  if (!abandon(r)) free_completed(r);
+}
+
+bool join_records::take_finished(ref r) noexcept {
+  if (here_.shape.host_count != 1 || here_.opts.span) return false;
+  record* rec = here_.at<record>(r);
+  if (rec->state.load(std::memory_order_acquire) != state_done ||
+      rec->references.load(std::memory_order_acquire) != 1 || rec->result.kind != outcome::value ||
+      rec->result.bytes != 0)
+    return false;
+  here_.acquire_writes();
+  const section inside;
+  free(r);
+  return true;
+}
+
+void join_records::detach(ref r) noexcept {
+  if (abandon(r)) return;
+  // While another exception is on its way (of an invoke, say, of which several callables threw) that one is
+  // the news.
+  if (const detail::payload p = payload_of(r); p.kind == outcome::error && std::uncaught_exceptions() == 0)
+    here_.hooks.unseen_error(p);
+  free_completed(r);
+}
+
+/// The last consumer goes. True: the child is not done yet and will free the record.
+bool join_records::abandon(ref r) noexcept {  // JN4: from "nobody came" only
+  // as a rule: spares an atomic
+  if (here_.is_near(r) && here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done)
+    return false;
+  std::uint64_t state = state_none;
+  if (here_.net.remote_compare_exchange(ref_worker(r), &here_.home<record>(r)->state, state, state_detached))
+    return true;
+  GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
+  return false;
+}
+
+/// A completed record that nobody will look at again.
+void join_records::free_completed(ref r) noexcept {
+  const section inside;
+  GODWIT_ASSERT(!here_.is_near(r) || here_.at<record>(r)->state.load(std::memory_order_relaxed) == state_done,
+                "JN4: who is second on the state frees the record");
+  if (here_.is_near(r) && here_.at<record>(r)->result.boxed != 0) {
+    detail::boxed what;
+    std::memcpy(&what, here_.at<record>(r)->result.small, sizeof what);
+    if (what.object != nullptr) what.destroy(what.object);
+  }
+  ref result = 0;
+  if (here_.is_near(r))
+    result = here_.at<record>(r)->result.object;
+  else
+    here_.net.remote_get(ref_worker(r), &result, &here_.home<record>(r)->result.object, sizeof result);
+  if (result != 0) free(result);
+  free(r);
+}
+
+ref join_records::next_waiter(ref image_ref) noexcept {
+  if (here_.is_near(image_ref)) return here_.at<image>(image_ref)->next;
+  ref next = 0;
+  here_.net.remote_get(ref_worker(image_ref), &next, &here_.home<image>(image_ref)->next, sizeof next);
+  return next;
+}
+
+/// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours.
+ref join_records::make_near(ref r) noexcept {
+  image head;
+  here_.net.remote_get(ref_worker(r), static_cast<void*>(&head), here_.home<image>(r), sizeof head);
+  GODWIT_ASSERT(head.kind == object_kind::image && here_.is_stack(head.low, head.top, head.bytes_end),
+                "what waits for a record is a thread");
+  const std::size_t bytes = head.bytes_end - head.low;
+  GODWIT_ASSERT(heap::room_of(head) >= sizeof(image) + bytes, "an image holds its stack");
+  auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
+  std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
+              reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
+  copy->float_control = head.float_control;  // of the head, which is the copy's own otherwise
+  here_.net.remote_get(ref_worker(r), copy->bytes(), here_.home<std::byte>(r) + sizeof(image), bytes);
+  free(r);
+  return here_.ref_of(copy);
+}
+
+}  // namespace godwit::sched

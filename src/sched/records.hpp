@@ -1,0 +1,80 @@
+// Join records as a worker handles them: made in its heap, filled with results, read and given back wherever
+// they lie. Who waits for one suspends: continuation.cpp, child.cpp. docs/protocols/join.md;
+// tests: tests/sched/records_test.cpp, tests/api/.
+//
+// A record of another host is read and released by one call each (far_calls.hpp), completed word by word.
+#pragma once
+
+#include "sched/site.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace godwit::sched {
+
+class join_records {
+ public:
+  join_records(const site& here, heap& own) noexcept : here_(here), heap_(own) {}
+
+  /// With one consumer; nobody came yet. Local.
+  ref make() noexcept;
+  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept;
+
+  /// The result, before the record is complete.
+  void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
+  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
+  /// Completed with an error: move it to the record of a parent that has left.
+  void publish_error(ref to, ref error) noexcept;
+
+  bool is_complete(ref r) const noexcept;
+  /// Of a complete record. Of another host: valid until the next one is read.
+  detail::payload payload_of(ref r) const noexcept;
+  /// Read a record of another host, and its result. False: it is not complete yet. One round trip, or two.
+  bool fetch(ref r) const noexcept;
+  detail::payload fetched_payload() const noexcept;
+
+  void retain(ref r) noexcept;
+  void release(ref r) noexcept;
+  /// Join a thread without a value, in the usual case: it is done, nobody else will come, and no exception.
+  /// Else false, and nothing has happened.
+  bool take_finished(ref r) noexcept;
+  void detach(ref r) noexcept;
+  /// A completed one that nobody will look at again.
+  void free_completed(ref r) noexcept;
+
+  /// With one worker nobody else can come in between.
+  [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
+    if (here_.workers != 1)
+      return here_.net.remote_exchange(transport::ref_worker(r), &here_.home<record>(r)->state, state);
+    word& at = here_.at<record>(r)->state;
+    const std::uint64_t before = at.load(std::memory_order_relaxed);
+    at.store(state, std::memory_order_relaxed);
+    return before;
+  }
+  /// The record's last word: when it is done. Near records only; 0 for others.
+  void stamp_done(ref r, std::uint64_t now) noexcept {
+    if (here_.is_near(r)) here_.at<record>(r)->done_ns = now;
+  }
+
+  /// Who waits behind this one in a record's list.
+  ref next_waiter(ref image_ref) noexcept;
+  /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours.
+  ref make_near(ref image_ref) noexcept;
+
+  /// An object of any worker's heap.
+  void free(ref r) noexcept;
+
+ private:
+  bool abandon(ref r) noexcept;
+  void free_far(ref r) noexcept;
+
+  const site& here_;
+  heap& heap_;
+  // What fetch read from another host; valid until it is called again.
+  mutable result_words fetched_{};
+  mutable std::vector<std::byte> fetched_bytes_;
+};
+
+}  // namespace godwit::sched

@@ -1,0 +1,148 @@
+// What a worker and each of its parts see of the run: its place in it, the words that it shares with others,
+// and the way to them.
+#pragma once
+
+#include "base/lock.hpp"
+#include "sched/record.hpp"
+#include "sched/words.hpp"
+#include "stack/pool.hpp"
+#include "trace/ring.hpp"
+#include "transport/far/fabric.hpp"
+
+#include <godwit/detail/park.hpp>
+#include <godwit/options.hpp>
+
+#include <cstdint>
+
+namespace godwit::sched {
+
+/// What src/runtime supplies.
+struct worker_hooks {
+  void (*exit_worker)() noexcept;  ///< everything is done: flush, report, _exit
+  /// An exception left a thread whose future was dropped: nobody will see it otherwise.
+  void (*unseen_error)(const detail::payload& error) noexcept;
+  // What lies above the scheduler and must see threads come and go (global memory). Null: nothing does. May
+  // ask other hosts.
+  /// what was written so far must be visible to who acquires later
+  void (*on_release)() noexcept = nullptr;
+  bool (*must_release)() noexcept = nullptr;     ///< on_release would have to communicate
+  void (*on_acquire)() noexcept = nullptr;       ///< a thread arrived that may know of writes elsewhere
+  const detail::event_source* events = nullptr;  ///< substrate threads: what threads may wait for outside
+  /// complete what has been answered; true: something has not been yet
+  bool (*serve)() noexcept = nullptr;
+};
+
+/// The hosts of a run and how workers reach each other's. Inherited by every worker.
+struct job_shape {
+  std::uint32_t workers = 0;
+  const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
+  std::uint32_t host_count = 1;
+  std::uint32_t my_host = 0;
+  worker_no bell_of{};            ///< the worker whose bell calls the companion that serves this one
+  bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
+  bool far_calls = true;          ///< steal from another host by one call, else word by word
+  stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
+  /// workers are threads of one process (then stacks too, but for child stealing)
+  bool in_process = false;
+  bool own_stacks = false;     ///< policy iso: every thread has a stack, and an address, of its own
+  bool serves_itself = false;  ///< requests of other hosts are carried out by the workers (way am)
+  /// in_process: of the workers, the last so many rest until the monitor wakes them
+  std::uint32_t spares = 0;
+};
+
+/// What a worker needs to know to begin.
+struct worker_setup {
+  transport::shm::segment* memory = nullptr;
+  worker_no me{};
+  std::uint32_t cpus = 0;  ///< that the workers of this host may use
+  std::uint64_t seed = 0;
+  const job_shape* job = nullptr;
+  const options* opts = nullptr;
+  worker_hooks hooks;
+  trace::ring_memory* trace = nullptr;  ///< where to write events; null: nowhere
+};
+
+/// options::force_steal: what leaves its worker at every spawn.
+enum class forcing { none, parents, children, random };
+
+struct site {
+  void init(const worker_setup& setup) noexcept;
+
+  transport::shm::segment* memory = nullptr;
+  worker_no me{};
+  std::uint32_t workers = 0;
+  transport::shm::near_range near;
+  job_shape shape;
+  options opts;
+  worker_hooks hooks{};
+  public_words* words = nullptr;         ///< common address: own words; with words_of: anybody's
+  node_words* node = nullptr;            ///< this host's
+  const job_words* job = nullptr;        ///< common address, in worker 0
+  transport::far::words* far = nullptr;  ///< own
+  mutable transport::fabric net;
+  ref root = 0;                   ///< the root thread's record
+  std::uintptr_t region_low = 0;  ///< where threads run that have no stack of their own
+  std::uintptr_t region_high = 0;
+  bool crowded = false;  ///< more workers than CPUs: give the CPU away while spinning
+  forcing forced = forcing::none;
+  void (*give_way)() noexcept = nullptr;  ///< while another worker has a lock: it may wait for us
+
+  /// What this worker writes into locks (base/lock.hpp).
+  std::uint32_t holder() const noexcept { return base::holder_of(transport::index(me)); }
+  bool one_host() const noexcept { return shape.host_count == 1; }
+
+  // Workers of this host.
+  public_words* words_of(worker_no w) const noexcept { return memory->at(w, words); }
+  detail::hot_words* hot_of(worker_no w) const noexcept {
+    return memory->at(w, reinterpret_cast<detail::hot_words*>(memory->common()));
+  }
+  segment_words* all_words_of(worker_no w) const noexcept {
+    return memory->at(w, reinterpret_cast<segment_words*>(memory->common() + memory->where().words));
+  }
+
+  // Objects.
+  bool is_near(ref r) const noexcept { return one_host() || net.is_near(transport::ref_worker(r)); }
+  template <class T>
+  [[gnu::always_inline]] T* at(ref r) const noexcept {  // is_near(r)
+    return memory->at<T>(r);
+  }
+  /// The object at its home's common address: what remote operations take.
+  template <class T>
+  T* home(ref r) const noexcept {
+    return reinterpret_cast<T*>(memory->common() + transport::ref_offset(r));
+  }
+  ref ref_of(const object* o) const noexcept {
+    GODWIT_ASSERT(memory->owns(o, sizeof *o), "only objects of the own heap are named by their place there");
+    return transport::make_ref(me, memory->offset_of(o));
+  }
+  /// The image of a thread; it may lie on the thread's own stack, where stacks stay.
+  ref ref_of_image(const image* im) const noexcept {
+    return shape.stacks != nullptr ? memory->ref_of_any(im) : ref_of(im);
+  }
+
+  /// Of the thread whose stack @p sp lies in; null where workers are processes.
+  detail::thread_block* block_of(std::uintptr_t sp) const noexcept {
+    return shape.stacks != nullptr ? static_cast<detail::thread_block*>(shape.stacks->block_of(sp)) : nullptr;
+  }
+  /// For assertions: do these describe the stack bytes of a thread, and its ancestors' frames with it?
+  bool is_stack(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end) const noexcept {
+    if (shape.stacks != nullptr)
+      return shape.stacks->owns(low) && shape.stacks->end_of(low) == top && bytes_end == top;
+    return region_low <= low && low < top && top <= bytes_end && bytes_end <= region_high;
+  }
+
+  void release_writes() const noexcept {
+    if (hooks.on_release != nullptr) hooks.on_release();
+  }
+  void acquire_writes() const noexcept {
+    if (hooks.on_acquire != nullptr) hooks.on_acquire();
+  }
+  bool serve_others() const noexcept { return hooks.serve != nullptr && hooks.serve(); }
+};
+
+/// The first record of worker 0's heap is the root thread's.
+inline ref root_record(const transport::shm::layout& l) noexcept {
+  return transport::make_ref(worker_no{0}, l.heap);
+}
+
+}  // namespace godwit::sched

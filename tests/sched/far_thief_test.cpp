@@ -1,0 +1,157 @@
+// Tests of the thief that looks at other hosts: whom it asks, how long it waits after looks in vain, what it
+// remembers. The other hosts are a thread here that answers by a script. With real ones: tests/mpi/.
+// test: timeout=60
+#include "sched/far_thief.hpp"
+
+#include "sched/host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <thread>
+
+namespace {
+
+using namespace host_of_tests;
+namespace far_words = godwit::transport::far;
+
+/// Answers requests of worker 0.
+class others {
+ public:
+  explicit others(host& all) : words_(all.all_words(0).far), thread_([this] { serve(); }) {}
+  ~others() {
+    over_ = true;
+    thread_.join();
+  }
+  std::function<void(far_words::entry&)> answer = [](far_words::entry&) {};
+  std::atomic<int> asked{0};
+
+ private:
+  void serve() {
+    while (!over_) {
+      for (far_words::entry& e : words_.ring) {
+        if (e.now.load(std::memory_order_acquire) != far_words::state::posted) continue;
+        e.head.result = e.head.info = e.head.bytes = 0;
+        std::memset(e.head.more, 0, sizeof e.head.more);
+        answer(e);
+        ++asked;
+        e.now.store(far_words::state::done, std::memory_order_release);
+        words_.answers.fetch_add(1, std::memory_order_seq_cst);
+        godwit::base::wake(words_.answers, 1);
+      }
+      std::this_thread::yield();
+    }
+  }
+  far_words::words& words_;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+struct thief : testing::Test {
+  host all{2, 4};  // of this host 0 and 1; 2, 3 and 4 are hosts of their own
+  site& here = all.here(0);
+  account counts;
+  godwit::base::small_random random{7};
+  far_thief it{here, counts, random};
+  others rest{all};
+
+  void SetUp() override {
+    counts.init(here.words->stats, nullptr);
+    here.net.far().init(*here.memory, here.me, here.far, here.far, nullptr, nullptr, true);
+  }
+  void until_next_look() const {
+    while (godwit::base::fast_ns() < it.next_look_ns()) std::this_thread::yield();
+  }
+};
+
+TEST_F(thief, looks_in_vain_come_in_pairs_with_longer_and_longer_pauses) {
+  std::array<std::uint64_t, 12> pause;
+  std::array<worker_no, 12> victim;
+  rest.answer = [&](far_words::entry& e) { victim[static_cast<std::size_t>(rest.asked)] = e.head.target; };
+  for (std::size_t i = 0; i < pause.size(); ++i) {
+    until_next_look();
+    EXPECT_EQ(it.look().kind, loot_kind::nothing);
+    pause[i] = it.next_look_ns() - std::min(it.next_look_ns(), godwit::base::fast_ns());
+  }
+  ASSERT_EQ(rest.asked, 12);
+  for (std::size_t i = 0; i + 1 < victim.size(); i += 2)
+    EXPECT_EQ(victim[i], victim[i + 1]) << "it was asked to make work public";
+  EXPECT_LE(pause[0], 20'000u);
+  EXPECT_GT(pause[11], 300'000u);
+  EXPECT_LE(pause[11], 2'000'000u);
+  EXPECT_EQ(here.words->stats.far_failed, 12u);
+  EXPECT_EQ(it.look().kind, loot_kind::nothing);
+  EXPECT_EQ(rest.asked, 12) << "not before the pause is over";
+  it.thread_came();
+  static_cast<void>(it.look());
+  EXPECT_EQ(rest.asked, 13);
+}
+
+TEST_F(thief, an_idle_worker_looks_and_the_running_one_takes_there) {
+  worker_no seen{};
+  std::uint64_t scope = 0;
+  rest.answer = [&](far_words::entry& e) {
+    EXPECT_EQ(e.head.a, static_cast<std::uint64_t>(call_no::look));
+    seen = e.head.target;
+    scope = e.head.b;
+    e.head.result = 1;
+  };
+  EXPECT_TRUE(it.sees_work(0));
+  EXPECT_EQ(scope, call_scope::whole_host);
+  EXPECT_EQ(it.next_look_ns(), 0u);
+
+  alignas(64) static std::byte stack[256];
+  here.region_low = reinterpret_cast<std::uintptr_t>(stack);
+  here.region_high = here.region_low + sizeof stack;
+  rest.answer = [&](far_words::entry& e) {
+    EXPECT_EQ(e.head.a, static_cast<std::uint64_t>(call_no::steal));
+    EXPECT_EQ(e.head.target, seen);
+    loot got{};
+    got.low = here.region_low + 64;
+    got.top = got.bytes_end = here.region_high;
+    got.own_record = 77;
+    e.head.result = static_cast<std::uint64_t>(loot_kind::suspended);
+    e.head.info = sizeof got;
+    std::memcpy(e.data, &got, sizeof got);
+    std::memset(e.data + sizeof got, 5, 192);
+  };
+  const far_catch got = it.look();
+  EXPECT_EQ(got.kind, loot_kind::suspended);
+  EXPECT_EQ(got.victim, seen);
+  EXPECT_EQ(got.got.own_record, 77u);
+  EXPECT_EQ(stack[63], std::byte{0});
+  EXPECT_EQ(stack[64], std::byte{5}) << "the bytes are in place";
+  EXPECT_EQ(stack[255], std::byte{5});
+  EXPECT_EQ(here.words->stats.resumes, 1u);
+  EXPECT_EQ(here.words->stats.stolen_bytes, 192u);
+  EXPECT_EQ(here.words->stats.far_steals, 1u);
+}
+
+TEST_F(thief, who_has_waited_for_long_is_urgent) {
+  std::uint64_t scope = 0;
+  rest.answer = [&](far_words::entry& e) { scope = e.head.b; };
+  here.opts.expose_signal = true;
+  EXPECT_FALSE(it.sees_work(godwit::base::fast_ns()));
+  EXPECT_EQ(scope & call_scope::urgent, 0u);
+  it.thread_came();
+  EXPECT_FALSE(it.sees_work(godwit::base::fast_ns() - 1'000'000));
+  EXPECT_EQ(scope & call_scope::urgent, call_scope::urgent);
+}
+
+TEST_F(thief, uniform_asks_anybody_at_once_and_that_one_only) {
+  std::set<std::uint32_t> asked;
+  here.opts.victims = "uniform";
+  rest.answer = [&](far_words::entry& e) {
+    asked.insert(godwit::transport::index(e.head.target));
+    EXPECT_EQ(e.head.b & call_scope::whole_host, 0u);
+  };
+  for (int i = 0; i < 60; ++i) EXPECT_EQ(it.look().kind, loot_kind::nothing);
+  EXPECT_EQ(rest.asked, 60) << "nobody pauses";
+  EXPECT_EQ(asked, (std::set<std::uint32_t>{2, 3, 4}));
+}
+
+}  // namespace

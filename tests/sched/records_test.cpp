@@ -1,0 +1,140 @@
+// Tests of join records: results that fit and such that do not, consumers that come and go, and objects that
+// another worker gives back.
+#include "sched/records.hpp"
+
+#include "sched/host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+using namespace host_of_tests;
+using godwit::detail::outcome;
+
+struct join : testing::Test {
+  host all{2};
+  join_records mine{all.here(0), all.heap_of(0)};
+  join_records theirs{all.here(1), all.heap_of(1)};
+
+  record& at(ref r) { return *all.memory().at<record>(r); }
+  std::size_t used() { return all.heap_of(0).used_bytes(); }
+  std::size_t used_after_collection() {
+    all.heap_of(0).collect();
+    return used();
+  }
+};
+
+TEST_F(join, a_result_comes_as_it_was_whatever_its_size) {
+  for (const std::size_t bytes : {0, 1, 40, 41, 1000, 100'000}) {
+    std::vector<unsigned char> sent(bytes);
+    std::iota(sent.begin(), sent.end(), static_cast<unsigned char>(7));
+    const ref r = mine.make();
+    EXPECT_FALSE(mine.is_complete(r));
+    theirs.publish(r, outcome::value, sent.data(), bytes);
+    EXPECT_FALSE(mine.is_complete(r)) << "a result alone completes nothing";
+    EXPECT_EQ(theirs.exchange_state(r, state_done), state_none);
+    ASSERT_TRUE(mine.is_complete(r));
+    const godwit::detail::payload p = mine.payload_of(r);
+    EXPECT_EQ(p.kind, outcome::value);
+    ASSERT_EQ(p.size, bytes);
+    EXPECT_TRUE(bytes == 0 || std::memcmp(p.data, sent.data(), bytes) == 0);
+    mine.release(r);
+  }
+  EXPECT_EQ(used(), 0u);
+  all.heap_of(1).collect();
+  EXPECT_EQ(all.heap_of(1).used_bytes(), 0u) << "results lie with who made them, until the record goes";
+}
+
+TEST_F(join, the_last_consumer_frees) {
+  const int seven = 7;
+  const ref r = mine.make_completed(outcome::value, &seven, sizeof seven);
+  theirs.retain(r);
+  mine.release(r);
+  EXPECT_NE(used(), 0u);
+  theirs.release(r);
+  EXPECT_NE(used(), 0u) << "another worker only marks it";
+  EXPECT_EQ(used_after_collection(), 0u);
+}
+
+TEST_F(join, who_is_second_frees_what_nobody_asks_for) {
+  const ref r = mine.make();
+  mine.detach(r);
+  EXPECT_EQ(at(r).state.load(), state_detached);
+  EXPECT_EQ(theirs.exchange_state(r, state_done), state_detached);
+  theirs.free_completed(r);
+  EXPECT_EQ(used_after_collection(), 0u);
+
+  const ref done = mine.make_completed(outcome::value, nullptr, 0);
+  mine.detach(done);
+  EXPECT_EQ(used(), 0u);
+  EXPECT_EQ(host::unseen_errors, 0);
+  mine.detach(mine.make_completed(outcome::error, "what", 5));
+  EXPECT_EQ(host::unseen_errors, 1);
+}
+
+TEST_F(join, an_error_moves_to_the_record_of_a_parent_that_left) {
+  const ref parent = mine.make();
+  theirs.publish_error(parent, theirs.make_completed(outcome::error, "what", 5));
+  const godwit::detail::payload p = (mine.exchange_state(parent, state_done), mine.payload_of(parent));
+  EXPECT_EQ(p.kind, outcome::error);
+  EXPECT_STREQ(reinterpret_cast<const char*>(p.data), "what");
+  EXPECT_EQ(all.heap_of(1).used_bytes(), 0u);
+}
+
+TEST_F(join, boxed_results_are_destroyed_with_their_record_once) {
+  static int destroyed;
+  destroyed = 0;
+  int object = 0;
+  const godwit::detail::boxed box{&object, [](void*) noexcept { ++destroyed; }};
+  const ref kept = mine.make_completed_boxed(outcome::error, box);
+  const ref parent = mine.make();
+  mine.publish_error(parent, kept);
+  EXPECT_EQ(destroyed, 0) << "it has a new owner";
+  mine.exchange_state(parent, state_done);
+  mine.release(parent);
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST_F(join, the_short_way_takes_only_what_is_done_alone_and_empty) {
+  const ref r = mine.make();
+  EXPECT_FALSE(mine.take_finished(r));
+  mine.exchange_state(r, state_done);
+  mine.retain(r);
+  EXPECT_FALSE(mine.take_finished(r));
+  mine.release(r);
+  EXPECT_TRUE(mine.take_finished(r));
+  EXPECT_EQ(used(), 0u);
+  EXPECT_FALSE(mine.take_finished(mine.make_completed(outcome::value, "x", 1)));
+  EXPECT_FALSE(mine.take_finished(mine.make_completed(outcome::error, nullptr, 0)));
+}
+
+TEST_F(join, with_a_queue_others_link_what_they_give_back) {
+  all.heap_of(0).use_queue(&all.words(0).free_lock, &all.words(0).free_head);
+  all.heap_of(1).use_queue(&all.words(1).free_lock, &all.words(1).free_head);
+  std::vector<ref> made;
+  for (int i = 0; i < 5; ++i) made.push_back(mine.make());
+  for (const ref r : made) theirs.free(r);
+  EXPECT_EQ(all.words(0).free_head.load(), made.back());
+  EXPECT_EQ(all.words(0).free_lock.load(), 0u);
+  EXPECT_EQ(used_after_collection(), 0u);
+}
+
+TEST_F(join, waiters_hang_in_a_list_by_their_images) {
+  const ref r = mine.make();
+  image* first = all.new_image(0);
+  image* second = all.new_image(1);
+  first->next = state_none;
+  at(r).state = all.ref_of(first);
+  second->next = at(r).state;
+  at(r).state = all.ref_of(second);
+  const std::uint64_t waiting = mine.exchange_state(r, state_done);
+  EXPECT_EQ(waiting, all.ref_of(second));
+  EXPECT_EQ(mine.next_waiter(waiting), all.ref_of(first));
+  EXPECT_EQ(mine.next_waiter(all.ref_of(first)), state_none);
+}
+
+}  // namespace
