@@ -151,73 +151,67 @@ void continuation_worker<P>::look_far() noexcept {
   if (const far_catch got = far_.look(); got.kind != loot_kind::nothing) resume_caught(got);
 }
 
+/// Under the victim's lock: what the thief gets, and the stack's bytes into their place.
+template <class P>
+loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slot& own,
+                                               const spawn_slot& above, spawn_slot* place) noexcept {
+  const std::uint64_t low = own.sp - context::fork_bytes_below;
+  const std::uint64_t top = stack_end(own.sp, above);
+  const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
+  GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
+  GODWIT_ASSERT(above.record != 0, "a continuation completes a record");
+  if constexpr (!stacks_stay) {
+    if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
+    context::sanitizer_forget(low, bytes_end);
+    const auto copy = [&](std::uint64_t from, std::uint64_t to) {
+      here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
+                           to - from);
+    };
+    if (here_.opts.check_frames && !iso) {
+      constexpr std::uint64_t word = sizeof(std::uintptr_t);
+      copy(low, own.sp);
+      auto* const frames = reinterpret_cast<std::byte*>(own.sp);
+      here_.memory->at(victim, place)->frame_hash =
+          copy_frames(frames, here_.memory->at(victim, frames), top - word - own.sp);  // DQ4
+      copy(top - word, bytes_end);
+    } else {
+      copy(low, bytes_end);
+    }
+  }
+  const std::uint64_t float_control =
+      here_.is_near(own.record) ? here_.at<record>(own.record)->float_control : base::float_control();
+  return {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record, float_control};
+}
+
 template <class P>
 void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   GODWIT_ASSERT(!idle_.is_idle() && deque_.empty(),
                 "ID1: who steals counts as running, and its region is empty");
+  worker_stats& stats = here_.words->stats;
+  const auto in_vain = [&] {
+    ++stats.steals_failed;
+    ask_for_work(*here_.memory, victim);  // it answers at its next spawn
+  };
   // Looking is what thieves do most: no clock before there is something to see.
   if (here_.opts.empty_check) {
     const public_words* theirs = here_.words_of(victim);
-    if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
-      ++here_.words->stats.steals_failed;
-      ask_for_work(*here_.memory, victim);  // it answers at its next spawn
-      return;
-    }
+    if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed))
+      return in_vain();
   }
   loot got{};
-  std::uint64_t bytes = 0, copied = 0;
-  worker_stats& stats = here_.words->stats;
+  std::uint64_t copied = 0;
   const bool timed = account_.traced() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
-  const auto outcome = steal(
-      here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check, delay_step,
-      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
-        const std::uint64_t low = own.sp - context::fork_bytes_below;
-        const std::uint64_t top = stack_end(own.sp, above);
-        const std::uint64_t bytes_end = own_stack ? top : own.bytes_end;
-        GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a continuation's stack lies where stacks lie");
-        GODWIT_ASSERT(above.record != 0, "a continuation completes a record");
-        bytes = bytes_end - low;
-        if constexpr (stacks_stay) {
-          bytes = 0;
-        } else {
-          if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
-          context::sanitizer_forget(low, bytes_end);
-          const std::uint64_t start = timed ? base::fast_ns() : 0;
-          const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-            here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
-                                 to - from);
-          };
-          if (here_.opts.check_frames && !iso) {
-            spawn_slot* theirs = here_.memory->at(victim, place);
-            constexpr std::uint64_t word = sizeof(std::uintptr_t);
-            copy(low, own.sp);
-            auto* const frames = reinterpret_cast<std::byte*>(own.sp);
-            theirs->frame_hash =
-                copy_frames(frames, here_.memory->at(victim, frames), top - word - own.sp);  // DQ4
-            copy(top - word, bytes_end);
-          } else {
-            copy(low, bytes_end);
-          }
-          if (timed) copied = base::fast_ns() - start;
-        }
-        got = {
-            own.sp,
-            own.fp,
-            own.extra,
-            low,
-            top,
-            bytes_end,
-            above.record,
-            own.record,
-            here_.is_near(own.record) ? here_.at<record>(own.record)->float_control : base::float_control()};
-      });
-  if (outcome != steal_outcome::taken) {
-    ++stats.steals_failed;
-    ask_for_work(*here_.memory, victim);  // also when there was nothing
-    return;
-  }
-  const std::uint64_t now = base::fast_ns();
+  const auto outcome =
+      steal(here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check, delay_step,
+            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+              const bool clock = timed && !stacks_stay;
+              const std::uint64_t start = clock ? base::fast_ns() : 0;
+              got = take_continuation(victim, own, above, place);
+              if (clock) copied = base::fast_ns() - start;
+            });
+  if (outcome != steal_outcome::taken) return in_vain();
+  const std::uint64_t now = base::fast_ns(), bytes = stacks_stay ? 0 : got.bytes_end - got.low;
   count_progress(stats.steals);
   stats.stolen_bytes += bytes;
   if (timed) {
@@ -472,135 +466,164 @@ void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
   static_cast<continuation_worker*>(why.self)->suspend(sp, why, where);
 }
 
-/// On the scheduler stack: the calling thread is saved at @p sp. Does not return.
+/// On the scheduler stack: the calling thread is saved at @p sp. Does not return. The steps: join.md.
 template <class P>
 void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
                                      const detail::place& where) noexcept {
-  const ref waiting_for = why.waiting_for;
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();
-  // 1. Part from the parent. It goes on in place if it is still here, and then needs a record from now on.
-  spawn_slot* b = detail::hot().bottom - 1;
+  const parting p = part_from_parent(sp);
+  image* im = copy_out(sp, p, why, where);
+  im->span_ns = span;
+  // before the events: these belong together, and what it writes down must not lie between them
+  here_.release_writes();
+  note_suspension(*im, sp, p, where);
+  delay();
+  if (!publish(im, p, why)) cancel(im, sp, p);
+  ++here_.words->stats.suspends;
+  if (p.parent_here) go_on_with_parent(p);
+  next_thread(why.waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
+}
+
+/// Step 1: the parent goes on in place if it is still here, and then needs a record from now on.
+template <class P>
+typename continuation_worker<P>::parting continuation_worker<P>::part_from_parent(
+    std::uintptr_t sp) noexcept {
+  parting p{.slot = detail::hot().bottom - 1};
+  spawn_slot* const b = p.slot;
   GODWIT_ASSERT(&deque_.sentinel() <= b, "a thread that suspends has a slot below bottom");
   GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
   detail::hot().bottom = b;
-  bool parent_here = true;
-  std::uint64_t top = b->sp;
-  std::uint64_t bytes_end = ancestors_.needed_end(*b, top);
-  ref own = 0;
+  p.top = b->sp;
+  p.bytes_end = ancestors_.needed_end(*b, p.top);
   if (b < detail::hot().split) {
     const auto popped = deque_.pop_public(
         b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
-    parent_here = popped.parent_here;
-    GODWIT_ASSERT(parent_here || deque_.empty(), "a thread whose parent left is the last of its region");
-    if (!parent_here) {
-      own = popped.record;
-      top = popped.top;
+    p.parent_here = popped.parent_here;
+    GODWIT_ASSERT(p.parent_here || deque_.empty(), "a thread whose parent left is the last of its region");
+    if (!p.parent_here) {
+      p.own = popped.record;
+      p.top = popped.top;
     }
   }
-  if (parent_here) {
+  if (p.parent_here) {
     if (b->record == 0) {
       b->record = records_.make();
       here_.at<record>(b->record)->spawned_at = spawned_at(*b);
     }
-    own = b->record;
+    p.own = b->record;
   }
-  GODWIT_ASSERT(own != 0, "a thread completes a record");
-  if (iso && bytes_end != top) ancestors_.refuse_reference(spawned_at(*b));
-  if constexpr (iso) top = own_stacks_.top_of(sp);
-  if constexpr (stacks_stay) top = here_.shape.stacks->end_of(sp);
-  if constexpr (own_stack) bytes_end = top;
-
+  GODWIT_ASSERT(p.own != 0, "a thread completes a record");
+  if (iso && p.bytes_end != p.top) ancestors_.refuse_reference(spawned_at(*b));
+  if constexpr (iso) p.top = own_stacks_.top_of(sp);
+  if constexpr (stacks_stay) p.top = here_.shape.stacks->end_of(sp);
+  if constexpr (own_stack) p.bytes_end = p.top;
   check_own_stack(sp, b->sp);
+  return p;
+}
 
-  // 2. Copy out.
-  image* im = new_image(sp, top, bytes_end, why.room);
+/// Step 2.
+template <class P>
+image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, const leaving& why,
+                                        const detail::place& where) noexcept {
+  image* im = new_image(sp, p.top, p.bytes_end, why.room);
   im->sp = sp;
-  im->own_record = own;
-  im->waiting_for = waiting_for;
-  im->waited_for = waiting_for;
+  im->own_record = p.own;
+  im->waiting_for = why.waiting_for;
+  im->waited_for = why.waiting_for;
   im->fork = false;
   im->where = where;
   im->parked_at = why.what;
-  im->span_ns = span;
-  const ref me = here_.ref_of_image(im);
-  // before the events: these belong together, and what it writes down must not lie between them
-  here_.release_writes();
+  return im;
+}
+
+template <class P>
+void continuation_worker<P>::note_suspension(image& im, std::uintptr_t sp, const parting& p,
+                                             const detail::place& where) noexcept {
   const std::uint64_t now = stalls || account_.traced() ? base::fast_ns() : 0;
-  im->suspended_ns = now;
-  if (account_.traced()) {
-    account_.note(kind::suspend, now, own, waiting_for, 0, top - sp, 0, parent_here);
-    if (waiting_for != 0) account_.note_place(now, where);
-  }
+  im.suspended_ns = now;
+  if (!account_.traced()) return;
+  account_.note(kind::suspend, now, p.own, im.waiting_for, 0, p.top - sp, 0, p.parent_here);
+  if (im.waiting_for != 0) account_.note_place(now, where);
+}
 
-  // 3. Publish -- or find that there is nothing to wait for any more.
-  delay();
-  // Undo step 1: nobody has seen anything.
-  const auto cancel = [&] {
-    if constexpr (stacks_stay)
-      block_at(top)->suspended = nullptr;
-    else
-      heap_.free(im);
-    if (account_.traced()) account_.note(kind::cancel, base::fast_ns(), own);
-    here_.acquire_writes();
-    if (parent_here)
-      detail::hot().bottom = b + 1;
-    else
-      ancestors_.came(top, bytes_end);  // the sentinel describes this thread already
-    if constexpr (P::spans) strand_begins(std::max(span, waiting_for != 0 ? span_of(waiting_for) : 0));
-    announce_stack(sp);
-    detail::hot().in_runtime = 0;
-    godwit_ctx_resume_suspended(sp, 1);
-    __builtin_unreachable();
-  };
-  if (why.publish != nullptr) {
-    const bool outside = why.by == detail::wakes::outside;
-    if (outside) {
-      here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
-      // The first that waits, and this worker goes on: let another one watch for events.
-      if (here_.node->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
-          (parent_here || !ready_.empty()))
-        idle_.wake_one();
-    }
-    // PK1: else it may run elsewhere by now
-    if (!why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) {
-      if (outside) {
-        here_.node->outside.fetch_sub(1, std::memory_order_relaxed);
-        here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
-      }
-      cancel();  // PK1: nobody knows it, so it is still ours
-    }
-  } else if (waiting_for == 0) {
+/// Step 3. True: from here on the thread is whoever's takes it. False: there is nothing to wait for.
+template <class P>
+bool continuation_worker<P>::publish(image* im, const parting& p, const leaving& why) noexcept {
+  if (why.publish != nullptr) return publish_parked(im, p, why);
+  const ref me = here_.ref_of_image(im);
+  if (why.waiting_for == 0) {
     push_ready(me, 0, P::crude_scheme);  // crude takes the newest: who yields must not be that
-  } else {
-    const record* rec = here_.home<record>(waiting_for);
-    const worker_no home_of_record = ref_worker(waiting_for);
-    std::uint64_t state = here_.net.remote_load(home_of_record, &rec->state, std::memory_order_acquire);
-    for (;;) {
-      if (state == state_done) cancel();
-      GODWIT_ASSERT(state != state_detached, "nobody waits for a record that nobody asks for");
-      if constexpr (stalls) {
-        waiting_.push(im);
-        break;
-      }
-      im->next = state;
-      if (here_.net.remote_compare_exchange(home_of_record, &rec->state, state, me)) break;  // JN2, JN3
+    return true;
+  }
+  const record* rec = here_.home<record>(why.waiting_for);
+  const worker_no home = ref_worker(why.waiting_for);
+  std::uint64_t state = here_.net.remote_load(home, &rec->state, std::memory_order_acquire);
+  do {
+    if (state == state_done) return false;
+    GODWIT_ASSERT(state != state_detached, "nobody waits for a record that nobody asks for");
+    if constexpr (stalls) {
+      waiting_.push(im);
+      break;
     }
-    ++here_.words->stats.outstanding_joins;
-  }
-  ++here_.words->stats.suspends;
+    im->next = state;
+  } while (!here_.net.remote_compare_exchange(home, &rec->state, state, me));  // JN2, JN3
+  ++here_.words->stats.outstanding_joins;
+  return true;
+}
 
-  // 4. Go on with the parent, which lies just above, or look for something else.
-  if (parent_here) {
-    const spawn_slot parent = *b;
-    b->record = 0;  // it went with the thread that left
-    if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
-    announce_stack(parent.sp);
-    detail::hot().in_runtime = 0;
-    godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, own);
-    __builtin_unreachable();
+/// Step 3 of who waits for something else than a record. docs/protocols/park.md
+template <class P>
+bool continuation_worker<P>::publish_parked(image* im, const parting& p, const leaving& why) noexcept {
+  const bool outside = why.by == detail::wakes::outside;
+  if (outside) {
+    here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
+    // The first that waits, and this worker goes on: let another one watch for events.
+    if (here_.node->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
+        (p.parent_here || !ready_.empty()))
+      idle_.wake_one();
   }
-  next_thread(waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
+  // PK1: else it may run elsewhere by now
+  if (why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) return true;
+  if (outside) {
+    here_.node->outside.fetch_sub(1, std::memory_order_relaxed);
+    here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
+  }
+  return false;  // PK1: nobody knows it, so it is still ours
+}
+
+/// Undo steps 1 and 2: nobody has seen anything. The thread goes on. Does not return.
+template <class P>
+void continuation_worker<P>::cancel(image* im, std::uintptr_t sp, const parting& p) noexcept {
+  const std::uint64_t span = im->span_ns;
+  const ref waited_for = im->waiting_for;
+  if constexpr (stacks_stay)
+    block_at(p.top)->suspended = nullptr;
+  else
+    heap_.free(im);
+  if (account_.traced()) account_.note(kind::cancel, base::fast_ns(), p.own);
+  here_.acquire_writes();
+  if (p.parent_here)
+    detail::hot().bottom = p.slot + 1;
+  else
+    ancestors_.came(p.top, p.bytes_end);  // the sentinel describes this thread already
+  if constexpr (P::spans) strand_begins(std::max(span, waited_for != 0 ? span_of(waited_for) : 0));
+  announce_stack(sp);
+  detail::hot().in_runtime = 0;
+  godwit_ctx_resume_suspended(sp, 1);
+  __builtin_unreachable();
+}
+
+/// Step 4, if the parent is here: it lies just above.
+template <class P>
+void continuation_worker<P>::go_on_with_parent(const parting& p) noexcept {
+  const spawn_slot parent = *p.slot;
+  p.slot->record = 0;  // it went with the thread that left
+  if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
+  announce_stack(parent.sp);
+  detail::hot().in_runtime = 0;
+  godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, p.own);
+  __builtin_unreachable();
 }
 
 template <class P>

@@ -70,13 +70,31 @@ class continuation_worker final : public worker {
   void look_at_anybody() noexcept;
   void look_far() noexcept;
   void try_steal(worker_no victim) noexcept;  // does not come back if it got something
-  void try_waiting() noexcept;                // likewise
-  void resume_image(ref r) noexcept;          // does not come back
+  loot take_continuation(worker_no victim, const spawn_slot& own, const spawn_slot& above,
+                         spawn_slot* place) noexcept;
+  void try_waiting() noexcept;        // likewise
+  void resume_image(ref r) noexcept;  // does not come back
   void force(bool children) noexcept;
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
   bool leave(leaving& why) noexcept;
+  // Suspension: docs/protocols/join.md, Steps.
+  /// What is left on this worker of a thread that leaves.
+  struct parting {
+    spawn_slot* slot;  ///< its parent's
+    bool parent_here = true;
+    ref own = 0;                           ///< the record that the thread completes
+    std::uint64_t top = 0, bytes_end = 0;  ///< where its stack ends, and what goes along
+  };
   void suspend(std::uintptr_t sp, const leaving& why, const detail::place& where) noexcept;
+  parting part_from_parent(std::uintptr_t sp) noexcept;
+  image* copy_out(std::uintptr_t sp, const parting& p, const leaving& why,
+                  const detail::place& where) noexcept;
+  void note_suspension(image& im, std::uintptr_t sp, const parting& p, const detail::place& where) noexcept;
+  bool publish(image* im, const parting& p, const leaving& why) noexcept;
+  bool publish_parked(image* im, const parting& p, const leaving& why) noexcept;
+  void cancel(image* im, std::uintptr_t sp, const parting& p) noexcept;  // does not come back
+  void go_on_with_parent(const parting& p) noexcept;                     // likewise
   static void fresh_entry(void* arg);
   bool may_hand_over() noexcept;
   void hand_over() noexcept;
