@@ -79,7 +79,7 @@ void explain(std::uintptr_t address, bool write) noexcept {
         me, (w.here().region_high - w.here().region_low) >> 20,
         ((w.here().region_high - w.here().region_low) >> 29) + 1);
   }
-  if (const std::uintptr_t low = w.scheduler_stack_low(); address < low && address >= low - 4096)
+  if (const std::uintptr_t low = w.scheduler_stack().low(); address < low && address >= low - 4096)
     base::fatal(
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu "
         "KiB there; "

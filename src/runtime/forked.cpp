@@ -41,7 +41,7 @@ constexpr std::uintptr_t child_stack = 8 << 20;  // what the child may use below
 /// On another stack than the thread's: its frames must keep still.
 void call_elsewhere(void (*f)(void*)) noexcept {
   context::flush_windows();
-  godwit_ctx_call_on(sched::this_worker().scheduler_stack(), f, nullptr);
+  godwit_ctx_call_on(sched::this_worker().scheduler_stack().end(), f, nullptr);
 }
 
 void before_fork() noexcept {

@@ -64,10 +64,10 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     announce_stack(0);
     godwit_ctx_start(reinterpret_cast<void*>(here_.region_high - 64), root, arg);
   }
-  announce_scheduler_stack(0);
+  scheduler_stack_.announce();
   account_.begin_idle(idle_cause::no_work);
   godwit_ctx_start(
-      scheduler_stack_, [](void* w) { static_cast<child_worker*>(static_cast<worker*>(w))->loop(); },
+      scheduler_stack_.end(), [](void* w) { static_cast<child_worker*>(static_cast<worker*>(w))->loop(); },
       static_cast<worker*>(this));
   __builtin_unreachable();
 }
@@ -307,11 +307,11 @@ void child_worker<P>::complete(ref r) noexcept {
   }
   const bool in_region = here >= here_.region_low && here < here_.region_high;
   if (in_region)
-    announce_scheduler_stack(here);
+    scheduler_stack_.announce(here, here_.region_high);
   else
-    announce_scheduler_stack(here, reinterpret_cast<std::uintptr_t>(current_));
+    scheduler_stack_.announce(here, reinterpret_cast<std::uintptr_t>(current_));
   godwit_ctx_start(
-      scheduler_stack_,
+      scheduler_stack_.end(),
       [](void*) {
         auto& w = static_cast<child_worker&>(this_worker());
         if (w.current_ != nullptr && w.current_->stack_low != nullptr)
@@ -447,9 +447,9 @@ void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept 
       ref r;
       const detail::place* where;
     } p{this, r, &where};
-    announce_scheduler_stack(0);
+    scheduler_stack_.announce();
     godwit_ctx_suspend(
-        scheduler_stack_,
+        scheduler_stack_.end(),
         [](void* arg, std::uintptr_t sp) {
           const auto p = *static_cast<parting*>(arg);
           child_worker& w = *p.self;

@@ -14,6 +14,7 @@
 #include "context/context.hpp"
 #include "sched/frames.hpp"
 #include "sched/continuation_stacks.hpp"
+#include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
 #include "base/world.hpp"
 
@@ -70,10 +71,11 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     detail::hot().in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
   }
-  announce_scheduler_stack(0);
+  scheduler_stack_.announce();
   account_.begin_idle(idle_cause::no_work);
   godwit_ctx_start(
-      scheduler_stack_, [](void* w) { static_cast<continuation_worker*>(static_cast<worker*>(w))->loop(); },
+      scheduler_stack_.end(),
+      [](void* w) { static_cast<continuation_worker*>(static_cast<worker*>(w))->loop(); },
       static_cast<worker*>(this));
   __builtin_unreachable();
 }
@@ -111,7 +113,7 @@ void continuation_worker<P>::loop() noexcept {
       idle_.become_idle();
       continue;
     }
-    if (here_.opts.victims == "uniform") {
+    if (here_.uniform) {
       look_at_anybody();
     } else {
       const std::uint32_t count = idle_.present(), first = random_.below(count);
@@ -314,86 +316,6 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   idle_.wake_one();
 }
 
-template <class P>
-image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end,
-                                         image* room) noexcept {
-  const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
-  GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a thread's stack lies where stacks lie");
-  image* im = room;
-  if constexpr (stacks_stay) {
-    GODWIT_ASSERT(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(room)) == top,
-                  "an image lies on the stack of its thread");
-    GODWIT_ASSERT(block_at(top)->suspended == nullptr, "a thread is suspended once");
-    block_at(top)->suspended = im;
-  } else
-    im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
-  im->low = low;
-  im->top = top;
-  im->bytes_end = bytes_end;
-  im->float_control = base::float_control();
-  im->ready_ns = 0;
-  im->suspended_ns = 0;
-  im->span_ns = 0;
-  im->waited_for = 0;
-  if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
-  if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
-  here_.words->stats.evacuated_bytes += bytes;
-  return im;
-}
-
-/// Called at the start of a child by the forced-steal modes, and always by the crude scheme.
-/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does,
-/// and its parent goes on at once, so that every join is outstanding.
-template <class P>
-void continuation_worker<P>::force(bool children) noexcept {
-  if (children) {
-    yield_thread();
-    return;
-  }
-  const section inside;
-  GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
-  std::uint64_t span = 0;
-  if constexpr (P::spans) span = strand_ends();  // of the parent
-  if (P::crude_scheme && detail::hot().spawns == 0) ++here_.words->stats.spawns;
-  exposure_.encode_pending(here_.region_low, here_.region_high);
-  if (detail::hot().bottom > detail::hot().split)
-    exposure_.expose(detail::hot().bottom, base::float_control());
-  for (;;) {
-    ref r = 0;
-    const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
-      // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
-      auto* room =
-          reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
-      if constexpr (stacks_stay)
-        context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
-      const std::uint64_t top = stack_end(own.sp, above);
-      if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
-      image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room);
-      im->sp = own.sp;
-      im->fp = own.fp;
-      im->extra = own.extra;
-      im->own_record = above.record;
-      im->status = own.record;
-      im->waiting_for = 0;
-      im->fork = true;
-      im->where = {};
-      im->parked_at = nullptr;
-      im->span_ns = span;
-      if (here_.opts.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
-      r = here_.ref_of_image(im);
-      if (account_.traced()) {  // from here on the child is the bottom thread
-        const std::uint64_t now = base::fast_ns();
-        account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
-        account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me));
-      }
-    });
-    if (!found) break;
-    push_ready(r, 0);
-    ++here_.words->stats.suspends;
-  }
-  if constexpr (P::spans) strand_begins(span);  // of the child
-}
-
 /// The slots' continuations left this worker since its region was empty. Has anybody written into what is
 /// left of their frames?
 template <class P>
@@ -415,218 +337,6 @@ ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
 }
 
 template <class P>
-void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
-  leaving why{.self = this, .waiting_for = r, .where = &where};
-  leave(why);
-}
-
-template <class P>
-bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
-                                  const detail::place& where) noexcept {
-  if constexpr (!can_park) return worker::park(publish, arg, by, what, where);
-  leaving why{.self = this, .where = &where, .publish = publish, .arg = arg, .by = by, .what = what};
-  return leave(why);
-}
-
-/// Suspend the calling thread. False: there was nothing to wait for. Afterwards `this` may be another worker
-/// than the caller's.
-template <class P>
-bool continuation_worker<P>::leave(leaving& why) noexcept {
-  // This thread's frames may leave: [here, where its parent's begin).
-  if (detail::hot().pending != nullptr)
-    exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
-  detail::hot().in_runtime = 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  announce_scheduler_stack(0);
-  if constexpr (stacks_stay) {
-    alignas(64) image room;
-    why.room = &room;
-    if (const std::uintptr_t own =
-            block_at(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer;
-        own != 0) [[unlikely]] {
-      // the scheduler's allocations and errors are the worker's
-      context::set_thread_pointer(thread_pointer_);
-      const bool published = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
-      context::set_thread_pointer(own);
-      return published;
-    }
-    const exception_state before = *exceptions_;
-    const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why);
-    *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;  // possibly another OS thread
-    return cancelled == 0;
-  } else {
-    return godwit_ctx_suspend(scheduler_stack_, suspended_entry, &why) == 0;
-  }
-}
-
-template <class P>
-void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
-  const leaving why = *static_cast<leaving*>(arg);  // its home is about to be copied away
-  const detail::place where = *why.where;
-  static_cast<continuation_worker*>(why.self)->suspend(sp, why, where);
-}
-
-/// On the scheduler stack: the calling thread is saved at @p sp. Does not return. The steps: join.md.
-template <class P>
-void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
-                                     const detail::place& where) noexcept {
-  std::uint64_t span = 0;
-  if constexpr (P::spans) span = strand_ends();
-  const parting p = part_from_parent(sp);
-  image* im = copy_out(sp, p, why, where);
-  im->span_ns = span;
-  // before the events: these belong together, and what it writes down must not lie between them
-  here_.release_writes();
-  note_suspension(*im, sp, p, where);
-  delay();
-  if (!publish(im, p, why)) cancel(im, sp, p);
-  ++here_.words->stats.suspends;
-  if (p.parent_here) go_on_with_parent(p);
-  next_thread(why.waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
-}
-
-/// Step 1: the parent goes on in place if it is still here, and then needs a record from now on.
-template <class P>
-typename continuation_worker<P>::parting continuation_worker<P>::part_from_parent(
-    std::uintptr_t sp) noexcept {
-  parting p{.slot = detail::hot().bottom - 1};
-  spawn_slot* const b = p.slot;
-  GODWIT_ASSERT(&deque_.sentinel() <= b, "a thread that suspends has a slot below bottom");
-  GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
-  detail::hot().bottom = b;
-  p.top = b->sp;
-  p.bytes_end = ancestors_.needed_end(*b, p.top);
-  if (b < detail::hot().split) {
-    const auto popped = deque_.pop_public(
-        b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
-    p.parent_here = popped.parent_here;
-    GODWIT_ASSERT(p.parent_here || deque_.empty(), "a thread whose parent left is the last of its region");
-    if (!p.parent_here) {
-      p.own = popped.record;
-      p.top = popped.top;
-    }
-  }
-  if (p.parent_here) {
-    if (b->record == 0) {
-      b->record = records_.make();
-      here_.at<record>(b->record)->spawned_at = spawned_at(*b);
-    }
-    p.own = b->record;
-  }
-  GODWIT_ASSERT(p.own != 0, "a thread completes a record");
-  if (iso && p.bytes_end != p.top) ancestors_.refuse_reference(spawned_at(*b));
-  if constexpr (iso) p.top = own_stacks_.top_of(sp);
-  if constexpr (stacks_stay) p.top = here_.shape.stacks->end_of(sp);
-  if constexpr (own_stack) p.bytes_end = p.top;
-  check_own_stack(sp, b->sp);
-  return p;
-}
-
-/// Step 2.
-template <class P>
-image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, const leaving& why,
-                                        const detail::place& where) noexcept {
-  image* im = new_image(sp, p.top, p.bytes_end, why.room);
-  im->sp = sp;
-  im->own_record = p.own;
-  im->waiting_for = why.waiting_for;
-  im->waited_for = why.waiting_for;
-  im->fork = false;
-  im->where = where;
-  im->parked_at = why.what;
-  return im;
-}
-
-template <class P>
-void continuation_worker<P>::note_suspension(image& im, std::uintptr_t sp, const parting& p,
-                                             const detail::place& where) noexcept {
-  const std::uint64_t now = stalls || account_.traced() ? base::fast_ns() : 0;
-  im.suspended_ns = now;
-  if (!account_.traced()) return;
-  account_.note(kind::suspend, now, p.own, im.waiting_for, 0, p.top - sp, 0, p.parent_here);
-  if (im.waiting_for != 0) account_.note_place(now, where);
-}
-
-/// Step 3. True: from here on the thread is whoever's takes it. False: there is nothing to wait for.
-template <class P>
-bool continuation_worker<P>::publish(image* im, const parting& p, const leaving& why) noexcept {
-  if (why.publish != nullptr) return publish_parked(im, p, why);
-  const ref me = here_.ref_of_image(im);
-  if (why.waiting_for == 0) {
-    push_ready(me, 0, P::crude_scheme);  // crude takes the newest: who yields must not be that
-    return true;
-  }
-  const record* rec = here_.home<record>(why.waiting_for);
-  const worker_no home = ref_worker(why.waiting_for);
-  std::uint64_t state = here_.net.remote_load(home, &rec->state, std::memory_order_acquire);
-  do {
-    if (state == state_done) return false;
-    GODWIT_ASSERT(state != state_detached, "nobody waits for a record that nobody asks for");
-    if constexpr (stalls) {
-      waiting_.push(im);
-      break;
-    }
-    im->next = state;
-  } while (!here_.net.remote_compare_exchange(home, &rec->state, state, me));  // JN2, JN3
-  ++here_.words->stats.outstanding_joins;
-  return true;
-}
-
-/// Step 3 of who waits for something else than a record. docs/protocols/park.md
-template <class P>
-bool continuation_worker<P>::publish_parked(image* im, const parting& p, const leaving& why) noexcept {
-  const bool outside = why.by == detail::wakes::outside;
-  if (outside) {
-    here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2, PK3: like a letter
-    // The first that waits, and this worker goes on: let another one watch for events.
-    if (here_.node->outside.fetch_add(1, std::memory_order_relaxed) == 0 &&
-        (p.parent_here || !ready_.empty()))
-      idle_.wake_one();
-  }
-  // PK1: else it may run elsewhere by now
-  if (why.publish(why.arg, reinterpret_cast<detail::waiter*>(im))) return true;
-  if (outside) {
-    here_.node->outside.fetch_sub(1, std::memory_order_relaxed);
-    here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
-  }
-  return false;  // PK1: nobody knows it, so it is still ours
-}
-
-/// Undo steps 1 and 2: nobody has seen anything. The thread goes on. Does not return.
-template <class P>
-void continuation_worker<P>::cancel(image* im, std::uintptr_t sp, const parting& p) noexcept {
-  const std::uint64_t span = im->span_ns;
-  const ref waited_for = im->waiting_for;
-  if constexpr (stacks_stay)
-    block_at(p.top)->suspended = nullptr;
-  else
-    heap_.free(im);
-  if (account_.traced()) account_.note(kind::cancel, base::fast_ns(), p.own);
-  here_.acquire_writes();
-  if (p.parent_here)
-    detail::hot().bottom = p.slot + 1;
-  else
-    ancestors_.came(p.top, p.bytes_end);  // the sentinel describes this thread already
-  if constexpr (P::spans) strand_begins(std::max(span, waited_for != 0 ? span_of(waited_for) : 0));
-  announce_stack(sp);
-  detail::hot().in_runtime = 0;
-  godwit_ctx_resume_suspended(sp, 1);
-  __builtin_unreachable();
-}
-
-/// Step 4, if the parent is here: it lies just above.
-template <class P>
-void continuation_worker<P>::go_on_with_parent(const parting& p) noexcept {
-  const spawn_slot parent = *p.slot;
-  p.slot->record = 0;  // it went with the thread that left
-  if constexpr (P::spans) base::fatal("a parent is in place although the crude scheme took it out");
-  announce_stack(parent.sp);
-  detail::hot().in_runtime = 0;
-  godwit_ctx_resume_fork(parent.sp, parent.fp, parent.extra, p.own);
-  __builtin_unreachable();
-}
-
-template <class P>
 void continuation_worker<P>::complete(ref r) noexcept {
   GODWIT_ASSERT(r != 0, "a thread completes a record");
   GODWIT_ASSERT(deque_.empty(), "a thread whose parent left is the last of its region");
@@ -639,11 +349,11 @@ void continuation_worker<P>::complete(ref r) noexcept {
     if (here_.is_near(r)) here_.at<record>(r)->span_ns = span;
   }
   if (r != here_.root) check_own_stack(here, deque_.sentinel().sp);
-  announce_scheduler_stack(here, iso           ? own_stacks_.top_of(here)
-                                 : stacks_stay ? here_.shape.stacks->end_of(here)
-                                               : 0);
+  scheduler_stack_.announce(here, iso           ? own_stacks_.top_of(here)
+                                  : stacks_stay ? here_.shape.stacks->end_of(here)
+                                                : here_.region_high);
   if constexpr (own_stack) ended_sp_ = here;
-  godwit_ctx_start(scheduler_stack_, completed_entry, reinterpret_cast<void*>(r));
+  godwit_ctx_start(scheduler_stack_.end(), completed_entry, reinterpret_cast<void*>(r));
   __builtin_unreachable();
 }
 

@@ -40,7 +40,7 @@ constexpr std::uint64_t urgent_after_ns = 200'000;
 
 /// Another host, each as likely as it has workers; unless victims=uniform, first the one where work was seen.
 std::uint32_t far_thief::other_host() noexcept {
-  if (!uniform()) {
+  if (!here_.uniform) {
     if (hint_ < here_.shape.host_count) return std::exchange(hint_, ~0u);
     if (failures_ % 2 == 1) return last_;  // it has been asked to make work public
   }
@@ -64,7 +64,7 @@ worker_no far_thief::victim_on(std::uint32_t host) noexcept {
 
 /// Of a look: all workers of the victim's host, or that one.
 std::uint64_t far_thief::scope() const noexcept {
-  return here_.shape.whole_host_calls && !uniform() ? call_scope::whole_host : 0;
+  return here_.shape.whole_host_calls && !here_.uniform ? call_scope::whole_host : 0;
 }
 
 void far_thief::in_vain() noexcept {
@@ -73,7 +73,7 @@ void far_thief::in_vain() noexcept {
 }
 
 far_catch far_thief::look() noexcept {
-  if (uniform()) return steal_from(other_host());
+  if (here_.uniform) return steal_from(other_host());
   const bool hinted = hint_ != ~0u;
   if (!hinted && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
   const far_catch got = steal_from(other_host());
@@ -96,7 +96,7 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
     next_ns_ = 0;
     return true;
   }
-  if (!uniform()) in_vain();
+  if (!here_.uniform) in_vain();
   return false;
 }
 

@@ -47,7 +47,6 @@ class far_thief {
 
  private:
   std::uint32_t other_host() noexcept;
-  bool uniform() const noexcept { return here_.opts.victims == "uniform"; }
   std::uint64_t scope() const noexcept;
   worker_no victim_on(std::uint32_t host) noexcept;
   void in_vain() noexcept;

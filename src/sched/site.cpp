@@ -24,6 +24,7 @@ void site::init(const worker_setup& setup) noexcept {
            : opts.force_steal == "children" ? forcing::children
            : opts.force_steal == "random"   ? forcing::random
                                             : forcing::none;
+  uniform = opts.victims == "uniform";
   GODWIT_ASSERT(near.holds(me) && near.first + near.count <= workers, "a worker is one of its host's");
   const bool spare = index(me) >= workers - shape.spares;
   crowded = spare || near.count - shape.spares > setup.cpus;

@@ -85,6 +85,7 @@ struct site {
   std::uintptr_t region_high = 0;
   bool crowded = false;  ///< more workers than CPUs: give the CPU away while spinning
   forcing forced = forcing::none;
+  bool uniform = false;                   ///< options::victims: the papers' rule
   void (*give_way)() noexcept = nullptr;  ///< while another worker has a lock: it may wait for us
 
   /// What this worker writes into locks (base/lock.hpp).

@@ -31,11 +31,6 @@ void worker::delay() noexcept {
   while (base::fast_ns() < until) base::pause();
 }
 
-worker::~worker() {
-  if (scheduler_stack_low_ != nullptr)
-    stack::unmap_private(scheduler_stack_low_, stack::scheduler_stack_bytes);
-}
-
 void worker::init(const worker_setup& setup) noexcept {
   here_.init(setup);
   here_.give_way = give_way;
@@ -44,7 +39,7 @@ void worker::init(const worker_setup& setup) noexcept {
   delay_random_ = base::small_random(setup.seed + number * 104729 + 17);
   account_.init(here_.words->stats, setup.trace);
   thread_pointer_ = context::thread_pointer();
-  scheduler_stack_ = stack::map_private(stack::scheduler_stack_bytes, &scheduler_stack_low_);
+  scheduler_stack_.init();
   if (!here_.one_host())
     here_.net.far().init(
         *here_.memory, here_.me, here_.far, &here_.all_words_of(here_.shape.bell_of)->far,
@@ -68,15 +63,6 @@ void worker::init(const worker_setup& setup) noexcept {
   deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), give_way, delay_step);
   ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, give_way);
   idle_.init();
-}
-
-void worker::announce_scheduler_stack_now(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept {
-  if (left_sp != 0)
-    context::sanitizer_forget(left_sp / 64 * 64, left_top != 0 ? left_top : here_.region_high);
-  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(scheduler_stack_low_),
-                            reinterpret_cast<std::uintptr_t>(scheduler_stack_));
-  context::sanitizer_on_stack(scheduler_stack_low_,
-                              static_cast<std::size_t>(scheduler_stack_ - scheduler_stack_low_));
 }
 
 void worker::announce_stack_now(std::uintptr_t sp) noexcept {

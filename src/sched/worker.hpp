@@ -9,8 +9,7 @@
 // A worker is made of parts, each of which sees the site and nothing of the worker: deque, heap,
 // join_records, ready_queue, mailbox, far_inbox, far_thief, outside_events, idleness, ancestors, exposure,
 // account. What is left here is what joins them, and how a thread enters and leaves a stack. Policies:
-// continuation.cpp with continuation_stacks.hpp and continuation_turns.hpp, child.cpp; policies.cpp says
-// which there are.
+// continuation.cpp with continuation_{stacks,suspend,turns}.hpp, child.cpp; policies.cpp says which there are.
 // Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by:
 // src/runtime.
 #pragma once
@@ -31,6 +30,7 @@
 #include "sched/outside_events.hpp"
 #include "sched/ready_queue.hpp"
 #include "sched/records.hpp"
+#include "sched/scheduler_stack.hpp"
 #include "sched/site.hpp"
 #include "stack/stack.hpp"
 
@@ -40,7 +40,7 @@ class worker {
  public:
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
-  virtual ~worker();
+  virtual ~worker() = default;
 
   virtual void init(const worker_setup& setup) noexcept;
 
@@ -84,12 +84,7 @@ class worker {
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
 
   const site& here() const noexcept { return here_; }
-  /// The end of the scheduler stack. As long as a thread runs, nobody is on it.
-  std::byte* scheduler_stack() const noexcept { return scheduler_stack_; }
-  /// Its lowest address; a guard page lies below.
-  std::uintptr_t scheduler_stack_low() const noexcept {
-    return reinterpret_cast<std::uintptr_t>(scheduler_stack_low_);
-  }
+  const sched::scheduler_stack& scheduler_stack() const noexcept { return scheduler_stack_; }
   std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
   /// The running thread has no parent on this worker: when it ends it comes by pop_public.
   bool at_bottom() const noexcept { return deque_.is_sentinel(detail::hot().bottom - 1); }
@@ -146,13 +141,6 @@ class worker {
   void finish_record(ref r) noexcept;
   void serve_mailbox() noexcept;
 
-  /// Address sanitizer: the scheduler stack starts afresh, and the frames from @p left_sp to @p left_top (0:
-  /// the end of the region) are gone. Without them they are kept.
-  void announce_scheduler_stack(std::uintptr_t left_sp, std::uintptr_t left_top = 0) noexcept {
-    if (context::sanitized()) [[unlikely]]
-      announce_scheduler_stack_now(left_sp, left_top);
-  }
-  void announce_scheduler_stack_now(std::uintptr_t left_sp, std::uintptr_t left_top) noexcept;
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
   void announce_stack(std::uintptr_t sp) noexcept {
     if (context::sanitized()) [[unlikely]]
@@ -179,11 +167,10 @@ class worker {
   outside_events events_{here_};
   idleness idle_{here_, account_, {inbox_, mail_, events_, far_, records_}};
 
-  std::byte* scheduler_stack_ = nullptr;
+  sched::scheduler_stack scheduler_stack_;
   std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
 
  private:
-  std::byte* scheduler_stack_low_ = nullptr;
   base::small_random delay_random_;
 };
 

@@ -144,7 +144,7 @@ TEST_F(thief, who_has_waited_for_long_is_urgent) {
 
 TEST_F(thief, uniform_asks_anybody_at_once_and_that_one_only) {
   std::set<std::uint32_t> asked;
-  here.opts.victims = "uniform";
+  here.uniform = true;
   rest.answer = [&](far_words::entry& e) {
     asked.insert(godwit::transport::index(e.head.target));
     EXPECT_EQ(e.head.b & call_scope::whole_host, 0u);

@@ -137,9 +137,9 @@ class virtual_world final : public base::world {
     sched::worker& w = sched::this_worker();
     const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     const bool thread = w.here().shape.stacks->owns(sp);
-    const std::uintptr_t low = thread ? w.here().shape.stacks->low_of(sp) : w.scheduler_stack_low();
-    const auto high =
-        thread ? w.here().shape.stacks->end_of(sp) : reinterpret_cast<std::uintptr_t>(w.scheduler_stack());
+    const std::uintptr_t low = thread ? w.here().shape.stacks->low_of(sp) : w.scheduler_stack().low();
+    const auto high = thread ? w.here().shape.stacks->end_of(sp)
+                             : reinterpret_cast<std::uintptr_t>(w.scheduler_stack().end());
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), high - low);
   }
   // Does not come back. (Not marked so: the address sanitizer would clear marks of the wrong stack.)
