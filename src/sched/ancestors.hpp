@@ -1,6 +1,6 @@
 // The frames of a thread's ancestors where they lie beside it: which of them must travel with a thread, and
 // whether somebody wrote into what is only a copy. docs/protocols/frames.md; the hashes and the look at a
-// closure: frames.hpp. Tests: tests/sched/frames_test.cpp, tests/api/by_reference_test.cpp.
+// closure: frames.hpp. Tests: tests/sched/parts_test.cpp, tests/api/by_reference_test.cpp.
 #pragma once
 
 #include "sched/deque.hpp"

@@ -1,6 +1,6 @@
-// Members of continuation_worker: how a thread leaves its worker -- because it has to wait, because it yields,
-// or because steals are forced. docs/protocols/join.md, park.md. A header, though nobody else includes it:
-// members of a template, which continuation.cpp instantiates for all policies of its list.
+// Members of continuation_worker: how a thread leaves its worker -- because it has to wait, because it
+// yields, or because steals are forced. docs/protocols/join.md, park.md. A header, though nobody else
+// includes it: members of a template, which continuation.cpp instantiates for all policies of its list.
 #pragma once
 
 #include "sched/continuation.hpp"
