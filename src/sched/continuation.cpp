@@ -93,6 +93,7 @@ void continuation_worker<P>::loop() noexcept {
       // not at the next turn: it may count as idle again by then
       if (in_place && has_events_) deliver_events();
     }
+    if constexpr (hands_over) turns_ += std::exchange(straight_, 0);
     if (in_place) {  // ID1: collected while idle, perhaps, but delivered while running
       constexpr std::uint32_t turns_between_looks = 64;
       if (has_events_ ||
