@@ -60,6 +60,7 @@ void take_first(thread* to, int signal, siginfo_t& out) noexcept {
 }  // namespace
 
 bool add_signal(thread* to, const siginfo_t& info) noexcept {
+  const all_blocked none;
   const std::lock_guard hold(lock_);
   auto& word = word_of_thread(to);
   const std::uint64_t bit = bit_of(info.si_signo);
@@ -84,6 +85,7 @@ bool take_signal(thread& t, std::uint64_t wanted, bool process_too, siginfo_t& o
         (process_too ? process_signals_.load(std::memory_order_seq_cst) : 0)) &
        wanted) == 0)
     return false;
+  const all_blocked none;
   const std::lock_guard hold(lock_);
   const std::uint64_t own = t.signals.load(std::memory_order_seq_cst) & wanted,
                       all = process_too ? process_signals_.load(std::memory_order_seq_cst) & wanted : 0;

@@ -51,26 +51,6 @@ void futex(std::uint32_t* word, int op, std::uint32_t value, const timespec* lim
   ::syscall(SYS_futex, word, op, value, limit, nullptr, 0);
 }
 
-/// For an OS thread that signals may reach, while it holds a lock that handlers take.
-class all_blocked {
- public:
-  all_blocked() noexcept {
-    if (is_light()) return;
-    sigset_t all;
-    sigfillset(&all);
-    REAL(pthread_sigmask)(SIG_SETMASK, &all, &before_);
-    changed_ = true;
-  }
-  ~all_blocked() {
-    if (changed_) REAL(pthread_sigmask)(SIG_SETMASK, &before_, nullptr);
-  }
-  all_blocked(const all_blocked&) = delete;
-
- private:
-  sigset_t before_{};
-  bool changed_ = false;
-};
-
 void count(std::uint64_t blocked, int by) noexcept {
   if (blocked != 0) masked_ += static_cast<std::uint32_t>(by);
   for (int i = 0; i < most_signals && blocked != 0; ++i, blocked >>= 1)
@@ -256,6 +236,13 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 }
 
 }  // namespace
+
+void all_blocked::block() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  REAL(pthread_sigmask)(SIG_SETMASK, &all, &before_);
+}
+void all_blocked::unblock() noexcept { REAL(pthread_sigmask)(SIG_SETMASK, &before_, nullptr); }
 
 struct sigaction action_of(int signal) noexcept {
   struct sigaction a {};

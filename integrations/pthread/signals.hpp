@@ -30,6 +30,26 @@ struct spin_lock {
   void unlock() noexcept { held.store(0, std::memory_order_release); }
 };
 
+/// For an OS thread that signals may reach, while it holds a lock that handlers take: a handler, of the
+/// program's too, would wait for it for ever. Lightweight threads run where all are blocked: for them,
+/// nothing.
+class all_blocked {
+ public:
+  all_blocked() noexcept : changed_(!is_light()) {
+    if (changed_) block();
+  }
+  ~all_blocked() {
+    if (changed_) unblock();
+  }
+  all_blocked(const all_blocked&) = delete;
+
+ private:
+  void block() noexcept;
+  void unblock() noexcept;
+  bool changed_;
+  sigset_t before_;
+};
+
 /// On the initial thread, before it has given its block away.
 void begin_signals(thread& main) noexcept;
 /// The initial OS thread, from then on: signals sent to the process arrive here.
@@ -70,7 +90,7 @@ thread* find_thread(int tid) noexcept;
 /// The calling OS thread runs a handler beside a thread: which?
 thread* beside_whom() noexcept;
 
-// pending.cpp. Spin locks that handlers of signals take as well: the callers' OS threads block them.
+// pending.cpp
 /// @p to null: any thread. False: as many as may wait do, and the information is lost.
 bool add_signal(thread* to, const siginfo_t& info) noexcept;
 /// The lowest of @p wanted that waits for @p t, or for any thread if @p process_too. False: none.

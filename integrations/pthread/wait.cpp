@@ -15,6 +15,7 @@
 #include <godwit/detail/timer.hpp>
 
 #include "foreign.hpp"
+#include "signals.hpp"
 #include "thread.hpp"
 
 namespace godwit::pthread {
@@ -101,8 +102,8 @@ bool publish(void* arg, detail::waiter* self) noexcept {
   return true;
 }
 
-/// n is in q, which is locked.
-waited wait_light(queue&, node& n, const wait_options& how) noexcept {
+/// n is in its queue, which is locked.
+waited wait_light(node& n, const wait_options& how) noexcept {
   detail::timer t;
   if (how.deadline_ns != no_deadline) {
     t.deadline_ns = how.deadline_ns;
@@ -117,7 +118,6 @@ waited wait_light(queue&, node& n, const wait_options& how) noexcept {
 }
 
 waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
-  q.unlock();
   while (n.done.load(std::memory_order_acquire) == 0) {
     timespec limit{};
     if (how.deadline_ns != no_deadline)
@@ -128,6 +128,7 @@ waited wait_heavy(queue& q, node& n, const wait_options& how) noexcept {
                   how.deadline_ns != no_deadline ? &limit : nullptr, nullptr, FUTEX_BITSET_MATCH_ANY);
     if (r == 0 || (errno != ETIMEDOUT && !(errno == EINTR && how.interruptible))) continue;
     const waited why = errno == EINTR ? waited::interrupted : waited::timed_out;
+    const all_blocked none;
     q.lock();
     const bool waits = n.in != nullptr;
     if (waits) q.remove(n);
@@ -152,21 +153,23 @@ waited wait_once(const void* address, const std::uint32_t* word, std::uint32_t e
   // Before the look at what would disturb us: who disturbs sets its word first and looks here then (disturb).
   if (t != nullptr) t->waits_under.store(address, std::memory_order_seq_cst);
   queue& q = queue_of(address);
-  q.lock();
-  waited result = waited::changed;
-  if (cancellable && t->to_be_cancelled()) {
-    q.unlock();
-    result = waited::cancelled;
-  } else if (t != nullptr && n.interruptible && t->has_signals()) {
-    q.unlock();
-    result = waited::interrupted;
-  } else if (word != nullptr && __atomic_load_n(word, __ATOMIC_SEQ_CST) != expected) {
-    q.unlock();
-  } else {
-    n.in = &q;
-    q.push(n);
-    result = n.light ? wait_light(q, n, how) : wait_heavy(q, n, how);
+  waited result = waited::woken;
+  {
+    const all_blocked none;
+    q.lock();
+    if (cancellable && t->to_be_cancelled())
+      result = waited::cancelled;
+    else if (t != nullptr && n.interruptible && t->has_signals())
+      result = waited::interrupted;
+    else if (word != nullptr && __atomic_load_n(word, __ATOMIC_SEQ_CST) != expected)
+      result = waited::changed;
+    if (result == waited::woken) {
+      n.in = &q;
+      q.push(n);
+    }
+    if (result != waited::woken || !n.light) q.unlock();  // else when it is saved: publish
   }
+  if (result == waited::woken) result = n.light ? wait_light(n, how) : wait_heavy(q, n, how);
   if (t != nullptr) t->waits_under.store(nullptr, std::memory_order_relaxed);
   errno = before;
   return result;
@@ -220,6 +223,7 @@ unsigned wake(const void* address, unsigned most) noexcept {
   node* taken = nullptr;
   node** end = &taken;
   unsigned count = 0;
+  const all_blocked none;
   q.lock();
   for (node* n = q.first; n != nullptr && count < most;) {
     node* next = n->next;
@@ -243,6 +247,7 @@ unsigned wake(const void* address, unsigned most) noexcept {
 }
 
 bool disturb(thread& t, waited why, bool sent) noexcept {
+  const all_blocked none;
   if (disturb_io(t, why == waited::cancelled, sent)) return true;
   const void* address = t.waits_under.load(std::memory_order_seq_cst);  // it set its word before: wait_once
   if (address == nullptr) return false;

@@ -59,6 +59,8 @@ class short_lock {
  public:
   void lock() noexcept { base::lock(word_, holder()); }
   void unlock() noexcept { base::unlock(word_, holder()); }
+  /// Free, whoever had it: after a run, and in a forked child, where its holder does not exist.
+  void forget_holder() noexcept { word_.store(0, std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint32_t> word_{0};  // W and R all

@@ -14,10 +14,10 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/lock.hpp"
 #include "base/random.hpp"
 #include "base/world.hpp"
 #include "io/descriptors.hpp"
-#include "base/lock.hpp"
 #include "io/system.hpp"
 #include "io/timers.hpp"
 
@@ -160,7 +160,7 @@ std::pair<int, int> ours() noexcept {
 void close_ours() noexcept {
   for (std::atomic<int>* own : {&epoll_, &wake_})
     if (const int fd = own->exchange(-1, std::memory_order_seq_cst); fd >= 0) raw(SYS_close, fd);
-  making.unlock();  // in a forked child: whoever held it is not there
+  making.forget_holder();
 }
 
 none_in_the_making::none_in_the_making() noexcept : held_(epoll_.load(std::memory_order_acquire) < 0) {

@@ -98,6 +98,7 @@ void continuation_worker<P>::loop() noexcept {
       // not at the next turn: it may count as idle again by then
       if (can_park && events_.pending()) events_.deliver();
     }
+    if constexpr (hands_over) events_.count_turns(std::exchange(straight_, 0));
     if (can_park) {  // ID1: collected while idle, perhaps, but delivered while running
       if (events_.pending() || ((ready_.empty() || events_.is_due()) && events_.collect(0)))
         events_.deliver();

@@ -43,14 +43,14 @@ void continuation_worker<P>::yield_thread() noexcept {
   block(0, {});
 }
 
-/// Nothing but the own queue has to be looked at now, and nobody counts the time.
+/// Nothing but the own queue has to be looked at now, and nobody counts the time. False until the loop has
+/// looked: it may be asked again on the way there.
 template <class P>
 [[gnu::always_inline]] inline bool continuation_worker<P>::may_hand_over() noexcept {
   if (watched_ || here_.words->mailbox.load(std::memory_order_relaxed) != 0) return false;
-  if (++straight_ < turns_without_look) return true;
-  straight_ = 0;
-  events_.count_turns(turns_without_look);  // the loop is to look for events, too
-  return false;
+  if (straight_ == turns_without_look) return false;
+  ++straight_;
+  return true;
 }
 
 /// Yield to the first of the own queue: suspend, rotate and resume, without what a thread needs that waits

@@ -27,6 +27,15 @@ TEST(lock, an_OS_thread_that_is_no_worker_has_a_name_of_its_own) {
   EXPECT_NE(holder(), holder_of(0));
 }
 
+TEST(lock, is_free_where_its_holder_does_not_exist) {
+  short_lock l;
+  l.forget_holder();  // nobody has it
+  l.lock();
+  l.forget_holder();
+  l.lock();
+  l.unlock();
+}
+
 TEST(lock, one_at_a_time) {
   constexpr int threads = 4, rounds = 20'000;
   std::atomic<std::uint32_t> word{0};

@@ -400,6 +400,34 @@ TEST(stream, waiting_keeps_no_worker) {
       threads(1));
 }
 
+// Threads that only yield keep the worker busy for ever: it looks for events all the same, whatever it did
+// before.
+TEST(stream, yielding_threads_keep_nobody_from_reading) {
+  gw::run<void>(
+      [] {
+        a_pipe p;
+        std::atomic<bool> over{false};
+        std::vector<gw::thread> yielding;
+        for (int i = 0; i < 3; ++i)
+          yielding.emplace_back([&over] {
+            while (!over) gw::yield();
+          });
+        for (int before = 0; before < 70; ++before) {
+          for (int i = 0; i < before; ++i) gw::yield();
+          std::thread writes([&p] {
+            const char c = 1;
+            EXPECT_EQ(::write(p[1], &c, 1), 1);
+          });
+          char c = 0;
+          EXPECT_EQ(io::read(p[0], &c, 1), 1);
+          writes.join();
+        }
+        over = true;
+        for (gw::thread& t : yielding) t.join();
+      },
+      threads(1));
+}
+
 // From outside the run: no thread of it ever becomes ready otherwise, and that is no deadlock.
 TEST(stream, an_os_thread_at_the_other_end) {
   for (const std::uint32_t workers : {1u, 2u, 4u}) {

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -317,6 +318,52 @@ static void contexts(void) {
   puts("coroutines that wait");
 }
 
+// Handlers of two signals wake and disturb the same thread, again and again, while the one that they run for
+// computes: a handler may come while another is waking somebody.
+static sem_t many;
+static volatile int* child_over;
+static void posts(int signal) {
+  (void)signal;
+  for (int i = 0; i < 5000; ++i) sem_post(&many);
+}
+static void nothing(int signal) { (void)signal; }
+static void* takes(void* arg) {
+  const sigset_t usr1 = only(SIGUSR1), usr2 = only(SIGUSR2);
+  CHECK(pthread_sigmask(SIG_BLOCK, &usr1, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &usr2, NULL) == 0);
+  while (!__atomic_load_n(&over, __ATOMIC_SEQ_CST)) sem_wait(&many);
+  return arg;
+}
+static void beside(void) {
+  const sigset_t usr2 = only(SIGUSR2);
+  enum { takers = 8 };
+  pthread_t t[takers];
+  over = 0;
+  sem_init(&many, 0, 0);
+  child_over = mmap(NULL, sizeof *child_over, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(child_over != MAP_FAILED);
+  CHECK(pthread_sigmask(SIG_BLOCK, &usr2, NULL) == 0);
+  with(SIGUSR1, posts, 0);
+  with(SIGUSR2, nothing, 0);
+  for (int i = 0; i < takers; ++i) CHECK(pthread_create(&t[i], NULL, takes, NULL) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 10000; ++i) {
+      if (kill(getppid(), i % 3 == 0 ? SIGUSR1 : SIGUSR2) != 0) break;
+      if (i % 16 == 0) usleep(1);
+    }
+    *child_over = 1;
+    _exit(0);
+  }
+  while (!*child_over) continue;
+  while (waitpid(child, NULL, 0) != child) CHECK(errno == EINTR);
+  over = 1;
+  for (int i = 0; i < takers; ++i) sem_post(&many);
+  for (int i = 0; i < takers; ++i) CHECK(pthread_join(t[i], NULL) == 0);
+  with(SIGUSR1, SIG_DFL, 0);
+  with(SIGUSR2, SIG_DFL, 0);
+  puts("handlers beside a thread that computes");
+}
+
 int main(void) {
   sem_init(&ran, 0, 0);
   kill_self();
@@ -328,5 +375,6 @@ int main(void) {
   alternate();
   exiting();
   contexts();
+  beside();
   return 0;
 }
