@@ -176,7 +176,7 @@ TEST(substrate, a_run_that_fails_is_collected_and_ended) {
 
 TEST(substrate, options_that_do_not_fit_the_plan_are_refused_before_there_is_memory) {
   options o = small();
-  o.policy = "child";
+  o.span = true;
   scripted s;
   s.host_count = 2;
   EXPECT_THROW(run_steps(s, o), std::invalid_argument);
