@@ -66,6 +66,7 @@ class ranks final : public substrate {
   int leader() const { return place_->ranks_of[place_->my_host].front(); }
   bool is_leader() const { return has_workers() && leader() == session_.rank(); }
 
+  // memory
   struct shared_file {
     std::string path;  ///< that the leader of this host made
     unsigned base;     ///< that is free in all ranks
@@ -77,11 +78,14 @@ class ranks final : public substrate {
   void choose_way(launch& what, near_range own);
   void make_window(launch& what, near_range own, bool forced);
   void announce(const options& opts, const link_quality& q);
+  // start
   void make_companion(run_state& r);
+  // supervise
   void fail(run_state& r, int status, const std::string& message);
   void heed_others(run_state& r);
   void carry_messages(run_state& r);
   void end_together(run_state& r);
+  // collect
   void agree_on_outcome(run_state& r);
   void gather_stats(const run_state& r);
   void share_root_result(run_state& r);
