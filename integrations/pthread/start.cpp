@@ -18,7 +18,7 @@
 
 #include "base/cpus.hpp"
 #include "context/context.hpp"
-#include "runtime/run_common.hpp"
+#include "runtime/substrate.hpp"
 
 #include "foreign.hpp"
 #include "identity.hpp"
@@ -134,7 +134,8 @@ void* run(void*) {
     install_foreign_wakes();
     watch_io();
     root r;
-    const detail::run_result result = runtime::run_threads(opts, r, usual_most_threads);
+    const auto threads = runtime::make_threads(opts, usual_most_threads);
+    const detail::run_result result = runtime::run_on(*threads, opts, r);
     fail("%s", result.message.c_str());
   } catch (const std::exception& e) {
     fail("%s", e.what());

@@ -17,7 +17,7 @@
 
 #include <godwit/detail/park.hpp>
 
-#include "runtime/run_common.hpp"
+#include "runtime/substrate.hpp"
 
 #include "mutex.hpp"
 #include "real.hpp"

@@ -16,6 +16,7 @@
 #include "base/check.hpp"
 #include "base/valgrind.hpp"
 #include "runtime/death.hpp"
+#include "runtime/run_common.hpp"
 
 namespace godwit::runtime {
 
@@ -76,6 +77,17 @@ std::string describe_death(const family::end& e, const sched::public_words& word
            ": call exec in a child that fork made, or use posix_spawn, system or popen";
   return "godwit: " + who + " left the run by " + ended +
          ": end the run by returning from the root thread instead";
+}
+
+/// What the end of a worker means for the run.
+verdict judge(const family::end& e, const transport::shm::segment& memory) {
+  const sched::node_words& node = host_words(memory);
+  const bool over = node.shutdown.load(std::memory_order_acquire) != 0;
+  if (over && WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0) return {};
+  if (node.failed.load(std::memory_order_acquire) == 2)
+    return {base::status_failed, std::string("godwit: ") + node.message};
+  return {WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed,
+          describe_death(e, memory.at(transport::worker_no{e.worker}, common_words(memory))->worker)};
 }
 
 }  // namespace
@@ -175,15 +187,11 @@ bool family::next_end(end& e) noexcept {
   return false;
 }
 
-verdict judge(const family::end& e, const transport::shm::segment& memory) {
-  const auto* words = reinterpret_cast<const sched::segment_words*>(memory.common() + memory.where().words);
-  const sched::node_words& node = memory.at(transport::worker_no{memory.near().first}, words)->node;
-  const bool over = node.shutdown.load(std::memory_order_acquire) != 0;
-  if (over && WIFEXITED(e.status) && WEXITSTATUS(e.status) == 0) return {};
-  if (node.failed.load(std::memory_order_acquire) == 2)
-    return {base::status_failed, std::string("godwit: ") + node.message};
-  return {WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed,
-          describe_death(e, memory.at(transport::worker_no{e.worker}, words)->worker)};
+verdict look_at(family& workers, const interrupt_guard& stop, const transport::shm::segment& memory) {
+  if (const auto got = stop.take(); got.signal != 0) return {128 + got.signal, interrupted(got)};
+  for (family::end e{}; workers.next_end(e);)
+    if (verdict v = judge(e, memory); v.status != 0) return v;
+  return {};
 }
 
 }  // namespace godwit::runtime

@@ -1,6 +1,6 @@
 // What a process that forked workers does for them: stop signals, their ends, and what those mean.
 //
-// Used by run (substrate processes) and by run_mpi (substrate mpi), where each rank forks its own workers.
+// Used by run_processes.cpp and by run_mpi.cpp, where each rank forks its own workers.
 #pragma once
 
 #include "sched/worker.hpp"
@@ -76,11 +76,12 @@ class family {
   std::size_t alive_ = 0;
 };
 
-/// Why a worker that ended ended the run: its own words if it left any, else what its status says.
+/// Why the run is over before its end: a stop signal; or a worker that ended, in its own words if it left
+/// any.
 struct verdict {
-  int status = 0;  ///< 0: it ended because the run was over
+  int status = 0;  ///< 0: it is not, as far as can be seen now
   std::string message;
 };
-verdict judge(const family::end& e, const transport::shm::segment& memory);
+verdict look_at(family& workers, const interrupt_guard& stop, const transport::shm::segment& memory);
 
 }  // namespace godwit::runtime

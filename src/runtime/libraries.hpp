@@ -1,6 +1,6 @@
 // Libraries of the program that have threads of their own, which workers that are forked do not have.
 //
-// Called by: run.cpp, run_mpi.cpp. docs/writing-programs.md. Test: tests/api/libraries_test.cpp.
+// Called by: run_processes.cpp, run_mpi.cpp. docs/writing-programs.md. Test: tests/api/libraries_test.cpp.
 #pragma once
 
 namespace godwit::runtime {

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/world.hpp"
+#include "runtime/run_common.hpp"
 #include "sched/far_calls.hpp"
 
 namespace godwit::runtime {
@@ -22,16 +23,11 @@ constexpr unsigned looks_before_lower = 40;
 monitor::monitor(const monitor_setup& setup) : setup_(setup), seen_(setup.regular + setup.spares) {}
 
 sched::public_words& monitor::words(std::uint32_t number) const noexcept {
-  auto* common =
-      reinterpret_cast<sched::segment_words*>(setup_.memory->common() + setup_.memory->where().words);
-  return setup_.memory->at(transport::worker_no{number}, common)->worker;
+  const auto* words = setup_.memory->at(transport::worker_no{number}, common_words(*setup_.memory));
+  return const_cast<sched::segment_words*>(words)->worker;
 }
 
-sched::node_words& monitor::node() const noexcept {
-  auto* common =
-      reinterpret_cast<sched::segment_words*>(setup_.memory->common() + setup_.memory->where().words);
-  return setup_.memory->at(transport::worker_no{0}, common)->node;
-}
+sched::node_words& monitor::node() const noexcept { return host_words(*setup_.memory); }
 
 void monitor::prepare() noexcept {
   node().idle.store(setup_.spares, std::memory_order_relaxed);
@@ -54,7 +50,7 @@ bool monitor::is_stuck(std::uint32_t number) noexcept {
     s.looks = 0;
     return false;
   }
-  const std::uint64_t cpu_ns = base::cpu_ns_of(setup_.handle(setup_.team, number));
+  const std::uint64_t cpu_ns = base::cpu_ns_of(setup_.handle(number));
   const bool used_none = cpu_ns == s.cpu_ns;
   s.cpu_ns = cpu_ns;
   ++s.looks;
@@ -84,7 +80,7 @@ void monitor::raise() noexcept {
   const std::uint32_t number = setup_.regular + up_;
   if (up_ == started_) {
     node().present.store(number + 1, std::memory_order_seq_cst);
-    if (!setup_.start(setup_.team, number)) return;  // not now: it will be tried again
+    if (!setup_.start(number)) return;  // not now: it will be tried again
     ++started_;
   }
   seen_[number] = {};

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <pthread.h>
 #include <vector>
 
@@ -23,11 +24,10 @@ struct monitor_setup {
   std::uint32_t regular = 0;  ///< workers that are no spares
   std::uint32_t spares = 0;
   const std::atomic<std::uint32_t>* running = nullptr;  ///< OS threads that are workers
-  void* team = nullptr;
-  /// Make the OS thread of worker @p number. False: it cannot be had.
-  bool (*start)(void* team, std::uint32_t number) noexcept = nullptr;
+  /// Make the OS thread of worker `number`. False: it cannot be had.
+  std::function<bool(std::uint32_t number)> start;
   /// Of a worker that has been started.
-  pthread_t (*handle)(void* team, std::uint32_t number) noexcept = nullptr;
+  std::function<pthread_t(std::uint32_t number)> handle;
 };
 
 class monitor {

@@ -103,8 +103,7 @@ void mpi_session::start(const options& opts) {
 
 void mpi_session::compare_layouts() {
   const base::layout mine = base::own_layout();
-  std::vector<base::layout> all(ranks_.size());
-  check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+  const std::vector<base::layout> all = gather(mine);
   std::vector<char[64]> names(ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) std::memcpy(names[i], ranks_[i].host_name, 64);
   const std::string difference = base::compare_layouts(all.data(), world_.size, names.data());
@@ -140,8 +139,7 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
     std::uint64_t leaving, root;
   };
   const intent mine{leaving ? 1u : 0u, root};
-  std::vector<intent> all(ranks_.size());
-  check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+  const std::vector<intent> all = gather(mine);
   if (leaving) return;
   for (int r = 0; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].leaving != 0) {
@@ -158,29 +156,28 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
           "of run in the same order");
 }
 
-void mpi_session::agree(const std::string& problem) const {
-  const int mine = problem.empty() ? 0 : 1;
-  std::vector<int> all(static_cast<std::size_t>(world_.size));
-  check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
-  for (int r = 0; r < world_.size; ++r) {
-    if (all[static_cast<std::size_t>(r)] == 0) continue;
-    const std::string text = share_text(problem, r);
-    const std::string who =
-        "rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name + "): ";
-    constexpr std::string_view prefix = "godwit: ";
-    throw std::runtime_error("godwit: " + who +
-                             (text.starts_with(prefix) ? text.substr(prefix.size()) : text));
-  }
+std::string mpi_session::who(int rank) const {
+  return "godwit: rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name +
+         "): ";
 }
 
-std::string mpi_session::share_text(const std::string& mine, int root) const {
-  std::uint64_t bytes = mine.size();
-  check(mpi_->bcast(&bytes, sizeof bytes, root), "broadcast");
-  std::string text = world_.rank == root ? mine : std::string(bytes, '\0');
-  constexpr std::uint64_t piece = std::uint64_t{1} << 29;
-  for (std::uint64_t done = 0; done < bytes; done += piece)
-    check(mpi_->bcast(text.data() + done, std::min(piece, bytes - done), root), "broadcast");
-  return text;
+std::string mpi_session::said_by(int rank, std::string_view text) const {
+  constexpr std::string_view prefix = "godwit: ";
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return who(rank).append(text);
+}
+
+void mpi_session::agree(const std::string& problem, bool of_options) const {
+  enum class answer : int { good, bad_options, bad };
+  const std::vector<answer> all = gather(problem.empty() ? answer::good
+                                         : of_options    ? answer::bad_options
+                                                         : answer::bad);
+  const auto first = std::find_if(all.begin(), all.end(), [](answer a) { return a != answer::good; });
+  if (first == all.end()) return;
+  const auto r = static_cast<int>(first - all.begin());
+  const std::string text = said_by(r, share_bytes(problem, r));
+  if (*first == answer::bad_options) throw std::invalid_argument(text);
+  throw std::runtime_error(text);
 }
 
 const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma) {

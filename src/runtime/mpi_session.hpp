@@ -10,8 +10,10 @@
 
 #include <godwit/options.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace godwit::runtime {
@@ -36,6 +38,10 @@ class mpi_session {
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
   const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
+  /// "godwit: rank 3 (node7): "
+  std::string who(int rank) const;
+  /// @p text, which may begin with "godwit: ", as said by @p rank.
+  std::string said_by(int rank, std::string_view text) const;
   std::uint32_t next_epoch() noexcept { return ++epoch_; }
   /// The measured link to the first rank on another host; measured once. Collective.
   const transport::mpi::link_quality& link(int partner, bool with_rma);
@@ -44,10 +50,33 @@ class mpi_session {
   /// Wait until all ranks are here, without using the CPU much; says so when that takes long. Collective.
   /// Throws if some of them came here because their program ends (@p leaving), or with another @p root.
   void meet(bool leaving, std::uintptr_t root = 0);
-  /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any.
-  void agree(const std::string& problem) const;
-  /// Collective: rank @p root 's text.
-  std::string share_text(const std::string& mine, int root) const;
+  /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any:
+  /// invalid_argument if it is @p of_options, else runtime_error.
+  void agree(const std::string& problem, bool of_options = false) const;
+  /// Collective: everybody's @p mine, by rank. Plain bytes.
+  template <class T>
+  std::vector<T> gather(const T& mine) const {
+    std::vector<T> all(ranks_.size());
+    check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+    return all;
+  }
+  /// Collective: rank 0's @p mine. Plain bytes.
+  template <class T>
+  T share(T mine) const {
+    check(mpi_->bcast(&mine, sizeof mine, 0), "broadcast");
+    return mine;
+  }
+  /// Collective: rank @p root 's text, or vector of bytes.
+  template <class Bytes>
+  Bytes share_bytes(const Bytes& mine, int root) const {
+    std::uint64_t bytes = mine.size();
+    check(mpi_->bcast(&bytes, sizeof bytes, root), "broadcast");
+    Bytes all = rank() == root ? mine : Bytes(bytes, typename Bytes::value_type{});
+    constexpr std::uint64_t piece = std::uint64_t{1} << 29;
+    for (std::uint64_t done = 0; done < bytes; done += piece)
+      check(mpi_->bcast(all.data() + done, std::min(piece, bytes - done), root), "broadcast");
+    return all;
+  }
   void check(int code, const char* what) const;
   /// The job cannot be ended in order any more: do not finalize at exit.
   void give_up() noexcept { tainted_ = true; }

@@ -1,22 +1,24 @@
-// run on the substrate threads: the workers are OS threads of this process. See include/godwit/runtime.hpp.
+// run on the substrate threads: the workers are OS threads of this process.
 //
 // The same scheduler, records and deques as with processes, over one private mapping in which every worker's
 // segment lies once (segment::create_in_place). Threads have stacks of their own (stack/pool.hpp), so a steal
 // or a suspension moves no bytes, and pointers of the program mean the same everywhere. What cannot be had: a
 // fault or a fatal error cannot be kept from the caller of run: they end the process. docs/threads.md,
 // docs/decisions/0011-threads.md. Test: all of tests/api, with GODWIT_SUBSTRATE=threads.
-#include <godwit/runtime.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <pthread.h>
 #include <stdexcept>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
@@ -40,23 +42,39 @@ constexpr std::size_t first_stack_bytes = 64 << 10;  // between the OS thread's 
 
 /// One OS thread that is a worker.
 struct worker_thread {
-  launch* what = nullptr;
   transport::worker_no me{};
   transport::shm::segment memory;
   std::uintptr_t way_back = 0;  ///< its own stack, while it is a worker
   pthread_t handle{};
 };
 
-/// What the workers of a run share.
-struct team {
-  launch what;
+void say_and_end(const char* text) noexcept {
+  std::fprintf(stderr, "godwit: %s\n", text);
+  flush_output();
+  _exit(base::status_failed);
+}
+
+/// The workers of a run and what they share.
+struct team final : substrate {
+  explicit team(std::uint64_t threads) : room(threads) {}
+  void plan(run_state& r) override;
+  void memory(run_state& r) override;
+  void start(run_state& r) override;
+  void supervise(run_state& r) override;
+  void collect(run_state& r) override;
+  void end(run_state& r) noexcept override;
+
+  const std::uint64_t room;  ///< for the stacks of so many threads, if it can be had
+  launch* what = nullptr;
   stack::pool stacks;
   transport::shm::near_range all;  ///< workers, spare ones included
   std::uint32_t regular = 0;       ///< of these, no spares
   std::uint32_t started = 0;       ///< that have an OS thread. W who called run
   pthread_attr_t attributes;       ///< of those
   std::vector<worker_thread> workers;
+  std::optional<monitor> spares;
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
+  std::optional<process_handlers> handlers;
 };
 team* team_ = nullptr;
 const detail::event_source* events_ = nullptr;
@@ -77,11 +95,7 @@ sched::worker_hooks hooks() noexcept {
   return h;
 }
 
-sched::node_words& common_node(const transport::shm::segment& memory) noexcept {
-  return const_cast<sched::segment_words*>(memory.at(transport::worker_no{0}, common_words(memory)))->node;
-}
-
-void root_entry(void*) { root_thread(team_->what); }
+void root_entry(void*) { root_thread(*team_->what); }
 
 void enter(void* arg, std::uintptr_t sp) {
   auto& t = *static_cast<worker_thread*>(arg);
@@ -91,7 +105,7 @@ void enter(void* arg, std::uintptr_t sp) {
 
 void* worker_main(void* arg) {
   auto& t = *static_cast<worker_thread*>(arg);
-  launch& what = *t.what;
+  launch& what = *team_->what;
   const std::uint32_t number = transport::index(t.me);
   {
     char name[16];
@@ -120,15 +134,9 @@ void* worker_main(void* arg) {
     context::use_hot_words(nullptr);
   }
   team_->running.fetch_sub(1, std::memory_order_seq_cst);
-  monitor::worker_ended(common_node(what.memory));
+  monitor::worker_ended(host_words(what.memory));
   base::wake(team_->running, 1, base::reach::this_process);
   return nullptr;
-}
-
-void say_and_end(const char* text) noexcept {
-  std::fprintf(stderr, "godwit: %s\n", text);
-  flush_output();
-  _exit(base::status_failed);
 }
 
 /// Of what the process may have of @p what (RLIMIT_AS: addresses, ulimit -v; RLIMIT_DATA: memory that can be
@@ -140,8 +148,9 @@ std::uint64_t budget_of(decltype(RLIMIT_AS) what) noexcept {
 }
 
 /// Addresses for each worker's segment: as many as can be had, up to what was asked for.
-void map_segments(team& t, std::uint64_t threads) {
-  const options& opts = t.what.opts;
+void map_segments(team& t) {
+  launch& what = *t.what;
+  const options& opts = what.opts;
   const std::uint64_t stack_bytes = std::bit_ceil(opts.thread_stack_bytes);
   const std::uint64_t budget = budget_of(RLIMIT_AS), data = budget_of(RLIMIT_DATA);
   // A large stack for the root thread costs nothing unless there is such a limit.
@@ -152,7 +161,7 @@ void map_segments(team& t, std::uint64_t threads) {
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used
   // or not.
   const std::uint64_t wanted = std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8),
-                                        std::bit_ceil(threads / t.all.count * stack_bytes));
+                                        std::bit_ceil(t.room / t.all.count * stack_bytes));
   const std::uint64_t least_heap_bytes = std::min(
       {opts.heap_bytes, std::uint64_t{16} << 20, std::max(data / 4 / t.all.count, std::uint64_t{1} << 20)});
   std::uint64_t heap_bytes = opts.heap_bytes;
@@ -176,17 +185,17 @@ void map_segments(team& t, std::uint64_t threads) {
     if (!least && (transport::shm::segment::total_bytes(t.all.count, l) + l.span > budget || writable > data))
       continue;
     try {
-      t.what.memory.create_in_place(t.all.count, l);
+      what.memory.create_in_place(t.all.count, l);
     } catch (const std::runtime_error&) {
       if (least) throw;
       continue;
     }
     if (!stacks_are_used) return;
     const auto first = reinterpret_cast<std::uintptr_t>(
-        t.what.memory.at(transport::worker_no{0}, t.what.memory.common() + l.stack));
+        what.memory.at(transport::worker_no{0}, what.memory.common() + l.stack));
     const std::uintptr_t aligned = (first + stack_bytes - 1) / stack_bytes * stack_bytes;
     t.stacks.init(aligned, l.span, t.all.count, l.stack_bytes - (aligned - first), stack_bytes, root_bytes);
-    t.what.job.stacks = &t.stacks;
+    what.job.stacks = &t.stacks;
     return;
   }
 }
@@ -194,7 +203,6 @@ void map_segments(team& t, std::uint64_t threads) {
 /// The OS thread of worker @p number. Gives back the error.
 int start_worker(team& t, std::uint32_t number) noexcept {
   worker_thread& w = t.workers[number];
-  w.what = &t.what;
   w.me = transport::worker_no{number};
   t.running.fetch_add(1, std::memory_order_seq_cst);
   const int error = pthread_create(&w.handle, &t.attributes, worker_main, &w);
@@ -205,26 +213,16 @@ int start_worker(team& t, std::uint32_t number) noexcept {
   return error;
 }
 
-void start_workers(team& t) {
-  t.workers.resize(t.all.count);
-  for (std::uint32_t i = t.regular; i-- > 0;)
-    if (const int error = start_worker(t, i); error != 0)
-      base::fatal(
-          "cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower "
-          "--godwit-workers",
-          i, std::strerror(error));
-}
-
 /// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
 void look_for_stuck(stuck_watch& watch, team& t) {
-  const auto* words = common_words(t.what.memory);
-  const sched::node_words& node = t.what.memory.at(transport::worker_no{0}, words)->node;
+  const auto* words = common_words(t.what->memory);
+  const sched::node_words& node = host_words(t.what->memory);
   const std::uint64_t idle = node.idle.load(std::memory_order_seq_cst);
   std::vector<stuck_watch::wait> waits;
   for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
     stuck_watch::wait w{};
     const auto tid =
-        t.what.memory.at(transport::worker_no{i}, words)->worker.pid.load(std::memory_order_seq_cst);
+        t.what->memory.at(transport::worker_no{i}, words)->worker.pid.load(std::memory_order_seq_cst);
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
   }
   const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
@@ -246,148 +244,121 @@ void look_for_stuck(stuck_watch& watch, team& t) {
   _exit(base::status_failed);
 }
 
-void wait_for_workers(team& t, monitor* spares) {
-  auto next_tick = base::now_ns();
-  stuck_watch stuck(t.all.count);
-  for (;;) {
-    const int tick_ms = tick(next_tick);
-    const int wait_ms = spares == nullptr ? stuck.sleep_ms(tick_ms) : tick_ms;
-    // a function that is called now and then might let them go
-    if (spares == nullptr && tick_ms < 0 && stuck.due()) look_for_stuck(stuck, t);
-    const std::uint32_t running = t.running.load(std::memory_order_seq_cst);
-    if (running == 0) break;
-    if (spares != nullptr) {
-      spares->round(wait_ms);
-      continue;
-    }
-    base::wait_on(t.running, running,
-                  wait_ms < 0 ? base::no_limit : static_cast<std::uint64_t>(wait_ms) * 1'000'000,
-                  base::reach::this_process);
-  }
-  for (std::uint32_t i = 0; i < t.started; ++i) pthread_join(t.workers[i].handle, nullptr);
-}
-
 monitor_setup monitor_of(team& t) {
   monitor_setup s;
-  s.memory = &t.what.memory;
+  s.memory = &t.what->memory;
   s.regular = t.regular;
   s.spares = t.all.count - t.regular;
   s.running = &t.running;
-  s.team = &t;
-  s.start = [](void* all, std::uint32_t number) noexcept {
-    return start_worker(*static_cast<team*>(all), number) == 0;
-  };
-  s.handle = [](void* all, std::uint32_t number) noexcept {
-    return static_cast<team*>(all)->workers[number].handle;
-  };
+  s.start = [&t](std::uint32_t number) { return start_worker(t, number) == 0; };
+  s.handle = [&t](std::uint32_t number) { return t.workers[number].handle; };
   return s;
 }
 
-/// One row per worker. What spares did is added to worker 0's; with a trace, which shows them, they have rows
-/// of their own.
-std::vector<worker_stats> collect_stats(team& t, const trace_rings& rings) {
-  const auto* words = common_words(t.what.memory);
-  const std::uint32_t rows = t.what.opts.trace.empty() ? t.regular : t.all.count;
-  std::vector<worker_stats> stats;
-  for (std::uint32_t i = 0; i < t.all.count; ++i) {
-    worker_stats s = t.what.memory.at(transport::worker_no{i}, words)->worker.stats;
-    rings.count(transport::worker_no{i}, s);
-    if (i < rows) {
-      stats.push_back(s);
-      continue;
-    }
+void team::plan(run_state& r) {
+  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_own_stack)
+    throw std::runtime_error(
+        "godwit: the process may have a stack of " + std::to_string(stack.rlim_cur >> 10) +
+        " KiB only: raise the limit (ulimit -s) to " + std::to_string(least_own_stack >> 10) + " or more");
+  what = &r.what;
+  regular = what->opts.workers != 0 ? what->opts.workers : what->cpus;
+  what->job.spares = what->opts.spare_workers;
+  what->job.in_process = true;
+  r.plan_one_host(regular + what->job.spares);
+  all = r.own;
+  // With a trace, which shows them, spares have rows of their own.
+  if (what->opts.trace.empty()) r.hosts[0].workers = regular;
+}
+
+void team::memory(run_state& r) {
+  map_segments(*this);
+  complete_memory(r);
+}
+
+void team::start(run_state&) {
+  team_ = this;
+  handlers.emplace();
+  base::set_fatal_hook(say_and_end);
+  events::begin_run(what->opts.delay_us);
+  if (events_ == nullptr) events_ = &events::source();
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  workers.resize(all.count);
+  if (what->job.spares != 0) spares.emplace(monitor_of(*this)).prepare();
+  for (std::uint32_t i = regular; i-- > 0;)
+    if (const int error = start_worker(*this, i); error != 0)
+      base::fatal(
+          "cannot start worker %u as a thread: %s: raise the limit on processes (ulimit -u) or lower "
+          "--godwit-workers",
+          i, std::strerror(error));
+}
+
+void team::supervise(run_state& r) {
+  auto next_tick = base::now_ns();
+  stuck_watch stuck(all.count);
+  for (;;) {
+    const int tick_ms = tick(next_tick);
+    const int wait_ms = spares ? tick_ms : stuck.sleep_ms(tick_ms);
+    // a function that is called now and then might let them go
+    if (!spares && tick_ms < 0 && stuck.due()) look_for_stuck(stuck, *this);
+    const std::uint32_t seen = running.load(std::memory_order_seq_cst);
+    if (seen == 0) break;
+    if (spares)
+      spares->round(wait_ms);
+    else
+      base::wait_on(running, seen,
+                    wait_ms < 0 ? base::no_limit : static_cast<std::uint64_t>(wait_ms) * 1'000'000,
+                    base::reach::this_process);
+  }
+  for (std::uint32_t i = 0; i < started; ++i) pthread_join(workers[i].handle, nullptr);
+#ifndef NDEBUG
+  if (what->job.stacks != nullptr && host_words(what->memory).failed.load(std::memory_order_seq_cst) == 0)
+    stacks.check_invariants();
+#endif
+  end(r);  // the last tick and what follows happen in a process like any other
+}
+
+void team::end(run_state&) noexcept {
+  if (team_ == nullptr) return;  // not started, or ended
+  pthread_attr_destroy(&attributes);
+  events::end_run();
+  base::set_fatal_hook(nullptr);
+  team_ = nullptr;
+  handlers.reset();
+}
+
+/// One row per worker. What spares did that have none is added to worker 0's.
+void team::collect(run_state& r) {
+  if (const std::string problem = flush_output(); !problem.empty())
+    r.fail(base::status_failed, "godwit: " + problem);
+  std::vector<worker_stats> stats = own_stats(r);
+  const std::uint32_t rows = r.hosts[0].workers;
+  for (std::uint32_t i = rows; i < all.count; ++i) {
+    worker_stats& s = stats[i];
     // a place that is not always filled
     s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_transport_ns = 0;
     stats[0] = total_of({stats[0], s});
   }
-  return stats;
+  stats.resize(rows);
+  keep_stats(std::move(stats));
+  if (const sched::node_words& node = host_words(what->memory);
+      node.failed.load(std::memory_order_seq_cst) == 2)
+    r.fail(base::status_failed, std::string("godwit: ") + node.message);
+  if (!r.failed()) take_root_result(what->memory, root_words(what->memory), r.result);
+  r.result.thrown = what->thrown;
 }
 
 }  // namespace
 
 std::uint64_t most_threads() noexcept { return team_->stacks.usable(team_->all.count); }
 
-detail::run_result run_threads(const options& opts, detail::root_task& root, std::uint64_t threads) {
-  detail::run_result result;
-  check_policy(opts, 1);
-  if (rlimit stack{}; getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_own_stack)
-    throw std::runtime_error(
-        "godwit: the process may have a stack of " + std::to_string(stack.rlim_cur >> 10) +
-        " KiB only: raise the limit (ulimit -s) to " + std::to_string(least_own_stack >> 10) + " or more");
-  team t;
-  launch& what = t.what;
-  begin_launch(what, opts, root);
-  what.opts.private_heap = false;
-  t.regular = opts.workers != 0 ? opts.workers : what.cpus;
-  what.job.spares = opts.spare_workers;
-  what.job.workers = t.regular + what.job.spares;
-  t.all = {0, what.job.workers};
-  what.job.hosts = &t.all;
-  what.job.in_process = true;
-  run_outputs outputs(opts);
-  outputs.begin(t.all.count);
-  const trace_rings rings(opts, t.all);
-  what.rings = &rings;
-  // so that a failure can be repeated
-  if (opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))
-    std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
+std::unique_ptr<substrate> make_threads(const options&) {
+  tell_of_deaths();
+  return std::make_unique<team>(0);
+}
 
-  map_segments(t, threads);
-  struct unmap {
-    launch& l;
-    ~unmap() {
-      l.memory.destroy();
-      l.global.destroy();
-    }
-  } unmap_at_end{what};
-  const std::uint64_t global_bytes = choose_global_bytes(opts);
-  what.global_space = plan_global(opts, global_bytes, what.job.workers);
-  what.global.create(global_bytes);
-  what.memory.set_window(what.global.base(), what.global.bytes());
-  prepare_global(what.global, opts);
-  for (std::uint32_t i = 0; i < t.all.count; ++i) prepare_words(what.memory, transport::worker_no{i});
-
-  const std::uint64_t start_ns = base::now_ns();
-  {
-    team_ = &t;
-    const process_handlers handlers;
-    base::set_fatal_hook(say_and_end);
-    events::begin_run(what.opts.delay_us);
-    if (events_ == nullptr) events_ = &events::source();
-    pthread_attr_init(&t.attributes);
-    pthread_attr_setstacksize(&t.attributes, std::size_t{256} << 10);
-    monitor spares(monitor_of(t));
-    if (what.job.spares != 0) spares.prepare();
-    start_workers(t);
-    wait_for_workers(t, what.job.spares != 0 ? &spares : nullptr);
-#ifndef NDEBUG
-    sched::worker::check_host(what.memory, true);
-    if (what.job.stacks != nullptr && common_node(what.memory).failed.load(std::memory_order_seq_cst) == 0)
-      t.stacks.check_invariants();
-#endif
-    pthread_attr_destroy(&t.attributes);
-    events::end_run();
-    base::set_fatal_hook(nullptr);
-    team_ = nullptr;
-  }
-  last_tick();
-  if (const std::string problem = flush_output(); !problem.empty()) {
-    result.status = base::status_failed;
-    result.message = "godwit: " + problem;
-  }
-
-  keep_stats(collect_stats(t, rings));
-  const auto rows = static_cast<std::uint32_t>(last_run_stats().size());
-  if (const sched::node_words& node = common_node(what.memory);
-      node.failed.load(std::memory_order_seq_cst) == 2) {
-    result.status = base::status_failed;
-    result.message = std::string("godwit: ") + node.message;
-  }
-  outputs.add(rings, t.all);
-  outputs.write(facts_of(opts, {{host_name(), 0, rows}}, start_ns, result));
-  if (result.status == 0) take_root_result(what.memory, result);
-  result.thrown = what.thrown;
-  return result;
+std::unique_ptr<substrate> make_threads(const options&, std::uint64_t room) {
+  return std::make_unique<team>(room);
 }
 
 }  // namespace godwit::runtime

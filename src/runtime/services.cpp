@@ -17,10 +17,9 @@ using transport::worker_no;
 services::services(launch& what, const family& workers)
     : workers_(workers),
       words_(&common_words(what.memory)->worker),
+      node_(&host_words(what.memory)),
       memory_(what.memory),
       random_(what.seed) {
-  auto* all = common_words(what.memory);
-  node_ = &const_cast<sched::segment_words*>(memory_.at(worker_no{memory_.near().first}, all))->node;
   site_ = {&memory_,
            words_,
            node_,

@@ -1,6 +1,6 @@
 // Counters of a run as text: the table of GODWIT_STATS=1 and the JSON of GODWIT_STATS_JSON=FILE.
 //
-// Called by: run.cpp, run_mpi.cpp (through run_outputs). Document: docs/tracing.md, which explains every row.
+// Called by: run_steps.cpp (through run_outputs). Document: docs/tracing.md, which explains every row.
 // Tests: tests/trace/stats_test.cpp, tests/api/trace_test.cpp.
 #pragma once
 

@@ -5,7 +5,8 @@
 // Nothing is guessed. A wait counts only if it has no end of its own (a futex of one process, without a
 // timeout), if no thread of that process is left that could end it -- all others wait like this, or are idle
 // workers -- and no signal handler of the program's could. Where the system does not tell, nothing is
-// reported. Not under MPI, where a rank has threads of the MPI library. Called by: run.cpp, run_threads.cpp.
+// reported. Not under MPI, where a rank has threads of the MPI library. Called by: run_processes.cpp,
+// run_threads.cpp.
 // Test: tests/api/stuck_test.cpp.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 // The rings are shared memory of this process and its workers, so that what a worker wrote is there whatever
 // becomes of it. Files are opened first, so that a name that cannot be written is an error of the options,
-// before anything runs. Called by: run.cpp, run_mpi.cpp. Document: docs/tracing.md. Tests:
+// before anything runs. Called by: run_steps.cpp. Document: docs/tracing.md. Tests:
 // tests/api/trace_test.cpp, tests/trace/.
 #pragma once
 

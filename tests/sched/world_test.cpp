@@ -210,7 +210,7 @@ outcome run_in_virtual_time(std::uint32_t workers, void (*body)(), std::uint64_t
                               world_->leave();
                             },
                             nullptr};
-  for (std::uint32_t i = 0; i < workers; ++i) runtime::prepare_words(memory, worker_no{i});
+  runtime::prepare_words(memory, all);
   std::vector<transport::shm::segment> seen(workers);
   std::vector<detail::hot_words*> hot(workers);
   for (std::uint32_t i = 0; i < workers; ++i) {

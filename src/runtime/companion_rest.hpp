@@ -1,0 +1,52 @@
+// How long a companion rests between messages: they come in bursts, and it may share its CPU with a worker.
+//
+// Chosen by measuring steals between hosts (scripts/reproduce --only U13) where a companion and a computing
+// worker share a CPU: spinning there uses up the right to be let in again, so the next message waits for
+// milliseconds; short sleeps keep it. Not sched_yield: a computing neighbour would keep the CPU for
+// milliseconds, whereas who sleeps is let in at once when it wakes. Called by: run_mpi.cpp.
+#pragma once
+
+#include "transport/mpi/companion.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace godwit::runtime {
+
+class companion_rest {
+ public:
+  static constexpr std::uint32_t shortest_us = 5;  // in practice 30
+
+  /// @p alone: there are no other hosts, so only failures of others come by message.
+  explicit companion_rest(bool alone) : longest_us_(alone ? 20'000 : 1000) {}
+
+  /// A turn had something to do. @p waiting: requests of our workers are unanswered.
+  void after_work(transport::mpi::companion::mood mood, bool waiting, std::uint64_t now_ns) noexcept {
+    using enum transport::mpi::companion::mood;
+    pause_us_ = shortest_us;
+    if (mood == expects) eager_until_ns_ = now_ns + eager_ns;
+    if (mood != quiet) spin_until_ns_ = std::max(spin_until_ns_, now_ns + spin_after_request_ns);
+    if (waiting) spin_until_ns_ = std::max(spin_until_ns_, now_ns + spin_while_waiting_ns);
+  }
+
+  /// A turn had nothing to do: sleep for so long; 0: look again at once. @p expecting: something is under
+  /// way.
+  std::uint32_t next_us(bool expecting, std::uint64_t now_ns) noexcept {
+    if (now_ns < spin_until_ns_) return 0;
+    const std::uint32_t most = expecting || now_ns < eager_until_ns_ ? shortest_us : longest_us_;
+    return std::exchange(pause_us_, std::min(pause_us_ * 2, most));
+  }
+
+ private:
+  static constexpr std::uint64_t spin_after_request_ns = 5'000;
+  static constexpr std::uint64_t spin_while_waiting_ns = 40'000;
+  static constexpr std::uint64_t eager_ns = 500'000;  // after an answer that brings another request
+
+  const std::uint32_t longest_us_;  // between hosts: what a first request may wait
+  std::uint32_t pause_us_ = shortest_us;
+  std::uint64_t spin_until_ns_ = 0;
+  std::uint64_t eager_until_ns_ = 0;
+};
+
+}  // namespace godwit::runtime

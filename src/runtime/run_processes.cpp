@@ -1,0 +1,87 @@
+// run on the substrate processes: the workers are forked from the calling process, which supervises them.
+//
+// It sleeps until a worker ends, a signal arrives or a tick is due. Any worker that ends before the run is
+// over ends the run: all others are killed, the reason is told once. The shared memory has no name and the
+// workers die with the supervisor (parent-death signal), so nothing stays behind. Tests: tests/api, above
+// all run_test.cpp, fault_test.cpp and death_test.cpp.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "runtime/libraries.hpp"
+#include "runtime/run_common.hpp"
+#include "runtime/stuck.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+/// Workers that wait for ever where the scheduler does not see it: why the run cannot end, or nothing.
+std::string look_for_stuck(stuck_watch& watch, const family& workers, const transport::shm::segment& memory) {
+  std::vector<stuck_watch::wait> waits;
+  workers.each([&](std::uint32_t worker, pid_t pid) {
+    stuck_watch::wait w{};
+    if (stuck_watch::waits(pid, worker, w) && stuck_watch::nobody_else(pid, 1, false)) waits.push_back(w);
+  });
+  if (!watch.seen(waits)) return "";
+  const stuck_watch::wait& w = waits[0];
+  const auto& l = memory.where();
+  const std::uint64_t offset = w.sp - reinterpret_cast<std::uintptr_t>(memory.common());
+  const bool readable = offset >= l.stack && offset < l.stack + l.stack_bytes;
+  const auto* sp = reinterpret_cast<const std::uint64_t*>(w.sp);
+  constexpr std::uint64_t most_words = 256;
+  return describe_stuck(w, readable ? memory.at(transport::worker_no{w.worker}, sp) : nullptr,
+                        readable ? std::min(most_words, (l.stack + l.stack_bytes - offset) / sizeof *sp) : 0);
+}
+
+class processes final : public substrate {
+ public:
+  void plan(run_state& r) override {
+    r.plan_one_host(r.what.opts.workers != 0 ? r.what.opts.workers : r.what.cpus);
+  }
+
+  void memory(run_state& r) override {
+    stop_.emplace();
+    r.what.memory.create(r.own.count, plan_segment(r.what.opts, r.own.count));
+    complete_memory(r);
+  }
+
+  void start(run_state& r) override {
+    end_threads_of_libraries();
+    warn_of_threads();
+    if (std::string problem = fork_workers(r.what, r.own, workers_.emplace()); !problem.empty())
+      r.fail(base::status_failed, std::move(problem));
+  }
+
+  void supervise(run_state& r) override {
+    auto next_tick = base::now_ns();
+    stuck_watch stuck(r.own.count);
+    while (workers_->alive() != 0 && !r.failed()) {
+      workers_->sleep(stop_->fd(), stuck.sleep_ms(tick(next_tick)));
+      if (stuck.due())
+        if (std::string why = look_for_stuck(stuck, *workers_, r.what.memory); !why.empty()) {
+          r.fail(base::status_failed, std::move(why));
+          break;
+        }
+      if (verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
+        r.fail(v.status, std::move(v.message));
+    }
+    workers_->kill_all();
+  }
+
+  void end(run_state&) noexcept override { workers_.reset(); }
+
+ private:
+  std::optional<interrupt_guard> stop_;
+  std::optional<family> workers_;
+};
+
+}  // namespace
+
+std::unique_ptr<substrate> make_processes(const options&) { return std::make_unique<processes>(); }
+
+}  // namespace godwit::runtime

@@ -1,0 +1,134 @@
+// The steps of a run. See substrate.hpp.
+#include "runtime/substrate.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <unistd.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/cpus.hpp"
+#include "base/random.hpp"
+#include "runtime/run_common.hpp"
+#include "sched/policies.hpp"
+
+namespace godwit::runtime {
+
+namespace {
+
+/// What does not depend on the substrate, nor on options that ranks still have to agree on.
+void begin(run_state& r, const options& opts, detail::root_task& root, std::string problem) {
+  base::prepare_fast_clock();
+  launch& what = r.what;
+  what.opts = opts;
+  what.cpus = base::usable_cpu_count();
+  what.root = &root;
+  what.supervisor = getpid();
+  what.main_stack = stack::system_stack();
+  r.problem = std::move(problem);
+}
+
+/// Throws std::invalid_argument if the policy cannot be had with so many hosts, or not with the other
+/// options.
+void check_policy(const options& opts, std::size_t hosts) {
+  const std::string asked = opts.span ? "span=1" : "policy=" + opts.policy;
+  if (opts.span && opts.policy != "greedy")
+    throw std::invalid_argument(
+        "godwit: span=1 measures under a policy of its own: not together with policy=" + opts.policy);
+  if (sched::policy_of(opts).steals_children && opts.force_steal != "none")
+    throw std::invalid_argument("godwit: force_steal=" + opts.force_steal +
+                                " makes continuations leave, and with " + asked +
+                                " there are none to be stolen: use one or the other");
+  if (opts.spare_workers != 0 && asked != "policy=greedy")
+    throw std::invalid_argument("godwit: " + asked +
+                                " has no spare workers: leave spare_workers at 0, or the policy at greedy");
+  if (hosts > 1 && asked != "policy=greedy")
+    throw std::invalid_argument("godwit: " + asked + " works on one host only, and the workers are on " +
+                                std::to_string(hosts) + ": start it on one, or leave the policy at greedy");
+}
+
+/// What the plan decides, and what may fail before there is any memory: files whose names are bad, above all.
+void prepare(substrate& s, run_state& r) {
+  launch& what = r.what;
+  const options& opts = what.opts;
+  check_policy(opts, what.job.host_count);
+  s.together([&] {
+    if (r.speaks) r.outputs.emplace(opts).begin(what.job.workers);
+    what.rings = &r.rings.emplace(opts, r.own);
+  });
+  if (opts.bind == "cores") what.bind_to = base::usable_cpus();
+  what.seed = opts.seed != 0 ? opts.seed : base::fresh_seed();
+  // so that a failure can be repeated
+  if (r.speaks && opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))
+    std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
+}
+
+run_facts facts_of(const run_state& r, std::uint64_t start_ns) {
+  run_facts facts;
+  facts.wall_seconds = static_cast<double>(base::now_ns() - start_ns) / 1e9;
+  facts.cpus = base::usable_cpu_count();
+  facts.opts = r.what.opts;
+  name_program(facts);
+  facts.hosts = r.hosts;
+  facts.stats = last_run_stats();
+  facts.status = r.result.status;
+  facts.message = r.result.message;
+  return facts;
+}
+
+void write_outputs(substrate& s, run_state& r, std::uint64_t start_ns) {
+  const run_facts facts = facts_of(r, start_ns);
+  if (!r.what.opts.trace.empty()) s.add_events(r);
+  if (r.outputs) r.outputs->write(facts);
+}
+
+}  // namespace
+
+detail::run_result run_on(substrate& s, const options& opts, detail::root_task& root, std::string problem) {
+  run_state r;
+  const struct ending {
+    substrate& s;
+    run_state& r;
+    ~ending() {
+      s.end(r);
+      r.what.memory.destroy();
+      r.what.global.destroy();
+    }
+  } at_end{s, r};
+
+  begin(r, opts, root, std::move(problem));
+  s.plan(r);
+  prepare(s, r);
+  s.memory(r);
+  const std::uint64_t start_ns = base::now_ns();
+  s.start(r);
+  s.supervise(r);
+  if (r.speaks) last_tick();
+  s.collect(r);
+#ifndef NDEBUG
+  if (!r.failed()) sched::worker::check_host(r.what.memory, r.what.job.host_count == 1);
+#endif
+  write_outputs(s, r, start_ns);
+  return std::move(r.result);
+}
+
+void run_state::plan_one_host(std::uint32_t workers) {
+  own = {0, workers};
+  what.job.workers = workers;
+  what.job.hosts = &own;
+  hosts = {{host_name(), 0, workers}};
+}
+
+void run_state::fail(int status, std::string message) {
+  result.status = status;
+  result.message = std::move(message);
+}
+
+void substrate::collect(run_state& r) {
+  keep_stats(own_stats(r));
+  if (!r.failed()) take_root_result(r.what.memory, root_words(r.what.memory), r.result);
+}
+
+void substrate::add_events(run_state& r) { r.outputs->add(*r.rings, r.own); }
+
+}  // namespace godwit::runtime
