@@ -47,18 +47,18 @@ class checked_out {
   using element_type = T;
   using value_type = std::remove_cv_t<T>;
 
-  checked_out(global_ptr<std::remove_const_t<T>> at, T* data, std::size_t n,
-              detail::access_mode mode) noexcept
-      : at_(at), data_(data), n_(n), mode_(mode) {}
+  /// @p got: what detail::global_checkout gave back.
+  checked_out(detail::opened got, std::size_t n, detail::access_mode mode) noexcept
+      : ticket_(got.ticket), data_(reinterpret_cast<T*>(got.data)), n_(n), mode_(mode) {}
   checked_out(checked_out&& other) noexcept
-      : at_(other.at_),
+      : ticket_(other.ticket_),
         data_(std::exchange(other.data_, nullptr)),
         n_(std::exchange(other.n_, 0)),
         mode_(other.mode_) {}
   checked_out& operator=(checked_out&& other) noexcept {
     if (this != &other) {
       checkin();
-      at_ = other.at_;
+      ticket_ = other.ticket_;
       data_ = std::exchange(other.data_, nullptr);
       n_ = std::exchange(other.n_, 0);
       mode_ = other.mode_;
@@ -74,7 +74,7 @@ class checked_out {
     if (detail::global_is_plain()) [[likely]]
       --detail::hot().checkouts;
     else
-      detail::global_checkin(at_.address(), n_ * sizeof(T), mode_);
+      detail::global_checkin(ticket_, n_ * sizeof(T), mode_);
   }
 
   T* data() const noexcept { return data_; }
@@ -86,7 +86,7 @@ class checked_out {
   operator std::span<T>() const noexcept { return {data_, n_}; }  // NOLINT: implicit on purpose
 
  private:
-  global_ptr<std::remove_const_t<T>> at_;
+  std::uint64_t ticket_;
   T* data_;
   std::size_t n_;
   detail::access_mode mode_;
@@ -103,14 +103,14 @@ template <class T, class Mode>
   static_assert(reads || !std::is_const_v<T>,
                 "godwit::checkout: a global_ptr<const T> can be checked out for reading only");
   using E = std::conditional_t<reads, const T, T>;
-  E* data;
+  detail::opened got;
   if (detail::global_is_plain()) [[likely]] {
     ++detail::hot().checkouts;
-    data = detail::global_raw<E>(p.address());
+    got = {detail::global_raw<std::byte>(p.address()), p.address()};
   } else {
-    data = reinterpret_cast<E*>(detail::global_checkout(p.address(), n * sizeof(T), Mode::mode, where));
+    got = detail::global_checkout(p.address(), n * sizeof(T), Mode::mode, where);
   }
-  return checked_out<E>(const_global_cast<std::remove_const_t<T>>(p), data, n, Mode::mode);
+  return checked_out<E>(got, n, Mode::mode);
 }
 
 /// The memory itself if all of it is this host's, else null. Never communicates; no checkout: valid while the

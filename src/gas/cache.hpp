@@ -8,9 +8,9 @@
 // tests/global/{litmus,checkout}_test.cpp under MPI.
 #pragma once
 
-#include "gas/reach.hpp"
-#include "gas/words.hpp"
 #include "base/lock.hpp"
+#include "gas/directory.hpp"
+#include "gas/parts.hpp"
 
 #include <godwit/runtime.hpp>
 
@@ -23,9 +23,29 @@ inline constexpr std::uint64_t unit_bytes = 16 << 10;
 /// For the trace.
 enum class cache_event : std::uint32_t { fetch, write_back, evict };
 
-/// Part of a unit, in bytes from its beginning; [0, 0) is free.
+/// Part of a unit, in bytes from its beginning.
 struct unit_range {
   std::uint16_t low, high;
+};
+
+/// Some parts of one unit. All zero: none.
+struct unit_ranges {
+  static constexpr unsigned most = 16;
+  std::uint16_t count;
+  unit_range all[most];
+
+  const unit_range* begin() const noexcept { return all; }
+  const unit_range* end() const noexcept { return all + count; }
+  bool empty() const noexcept { return count == 0; }
+  bool full() const noexcept { return count == most; }
+  /// One of them covers it.
+  bool cover(unit_range r) const noexcept;
+  bool overlap(unit_range r) const noexcept;
+  /// One more, to be taken out as it came. Not full.
+  void add(unit_range r) noexcept { all[count++] = r; }
+  void take_out(unit_range r) noexcept;
+  /// Join it with what touches it. False: no room.
+  bool join(unit_range r) noexcept;
 };
 
 /// One per unit that may be cached. All fields W/R under `lock` unless said otherwise.
@@ -36,31 +56,20 @@ struct alignas(64) unit {
   word tag;
   std::uint64_t epoch;  ///< of the host before the last fetch; 0: bytes not valid
   std::uint64_t used;   ///< the cache's clock at the last checkout
-  std::uint16_t dirty_count, writing_count;
   /// of the first unit of a set: whoever changes tags of the set. W all of the host
   std::atomic<std::uint32_t> set_lock;
-  static constexpr unsigned most_ranges = 16;
-  unit_range dirty[most_ranges];    ///< to be written back
-  unit_range writing[most_ranges];  ///< checked out for writing
+  unit_ranges dirty;    ///< to be written back
+  unit_ranges writing;  ///< checked out for writing
 };
 
-/// Who owns the pieces of a range, as the directory says.
-struct piece_visitor {
-  using each = void(void* to, std::uint32_t owner, global_address at, std::uint64_t bytes);
-  /// False: the range does not lie in a live allocation (any more).
-  bool (*visit)(void* arg, global_address at, std::uint64_t bytes, each* f, void* to) = nullptr;
-  void* arg = nullptr;
-};
+/// An event for the trace; may be null.
+using cache_note = void (*)(cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
 
 struct cache_setup {
-  reach* net = nullptr;
-  host_words* host = nullptr;
-  /// and behind them a bit per unit: has dirty ranges. W under the unit's lock, R all
-  unit* units = nullptr;
-  std::uint64_t unit_count = 0;  ///< a multiple of the ways
-  piece_visitor pieces{};
-  worker_stats* stats = nullptr;
-  void (*note)(cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept = nullptr;
+  unit* units;               ///< the host's, and behind them a bit per unit, see dirty_word
+  std::uint64_t unit_count;  ///< a multiple of the ways
+  worker_stats* stats;
+  cache_note note;
 };
 
 class cache {
@@ -71,10 +80,8 @@ class cache {
   /// Room that the table of so many units needs.
   static std::uint64_t table_bytes(std::uint64_t units) noexcept { return units * sizeof(unit) + units / 8; }
 
-  void init(const cache_setup& s) noexcept {
-    s_ = s;
-    dirty_map_ = reinterpret_cast<word*>(s.units + s.unit_count);
-  }
+  cache(const reach& net, directory& blocks, const cache_setup& s) noexcept
+      : net_(net), blocks_(blocks), s_(s) {}
 
   /// Make the range readable or writable at its place in the window, until checkin. False: more than the
   /// cache can hold beside what is open.
@@ -88,17 +95,26 @@ class cache {
   /// The word at @p at is about to be changed at its home: write back, and forget the copy.
   void drop(global_address at, std::size_t bytes) noexcept;
 
-  bool has_dirty() const noexcept { return s_.host->dirty_units.load(std::memory_order_acquire) != 0; }
+  bool has_dirty() const noexcept { return net_.host().dirty_units.load(std::memory_order_acquire) != 0; }
   /// All ranges that are dirty when this is called are at their homes when it returns.
   void write_back() noexcept;
-  void invalidate() noexcept { s_.host->epoch.fetch_add(1, std::memory_order_acq_rel); }  // GL3
+  void invalidate() noexcept { net_.host().epoch.fetch_add(1, std::memory_order_acq_rel); }  // GL3
 
   /// When nobody of the host uses it. Cost: a pass over the table.
   void check_invariants() const noexcept;
 
  private:
+  struct opening;
+
   static global_address begin_of(const unit& u) noexcept {
     return (u.tag.load(std::memory_order_relaxed) - 1) * unit_bytes;
+  }
+  unit* set_of(std::uint64_t number) const noexcept {
+    return s_.units + number % (s_.unit_count / ways) * ways;
+  }
+  /// Which units have dirty ranges: word @p i of one bit per unit. W under the unit's lock, R all.
+  word& dirty_word(std::uint64_t i) const noexcept {
+    return reinterpret_cast<word*>(s_.units + s_.unit_count)[i];
   }
   std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
   void lock(unit& u) noexcept;
@@ -109,39 +125,43 @@ class cache {
 
   /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.
   unit* find(std::uint64_t number, bool wait, bool& busy) noexcept;
+  /// Call f(unit, part of it) for those that are here of a range, each locked meanwhile.
+  template <class F>
+  void each_present(global_address at, std::uint64_t bytes, F&& f) noexcept;
   /// The same, but makes room for it. Null: everything it could replace is open, or without @p wait busy or
   /// dirty.
   unit* obtain(std::uint64_t number, bool wait) noexcept;
-  bool evict(unit& u) noexcept;
-  /// Bytes of one host.
-  struct part {
-    std::uint32_t host;
-    global_address at;
-    std::uint64_t bytes;
-  };
-  /// Ask for the bytes of other hosts in a range, small parts together. Large ones go straight into place if
-  /// @p room is null, else through it (unit_bytes); all others, and those, to sink(address, data, bytes).
-  /// Gives back how many there were.
-  template <class Sink>
-  std::uint64_t bring(global_address at, std::uint64_t bytes, std::byte* room, const Sink& sink) noexcept;
+  /// The least recently used unit of a locked set becomes this one, if it is not here. Locked; null: none can
+  /// be replaced.
+  unit* replace(unit* set, std::uint64_t number, bool& any_dirty) noexcept;
+  void evict(unit& u) noexcept;
+  unit* obtain_for(opening& o) noexcept;
+  bool open_next(opening& o) noexcept;
+  void open_batch(opening& o) noexcept;
+  void hand_out(opening& o, unit& u) noexcept;
+  /// @p changed: it was handed out, so its bytes may be new.
+  void close(std::uint64_t number, unit_range part, detail::access_mode mode, bool changed) noexcept;
+
+  // cache_transfer.cpp
+  /// What other hosts own of a range, at its place in the memory that begins at @p here.
+  void add_far_parts(std::vector<part>& parts, global_address at, std::uint64_t bytes,
+                     std::byte* here) noexcept;
   void count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t since) noexcept;
   /// Bytes of other hosts in units [first, first + count), all locked, without dirty or open ranges: straight
   /// into place.
-  void fetch(std::uint64_t first, std::uint64_t count) noexcept;
+  void fetch_units(std::uint64_t first, std::uint64_t count) noexcept;
   /// One unit, around what must not be overwritten.
   void fetch_around(unit& u) noexcept;
-  static bool add(unit_range* ranges, std::uint16_t& count, unit_range r) noexcept;
-  static bool covers(const unit_range* ranges, unsigned count, unit_range r) noexcept;
-  static bool overlaps(const unit_range* ranges, unsigned count, unit_range r) noexcept;
   void mark_dirty(unit& u, unit_range r) noexcept;
+  void mark_clean(unit& u, std::uint64_t epoch) noexcept;
   /// Locked units: their dirty ranges are at home afterwards.
   void write_back(unit* const* units, std::size_t count) noexcept;
-  bool open(unit& u, unit_range part, detail::access_mode mode) noexcept;
-  /// @p changed: it was handed out, so its bytes may be new.
-  void close(std::uint64_t number, unit_range part, detail::access_mode mode, bool changed = true) noexcept;
 
-  cache_setup s_;
-  word* dirty_map_ = nullptr;
+  static constexpr std::size_t most_in_batch = 256;  ///< units fetched or written back together: 4 MiB
+
+  const reach& net_;
+  directory& blocks_;
+  const cache_setup s_;
   std::uint64_t clock_ = 0;
 };
 

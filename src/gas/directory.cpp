@@ -1,86 +1,218 @@
-// The directory of shared allocations: whose is which block. See memory.hpp, words.hpp.
-//
-// Worker 0's host has the descriptors; other hosts copy them when they first need them. Homes follow from the
-// descriptor alone. Owners are homes, unless the allocation is movable: then the word of the block, at its
-// home, says who the owner is; it carries a version, so that nobody takes an old answer for a newer one.
-#include "gas/memory.hpp"
-
-#include "base/check.hpp"
+// See directory.hpp.
+#include "gas/directory.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace godwit::gas {
 
 using kind = detail::spread::kind;
 
-descriptor* memory::find(global_address at) {
+namespace {
+constexpr std::uint64_t default_cyclic_block = 64 << 10;
+}
+
+/// Entry @p granule, from worker 0's host if what is here is too old. The state is what was seen with the
+/// contents: others of this host may be writing the same copy again.
+descriptor* directory::look(std::uint64_t granule, std::uint64_t& state) noexcept {
+  GODWIT_ASSERT(granule < where_.granules(), "the directory has an entry per granule");
+  descriptor* d = entry(granule);
+  const std::uint64_t generation = net_.host().generation.load(std::memory_order_acquire) + 1;
+  state = d->state.load(std::memory_order_acquire);
+  if (net_.is_near(0) || ((state == descriptor::live || state == descriptor::interior) &&
+                          d->generation.load(std::memory_order_acquire) == generation))
+    return d;
+  descriptor copy;
+  net_.get(0, static_cast<void*>(&copy), net_.address_of(d), sizeof copy);
+  constexpr std::size_t contents = offsetof(descriptor, first);  // behind state and generation
+  std::memcpy(reinterpret_cast<std::byte*>(d) + contents,
+              reinterpret_cast<const std::byte*>(&copy) + contents, sizeof copy - contents);
+  d->generation.store(generation, std::memory_order_release);
+  state = copy.state.load(std::memory_order_relaxed);
+  d->state.store(state, std::memory_order_release);
+  return d;
+}
+
+descriptor* directory::find(global_address at) {
   if (!where_.is_shared(at)) return nullptr;
   const std::uint64_t granule = where_.granule_of(at);
-  const bool here = reach_.is_near(0);
-  // The state is what was seen with the contents: others of this host may be writing the same copy again.
-  auto look = [&](std::uint64_t g, std::uint64_t& state) {
-    GODWIT_ASSERT(g < where_.granules(), "the directory has an entry per granule");
-    descriptor* d = entry(g);
-    const std::uint64_t generation = host_->generation.load(std::memory_order_acquire) + 1;
-    state = d->state.load(std::memory_order_acquire);
-    if (here || ((state == descriptor::live || state == descriptor::interior) &&
-                 d->generation.load(std::memory_order_acquire) == generation))
-      return d;
-    descriptor copy;
-    reach_.get(0, static_cast<void*>(&copy), reach_.address_of(d), sizeof copy);
-    std::memcpy(reinterpret_cast<std::byte*>(d) + 16, reinterpret_cast<const std::byte*>(&copy) + 16,
-                sizeof copy - 16);
-    d->generation.store(generation, std::memory_order_release);
-    state = copy.state.load(std::memory_order_relaxed);
-    d->state.store(state, std::memory_order_release);
-    return d;
-  };
   std::uint64_t state = descriptor::none;
   descriptor* d = look(granule, state);
   if (state == descriptor::interior) d = look(d->first, state);
   if (state != descriptor::live) return nullptr;
   // The rest of a freed allocation may still name its first granule, where a smaller one begins now.
-  const std::uint64_t owners = d->owners != 0 ? d->blocks * sizeof(word) : 0;
-  const std::uint64_t data = (d->bytes + space::granule_bytes - 1) >> space::granule_bits;
-  if (granule - d->first >= data + ((owners + space::granule_bytes - 1) >> space::granule_bits))
-    return nullptr;
-  return d;
+  return granule - d->first < d->all_granules() ? d : nullptr;
 }
 
-std::uint32_t memory::home_of_block(const descriptor& d, std::uint64_t block) {
-  GODWIT_ASSERT(d.blocks != 0 && d.block_bytes != 0, "an allocation has blocks");
+std::uint32_t directory::home_of_block(const descriptor& d, std::uint64_t block) {
+  GODWIT_ASSERT(block < d.blocks && d.block_bytes != 0, "an allocation has blocks");
   switch (static_cast<kind>(d.what)) {
     case kind::local:
       return d.home;
     case kind::blocked:
-      return static_cast<std::uint32_t>(std::min<std::uint64_t>(block, where_.homes - 1));
+      return static_cast<std::uint32_t>(block);
     case kind::cyclic:
       return static_cast<std::uint32_t>(block % where_.homes);
     case kind::user:
       break;
   }
-  GODWIT_ASSERT(block < d.blocks && where_.is_local(d.table), "the table names a home for each block");
+  GODWIT_ASSERT(where_.is_local(d.table), "the table names a home for each block");
   const std::uint32_t maker = where_.local_home(d.table);
-  if (reach_.is_near(maker)) return reach_.at<std::uint32_t>(d.table)[block];
+  if (net_.is_near(maker)) return net_.at<std::uint32_t>(d.table)[block];
   const std::uint64_t key = d.first << 24 ^ d.generation.load(std::memory_order_relaxed);
   // of allocations long gone, perhaps
   if (user_tables_.size() >= 64 && !user_tables_.contains(key)) user_tables_.clear();
   auto& table = user_tables_[key];
   if (table.empty()) {
     table.resize(d.blocks);
-    reach_.get(maker, table.data(), d.table, d.blocks * sizeof(std::uint32_t));
+    net_.get(maker, table.data(), d.table, d.blocks * sizeof(std::uint32_t));
   }
   return table[block];
 }
 
-std::uint32_t memory::owner_of_block(const descriptor& d, std::uint64_t block) {
+std::uint32_t directory::owner_of_block(const descriptor& d, std::uint64_t block) {
   const std::uint32_t home = home_of_block(d, block);
   GODWIT_ASSERT(home < where_.homes, "a block's home is a worker of the run");
   if (d.owners == 0) return home;  // immovable: never a look-up
-  const std::uint64_t entry =
-      reach_.atomic(home, d.owners + block * sizeof(word), atomic_function::load, 8, 0);
+  const std::uint64_t entry = net_.remote_load(home, net_.at<word>(d.owners)[block]);
   // version << 32 | owner + 1
   return entry == 0 ? home : static_cast<std::uint32_t>(entry & 0xffff'ffff) - 1;
+}
+
+bool directory::take_piece(global_address at, std::uint64_t bytes, const descriptor*& d, piece& p) {
+  if (where_.is_local(at)) {  // an allocation has one home there
+    const std::uint32_t home = where_.local_home(at);
+    p = {home, at, std::min(bytes, where_.local_begin(home) + where_.local_bytes() - at)};
+    return true;
+  }
+  if (d == nullptr || at - begin_of(*d) >= d->data_granules() << space::granule_bits) d = find(at);
+  if (d == nullptr) return false;
+  const std::uint64_t block = (at - begin_of(*d)) / d->block_bytes;
+  // Behind the last block there is only what rounding added.
+  const bool last = block >= d->blocks - 1;
+  const std::uint64_t end =
+      begin_of(*d) + (last ? d->data_granules() << space::granule_bits : (block + 1) * d->block_bytes);
+  if (at + bytes <= at || end <= at) return false;  // more bytes than addresses, or behind its data
+  p = {owner_of_block(*d, last ? d->blocks - 1 : block), at, std::min(at + bytes, end) - at};
+  GODWIT_ASSERT(p.owner < where_.homes && p.bytes != 0, "a piece has an owner");
+  return true;
+}
+
+piece directory::first_piece(global_address at, std::uint64_t bytes) {
+  const descriptor* d = nullptr;
+  piece p;
+  if (!take_piece(at, bytes, d, p)) bad_address(at, bytes, "reach");
+  return p;
+}
+
+std::uint32_t directory::home(global_address at) {
+  if (where_.is_local(at)) return where_.local_home(at);
+  const descriptor* d = find(at);
+  if (d == nullptr) bad_address(at, 1, "ask for the home of");
+  // The last block's for what lies behind it: an end is an address, too.
+  return home_of_block(*d, std::min((at - begin_of(*d)) / d->block_bytes, d->blocks - 1));
+}
+
+bool directory::is_near(global_address at, std::uint64_t bytes) {
+  if (!net_.several_hosts()) return true;
+  bool near = true;
+  each_piece(at, bytes, [&](const piece& p) { near = near && net_.is_near(p.owner); });
+  return near;
+}
+
+void directory::divide(descriptor& d, std::uint64_t bytes, std::uint64_t alignment,
+                       const detail::spread& how) const {
+  d.what = static_cast<std::uint32_t>(how.what);
+  d.bytes = bytes;
+  d.home = how.home == ~0u ? net_.me() : how.home;
+  d.block_bytes = how.block_bytes;
+  if (d.block_bytes == 0 && how.what == kind::local) d.block_bytes = (bytes + 15) / 16 * 16;
+  if (d.block_bytes == 0 && how.what == kind::cyclic) d.block_bytes = default_cyclic_block;
+  if (d.block_bytes == 0 && how.what == kind::blocked) {
+    const std::uint64_t equal = (bytes + where_.homes - 1) / where_.homes;
+    const std::uint64_t grain = std::clamp<std::uint64_t>(alignment, 64, 4096);
+    d.block_bytes = (equal + grain - 1) / grain * grain;
+  }
+  GODWIT_ASSERT(bytes != 0 && d.block_bytes != 0, "an allocation has blocks");
+  d.blocks = (bytes + d.block_bytes - 1) / d.block_bytes;
+  if (how.what == kind::blocked && d.blocks > where_.homes)
+    throw std::invalid_argument("godwit: allocate: " + std::to_string(d.blocks) + " blocks of " +
+                                std::to_string(d.block_bytes) + " bytes are more than one for each of the " +
+                                std::to_string(where_.homes) + " homes: take larger blocks, or cyclic");
+}
+
+std::vector<std::uint32_t> directory::ask_homes(const descriptor& d, const detail::spread& how) const {
+  std::vector<std::uint32_t> homes(d.blocks);
+  for (std::uint64_t b = 0; b < d.blocks; ++b) {
+    homes[b] = how.home_of(how.arg, b, d.blocks, where_.homes);
+    if (homes[b] >= where_.homes)
+      throw std::invalid_argument("godwit: allocate: the distribution puts block " + std::to_string(b) +
+                                  " at home " + std::to_string(homes[b]) + ", but the run has " +
+                                  std::to_string(where_.homes));
+  }
+  return homes;
+}
+
+std::vector<std::uint64_t> directory::bytes_per_host(const descriptor& d) {
+  std::vector<std::uint64_t> share(net_.host_count());
+  const auto what = static_cast<kind>(d.what);
+  if (!net_.several_hosts() || what == kind::local) {
+    share[net_.host_of(d.home)] = d.bytes;
+    return share;
+  }
+  if (what == kind::cyclic) {  // of these there may be very many
+    for (std::uint32_t h = 0; h < where_.homes; ++h)
+      share[net_.host_of(h)] += (d.blocks / where_.homes + (h < d.blocks % where_.homes)) * d.block_bytes;
+  } else {
+    for (std::uint64_t b = 0; b < d.blocks; ++b) share[net_.host_of(home_of_block(d, b))] += d.block_bytes;
+  }
+  share[net_.host_of(home_of_block(d, d.blocks - 1))] -=
+      d.blocks * d.block_bytes - d.bytes;  // is not all there
+  return share;
+}
+
+void directory::enter(descriptor& d, bool reused) {
+  // Contents first, then the state that makes them valid.
+  const std::uint64_t inner = d.all_granules() - 1;
+  std::vector<std::byte> entries(inner * sizeof(descriptor));
+  for (std::uint64_t i = 0; i < inner; ++i) {
+    descriptor inside;
+    inside.first = d.first;
+    inside.state.store(descriptor::interior, std::memory_order_relaxed);
+    std::memcpy(entries.data() + i * sizeof inside, static_cast<void*>(&inside), sizeof inside);
+  }
+  descriptor* const own = entry(d.first);
+  if (inner != 0) net_.put(0, net_.address_of(own + 1), entries.data(), entries.size());
+  d.state.store(descriptor::none, std::memory_order_relaxed);
+  d.generation.store(net_.host().generation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  net_.put(0, net_.address_of(own), static_cast<void*>(&d), sizeof d);
+  // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the
+  // address yet.
+  for (std::uint32_t h = 0; reused && h < net_.host_count(); ++h) {
+    net_.remote_add(net_.first_of(h), net_.host().generation, 1);
+    net_.remote_add(net_.first_of(h), net_.host().epoch, 1);  // copies of what was there
+  }
+  net_.remote_store(0, own->state, descriptor::live);
+}
+
+bool directory::remove(descriptor& d) noexcept {
+  std::uint64_t state = descriptor::live;
+  if (!net_.remote_compare_exchange(0, d.state, state, descriptor::freed)) return false;
+  if (!net_.is_near(0)) d.state.store(descriptor::freed, std::memory_order_release);  // our host's copy
+  return true;
+}
+
+void directory::bad_address(global_address at, std::uint64_t bytes, const char* doing) const {
+  if (at < space::null_bytes)
+    base::fatal(
+        "worker %u: tried to %s %llu bytes at global:0x%llx: a null global_ptr, or one that is an offset to "
+        "null: allocate first, or give it a value",
+        net_.me(), doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
+  base::fatal(
+      "worker %u: tried to %s %llu bytes at global:0x%llx, which belong to no live allocation: freed "
+      "already, of an earlier run, or beyond the end of one",
+      net_.me(), doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
 }
 
 }  // namespace godwit::gas

@@ -61,7 +61,7 @@ std::byte* heap::ranges::take(std::uint64_t bytes, std::uint64_t alignment, std:
     const std::uintptr_t begin = i->second, end = begin + i->first;
     const std::uintptr_t at = up(begin + front, alignment) - front;
     if (at + bytes > end) continue;
-    if (!limits_.take(limits_.arg, bytes)) break;
+    if (!limits_.take(bytes)) break;
     erase(by_place_.find(begin));
     if (at > begin) insert(begin, at - begin);
     if (at + bytes < end) insert(at + bytes, end - at - bytes);
@@ -74,7 +74,7 @@ void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
   auto at = reinterpret_cast<std::uintptr_t>(p);
   bytes = up(bytes, grain);
   GODWIT_ASSERT(up(at, grain) == at, "ranges are whole grains");
-  limits_.give(limits_.arg, bytes);
+  limits_.give(bytes);
   if (bytes >= discard_from) {
     limits_.discard(p, bytes);
   } else {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -29,10 +30,9 @@ static_assert(sizeof(object_header) == 32);
 
 /// What the area's memory may cost: asked before a chunk is taken.
 struct budget {
-  bool (*take)(void* arg, std::uint64_t bytes) noexcept = nullptr;  ///< false: the limit is reached
-  void (*give)(void* arg, std::uint64_t bytes) noexcept = nullptr;
-  void (*discard)(std::byte* at, std::uint64_t bytes) noexcept = nullptr;
-  void* arg = nullptr;
+  std::function<bool(std::uint64_t bytes)> take;  ///< false: the limit is reached
+  std::function<void(std::uint64_t bytes)> give;
+  std::function<void(std::byte* at, std::uint64_t bytes)> discard;
 };
 
 class heap {

@@ -2,10 +2,11 @@
 //
 // The home of an address is a worker number here; which host that is on is all that matters. Sections keep
 // the expose signal out while a request is under way. Cost: near a load or store, far one round trip each.
+// Tests: tests/gas for one host, tests/global under MPI.
 #pragma once
 
 #include "base/section.hpp"
-#include "gas/space.hpp"
+#include "gas/words.hpp"
 #include "transport/far/fabric.hpp"
 #include "transport/shm/window.hpp"
 
@@ -28,7 +29,7 @@ struct reach_setup {
 
 class reach {
  public:
-  void init(const reach_setup& s) noexcept { s_ = s; }
+  explicit reach(const reach_setup& s) noexcept : s_(s) {}
 
   bool is_near(std::uint32_t home) const noexcept { return s_.hosts[s_.my_host].holds(worker_no{home}); }
   std::uint32_t host_of(std::uint32_t home) const noexcept {
@@ -41,6 +42,7 @@ class reach {
   }
   std::uint32_t first_of(std::uint32_t host) const noexcept { return s_.hosts[host].first; }
   std::uint32_t host_count() const noexcept { return s_.host_count; }
+  bool several_hosts() const noexcept { return s_.host_count > 1; }
   std::uint32_t my_host() const noexcept { return s_.my_host; }
   std::uint32_t me() const noexcept { return s_.me; }
   transport::far::port& port() const noexcept { return s_.net->far(); }
@@ -51,6 +53,11 @@ class reach {
   }
   global_address address_of(const void* p) const noexcept {
     return static_cast<global_address>(static_cast<const std::byte*>(p) - s_.window);
+  }
+  /// Words of this host.
+  host_words& host() const noexcept { return *at<host_words>(space::words_low); }
+  home_words& home(std::uint32_t worker) const noexcept {
+    return at<home_words>(space::words_low + sizeof(host_words))[worker];
   }
 
   void get(std::uint32_t home, void* to, global_address from, std::size_t n) const noexcept {
@@ -77,9 +84,26 @@ class reach {
     const base::section inside;
     return port().atomic(worker_no{home}, f, at(a), width, operand, expected);
   }
+  // A word at the host of @p home, whose address is that of our own host's @p w.
+  std::uint64_t remote_load(std::uint32_t home, const word& w) const noexcept {
+    return atomic(home, address_of(&w), atomic_function::load, 8, 0);
+  }
+  void remote_store(std::uint32_t home, const word& w, std::uint64_t v) const noexcept {
+    atomic(home, address_of(&w), atomic_function::store, 8, v);
+  }
+  void remote_add(std::uint32_t home, const word& w, std::uint64_t v) const noexcept {
+    atomic(home, address_of(&w), atomic_function::fetch_add, 8, v);
+  }
+  /// False: @p expected becomes what it is instead.
+  bool remote_compare_exchange(std::uint32_t home, const word& w, std::uint64_t& expected,
+                               std::uint64_t v) const noexcept {
+    const std::uint64_t wanted = expected;
+    expected = atomic(home, address_of(&w), atomic_function::compare_exchange, 8, v, wanted);
+    return expected == wanted;
+  }
 
  private:
-  reach_setup s_;
+  const reach_setup s_;
 };
 
 }  // namespace godwit::gas

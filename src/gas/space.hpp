@@ -5,7 +5,7 @@
 //
 // Every byte has the same number in all processes, and the same place in every host's window. Addresses of
 // the local part name their home: (address - local_low) >> local_bits. Those of the shared part are looked up
-// in the directory (directory.cpp), by granule. Numbers of homes up to 2^24, of bytes up to 2^63: how much of
+// in the directory (directory.hpp), by granule. Numbers of homes up to 2^24, of bytes up to 2^63: how much of
 // that can be mapped is the window's limit. Test: tests/gas/space_test.cpp.
 #pragma once
 
@@ -41,6 +41,10 @@ struct space {
   unsigned local_bits = 0;  ///< log2 of the bytes of each home
   std::uint64_t shared_low = 0;
 
+  /// Granules that so many bytes take.
+  static constexpr std::uint64_t granules_for(std::uint64_t b) noexcept {
+    return (b + granule_bytes - 1) >> granule_bits;
+  }
   std::uint64_t granules() const noexcept { return (bytes - shared_low) >> granule_bits; }
   std::uint64_t granule_of(global_address a) const noexcept { return (a - shared_low) >> granule_bits; }
   bool is_local(global_address a) const noexcept {

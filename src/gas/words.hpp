@@ -29,6 +29,12 @@ struct alignas(128) descriptor {
   global_address owners = 0;  ///< movable: one word per block, at the block's home; 0: it never moves
   std::uint32_t what = 0;     ///< detail::spread::kind
   std::uint32_t home = 0;     ///< kind local
+
+  /// Granules of the data, and behind them those of the blocks' owners.
+  std::uint64_t data_granules() const noexcept { return space::granules_for(bytes); }
+  std::uint64_t all_granules() const noexcept {
+    return data_granules() + (owners != 0 ? space::granules_for(blocks * sizeof(word)) : 0);
+  }
 };
 
 /// The granules below next_granule are divided into extents, taken or free; the entry of the first granule of

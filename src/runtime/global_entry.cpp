@@ -91,24 +91,27 @@ void start_global(const transport::shm::window& window, const gas::space& where,
                   const sched::job_shape& job) {
   sched::worker& w = sched::this_worker();
   window.forbid(gas::space::null_bytes);
-  gas::memory_setup s;
-  s.reach = {&w.here().net,  window.base(), transport::index(w.here().me), job.workers, job.hosts,
-             job.host_count, job.my_host};
-  s.where = where;
-  s.opts = &opts;
-  s.stats = &w.here().words->stats;
+  bool check = opts.check_global == "on";
+#ifndef NDEBUG
+  check = check || opts.check_global == "auto";
+#endif
+  const gas::reach_setup reach{&w.here().net, window.base(), transport::index(w.here().me),
+                               job.workers,   job.hosts,     job.host_count,
+                               job.my_host};
+  gas::cache_setup copies{reinterpret_cast<gas::unit*>(window.base() + where.units_low),
+                          gas::cache::units_of(opts.cache_bytes), &w.here().words->stats, nullptr};
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));
   if (!opts.trace.empty())
-    s.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
+    copies.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
-  gas::memory* memory = job.in_process ? new gas::memory : &memory_.emplace();
-  memory->init(s);
+  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, copies)
+                                       : &memory_.emplace(reach, where, check, copies);
   detail::hot().memory = memory;
   detail::hot().run = run_;
   detail::hot().global_base = window.base();
   detail::hot().checkouts = 0;
-  detail::hot().global_plain = job.host_count == 1 && !memory->checks() ? 1 : 0;
+  detail::hot().global_plain = job.host_count == 1 && !memory->checks.on() ? 1 : 0;
 }
 
 void end_global() noexcept {
@@ -118,8 +121,9 @@ void end_global() noexcept {
   if (sched::this_worker().here().node->failed.load(std::memory_order_acquire) == 0)
     memory->check_invariants();
 #endif
-  if (memory->checks())
-    if (const std::string text = memory->leaks(); !text.empty()) std::fprintf(stderr, "%s\n", text.c_str());
+  if (memory->checks.on())
+    if (const std::string text = memory->allocator.leaks(); !text.empty())
+      std::fprintf(stderr, "%s\n", text.c_str());
   if (memory_) return;  // the process ends
   detail::hot().memory = nullptr;
   delete memory;
@@ -127,28 +131,28 @@ void end_global() noexcept {
 
 bool serve_global() noexcept {
   while (!pending_.empty()) {
-    auto& port = own_memory()->net().port();
+    auto& port = own_memory()->net.port();
     const pending_access p = pending_.front();
     const auto* e = port.ended(p.ticket);
     if (e == nullptr) return true;
     pending_.pop_front();
     sched::this_worker().records().publish(p.record, detail::outcome::value, e->data, p.bytes);
     port.forget(p.ticket);
-    own_memory()->acquire();
+    own_memory()->access.acquire();
     sched::this_worker().finish(p.record);
   }
   return false;
 }
 
-void release_global() noexcept { own_memory()->release(); }
-bool global_is_dirty() noexcept { return own_memory()->must_release(); }
-void acquire_global() noexcept { own_memory()->acquire(); }
+void release_global() noexcept { own_memory()->access.release(); }
+bool global_is_dirty() noexcept { return own_memory()->access.must_release(); }
+void acquire_global() noexcept { own_memory()->access.acquire(); }
 
 }  // namespace runtime
 
 global_usage global_memory_usage() noexcept {
   global_usage u{0, 0};
-  if (auto* m = runtime::own_memory()) m->usage(u.used_bytes, u.limit_bytes);
+  if (auto* m = runtime::own_memory()) m->allocator.usage(u.used_bytes, u.limit_bytes);
   return u;
 }
 
@@ -157,10 +161,10 @@ namespace detail {
 using runtime::memory_of;
 
 global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, const spread& how, place where) {
-  return memory_of("allocate").allocate(bytes, alignment, how, where);
+  return memory_of("allocate").allocator.allocate(bytes, alignment, how, where);
 }
 global_address global_allocate_local(std::uint64_t bytes, std::uint64_t alignment, place where) {
-  return memory_of("allocate").allocate_local(bytes, alignment, where);
+  return memory_of("allocate").allocator.allocate_local(bytes, alignment, where);
 }
 void global_free(global_address at, std::uint64_t bytes, place where) {
   gas::memory* m = runtime::own_memory();
@@ -168,25 +172,27 @@ void global_free(global_address at, std::uint64_t bytes, place where) {
   m->free(at, bytes, where);
 }
 void global_populate(global_address at, std::uint64_t bytes) noexcept {
-  memory_of("allocate").populate(at, bytes);
+  memory_of("allocate").access.populate(at, bytes);
 }
-void global_get(global_address from, void* to, std::size_t bytes) { memory_of("get").get(from, to, bytes); }
+void global_get(global_address from, void* to, std::size_t bytes) {
+  memory_of("get").access.get(from, to, bytes);
+}
 void global_put(global_address to, const void* from, std::size_t bytes) {
-  memory_of("put").put(to, from, bytes);
+  memory_of("put").access.put(to, from, bytes);
 }
 void global_copy(global_address to, global_address from, std::uint64_t bytes) {
-  memory_of("copy").copy(to, from, bytes);
+  memory_of("copy").access.copy(to, from, bytes);
 }
 std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width, std::uint64_t operand,
                             std::uint64_t expected, bool relaxed) {
-  return memory_of("an atomic").atomic(what, at, width, operand, expected, relaxed);
+  return memory_of("an atomic").access.atomic(what, at, width, operand, expected, relaxed);
 }
-void global_fence() noexcept { memory_of("fence").fence(); }
+void global_fence() noexcept { memory_of("fence").access.fence(); }
 void global_gather(const global_piece* pieces, std::size_t count) {
-  memory_of("gather").gather(pieces, count);
+  memory_of("gather").access.gather(pieces, count);
 }
 void global_scatter(const global_piece* pieces, std::size_t count) {
-  memory_of("scatter").scatter(pieces, count);
+  memory_of("scatter").access.scatter(pieces, count);
 }
 
 namespace {
@@ -195,25 +201,25 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   gas::memory& m = memory_of("an asynchronous access");
   sched::worker& w = sched::this_worker();
   std::uint32_t owner = 0;
-  const bool one_far = m.single_far_owner(at, n, owner);
+  const bool one_far = m.access.single_far_owner(at, n, owner);
   if (!one_far) {
     if (write)
-      m.put(at, bytes, n);
+      m.access.put(at, bytes, n);
     else
-      m.get(at, bytes, n);
+      m.access.get(at, bytes, n);
     return w.records().make_completed(outcome::value, bytes, write ? 0 : n);
   }
   const base::section inside;
   while (runtime::pending_.size() >= transport::far::port::most_tickets) {
     runtime::serve_global();
-    m.net().port().idle();
+    m.net.port().idle();
     base::pause();
   }
   using transport::far::op;
-  if (write) m.forget_copies(at, n);
+  if (write) m.access.forget_copies(at, n);
   const ref record = w.records().make();
   const std::uint64_t ticket =
-      m.net().port().begin(write ? op::put : op::get, transport::worker_no{owner}, m.net().at(at), bytes, n);
+      m.net.port().begin(write ? op::put : op::get, transport::worker_no{owner}, m.net.at(at), bytes, n);
   runtime::pending_.push_back({ticket, record, write ? 0 : static_cast<std::uint32_t>(n)});
   return record;
 }
@@ -227,28 +233,28 @@ ref global_put_begin(global_address to, const void* from, std::size_t bytes) {
   return begin_access(true, to, const_cast<std::byte*>(static_cast<const std::byte*>(from)), bytes);
 }
 
-std::byte* global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where) {
-  return memory_of("checkout").checkout(at, bytes, mode, where);
+opened global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where) {
+  return memory_of("checkout").access.checkout(at, bytes, mode, where);
 }
-void global_checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept {
-  if (auto* m = runtime::own_memory()) m->checkin(at, bytes, mode);
+void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept {
+  if (auto* m = runtime::own_memory()) m->access.checkin(ticket, bytes, mode);
 }
 std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
-  return memory_of("try_local").try_local(at, bytes);
+  return memory_of("try_local").access.try_local(at, bytes);
 }
-std::uint32_t global_home(global_address at) { return memory_of("home_of").home(at); }
+std::uint32_t global_home(global_address at) { return memory_of("home_of").directory.home(at); }
 void global_pause() noexcept {
-  if (auto* m = runtime::own_memory(); m != nullptr && m->several_hosts()) {
+  if (auto* m = runtime::own_memory(); m != nullptr && m->net.several_hosts()) {
     const base::section inside;
-    m->net().port().idle();
+    m->net.port().idle();
   }
   base::give_way();
 }
-std::uint32_t global_owner(global_address at) { return memory_of("owner_of").owner(at); }
+std::uint32_t global_owner(global_address at) { return memory_of("owner_of").directory.owner(at); }
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
   std::string made;
-  if (auto* m = runtime::own_memory()) made = m->open_checkouts();
+  if (auto* m = runtime::own_memory()) made = m->checks.open_checkouts();
   std::string where;
   if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
   base::fatal(

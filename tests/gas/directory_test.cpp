@@ -1,315 +1,144 @@
-// Allocation and the directory, without a scheduler: the memories of many workers of one host, in one
-// process, on one window. Homes of all blocks of all distributions, reuse of addresses, limits.
-// test: timeout=120 skip-qemu
-#include "gas/memory.hpp"
+// The directory by itself: allocations are entered by hand. Who owns what, seen from the first of two hosts;
+// blocks that move; what was removed. (Homes of all distributions: allocator_test.cpp. Copies of descriptors
+// on other hosts: tests/global under MPI.)
+#include "gas/directory.hpp"
+#include "gas/one_host.hpp"
 
 #include <godwit/global_memory.hpp>
 
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <random>
+#include <array>
 #include <vector>
 
 namespace {
 
 using godwit::distribution;
+using godwit::gas::descriptor;
+using godwit::gas::directory;
 using godwit::gas::global_address;
-using godwit::gas::memory;
 using godwit::gas::space;
+using namespace gas_test;
 
-constexpr std::uint64_t KiB = 1 << 10, MiB = 1 << 20, GiB = 1ull << 30;
-
-/// A host of @p workers.
-struct host {
-  explicit host(std::uint32_t workers, std::uint64_t bytes = 64 * GiB, std::uint64_t limit = 32 * GiB,
-                bool checks = false) {
-    window.create(bytes);
-    opts.check_global = checks ? "on" : "off";
-    opts.cache_bytes = MiB;
-    where = godwit::gas::plan_space(
-        bytes, workers, sizeof(godwit::gas::host_words) + workers * sizeof(godwit::gas::home_words),
-        godwit::gas::cache::units_of(opts.cache_bytes) * sizeof(godwit::gas::unit),
-        sizeof(godwit::gas::descriptor));
-    if (where.homes == 0) throw std::runtime_error("too small for a test");
-    reinterpret_cast<godwit::gas::host_words*>(window.base() + godwit::gas::space::words_low)
-        ->limit_bytes.store(limit);
-    range = {0, workers};
-    for (std::uint32_t w = 0; w < workers; ++w) {
-      all.push_back(std::make_unique<memory>());
-      godwit::gas::memory_setup s;
-      s.reach = {nullptr, window.base(), w, workers, &range, 1, 0};
-      s.where = where;
-      s.opts = &opts;
-      s.stats = &stats;
-      all.back()->init(s);
-    }
-    at_start = used();
+/// Two hosts of two workers; worker 0's directory.
+struct place : one_host {
+  place() : one_host(2, 4 * GiB, GiB, 2), net(setup(0)), blocks(net, where) {}
+  /// An allocation that begins at granule @p first.
+  global_address enter(std::uint64_t first, std::uint64_t bytes, const distribution& how) {
+    descriptor d;
+    blocks.divide(d, bytes, 1, how.how());
+    d.first = first;
+    if (how.how().movable) d.owners = where.shared_low + ((first + d.data_granules()) << space::granule_bits);
+    blocks.enter(d, false);
+    return blocks.begin_of(d);
   }
-  memory& operator[](std::uint32_t w) { return *all[w]; }
-  std::byte* at(global_address a) const { return window.base() + a; }
-  /// Beyond what the pools take at the start.
-  std::uint64_t used() const {
-    std::uint64_t used = 0, limit = 0;
-    all[0]->usage(used, limit);
-    return used - at_start;
+  struct part {
+    std::uint32_t owner;
+    std::uint64_t offset, bytes;
+    bool operator==(const part&) const = default;
+  };
+  std::vector<part> pieces(global_address begin, std::uint64_t offset, std::uint64_t bytes) {
+    std::vector<part> all;
+    EXPECT_TRUE(blocks.visit_pieces(begin + offset, bytes, [&](const godwit::gas::piece& p) {
+      all.push_back({p.owner, p.at - begin, p.bytes});
+    }));
+    return all;
   }
 
-  godwit::transport::shm::window window;
-  godwit::options opts;
-  godwit::worker_stats stats;
-  space where;
-  godwit::transport::shm::near_range range{};
-  std::vector<std::unique_ptr<memory>> all;
-  std::uint64_t at_start = 0;
+  const godwit::gas::reach net;
+  directory blocks;
 };
 
-constexpr godwit::detail::place here{"directory_test.cpp", "test", 1};
+TEST(Directory, PiecesOfARange) {
+  place p;
+  const global_address a = p.enter(7, 3 * MiB, distribution::cyclic(64 * KiB));
+  EXPECT_EQ(
+      p.pieces(a, 60 * KiB, 80 * KiB),
+      (std::vector<place::part>{{0, 60 * KiB, 4 * KiB}, {1, 64 * KiB, 64 * KiB}, {2, 128 * KiB, 12 * KiB}}));
+  EXPECT_EQ(p.blocks.owner(a + 200 * KiB), 3u);
+  EXPECT_EQ(p.blocks.first_piece(a + 60 * KiB, 80 * KiB).bytes, 4 * KiB);
+  EXPECT_TRUE(p.blocks.is_near(a, 128 * KiB));
+  EXPECT_FALSE(p.blocks.is_near(a, 128 * KiB + 1)) << "worker 2 is of the other host";
+  EXPECT_TRUE(p.pieces(a, 5, 0).empty());
+}
 
-TEST(Directory, HomesOfAllBlocks) {
-  for (const std::uint32_t workers : {1u, 2u, 3u, 7u, 100u}) {
-    SCOPED_TRACE(workers);
-    host h(workers);
-    memory& m = h[workers / 2];
-    // Also sizes smaller than the number of homes, and not divisible by anything.
-    for (const std::uint64_t bytes :
-         {1ul, 5ul, 16ul, 99ul, 1000ul, 64 * KiB, 64 * KiB + 1, 3 * MiB + 77, 20 * MiB - 1}) {
-      SCOPED_TRACE(bytes);
-      for (const std::uint32_t home : {0u, workers - 1}) {
-        const global_address a = m.allocate(bytes, 1, distribution::at(home).how(), here);
-        EXPECT_EQ(m.home(a), home);
-        EXPECT_EQ(h[0].home(a + bytes - 1), home);
-        m.free(a, bytes, here);
-      }
-      for (const std::uint64_t block :
-           {std::uint64_t{16}, std::uint64_t{48}, std::uint64_t{4096}, std::uint64_t{0}}) {
-        if (bytes / (block + 1) > 100'000) continue;
-        const std::uint64_t b = block != 0 ? block : 64 * KiB;
-        const global_address a = m.allocate(bytes, 1, distribution::cyclic(block).how(), here);
-        for (std::uint64_t i = 0; i < bytes; i += b / 2) ASSERT_EQ(h[0].home(a + i), i / b % workers);
-        EXPECT_EQ(m.home(a + bytes - 1), (bytes - 1) / b % workers);
-        m.free(a, bytes, here);
-      }
-      {
-        const global_address a = m.allocate(bytes, 1, distribution::blocked().how(), here);
-        std::uint32_t last = 0;
-        for (std::uint64_t i = 0; i < bytes; i += std::max<std::uint64_t>(bytes / 1000, 1)) {
-          const std::uint32_t home = h[0].home(a + i);
-          ASSERT_LT(home, workers);
-          ASSERT_GE(home, last) << "in order";
-          last = home;
-        }
-        EXPECT_EQ(m.home(a), 0u);
-        if (bytes >= workers * 4096u) {
-          EXPECT_EQ(m.home(a + bytes - 1), workers - 1) << "everybody has a part";
-        }
-        m.free(a, bytes, here);
-      }
-      {
-        auto f = [](std::uint64_t i, std::uint64_t n, std::uint32_t homes) {
-          return static_cast<std::uint32_t>((n - i) * 7 % homes);
-        };
-        const global_address a = m.allocate(bytes, 1, distribution::user(4096, f).how(), here);
-        const std::uint64_t n = (bytes + 4095) / 4096;
-        for (std::uint64_t i = 0; i < n; ++i) ASSERT_EQ(h[0].home(a + i * 4096), f(i, n, workers));
-        m.free(a, bytes, here);
-      }
-    }
+TEST(Directory, WhatLiesBehindTheLastBlockIsItsOwners) {
+  place p;
+  const global_address a = p.enter(0, 100, distribution::at(1));
+  EXPECT_EQ(p.pieces(a, 0, MiB), (std::vector<place::part>{{1, 0, MiB}}));
+  EXPECT_EQ(p.blocks.home(a + 5000), 1u);
+  EXPECT_FALSE(p.blocks.visit_pieces(a, MiB + 1, [](auto) {})) << "no more than its granules";
+}
+
+TEST(Directory, LocalMemoryNamesItsHome) {
+  place p;
+  for (std::uint32_t w = 0; w < 4; ++w) {
+    const global_address a = p.where.local_begin(w) + 1000;
+    EXPECT_EQ(p.blocks.find(a), nullptr);
+    EXPECT_EQ(p.blocks.home(a), w);
+    EXPECT_EQ(p.blocks.owner(a), w);
+    EXPECT_EQ(p.blocks.is_near(a, 8), w < 2);
   }
 }
 
-TEST(Directory, ManyHomes) {
-  host h(20'000, std::uint64_t{1} << 40);
-  const std::uint64_t bytes = 20'000 * KiB;
-  const global_address a = h[19'999].allocate(bytes, 1, distribution::cyclic(KiB).how(), here);
-  for (std::uint32_t i = 0; i < 20'000; ++i) ASSERT_EQ(h[3].home(a + i * KiB), i);
-  h[17].free(a, bytes, here);
-  const global_address p = h[19'999].allocate_local(8, 8, here);
-  EXPECT_EQ(h[0].home(p), 19'999u);
-  h[0].free(p, 8, here);
+TEST(Directory, FindsEveryGranuleUntilItIsRemoved) {
+  place p;
+  const global_address a = p.enter(3, 5 * MiB, distribution::cyclic());
+  const global_address b = p.enter(8, 1, distribution::at(0));
+  descriptor* d = p.blocks.find(a);
+  ASSERT_NE(d, nullptr);
+  EXPECT_EQ(d->bytes, 5 * MiB);
+  for (std::uint64_t g = 0; g < 5; ++g) EXPECT_EQ(p.blocks.find(a + g * MiB + 5), d);
+  EXPECT_NE(p.blocks.find(b), d);
+  EXPECT_EQ(p.blocks.find(a - 1), nullptr);
+  EXPECT_TRUE(p.blocks.is_live(*d));
+  EXPECT_TRUE(p.blocks.remove(*d));
+  EXPECT_FALSE(p.blocks.remove(*d)) << "the second one is told";
+  EXPECT_FALSE(p.blocks.is_live(*d));
+  for (std::uint64_t g = 0; g < 5; ++g) EXPECT_EQ(p.blocks.find(a + g * MiB), nullptr);
+  // What is left of it names a granule where a smaller one begins now.
+  p.enter(3, MiB, distribution::at(1));
+  EXPECT_NE(p.blocks.find(a), nullptr);
+  EXPECT_EQ(p.blocks.find(a + MiB), nullptr);
 }
 
-TEST(Directory, BlocksOfMoreThan4GiB) {
-  host h(4);
-  // nothing is touched
-  const global_address a = h[1].allocate(18 * GiB, 1, distribution::cyclic(5 * GiB).how(), here);
-  EXPECT_EQ(h[0].home(a), 0u);
-  EXPECT_EQ(h[0].home(a + 5 * GiB - 1), 0u);
-  EXPECT_EQ(h[0].home(a + 5 * GiB), 1u);
-  EXPECT_EQ(h[0].home(a + 15 * GiB), 3u);
-  EXPECT_EQ(h[0].home(a + 18 * GiB - 1), 3u);
-  *h.at(a + 18 * GiB - 1) = std::byte{9};
-  h[2].free(a, 18 * GiB, here);
-  EXPECT_EQ(h.used(), 0u);
+TEST(Directory, OwnersOfBlocksThatMove) {
+  place p;
+  distribution how = distribution::cyclic(4 * KiB);
+  const global_address a = p.enter(1, 40 * KiB, how.movable());
+  const descriptor& d = *p.blocks.find(a);
+  EXPECT_EQ(p.blocks.owner(a), 0u) << "at first it is the home";
+  auto* owners = p.net.at<godwit::gas::word>(d.owners);
+  owners[0].store(std::uint64_t{1} << 32 | (3 + 1));  // version, owner
+  EXPECT_EQ(p.blocks.owner(a), 3u);
+  EXPECT_EQ(p.blocks.home(a), 0u) << "stays";
+  EXPECT_FALSE(p.blocks.is_near(a, 1));
+  EXPECT_EQ(p.pieces(a, 4 * KiB - 1, 2), (std::vector<place::part>{{3, 4 * KiB - 1, 1}, {1, 4 * KiB, 1}}));
 }
 
-TEST(Directory, Alignments) {
-  host h(3);
-  for (std::uint64_t alignment = 1; alignment <= GiB; alignment *= 2)
-    for (const auto& d :
-         {distribution::local(), distribution::at(1), distribution::blocked(), distribution::cyclic()}) {
-      const global_address a = h[0].allocate(1000, alignment, d.how(), here);
-      EXPECT_EQ(a % alignment, 0u);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(h.at(a)) % std::min<std::uint64_t>(alignment, 4096), 0u);
-      h[0].free(a, 1000, here);
-    }
-}
-
-// The range of addresses is used up many times over, by sizes that do not fit each other's gaps.
-TEST(Directory, AddressesAreUsedAgain) {
-  host h(2, 512 * MiB);
-  std::mt19937_64 random(5);
-  struct one {
-    global_address at;
-    std::uint64_t bytes;
+TEST(Directory, BytesOfEachHost) {
+  place p;
+  auto bytes = [&](std::uint64_t n, const distribution& how) {
+    descriptor d;
+    p.blocks.divide(d, n, 1, how.how());
+    return p.blocks.bytes_per_host(d);
   };
-  std::vector<one> live;
-  const std::uint64_t room = h.where.granules() << space::granule_bits;
-  ASSERT_LT(room, 400 * MiB);
-  std::uint64_t in_use = 0, total = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    const std::uint64_t bytes = 1 + random() % (random() % 10 == 0 ? 30 * MiB : 3 * MiB);
-    while (in_use + bytes > room / 3) {
-      std::swap(live[random() % live.size()], live.back());
-      h[static_cast<std::uint32_t>(random() % 2)].free(live.back().at, live.back().bytes, here);
-      in_use -= (live.back().bytes + MiB) / MiB * MiB;
-      live.pop_back();
-    }
-    memory& m = h[static_cast<std::uint32_t>(random() % 2)];
-    const global_address a = m.allocate(bytes, 1, distribution::blocked().how(), here);
-    for (const one& o : live) ASSERT_TRUE(a + bytes <= o.at || o.at + o.bytes <= a) << "overlap";
-    ASSERT_LE(a + bytes, h.where.bytes);
-    for (const global_address end : {a, a + bytes - 1}) {
-      ASSERT_EQ(*h.at(end), std::byte{0}) << "memory that is used again is zero";
-      *h.at(end) = std::byte{1};
-    }
-    live.push_back({a, bytes});
-    in_use += (bytes + MiB) / MiB * MiB;
-    total += bytes;
-  }
-  EXPECT_GT(total, 20 * room);
-  for (const one& o : live) h[0].free(o.at, o.bytes, here);
-  EXPECT_EQ(h.used(), 0u);
-  // All of it is one range again.
-  const global_address all = h[0].allocate(room, 1, distribution::cyclic().how(), here);
-  h[1].free(all, room, here);
+  using two = std::vector<std::uint64_t>;
+  EXPECT_EQ(bytes(1000, distribution::at(3)), (two{0, 1000}));
+  EXPECT_EQ(bytes(1000, distribution::cyclic(16)), (two{512, 488})) << "the 63rd is half there, at home 2";
+  EXPECT_EQ(bytes(1000, distribution::blocked(256)), (two{512, 488}));
+  EXPECT_EQ(bytes(100, distribution::cyclic(4096)), (two{100, 0}));
 }
 
-TEST(Directory, AlignedOnesAfterTheAddressesAreUsedUp) {
-  host h(2, 4 * GiB);
-  const std::uint64_t room = h.where.granules() << space::granule_bits;
-  std::vector<global_address> all;
-  for (std::uint64_t n = 0; n + 8 * MiB <= room; n += 8 * MiB)
-    all.push_back(h[0].allocate(8 * MiB, 1, distribution::blocked().how(), here));
-  EXPECT_THROW(h[0].allocate(64 * MiB, 64 * MiB, distribution::blocked().how(), here),
-               godwit::global_bad_alloc);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i < 20 || i > 40) h[1].free(all[i], 8 * MiB, here);
-  for (int round = 0; round < 100; ++round) {
-    const global_address a = h[0].allocate(64 * MiB, 64 * MiB, distribution::blocked().how(), here);
-    EXPECT_EQ(a % (64 * MiB), 0u);
-    const global_address b = h[1].allocate(MiB, 2 * MiB, distribution::cyclic().how(), here);
-    EXPECT_EQ(b % (2 * MiB), 0u);
-    h[1].free(a, 64 * MiB, here);
-    h[0].free(b, MiB, here);
-  }
-}
-
-TEST(Directory, OutOfMemorySaysHowMuch) {
-  host h(2, 4 * GiB, 100 * MiB);
-  for (const auto& d :
-       {distribution::local(), distribution::at(1), distribution::blocked(), distribution::cyclic()}) {
-    try {
-      h[0].allocate(200 * MiB, 1, d.how(), here);
-      ADD_FAILURE() << "200 MiB of 100";
-    } catch (const godwit::global_bad_alloc& e) {
-      const std::string text = e.what();
-      EXPECT_NE(text.find("200.0 MiB"), std::string::npos) << text;
-      EXPECT_NE(text.find("100.0 MiB"), std::string::npos) << text;
-      EXPECT_NE(text.find("GODWIT_GLOBAL_LIMIT"), std::string::npos) << text;
-    }
-  }
-  EXPECT_EQ(h.used(), 0u) << "what failed costs nothing";
-  auto f = [](std::uint64_t, std::uint64_t, std::uint32_t) { return 0u; };
-  EXPECT_THROW(h[0].allocate(3 * GiB, 1, distribution::user(4096, f).how(), here), godwit::global_bad_alloc);
-  const std::uint64_t before = h.used();
-  for (int i = 0; i < 1000; ++i)
-    EXPECT_THROW(h[0].allocate(200 * MiB, 1, distribution::user(64 * KiB, f).how(), here),
-                 godwit::global_bad_alloc);
-  EXPECT_LE(h.used(), before + MiB) << "the table of homes is freed again";
-  try {
-    h[1].allocate(std::uint64_t{1} << 60, 1, distribution::cyclic().how(), here);
-    ADD_FAILURE();
-  } catch (const godwit::global_bad_alloc&) {
-  }
-}
-
-TEST(Directory, NotEnoughAddresses) {
-  host h(2, 512 * MiB, 64 * GiB);
-  for (const auto& d : {distribution::local(), distribution::cyclic()}) {
-    try {
-      h[0].allocate(2 * GiB, 1, d.how(), here);
-      ADD_FAILURE();
-    } catch (const godwit::global_bad_alloc& e) {
-      EXPECT_NE(std::string(e.what()).find("GODWIT_GLOBAL_BYTES"), std::string::npos) << e.what();
-    }
-  }
-  EXPECT_EQ(h.used(), 0u);
-}
-
-TEST(Directory, BadArgumentsAreNamed) {
-  host h(3);
-  auto expect = [&](const distribution& d, std::uint64_t alignment, const char* word) {
-    try {
-      h[0].allocate(1000, alignment, d.how(), here);
-      ADD_FAILURE() << word;
-    } catch (const std::invalid_argument& e) {
-      EXPECT_NE(std::string(e.what()).find(word), std::string::npos) << e.what();
-    }
+TEST(Directory, AsksForHomes) {
+  place p;
+  auto f = [](std::uint64_t i, std::uint64_t n, std::uint32_t homes) {
+    return static_cast<std::uint32_t>((n - i) % homes);
   };
-  expect(distribution::local(), 0, "alignment");
-  expect(distribution::local(), 3, "alignment");
-  expect(distribution::cyclic(), std::uint64_t{1} << 41, "alignment");
-  expect(distribution::at(3), 8, "no worker 3");
-  expect(distribution::cyclic(100), 8, "multiple of 16");
-  expect(distribution::cyclic(~std::uint64_t{15}), 8, "block size");
-  expect(distribution::blocked(16), 8, "more than one for each");
-  auto f = [](std::uint64_t i, std::uint64_t, std::uint32_t homes) { return i == 2 ? homes : 0; };
-  expect(distribution::user(16, f), 8, "block 2");
-  expect(distribution::user(0, f), 8, "block size");
-  EXPECT_EQ(h.used(), 0u);
-}
-
-// What one worker allocates, another frees; the owner finds it when it allocates again.
-TEST(Directory, FreedByOthersComesBack) {
-  host h(4);
-  for (int round = 0; round < 20; ++round) {
-    std::vector<global_address> all;
-    for (int i = 0; i < 5'000; ++i) all.push_back(h[1].allocate_local(40, 8, here));
-    for (std::size_t i = 0; i < all.size(); ++i) h[static_cast<std::uint32_t>(i % 4)].free(all[i], 40, here);
-  }
-  EXPECT_LT(h.used(), 3 * MiB) << "100,000 objects, never more than 5,000 at once";
-}
-
-// check_global: what is freed stays away for a while, unless it is needed.
-TEST(Directory, QuarantineKeepsWhatWasFreed) {
-  host h(2, 64 * GiB, 32 * GiB, true);
-  const global_address a = h[0].allocate_local(64, 8, here);
-  h[0].free(a, 64, here);
-  for (int i = 0; i < 1'000; ++i) {
-    const global_address b = h[0].allocate_local(64, 8, here);
-    ASSERT_NE(b, a) << "used again after " << i;
-    h[i % 2 == 0 ? 0 : 1].free(b, 64, here);
-  }
-  for (int i = 0; i < 200'000; ++i) h[0].free(h[0].allocate_local(64, 8, here), 64, here);
-  EXPECT_LT(h.used(), 32 * MiB) << "for a while only";
-}
-TEST(Directory, QuarantineGivesWayWhenMemoryIsShort) {
-  host h(1, 64 * GiB, 8 * MiB, true);
-  for (int i = 0; i < 50; ++i) {
-    const global_address a = h[0].allocate_local(3 * MiB, 8, here);
-    h[0].free(a, 3 * MiB, here);
-  }
+  const distribution how = distribution::user(16, f);
+  descriptor d;
+  p.blocks.divide(d, 90, 1, how.how());
+  EXPECT_EQ(p.blocks.ask_homes(d, how.how()), (std::vector<std::uint32_t>{2, 1, 0, 3, 2, 1}));
 }
 
 }  // namespace

@@ -29,15 +29,14 @@ struct area {
     if (p == MAP_FAILED) std::abort();
     begin = static_cast<std::byte*>(p);
     h.init(begin, bytes,
-           {[](void* a, std::uint64_t n) noexcept {
-              auto* self = static_cast<area*>(a);
-              if (self->taken + n > self->limit_) return false;
-              self->taken += n;
-              self->most = std::max(self->most, self->taken);
+           {[this](std::uint64_t n) {
+              if (taken + n > limit_) return false;
+              taken += n;
+              most = std::max(most, taken);
               return true;
             },
-            [](void* a, std::uint64_t n) noexcept { static_cast<area*>(a)->taken -= n; },
-            [](std::byte* at, std::uint64_t n) noexcept { madvise(at, n, MADV_DONTNEED); }, this});
+            [this](std::uint64_t n) { taken -= n; },
+            [](std::byte* at, std::uint64_t n) { madvise(at, n, MADV_DONTNEED); }});
     at_start = taken;
   }
   ~area() {

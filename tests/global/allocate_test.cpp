@@ -1,5 +1,5 @@
 // Allocation inside runs: all distributions, sizes and alignments, freeing from other workers and after
-// migration, limits, collective allocation. More of it without a scheduler: tests/gas/directory_test.cpp.
+// migration, limits, collective allocation. More of it without a scheduler: tests/gas/allocator_test.cpp.
 // Mistakes: misuse_test.cpp.
 // test: timeout=240 skip-qemu
 #include <gtest/gtest.h>

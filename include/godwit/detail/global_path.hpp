@@ -74,10 +74,16 @@ void global_scatter(const global_piece* pieces, std::size_t count);
 ref global_get_begin(global_address from, std::size_t bytes);
 ref global_put_begin(global_address to, const void* from, std::size_t bytes);
 
+/// A checkout. Its ticket is the address, in the highest bit whether the host's cache holds copies open, so
+/// that checkin need not find out again. (As a member of its own it would cost the plain case a register.)
+struct opened {
+  static constexpr std::uint64_t cached = std::uint64_t{1} << 63;
+  std::byte* data;
+  std::uint64_t ticket;
+};
 /// Raw memory for [at, at + bytes). Throws what is said at checkout().
-[[gnu::cold]] std::byte* global_checkout(global_address at, std::uint64_t bytes, access_mode mode,
-                                         place where);
-[[gnu::cold]] void global_checkin(global_address at, std::uint64_t bytes, access_mode mode) noexcept;
+[[gnu::cold]] opened global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where);
+[[gnu::cold]] void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept;
 /// Null unless the whole range is memory of this host.
 [[gnu::cold]] std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept;
 

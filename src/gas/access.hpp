@@ -1,0 +1,77 @@
+// Access to global memory as one worker sees it, and its consistency.
+//
+// Inside the host everything is a load or store in the window. Other hosts are reached by requests through
+// the worker's port; ranges of their memory are cached (cache.hpp), single values are not unless a copy is
+// there. What the caller may touch is its own business, unless check_global is on (checks.hpp).
+//
+// Called by src/runtime/global_entry.cpp, which also calls release and acquire where threads come and go.
+// Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md.
+// Tests: tests/gas/access_test.cpp, tests/global/{access,atomic,checkout,litmus}_test.cpp.
+#pragma once
+
+#include "gas/cache.hpp"
+#include "gas/checks.hpp"
+#include "gas/directory.hpp"
+
+#include <cstdint>
+
+namespace godwit::gas {
+
+class access {
+ public:
+  /// @p copies: with one host its units are not used.
+  access(const reach& net, directory& blocks, checks& check, const cache_setup& copies) noexcept
+      : net_(net),
+        blocks_(blocks),
+        check_(check),
+        stats_(copies.stats),
+        several_hosts_(net.several_hosts()),
+        cache_(net, blocks, copies) {}
+
+  // global_path.hpp says what these do.
+  void get(global_address from, void* to, std::size_t bytes);
+  void put(global_address to, const void* from, std::size_t bytes);
+  void copy(global_address to, global_address from, std::uint64_t bytes);
+  std::uint64_t atomic(detail::atomic_op what, global_address at, unsigned width, std::uint64_t operand,
+                       std::uint64_t expected, bool relaxed);
+  void fence() noexcept;
+  void gather(const detail::global_piece* pieces, std::size_t count);
+  void scatter(const detail::global_piece* pieces, std::size_t count);
+  detail::opened checkout(global_address at, std::uint64_t bytes, detail::access_mode mode,
+                          detail::place where);
+  void checkin(std::uint64_t ticket, std::uint64_t bytes, detail::access_mode mode) noexcept;
+  std::byte* try_local(global_address at, std::uint64_t bytes) noexcept;
+  void populate(global_address at, std::uint64_t bytes) noexcept;
+
+  /// What this worker's host has written reaches its homes before this returns. Nothing on one host.
+  void release() noexcept {
+    if (several_hosts_) cache_.write_back();
+  }
+  /// release() would have to communicate.
+  bool must_release() const noexcept { return several_hosts_ && cache_.has_dirty(); }
+  /// What is read from now on is at least as new as what other hosts released before now.
+  void acquire() noexcept {
+    if (several_hosts_) cache_.invalidate();
+  }
+
+  /// The whole range has one owner, on another host, and nothing that is here is dirty.
+  bool single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner);
+  /// These bytes are about to be written at their home.
+  void forget_copies(global_address at, std::uint64_t bytes) noexcept {
+    if (several_hosts_) cache_.drop(at, bytes);
+  }
+  /// When nobody of the host uses it.
+  void check_invariants() const noexcept {
+    if (several_hosts_) cache_.check_invariants();
+  }
+
+ private:
+  const reach& net_;
+  directory& blocks_;
+  checks& check_;
+  worker_stats* const stats_;
+  const bool several_hosts_;
+  cache cache_;
+};
+
+}  // namespace godwit::gas

@@ -1,0 +1,305 @@
+// See allocator.hpp.
+#include "gas/allocator.hpp"
+
+#include <godwit/global_memory.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace godwit::gas {
+
+using kind = detail::spread::kind;
+
+namespace {
+
+std::string show(std::uint64_t bytes) {
+  char text[64];
+  if (bytes >= 10ull << 30)
+    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+  else if (bytes >= 10ull << 20)
+    std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  else
+    std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
+  return text;
+}
+
+constexpr const char* raise_global_bytes = "raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
+
+}  // namespace
+
+allocator::allocator(const reach& net, const space& where, directory& blocks, checks& check)
+    : net_(net), where_(where), blocks_(blocks), check_(check), extents_(net, where, blocks) {
+  const budget limits{[this](std::uint64_t bytes) { return take_budget(net_.my_host(), bytes); },
+                      [this](std::uint64_t bytes) { give_budget(net_.my_host(), bytes); },
+                      transport::shm::window::discard};
+  heap_.init(net.at(where.local_begin(net.me())), where.local_bytes(), limits);
+}
+
+bool allocator::take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept {
+  const std::uint32_t w = net_.first_of(host);
+  const std::uint64_t limit = net_.remote_load(w, net_.host().limit_bytes);
+  std::uint64_t used = net_.remote_load(w, net_.host().used_bytes);
+  do {  // never counted before it is granted: others would be refused for its sake
+    if (bytes > limit || used > limit - bytes) return false;
+  } while (!net_.remote_compare_exchange(w, net_.host().used_bytes, used, used + bytes));
+  return true;
+}
+
+void allocator::give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept {
+  net_.remote_add(net_.first_of(host), net_.host().used_bytes, 0 - bytes);
+}
+
+void allocator::usage(std::uint64_t& used, std::uint64_t& limit) const noexcept {
+  used = net_.host().used_bytes.load(std::memory_order_relaxed);
+  limit = net_.host().limit_bytes.load(std::memory_order_relaxed);
+}
+
+void allocator::no_room(std::uint64_t bytes, std::uint32_t host, const std::string& of_what,
+                        const char* remedy) const {
+  const std::uint32_t w = net_.first_of(host);
+  const std::uint64_t used = net_.remote_load(w, net_.host().used_bytes);
+  const std::uint64_t limit = net_.remote_load(w, net_.host().limit_bytes);
+  throw global_bad_alloc("godwit: no room for " + show(bytes) + " of global memory: " + of_what +
+                         " (host of worker " + std::to_string(w) + ": " + show(used) + " in use, limit " +
+                         show(limit) + "): " + remedy);
+}
+
+void allocator::limit_reached(std::uint64_t bytes, std::uint32_t host) const {
+  no_room(bytes, host, "the host's limit is reached",
+          "free some, or raise --godwit-global-limit (GODWIT_GLOBAL_LIMIT) if the machine has more memory");
+}
+
+void allocator::drain_returned() noexcept {
+  word& list = net_.home(net_.me()).returned;
+  if (list.load(std::memory_order_relaxed) == 0) return;
+  for (std::uint64_t a = list.exchange(0, std::memory_order_acquire); a != 0;) {
+    GODWIT_ASSERT(where_.is_local(a) && where_.local_home(a) == net_.me(), "objects come back to their home");
+    const object_header* header = heap::header_of(net_.at(a));
+    GODWIT_ASSERT(header->magic == object_header::dead, "what comes back was freed");
+    retire(std::exchange(a, header->next));
+  }
+}
+
+/// A local object that is dead: free it; with checks, later.
+void allocator::retire(global_address at) noexcept {
+  if (!check_.on()) return heap_.free(net_.at(at));
+  quarantine_.push_back(at);
+  quarantine_bytes_ += heap::header_of(net_.at(at))->bytes;
+  if (quarantine_bytes_ > most_in_quarantine || quarantine_.size() > most_in_quarantine / 64)
+    empty_quarantine(most_in_quarantine / 2);
+}
+
+/// Oldest first, until at most @p left bytes are there.
+void allocator::empty_quarantine(std::uint64_t left) noexcept {
+  while (!quarantine_.empty() && (quarantine_bytes_ > left || quarantine_.size() > left / 64)) {
+    void* object = net_.at(quarantine_.front());
+    quarantine_.pop_front();
+    quarantine_bytes_ -= heap::header_of(object)->bytes;
+    heap_.free(object);
+  }
+}
+
+global_address allocator::take_object(std::uint64_t bytes, std::uint64_t alignment) {
+  drain_returned();
+  const std::uint64_t wanted = std::max<std::uint64_t>(bytes, 1);
+  void* p = heap_.allocate(wanted, alignment);
+  if (p == nullptr && !quarantine_.empty()) {
+    empty_quarantine(0);
+    p = heap_.allocate(wanted, alignment);
+  }
+  if (p == nullptr) {
+    std::uint64_t used, limit;
+    usage(used, limit);
+    if (used + bytes > limit) limit_reached(bytes, net_.my_host());
+    no_room(bytes, net_.my_host(),
+            "worker " + std::to_string(net_.me()) + " has addresses for " + show(where_.local_bytes()) +
+                " of local memory",
+            "use a distribution other than local, or raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)");
+  }
+  const global_address at = net_.address_of(p);
+  GODWIT_ASSERT(where_.is_local(at) && where_.local_home(at) == net_.me(),
+                "a worker allocates in its own area");
+  if (check_.on()) check_.mark_live(at, wanted, true);
+  return at;
+}
+
+global_address allocator::allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where) {
+  const global_address at = take_object(bytes, alignment);
+  if (check_.on()) sites_[at] = {bytes, where};
+  return at;
+}
+
+void allocator::check_arguments(std::uint64_t bytes, std::uint64_t alignment,
+                                const detail::spread& how) const {
+  if (!std::has_single_bit(alignment) || alignment > space::granule_bytes << 20)
+    throw std::invalid_argument(
+        "godwit: allocate: the alignment must be a power of two of at most 2^40, not " +
+        std::to_string(alignment));
+  if (how.what == kind::local && how.home != ~0u && how.home >= where_.homes)
+    throw std::invalid_argument("godwit: allocate: there is no worker " + std::to_string(how.home) +
+                                " to be the home: the run has " + std::to_string(where_.homes));
+  if (bytes > where_.bytes)  // before the size of blocks, which may follow from it
+    no_room(bytes, net_.my_host(), "the run has addresses for " + show(where_.bytes) + " in all",
+            raise_global_bytes);
+  if (how.what == kind::user && how.block_bytes == 0)
+    throw std::invalid_argument("godwit: allocate: a user distribution needs a block size");
+  if (how.block_bytes % 16 != 0 || how.block_bytes > std::uint64_t{1} << 46)
+    throw std::invalid_argument(
+        "godwit: allocate: the block size must be a multiple of 16 bytes, at most 2^46, not " +
+        std::to_string(how.block_bytes));
+}
+
+global_address allocator::allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
+                                   detail::place where) {
+  check_arguments(bytes, alignment, how);
+  if (how.what == kind::local && (how.home == ~0u || how.home == net_.me()) && !how.movable)
+    return allocate_local(bytes, alignment, where);
+  const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, how);
+  if (check_.on()) sites_[at] = {bytes, where};
+  return at;
+}
+
+global_address allocator::allocate_shared(std::uint64_t bytes, std::uint64_t alignment,
+                                          const detail::spread& how) {
+  descriptor d;
+  blocks_.divide(d, bytes, alignment, how);
+  const std::uint64_t table_bytes = d.blocks * sizeof(std::uint32_t);
+  if (how.what == kind::user) {
+    const std::vector<std::uint32_t> homes = blocks_.ask_homes(d, how);
+    d.table = take_object(table_bytes, 16);
+    std::memcpy(net_.at(d.table), homes.data(), table_bytes);
+  }
+  const std::uint64_t count =
+      d.data_granules() + (how.movable ? space::granules_for(d.blocks * sizeof(word)) : 0);
+  const std::vector<std::uint64_t> share = blocks_.bytes_per_host(d);
+  std::uint32_t paid = 0;  // hosts
+  while (paid < share.size() && (share[paid] == 0 || take_budget(paid, share[paid]))) ++paid;
+  extents::taken place;
+  if (paid == share.size()) place = extents_.take(count, alignment);
+  if (!place.found) {
+    for (std::uint32_t h = 0; h < paid; ++h)
+      if (share[h] != 0) give_budget(h, share[h]);
+    if (d.table != 0) free_local(d.table, table_bytes, {});
+    if (paid < share.size()) limit_reached(share[paid], paid);
+    no_room(bytes, net_.my_host(),
+            "the run has addresses for " + show(where_.bytes - where_.shared_low) + " of distributed memory",
+            raise_global_bytes);
+  }
+  d.first = place.first;
+  d.extent.store(extent_of{count, true}.packed(), std::memory_order_relaxed);  // the entry says so already
+  if (how.movable) d.owners = where_.shared_low + ((d.first + d.data_granules()) << space::granule_bits);
+  blocks_.enter(d, place.reused);
+  return blocks_.begin_of(d);
+}
+
+void allocator::freed_twice(global_address at, const detail::place& where) const {
+  base::fatal("worker %u: global memory at global:0x%llx was freed twice, the second time at %s:%u",
+              net_.me(), static_cast<unsigned long long>(at), where.file, where.line);
+}
+
+void allocator::other_size(global_address at, std::uint64_t allocated, std::uint64_t freed,
+                           const detail::place& where) const {
+  base::fatal(
+      "worker %u: global memory at global:0x%llx was allocated as %llu bytes, but freed as %llu at %s:%u: "
+      "give deallocate the same type and number as allocate",
+      net_.me(), static_cast<unsigned long long>(at), static_cast<unsigned long long>(allocated),
+      static_cast<unsigned long long>(freed), where.file, where.line);
+}
+
+void allocator::free(global_address at, std::uint64_t bytes, detail::place where) {
+  if (where_.is_shared(at)) return free_shared(at, bytes, where);
+  if (!where_.is_local(at)) blocks_.bad_address(at, bytes, "free");
+  free_local(at, bytes, where);
+}
+
+void allocator::free_local(global_address at, std::uint64_t bytes, detail::place where) {
+  const std::uint32_t home = where_.local_home(at);
+  object_header header;
+  const global_address header_at = at - sizeof header;
+  net_.get(home, &header, header_at, sizeof header);
+  if (header.magic == object_header::dead) freed_twice(at, where);
+  if (header.magic != object_header::live)
+    base::fatal(
+        "worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of an allocation",
+        net_.me(), static_cast<unsigned long long>(at), where.file, where.line);
+  if (header.bytes != std::max<std::uint64_t>(bytes, 1)) other_size(at, header.bytes, bytes, where);
+  if (check_.on()) check_.mark_live(at, header.bytes, false);
+  sites_.erase(at);
+  const bool mine = home == net_.me();
+  // whoever else frees the same finds it dead, nearly always
+  if (mine && !check_.on()) return heap_.free(net_.at(at));
+  // The word `magic` decides between two that free the same: only one finds it alive.
+  const global_address magic_at = header_at + offsetof(object_header, magic);
+  if (net_.atomic(home, magic_at, atomic_function::compare_exchange, 4, object_header::dead,
+                  object_header::live) != object_header::live)
+    freed_twice(at, where);
+  if (mine) return retire(at);
+  send_back(at, home);
+}
+
+void allocator::send_back(global_address at, std::uint32_t home) noexcept {
+  const word& list = net_.home(home).returned;
+  std::uint64_t head = net_.remote_load(home, list);
+  do net_.put(home, at - sizeof(object_header) + offsetof(object_header, next), &head, sizeof head);
+  while (!net_.remote_compare_exchange(home, list, head, at));
+}
+
+void allocator::free_shared(global_address at, std::uint64_t bytes, detail::place where) {
+  descriptor* d = blocks_.find(at);
+  if (d == nullptr || blocks_.begin_of(*d) != at)
+    base::fatal(
+        "worker %u: deallocate of global:0x%llx at %s:%u, which is not the beginning of a live allocation: "
+        "freed already, or moved by pointer arithmetic",
+        net_.me(), static_cast<unsigned long long>(at), where.file, where.line);
+  if (d->bytes != std::max<std::uint64_t>(bytes, 1)) other_size(at, d->bytes, bytes, where);
+  // What has to be known when the descriptor is gone.
+  const std::uint64_t first = d->first, count = d->all_granules();
+  const global_address table = d->table;
+  const std::uint64_t table_bytes = d->blocks * sizeof(std::uint32_t);
+  const std::vector<std::uint64_t> share = blocks_.bytes_per_host(*d);
+  if (!blocks_.remove(*d)) freed_twice(at, where);
+  sites_.erase(at);
+  for (std::uint32_t h = 0; h < net_.host_count(); ++h) {
+    if (h == net_.my_host()) {
+      transport::shm::window::discard(net_.at(at), count << space::granule_bits);
+    } else {
+      const base::section inside;
+      net_.port().discard(worker_no{net_.first_of(h)}, net_.at(at), count << space::granule_bits);
+    }
+    if (share[h] != 0) give_budget(h, share[h]);
+  }
+  extents_.give(first, count);  // now the addresses may be used again
+  if (table != 0) free_local(table, table_bytes, where);
+}
+
+void allocator::check_invariants() const {
+  heap_.check_invariants();
+  if (net_.me() == 0) extents_.check_invariants();
+}
+
+std::string allocator::leaks() const {
+  std::uint64_t bytes = 0, count = 0;
+  const allocation_site* largest = nullptr;
+  for (const auto& [at, site] : sites_) {
+    // Others may have freed it.
+    if (where_.is_local(at) ? heap::header_of(net_.at(at))->magic != object_header::live
+                            : !blocks_.is_live(*blocks_.entry(where_.granule_of(at))))
+      continue;
+    bytes += site.bytes;
+    ++count;
+    if (largest == nullptr || site.bytes > largest->bytes) largest = &site;
+  }
+  if (count == 0) return {};
+  return "godwit: worker " + std::to_string(net_.me()) + ": " + std::to_string(count) +
+         " allocations of global memory, " + std::to_string(bytes) +
+         " bytes in all, were not freed; the largest, of " + std::to_string(largest->bytes) +
+         " bytes, was made at " + (largest->where.file != nullptr ? largest->where.file : "?") + ":" +
+         std::to_string(largest->where.line);
+}
+
+}  // namespace godwit::gas

@@ -1,0 +1,85 @@
+// The allocator: gives out global memory and takes it back.
+//
+// Local: from the calling worker's own heap (heap.hpp); what others free comes back through a list that its
+// owner empties when it allocates. Distributed: addresses from extents.hpp, divided and entered by
+// directory.hpp; each host pays from its budget for what it has of it, when it is allocated. With
+// check_global freed local objects wait in a quarantine before they are used again, and who allocated what is
+// remembered.
+//
+// Called by memory.hpp. Document: docs/decisions/0010-global-memory.md.
+// Tests: tests/gas/allocator_test.cpp, tests/global/{allocate,misuse}_test.cpp.
+#pragma once
+
+#include "gas/checks.hpp"
+#include "gas/directory.hpp"
+#include "gas/extents.hpp"
+#include "gas/heap.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+
+namespace godwit::gas {
+
+class allocator {
+ public:
+  allocator(const reach& net, const space& where, directory& blocks, checks& check);
+
+  // global_path.hpp says what these do.
+  global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
+                          detail::place where);
+  global_address allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where);
+  /// Not 0. Nothing of it may be dirty in a cache: that would be written into the next allocation here.
+  void free(global_address at, std::uint64_t bytes, detail::place where);
+
+  /// Of this host.
+  void usage(std::uint64_t& used, std::uint64_t& limit) const noexcept;
+  /// check_global: what this worker allocated and nobody freed, one line; empty: nothing.
+  std::string leaks() const;
+  /// When nobody allocates.
+  void check_invariants() const;
+
+ private:
+  struct allocation_site {
+    std::uint64_t bytes;
+    detail::place where;
+  };
+
+  void check_arguments(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how) const;
+  /// A local object; not noted in sites_.
+  global_address take_object(std::uint64_t bytes, std::uint64_t alignment);
+  global_address allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how);
+  void free_local(global_address at, std::uint64_t bytes, detail::place where);
+  void free_shared(global_address at, std::uint64_t bytes, detail::place where);
+
+  bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
+  void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
+  [[noreturn]] void no_room(std::uint64_t bytes, std::uint32_t host, const std::string& of_what,
+                            const char* remedy) const;
+  [[noreturn]] void limit_reached(std::uint64_t bytes, std::uint32_t host) const;
+
+  // Objects of this worker that come back.
+  void drain_returned() noexcept;
+  void retire(global_address at) noexcept;
+  void empty_quarantine(std::uint64_t left) noexcept;
+  /// To its home, another worker.
+  void send_back(global_address at, std::uint32_t home) noexcept;
+
+  [[noreturn]] void freed_twice(global_address at, const detail::place& where) const;
+  [[noreturn]] void other_size(global_address at, std::uint64_t allocated, std::uint64_t freed,
+                               const detail::place& where) const;
+
+  const reach& net_;
+  const space& where_;
+  directory& blocks_;
+  checks& check_;
+  extents extents_;
+  heap heap_;
+  std::unordered_map<global_address, allocation_site> sites_;  ///< check_global
+  std::deque<global_address> quarantine_;                      ///< check_global: freed, not reused yet
+  std::uint64_t quarantine_bytes_ = 0;
+  static constexpr std::uint64_t most_in_quarantine = 4 << 20;
+};
+
+}  // namespace godwit::gas

@@ -1,0 +1,101 @@
+// The directory: whose are these bytes? It says for each address of global memory what allocation it lies in,
+// which worker is the home of its block, and who owns that block now; and it divides a new allocation among
+// the homes.
+//
+// Local memory names its home in the address. The descriptors of distributed allocations lie at worker 0's
+// host; other hosts copy them when they first need them. Homes follow from the descriptor alone. Owners are
+// homes, unless the allocation is movable: then the word of the block, at its home, says who the owner is; it
+// carries a version, so that nobody takes an old answer for a newer one.
+//
+// Called by allocator.hpp (which enters and removes), access.hpp and cache.hpp (which ask). Words: words.hpp.
+// Document: docs/decisions/0010-global-memory.md. Test: tests/gas/directory_test.cpp.
+#pragma once
+
+#include "base/check.hpp"
+#include "gas/reach.hpp"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace godwit::gas {
+
+/// Part of a range: as much as has one owner.
+struct piece {
+  std::uint32_t owner;
+  global_address at;
+  std::uint64_t bytes;
+};
+
+class directory {
+ public:
+  directory(const reach& net, const space& where) noexcept : net_(net), where_(where) {}
+
+  /// The descriptor of the live shared allocation that @p at lies in, or null. Local, but round trips the
+  /// first time.
+  descriptor* find(global_address at);
+  std::uint32_t home(global_address at);
+  std::uint32_t owner(global_address at) { return first_piece(at, 1).owner; }
+
+  /// The beginning of a range, as far as it has one owner.
+  piece first_piece(global_address at, std::uint64_t bytes);
+  /// Call f(piece) for each piece of a range. False: it does not lie in a live allocation (any more).
+  template <class F>
+  bool visit_pieces(global_address at, std::uint64_t bytes, F&& f);
+  /// The same for ranges that must.
+  template <class F>
+  void each_piece(global_address at, std::uint64_t bytes, F&& f) {
+    if (!visit_pieces(at, bytes, f)) bad_address(at, bytes, "reach");
+  }
+  /// All of it lies on this host: an access needs no round trip.
+  bool is_near(global_address at, std::uint64_t bytes);
+  [[noreturn]] void bad_address(global_address at, std::uint64_t bytes, const char* doing) const;
+
+  // Of the allocator.
+  /// How an allocation is divided into blocks; it has no place yet. Throws std::invalid_argument if that
+  /// cannot be done.
+  void divide(descriptor& d, std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how) const;
+  /// User distributions: the home of each block, for descriptor::table.
+  std::vector<std::uint32_t> ask_homes(const descriptor& d, const detail::spread& how) const;
+  /// What each host has of it.
+  std::vector<std::uint64_t> bytes_per_host(const descriptor& d);
+  /// From now on it can be found, in the granules that it has got. @p reused: others may have copies of what
+  /// was there.
+  void enter(descriptor& d, bool reused);
+  /// It cannot be found any more. False: somebody else has removed it before.
+  bool remove(descriptor& d) noexcept;
+  bool is_live(const descriptor& d) const noexcept {
+    return net_.remote_load(0, d.state) == descriptor::live;
+  }
+
+  global_address begin_of(const descriptor& d) const noexcept {
+    return where_.shared_low + (d.first << space::granule_bits);
+  }
+  descriptor* entry(std::uint64_t granule) const noexcept {
+    return net_.at<descriptor>(where_.directory_low) + granule;
+  }
+
+ private:
+  descriptor* look(std::uint64_t granule, std::uint64_t& state) noexcept;
+  std::uint32_t home_of_block(const descriptor& d, std::uint64_t block);
+  std::uint32_t owner_of_block(const descriptor& d, std::uint64_t block);
+  /// first_piece for who knows in which allocation @p at may lie: @p d, or null. False: in none.
+  bool take_piece(global_address at, std::uint64_t bytes, const descriptor*& d, piece& p);
+
+  const reach& net_;
+  const space& where_;
+  /// by first granule and generation
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> user_tables_;
+};
+
+template <class F>
+bool directory::visit_pieces(global_address at, std::uint64_t bytes, F&& f) {
+  const descriptor* d = nullptr;
+  for (piece p; bytes != 0; at += p.bytes, bytes -= p.bytes) {
+    if (!take_piece(at, bytes, d, p)) return false;
+    f(p);
+  }
+  return true;
+}
+
+}  // namespace godwit::gas
