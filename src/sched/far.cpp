@@ -259,18 +259,14 @@ void worker::serve_inbox() noexcept {
     GODWIT_ASSERT(e.head.target == me_, "an inbox holds requests for its worker");
     ++inbox_next_;
     if (e.head.what == transport::far::op::call || e.head.what == transport::far::op::cast) {
-      call_site site{seg_,
-                     words_,
-                     node_,
-                     &random_,
-                     holder(),
-                     [](void* w, std::size_t bytes) noexcept {
-                       auto& heap = static_cast<worker*>(w)->heap_;
-                       return reinterpret_cast<std::byte*>(
-                           heap.allocate(object_kind::bytes, sizeof(object) + bytes) + 1);
-                     },
-                     this};
-      if (std::byte* big = carry_out(site, e); big != nullptr) {
+      const transport::far::answer_room room{
+          [](void* w, std::size_t bytes) noexcept {
+            auto& heap = static_cast<worker*>(w)->heap_;
+            return reinterpret_cast<std::byte*>(heap.allocate(object_kind::bytes, sizeof(object) + bytes) +
+                                                1);
+          },
+          this};
+      if (std::byte* big = calls_.carry_out(e, room); big != nullptr) {
         // The companion sends it from there, then marks the object before it as freed.
         e.head.address = reinterpret_cast<std::uint64_t>(big);
         e.head.more[0] = 1;

@@ -85,6 +85,10 @@ void worker::init(const worker_setup& setup) noexcept {
     net_.far().init(*seg_, me_, far_words_, &seg_->at(shape_.bell_of, words)->far,
                     shape_.serves_itself ? +[](void* w) { static_cast<worker*>(w)->serve_inbox(); } : nullptr,
                     this, !crowded_);
+  if (shape_.serves_itself) {
+    call_site_ = {seg_, words_, node_, &random_, holder()};
+    enter_calls(calls_, call_site_);
+  }
   words_->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   region_low_ = reinterpret_cast<std::uintptr_t>(base + l.stack);
   region_high_ = region_low_ + l.stack_bytes;

@@ -144,6 +144,8 @@ class worker {
 
   /// Way am: carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept;
+  /// What else it carries out then: calls of other layers.
+  transport::far::call_table& calls() noexcept { return calls_; }
 
   /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
@@ -398,6 +400,8 @@ class worker {
   std::uint32_t last_far_ = 0;      // host looked at last
   std::uint32_t far_hint_ = ~0u;    // host where work was seen last
   std::uint32_t inbox_next_ = 0;
+  call_site call_site_{};
+  transport::far::call_table calls_;  // way am
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
   mutable std::vector<std::byte> fetched_bytes_;
