@@ -28,10 +28,6 @@ bool access::single_far_owner(global_address at, std::uint64_t bytes, std::uint3
 void access::get(global_address from, void* to, std::size_t bytes) {
   if (check_.on()) check_.check_range(from, bytes, "read");
   if (bytes == 0) return;  // `to` may be null
-  if (!several_hosts_) {
-    std::memcpy(to, net_.at(from), bytes);
-    return;
-  }
   const piece p = blocks_.first_piece(from, bytes);
   if (p.bytes != bytes) {
     const global_piece all{from, bytes, to};
@@ -48,10 +44,6 @@ void access::get(global_address from, void* to, std::size_t bytes) {
 void access::put(global_address to, const void* from, std::size_t bytes) {
   if (check_.on()) check_.check_range(to, bytes, "write");
   if (bytes == 0) return;
-  if (!several_hosts_) {
-    std::memcpy(net_.at(to), from, bytes);
-    return;
-  }
   const piece p = blocks_.first_piece(to, bytes);
   if (p.bytes != bytes) {
     const global_piece all{to, bytes, const_cast<void*>(from)};

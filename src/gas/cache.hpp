@@ -125,15 +125,15 @@ class cache {
 
   /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.
   unit* find(std::uint64_t number, bool wait, bool& busy) noexcept;
-  /// Call f(unit, part of it) for those that are here of a range, each locked meanwhile.
-  template <class F>
-  void each_present(global_address at, std::uint64_t bytes, F&& f) noexcept;
   /// The same, but makes room for it. Null: everything it could replace is open, or without @p wait busy or
   /// dirty.
   unit* obtain(std::uint64_t number, bool wait) noexcept;
   /// The least recently used unit of a locked set becomes this one, if it is not here. Locked; null: none can
   /// be replaced.
   unit* replace(unit* set, std::uint64_t number, bool& any_dirty) noexcept;
+  /// Call f(unit, part of it) for those that are here of a range, each locked meanwhile.
+  template <class F>
+  void each_present(global_address at, std::uint64_t bytes, F&& f) noexcept;
   void evict(unit& u) noexcept;
   unit* obtain_for(opening& o) noexcept;
   bool open_next(opening& o) noexcept;

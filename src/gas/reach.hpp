@@ -10,6 +10,7 @@
 #include "transport/far/fabric.hpp"
 #include "transport/shm/window.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace godwit::gas {
@@ -33,12 +34,9 @@ class reach {
 
   bool is_near(std::uint32_t home) const noexcept { return s_.hosts[s_.my_host].holds(worker_no{home}); }
   std::uint32_t host_of(std::uint32_t home) const noexcept {
-    std::uint32_t low = 0, high = s_.host_count;  // hosts are in the order of their workers
-    while (high - low > 1) {
-      const std::uint32_t middle = (low + high) / 2;
-      (s_.hosts[middle].first <= home ? low : high) = middle;
-    }
-    return low;
+    auto below = [](std::uint32_t h, const transport::shm::near_range& host) { return h < host.first; };
+    return static_cast<std::uint32_t>(std::upper_bound(s_.hosts, s_.hosts + s_.host_count, home, below) -
+                                      s_.hosts - 1);  // hosts are in the order of their workers
   }
   std::uint32_t first_of(std::uint32_t host) const noexcept { return s_.hosts[host].first; }
   std::uint32_t host_count() const noexcept { return s_.host_count; }

@@ -20,22 +20,17 @@ services::services(launch& what, const family& workers)
       node_(&host_words(what.memory)),
       memory_(what.memory),
       random_(what.seed) {
-  site_ = {&memory_,
-           words_,
-           node_,
-           &random_,
-           base::outsider,
-           [](void* room, std::size_t bytes) noexcept {
-             auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(room);
-             r.reset(new std::byte[bytes]);
-             return r.get();
-           },
-           nullptr};
+  site_ = {&memory_, words_, node_, &random_, base::outsider};
+  sched::enter_calls(calls_, site_);
 }
 
 std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept {
-  site_.room_arg = &room;
-  return sched::carry_out(site_, e);
+  auto get = [](void* at, std::size_t bytes) noexcept {
+    auto& r = *static_cast<std::unique_ptr<std::byte[]>*>(at);
+    r.reset(new std::byte[bytes]);
+    return r.get();
+  };
+  return calls_.carry_out(e, {get, &room});
 }
 
 bool services::runs(worker_no w) noexcept {

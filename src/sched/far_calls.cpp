@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/cpu.hpp"
-#include "base/lock.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
@@ -17,6 +16,7 @@
 namespace godwit::sched {
 
 using transport::index;
+using transport::far::answer_room;
 using transport::far::entry;
 using transport::far::inline_bytes;
 
@@ -58,9 +58,16 @@ namespace {
 
 void nothing() noexcept {}
 
+/// What is filled in for the asker.
+struct answer {
+  entry& e;
+  const answer_room& room;
+  std::byte* big = nullptr;  ///< bytes that do not fit into the entry
+};
+
 /// Lay out info and room for @p bytes behind it; gives back where the bytes go.
-std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t bytes,
-                       std::byte*& big) noexcept {
+std::byte* answer_with(answer& to, const loot& info, std::size_t bytes) noexcept {
+  entry& e = to.e;
   std::memcpy(e.data, &info, sizeof info);
   e.head.info = sizeof info;
   e.head.bytes = bytes;
@@ -69,15 +76,14 @@ std::byte* answer_with(call_site& site, entry& e, const loot& info, std::size_t 
                 "a thread has a stack, and its ancestors' frames lie above it");
   GODWIT_ASSERT(info.own_record != 0, "a thread that moves completes a record");
   if (sizeof info + bytes <= inline_bytes) return e.data + sizeof info;
-  big = site.room(site.room_arg, bytes);
-  return big;
+  return to.big = to.room(bytes);
 }
 
 ready_queue queue_of(const call_site& site, worker_no w) noexcept {
   return {*site.memory, const_cast<public_words&>(*site.memory->at(w, site.words)), site.holder};
 }
 
-bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) noexcept {
+bool take_ready(call_site& site, worker_no victim, answer& to) noexcept {
   const auto& memory = *site.memory;
   ready_queue queue = queue_of(site, victim);
   if (queue.empty()) return false;
@@ -91,13 +97,14 @@ bool take_ready(call_site& site, worker_no victim, entry& e, std::byte*& big) no
                   im->top,          im->bytes_end, im->own_record, im->fork ? im->status : im->waited_for,
                   im->float_control};
   const std::size_t bytes = im->bytes_end - im->low;
-  std::memcpy(answer_with(site, e, info, bytes, big), im->bytes(), bytes);
-  e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
+  std::memcpy(answer_with(to, info, bytes), im->bytes(), bytes);
+  to.e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
   im->freed.store(1, std::memory_order_release);  // JH1: also by the owner, which then collects it
   return true;
 }
 
-bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& big) noexcept {
+bool take_continuation(call_site& site, worker_no victim, answer& to) noexcept {
+  entry& e = to.e;
   const auto& memory = *site.memory;
   const bool check = (e.head.b & call_scope::skip_check) == 0;
   const auto outcome =
@@ -111,7 +118,7 @@ bool take_continuation(call_site& site, worker_no victim, entry& e, std::byte*& 
                                                 : base::float_control();
               const loot info{own.sp,        own.fp,       own.extra,  low,    above.sp,
                               own.bytes_end, above.record, own.record, control};
-              std::byte* answer = answer_with(site, e, info, bytes, big);
+              std::byte* answer = answer_with(to, info, bytes);
               memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
               if ((e.head.b & call_scope::hash_frames) != 0)
                 memory.at(victim, place)->frame_hash =
@@ -148,72 +155,102 @@ ref release_at_home(const transport::shm::segment& memory, ref r) noexcept {
   return result;
 }
 
+call_site& site_of(void* place, const entry& e) noexcept {
+  auto& site = *static_cast<call_site*>(place);
+  GODWIT_ASSERT(site.memory->near().holds(e.head.target), "a call is carried out at its target's host");
+  static_cast<void>(e);
+  return site;
+}
+
+/// The workers that steal and look ask.
+struct victims {
+  std::uint32_t base, count, first;
+  victims(call_site& site, const entry& e) noexcept {
+    const auto& near = site.memory->near();
+    const bool all = (e.head.b & call_scope::whole_host) != 0;
+    base = all ? near.first : index(e.head.target);
+    count = all ? near.count : 1;
+    first = count > 1 ? site.random->below(count) : 0;
+  }
+  worker_no number(std::uint32_t i) const noexcept { return worker_no{base + (first + i) % count}; }
+  /// There was nothing to take.
+  void ask_for_work(const call_site& site, const entry& e) const noexcept {
+    for (std::uint32_t i = 0; i < count; ++i) sched::ask_for_work(*site.memory, worker_no{base + i});
+    if ((e.head.b & call_scope::urgent) != 0)
+      signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count}, worker_no{~0u});
+  }
+};
+
+std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
+  call_site& site = site_of(place, e);
+  const victims all(site, e);
+  answer to{e, room};
+  for (std::uint32_t i = 0; i < all.count; ++i)
+    if (take_ready(site, all.number(i), to) ||
+        ((e.head.b & call_scope::ready_only) == 0 && take_continuation(site, all.number(i), to)))
+      return to.big;
+  all.ask_for_work(site, e);
+  return nullptr;
+}
+
+void look(call_site& site, entry& e) noexcept {
+  const victims all(site, e);
+  for (std::uint32_t i = 0; i < all.count; ++i)
+    if (has_work(site, all.number(i))) {
+      e.head.result = 1;
+      e.head.more[1] = 1;  // it will come back and take it
+      return;
+    }
+  all.ask_for_work(site, e);
+}
+
+void read_record(call_site& site, entry& e) noexcept {
+  const record* r = site.memory->at<record>(e.head.b);
+  GODWIT_ASSERT(r->kind == object_kind::record, "a record is read");
+  if (r->state.load(std::memory_order_acquire) != state_done) return;  // JN1
+  const result_words result = r->result;
+  GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
+  e.head.result = 1;
+  e.head.info = sizeof result;
+  std::memcpy(e.data, &result, sizeof result);
+  if (result.object != 0 && site.memory->reaches(transport::ref_worker(result.object)) &&
+      sizeof result + result.bytes <= inline_bytes) {
+    std::memcpy(e.data + sizeof result, site.memory->at<object>(result.object) + 1, result.bytes);
+    e.head.info += result.bytes;
+  }
+}
+
+void release(call_site& site, entry& e) noexcept { e.head.result = release_at_home(*site.memory, e.head.b); }
+
+void nudge(call_site& site, entry& e) noexcept {
+  ask_for_work(*site.memory, e.head.target);
+  wake_all_of(*site.node);
+}
+
+void shut_down(call_site& site, entry&) noexcept {
+  site.node->shutdown.store(1, std::memory_order_release);
+  wake_all_of(*site.node);
+}
+
+/// The handler of a call whose answer fits into the entry.
+template <void (*Do)(call_site&, entry&) noexcept>
+std::byte* in_entry(void* place, entry& e, const answer_room&) noexcept {
+  Do(site_of(place, e), e);
+  return nullptr;
+}
+
 }  // namespace
 
-std::byte* carry_out(call_site& site, entry& e) noexcept {
-  std::byte* big = nullptr;
-  const worker_no target = e.head.target;
-  const std::uint64_t scope = e.head.b;
-  const auto& near = site.memory->near();
-  const bool all = (scope & call_scope::whole_host) != 0;
-  const std::uint32_t count = all ? near.count : 1;
-  const std::uint32_t base = all ? near.first : index(target);
-  GODWIT_ASSERT(near.holds(target), "a call is carried out at its target's host");
-  const auto number = static_cast<call_no>(e.head.a);
-  e.head.result = e.head.info = e.head.bytes = e.head.local = e.head.more[1] = 0;
-  switch (number) {
-    case call_no::steal:
-    case call_no::look: {
-      const std::uint32_t first = count > 1 ? site.random->below(count) : 0;
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const worker_no v{base + (first + i) % count};
-        if (number == call_no::look) {
-          if (has_work(site, v)) {
-            e.head.result = 1;
-            e.head.more[1] = 1;  // it will come back and take it
-            return nullptr;
-          }
-          continue;
-        }
-        if (take_ready(site, v, e, big)) return big;
-        if ((scope & call_scope::ready_only) == 0 && take_continuation(site, v, e, big)) return big;
-      }
-      for (std::uint32_t i = 0; i < count; ++i) ask_for_work(*site.memory, worker_no{base + i});
-      if ((scope & call_scope::urgent) != 0)
-        signal_hoarders_of(*site.memory, site.words, worker_no{base}, worker_no{base + count},
-                           worker_no{~0u});
-      return nullptr;
-    }
-    case call_no::read_record: {
-      const record* r = site.memory->at<record>(scope);
-      GODWIT_ASSERT(r->kind == object_kind::record, "a record is read");
-      if (r->state.load(std::memory_order_acquire) != state_done) return nullptr;  // JN1
-      const result_words result = r->result;
-      GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
-      e.head.result = 1;
-      e.head.info = sizeof result;
-      std::memcpy(e.data, &result, sizeof result);
-      if (result.object != 0 && site.memory->reaches(transport::ref_worker(result.object)) &&
-          sizeof result + result.bytes <= inline_bytes) {
-        std::memcpy(e.data + sizeof result, site.memory->at<object>(result.object) + 1, result.bytes);
-        e.head.info += result.bytes;
-      }
-      return nullptr;
-    }
-    case call_no::release:
-      e.head.result = release_at_home(*site.memory, scope);
-      return nullptr;
-    case call_no::nudge:
-      ask_for_work(*site.memory, target);
-      wake_all_of(*site.node);
-      return nullptr;
-    case call_no::shut_down:
-      site.node->shutdown.store(1, std::memory_order_release);
-      wake_all_of(*site.node);
-      return nullptr;
-  }
-  base::fatal("a request of another host has the unknown number %llu",
-              static_cast<unsigned long long>(e.head.a));
+void enter_calls(transport::far::call_table& table, call_site& site) {
+  auto enter = [&](call_no number, transport::far::call_table::handler f) {
+    table.enter(static_cast<std::uint64_t>(number), f, &site);
+  };
+  enter(call_no::steal, steal_any);
+  enter(call_no::look, in_entry<look>);
+  enter(call_no::read_record, in_entry<read_record>);
+  enter(call_no::release, in_entry<release>);
+  enter(call_no::nudge, in_entry<nudge>);
+  enter(call_no::shut_down, in_entry<shut_down>);
 }
 
 }  // namespace godwit::sched

@@ -1,4 +1,5 @@
-// What a worker asks another host to do in one go, instead of word by word: the calls of transport/far.
+// What a worker asks another host to do in one go, instead of word by word: this layer's calls
+// (transport/far/calls.hpp).
 //
 // They are carried out at the victim's host, by its companion (ways server and assist) or by the victim
 // itself (way am), with the very protocols that near workers use: ready_queue.hpp, deque.hpp.
@@ -7,20 +8,23 @@
 
 #include "base/random.hpp"
 #include "sched/record.hpp"
-#include "transport/far/requests.hpp"
+#include "transport/far/calls.hpp"
 
 #include <godwit/detail/hot.hpp>
 
 namespace godwit::sched {
 
 enum class call_no : std::uint64_t {
-  steal = 1,  ///< take a thread. argument: call_scope. Answer: see loot
-  look,       ///< is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
+  /// take a thread. argument: call_scope. Answer: see loot
+  steal = transport::far::call_number("sched.steal"),
+  /// is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
+  look = transport::far::call_number("sched.look"),
   /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
-  read_record,
-  release,    ///< argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
-  nudge,      ///< cast: set the target's poll word, wake it
-  shut_down,  ///< cast: the run is over
+  read_record = transport::far::call_number("sched.read_record"),
+  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
+  release = transport::far::call_number("sched.release"),
+  nudge = transport::far::call_number("sched.nudge"),          ///< cast: set the target's poll word, wake it
+  shut_down = transport::far::call_number("sched.shut_down"),  ///< cast: the run is over
 };
 
 /// Bits of the argument of steal and look.
@@ -51,14 +55,10 @@ struct call_site {
   node_words* node;           ///< of this host
   base::small_random* random;
   std::uint32_t holder;  ///< what it writes into locks (base/lock.hpp)
-  /// Room for the bytes of an answer that do not fit into the entry; valid until the answer has left.
-  std::byte* (*room)(void* arg, std::size_t bytes) noexcept;
-  void* room_arg;
 };
 
-/// Carry out @p e, whose op is call or cast. Fills in head.result, info, bytes, local; info and bytes that
-/// fit lie in e.data. Gives back where the bytes are: null if in e.data. Local.
-std::byte* carry_out(call_site& site, transport::far::entry& e) noexcept;
+/// All of them, to be carried out at @p site, which stays there as long as @p table.
+void enter_calls(transport::far::call_table& table, call_site& site);
 
 /// Ask worker @p w of this host to make work public at its next spawn: poll, if it is not set. Local.
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;

@@ -3,7 +3,6 @@
 
 #include "base/check.hpp"
 #include "base/section.hpp"
-#include "sched/far_calls.hpp"
 
 namespace godwit::sched {
 
@@ -20,6 +19,12 @@ std::byte* room_in(void* own, std::size_t bytes) noexcept {
 
 }  // namespace
 
+void far_inbox::init() {
+  if (!here_.shape.serves_itself) return;
+  site_ = {here_.memory, here_.words, here_.node, &random_, here_.holder()};
+  enter_calls(calls_, site_);
+}
+
 void far_inbox::serve_all() noexcept {
   if (here_.far == nullptr) return;  // not set up yet
   for (;;) {
@@ -30,8 +35,7 @@ void far_inbox::serve_all() noexcept {
     GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
     ++next_;
     if (e.head.what == op::call || e.head.what == op::cast) {
-      call_site site{here_.memory, here_.words, here_.node, &random_, here_.holder(), room_in, &heap_};
-      std::byte* big = carry_out(site, e);
+      std::byte* big = calls_.carry_out(e, {room_in, &heap_});
       // The companion sends it from there, then marks the object before it as freed.
       if (big != nullptr) e.head.address = reinterpret_cast<std::uint64_t>(big);
       e.head.more[0] = big != nullptr ? 1 : 0;

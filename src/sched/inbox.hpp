@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "sched/account.hpp"
+#include "sched/far_calls.hpp"
 #include "sched/site.hpp"
 
 namespace godwit::sched {
@@ -13,6 +14,9 @@ class far_inbox {
   far_inbox(const site& here, heap& own, account& counts, base::small_random& random) noexcept
       : here_(here), heap_(own), account_(counts), random_(random) {}
 
+  void init();
+  /// What it carries out, to which other layers may add their calls.
+  transport::far::call_table& calls() noexcept { return calls_; }
   /// Cheap when there are none.
   void serve() noexcept {
     if (here_.shape.serves_itself) serve_all();
@@ -25,6 +29,8 @@ class far_inbox {
   heap& heap_;
   account& account_;
   base::small_random& random_;
+  call_site site_{};
+  transport::far::call_table calls_;
   std::uint32_t next_ = 0;
 };
 

@@ -62,6 +62,7 @@ void worker::init(const worker_setup& setup) noexcept {
   heap_.init(base, base + l.heap, l.heap_bytes, &here_.words->live, here_.one_host());
   deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), give_way, delay_step);
   ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, give_way);
+  inbox_.init();
   idle_.init();
 }
 

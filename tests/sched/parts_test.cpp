@@ -50,6 +50,7 @@ TEST_F(inbox, is_left_alone_where_companions_answer) {
 
 TEST_F(inbox, answers_words_and_calls_in_order) {
   all.here(1).shape.serves_itself = true;
+  it.init();
   word& cell = all.words(1).mailbox;
   cell = 40;
   entry& add = post(op::fetch_add);
@@ -78,6 +79,7 @@ TEST_F(inbox, answers_words_and_calls_in_order) {
 
 TEST_F(inbox, a_long_answer_lies_in_the_heap_until_it_has_left) {
   all.here(1).shape.serves_itself = true;
+  it.init();
   constexpr std::size_t bytes = 10'000;
   auto* im = static_cast<image*>(all.heap_of(1).allocate(object_kind::image, sizeof(image) + bytes));
   im->sp = 1;

@@ -5,6 +5,7 @@
 // are threads. The network: tests/mpi/far_network.hpp. With MPI: tests/mpi/far_suite.cpp. STRESS_SEED fixes
 // the seed.
 // test: tsan
+#include "transport/far/calls.hpp"
 #include "transport/far/port.hpp"
 #include "transport/mpi/companion.hpp"
 
@@ -49,18 +50,24 @@ struct area {
   alignas(64) byte large[3 * MiB];
   alignas(64) byte own[3 * MiB];
 };
-enum call_no : uint64_t { produce, count };  // produce: argument bytes to argument2
+/// produce: argument bytes to argument2.
+enum call_no : uint64_t {
+  produce = far::call_number("test.produce"),
+  count = far::call_number("test.count")
+};
 
-template <class Room>
-byte* do_call(area& home, far::entry& e, Room&& room) {
-  const uint64_t number = e.head.a, argument = e.head.b, local = e.head.more[0];
+byte* do_count(void* home, far::entry& e, const far::answer_room&) noexcept {
+  e.head.result = e.head.b + 1;
+  static_cast<area*>(home)->casts[e.head.b].fetch_add(1);
+  return nullptr;
+}
+
+byte* do_produce(void*, far::entry& e, const far::answer_room& room) noexcept {
+  const uint64_t argument = e.head.b;
   e.head.result = argument + 1;
-  e.head.bytes = e.head.info = 0;
-  if (number == count) home.casts[argument].fetch_add(1);
-  if (number == count) return nullptr;
   e.head.info = 8;
   e.head.bytes = argument;
-  e.head.local = local;
+  e.head.local = e.head.more[0];
   std::memcpy(e.data, &argument, 8);
   const bool fits = 8 + argument <= far::inline_bytes;
   byte* to = fits ? e.data + 8 : room(argument);
@@ -85,8 +92,19 @@ struct services final : mpi::host_services {
   std::atomic<bool> gone{false};
   std::function<void()> asked_whether_gone;
   int released = 0;
+  far::call_table calls;
+  void enter_calls(bool count_first) {  // not in the same order in all ranks
+    if (count_first) calls.enter(call_no::count, do_count, home);
+    calls.enter(call_no::produce, do_produce, home);
+    if (!count_first) calls.enter(call_no::count, do_count, home);
+  }
   byte* carry_out(far::entry& e, std::unique_ptr<byte[]>& room) noexcept override {
-    return do_call(*home, e, [&](size_t n) { return (room.reset(new byte[n]), room.get()); });
+    auto get = [](void* at, size_t n) noexcept {
+      auto& r = *static_cast<std::unique_ptr<byte[]>*>(at);
+      r.reset(new byte[n]);
+      return r.get();
+    };
+    return calls.carry_out(e, {get, &room});
   }
   bool runs(worker_no) noexcept override {
     if (asked_whether_gone) asked_whether_gone();
@@ -135,6 +153,7 @@ struct job {
       net.base[r] = memory[r].common();
       new (words(r)) far::words;
       host[r].home = home(r);
+      host[r].enter_calls(r == 0);
       bindings[r] = {this, r};
       port[r].init(memory[r], worker_no(r), words(r), words(r), idle, &bindings[r], steps);
     }
@@ -189,13 +208,15 @@ struct job {
       far::execute_on(memory[r], e.head, e.data);
       return false;
     }
-    byte* big = do_call(*home(r), e, [&](size_t n) {
+    auto get = [](void* at, size_t n) noexcept {
+      auto& home = *static_cast<area*>(at);
       size_t i = 0;
-      while (home(r)->room_used[i].load() != 0) ++i;
+      while (home.room_used[i].load() != 0) ++i;
       EXPECT_TRUE(i < 16 && n <= 4096);
-      home(r)->room_used[i].store(1);
-      return home(r)->room[i];
-    });
+      home.room_used[i].store(1);
+      return home.room[i];
+    };
+    byte* big = host[r].calls.carry_out(e, {get, home(r)});
     e.head.address = reinterpret_cast<uint64_t>(big);
     return big != nullptr;
   }
