@@ -222,6 +222,16 @@ def outside_bodies(text):
     return "".join(out)
 
 
+def quotes():
+    """A piece of code that a document quotes (<!-- from FILE -->) stands so in that file."""
+    for f, text in TEXT.items():
+        if not f.endswith(".md"):
+            continue
+        for m in re.finditer(r"<!-- from (\S+) -->\n```\w*\n(.*?)```", text, re.S):
+            if m.group(2) not in TEXT.get(m.group(1), ""):
+                say(f, line_of(text, m.start()), f"{m.group(1)} has no such lines")
+
+
 FUNCTION = re.compile(
     r"^[ \t]*(?:\[\[[^\]]*\]\] *)*([\w:<>,*& \[\]]*?[\w>*&\]] *[*& ])([a-z]\w*)"  # what it gives back, its name
     r"\((?:[^;{}()]|\([^()]*\))*\)[^;{}()=]*([;{])", re.M)
@@ -257,7 +267,7 @@ def functions():
                 say(f, line, f"{name} is defined and nobody calls it")
 
 
-for check in (formatter, columns, orders, words, labels, names, functions):
+for check in (formatter, columns, orders, words, labels, names, quotes, functions):
     check()
 print(f"{violations} violations")
 sys.exit(1 if violations else 0)
