@@ -63,12 +63,8 @@ struct rma_result {
   double atomic_us = 0, busy_us = 0;
 };
 
-}  // namespace
-
-link_quality measure_link(const port& mpi, int rank, int size, int partner, bool with_rma) {
-  const tester t{mpi};
-  link_quality q;
-  q.busy_us = busy_for_us;
+/// Rank 0's time of a message there and back, in microseconds; 0 elsewhere.
+double measure_trips(const tester& t, int rank, int partner) {
   std::vector<double> trips;
   for (int i = 0; i < rounds; ++i) {
     if (rank == 0) {
@@ -81,72 +77,81 @@ link_quality measure_link(const port& mpi, int rank, int size, int partner, bool
       t.send(0);
     }
   }
-  rma_result r;
-  if (with_rma) {
-    static std::uint64_t target_word[8];
-    window w;
-    r.code = mpi.win_create(target_word, sizeof target_word, &w);
-    int mine = r.code == 0 ? 1 : 0;
-    std::vector<int> all(static_cast<std::size_t>(size));
-    t.check(mpi.allgather(&mine, all.data(), sizeof mine));
-    r.works = std::all_of(all.begin(), all.end(), [](int ok) { return ok != 0; }) ? 1 : 0;
-    if (r.works != 0) {
-      const std::uint64_t one = 1;
-      std::uint64_t before = 0;
-      auto fetch_add = [&] {
-        if (r.code == 0) r.code = mpi.fetch_op(&w, rma_op::add, &one, &before, partner, 0);
-        if (r.code == 0) r.code = mpi.flush(&w, partner);
-      };
-      if (rank == 0) {
-        fetch_add();  // connections are made at first use
-        std::vector<double> times;
-        for (int i = 0; i < rounds; ++i) {
-          const std::uint64_t start = base::now_ns();
-          fetch_add();
-          times.push_back(static_cast<double>(base::now_ns() - start) * 1e-3);
-        }
-        r.atomic_us = median(times);
-        t.send(partner);
-        for (int i = 0; i < busy_rounds; ++i) {
-          t.send(partner);
-          t.receive(partner);  // now it computes
-          compute_for(busy_for_us / 8);
-          const std::uint64_t start = base::now_ns();
-          fetch_add();
-          r.busy_us = std::max(r.busy_us, static_cast<double>(base::now_ns() - start) * 1e-3);
-        }
-      } else if (rank == partner) {
-        t.receive(0);  // makes progress until rank 0 has its times
-        for (int i = 0; i < busy_rounds; ++i) {
-          t.receive(0);
-          t.send(0);
-          compute_for(busy_for_us);
-        }
-      }
-      if (rank == 0 && r.code != 0) r.works = 0;
-      t.check(mpi.win_free(&w));
-    } else if (r.code == 0) {
-      mpi.win_free(&w);
+  return rank == 0 ? median(trips) : 0;
+}
+
+/// Rank 0's times of an atomic on @p partner 's word: while that one waits, and while it computes.
+void measure_atomics(const tester& t, window& w, int rank, int partner, rma_result& r) {
+  const std::uint64_t one = 1;
+  std::uint64_t before = 0;
+  const auto timed_add = [&] {
+    const std::uint64_t start = base::now_ns();
+    if (r.code == 0) r.code = t.mpi.fetch_op(&w, rma_op::add, &one, &before, partner, 0);
+    if (r.code == 0) r.code = t.mpi.flush(&w, partner);
+    return static_cast<double>(base::now_ns() - start) * 1e-3;
+  };
+  if (rank == 0) {
+    timed_add();  // connections are made at first use
+    std::vector<double> times;
+    for (int i = 0; i < rounds; ++i) times.push_back(timed_add());
+    r.atomic_us = median(times);
+    t.send(partner);
+    for (int i = 0; i < busy_rounds; ++i) {
+      t.send(partner);
+      t.receive(partner);  // now it computes
+      compute_for(busy_for_us / 8);
+      r.busy_us = std::max(r.busy_us, timed_add());
+    }
+    if (r.code != 0) r.works = 0;
+  } else if (rank == partner) {
+    t.receive(0);  // makes progress until rank 0 has its times
+    for (int i = 0; i < busy_rounds; ++i) {
+      t.receive(0);
+      t.send(0);
+      compute_for(busy_for_us);
     }
   }
-  if (rank == 0) {
-    q.round_trip_us = median(trips);
-    q.rma_works = r.works != 0;
-    q.atomic_us = r.atomic_us;
-    q.atomic_busy_us = r.busy_us;
+}
+
+/// All ranks make a window, if all can.
+rma_result measure_rma(const tester& t, int rank, int size, int partner) {
+  static std::uint64_t target_word[8];
+  rma_result r;
+  window w;
+  r.code = t.mpi.win_create(target_word, sizeof target_word, &w);
+  const bool made = r.code == 0;
+  int mine = made ? 1 : 0;
+  std::vector<int> all(static_cast<std::size_t>(size));
+  t.check(t.mpi.allgather(&mine, all.data(), sizeof mine));
+  r.works = std::all_of(all.begin(), all.end(), [](int ok) { return ok != 0; }) ? 1 : 0;
+  if (r.works != 0) {
+    measure_atomics(t, w, rank, partner, r);
+    t.check(t.mpi.win_free(&w));
+  } else if (made) {
+    t.mpi.win_free(&w);
   }
+  return r;
+}
+
+}  // namespace
+
+link_quality measure_link(const port& mpi, int rank, int size, int partner, bool with_rma) {
+  const tester t{mpi};
   struct {
-    double round_trip, atomic, busy;
-    int works, code;
-  } shared{q.round_trip_us, q.atomic_us, q.atomic_busy_us, q.rma_works ? 1 : 0, r.code};
+    double round_trip;
+    rma_result rma;
+  } shared{measure_trips(t, rank, partner), {}};
+  if (with_rma) shared.rma = measure_rma(t, rank, size, partner);
   t.check(mpi.bcast(&shared, sizeof shared, 0));
+  link_quality q;
+  q.busy_us = busy_for_us;
   q.round_trip_us = shared.round_trip;
-  q.atomic_us = shared.atomic;
-  q.atomic_busy_us = shared.busy;
-  q.rma_works = shared.works != 0;
+  q.rma_works = shared.rma.works != 0;
+  q.atomic_us = shared.rma.atomic_us;
+  q.atomic_busy_us = shared.rma.busy_us;
   if (with_rma && !q.rma_works) {
     char text[256] = "another rank could not";
-    if (shared.code != 0) mpi.error_text(shared.code, text, sizeof text);
+    if (shared.rma.code != 0) mpi.error_text(shared.rma.code, text, sizeof text);
     q.rma_error = text;
   }
   return q;
