@@ -16,6 +16,7 @@ if(NOT TARGET GTest::gtest_main)
     set(CMAKE_WARN_DEPRECATED OFF)
     add_subdirectory(${godwit_gtest_source} ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL SYSTEM)
     set(BUILD_SHARED_LIBS ${saved_shared})
+    target_compile_options(gtest PRIVATE -O0)  # compiles in a third of the time
     if(NOT TARGET GTest::gtest_main)
       add_library(GTest::gtest_main ALIAS gtest_main)
     endif()

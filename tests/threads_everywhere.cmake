@@ -11,9 +11,6 @@ function(godwit_add_threads_test suite)
   if(CMAKE_CROSSCOMPILING)  # the emulator keeps a record per page
     list(APPEND arg_ENV GODWIT_STACK_BYTES=4M)
   endif()
-  if(NOT main_build)
-    list(APPEND arg_ENV STRESS_SHORT=1)
-  endif()
   add_test(NAME ${arg_NAME} COMMAND ${CMAKE_COMMAND} -E env ${env} GODWIT_SUBSTRATE=threads ${arg_ENV}
                                     ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${suite}> --gtest_brief=1)
   set(timeout 300)

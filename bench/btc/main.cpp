@@ -61,12 +61,10 @@ int main(int argc, char** argv) {
   bench::program program("btc", "BTC(depth, iter): every task creates two children, iter times in sequence.",
                          argc, argv);
   int depth = 0, iter = 0;
-  program.app()
-      .add_option("--depth", depth, "Depth of the tree (default: 24 for iter 1, 12 for iter 2)")
-      ->check(CLI::Range(1, 60));
-  program.app()
-      .add_option("--iter", iter, "Rounds of every task (default: 1 and 2, one after the other)")
-      ->check(CLI::Range(1, 8));
+  program.option("--depth", depth, "Depth of the tree (default: 24 for iter 1, 12 for iter 2)",
+                 bench::between(1, 60));
+  program.option("--iter", iter, "Rounds of every task (default: 1 and 2, one after the other)",
+                 bench::between(1, 8));
   program.add_policies({"greedy"});
   program.parse();
   const bool quick = program.options().quick;

@@ -1,4 +1,4 @@
-// The harness: flags, interleaved repetitions, tables, JSON. See harness.hpp.
+// The harness: interleaved repetitions, tables, JSON. See harness.hpp.
 
 #include "harness.hpp"
 
@@ -178,93 +178,8 @@ void add_timed_peer(std::vector<variant>& to, const program& p, const std::strin
                   true});
 }
 
-namespace {
-
-// libgomp reads the stack size of its threads before main; deep trees need more than the default.
-void make_room_for_openmp(char** argv) {
-#if BENCH_HAS_OPENMP
-  if (std::getenv("OMP_STACKSIZE") != nullptr) return;
-  setenv("OMP_STACKSIZE", "256M", 1);
-  execv("/proc/self/exe", argv);  // if it fails, the default has to do
-#else
-  static_cast<void>(argv);
-#endif
-}
-
-std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-}  // namespace
-
-program::program(std::string name, std::string description, int argc, char** argv)
-    : name_(std::move(name)), argc_(argc), argv_(argv), app_(std::move(description), name_) {
-  make_room_for_openmp(argv);
-  command_ = name_;
-  bool path = false;  // the value of --json is where somebody keeps files
-  for (int i = 1; i < argc; ++i) {
-    const std::string arg = argv[i];
-    command_ += ' ' + (path ? base_name(arg) : arg.starts_with("--json=") ? "--json=" + base_name(arg) : arg);
-    path = arg == "--json";
-  }
-  godwit::take_options(argc_, argv_);
-  app_.set_help_flag("-h,--help", "Show this and exit");
-  app_.add_option("--reps", options_.reps, "Repetitions of every variant")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  app_.add_option("--workers", options_.workers,
-                  "Worker counts, such as 1,2 (default: 1 and all usable CPUs)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
-  app_.add_flag("--quick", options_.quick, "A smaller problem and fewer repetitions");
-  app_.add_option("--json", options_.json, "Write the results to this file (- is standard output)");
-  std::vector<std::string> known = all_peers();
-  known.emplace_back("none");
-  app_.add_option("--peers", options_.peers, "Other runtimes to run, or none")
-      ->delimiter(',')
-      ->check(CLI::IsMember(known))
-      ->capture_default_str();
-  app_.add_option("--peer-reps", options_.peer_reps, "Peers take part in this many rounds (they can be slow)")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  app_.add_option("--peer-limit", options_.peer_limit_s,
-                  "Seconds after which a run of a library of threads is given up (with --quick 10)")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app_.footer("--godwit-help lists the options of the runtime, which every run accepts.");
-}
-
-void program::add_policies(const std::vector<std::string>& defaults) {
-  for (const auto& name : defaults)
-    if (const auto& known = known_policies(); std::find(known.begin(), known.end(), name) != known.end())
-      options_.policies.push_back(name);
-  std::string all;
-  for (const auto& name : known_policies()) all += (all.empty() ? "" : ",") + name;
-  app_.add_option("--policies", options_.policies, "Policies of godwit to run: all, or some of " + all)
-      ->delimiter(',')
-      ->check([all](const std::string& name) {
-        const auto& known = known_policies();
-        return name == "all" || std::find(known.begin(), known.end(), name) != known.end()
-                   ? std::string()
-                   : "there is no policy called " + name + "; there are " + all;
-      })
-      ->capture_default_str();
-}
-
 void program::parse() {
-  try {
-    app_.parse(argc_, argv_);
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app_.help().c_str(), stdout);
-    std::exit(0);
-  } catch (const CLI::ParseError& e) {
-    usage_error(name_ + ": " + e.what() + " (see " + name_ + " --help)");
-  }
-  if (std::find(options_.policies.begin(), options_.policies.end(), "all") != options_.policies.end())
-    options_.policies = known_policies();
-  if (options_.quick) {
-    if (app_.count("--reps") == 0) options_.reps = 3;
-    if (app_.count("--peer-reps") == 0) options_.peer_reps = 1;
-    if (app_.count("--peer-limit") == 0) options_.peer_limit_s = 10;
-  }
+  read_arguments();
   try {
     godwit::options o;
     o.workers = 1;

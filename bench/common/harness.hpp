@@ -4,14 +4,18 @@
 // harness runs them interleaved -- round 1: every variant once, round 2: every variant once, ... -- because
 // the speed of a shared machine drifts, and computes every ratio inside a round before it takes medians.
 // Output: a table, and JSON for scripts/results.
+// The command line is read in arguments.cpp, the rest is in harness.cpp.
 // Not here: how a godwit run is timed (godwit_run.hpp).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -112,21 +116,42 @@ class foreign_load {
   double wall_, busy_, own_;
 };
 
+/// What an option accepts; by default anything of its type.
+struct allowed {
+  std::optional<std::pair<double, double>> bounds = {};  ///< both included
+  std::vector<std::string> words = {};
+};
+/// Numbers from @p low to @p high.
+allowed between(double low, double high);
+/// One of @p words. An int option gets the word's place among them, from 0: as a number, or as the word in
+/// either case.
+allowed one_of(std::vector<std::string> words);
+
 /// One benchmark program: options in, table and JSON out.
 class program {
  public:
   /// @p name as users call it. Takes --godwit-* out of argv.
   program(std::string name, std::string description, int argc, char** argv);
+  ~program();
 
-  /// Accept --policies; @p defaults are those that run without it. Call before parse().
+  /// Accept @p name ("-n", "-c,--cutoff") with a value; parse() writes it to @p to. @p Value: int, unsigned,
+  /// std::uint64_t, double, std::string, or a vector of them, which is given with commas. --help shows what
+  /// is in @p to as the default, unless @p text says "(default ...)" itself.
+  template <typename Value>
+  void option(const std::string& name, Value& to, const std::string& text, const allowed& values = {});
+  /// Accept @p name without a value: parse() makes @p to true.
+  void flag(const std::string& name, bool& to, const std::string& text);
+  /// The program's options from here on, without --policies, stand under @p title in --help.
+  void group(const std::string& title);
+  /// Accept --policies; @p defaults are those that run without it.
   void add_policies(const std::vector<std::string>& defaults);
-
-  CLI::App& app() { return app_; }
-  const common_options& options() const { return options_; }
-  ordered_json& json() { return json_; }
 
   /// Parse. Exits with 0 after --help, with 2 and one line after wrong input.
   void parse();
+  /// After parse(): does the command line have @p option?
+  bool given(const std::string& option) const;
+  const common_options& options() const { return options_; }
+  ordered_json& json() { return json_; }
 
   /// Worker counts to run with.
   const std::vector<unsigned>& workers() const { return workers_; }
@@ -154,11 +179,14 @@ class program {
   std::FILE* out() const;
 
  private:
+  void read_arguments();  ///< the part of parse() that is about options_
+
   std::string name_;
   int argc_;
   char** argv_;
   std::string command_;
-  CLI::App app_;
+  struct command_line;
+  std::unique_ptr<command_line> line_;
   common_options options_;
   std::vector<unsigned> workers_;
   ordered_json json_;

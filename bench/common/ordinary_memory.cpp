@@ -60,7 +60,7 @@ int compare_on_ordinary_memory(program& p, const std::string& name, const std::s
                                std::vector<std::size_t> usual, std::vector<std::size_t> quick,
                                const std::function<computation(std::size_t)>& of) {
   std::vector<std::size_t> sizes;
-  p.app().add_option("-n", sizes, sizes_are)->delimiter(',');
+  p.option("-n", sizes, sizes_are);
   p.parse();
   if (sizes.empty()) sizes = p.options().quick ? std::move(quick) : std::move(usual);
   try {

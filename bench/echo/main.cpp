@@ -212,14 +212,12 @@ int main(int argc, char** argv) {
   load l;
   bool cost = false;
   unsigned servers = 1;
-  program.app().add_option("--connections", l.connections, "Connections (default 10000)");
-  program.app().add_option("--active", l.active, "Of them, with a message under way at a time (default all)");
-  program.app()
-      .add_option("--bytes", l.bytes, "Of a message (default 64)")
-      ->check(CLI::Range(1ul, most_bytes));
-  program.app().add_option("--seconds", l.seconds, "Per measurement (default 3)");
-  program.app().add_option("--servers", servers, "Workers, and OS threads with a loop each (default 1)");
-  program.app().add_flag("--cost", cost, "What waiting costs, instead");
+  program.option("--connections", l.connections, "Connections (default 10000)");
+  program.option("--active", l.active, "Of them, with a message under way at a time (default all)");
+  program.option("--bytes", l.bytes, "Of a message (default 64)", bench::between(1, most_bytes));
+  program.option("--seconds", l.seconds, "Per measurement (default 3)");
+  program.option("--servers", servers, "Workers, and OS threads with a loop each (default 1)");
+  program.flag("--cost", cost, "What waiting costs, instead");
   program.parse();
   many_files();
   if (program.options().quick) {

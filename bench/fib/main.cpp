@@ -87,10 +87,8 @@ int main(int argc, char** argv) {
   bench::program program("fib", "fib(n) without a cutoff: the cost of spawn + join over plain calls.", argc,
                          argv);
   std::vector<int> arguments;
-  program.app()
-      .add_option("-n", arguments, "Arguments of fib (default 35,40; with --quick 35); peers run up to 36")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 60));
+  program.option("-n", arguments, "Arguments of fib (default 35,40; with --quick 35); peers run up to 36",
+                 bench::between(2, 60));
   program.add_policies({"greedy"});
   program.parse();
   if (arguments.empty())

@@ -115,15 +115,11 @@ int main(int argc, char** argv) {
   settings s;
   bench::program program("lcs", "Longest common subsequence of random bytes, with futures.", argc, argv);
   program.add_policies(bench::paper_policies());
-  program.app()
-      .add_option("-n", s.n,
-                  "Length of both strings, C times a power of two (default 65536; with --quick 8192)")
-      ->check(CLI::Range(1u, 1u << 26));
-  program.app()
-      .add_option("-c,--cutoff", s.c, "C: side of the blocks")
-      ->check(CLI::Range(1u, 1u << 20))
-      ->capture_default_str();
-  program.app().add_option("--seed", s.seed, "Of the strings")->capture_default_str();
+  program.option("-n", s.n,
+                 "Length of both strings, C times a power of two (default 65536; with --quick 8192)",
+                 bench::between(1, 1 << 26));
+  program.option("-c,--cutoff", s.c, "C: side of the blocks", bench::between(1, 1 << 20));
+  program.option("--seed", s.seed, "Of the strings");
   program.parse();
   if (s.n == 0) s.n = std::max(s.c, program.options().quick ? 8192u : 65536u);
   const std::uint32_t side = s.n / s.c;

@@ -57,10 +57,8 @@ int main(int argc, char** argv) {
   bench::program program("nqueens", "All solutions of the n queens problem, a task per safe place.", argc,
                          argv);
   std::vector<int> sizes;
-  program.app()
-      .add_option("-n", sizes, "Board sizes (default 12,13; with --quick 11)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, nqueens::most));
+  program.option("-n", sizes, "Board sizes (default 12,13; with --quick 11)",
+                 bench::between(1, nqueens::most));
   program.add_policies({"greedy"});
   program.parse();
   if (sizes.empty()) sizes = program.options().quick ? std::vector<int>{11} : std::vector<int>{12, 13};

@@ -103,23 +103,16 @@ calibration calibrated(bench::program& program, double us) {
 
 void add_flags(bench::program& program, settings& s) {
   program.add_policies(bench::paper_policies());
-  auto& app = program.app();
-  app.add_option("--kind", s.kinds, "pfor, recpfor or both")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"pfor", "recpfor"}))
-      ->capture_default_str();
-  app.add_option(
-         "--scale", s.scales,
-         "Divide the papers' largest size per core by these (default: pfor 2, recpfor 4; with --quick 32 "
-         "and 64)")
-      ->delimiter(',')
-      ->check(CLI::Range(0.01, 1e5));
-  app.add_option("-n", s.n, "Iterations of a loop, whatever the number of workers")
-      ->check(CLI::Range(1u, 1u << 30));
-  app.add_option("-k", s.k, "Loops one after the other")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--us", s.us, "What an iteration takes, in microseconds")
-      ->check(CLI::Range(0.1, 1e5))
-      ->capture_default_str();
+  program.option("--kind", s.kinds, "pfor, recpfor or both", bench::one_of({"pfor", "recpfor"}));
+  program.option(
+      "--scale", s.scales,
+      "Divide the papers' largest size per core by these (default: pfor 2, recpfor 4; with --quick 32 "
+      "and 64)",
+      bench::between(0.01, 1e5));
+  program.option("-n", s.n, "Iterations of a loop, whatever the number of workers (default: by --scale)",
+                 bench::between(1, 1 << 30));
+  program.option("-k", s.k, "Loops one after the other", bench::between(1, 1000));
+  program.option("--us", s.us, "What an iteration takes, in microseconds", bench::between(0.1, 1e5));
 }
 
 }  // namespace

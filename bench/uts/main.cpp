@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "../common/godwit_run.hpp"
 #include "../common/shared_page.hpp"
@@ -17,6 +18,7 @@ using namespace uts;
 struct settings {
   std::vector<std::string> names;
   parameters p;
+  int type = static_cast<int>(p.type), shape = static_cast<int>(p.shape);  // -t, -a
   bool own_tree = false;
   bool main_job = false;
   std::string sha = "portable";
@@ -33,53 +35,30 @@ std::string known_names() {
 }
 
 void add_flags(bench::program& program, settings& s) {
-  auto& app = program.app();
-  app.add_option("--tree", s.names, "Published trees to search, such as T1,T3L: " + known_names())
-      ->delimiter(',');
-  app.add_flag("--main", s.main_job,
+  program.option("--tree", s.names,
+                 "Published trees to search (default T1,T1L,T3L; with --quick T1): " + known_names());
+  program.flag("--main", s.main_job,
                "One search with a live display (T1L; with --quick T1) on all usable CPUs");
-  app.add_option("--sha", s.sha, "SHA-1 code: portable, or ni (SHA instructions of x86-64)")
-      ->check(CLI::IsMember({"portable", "ni"}))
-      ->capture_default_str();
-  app.add_option("--threads", s.threads,
-                 "Which children become threads: inner (those with children), or every")
-      ->check(CLI::IsMember({"every", "inner"}))
-      ->capture_default_str();
-  auto* own = app.add_option_group("A tree of your own");
-  own->add_option("-t", s.p.type, "Type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced (default 1)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, tree_type>{{"BIN", tree_type::binomial},
-                                                                           {"GEO", tree_type::geometric},
-                                                                           {"HYBRID", tree_type::hybrid},
-                                                                           {"BALANCED", tree_type::balanced}},
-                                          CLI::ignore_case));
-  own->add_option("-a", s.p.shape, "Shape function: 0 linear, 1 expdec, 2 cyclic, 3 fixed (default 0)")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, shape_function>{{"LINEAR", shape_function::linear},
-                                                                        {"EXPDEC", shape_function::expdec},
-                                                                        {"CYCLIC", shape_function::cyclic},
-                                                                        {"FIXED", shape_function::fixed}},
-                                  CLI::ignore_case));
-  own->add_option("-b", s.p.branching, "Branching factor of the root")
-      ->check(CLI::Range(1e-3, 1e6))
-      ->capture_default_str();
-  own->add_option("-d", s.p.depth, "Depth (gen_mx) of the shape functions")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  own->add_option("-r", s.p.seed, "Random number seed of the root")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  own->add_option("-q", s.p.nonleaf_probability, "Binomial: probability of having children")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  own->add_option("-m", s.p.nonleaf_children, "Binomial: number of children then")
-      ->check(CLI::Range(0, max_children))
-      ->capture_default_str();
-  own->add_option("-f", s.p.shift, "Hybrid: geometric above this fraction of the depth")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  own->add_option("-g", s.p.granularity, "Digests computed per child")
-      ->check(CLI::Range(1, 1 << 30))
-      ->capture_default_str();
+  program.option("--sha", s.sha, "SHA-1 code: portable, or ni (SHA instructions of x86-64)",
+                 bench::one_of({"portable", "ni"}));
+  program.option("--threads", s.threads,
+                 "Which children become threads: inner (those with children), or every",
+                 bench::one_of({"every", "inner"}));
+  program.group("A tree of your own");
+  program.option("-t", s.type, "Type: 0 binomial, 1 geometric, 2 hybrid, 3 balanced (default 1)",
+                 bench::one_of({"BIN", "GEO", "HYBRID", "BALANCED"}));
+  program.option("-a", s.shape, "Shape function: 0 linear, 1 expdec, 2 cyclic, 3 fixed (default 0)",
+                 bench::one_of({"LINEAR", "EXPDEC", "CYCLIC", "FIXED"}));
+  program.option("-b", s.p.branching, "Branching factor of the root", bench::between(1e-3, 1e6));
+  program.option("-d", s.p.depth, "Depth (gen_mx) of the shape functions", bench::between(1, 1 << 20));
+  program.option("-r", s.p.seed, "Random number seed of the root",
+                 bench::between(0, std::numeric_limits<int>::max()));
+  program.option("-q", s.p.nonleaf_probability, "Binomial: probability of having children",
+                 bench::between(0, 1));
+  program.option("-m", s.p.nonleaf_children, "Binomial: number of children then",
+                 bench::between(0, max_children));
+  program.option("-f", s.p.shift, "Hybrid: geometric above this fraction of the depth", bench::between(0, 1));
+  program.option("-g", s.p.granularity, "Digests computed per child", bench::between(1, 1 << 30));
 }
 
 /// What to search: the named trees, or the one that the flags describe.
@@ -281,8 +260,10 @@ int main(int argc, char** argv) {
   add_flags(program, s);
   program.add_policies({"greedy"});
   program.parse();
+  s.p.type = static_cast<tree_type>(s.type);
+  s.p.shape = static_cast<shape_function>(s.shape);
   for (const char* flag : {"-t", "-a", "-b", "-d", "-r", "-q", "-m", "-f"})
-    if (program.app().count(flag) != 0) s.own_tree = true;
+    if (program.given(flag)) s.own_tree = true;
 #if BENCH_HAS_SHA_NI
   if (s.ni() && !sha1_ni::available())
     bench::usage_error("uts: this CPU has no SHA instructions: use --sha portable");

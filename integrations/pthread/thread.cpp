@@ -153,6 +153,7 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
   leave_block();
   if (t->program_stack_is_ours) ::munmap(t->program_stack, t->program_stack_bytes);
   count_mask(*t, false);
+  count_end();  // before anybody can see that it has ended: who saw all end has room for as many
   // From here on whoever joins may take the block for another thread.
   const auto then = t->what_then.exchange(thread::fate::over, std::memory_order_seq_cst);
   if (then == thread::fate::detached) {
@@ -162,7 +163,6 @@ void thread_entry(void* closure, std::size_t, detail::ref) {
     __atomic_store_n(&t->state, thread::ended, __ATOMIC_SEQ_CST);
     if (then == thread::fate::joining) wake(&t->state, 1);
   }
-  count_end();
 }
 
 /// What an attribute says that nobody has given a size.

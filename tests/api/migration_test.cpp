@@ -443,7 +443,7 @@ constexpr long deep_forced = 20'000;
 TEST(depth, a_chain_of_a_million_spawns) {
   GODWIT_NEEDS_PROCESSES("each level has a stack of its own");
   // Emulators run with small stacks.
-  const long n = support::number_from_environment("STRESS_SHORT", 0) != 0 ? deep / 10 : deep;
+  const long n = support::number_from_environment("STRESS_EMULATED", 0) != 0 ? deep / 10 : deep;
   for (const std::uint32_t workers : {1u, 2u})
     EXPECT_EQ(gw::run<long>([n] { return deep_chain(n); }, support::schedule(workers)), n);
 }

@@ -15,7 +15,7 @@ endforeach()
 if(NOT expected)
   message(FATAL_ERROR "${SOURCE}: a line must be `// expect: REGEX` or `// expect: compiles`")
 endif()
-execute_process(COMMAND ${CXX} -std=c++20 ${flags} -Wall -Wextra -fsyntax-only -I ${INCLUDE} ${SOURCE}
+execute_process(COMMAND ${CXX} -std=c++20 ${flags} -Wall -Wextra -fsyntax-only -I ${COMPILED} -I ${INCLUDE} ${SOURCE}
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 string(REGEX REPLACE "[\r\n]+ *" " " flat "${output}")
 string(REGEX REPLACE "[^\n]" "" newlines "${output}")

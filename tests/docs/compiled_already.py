@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Stands before the compiler in readme.py's build: takes an object from another build that has compiled the
-same source with the same flags (warnings aside), so that the tests compile the library once. Else it runs the
-compiler.
+"""Stands before the compiler where a test builds the library again (readme.py, install.fetch_content): takes an
+object from another build that has compiled the same source with the same flags (warnings aside). Else it runs
+the compiler.
 
-    COMPILED_BUILD=FOLDER COMPILED_SOURCE=FOLDER compiled_already.py COMPILER ARGUMENT...
+    COMPILED_SOURCE=FOLDER COMPILED_BUILD=FOLDER HERE_SOURCE=FOLDER HERE_BUILD=FOLDER compiled_already.py COMPILER ARGUMENT...
 """
 
 import json
@@ -33,17 +33,17 @@ def meaning(words, source, build):
 def main():
     words = sys.argv[1:]
     build, source = os.environ["COMPILED_BUILD"], os.environ["COMPILED_SOURCE"]
-    here = os.environ["COMPILED_SCRATCH"]
+    here = os.environ["HERE_SOURCE"]
     if "-c" in words and "-o" in words and "-MF" in words:
-        wanted = meaning(words, here, os.path.join(here, "build", "install"))
+        wanted = meaning(words, here, os.environ["HERE_BUILD"])
         output = words[words.index("-o") + 1]
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
             for entry in json.load(f):
                 if entry["file"].replace(source, here) != words[-1]:
                     continue
                 command = shlex.split(entry["command"])
-                if os.path.basename(command[0]) == "ccache":
-                    del command[0]
+                if os.path.realpath(shutil.which(command[0]) or command[0]) != wanted[0]:
+                    del command[0]  # a launcher, such as ccache
                 there = os.path.join(build, command[command.index("-o") + 1])
                 if meaning(command, source, build) == wanted and os.path.exists(there):
                     shutil.copyfile(there, output)

@@ -62,7 +62,8 @@ class Machine:
             "CMAKE_C_COMPILER_LAUNCHER": launcher,
             "COMPILED_BUILD": build,
             "COMPILED_SOURCE": ROOT,
-            "COMPILED_SCRATCH": self.source,
+            "HERE_SOURCE": self.source,
+            "HERE_BUILD": os.path.join(self.source, "build", "install"),
         }
 
     def run(self, line, where, more=None):

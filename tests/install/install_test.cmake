@@ -22,11 +22,10 @@ function(check_run)
 endfunction()
 
 # Configure and build the CMake project user/ in WORK/NAME, run what comes out.
-set(build_type Release)
 function(build_user_project name)
   set(dir ${WORK}/${name})
   file(REMOVE_RECURSE ${dir})
-  call(${CMAKE_COMMAND} -S ${SOURCE}/user -B ${dir} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${build_type}
+  call(${CMAKE_COMMAND} -S ${SOURCE}/user -B ${dir} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
        -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_COMPILER=${CC} ${ARGN})
   call(${CMAKE_COMMAND} --build ${dir})
   check_run(${dir}/user)
@@ -92,9 +91,17 @@ elseif(WAY STREQUAL "pkg_config")
   call(${CXX} -std=c++20 -O2 ${SOURCE}/user/main.cpp -o ${WORK}/by_pkg_config ${flags})
   check_run(${WORK}/by_pkg_config)
 elseif(WAY STREQUAL "fetch_content")
-  set(build_type Debug)  # is built sooner
   set(name fetch_content_${SHARED})
-  build_user_project(${name} -DHOW=fetch_content -DGODWIT_SOURCE=${GODWIT} -DBUILD_SHARED_LIBS=${SHARED})
+  find_program(python python3)
+  if(python)  # objects that this build has already
+    set(ENV{COMPILED_SOURCE} ${GODWIT})
+    set(ENV{COMPILED_BUILD} ${BUILD})
+    set(ENV{HERE_SOURCE} ${GODWIT})
+    set(ENV{HERE_BUILD} ${WORK}/${name}/_deps/godwit-build)
+    set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${python};-B;${GODWIT}/tests/docs/compiled_already.py")
+  endif()
+  build_user_project(${name} -DHOW=fetch_content -DGODWIT_SOURCE=${GODWIT} -DBUILD_SHARED_LIBS=${SHARED}
+                     "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" -DCMAKE_CXX_EXTENSIONS=OFF)
   foreach(unwanted tests examples bench tools)
     if(EXISTS ${WORK}/${name}/_deps/godwit-build/${unwanted})
       message(FATAL_ERROR "a subproject must not build godwit's ${unwanted}")

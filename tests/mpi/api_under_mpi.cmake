@@ -87,7 +87,7 @@ function(godwit_add_api_setting_test suite setting filter)
                       COMMAND $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
   if(godwit_mpi_tests)
     set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
-                 ${setting} GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11)
+                 ${setting} GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 ${api_mpi_short})
   endif()
 endfunction()
 

@@ -135,7 +135,7 @@ TEST(pool, workers_take_and_give_at_the_same_time) {
 
 // What was given back is the system's when it wants it; the links between the stacks are not.
 TEST(pool, memory_of_free_stacks_can_be_taken) {
-  if (std::getenv("STRESS_SHORT") != nullptr)
+  if (std::getenv("STRESS_EMULATED") != nullptr)
     GTEST_SKIP() << "the emulator accepts any advice and ignores it";
   const auto resident = [](void* p, std::size_t bytes) {
     std::vector<unsigned char> pages(bytes / 4096);
@@ -182,7 +182,7 @@ TEST(pool, memory_of_free_stacks_can_be_taken) {
 }
 
 TEST(pool, an_overflow_faults) {
-  if (std::getenv("STRESS_SHORT") != nullptr)
+  if (std::getenv("STRESS_EMULATED") != nullptr)
     GTEST_SKIP() << "the emulator accepts any advice and ignores it";
   const ranges r;
   pool p;

@@ -21,8 +21,8 @@ namespace gw = godwit;
 using support::everywhere;
 using support::on_threads;
 
-/// Under an emulator, where stacks are few.
-bool in_short() { return support::number_from_environment("STRESS_SHORT", 0) != 0; }
+/// There stacks are few.
+bool emulated() { return support::number_from_environment("STRESS_EMULATED", 0) != 0; }
 
 TEST(thread, runs_and_is_joined) {
   everywhere([] {
@@ -180,7 +180,7 @@ TEST(thread, moves_and_swaps) {
 }
 
 TEST(thread, million_that_have_not_begun) {
-  const int n = in_short() ? 10'000 : 1'000'000;
+  const int n = emulated() ? 10'000 : 1'000'000;
   std::atomic<long> sum{0};
   gw::run<int>(
       [&] {
@@ -198,7 +198,7 @@ TEST(thread, million_that_have_not_begun) {
 TEST(thread, hundred_thousand_that_wait) {
   gw::run<int>(
       [&] {
-        const int n = in_short() ? 500 : 100'000;
+        const int n = emulated() ? 500 : 100'000;
         gw::latch all_here(n), go(1);
         std::vector<gw::thread> all;
         all.reserve(static_cast<std::size_t>(n));

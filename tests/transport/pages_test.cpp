@@ -16,7 +16,7 @@ using godwit::transport::shm::shared_pages;
 
 TEST(shared_pages, a_forked_process_writes_what_we_read) {
   // Far more than there is: only touched pages count. But emulators keep a record of every page.
-  const std::size_t size = std::size_t{1} << (std::getenv("STRESS_SHORT") != nullptr ? 28 : 40);
+  const std::size_t size = std::size_t{1} << (std::getenv("STRESS_EMULATED") != nullptr ? 28 : 40);
   const std::size_t middle = size / 2;
   shared_pages p(size, "");
   EXPECT_EQ(p.data()[middle], std::byte{0});

@@ -114,7 +114,7 @@ TEST(segment, guards_fault) {
 }
 
 TEST(segment, tells_how_much_stack_was_touched) {
-  if (std::getenv("STRESS_SHORT") != nullptr)
+  if (std::getenv("STRESS_EMULATED") != nullptr)
     GTEST_SKIP() << "the emulator's mincore calls every page resident";
   segment s;
   s.create(1, small_layout());

@@ -17,7 +17,7 @@ namespace {
 using godwit::transport::shm::window;
 
 /// The emulator keeps a record per page of what is mapped, and gives no memory of files back.
-const bool emulated = std::getenv("STRESS_SHORT") != nullptr;
+const bool emulated = std::getenv("STRESS_EMULATED") != nullptr;
 const std::uint64_t size = emulated ? std::uint64_t{1} << 30 : std::uint64_t{8} << 40;
 
 TEST(window, is_sparse_and_shared_with_children) {

@@ -64,13 +64,9 @@ int main(int argc, char** argv) {
   settings s;
   bench::program program("global_bandwidth", "get and put of large ranges of global memory.", argc, argv);
   std::uint64_t most_mib = 64;
-  program.app()
-      .add_option("--size", most_mib, "MiB of the largest transfer")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  program.app()
-      .add_option("--times", s.times, "Transfers of each size in a repetition")
-      ->check(CLI::Range(1, 10000));
+  program.option("--size", most_mib, "MiB of the largest transfer", bench::between(1, 1 << 20));
+  program.option("--times", s.times, "Transfers of each size in a repetition (default 5; with --quick 2)",
+                 bench::between(1, 10000));
   program.parse();
   if (s.times == 0) s.times = program.options().quick ? 2 : 5;
   s.most = most_mib * mib;

@@ -17,16 +17,10 @@ int main(int argc, char** argv) {
   s.merge_leaf = 64 << 10;
   bench::program program("global_cilksort", "Parallel merge sort of random integers in global memory.", argc,
                          argv);
-  program.app().add_option("--size", s.size, "Integers (default 10 M; with --quick 1 M)");
-  program.app()
-      .add_option("--leaf", s.sort_leaf, "Integers that std::sort sorts")
-      ->check(CLI::Range(4u, 1u << 30))
-      ->capture_default_str();
-  program.app()
-      .add_option("--merge-leaf", s.merge_leaf, "Integers that one loop merges")
-      ->check(CLI::Range(4u, 1u << 30))
-      ->capture_default_str();
-  program.app().add_option("--seed", s.seed, "Of the numbers")->capture_default_str();
+  program.option("--size", s.size, "Integers (default 10 M; with --quick 1 M)");
+  program.option("--leaf", s.sort_leaf, "Integers that std::sort sorts", bench::between(4, 1 << 30));
+  program.option("--merge-leaf", s.merge_leaf, "Integers that one loop merges", bench::between(4, 1 << 30));
+  program.option("--seed", s.seed, "Of the numbers");
   program.parse();
   if (s.size == 0) s.size = program.options().quick ? 1'000'000 : 10'000'000;
   try {

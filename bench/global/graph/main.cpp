@@ -113,21 +113,14 @@ int main(int argc, char** argv) {
   problem p;
   bench::program program("global_graph",
                          "R-MAT graph in global memory: build, PageRank, breadth-first search.", argc, argv);
-  auto& app = program.app();
-  app.add_option("--scale", p.scale, "log2 of the number of vertices (default 20; with --quick 16)")
-      ->check(CLI::Range(1, 31));
-  app.add_option("--edge-factor", p.edge_factor, "Edges per vertex")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--seed", p.seed, "Of the graph")->capture_default_str();
-  app.add_option("--iterations", p.iterations, "Of PageRank")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--sources", p.sources, "Vertices to search from")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  program.option("--scale", p.scale, "log2 of the number of vertices (default 20; with --quick 16)",
+                 bench::between(1, 31));
+  program.option("--edge-factor", p.edge_factor, "Edges per vertex", bench::between(1, 1024));
+  program.option("--seed", p.seed, "Of the graph");
+  program.option("--iterations", p.iterations, "Of PageRank", bench::between(1, 1000));
+  program.option("--sources", p.sources, "Vertices to search from", bench::between(1, 1024));
   program.parse();
-  if (program.options().quick && app.count("--scale") == 0) p.scale = 16;
+  if (program.options().quick && !program.given("--scale")) p.scale = 16;
   try {
     compare(program, p);
   } catch (const std::exception& e) {

@@ -23,14 +23,11 @@ int main(int argc, char** argv) {
   settings s;
   std::vector<std::string> wanted = {"values", "atomics", "batches"};
   bench::program program("global_gups", "Random updates of a table in global memory.", argc, argv);
-  program.app().add_option("--size", s.words, "Words in the table, a power of two (default 2^20)");
-  program.app().add_option("--updates", s.updates, "Updates (default: four per word; with --quick one)");
-  program.app().add_option("--grain", s.grain,
-                           "Updates in a leaf (default: a 32nd of a worker's, at most 64 K)");
-  program.app()
-      .add_option("--ways", wanted, "Some of values,atomics,batches")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"values", "atomics", "batches"}));
+  program.option("--size", s.words, "Words in the table, a power of two (default 2^20)");
+  program.option("--updates", s.updates, "Updates (default: four per word; with --quick one)");
+  program.option("--grain", s.grain, "Updates in a leaf (default: a 32nd of a worker's, at most 64 K)");
+  program.option("--ways", wanted, "Some of values,atomics,batches (default all)",
+                 bench::one_of({"values", "atomics", "batches"}));
   program.parse();
   if (s.words == 0) s.words = 1 << 20;
   if (!std::has_single_bit(s.words)) bench::usage_error("global_gups: --size must be a power of two");

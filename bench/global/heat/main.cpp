@@ -13,16 +13,12 @@ using namespace heat;
 int main(int argc, char** argv) {
   settings s;
   bench::program program("global_heat", "Jacobi's iteration on a grid in global memory.", argc, argv);
-  program.app()
-      .add_option("--size", s.side, "Points along a side (default 2048; with --quick 512)")
-      ->check(CLI::Range(3, 1 << 16));
-  program.app()
-      .add_option("--steps", s.steps, "Steps (default 200; with --quick 50)")
-      ->check(CLI::Range(2, 1 << 20));
-  program.app().add_option("--rows", s.rows, "Rows in a leaf (default: a 16th of a worker's)");
+  program.option("--size", s.side, "Points along a side (default 2048; with --quick 512)",
+                 bench::between(3, 1 << 16));
+  program.option("--steps", s.steps, "Steps (default 200; with --quick 50)", bench::between(2, 1 << 20));
+  program.option("--rows", s.rows, "Rows in a leaf (default: a 16th of a worker's)");
   bool anywhere = false;
-  program.app().add_flag("--anywhere", anywhere,
-                         "Do not prefer the half of the rows that is the worker's own");
+  program.flag("--anywhere", anywhere, "Do not prefer the half of the rows that is the worker's own");
   program.parse();
   s.near = !anywhere;
   if (s.side == 0) s.side = program.options().quick ? 512 : 2048;

@@ -291,20 +291,11 @@ void one_worker_count(bench::program& program, const settings& s, unsigned w) {
 int main(int argc, char** argv) {
   bench::program program("global_micro", "Single accesses to global memory beside plain memory.", argc, argv);
   settings s{10000, 300, 1'000'000};
-  program.app()
-      .add_option("--size", s.objects, "Small objects to allocate and free")
-      ->check(CLI::Range(1u, 1u << 28))
-      ->capture_default_str();
-  program.app()
-      .add_option("-n", s.n, "Operations per block")
-      ->check(CLI::Range(1, 100000000))
-      ->capture_default_str();
-  auto* blocks = program.app()
-                     .add_option("--blocks", s.blocks, "Blocks per operation and repetition")
-                     ->check(CLI::Range(1, 100000))
-                     ->capture_default_str();
+  program.option("--size", s.objects, "Small objects to allocate and free", bench::between(1, 1 << 28));
+  program.option("-n", s.n, "Operations per block", bench::between(1, 100000000));
+  program.option("--blocks", s.blocks, "Blocks per operation and repetition", bench::between(1, 100000));
   program.parse();
-  if (program.options().quick && blocks->count() == 0) s.blocks = 50;
+  if (program.options().quick && !program.given("--blocks")) s.blocks = 50;
   try {
     for (const unsigned w : program.workers()) one_worker_count(program, s, w);
   } catch (const std::exception& e) {

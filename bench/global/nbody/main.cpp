@@ -127,15 +127,12 @@ void compare(bench::program& program, const problem& p) {
 int main(int argc, char** argv) {
   problem p;
   bench::program program("global_nbody", "Barnes-Hut N-body simulation in global memory.", argc, argv);
-  auto& app = program.app();
-  app.add_option("--size", p.bodies, "Bodies (default 200000; with --quick 20000)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31));
-  app.add_option("--steps", p.steps, "Steps")->check(CLI::Range(1, 100000))->capture_default_str();
-  app.add_option("--theta", p.theta, "Opening angle; 0: direct sums")
-      ->check(CLI::Range(0.0, 1.5))
-      ->capture_default_str();
-  app.add_option("--dt", p.dt, "Length of a step")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  app.add_option("--seed", p.seed, "Of the bodies")->capture_default_str();
+  program.option("--size", p.bodies, "Bodies (default 200000; with --quick 20000)",
+                 bench::between(1, std::uint64_t{1} << 31));
+  program.option("--steps", p.steps, "Steps", bench::between(1, 100000));
+  program.option("--theta", p.theta, "Opening angle; 0: direct sums", bench::between(0, 1.5));
+  program.option("--dt", p.dt, "Length of a step", bench::between(0, 1));
+  program.option("--seed", p.seed, "Of the bodies");
   program.parse();
   if (p.bodies == 0) p.bodies = program.options().quick ? 20'000 : 200'000;
   try {

@@ -77,21 +77,15 @@ int main(int argc, char** argv) {
   problem p;
   std::vector<std::string> kinds = {"poisson", "random"};
   bench::program program("global_spmv", "Sparse matrix-vector products in global memory.", argc, argv);
-  auto& app = program.app();
-  app.add_option("--kind", kinds, "poisson (5-point Laplacian of a square), random, or both")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"poisson", "random"}))
-      ->capture_default_str();
-  app.add_option("--size", p.rows,
-                 "Rows; poisson: the largest square below (default 2000000; with --quick 200000)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
-  app.add_option("--per-row", p.per_row, "random: entries of a row on average")
-      ->check(CLI::Range(1u, most_per_row / 2))
-      ->capture_default_str();
-  app.add_option("--times", p.times, "Products, one after the other")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_option("--seed", p.seed, "Of the random matrix and the vector")->capture_default_str();
+  program.option("--kind", kinds, "poisson (5-point Laplacian of a square), random, or both",
+                 bench::one_of({"poisson", "random"}));
+  program.option("--size", p.rows,
+                 "Rows; poisson: the largest square below (default 2000000; with --quick 200000)",
+                 bench::between(1, std::uint64_t{1} << 32));
+  program.option("--per-row", p.per_row, "random: entries of a row on average",
+                 bench::between(1, most_per_row / 2));
+  program.option("--times", p.times, "Products, one after the other", bench::between(1, 100000));
+  program.option("--seed", p.seed, "Of the random matrix and the vector");
   program.parse();
   if (p.rows == 0) p.rows = program.options().quick ? 200'000 : 2'000'000;
   try {

@@ -122,17 +122,15 @@ void show_kernels(bench::program& program, const settings& s, const collection& 
 int main(int argc, char** argv) {
   settings s;
   bench::program program("global_stream", "Sum of a global array, and STREAM's kernels.", argc, argv);
-  program.app().add_option("--size", s.size, "Doubles to sum up (default 100 M; with --quick 10 M)");
-  program.app().add_option("--stream-size", s.stream_size,
-                           "Doubles in each of STREAM's three arrays (default a fifth of --size)");
-  program.app().add_option("--grain", s.grain,
-                           "Doubles in a leaf (default: a hundredth of what a worker has, 32 K to 1 M)");
-  program.app()
-      .add_option("--passes", s.times, "Passes after the first, in every repetition")
-      ->check(CLI::Range(1, parts::most_passes))
-      ->capture_default_str();
+  program.option("--size", s.size, "Doubles to sum up (default 100 M; with --quick 10 M)");
+  program.option("--stream-size", s.stream_size,
+                 "Doubles in each of STREAM's three arrays (default a fifth of --size)");
+  program.option("--grain", s.grain,
+                 "Doubles in a leaf (default: a hundredth of what a worker has, 32 K to 1 M)");
+  program.option("--passes", s.times, "Passes after the first, in every repetition",
+                 bench::between(1, parts::most_passes));
   bool far = false;
-  program.app().add_flag("--anywhere", far, "Do not prefer the half of a range that is the worker's own");
+  program.flag("--anywhere", far, "Do not prefer the half of a range that is the worker's own");
   program.parse();
   s.near = !far;
   if (s.size == 0) s.size = program.options().quick ? 10'000'000 : 100'000'000;

@@ -69,18 +69,19 @@ int main(int argc, char** argv) {
   uts::parameters own;
   bench::program program("global_utsmem", "A UTS tree in global memory: build, traverse, destroy.", argc,
                          argv);
-  auto& app = program.app();
-  app.add_option("--tree", name, "A published tree (default T1)");
-  auto* depth =
-      app.add_option("--size", own.depth, "A smaller one instead: depth of a geometric tree like T1, 1 to 10")
-          ->check(CLI::Range(1, 10));
+  program.option("--tree", name, "A published tree (default T1)");
+  program.option(
+      "--size", own.depth,
+      "A smaller one instead: depth of a geometric tree like T1, 1 to 10 (default with --quick: 8)",
+      bench::between(1, 10));
   program.parse();
-  if (depth->count() != 0 && !name.empty()) bench::usage_error("global_utsmem: give either --tree or --size");
+  const bool sized = program.given("--size");
+  if (sized && !name.empty()) bench::usage_error("global_utsmem: give either --tree or --size");
   own.shape = uts::shape_function::fixed;
   own.branching = 4;
   own.seed = 19;
-  if (program.options().quick && depth->count() == 0 && name.empty()) own.depth = 8;
-  const bool small = depth->count() != 0 || (program.options().quick && name.empty());
+  const bool small = sized || (program.options().quick && name.empty());
+  if (small && !sized) own.depth = 8;
   const uts::named_tree* known = small ? uts::find_named(own) : uts::find_named(name.empty() ? "T1" : name);
   if (known == nullptr && !small) bench::usage_error("global_utsmem: no tree is called " + name);
   try {

@@ -87,26 +87,20 @@ int main(int argc, char** argv) {
                          argv);
   std::vector<int> arguments;
   std::string substrate = "threads";
-  program.app()
-      .add_option("-n", arguments, "Arguments of fib (default 30,40; with --quick 30)")
-      ->delimiter(',')
-      ->check(CLI::Range(2, 60));
-  program.app()
-      .add_option("--substrate", substrate, "Where the workers live")
-      ->check(CLI::IsMember({"threads", "processes"}))
-      ->capture_default_str();
+  program.option("-n", arguments, "Arguments of fib (default 30,40; with --quick 30)", bench::between(2, 60));
+  program.option("--substrate", substrate, "Where the workers live", bench::one_of({"threads", "processes"}));
   std::vector<std::string> others;
-  program.app()
-      .add_option("--also", others, "Another build's runner, NAME=PROGRAM: a variant more")
-      ->check([](const std::string& text) {
-        return text.find('=') + 1 > 1 ? std::string() : "--also wants NAME=PROGRAM";
-      });
+  program.option("--also", others, "Another build's runner, NAME=PROGRAM: a variant more (default none)");
   program.parse();
   std::vector<context_switch> switches;
   for (const std::string name : {"asm", "ucontext", "setjmp"})
     switches.push_back({name, folder() + "contexts_" + name});
-  for (const std::string& text : others)
-    switches.push_back({text.substr(0, text.find('=')), text.substr(text.find('=') + 1)});
+  for (const std::string& text : others) {
+    const std::size_t name = text.find('=');
+    if (name == 0 || name == std::string::npos)
+      bench::usage_error("contexts: --also wants NAME=PROGRAM, not " + text);
+    switches.push_back({text.substr(0, name), text.substr(name + 1)});
+  }
   if (arguments.empty())
     arguments = program.options().quick ? std::vector<int>{30} : std::vector<int>{30, 40};
   try {

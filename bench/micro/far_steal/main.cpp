@@ -65,9 +65,9 @@ int main(int argc, char** argv) {
   std::vector<unsigned> sizes = {664, 3055};
   int rounds = 200;
   unsigned child_us = 3000;
-  program.app().add_option("--bytes", sizes, "Stolen stack sizes (default 664,3055)")->delimiter(',');
-  program.app().add_option("--rounds", rounds, "Steals per repetition and size")->capture_default_str();
-  program.app().add_option("--child-us", child_us, "How long a child computes")->capture_default_str();
+  program.option("--bytes", sizes, "Stolen stack sizes (default 664,3055)");
+  program.option("--rounds", rounds, "Steals per repetition and size");
+  program.option("--child-us", child_us, "How long a child computes");
   program.parse();
   try {
     std::FILE* const to = program.out();

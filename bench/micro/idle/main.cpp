@@ -53,11 +53,10 @@ idle_time compute_alone(board* b, double seconds) {
 int main(int argc, char** argv) {
   bench::program program("idle", "CPU time of workers that have nothing to do.", argc, argv);
   double seconds = 10;
-  program.app()
-      .add_option("--seconds", seconds, "How long root computes alone (default 10; with --quick 2)")
-      ->check(CLI::Range(0.1, 3600.0));
+  program.option("--seconds", seconds, "How long root computes alone (default 10; with --quick 2)",
+                 bench::between(0.1, 3600.0));
   program.parse();
-  if (program.options().quick && program.app().count("--seconds") == 0) seconds = 2;
+  if (program.options().quick && !program.given("--seconds")) seconds = 2;
   const unsigned workers = program.most_workers();
   if (workers < 2) {
     std::fprintf(program.out(), "idle: skipped: it needs two CPUs\n");

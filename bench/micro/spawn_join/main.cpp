@@ -158,16 +158,10 @@ int main(int argc, char** argv) {
   bench::program program("spawn_join", "Spawn + join over a plain call, one worker.", argc, argv);
   std::uint64_t n = 20000;
   int blocks = 300;
-  auto* blocks_flag = program.app()
-                          .add_option("--blocks", blocks, "Blocks per form and repetition")
-                          ->check(CLI::Range(1, most_blocks))
-                          ->capture_default_str();
-  program.app()
-      .add_option("-n", n, "Operations per block")
-      ->check(CLI::Range(1, 100000000))
-      ->capture_default_str();
+  program.option("--blocks", blocks, "Blocks per form and repetition", bench::between(1, most_blocks));
+  program.option("-n", n, "Operations per block", bench::between(1, 100000000));
   program.parse();
-  if (program.options().quick && blocks_flag->count() == 0) blocks = 50;
+  if (program.options().quick && !program.given("--blocks")) blocks = 50;
   try {
     std::vector<double> plain_ns[forms], ours_ns[forms], over_ns[forms], over_ticks[forms];
     bench::shared_page<board> page;

@@ -143,14 +143,10 @@ int main(int argc, char** argv) {
   bench::program program("steal", "Steal latency between two workers, by ping-pong.", argc, argv);
   std::vector<unsigned> sizes = {664, 2048, 3055, 16384};
   int rounds = 4000;
-  program.app()
-      .add_option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055,16384)")
-      ->delimiter(',')
-      ->check(CLI::Range(0u, most_bytes));
-  program.app()
-      .add_option("--rounds", rounds, "Steals per repetition and size")
-      ->check(CLI::Range(2 * excluded, most_rounds))
-      ->capture_default_str();
+  program.option("--bytes", sizes, "Stolen stack sizes (default 664,2048,3055,16384)",
+                 bench::between(0, most_bytes));
+  program.option("--rounds", rounds, "Steals per repetition and size",
+                 bench::between(2 * excluded, most_rounds));
   program.parse();
   if (program.most_workers() < 2) {
     std::fprintf(program.out(), "steal: skipped: it needs two CPUs\n");

@@ -113,9 +113,8 @@ int main(int argc, char** argv) {
                          "Cost of threads in one process: create and join, yield, switch, mutex, memory.",
                          argc, argv);
   std::size_t many = 0;
-  program.app()
-      .add_option("-n", many, "What \"a million\" is (default 1000000; with --quick 100000)")
-      ->check(CLI::Range(1000, 10'000'000));
+  program.option("-n", many, "What \"a million\" is (default 1000000; with --quick 100000)",
+                 bench::between(1000, 10'000'000));
   program.parse();
   if (many == 0) many = program.options().quick ? 100'000 : 1'000'000;
   try {
