@@ -1,5 +1,5 @@
 // many COUNT: so many threads begin, wait for each other, and go on. many until: as many as there can be:
-// then pthread_create says EAGAIN, and when they have ended there is room for as many again.
+// then pthread_create says EAGAIN, and when they have ended there is room for as many again, each time.
 #include "check.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "until") == 0) {
     const long n = all_begin(t, most, 1);
     CHECK(n > 0 && n < most);
-    CHECK(all_begin(t, n, 0) == n);
+    for (int i = 0; i < 20; ++i) CHECK(all_begin(t, n, 0) == n);
     printf("many: there was an end, and room again\n");
   } else {
     const long n = strtol(argv[1], NULL, 10);
