@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
                                                                        : 7007),
                                  address);
   gw::options options;
-  options.substrate = "threads";
+  options.substrate = gw::choice::substrate::threads;
   return gw::run(
       argc, argv,
       [=] {

@@ -6,9 +6,10 @@
 # The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched gas
-           threads io runtime c_api)
+set(layers base seams context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched gas
+           sync io runtime c_api)
 set(may_use_base)
+set(may_use_seams)
 set(may_use_context base)
 set(may_use_stack base)
 set(may_use_trace base)
@@ -16,16 +17,17 @@ set(may_use_transport base)
 set(may_use_transport/shm base transport)
 set(may_use_transport/far base transport transport/shm)
 set(may_use_transport/mpi base transport transport/shm transport/far)
-set(may_use_transport/mpi/plugin transport/mpi)  # its port.hpp: a component is no part of the library
-set(may_use_sched base context stack trace transport transport/shm transport/far)
+set(may_use_transport/mpi/plugin transport/mpi)  # its component.hpp: a component is no part of the library
+set(may_use_sched base seams context stack trace transport transport/shm transport/far)
 set(may_use_gas base transport transport/shm transport/far)
-set(may_use_threads base)
-set(may_use_io base)
+set(may_use_sync base seams)
+set(may_use_io base seams)
 set(may_use_c_api)
-set(may_use_runtime base context stack trace transport transport/shm transport/far transport/mpi sched gas io)
+set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/mpi sched gas io)
 
 # Public headers, as regular expressions behind include/godwit/.
-set(may_see_base "options.hpp|detail/hot.hpp")
+set(may_see_base "options.hpp|detail/(hot|policy_facts).hpp")
+set(may_see_seams "detail/(park|timer).hpp")
 set(may_see_context "detail/(hot|fork_call).hpp")
 set(may_see_stack "detail/(hot|slow_path).hpp")
 set(may_see_trace "runtime.hpp|options.hpp")
@@ -36,7 +38,7 @@ set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi/plugin "none")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp
 set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path).hpp")
-set(may_see_threads "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")
+set(may_see_sync "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")
 set(may_see_io "io.hpp|detail/(hot|slow_path|park|timer).hpp")
 set(may_see_runtime ".*")
 set(may_see_c_api ".*")

@@ -36,7 +36,8 @@ std::string manual() {
       "| flag | variable | default | values | what it does |\n"
       "|---|---|---|---|---|\n";
   for (const auto& info : godwit::base::option_table()) {
-    const bool listed = std::holds_alternative<bool godwit::options::*>(info.field) || !info.choices.empty();
+    const bool listed =
+        std::holds_alternative<bool godwit::options::*>(info.field) || !info.choices[0].empty();
     out += "| `" + option_flag_name(info) + "` | `" + option_env_name(info) + "` | " +
            option_value(info, {}) + " | " + bars_escaped(listed ? option_syntax(info) : option_range(info)) +
            " | " + std::string(info.help) + " |\n";

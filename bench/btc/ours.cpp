@@ -20,5 +20,5 @@ template <class P>
 }  // namespace
 
 std::uint64_t (*btc::spawn_join_under(const std::string& policy))(int depth, int iter) {
-  return godwit::with_policy(policy, [](auto p) { return &task<decltype(p)>; });
+  return godwit::with_policy(godwit::choice::named{policy}, [](auto p) { return &task<decltype(p)>; });
 }

@@ -69,8 +69,8 @@ auto run_godwit(unsigned workers, const F& root, const std::string& policy = god
   using T = std::invoke_result_t<F>;
   godwit::options o;
   o.workers = workers;
-  o.policy = policy;
-  if (!substrate.empty()) o.substrate = substrate;
+  o.policy = godwit::choice::named{policy};
+  if (!substrate.empty()) o.substrate = godwit::choice::named{substrate};
   const std::uint64_t before = now_ns();
   const double children_before = children_cpu_seconds(), own_before = process_cpu_seconds();
   const auto r = godwit::run<timed<T>>(

@@ -72,7 +72,7 @@ const std::vector<std::string>& known_policies() {
     for (const char* name : {"greedy", "stalling", "locked_free", "stalling_locked_free", "child_full",
                              "child_rtc", "iso", "crude"}) {
       try {
-        godwit::with_policy(name, [](auto) {});
+        godwit::with_policy(godwit::choice::named{name}, [](auto) {});
         names.emplace_back(name);
       } catch (const std::invalid_argument&) {  // this build's header does not have it
       }

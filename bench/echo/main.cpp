@@ -61,7 +61,7 @@ void cost_of_a_read(bench::program& program) {
   constexpr int rounds = 200'000;
   double waiting = 0, plain = 0;
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = 1;
   gw::run<void>(
       [&] {
@@ -108,7 +108,7 @@ long fib(int n) {
 double computing_beside(unsigned threads) {
   double seconds = 0;
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = 1;
   gw::run<void>(
       [&] {

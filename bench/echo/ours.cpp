@@ -24,7 +24,7 @@ void talk(int fd) {
 
 int serve_with_threads(int listener, unsigned connections, unsigned workers) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = workers;
   gw::run<void>(
       [listener, connections] {

@@ -18,7 +18,7 @@ template <class P>
 std::uint64_t fib::spawn_join(int n) { return node<godwit::policies::greedy>(n); }
 
 std::uint64_t (*fib::spawn_join_under(const std::string& policy))(int n) {
-  return godwit::with_policy(policy, [](auto p) { return &node<decltype(p)>; });
+  return godwit::with_policy(godwit::choice::named{policy}, [](auto p) { return &node<decltype(p)>; });
 }
 
 [[gnu::noinline]] std::uint64_t fib::invoke(int n) {

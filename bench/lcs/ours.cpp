@@ -144,7 +144,7 @@ std::uint32_t root() {
 }  // namespace
 
 std::uint32_t (*futures_under(const std::string& policy))() {
-  return godwit::with_policy(policy, [](auto p) -> std::uint32_t (*)() {
+  return godwit::with_policy(godwit::choice::named{policy}, [](auto p) -> std::uint32_t (*)() {
     using P = decltype(p);
     if constexpr (P::has_futures)
       return &root<P>;

@@ -38,7 +38,7 @@ std::uint64_t root(int n) {
 }  // namespace
 
 std::uint64_t (*spawn_join_under(const std::string& policy))(int n) {
-  return godwit::with_policy(policy, [](auto p) { return &root<decltype(p)>; });
+  return godwit::with_policy(godwit::choice::named{policy}, [](auto p) { return &root<decltype(p)>; });
 }
 
 }  // namespace nqueens

@@ -43,7 +43,7 @@ std::uint64_t root(const problem& p) {
 }  // namespace
 
 std::uint64_t (*threads_under(const std::string& policy))(const problem& p) {
-  return godwit::with_policy(policy, [](auto p) { return &root<decltype(p)>; });
+  return godwit::with_policy(godwit::choice::named{policy}, [](auto p) { return &root<decltype(p)>; });
 }
 
 }  // namespace pfor

@@ -10,7 +10,7 @@ FORMS = ("full", "quick", "tiny")  # tiny: seconds, for tests; its figures mean 
 
 # What every fork-join measures, and what is measured besides by some.
 CORE = ["include/godwit", "src/base", "src/context", "src/runtime", "src/sched", "src/stack", "src/transport"]
-THREADS = ["src/threads"]
+THREADS = ["src/seams", "src/sync"]
 GLOBAL = ["src/gas", "bench/global"]
 HARNESS = ["bench/common", "bench/CMakeLists.txt", "bench/peers.cmake"]
 
@@ -81,7 +81,7 @@ PAGES = [
     Page("mpi", "script", "bench/pingpong.py", (60, 30), ["bench/pingpong.py", "tests/mpi/pingpong.cpp", "scripts/hosts"],
          "What the MPIs here can do", tiny=["--tiny"]),
     script("pthread", "pthread programs", "bench/pthread/programs.py", 120, 20,
-           ["bench/pthread", "integrations/pthread", "src/threads", "src/io"]),
+           ["bench/pthread", "integrations/pthread", "src/seams", "src/sync", "src/io"]),
     Page("reproduce", "reproduce", "scripts/reproduce", (4500, 400),
          CORE + ["bench", "scripts/hosts", "scripts/reproduce"], "The papers' experiments on this machine",
          tiny=["--tiny", "--only", "U11,U16"]),

@@ -117,11 +117,14 @@ totals (*search_under(const std::string& policy, bool ni, bool with_live))(threa
     throw std::invalid_argument("the live display is for the default policy only");
 #if BENCH_HAS_SHA_NI
   if (ni && with_live) return &search<godwit::policies::greedy, sha1_ni, true>;
-  if (ni) return godwit::with_policy(policy, [](auto p) { return &search<decltype(p), sha1_ni, false>; });
+  if (ni)
+    return godwit::with_policy(godwit::choice::named{policy},
+                               [](auto p) { return &search<decltype(p), sha1_ni, false>; });
 #endif
   static_cast<void>(ni);
   if (with_live) return &search<godwit::policies::greedy, sha1_portable, true>;
-  return godwit::with_policy(policy, [](auto p) { return &search<decltype(p), sha1_portable, false>; });
+  return godwit::with_policy(godwit::choice::named{policy},
+                             [](auto p) { return &search<decltype(p), sha1_portable, false>; });
 }
 
 }  // namespace uts

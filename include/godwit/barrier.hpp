@@ -1,6 +1,6 @@
 // barrier: like std::barrier, but who waits is suspended and its worker goes on with other threads.
 //
-// Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/barrier.cpp. Test:
+// Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/sync/barrier.cpp. Test:
 // tests/threads/wait_test.cpp.
 #pragma once
 

@@ -3,7 +3,7 @@
 //
 // First come, first woken; no spurious wake-ups but those that the standard allows for timed waits. May be
 // destroyed as soon as all that wait have been notified. Substrate threads (see mutex.hpp for elsewhere).
-// docs/threads.md. Code: here and in src/threads/wait_list.cpp. Protocol: docs/protocols/park.md. Test:
+// docs/threads.md. Code: here and in src/sync/wait_list.cpp. Protocol: docs/protocols/park.md. Test:
 // tests/threads/wait_test.cpp.
 #pragma once
 

@@ -1,7 +1,7 @@
 // latch: like std::latch, but who waits is suspended and its worker goes on with other threads.
 //
 // May be destroyed as soon as wait has come back, even if the last count_down has not. Substrate threads (see
-// mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp. Test:
+// mutex.hpp for elsewhere). docs/threads.md. Code: src/sync/semaphore.cpp. Test:
 // tests/threads/wait_test.cpp.
 #pragma once
 

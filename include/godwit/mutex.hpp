@@ -5,7 +5,7 @@
 // may be held across anything that suspends, spawns and joins included (a std::mutex must not: the thread may
 // go on at another worker). Substrate threads: elsewhere a free one can be locked, but who finds it locked
 // ends the program with a message. Not fair, but nobody starves: who was woken in vain some times gets it
-// next. docs/threads.md, docs/protocols/mutex.md. Code: src/threads/mutex.cpp. Test:
+// next. docs/threads.md, docs/protocols/mutex.md. Code: src/sync/mutex.cpp. Test:
 // tests/threads/mutex_test.cpp.
 #pragma once
 

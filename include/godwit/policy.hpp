@@ -1,7 +1,7 @@
 // Scheduling policies: the same program under each of the papers' schedulers.
 //
 // Programs use the free functions (spawn, invoke), which are the policy `greedy`. A program that wants to
-// compare takes the policy as a template parameter, and the name of the run's policy from the options:
+// compare takes the policy as a template parameter, and the run's policy from the options:
 //
 //   template <class P> long fib(int n) {
 //     if (n < 2) return n;
@@ -16,12 +16,12 @@
 // threads" 4, 5.1. Documents: docs/policies.md. Tests: tests/api/policy_test.cpp.
 #pragma once
 
+#include <godwit/detail/policy_facts.hpp>
 #include <godwit/detail/result_reference.hpp>
 #include <godwit/task.hpp>
 
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -126,15 +126,23 @@ inline auto spawn_encoded_child(F& fn, Args&... args) {
 
 namespace policies {
 
-/// What all policies have that steal continuations: the free functions themselves.
-struct continuation_stealing {
+/// What a program can ask of a policy.
+template <choice::policy P>
+struct facts {
   template <class T>
   using future = godwit::future<T>;
   template <class T>
   using shared_future = godwit::shared_future<T>;
-  static constexpr bool has_futures = true;  ///< threads may wait for threads that are not their children
-  static constexpr bool migrates = true;     ///< a thread may go on at another worker
+  static constexpr const char* name = detail::facts_of(P).name;
+  /// threads may wait for threads that are not their children
+  static constexpr bool has_futures = detail::facts_of(P).has_futures();
+  /// a thread may go on at another worker
+  static constexpr bool migrates = !detail::facts_of(P).steals_children;
+};
 
+/// Continuation stealing: the free functions themselves.
+template <choice::policy P>
+struct continuation_stealing : facts<P> {
   template <class F, class... Args>
   [[gnu::always_inline]] static auto spawn(F&& fn, Args&&... args) {
     return godwit::spawn(std::forward<F>(fn), std::forward<Args>(args)...);
@@ -142,34 +150,22 @@ struct continuation_stealing {
 };
 
 /// The default: greedy join (003, figure 4), local collection of remotely freed objects (003, III-B).
-struct greedy : continuation_stealing {
-  static constexpr const char* name = "greedy";
-};
+struct greedy : continuation_stealing<choice::policy::greedy> {};
 /// Stalling join (003, III-A): who waits is looked at in turn, after failed steals, by the worker where it
 /// suspended.
-struct stalling : continuation_stealing {
-  static constexpr const char* name = "stalling";
-};
+struct stalling : continuation_stealing<choice::policy::stalling> {};
 /// Greedy join; objects are given back through a locked queue of their owner (003, III-B, "original").
-struct locked_free : continuation_stealing {
-  static constexpr const char* name = "locked_free";
-};
+struct locked_free : continuation_stealing<choice::policy::locked_free> {};
 /// Stalling join and the locked queue: what the paper's greedy join and local collection are compared with
 /// (003, V).
-struct stalling_locked_free : continuation_stealing {
-  static constexpr const char* name = "stalling_locked_free";
-};
+struct stalling_locked_free : continuation_stealing<choice::policy::stalling_locked_free> {};
 /// The crude uni-address scheme: at every spawn the parent's stack is copied out, at every end the next one
 /// in.
-struct crude : continuation_stealing {
-  static constexpr const char* name = "crude";
-};
+struct crude : continuation_stealing<choice::policy::crude> {};
 
 /// Iso-address: every thread has a stack with a globally unique address (Uni-address threads, 4: what it
 /// replaces). Stacks are of 32 KiB; nothing is copied at a suspension.
-struct iso : continuation_stealing {
-  static constexpr const char* name = "iso";
-
+struct iso : facts<choice::policy::iso> {
   template <class F, class... Args>
   [[gnu::always_inline]] static auto spawn(F&& fn, Args&&... args) {
     return detail::with_closure([](auto& f) { return detail::spawn_closure<detail::child_on_own_stack>(f); },
@@ -179,13 +175,8 @@ struct iso : continuation_stealing {
 
 /// Child stealing: the parent goes on, the child waits to be stolen; who has begun stays. Cost of a spawn: an
 /// object.
-struct child_stealing {
-  template <class T>
-  using future = godwit::future<T>;
-  template <class T>
-  using shared_future = godwit::shared_future<T>;
-  static constexpr bool migrates = false;
-
+template <choice::policy P>
+struct child_stealing : facts<P> {
   template <class F, class... Args>
   static auto spawn(F&& fn, Args&&... args) {
     if constexpr ((plain<std::decay_t<Args>> && ...) && !coded<std::decay_t<F>>) {
@@ -208,31 +199,36 @@ struct child_stealing {
 };
 
 /// Child stealing with full threads: stacks of 32 KiB, stalling join (003, IV-B).
-struct child_full : child_stealing {
-  static constexpr const char* name = "child_full";
-  static constexpr bool has_futures = true;
-};
+struct child_full : child_stealing<choice::policy::child_full> {};
 /// Child stealing with run-to-completion threads: a join runs other threads on top of itself (003, IV-B).
 /// Threads may join their own children only: another thread might lie buried below.
-struct child_rtc : child_stealing {
-  static constexpr const char* name = "child_rtc";
-  static constexpr bool has_futures = false;
-};
+struct child_rtc : child_stealing<choice::policy::child_rtc> {};
 
 }  // namespace policies
 
-/// Call f(policy) with the policy called @p name; gives back what f does. Throws std::invalid_argument.
+/// Call f(policy), with the type of @p policy; gives back what f does. Throws std::invalid_argument for what
+/// is none.
 template <class F>
-decltype(auto) with_policy(std::string_view name, F&& f) {
-  if (name == policies::greedy::name) return f(policies::greedy{});
-  if (name == policies::stalling::name) return f(policies::stalling{});
-  if (name == policies::locked_free::name) return f(policies::locked_free{});
-  if (name == policies::stalling_locked_free::name) return f(policies::stalling_locked_free{});
-  if (name == policies::crude::name) return f(policies::crude{});
-  if (name == policies::iso::name) return f(policies::iso{});
-  if (name == policies::child_full::name) return f(policies::child_full{});
-  if (name == policies::child_rtc::name) return f(policies::child_rtc{});
-  throw std::invalid_argument("godwit: there is no policy called " + std::string(name));
+decltype(auto) with_policy(choice::policy policy, F&& f) {
+  switch (policy) {
+    case choice::policy::greedy:
+      return f(policies::greedy{});
+    case choice::policy::stalling:
+      return f(policies::stalling{});
+    case choice::policy::locked_free:
+      return f(policies::locked_free{});
+    case choice::policy::stalling_locked_free:
+      return f(policies::stalling_locked_free{});
+    case choice::policy::crude:
+      return f(policies::crude{});
+    case choice::policy::iso:
+      return f(policies::iso{});
+    case choice::policy::child_full:
+      return f(policies::child_full{});
+    case choice::policy::child_rtc:
+      return f(policies::child_rtc{});
+  }
+  throw std::invalid_argument("godwit: with_policy was given a number that is no policy");
 }
 
 }  // namespace godwit

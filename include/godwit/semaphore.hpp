@@ -2,7 +2,7 @@
 // on with other threads.
 //
 // First come, first served. May be destroyed as soon as the last acquire has come back, even if a release has
-// not. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/threads/semaphore.cpp.
+// not. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md. Code: src/sync/semaphore.cpp.
 // Test: tests/threads/wait_test.cpp.
 #pragma once
 

@@ -4,7 +4,7 @@
 // First come, first served: a writer that waits holds back the readers that come after it, and all readers up
 // to the next writer get it together. They work with std::unique_lock, std::lock_guard, std::scoped_lock and
 // std::shared_lock. Substrate threads (see mutex.hpp for elsewhere). docs/threads.md,
-// docs/protocols/mutex.md. Code: src/threads/shared_mutex.cpp. Test: tests/threads/mutex_test.cpp.
+// docs/protocols/mutex.md. Code: src/sync/shared_mutex.cpp. Test: tests/threads/mutex_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>

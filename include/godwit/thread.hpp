@@ -4,7 +4,7 @@
 // spawn (task.hpp) runs the child at once and lets others steal the caller; here the caller goes on, and the
 // new thread begins when a worker has nothing else to do. Closures, arguments and results are moved and need
 // no codec. An exception that leaves a thread comes out of its join. docs/threads.md. Code:
-// src/threads/thread.cpp. Test: tests/threads/thread_test.cpp.
+// src/sync/thread.cpp. Test: tests/threads/thread_test.cpp.
 #pragma once
 
 #include <godwit/detail/deadline.hpp>

@@ -2,7 +2,7 @@
 // Substrate threads only.
 //
 // C++'s thread_local belongs to the worker (the OS thread): a thread that suspends may find another one's
-// afterwards. docs/threads.md. Code: src/threads/thread_specific.cpp. Test:
+// afterwards. docs/threads.md. Code: src/sync/thread_specific.cpp. Test:
 // tests/threads/specific_test.cpp.
 #pragma once
 

@@ -2,7 +2,7 @@
 // library's helpers.
 #pragma once
 
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 
 namespace godwit::pthread {
 

@@ -121,11 +121,11 @@ void* run(void*) {
       opts.trace = opts.stats_json = "";
       opts.stats = false;
     }
-    opts.substrate = "threads";
+    opts.substrate = choice::substrate::threads;
     // One more than a single CPU: a thread that blocks inside the C library keeps its worker.
     if (opts.workers == 0) opts.workers = std::max(2u, static_cast<unsigned>(base::usable_cpu_count()));
-    opts.policy = "greedy";
-    opts.force_steal = "none";
+    opts.policy = choice::policy::greedy;
+    opts.force_steal = choice::force_steal::none;
     opts.span = false;
     opts.expose_signal = false;  // nothing is spawned
     opts.global_bytes = std::uint64_t{64 + 16 * (opts.workers + opts.spare_workers)} << 20;  // not used

@@ -15,7 +15,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 
 #include "runtime/substrate.hpp"
 

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <godwit/detail/park.hpp>
-#include <godwit/detail/timer.hpp>
+#include "seams/park.hpp"
+#include "seams/timer.hpp"
 
 #include "foreign.hpp"
 #include "signals.hpp"

@@ -3,6 +3,8 @@
 // The home of getenv (here: of environ, because unknown GODWIT_* variables are errors, too).
 #include "base/options.hpp"
 
+#include <godwit/detail/policy_facts.hpp>
+
 #include "base/launcher.hpp"
 
 #include <algorithm>
@@ -25,6 +27,13 @@ constexpr std::uint64_t MiB = 1ull << 20;
 constexpr std::uint64_t GiB = 1ull << 30;
 constexpr std::uint64_t TiB = 1ull << 40;
 
+constexpr option_info::words policy_names() {
+  option_info::words names;
+  static_assert(detail::span_row <= std::tuple_size_v<option_info::words>, "more words (options.hpp)");
+  for (std::size_t i = 0; i < detail::span_row; ++i) names[i] = detail::policy_table[i].name;
+  return names;
+}
+
 // clang-format off
 constexpr option_info table[] = {
     {.name = "workers", .field = &options::workers, .what = "a number of workers",
@@ -33,7 +42,7 @@ constexpr option_info table[] = {
     {.name = "substrate", .field = &options::substrate, .what = "a substrate",
      .help = "where workers live: forked processes of this machine, threads of this process, or the ranks "
              "that mpirun or srun started",
-     .choices = "auto|processes|threads|mpi"},
+     .choices = {"auto", "processes", "threads", "mpi"}},
     {.name = "spare_workers", .field = &options::spare_workers, .what = "a number of workers",
      .help = "substrate threads: workers besides, woken while all others block in system calls or compute "
              "for long and threads are ready",
@@ -50,7 +59,7 @@ constexpr option_info table[] = {
      .unit = option_unit::bytes, .low = MiB, .high = 512 * GiB},
     {.name = "bind", .field = &options::bind, .what = "a way to bind workers",
      .help = "cores: worker i stays on the i-th usable CPU",
-     .choices = "none|cores"},
+     .choices = {"none", "cores"}},
     {.name = "spin_us", .field = &options::spin_us, .what = "a time in microseconds",
      .help = "how long an idle worker looks for work before it sleeps",
      .unit = option_unit::microseconds, .low = 0, .high = 10'000'000},
@@ -58,7 +67,7 @@ constexpr option_info table[] = {
      .help = "starving workers may interrupt one that computes without spawning"},
     {.name = "force_steal", .field = &options::force_steal, .what = "a kind of forced steal",
      .help = "testing: who is made to leave at every spawn (1 = random, 0 = none)",
-     .choices = "none|parents|children|random", .zero_one = "none|random"},
+     .choices = {"none", "parents", "children", "random"}, .zero_one = {"none", "random"}},
     {.name = "delay_us", .field = &options::delay_us, .what = "a time in microseconds",
      .help = "testing: random delays of up to this long inside the protocols",
      .unit = option_unit::microseconds, .low = 0, .high = 1'000'000},
@@ -73,19 +82,19 @@ constexpr option_info table[] = {
              "lost end the run"},
     {.name = "way", .field = &options::way, .what = "a way to other hosts",
      .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
-     .choices = "auto|rma|server|assist|am"},
+     .choices = {"auto", "rma", "server", "assist", "am"}},
     {.name = "hosts", .field = &options::hosts, .what = "a division into hosts",
      .help = "which ranks share memory: those of one host, or (testing) each only with itself",
-     .choices = "auto|ranks"},
+     .choices = {"auto", "ranks"}},
     {.name = "victims", .field = &options::victims, .what = "a choice of victims",
      .help = "whom idle workers steal from: workers of their own host first, or all alike",
-     .choices = "near|uniform"},
+     .choices = {"near", "uniform"}},
     {.name = "empty_check", .field = &options::empty_check, .what = "a switch",
      .help = "look whether a victim has something before locking its queue"},
     {.name = "far_steal", .field = &options::far_steal, .what = "a kind of steal",
      .help = "between hosts: call (one request does all) or words (one-sided, step by step; always so with "
              "way=rma)",
-     .choices = "call|words"},
+     .choices = {"call", "words"}},
     {.name = "rma_atomics", .field = &options::rma_atomics, .what = "a switch",
      .help = "way=rma: use MPI's atomics also on words that CPUs change (only where both are coherent)"},
     {.name = "mpi", .field = &options::mpi, .what = "an MPI component",
@@ -95,13 +104,13 @@ constexpr option_info table[] = {
              "migrate then)"},
     {.name = "output", .field = &options::output, .what = "a choice of ranks",
      .help = "under MPI: whose standard output is shown outside run (the environment variable only)",
-     .choices = "first|all"},
+     .choices = {"first", "all"}},
     {.name = "quiet", .field = &options::quiet, .what = "a switch",
      .help = "do not print the line that says how hosts are connected"},
     {.name = "policy", .field = &options::policy, .what = "a policy",
      .help = "how threads are stolen, joined and freed (docs/policies.md); others than greedy are for "
              "comparison",
-     .choices = "greedy|stalling|locked_free|stalling_locked_free|child_rtc|child_full|iso|crude"},
+     .choices = policy_names()},
     {.name = "stats", .field = &options::stats, .what = "a switch",
      .help = "print a table of scheduler counters at the end"},
     {.name = "stats_json", .field = &options::stats_json, .what = "a file",
@@ -125,7 +134,7 @@ constexpr option_info table[] = {
     {.name = "check_global", .field = &options::check_global, .what = "a choice",
      .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "
              "auto: in debug builds",
-     .choices = "auto|on|off", .zero_one = "off|on"},
+     .choices = {"auto", "on", "off"}, .zero_one = {"off", "on"}},
 };
 // clang-format on
 
@@ -151,14 +160,10 @@ std::vector<std::string>& taken_flags() {
 
 [[noreturn]] void bad(const std::string& text) { throw std::invalid_argument("godwit: " + text); }
 
-std::vector<std::string_view> split(std::string_view list) {
-  std::vector<std::string_view> parts;
-  while (!list.empty()) {
-    const auto end = std::min(list.find('|'), list.size());
-    parts.push_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return parts;
+/// How many words a row has to choose from.
+std::size_t choices_of(const option_info& info) {
+  const auto& c = info.choices;
+  return static_cast<std::size_t>(std::find(c.begin(), c.end(), std::string_view()) - c.begin());
 }
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
@@ -217,15 +222,13 @@ bool assign(const option_info& info, std::string_view text, options& o) {
           if (v) o.*field = *v;
           return v.has_value();
         } else if constexpr (std::is_same_v<T, std::string>) {
-          if (info.choices.empty()) {  // free text
-            o.*field = std::string(text);
-            return true;
-          }
-          const auto stand_ins = split(info.zero_one);
-          if (!stand_ins.empty() && (text == "0" || text == "1")) text = stand_ins[text == "1"];
-          const auto words = split(info.choices);
-          if (std::find(words.begin(), words.end(), text) == words.end()) return false;
           o.*field = std::string(text);
+          return true;
+        } else if constexpr (std::is_enum_v<T>) {
+          if (!info.zero_one[0].empty() && (text == "0" || text == "1")) text = info.zero_one[text == "1"];
+          const auto word = std::find(info.choices.begin(), info.choices.end(), text);
+          if (text.empty() || word == info.choices.end()) return false;
+          o.*field = static_cast<T>(word - info.choices.begin());
           return true;
         } else {
           const auto v = read_number(text, info.unit);
@@ -323,7 +326,11 @@ std::string option_flag_name(const option_info& info) {
 
 std::string option_syntax(const option_info& info) {
   if (std::holds_alternative<bool options::*>(info.field)) return "0|1";
-  if (!info.choices.empty()) return std::string(info.choices);
+  if (const std::size_t n = choices_of(info); n != 0) {
+    std::string all(info.choices[0]);
+    for (std::size_t i = 1; i < n; ++i) all += '|' + std::string(info.choices[i]);
+    return all;
+  }
   if (std::holds_alternative<std::string options::*>(info.field)) return "TEXT";
   if (info.unit == option_unit::microseconds) return "US";
   return info.unit == option_unit::bytes ? "BYTES" : "N";
@@ -331,12 +338,10 @@ std::string option_syntax(const option_info& info) {
 
 std::string option_range(const option_info& info) {
   if (std::holds_alternative<bool options::*>(info.field)) return "(0 or 1, off or on)";
-  if (std::holds_alternative<std::string options::*>(info.field) && info.choices.empty()) return "(text)";
-  if (!info.choices.empty()) {
-    const auto words = split(info.choices);
-    std::string out = "(" + std::string(words.front());
-    for (std::size_t i = 1; i < words.size(); ++i)
-      out += (i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
+  if (std::holds_alternative<std::string options::*>(info.field)) return "(text)";
+  if (const std::size_t n = choices_of(info); n != 0) {
+    std::string out = "(" + std::string(info.choices[0]);
+    for (std::size_t i = 1; i < n; ++i) out += (i + 1 == n ? " or " : ", ") + std::string(info.choices[i]);
     return out + ")";
   }
   std::string out = "between " + show_number(info.low, info.unit) + " and ";
@@ -352,7 +357,10 @@ std::string option_value(const option_info& info, const options& from) {
           return from.*field;
         else if constexpr (std::is_same_v<T, bool>)
           return from.*field ? "1" : "0";
-        else
+        else if constexpr (std::is_enum_v<T>) {
+          const auto i = static_cast<std::size_t>(from.*field);
+          return i < choices_of(info) ? std::string(info.choices[i]) : std::to_string(i);
+        } else
           return show_number(from.*field, info.unit);
       },
       info.field);
@@ -367,9 +375,9 @@ std::string options_help(const options& defaults) {
     out += "  " + option_flag_name(info) + '=' + option_syntax(info) + "   (" + option_env_name(info) + ")\n";
     out += "      " + std::string(info.help) + '\n';
     out += "      default " + option_value(info, defaults);
-    const bool obvious = std::holds_alternative<bool options::*>(info.field) || !info.choices.empty() ||
-                         std::holds_alternative<std::string options::*>(info.field);
-    out += obvious ? "\n" : ", " + option_range(info) + '\n';
+    const bool number = std::holds_alternative<std::uint32_t options::*>(info.field) ||
+                        std::holds_alternative<std::uint64_t options::*>(info.field);
+    out += !number ? "\n" : ", " + option_range(info) + '\n';
   }
   return out + "  --godwit-help\n      print this and exit\n";
 }
@@ -409,6 +417,49 @@ options parse_options(int argc, char** argv, const options& base) {
 }  // namespace godwit::base
 
 namespace godwit {
+
+namespace choice {
+namespace {
+template <class Choice>
+const base::option_info& row_of() {
+  return *std::find_if(std::begin(base::table), std::end(base::table), [](const base::option_info& info) {
+    return std::holds_alternative<Choice options::*>(info.field);
+  });
+}
+}  // namespace
+
+template <class Choice>
+const char* name_of(Choice value) noexcept {
+  const auto& info = row_of<Choice>();
+  const auto i = static_cast<std::size_t>(value);
+  return i < base::choices_of(info) ? info.choices[i].data() : "?";  // the table's words are literals
+}
+
+template <class Choice>
+named::operator Choice() const {
+  const auto& info = row_of<Choice>();
+  const auto at = std::find(info.choices.begin(), info.choices.end(), word);
+  if (word.empty() || at == info.choices.end())
+    base::bad(std::string(word) + ": not " + base::expected(info));
+  return static_cast<Choice>(at - info.choices.begin());
+}
+
+#define GODWIT_CHOICE(option)                    \
+  template const char* name_of(option) noexcept; \
+  template named::operator option() const
+GODWIT_CHOICE(substrate);
+GODWIT_CHOICE(bind);
+GODWIT_CHOICE(force_steal);
+GODWIT_CHOICE(way);
+GODWIT_CHOICE(hosts);
+GODWIT_CHOICE(victims);
+GODWIT_CHOICE(far_steal);
+GODWIT_CHOICE(output);
+GODWIT_CHOICE(policy);
+GODWIT_CHOICE(check_global);
+#undef GODWIT_CHOICE
+
+}  // namespace choice
 
 void take_options(int& argc, char** argv) {
   if (argv == nullptr) return;

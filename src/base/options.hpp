@@ -9,6 +9,7 @@
 
 #include <godwit/options.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,8 +23,13 @@ enum class option_unit : std::uint8_t { count, microseconds, bytes };
 
 /// One row of the table. Unused columns stay empty.
 struct option_info {
-  using member = std::variant<std::uint32_t options::*, std::uint64_t options::*, bool options::*,
-                              std::string options::*>;
+  template <class... T>
+  using members = std::variant<T options::*...>;
+  using member = members<std::uint32_t, std::uint64_t, bool, std::string, choice::substrate, choice::bind,
+                         choice::force_steal, choice::way, choice::hosts, choice::victims, choice::far_steal,
+                         choice::output, choice::policy, choice::check_global>;
+  /// Up to sixteen, the rest is empty.
+  using words = std::array<std::string_view, 16>;
   std::string_view name;  ///< the field: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes
   member field;
   std::string_view what;  ///< "a number of workers", for messages
@@ -31,9 +37,9 @@ struct option_info {
   option_unit unit = option_unit::count;
   std::uint64_t low = 0;  ///< numbers: range, both ends included
   std::uint64_t high = ~0ull;
-  std::string_view zero = {};      ///< numbers: what 0 means, if it lies outside [low, high] or is special
-  std::string_view choices = {};   ///< words: separated by |; strings without choices are free text
-  std::string_view zero_one = {};  ///< words: "a|b" where 0 stands for a and 1 for b
+  std::string_view zero = {};  ///< numbers: what 0 means, if it lies outside [low, high] or is special
+  words choices = {};          ///< choices: the word of each, in the order of the enumeration
+  std::array<std::string_view, 2> zero_one = {};  ///< choices: the words that 0 and 1 stand for
 };
 
 std::span<const option_info> option_table() noexcept;

@@ -56,7 +56,7 @@ const char* gw_error_string(int error) {
 int gw_run(int argc, char** argv, int (*main_function)(void*), void* arg) {
   if (main_function == nullptr) return 2;
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   return gw::run(
       argc, argv, [=] { return main_function(arg); }, o);
 }

@@ -19,7 +19,7 @@ using detail::opened;
 
 bool access::single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner) {
   if (check_.on()) check_.check_range(at, bytes, "access");
-  if (!several_hosts_) return false;
+  if (!several_hosts_ || bytes == 0) return false;
   const piece p = blocks_.first_piece(at, bytes);
   owner = p.owner;
   return p.bytes == bytes && !net_.is_near(owner) && !cache_.has_dirty();

@@ -4,7 +4,7 @@
 // the worker's port; ranges of their memory are cached (cache.hpp), single values are not unless a copy is
 // there. What the caller may touch is its own business, unless check_global is on (checks.hpp).
 //
-// Called by src/runtime/global_entry.cpp, which also calls release and acquire where threads come and go.
+// Called by src/runtime/global_path.cpp, which also calls release and acquire where threads come and go.
 // Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md.
 // Tests: tests/gas/access_test.cpp, tests/global/{access,atomic,checkout,litmus}_test.cpp.
 #pragma once

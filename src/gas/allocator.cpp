@@ -37,7 +37,7 @@ allocator::allocator(const reach& net, const space& where, directory& blocks, ch
   const budget limits{[this](std::uint64_t bytes) { return take_budget(net_.my_host(), bytes); },
                       [this](std::uint64_t bytes) { give_budget(net_.my_host(), bytes); },
                       transport::shm::window::discard};
-  heap_.init(net.at(where.local_begin(net.me())), where.local_bytes(), limits);
+  arena_.init(net.at(where.local_begin(net.me())), where.local_bytes(), limits);
 }
 
 bool allocator::take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept {
@@ -79,7 +79,7 @@ void allocator::drain_returned() noexcept {
   if (list.load(std::memory_order_relaxed) == 0) return;
   for (std::uint64_t a = list.exchange(0, std::memory_order_acquire); a != 0;) {
     GODWIT_ASSERT(where_.is_local(a) && where_.local_home(a) == net_.me(), "objects come back to their home");
-    const object_header* header = heap::header_of(net_.at(a));
+    const object_header* header = arena::header_of(net_.at(a));
     GODWIT_ASSERT(header->magic == object_header::dead, "what comes back was freed");
     retire(std::exchange(a, header->next));
   }
@@ -87,9 +87,9 @@ void allocator::drain_returned() noexcept {
 
 /// A local object that is dead: free it; with checks, later.
 void allocator::retire(global_address at) noexcept {
-  if (!check_.on()) return heap_.free(net_.at(at));
+  if (!check_.on()) return arena_.free(net_.at(at));
   quarantine_.push_back(at);
-  quarantine_bytes_ += heap::header_of(net_.at(at))->bytes;
+  quarantine_bytes_ += arena::header_of(net_.at(at))->bytes;
   if (quarantine_bytes_ > most_in_quarantine || quarantine_.size() > most_in_quarantine / 64)
     empty_quarantine(most_in_quarantine / 2);
 }
@@ -99,18 +99,18 @@ void allocator::empty_quarantine(std::uint64_t left) noexcept {
   while (!quarantine_.empty() && (quarantine_bytes_ > left || quarantine_.size() > left / 64)) {
     void* object = net_.at(quarantine_.front());
     quarantine_.pop_front();
-    quarantine_bytes_ -= heap::header_of(object)->bytes;
-    heap_.free(object);
+    quarantine_bytes_ -= arena::header_of(object)->bytes;
+    arena_.free(object);
   }
 }
 
 global_address allocator::take_object(std::uint64_t bytes, std::uint64_t alignment) {
   drain_returned();
   const std::uint64_t wanted = std::max<std::uint64_t>(bytes, 1);
-  void* p = heap_.allocate(wanted, alignment);
+  void* p = arena_.allocate(wanted, alignment);
   if (p == nullptr && !quarantine_.empty()) {
     empty_quarantine(0);
-    p = heap_.allocate(wanted, alignment);
+    p = arena_.allocate(wanted, alignment);
   }
   if (p == nullptr) {
     std::uint64_t used, limit;
@@ -232,7 +232,7 @@ void allocator::free_local(global_address at, std::uint64_t bytes, detail::place
   sites_.erase(at);
   const bool mine = home == net_.me();
   // whoever else frees the same finds it dead, nearly always
-  if (mine && !check_.on()) return heap_.free(net_.at(at));
+  if (mine && !check_.on()) return arena_.free(net_.at(at));
   // The word `magic` decides between two that free the same: only one finds it alive.
   const global_address magic_at = header_at + offsetof(object_header, magic);
   if (net_.atomic(home, magic_at, atomic_function::compare_exchange, 4, object_header::dead,
@@ -268,7 +268,7 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
     if (h == net_.my_host()) {
       transport::shm::window::discard(net_.at(at), count << space::granule_bits);
     } else {
-      const base::section inside;
+      const base::unexposed inside;
       net_.port().discard(worker_no{net_.first_of(h)}, net_.at(at), count << space::granule_bits);
     }
     if (share[h] != 0) give_budget(h, share[h]);
@@ -278,7 +278,7 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
 }
 
 void allocator::check_invariants() const {
-  heap_.check_invariants();
+  arena_.check_invariants();
   if (net_.me() == 0) extents_.check_invariants();
 }
 
@@ -287,7 +287,7 @@ std::string allocator::leaks() const {
   const allocation_site* largest = nullptr;
   for (const auto& [at, site] : sites_) {
     // Others may have freed it.
-    if (where_.is_local(at) ? heap::header_of(net_.at(at))->magic != object_header::live
+    if (where_.is_local(at) ? arena::header_of(net_.at(at))->magic != object_header::live
                             : !blocks_.is_live(*blocks_.entry(where_.granule_of(at))))
       continue;
     bytes += site.bytes;

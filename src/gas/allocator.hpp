@@ -1,6 +1,6 @@
 // The allocator: gives out global memory and takes it back.
 //
-// Local: from the calling worker's own heap (heap.hpp); what others free comes back through a list that its
+// Local: from the calling worker's own arena (arena.hpp); what others free comes back through a list that its
 // owner empties when it allocates. Distributed: addresses from extents.hpp, divided and entered by
 // directory.hpp; each host pays from its budget for what it has of it, when it is allocated. With
 // check_global freed local objects wait in a quarantine before they are used again, and who allocated what is
@@ -13,7 +13,7 @@
 #include "gas/checks.hpp"
 #include "gas/directory.hpp"
 #include "gas/extents.hpp"
-#include "gas/heap.hpp"
+#include "gas/arena.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -75,7 +75,7 @@ class allocator {
   directory& blocks_;
   checks& check_;
   extents extents_;
-  heap heap_;
+  arena arena_;
   std::unordered_map<global_address, allocation_site> sites_;  ///< check_global
   std::deque<global_address> quarantine_;                      ///< check_global: freed, not reused yet
   std::uint64_t quarantine_bytes_ = 0;

@@ -1,12 +1,12 @@
 // Global memory of one worker: its parts put together. Knows no scheduler.
 //
 //   directory   whose is it: find, home, owner, distribution         directory.hpp
-//   allocator   give out and take back                               allocator.hpp, heap.hpp, extents.hpp
+//   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
 //
 // All stand on reach.hpp (how to get at the memory of any host) and space.hpp (what lies where); checks.hpp
 // looks for mistakes. Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md. Made
-// by src/runtime/global_entry.cpp.
+// by src/runtime/global_path.cpp.
 #pragma once
 
 #include "gas/access.hpp"

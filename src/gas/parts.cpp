@@ -39,7 +39,7 @@ std::uint64_t bytes_of(const std::vector<part>& parts) noexcept {
 
 std::uint64_t fetch(const reach& net, std::vector<part>& parts) noexcept {
   tidy(parts);
-  const base::section inside;
+  const base::unexposed inside;
   std::uint64_t requests = 0;
   constexpr std::size_t most = inline_bytes / sizeof(piece);
   piece batch[most];
@@ -65,7 +65,7 @@ std::uint64_t fetch(const reach& net, std::vector<part>& parts) noexcept {
 
 std::uint64_t write(const reach& net, std::vector<part>& parts) noexcept {
   tidy(parts);
-  const base::section inside;
+  const base::unexposed inside;
   std::uint64_t requests = 0;
   std::byte packed[inline_bytes];
   for (auto i = parts.begin(); i != parts.end();) {  // host by host; only the last request is waited for

@@ -5,7 +5,7 @@
 // Tests: tests/gas for one host, tests/global under MPI.
 #pragma once
 
-#include "base/section.hpp"
+#include "base/unexposed.hpp"
 #include "gas/words.hpp"
 #include "transport/far/fabric.hpp"
 #include "transport/shm/window.hpp"
@@ -62,7 +62,7 @@ class reach {
     if (is_near(home)) {
       std::memcpy(to, at(from), n);
     } else {
-      const base::section inside;
+      const base::unexposed inside;
       port().get(worker_no{home}, to, at(from), n);
     }
   }
@@ -71,7 +71,7 @@ class reach {
     if (is_near(home)) {
       std::memcpy(at(to), from, n);
     } else {
-      const base::section inside;
+      const base::unexposed inside;
       port().put(worker_no{home}, at(to), from, n);
       if (n <= transport::far::inline_bytes) port().fence(worker_no{home});
     }
@@ -79,7 +79,7 @@ class reach {
   std::uint64_t atomic(std::uint32_t home, global_address a, atomic_function f, unsigned width,
                        std::uint64_t operand, std::uint64_t expected = 0) const noexcept {
     if (is_near(home)) return transport::far::apply_atomic(f, at(a), width, operand, expected);
-    const base::section inside;
+    const base::unexposed inside;
     return port().atomic(worker_no{home}, f, at(a), width, operand, expected);
   }
   // A word at the host of @p home, whose address is that of our own host's @p w.

@@ -27,14 +27,10 @@ namespace godwit::io {
 namespace {
 
 using events::descriptor;
+using events::managed;
 using events::raw;
 using events::side;
 using events::with_errno;
-
-/// The descriptor, where the caller may be suspended. Null: make the system call.
-descriptor* managed(int fd) noexcept {
-  return godwit::detail::on_substrate_threads() ? events::descriptor_of(fd) : nullptr;
-}
 
 /// One blocking call on @p fd.
 class call {
@@ -85,12 +81,6 @@ class call {
 };
 
 constexpr long seen_no_socket = -ENOTSOCK;
-
-// As linux/close_range.h has them since 5.9.
-#if !defined(SYS_close_range)
-#define SYS_close_range 436
-#endif
-constexpr unsigned range_unshare = 2, range_cloexec = 4;
 
 /// What it is, learned without a system call where a socket's own call already said so. EPERM: a file, which
 /// cannot be waited for. 0: pipe, terminal, eventfd...
@@ -458,86 +448,6 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
     n = raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &result, &size);
     return static_cast<int>(with_errno(n < 0 ? n : -result));
   }
-}
-
-int close(int fd) noexcept {
-  const events::none_in_the_making hold;
-  // Of somebody that closes all numbers: there is no such descriptor for it.
-  if (events::is_ours(fd)) [[unlikely]]
-    return static_cast<int>(with_errno(-EBADF));
-  if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
-  return static_cast<int>(with_errno(raw(SYS_close, fd)));
-}
-
-int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
-  if (first > last || (flags & ~range_cloexec) != 0) {
-    if ((flags & range_unshare) != 0 && godwit::detail::on_substrate_threads())
-      return static_cast<int>(with_errno(-EINVAL));
-    return static_cast<int>(with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags})));
-  }
-  if (flags == 0 && godwit::detail::on_substrate_threads()) {
-    // now, not by another worker meanwhile: its descriptors would not be known as ours yet
-    events::prepare();
-    events::forget_descriptors(first, last);
-  }
-  const auto [low, high] = events::ours();
-  long result = 0;
-  for (const int own : {low, high}) {
-    const auto number = static_cast<unsigned>(own);
-    if (own < 0 || number < first || number > last) continue;
-    if (number > first) result = raw(SYS_close_range, long{first}, long{number - 1}, long{flags});
-    if (number == last || result < 0) return static_cast<int>(with_errno(result));
-    first = number + 1;
-  }
-  return static_cast<int>(with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags})));
-}
-
-void closefrom(int first) noexcept {
-  first = std::max(first, 0);
-  if (io::close_range(static_cast<unsigned>(first), ~0u, 0) == 0) return;
-  rlimit limit{};  // a kernel before 5.9
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  for (auto end = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, INT_MAX)); first < end; ++first)
-    io::close(first);
-}
-
-int dup3(int from, int to, int flags) noexcept {
-  const events::none_in_the_making hold;
-  if (events::is_ours(to) && from != to) [[unlikely]]
-    return static_cast<int>(with_errno(-EBUSY));
-  if (descriptor* d = from != to ? managed(to) : nullptr;
-      d != nullptr && d->state() % descriptor::one_event != 0)
-    d->forget(true);
-  return static_cast<int>(with_errno(raw(SYS_dup3, from, to, flags)));
-}
-
-int dup2(int from, int to) noexcept {
-  if (from != to) return io::dup3(from, to, 0);
-  const long exists = raw(SYS_fcntl, from, F_GETFD);
-  return static_cast<int>(with_errno(exists < 0 ? exists : to));
-}
-
-void forget(int fd) noexcept {
-  if (descriptor* d = managed(fd)) d->forget(false);
-}
-
-int fcntl(int fd, int command, std::intptr_t argument) noexcept {
-  long r;
-  if (descriptor* d = command == F_SETFL || command == F_GETFL ? managed(fd) : nullptr; d != nullptr) {
-    // by without_waiting: it would be seen, and what is set here would be undone
-    const std::lock_guard not_changed_now(d->mode);
-    r = raw(SYS_fcntl, fd, command, argument);
-  } else {
-    r = raw(SYS_fcntl, fd, command, argument);
-  }
-  if (command == F_SETFL && r >= 0) forget(fd);
-  return static_cast<int>(with_errno(r));
-}
-
-int setsockopt(int fd, int level, int name, const void* value, socklen_t bytes) noexcept {
-  const long r = raw(SYS_setsockopt, fd, level, name, value, bytes);
-  if (r >= 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) forget(fd);
-  return static_cast<int>(with_errno(r));
 }
 
 }  // namespace godwit::io

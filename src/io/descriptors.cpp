@@ -1,7 +1,7 @@
 // See descriptors.hpp; docs/protocols/events.md, "Descriptors".
 #include "io/descriptors.hpp"
 
-#include <godwit/detail/timer.hpp>
+#include "seams/timer.hpp"
 
 #include <cerrno>
 #include <fcntl.h>

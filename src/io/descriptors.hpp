@@ -1,7 +1,7 @@
 // What is known of each file descriptor, and who waits for it. docs/protocols/events.md, "Descriptors".
 //
-// Called by events.cpp (what happened), and by the calls that may have to wait (calls.cpp, poll.cpp). Test:
-// tests/io/.
+// Called by events.cpp (what happened), and by the calls that may have to wait (calls.cpp, poll.cpp) or end a
+// descriptor (descriptor_calls.cpp). Test: tests/io/.
 #pragma once
 
 #include "base/lock.hpp"
@@ -111,6 +111,11 @@ class alignas(64) descriptor {
 
 /// Null: too large, or negative.
 descriptor* descriptor_of(int fd) noexcept;
+
+/// The descriptor, where the caller may be suspended. Null: make the system call.
+inline descriptor* managed(int fd) noexcept {
+  return godwit::detail::on_substrate_threads() ? descriptor_of(fd) : nullptr;
+}
 
 /// Does any thread wait for a descriptor? Any worker; one load.
 bool descriptors_waited_for() noexcept;

@@ -1,7 +1,7 @@
 // Events from outside: what the layer's files share, and what the runtime calls. docs/protocols/events.md
 #pragma once
 
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 
 #include <cstdint>
 #include <utility>

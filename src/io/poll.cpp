@@ -3,7 +3,7 @@
 //
 // The kernel says what is ready (poll without waiting); we only wait until something may have changed. So
 // nothing that is known of a descriptor has to be right, and what it says is what poll says.
-#include <godwit/detail/timer.hpp>
+#include "seams/timer.hpp"
 #include <godwit/io.hpp>
 
 #include <algorithm>
@@ -116,6 +116,55 @@ bool is_bad(const timespec& t) noexcept {
   return t.tv_sec < 0 || t.tv_nsec < 0 || t.tv_nsec >= 1'000'000'000;
 }
 
+/// The sets of a select, as poll knows them.
+class selection {
+ public:
+  selection(int count, fd_set* readable, fd_set* writable, fd_set* except)
+      : kinds_{{readable, POLLIN, POLLIN | POLLHUP | POLLERR},
+               {writable, POLLOUT, POLLOUT | POLLERR},
+               {except, POLLPRI, POLLPRI}} {
+    for (int fd = 0; fd < count; ++fd) {
+      pollfd p{fd, 0, 0};
+      for (const kind& k : kinds_)
+        if (k.set != nullptr && FD_ISSET(fd, k.set)) p.events = static_cast<short>(p.events | k.asked);
+      if (p.events != 0) fds_.push_back(p);
+    }
+  }
+  /// Look until @p deadline. How many are ready, or -errno.
+  long wait(std::uint64_t deadline) {
+    return look_until(fds_.data(), fds_.size(), deadline, "select", [&]() -> long {
+      const long r = poll_now(fds_.data(), fds_.size());
+      if (r <= 0) return r;
+      if (std::any_of(fds_.begin(), fds_.end(), [](const pollfd& p) { return (p.revents & POLLNVAL) != 0; }))
+        return -EBADF;
+      int n = 0;
+      each_ready([&](const kind&, int) { ++n; });
+      return n;
+    });
+  }
+  /// Only those that are ready stay in the sets.
+  void write_back() {
+    for (const kind& k : kinds_)
+      if (k.set != nullptr) FD_ZERO(k.set);
+    each_ready([](const kind& k, int fd) { FD_SET(fd, k.set); });
+  }
+
+ private:
+  struct kind {
+    fd_set* set;
+    short asked, means;
+  };
+  /// HUP alone makes nothing ready that was not asked for; poll reports it always.
+  template <class F>
+  void each_ready(F f) const {
+    for (const pollfd& p : fds_)
+      for (const kind& k : kinds_)
+        if ((p.events & k.asked) != 0 && (p.revents & k.means) != 0) f(k, p.fd);
+  }
+  kind kinds_[3];
+  std::vector<pollfd> fds_;
+};
+
 }  // namespace
 
 int poll(pollfd* fds, nfds_t count, int timeout_ms) noexcept {
@@ -151,33 +200,8 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
     const std::int64_t us = std::min<std::int64_t>(timeout->tv_usec, most_seconds);
     deadline = before + static_cast<std::uint64_t>(ns_of({timeout->tv_sec, 0}) + us * 1000);
   }
-  struct {
-    fd_set* set;
-    short asked, means;
-  } const kinds[] = {{readable, POLLIN, POLLIN | POLLHUP | POLLERR},
-                     {writable, POLLOUT, POLLOUT | POLLERR},
-                     {except, POLLPRI, POLLPRI}};
-  std::vector<pollfd> fds;
-  for (int fd = 0; fd < count; ++fd) {
-    pollfd p{fd, 0, 0};
-    for (const auto& k : kinds)
-      if (k.set != nullptr && FD_ISSET(fd, k.set)) p.events = static_cast<short>(p.events | k.asked);
-    if (p.events != 0) fds.push_back(p);
-  }
-  // HUP alone makes nothing ready that was not asked for; poll reports it always.
-  auto ready = [&] {
-    int n = 0;
-    for (const pollfd& p : fds)
-      for (const auto& k : kinds) n += (p.events & k.asked) != 0 && (p.revents & k.means) != 0;
-    return n;
-  };
-  const long n = look_until(fds.data(), fds.size(), deadline, "select", [&]() -> long {
-    const long r = poll_now(fds.data(), fds.size());
-    if (r <= 0) return r;
-    if (std::any_of(fds.begin(), fds.end(), [](const pollfd& p) { return (p.revents & POLLNVAL) != 0; }))
-      return -EBADF;
-    return ready();
-  });
+  selection sets(count, readable, writable, except);
+  const long n = sets.wait(deadline);
   if (timeout != nullptr) {
     const std::uint64_t now = base::now_ns();
     const std::uint64_t left = now < deadline ? deadline - now : 0;
@@ -185,11 +209,7 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
                 static_cast<suseconds_t>(left % 1'000'000'000 / 1000)};
   }
   if (n < 0) return static_cast<int>(with_errno(n));
-  for (const auto& k : kinds)
-    if (k.set != nullptr) FD_ZERO(k.set);
-  for (const pollfd& p : fds)
-    for (const auto& k : kinds)
-      if ((p.events & k.asked) != 0 && (p.revents & k.means) != 0) FD_SET(p.fd, k.set);
+  sets.write_back();
   return static_cast<int>(n);
 }
 

@@ -7,7 +7,7 @@
 // thread will stop.
 #pragma once
 
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -5,7 +5,7 @@
 // their deadline so that sifting touches no frames of other threads but to tell a timer its new place.
 #include "io/timers.hpp"
 
-#include <godwit/detail/timer.hpp>
+#include "seams/timer.hpp"
 
 #include <atomic>
 #include <mutex>

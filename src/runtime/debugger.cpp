@@ -54,7 +54,7 @@ void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   t.add("count", memory.near().count);
   t.add("workers", what.job.workers);
   t.add("hosts", what.job.host_count);
-  t.add("lists_threads", sched::policy_of(what.opts).lists_threads ? 1 : 0);
+  t.add("lists_threads", detail::facts_of(what.opts).lists_threads() ? 1 : 0);
   t.add("supervisor", static_cast<std::uint64_t>(what.supervisor));
   t.add("base", reinterpret_cast<std::uint64_t>(memory.common()));
   t.add("span", l.span);
@@ -120,9 +120,10 @@ void add_objects(table& t) noexcept {
 void describe_to_debuggers(const launch& what, std::uint64_t worker) noexcept {
   godwit_debug_.entries = 0;  // a debugger may look at any time
   godwit_debug_.version = debug_version;
-  const std::size_t room = sizeof godwit_debug_.policy;
+  const char* policy = detail::facts_of(what.opts).name;
+  const std::size_t room = sizeof godwit_debug_.policy, length = std::strlen(policy);
   for (std::size_t i = 0; i < room; ++i)
-    godwit_debug_.policy[i] = i < what.opts.policy.size() && i + 1 < room ? what.opts.policy[i] : '\0';
+    godwit_debug_.policy[i] = i < length && i + 1 < room ? policy[i] : '\0';
   table t;
   add_places(t, what, worker);
   add_deque(t);

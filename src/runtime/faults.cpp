@@ -106,7 +106,7 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "Workers are processes of their own, the write would be lost. Give the value back instead: "
         "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
         me, static_cast<std::size_t>(address));
-  if (map_.heap_windows.holds(address) && !map_.own_window.holds(address))
+  if (map_.private_heaps.holds(address) && !map_.own_private_heap.holds(address))
     base::fatal(
         "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local "
         "variable owned or "
@@ -114,7 +114,7 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "away from "
         "spawn and join, or pass them as results",
         me, static_cast<std::size_t>(address),
-        static_cast<std::size_t>((address - map_.heap_windows.low) / map_.window_bytes));
+        static_cast<std::size_t>((address - map_.private_heaps.low) / map_.private_heap_bytes));
 }
 
 bool tells_ = false;  // tell_of_deaths

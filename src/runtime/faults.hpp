@@ -1,7 +1,7 @@
 // Signals in worker processes: what a fault means, and the expose signal.
 //
 // A fault is looked up among the ranges that have a meaning (guards of the uni-address region, the
-// inherited stack of main, other workers' heap windows) and reported in a sentence that says what to do.
+// inherited stack of main, other workers' private heaps) and reported in a sentence that says what to do.
 // Test: tests/api/fault_test.cpp.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace godwit::runtime {
 
 /// What a fault address is compared with.
 struct fault_map {
-  stack::range main_stack;    ///< read-only in workers
-  stack::range heap_windows;  ///< of all workers together
-  stack::range own_window;
-  std::uint64_t window_bytes = 0;
+  stack::range main_stack;     ///< read-only in workers
+  stack::range private_heaps;  ///< of all workers together
+  stack::range own_private_heap;
+  std::uint64_t private_heap_bytes = 0;
 };
 
 /// Install handlers on an alternate stack. In the worker process, once.

@@ -5,7 +5,7 @@
 // they are moved there before, the child keeps them (copied on write, as everything else of it), and the
 // parent moves them back. The scheduler is not in the child: spawn, join and everything else that needs a
 // worker say so and end it. vfork, posix_spawn, system and popen need nothing of this. Where workers are
-// threads the memory is private anyway, and only the last part applies. Called by: run.cpp, entry.cpp.
+// threads the memory is private anyway, and only the last part applies. Called by: run.cpp, slow_path.cpp.
 // docs/writing-programs.md. Test: tests/api/fork_test.cpp.
 #pragma once
 

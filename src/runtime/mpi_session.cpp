@@ -70,7 +70,7 @@ void mpi_session::start(const options& opts) {
                     : l.what == kind::mpich  ? transport::mpi::family_hint::mpich
                                              : transport::mpi::family_hint::none;
   std::string error;
-  const auto* mpi = transport::mpi::load_port(opts.mpi, hint, error);
+  const auto* mpi = transport::mpi::load_component(opts.mpi, hint, error);
   if (mpi == nullptr) throw std::runtime_error("godwit: " + error);
   mpi_ = mpi;
   check(mpi->init(&world_), "start");

@@ -5,7 +5,7 @@
 // run_mpi.cpp.
 #pragma once
 
-#include "transport/mpi/port.hpp"
+#include "transport/mpi/component.hpp"
 #include "transport/mpi/selftest.hpp"
 
 #include <godwit/options.hpp>
@@ -33,7 +33,7 @@ class mpi_session {
   /// component, MPI does not start, ranks that do not fit together.
   static mpi_session& get(const options& opts);
 
-  const transport::mpi::port& mpi() const noexcept { return *mpi_; }
+  const transport::mpi::component& mpi() const noexcept { return *mpi_; }
   int rank() const noexcept { return world_.rank; }
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
@@ -87,7 +87,7 @@ class mpi_session {
   void compare_layouts();
   static void at_exit(int status, void*);
 
-  const transport::mpi::port* mpi_ = nullptr;
+  const transport::mpi::component* mpi_ = nullptr;
   transport::mpi::world world_;
   std::vector<rank_info> ranks_;
   std::uint32_t epoch_ = 0;

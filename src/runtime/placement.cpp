@@ -29,7 +29,7 @@ placement::placement(const std::vector<rank_info>& ranks, int me, const options&
   const auto n = static_cast<std::uint32_t>(ranks.size());
   workers = opts.workers != 0 ? opts.workers : n;
   std::uint32_t next = 0;
-  for (const std::vector<int>& all : ranks_by_host(ranks, opts.hosts != "auto")) {
+  for (const std::vector<int>& all : ranks_by_host(ranks, opts.hosts == choice::hosts::ranks)) {
     const std::uint32_t first = next;
     std::vector<int> with_workers;
     for (const int r : all) {

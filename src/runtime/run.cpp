@@ -9,7 +9,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -29,35 +28,33 @@ namespace godwit {
 
 namespace {
 
-/// The substrates, by the names that the option has for them.
-const struct {
-  std::string_view name;
-  std::unique_ptr<runtime::substrate> (*make)(const options& opts);
-} substrates[] = {
-    {"processes", runtime::make_processes},
-    {"threads", runtime::make_threads},
-    {"mpi", runtime::make_mpi},
-};
-
-std::unique_ptr<runtime::substrate> make_substrate(std::string_view name, const options& opts) {
-  for (const auto& s : substrates)
-    if (s.name == name) return s.make(opts);
-  base::fatal("substrate=%s is an option without a row in the table of substrates",
-              std::string(name).c_str());
+std::unique_ptr<runtime::substrate> make_substrate(choice::substrate which, const options& opts) {
+  switch (which) {
+    case choice::substrate::processes:
+      return runtime::make_processes(opts);
+    case choice::substrate::threads:
+      return runtime::make_threads(opts);
+    case choice::substrate::mpi:
+      return runtime::make_mpi(opts);
+    case choice::substrate::automatic:
+      break;
+  }
+  base::fatal("substrate %s cannot be made", choice::name_of(which));
 }
 
-/// The name of the substrate to use.
-std::string choose_substrate(const options& opts) {
+/// The substrate to use.
+choice::substrate choose_substrate(const options& opts) {
   base::keep_fixed_layout();
   const base::launcher& l = base::detect_launcher();
-  if (opts.substrate != "auto") return opts.substrate;
+  if (opts.substrate != choice::substrate::automatic) return opts.substrate;
   if (l.what == base::launcher::kind::slurm_without_mpi)
     throw std::invalid_argument(
         std::string("godwit: srun started several tasks, but without an MPI plugin (") + l.evidence +
         "): each would be a run of its own. Use srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list shows what "
         "there is), "
         "or set GODWIT_SUBSTRATE=processes if that is meant");
-  return l.what != base::launcher::kind::none && l.size > 1 ? "mpi" : "processes";
+  const bool ranks = l.what != base::launcher::kind::none && l.size > 1;
+  return ranks ? choice::substrate::mpi : choice::substrate::processes;
 }
 
 /// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file
@@ -96,11 +93,11 @@ void fit_to_program(options& opts, const detail::root_task& root) {
         "valgrind work, docs/debugging.md)");
   base::fit_to_valgrind(opts);
   if (!root.needs_threads()) return;
-  if (opts.substrate == "auto") opts.substrate = "threads";
-  if (opts.substrate != "threads")
-    throw std::invalid_argument(
-        "godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" + opts.substrate +
-        " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
+  if (opts.substrate == choice::substrate::automatic) opts.substrate = choice::substrate::threads;
+  if (opts.substrate != choice::substrate::threads)
+    throw std::invalid_argument("godwit: this program was compiled with GODWIT_ONLY_THREADS, so substrate=" +
+                                std::string(name_of(opts.substrate)) +
+                                " cannot be had: leave --godwit-substrate (GODWIT_SUBSTRATE) away");
 }
 
 }  // namespace
@@ -118,9 +115,9 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
   if (busy.exchange(true, std::memory_order_seq_cst))
     return failed(base::status_failed,
                   "godwit: another thread of this process is inside run: one run at a time");
-  const struct leave {
-    ~leave() { busy.store(false, std::memory_order_seq_cst); }
-  } leave_at_end;
+  const struct release {
+    ~release() { busy.store(false, std::memory_order_seq_cst); }
+  } release_at_end;
   try {
     options opts;
     std::string problem;

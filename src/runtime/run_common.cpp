@@ -45,7 +45,7 @@ const sched::segment_words* common_words(const transport::shm::segment& memory) 
 
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
   // Iso-address: every worker's memory has room for the stacks of all.
-  const std::uint64_t regions = sched::policy_of(opts).has_all_stacks ? workers : 1;
+  const std::uint64_t regions = detail::facts_of(opts).has_all_stacks() ? workers : 1;
   return transport::shm::plan(sizeof(detail::hot_words), sizeof(sched::segment_words),
                               opts.stack_bytes * regions, opts.heap_bytes);
 }

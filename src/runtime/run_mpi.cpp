@@ -93,7 +93,7 @@ class ranks final : public substrate {
   mpi_session& session_;
   std::optional<placement> place_;
   way way_ = way::server;
-  transport::mpi::window window_{};
+  transport::mpi::rma_window window_{};
   bool window_made_ = false;
   bool primary_ = false;  // this rank found that the run has failed
   std::vector<trace::clock_offset> clocks_before_;
@@ -136,7 +136,7 @@ void ranks::together(const std::function<void()>& step) {
   } catch (const std::invalid_argument& e) {
     problem = e.what();
     of_options = true;
-  } catch (const std::runtime_error& e) {
+  } catch (const std::exception& e) {  // all of them: the others wait for this rank's answer
     problem = e.what();
   }
   session_.agree(problem, of_options);
@@ -200,7 +200,7 @@ void ranks::share_global(launch& what) {
   std::string problem;
   try {
     what.global_space = plan_global(what.opts, bytes, place_->workers);
-  } catch (const std::invalid_argument& e) {
+  } catch (const std::exception& e) {
     problem = e.what();
   }
   session_.agree(problem);
@@ -219,20 +219,21 @@ void ranks::share_global(launch& what) {
 }
 
 void ranks::choose_way(launch& what, near_range own) {
-  const std::string& asked = what.opts.way;
-  const bool force_rma = asked == "rma";
-  const link_quality& q = session_.link(place_->ranks_of[1].front(), asked == "auto" || force_rma);
-  way_ = asked == "server"   ? way::server
-         : asked == "assist" ? way::assist
-         : asked == "am"     ? way::am
-         : force_rma         ? way::rma
-                             : transport::mpi::choose_way(q);
+  const choice::way asked = what.opts.way;
+  const bool force_rma = asked == choice::way::rma;
+  const link_quality& q =
+      session_.link(place_->ranks_of[1].front(), asked == choice::way::automatic || force_rma);
+  way_ = asked == choice::way::server   ? way::server
+         : asked == choice::way::assist ? way::assist
+         : asked == choice::way::am     ? way::am
+         : force_rma                    ? way::rma
+                                        : transport::mpi::choose_way(q);
   if (force_rma && !q.rma_works)
     throw std::runtime_error("godwit: way=rma: this MPI has no usable RMA between the hosts (" + q.rma_error +
                              "): leave the choice to the library (way=auto), or see docs/cluster.md");
   if (way_ == way::rma) make_window(what, own, force_rma);
   what.job.whole_host_calls = way_ == way::server || way_ == way::assist;
-  what.job.far_calls = way_ != way::rma && what.opts.far_steal == "call";
+  what.job.steals_by_call = way_ != way::rma && what.opts.far_steal == choice::far_steal::call;
   what.job.serves_itself = way_ == way::am;
   announce(what.opts, q);
 }
@@ -277,7 +278,7 @@ void ranks::announce(const options& opts, const link_quality& q) {
     std::snprintf(rma, sizeof rma, "RMA %s", q.rma_error.empty() ? "not tried" : "does not work");
   std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s\n",
                place_->workers, place_->hosts.size(), session_.world().library, q.round_trip_us, rma,
-               name_of(way_), opts.way == "auto" ? "" : " (as asked)");
+               name_of(way_), opts.way == choice::way::automatic ? "" : " (as asked)");
 }
 
 /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
@@ -320,7 +321,7 @@ void ranks::make_companion(run_state& r) {
                   way_ == way::server ? place_->ranks_of[h].front() : rank);
     }
   for (const near_range& range : place_->of_rank) c.first_worker.push_back(range.first);
-  c.rma_window = window_;
+  c.window = window_;
   companion_.emplace(std::move(c));
 }
 
@@ -467,8 +468,8 @@ void ranks::add_events(run_state& r) {
 }
 
 void ranks::end(run_state&) noexcept {
-  companion_.reset();  // its receives point into the memory
   workers_.reset();
+  companion_.reset();  // its receives point into the memory
   if (std::exchange(window_made_, false)) session_.mpi().win_free(&window_);
 }
 

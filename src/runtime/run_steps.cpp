@@ -31,12 +31,13 @@ void begin(run_state& r, const options& opts, detail::root_task& root, std::stri
 /// Throws std::invalid_argument if the policy cannot be had with so many hosts, or not with the other
 /// options.
 void check_policy(const options& opts, std::size_t hosts) {
-  const std::string asked = opts.span ? "span=1" : "policy=" + opts.policy;
-  if (opts.span && opts.policy != "greedy")
+  const std::string asked = opts.span ? "span=1" : "policy=" + std::string(name_of(opts.policy));
+  if (opts.span && opts.policy != choice::policy::greedy)
     throw std::invalid_argument(
-        "godwit: span=1 measures under a policy of its own: not together with policy=" + opts.policy);
-  if (sched::policy_of(opts).steals_children && opts.force_steal != "none")
-    throw std::invalid_argument("godwit: force_steal=" + opts.force_steal +
+        "godwit: span=1 measures under a policy of its own: not together with policy=" +
+        std::string(name_of(opts.policy)));
+  if (detail::facts_of(opts).steals_children && opts.force_steal != choice::force_steal::none)
+    throw std::invalid_argument("godwit: force_steal=" + std::string(name_of(opts.force_steal)) +
                                 " makes continuations leave, and with " + asked +
                                 " there are none to be stolen: use one or the other");
   if (opts.spare_workers != 0 && asked != "policy=greedy")
@@ -56,10 +57,10 @@ void prepare(substrate& s, run_state& r) {
     if (r.speaks) r.outputs.emplace(opts).begin(what.job.workers);
     what.rings = &r.rings.emplace(opts, r.own);
   });
-  if (opts.bind == "cores") what.bind_to = base::usable_cpus();
+  if (opts.bind == choice::bind::cores) what.bind_to = base::usable_cpus();
   what.seed = opts.seed != 0 ? opts.seed : base::fresh_seed();
   // so that a failure can be repeated
-  if (r.speaks && opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == "random"))
+  if (r.speaks && opts.seed == 0 && (opts.delay_us != 0 || opts.force_steal == choice::force_steal::random))
     std::fprintf(stderr, "godwit: seed %llu\n", static_cast<unsigned long long>(what.seed));
 }
 
@@ -98,6 +99,7 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
 
   begin(r, opts, root, std::move(problem));
   s.plan(r);
+  if (!r.problem.empty()) throw std::invalid_argument(r.problem);  // ranks have agreed on it
   prepare(s, r);
   s.memory(r);
   const std::uint64_t start_ns = base::now_ns();

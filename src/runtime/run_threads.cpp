@@ -157,7 +157,7 @@ void map_segments(team& t) {
   const std::uint64_t root_wanted =
       std::min(opts.stack_bytes, std::max(std::bit_floor(data / 8 / t.all.count), stack_bytes));
   const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
-  const bool stacks_are_used = !sched::policy_of(opts).steals_children;
+  const bool stacks_are_used = !detail::facts_of(opts).steals_children;
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used
   // or not.
   const std::uint64_t wanted = std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8),

@@ -173,7 +173,7 @@ std::string heading(const run_facts& facts) {
   char text[256];
   std::snprintf(text, sizeof text, "godwit: %zu workers on %zu host%s, policy %s, %.3f s%s\n",
                 facts.stats.size(), facts.hosts.size(), facts.hosts.size() == 1 ? "" : "s",
-                facts.opts.policy.c_str(), facts.wall_seconds, facts.status != 0 ? " (the run failed)" : "");
+                name_of(facts.opts.policy), facts.wall_seconds, facts.status != 0 ? " (the run failed)" : "");
   std::string lines = text;
   std::snprintf(text, sizeof text, "godwit: %-*s", title_width, "");
   lines += text;
@@ -272,7 +272,7 @@ void put_run(base::json_writer& json, const run_facts& facts) {
         .field("workers", h.workers)
         .end_object();
   json.end_array()
-      .field("policy", facts.opts.policy)
+      .field("policy", name_of(facts.opts.policy))
       .field("cpus", facts.cpus)
       .field("wall_seconds", facts.wall_seconds)
       .field("status", facts.status)

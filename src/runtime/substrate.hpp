@@ -45,8 +45,8 @@ struct run_state {
 };
 
 /// The functions of a substrate. Those that throw std::invalid_argument (the options) or std::runtime_error
-/// (the machine) do so before workers run, and end the run at once; a run that fails later says so by
-/// run_state::fail.
+/// (the machine) do so before the root thread runs, and end the run at once: end() follows, and kills workers
+/// that run already. A run that fails later says so by run_state::fail.
 class substrate {
  public:
   virtual ~substrate() = default;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 
 #include "base/check.hpp"
 #include "base/environment.hpp"
@@ -95,13 +95,13 @@ void exit_worker() noexcept {
   if (const std::string problem = flush_output(); !problem.empty())
     base::fatal("worker %u: %s", transport::index(me_), problem.c_str());
   if (__gcov_dump != nullptr) __gcov_dump();
-  sched::this_worker().leave();
+  sched::this_worker().retire();
   _exit(0);
 }
 
 void root_entry(void*) { root_thread(*what_); }
 
-constexpr std::uint32_t most_heap_windows = 1024;  // more workers than that share ranges
+constexpr std::uint32_t most_private_heaps = 1024;  // more workers than that share ranges
 
 /// Frames made here are checked where they end, possibly in a process that was not forked from the same one.
 __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcept {
@@ -129,14 +129,14 @@ void on_own_stack(void*) {
   launch& what = *what_;
   fault_map map;
   if (what.opts.private_heap) {
-    const std::uint32_t windows = std::min(what.job.workers, most_heap_windows);
-    const std::uint32_t number = transport::index(me_) % windows;
-    const stack::range mine = stack::own_heap_window(number, windows);
+    const std::uint32_t heaps = std::min(what.job.workers, most_private_heaps);
+    const std::uint32_t number = transport::index(me_) % heaps;
+    const stack::range mine = stack::own_private_heap(number, heaps);
     if (mine.high != 0) {
-      map.own_window = mine;
-      map.window_bytes = mine.high - mine.low;
-      map.heap_windows.low = mine.low - map.window_bytes * number;
-      map.heap_windows.high = map.heap_windows.low + map.window_bytes * windows;
+      map.own_private_heap = mine;
+      map.private_heap_bytes = mine.high - mine.low;
+      map.private_heaps.low = mine.low - map.private_heap_bytes * number;
+      map.private_heaps.high = map.private_heaps.low + map.private_heap_bytes * heaps;
     }
   }
   base::move_environment();

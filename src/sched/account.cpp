@@ -55,7 +55,8 @@ void account::end_idle(std::uint64_t now) noexcept {
   idle_from_ns_ = 0;
 }
 
-std::uint64_t account::count_transport(std::uint64_t since, worker_no target, call_no what) noexcept {
+std::uint64_t account::count_transport(std::uint64_t since, worker_no target,
+                                       trace::far_request what) noexcept {
   const std::uint64_t now = base::fast_ns();
   if (idle_from_ns_ != 0) idle_transport_ns_ += now - since;
   if (traced())

@@ -14,8 +14,6 @@
 
 namespace godwit::sched {
 
-enum class call_no : std::uint64_t;  // far_calls.hpp
-
 class account {
  public:
   /// @p events: null if nothing is traced.
@@ -34,7 +32,7 @@ class account {
   /// A thread is about to run, at @p now; that is not looked at while there is one.
   void end_idle(std::uint64_t now) noexcept;
   /// A request to another host, begun at @p since, has been answered: gives back the time now.
-  std::uint64_t count_transport(std::uint64_t since, worker_no target, call_no what) noexcept;
+  std::uint64_t count_transport(std::uint64_t since, worker_no target, trace::far_request what) noexcept;
   /// A thread that waited at an outstanding join goes on at @p now; @p ready_ns: since it could, 0: not
   /// known.
   void count_outstanding(std::uint64_t ready_ns, std::uint64_t now) noexcept;

@@ -47,7 +47,7 @@ void ancestors::refuse_reference(std::uintptr_t spawned_at) const noexcept {
       "worker %u: policy %s: a thread that was spawned in %s had to move to another worker, and its closure "
       "refers to a local "
       "variable of the thread that spawned it, or of one further up, which stay behind: capture by value",
-      transport::index(here_.me), here_.opts.policy.c_str(), base::code_place(spawned_at).c_str());
+      transport::index(here_.me), name_of(here_.opts.policy), base::code_place(spawned_at).c_str());
 }
 
 }  // namespace godwit::sched

@@ -13,6 +13,7 @@
 #include "context/context.hpp"
 #include "stack/stack.hpp"
 #include "base/world.hpp"
+#include "sched/child_threads.hpp"
 
 namespace godwit::sched {
 
@@ -23,7 +24,6 @@ using transport::index;
 using transport::ref_worker;
 
 namespace {
-constexpr std::size_t descriptor_room = 128;  // of a thread, at the top of its stack
 constexpr std::size_t closure_bytes_on_stack = 1024;
 constexpr std::size_t slots_between_looks = 4096;  // of the deque: for stolen ones to be used again
 
@@ -78,7 +78,7 @@ void child_worker<P>::spawn_point(bool) noexcept {
       "this run's policy is %s, but the program spawned with godwit::spawn or invoke: take the policy of the "
       "run "
       "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
-      here_.opts.policy.c_str());
+      name_of(here_.opts.policy));
 }
 
 template <class P>
@@ -135,7 +135,7 @@ void child_worker<P>::make_room() noexcept {
         "worker %u: policy %s: %zu threads have been spawned here that did not begin yet, and there is no "
         "room "
         "for more: join some first, or raise --godwit-stack-bytes (GODWIT_STACK_BYTES), which also sets this",
-        index(here_.me), here_.opts.policy.c_str(), waiting);
+        index(here_.me), name_of(here_.opts.policy), waiting);
   // Not again before as many came as had to be moved.
   compact_at_ = detail::hot().bottom + std::min(waiting + slots_between_looks, slots_ - waiting - 2);
 }
@@ -256,6 +256,7 @@ void child_worker<P>::loop() noexcept {
     serve_mailbox();
     if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
+    GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");
     if (idle_.end_of_round()) idle_.become_idle();
   }
 }
@@ -362,7 +363,7 @@ void child_worker<P>::share(ref r) noexcept {
         "program "
         "copied a shared_future: keep it in the thread that spawned, or take another policy with "
         "--godwit-policy (GODWIT_POLICY)",
-        index(here_.me), here_.opts.policy.c_str());
+        index(here_.me), name_of(here_.opts.policy));
   records_.retain(r);
 }
 
@@ -399,179 +400,25 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   if (account_.traced()) account_.note(kind::resume, now, running_, r, 0, 0, index(here_.me));
 }
 
-// ---- full threads ----
-
-template <class P>
-typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
-  std::byte* low = nullptr;
-  if (free_stacks_.empty()) {
-    static_cast<void>(stack::map_private(thread_stack_bytes, &low));
-    stacks_low_ = std::min(stacks_low_, reinterpret_cast<std::uintptr_t>(low));
-    stacks_high_ = std::max(stacks_high_, reinterpret_cast<std::uintptr_t>(low) + thread_stack_bytes);
-  } else {
-    low = free_stacks_.back();
-    free_stacks_.pop_back();
-  }
-  static_assert(sizeof(thread) <= descriptor_room);
-  auto* t = reinterpret_cast<thread*>(low + thread_stack_bytes - descriptor_room);
-  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(low),
-                            reinterpret_cast<std::uintptr_t>(t) + sizeof *t);
-  *t = thread{};
-  t->record = r;
-  t->stack_low = low;
-  return t;
-}
-
-template <class P>
-const char* child_worker<P>::overflow_of_thread(std::uintptr_t address) const noexcept {
-  if (current_ == nullptr || current_->stack_low == nullptr) return nullptr;
-  const auto low = reinterpret_cast<std::uintptr_t>(current_->stack_low);
-  return address < low && low - address <= thread_stack_bytes ? "child_full" : nullptr;
-}
-
-template <class P>
-void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept {
-  bool outstanding = false;
-  bool yielded = false;
-  while (r == 0 ? !std::exchange(yielded, true) : !records_.is_complete(r)) {
-    if (r != 0) {
-      if (const ref t = pop_own(); t != 0) {
-        call(t, r, where);
-        continue;
-      }
-      if (!outstanding) ++here_.words->stats.outstanding_joins;
-      outstanding = true;
-    }
-    struct parting {
-      child_worker* self;
-      ref r;
-      const detail::place* where;
-    } p{this, r, &where};
-    scheduler_stack_.announce();
-    godwit_ctx_suspend(
-        scheduler_stack_.end(),
-        [](void* arg, std::uintptr_t sp) {
-          const auto p = *static_cast<parting*>(arg);
-          child_worker& w = *p.self;
-          thread* t = w.current_;
-          w.enqueue(*t, sp, p.r, *p.where);
-          // All who called it as a part of their joins wait now, too.
-          while (t->caller != nullptr) {
-            thread* caller = std::exchange(t->caller, nullptr);
-            w.enqueue(*caller, t->caller_sp, caller->waits_for, *caller->where);
-            ++w.here_.words->stats.outstanding_joins;
-            t = caller;
-          }
-          w.current_ = nullptr;
-          w.account_.begin_idle(p.r != 0 ? idle_cause::join : idle_cause::no_work);
-          w.loop();
-        },
-        &p);
-  }
-}
-
-template <class P>
-void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
-                              const detail::place& where) noexcept {
-  GODWIT_ASSERT(t.record != 0, "a thread completes a record");
-  auto* im = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image)));
-  im->sp = sp;
-  im->low = sp;
-  im->top = reinterpret_cast<std::uintptr_t>(t.stack_low != nullptr
-                                                 ? reinterpret_cast<std::byte*>(&t)
-                                                 : reinterpret_cast<std::byte*>(here_.region_high));
-  im->own_record = t.record;
-  im->waiting_for = im->waited_for = waits_for;
-  im->parked_at = nullptr;
-  im->suspended_ns = base::fast_ns();
-  im->ready_ns = 0;
-  im->float_control = base::float_control();
-  im->extra = reinterpret_cast<std::uintptr_t>(&t);
-  im->fork = false;
-  im->where = where;
-  ++here_.words->stats.suspends;
-  if (account_.traced()) {
-    account_.note(kind::suspend, im->suspended_ns, t.record, waits_for);
-    if (waits_for != 0) account_.note_place(im->suspended_ns, where);
-  }
-  waiting_.push(im);
-}
-
-template <class P>
-void child_worker<P>::try_waiting() noexcept {
-  image* im = waiting_.pop();
-  if (im == nullptr) return;
-  GODWIT_ASSERT(im->kind == object_kind::image && im->own_record != 0, "the queue holds threads that wait");
-  GODWIT_ASSERT(!idle_.is_idle() && current_ == nullptr, "a worker has one thread");
-  const ref r = im->waiting_for;
-  if (r != 0 && !records_.is_complete(r)) {
-    waiting_.push(im);
-    return;
-  }
-  const std::uint64_t now = base::fast_ns();
-  if (r != 0) {
-    const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
-    account_.count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
-  }
-  account_.end_idle(now);
-  if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(here_.me));
-  ++here_.words->stats.resumes;
-  idle_.thread_came();
-  current_ = reinterpret_cast<thread*>(im->extra);
-  const std::uintptr_t sp = im->sp;
-  base::set_float_control(im->float_control);
-  heap_.free(im);
-  if (current_->stack_low != nullptr)
-    context::sanitizer_on_stack(current_->stack_low, thread_stack_bytes);
-  else
-    announce_stack(0);
-  godwit_ctx_resume_suspended(sp, 0);
-  __builtin_unreachable();
-}
-
-/// Run @p task on a stack of its own, as a call from the join of the present thread, which waits for @p
-/// waits_for.
-template <class P>
-void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) noexcept {
-  thread* me = current_;
-  GODWIT_ASSERT(me != nullptr, "a task is called from the join of a thread");
-  me->waits_for = waits_for;
-  me->where = &where;
-  thread* t = new_thread(task);
-  t->caller = me;
-  context::sanitizer_on_stack(t->stack_low, thread_stack_bytes);
-  const auto done = reinterpret_cast<thread*>(godwit_ctx_suspend(
-      t,
-      [](void* arg, std::uintptr_t sp) {
-        auto& w = static_cast<child_worker&>(this_worker());
-        auto* self = static_cast<thread*>(arg);
-        self->caller_sp = sp;
-        w.current_ = self;
-        w.run_task(self->record, true);
-        if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile
-        w.current_ = self->caller;
-        if (w.current_->stack_low != nullptr)
-          context::sanitizer_on_stack(w.current_->stack_low, thread_stack_bytes);
-        else
-          w.announce_stack(0);
-        godwit_ctx_resume_suspended(self->caller_sp, reinterpret_cast<std::uintptr_t>(self));
-      },
-      t));
-  if (done != nullptr) free_stacks_.push_back(done->stack_low);
-}
-
 namespace {
 template <class P>
 worker* made(void* room) noexcept {
   return new (room) child_worker<P>();
 }
-template <class... P>
-constexpr std::array<policy_info, sizeof...(P)> rows_of(policy_list<P...>) noexcept {
-  return {policy_info{P::name, true, false, false, made<P>, made<P>}...};
+template <std::size_t Row>
+constexpr worker_makers makers() noexcept {
+  if constexpr (policy_table[Row].steals_children)
+    return {made<children<Row>>, made<children<Row>>};
+  else
+    return {};
 }
-constexpr auto rows_ = rows_of(child_policies{});
+template <std::size_t... Row>
+constexpr maker_rows all_makers(std::index_sequence<Row...>) noexcept {
+  return {makers<Row>()...};
+}
+constexpr maker_rows makers_ = all_makers(policy_rows{});
 }  // namespace
 
-std::span<const policy_info> child_rows() noexcept { return rows_; }
+const maker_rows& child_makers() noexcept { return makers_; }
 
 }  // namespace godwit::sched

@@ -37,6 +37,7 @@ class child_worker final : public worker {
 
  private:
   static constexpr bool full = Policy::full;
+  static constexpr std::size_t descriptor_room = 128;  ///< of a thread, at the top of its stack
 
   /// A thread that has begun. Lies at the top of its stack; the root thread's is root_thread_.
   struct thread {

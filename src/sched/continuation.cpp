@@ -33,7 +33,7 @@ constexpr std::uint64_t steals_per_sample = 8;
 template <class P>
 void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
-  if constexpr (P::crude_scheme) here_.forced = forcing::parents;
+  if constexpr (P::crude_scheme) here_.forced = choice::force_steal::parents;
   if constexpr (stalls) idle_.poll(waiting_);
   if constexpr (P::queued_frees) heap_.use_queue(&here_.words->free_lock, &here_.words->free_head);
   if constexpr (iso) {
@@ -48,7 +48,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
-  detail::hot().poll.store(iso || here_.forced != forcing::none, std::memory_order_relaxed);
+  detail::hot().poll.store(iso || here_.forced != choice::force_steal::none, std::memory_order_relaxed);
 }
 
 template <class P>
@@ -99,30 +99,42 @@ void continuation_worker<P>::loop() noexcept {
       if (can_park && events_.pending()) events_.deliver();
     }
     if constexpr (hands_over) events_.count_turns(std::exchange(straight_, 0));
-    if (can_park) {  // ID1: collected while idle, perhaps, but delivered while running
-      if (events_.pending() || ((ready_.empty() || events_.is_due()) && events_.collect(0)))
-        events_.deliver();
-    }
+    deliver_events();
     inbox_.serve();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
+    GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running takes threads");
     if (!ready_.empty()) {
       const ref r = P::crude_scheme ? ready_.pop_newest() : ready_.pop();
       if (r != 0) resume_image(r);
     }
+    GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");
     if (idle_.is_to_rest()) {  // MO4: with an empty queue only
       idle_.become_idle();
       continue;
     }
-    if (here_.uniform) {
+    if (here_.uniform)
       look_at_anybody();
-    } else {
-      const std::uint32_t count = idle_.present(), first = random_.below(count);
-      for (std::uint32_t i = 0; i < count; ++i) look_at(worker_no{here_.near.first + (first + i) % count});
-      if (!here_.one_host()) look_far();
-    }
+    else
+      look_at_all();
     if (idle_.end_of_round()) idle_.become_idle();
   }
+}
+
+/// ID1: collected while idle, perhaps, but delivered while running.
+template <class P>
+void continuation_worker<P>::deliver_events() noexcept {
+  if constexpr (!can_park) return;
+  GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running makes threads ready");
+  if (events_.pending() || ((ready_.empty() || events_.is_due()) && events_.collect(0))) events_.deliver();
+}
+
+/// victims=near: the workers of this host, then another host.
+template <class P>
+void continuation_worker<P>::look_at_all() noexcept {
+  const std::uint32_t count = idle_.present(), first = random_.below(count);
+  for (std::uint32_t i = 0; i < count; ++i) look_at(worker_no{here_.near.first + (first + i) % count});
+  if (!here_.one_host()) look_far();
 }
 
 /// What a worker of this host has to give; nothing if it is this one.
@@ -300,15 +312,16 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   inbox_.serve();
   serve_mailbox();
   delay();
-  if (here_.forced != forcing::none) {
+  if (here_.forced != choice::force_steal::none) {
     detail::hot().poll.store(1, std::memory_order_relaxed);
-    force(child_may_leave && (here_.forced == forcing::children ||
-                              (here_.forced == forcing::random && (random_.next() >> 40 & 1) != 0)));
+    force(child_may_leave &&
+          (here_.forced == choice::force_steal::children ||
+           (here_.forced == choice::force_steal::random && (random_.next() >> 40 & 1) != 0)));
     return;
   }
   spawn_slot* end = deque_.next_split();
   if (end == detail::hot().split) return;
-  const section inside;  // from here on: a half-encoded frame must not become public by signal
+  const unexposed inside;  // from here on: a half-encoded frame must not become public by signal
   if (detail::hot().pending != nullptr)
     exposure_.encode_pending(iso ? here_.region_low : end[-1].sp, here_.region_high);
   end = deque_.next_split();
@@ -331,7 +344,7 @@ void continuation_worker<P>::check_left_frames(const spawn_slot* first, const sp
 
 template <class P>
 ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
-  const section inside;
+  const unexposed inside;
   const auto popped = deque_.pop_public(
       b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
   return popped.parent_here ? 0 : popped.record;
@@ -446,24 +459,24 @@ template <class P>
 worker* made(void* room) noexcept {
   return new (room) continuation_worker<P>();
 }
-template <class P>
-constexpr policy_info row() noexcept {
-  // Threads have every stack at an address of its own anyway.
-  using in_place = std::conditional_t<P::iso_address, greedy, P>;
-  return {P::name,
-          false,
-          P::iso_address,
-          !P::iso_address && !P::crude_scheme,
-          made<on<P, on_processes>>,
-          made<on<in_place, on_threads>>};
+template <std::size_t Row>
+constexpr worker_makers makers() noexcept {
+  if constexpr (policy_table[Row].steals_children) {
+    return {};
+  } else {
+    // Threads have every stack at an address of its own anyway.
+    constexpr bool as_greedy = continuations<Row>::iso_address;
+    using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : Row>;
+    return {made<on<continuations<Row>, on_processes>>, made<on<in_place, on_threads>>};
+  }
 }
-template <class... P>
-constexpr std::array<policy_info, sizeof...(P)> rows_of(policy_list<P...>) noexcept {
-  return {row<P>()...};
+template <std::size_t... Row>
+constexpr maker_rows all_makers(std::index_sequence<Row...>) noexcept {
+  return {makers<Row>()...};
 }
-constexpr auto rows_ = rows_of(continuation_policies{});
+constexpr maker_rows makers_ = all_makers(policy_rows{});
 }  // namespace
 
-std::span<const policy_info> continuation_rows() noexcept { return rows_; }
+const maker_rows& continuation_makers() noexcept { return makers_; }
 
 }  // namespace godwit::sched

@@ -66,7 +66,9 @@ class continuation_worker final : public worker {
   void announce_thread(std::uintptr_t sp) noexcept override;
   void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
 
+  void deliver_events() noexcept;
   void look_at(worker_no v) noexcept;  // these come back if they got nothing
+  void look_at_all() noexcept;
   void look_at_anybody() noexcept;
   void look_far() noexcept;
   void try_steal(worker_no victim) noexcept;  // does not come back if it got something

@@ -122,7 +122,7 @@ template <class P>
 template <class P>
 void continuation_worker<P>::more_stacks() noexcept {
   if constexpr (stacks_stay) {
-    const section inside;
+    const unexposed inside;
     void* list = here_.shape.stacks->take();
     if (list == nullptr)
       base::fatal(

@@ -55,7 +55,7 @@ void continuation_worker<P>::force(bool children) noexcept {
     yield_thread();
     return;
   }
-  const section inside;
+  const unexposed inside;
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent

@@ -28,14 +28,14 @@ void continuation_worker<P>::yield_thread() noexcept {
   // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for
   // one of them.)
   const bool nobody_else = ready_.empty() && (!stalls || waiting_.empty());
-  if (here_.forced == forcing::none && detail::hot().bottom - 1 == &deque_.sentinel() && nobody_else &&
-      !(can_park && events_.somebody_waits() && events_.is_due())) {
+  if (here_.forced == choice::force_steal::none && detail::hot().bottom - 1 == &deque_.sentinel() &&
+      nobody_else && !(can_park && events_.somebody_waits() && events_.is_due())) {
     inbox_.serve();
     serve_mailbox();
     return;
   }
   if constexpr (hands_over) {
-    if (here_.forced == forcing::none && !nobody_else && may_hand_over() && at_bottom()) {
+    if (here_.forced == choice::force_steal::none && !nobody_else && may_hand_over() && at_bottom()) {
       hand_over();
       return;
     }
@@ -138,7 +138,7 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
   if constexpr (!can_park) {
     return worker::create_thread(entry, closure, bytes);
   } else {
-    const section inside;
+    const unexposed inside;
     auto* t = static_cast<fresh_thread*>(heap_.allocate(object_kind::record, sizeof(fresh_thread) + bytes));
     if constexpr (hands_over)
       begin_record(t);

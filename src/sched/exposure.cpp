@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
-#include "base/section.hpp"
+#include "base/unexposed.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"
 
@@ -43,19 +43,19 @@ void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal
                   "a slot's record has somebody who will join");
   });
   ++here_.words->stats.exposures;
-  if (account_.traced() && here_.forced == forcing::none)
+  if (account_.traced() && here_.forced == choice::force_steal::none)
     account_.note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
 }
 
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
 bool exposure::on_signal(std::uint32_t float_control) noexcept {
   detail::hot_words& hot = detail::hot();
-  if (hot.in_runtime != 0 || hot.pending != nullptr || here_.forced != forcing::none ||
+  if (hot.in_runtime != 0 || hot.pending != nullptr || here_.forced != choice::force_steal::none ||
       (here_.hooks.must_release != nullptr && here_.hooks.must_release())) {
     hot.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
     return false;
   }
-  const base::section inside;
+  const base::unexposed inside;
   spawn_slot* end = deque_.next_split();
   const bool some = end != hot.split;
   if (some) {

@@ -135,7 +135,7 @@ bool has_work(const call_site& site, worker_no v) noexcept {
          !queue_of(site, v).empty();
 }
 
-/// worker::release for a consumer on another host.
+/// join_records::release for a consumer on another host.
 ref release_at_home(const transport::shm::segment& memory, ref r) noexcept {
   record* rec = memory.at<record>(r);
   GODWIT_ASSERT(rec->kind == object_kind::record, "a record is released");

@@ -90,7 +90,7 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const auto& e = here_.net.far().call(victim, static_cast<std::uint64_t>(call_no::look),
                                        scope() | (urgent ? call_scope::urgent : 0), 0);
   ++here_.words->stats.far_looks;
-  account_.count_transport(now, victim, call_no::look);
+  account_.count_transport(now, victim, trace::far_request::look);
   if (e.head.result != 0) {
     hint_ = host;
     next_ns_ = 0;
@@ -175,7 +175,7 @@ far_catch far_thief::steal_by_words(worker_no victim) noexcept {
         }
       });
   worker_stats& stats = here_.words->stats;
-  caught.now = account_.count_transport(caught.since, victim, call_no::steal);
+  caught.now = account_.count_transport(caught.since, victim, trace::far_request::steal);
   if (outcome != steal_outcome::taken) {
     ++stats.steals_failed;
     return caught;
@@ -197,14 +197,14 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
   std::uint64_t what = scope();
   if (!here_.opts.empty_check) what |= call_scope::skip_check;
   if (here_.opts.check_frames) what |= call_scope::hash_frames;
-  if (!here_.shape.far_calls) {  // word by word: one-sided to the last step
+  if (!here_.shape.steals_by_call) {  // word by word: one-sided to the last step
     if (const far_catch got = steal_by_words(caught.victim); got.kind != loot_kind::nothing) return got;
     what |= call_scope::ready_only;
   }
   caught.since = base::fast_ns();
   const entry& e = here_.net.far().call(caught.victim, static_cast<std::uint64_t>(call_no::steal), what, 0);
   caught.kind = static_cast<loot_kind>(e.head.result);
-  caught.now = account_.count_transport(caught.since, caught.victim, call_no::steal);
+  caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal);
   worker_stats& stats = here_.words->stats;
   if (caught.kind == loot_kind::nothing) {
     ++stats.steals_failed;

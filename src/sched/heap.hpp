@@ -50,6 +50,7 @@ class heap {
   /// An object of at least @p bytes (head included), 64-byte aligned, contents undefined but for the head.
   /// Collects when the limit is passed; ends the run with a message when the heap is full. Local.
   object* allocate(object_kind kind, std::size_t bytes) noexcept {
+    GODWIT_ASSERT(is_unexposed(), "the expose signal, which makes objects, cannot come in here");
     const auto c = static_cast<std::uint32_t>((bytes + grain - 1) / grain);
     if (c <= small_classes && free_[c] != 0 && used_ <= limit_ && queue_head_ == nullptr) [[likely]]
       return made(take_free(c), kind, c, c * grain);
@@ -57,6 +58,7 @@ class heap {
   }
   /// By the owner only. Local.
   void free(object* o) noexcept {
+    GODWIT_ASSERT(is_unexposed(), "the expose signal, which makes objects, cannot come in here");
     GODWIT_ASSERT(is_object(o), "only objects of this heap are freed here");
     GODWIT_ASSERT(o->prev != 0 ? at(o->prev)->next == offset(o) : live_ == offset(o),
                   "what is freed is live: the one before it names it");
@@ -86,6 +88,8 @@ class heap {
   void check_invariants() const noexcept;
 
  private:
+  /// For assertions. Outside a run (tests) there is no such signal.
+  static bool is_unexposed() noexcept { return detail::hot().workers == 0 || detail::hot().in_runtime != 0; }
   // Sizes: multiples of 64 up to 1024, then four steps per power of two: at most a quarter is wasted.
   static constexpr std::size_t classes = 176;
   static constexpr std::uint32_t small_classes = 16;

@@ -2,7 +2,7 @@
 #include "sched/inbox.hpp"
 
 #include "base/check.hpp"
-#include "base/section.hpp"
+#include "base/unexposed.hpp"
 
 namespace godwit::sched {
 
@@ -30,7 +30,7 @@ void far_inbox::serve_all() noexcept {
   for (;;) {
     transport::far::entry& e = here_.far->inbox[next_ % transport::far::inbox_entries];
     if (e.now.load(std::memory_order_acquire) != state::posted) return;  // FA1
-    const base::section inside;
+    const base::unexposed inside;
     const std::uint64_t before = base::fast_ns();
     GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
     ++next_;

@@ -1,5 +1,5 @@
 // Way am: requests of other hosts for a worker's memory are carried out by that worker, here.
-// docs/protocols/far.md.
+// docs/protocols/far.md. Test: tests/sched/parts_test.cpp.
 #pragma once
 
 #include "base/random.hpp"

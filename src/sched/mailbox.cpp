@@ -11,7 +11,7 @@ using transport::ref_worker;
 
 bool mailbox::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
                    std::size_t bytes) noexcept {
-  const base::section inside;
+  const base::unexposed inside;
   here_.release_writes();
   const bool near = here_.net.is_near(to);
   GODWIT_ASSERT(index(to) < here_.workers, "a letter goes to a worker of the run");

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/check.hpp"
-#include "base/section.hpp"
+#include "base/unexposed.hpp"
 #include "sched/records.hpp"
 #include "sched/site.hpp"
 
@@ -36,7 +36,7 @@ class mailbox {
       const letter now = open(m);
       here_.acquire_writes();
       now.call(now.closure());
-      const base::section inside;
+      const base::unexposed inside;
       records_.free(m);
       done(now.done);
       count_answered(now.between_hosts);

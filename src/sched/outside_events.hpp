@@ -1,6 +1,7 @@
 // What threads wait for outside of the run -- descriptors, timers -- as a worker sees it: whichever worker
 // has time collects for all, and delivers as one that counts as running. docs/protocols/events.md;
-// models/events.pml. The source itself: src/io.
+// models/events.pml. The source itself: src/io. Test:
+// tests/sched/parts_test.cpp.
 #pragma once
 
 #include "sched/site.hpp"

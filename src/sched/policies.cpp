@@ -1,12 +1,11 @@
-// The policies that there are, by name. See policies.hpp.
+// Workers of the policy that a run has. See policies.hpp.
 #include "sched/policies.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <new>
-#include <string_view>
+#include <utility>
 
-#include "base/check.hpp"
 #include "sched/child.hpp"
 #include "sched/continuation.hpp"
 
@@ -14,12 +13,19 @@ namespace godwit::sched {
 
 namespace {
 
-template <class... P, class... C>
-constexpr std::size_t largest_worker(policy_list<P...>, policy_list<C...>) noexcept {
-  return std::max({sizeof(continuation_worker<on<P, on_processes>>)...,
-                   sizeof(continuation_worker<on<P, on_threads>>)..., sizeof(child_worker<C>)...});
+template <std::size_t Row>
+constexpr std::size_t worker_bytes() noexcept {
+  if constexpr (policy_table[Row].steals_children)
+    return sizeof(child_worker<children<Row>>);
+  else
+    return std::max(sizeof(continuation_worker<on<continuations<Row>, on_processes>>),
+                    sizeof(continuation_worker<on<continuations<Row>, on_threads>>));
 }
-constexpr std::size_t room_bytes = largest_worker(continuation_policies{}, child_policies{});
+template <std::size_t... Row>
+constexpr std::size_t largest_worker(std::index_sequence<Row...>) noexcept {
+  return std::max({worker_bytes<Row>()...});
+}
+constexpr std::size_t room_bytes = largest_worker(policy_rows{});
 
 // The worker of a process: at the same address in all of them, so that threads that migrate can go on with
 // what they know.
@@ -27,18 +33,12 @@ alignas(64) std::byte room_[room_bytes];
 
 }  // namespace
 
-const policy_info& policy_of(const options& opts) noexcept {
-  const std::string_view name = opts.span ? span_meter::name : opts.policy.c_str();
-  for (const auto rows : {continuation_rows(), child_rows()})
-    for (const policy_info& p : rows)
-      if (p.name == name) return p;
-  base::fatal("policy %s has no worker", opts.policy.c_str());
-}
-
 worker& make_worker(const options& opts, bool in_place) noexcept {
-  const policy_info& policy = policy_of(opts);
-  worker* w = in_place ? policy.on_threads(::operator new (room_bytes, std::align_val_t{64}))
-                       : policy.on_processes(room_);
+  const std::size_t row = detail::policy_row(opts);
+  const worker_makers& make =
+      (policy_table[row].steals_children ? child_makers() : continuation_makers())[row];
+  worker* w = in_place ? make.on_threads(::operator new (room_bytes, std::align_val_t{64}))
+                       : make.on_processes(room_);
   detail::hot().owner = w;
   return *w;
 }

@@ -111,6 +111,7 @@ class ready_queue {
   }
   ref take_first() noexcept {
     const ref r = words_->ready_head.load(std::memory_order_relaxed);
+    GODWIT_ASSERT(memory_->reaches(transport::ref_worker(r)), "who is ready is of this host");
     words_->ready_head.store(memory_->at<image>(r)->next, std::memory_order_relaxed);
     return r;
   }

@@ -13,18 +13,19 @@
 #include <exception>
 
 #include "base/check.hpp"
-#include "base/section.hpp"
+#include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
 
-using base::section;
+using base::unexposed;
 using detail::outcome;
 using transport::ref_offset;
 using transport::ref_worker;
 
 ref join_records::make() noexcept {
+  const unexposed inside;  // the expose signal makes records, too
   auto* r = static_cast<record*>(heap_.allocate(object_kind::record, sizeof(record)));
   clear_record(r);
   return here_.ref_of(r);
@@ -58,7 +59,7 @@ void join_records::free_far(ref r) noexcept {
 }
 
 void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
-  const section inside;
+  const unexposed inside;
   if (bytes >> 32 != 0)
     base::fatal(
         "a result of %zu bytes: larger ones than 4 GiB have to stay where they are: give back a pointer to "
@@ -89,7 +90,7 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
 }
 
 ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes) noexcept {
-  const section inside;
+  const unexposed inside;
   const ref r = make();
   publish(r, kind, data, bytes);
   here_.at<record>(r)->state.store(state_done, std::memory_order_release);
@@ -97,7 +98,7 @@ ref join_records::make_completed(outcome kind, const void* data, std::size_t byt
 }
 
 void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
-  const section inside;
+  const unexposed inside;
   GODWIT_ASSERT(here_.at<record>(to)->kind == object_kind::record &&
                     here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done,
                 "JN1: a result is written before the record is complete");
@@ -110,7 +111,7 @@ void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexc
 }
 
 ref join_records::make_completed_boxed(outcome kind, detail::boxed what) noexcept {
-  const section inside;
+  const unexposed inside;
   const ref r = make();
   publish_boxed(r, kind, what);
   here_.at<record>(r)->state.store(state_done, std::memory_order_release);
@@ -189,7 +190,7 @@ void join_records::release(ref r) noexcept {
   if (!here_.is_near(r)) {
     const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::release), r, 0);
     if (const ref result = e.head.result; result != 0) {  // it is not at the record's host
-      const section inside;
+      const unexposed inside;
       free(result);
     }
     return;
@@ -212,7 +213,7 @@ bool join_records::take_finished(ref r) noexcept {
       rec->result.bytes != 0)
     return false;
   here_.acquire_writes();
-  const section inside;
+  const unexposed inside;
   free(r);
   return true;
 }
@@ -240,7 +241,7 @@ bool join_records::abandon(ref r) noexcept {  // JN4: from "nobody came" only
 
 /// A completed record that nobody will look at again.
 void join_records::free_completed(ref r) noexcept {
-  const section inside;
+  const unexposed inside;
   GODWIT_ASSERT(!here_.is_near(r) || here_.at<record>(r)->state.load(std::memory_order_relaxed) == state_done,
                 "JN4: who is second on the state frees the record");
   if (here_.is_near(r) && here_.at<record>(r)->result.boxed != 0) {

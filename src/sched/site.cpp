@@ -20,11 +20,8 @@ void site::init(const worker_setup& setup) noexcept {
   opts = *setup.opts;
   if (shape.in_process) opts.check_frames = false;  // every address means the same everywhere
   hooks = setup.hooks;
-  forced = opts.force_steal == "parents"    ? forcing::parents
-           : opts.force_steal == "children" ? forcing::children
-           : opts.force_steal == "random"   ? forcing::random
-                                            : forcing::none;
-  uniform = opts.victims == "uniform";
+  forced = opts.force_steal;
+  uniform = opts.victims == choice::victims::uniform;
   GODWIT_ASSERT(near.holds(me) && near.first + near.count <= workers, "a worker is one of its host's");
   const bool spare = index(me) >= workers - shape.spares;
   crowded = spare || near.count - shape.spares > setup.cpus;

@@ -9,7 +9,7 @@
 #include "trace/ring.hpp"
 #include "transport/far/fabric.hpp"
 
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 #include <godwit/options.hpp>
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct job_shape {
   std::uint32_t my_host = 0;
   worker_no bell_of{};            ///< the worker whose bell calls the companion that serves this one
   bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
-  bool far_calls = true;          ///< steal from another host by one call, else word by word
+  bool steals_by_call = true;     ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
   /// workers are threads of one process (then stacks too, but for child stealing)
   bool in_process = false;
@@ -62,9 +62,6 @@ struct worker_setup {
   trace::ring_memory* trace = nullptr;  ///< where to write events; null: nowhere
 };
 
-/// options::force_steal: what leaves its worker at every spawn.
-enum class forcing { none, parents, children, random };
-
 struct site {
   void init(const worker_setup& setup) noexcept;
 
@@ -84,7 +81,8 @@ struct site {
   std::uintptr_t region_low = 0;  ///< where threads run that have no stack of their own
   std::uintptr_t region_high = 0;
   bool crowded = false;  ///< more workers than CPUs: give the CPU away while spinning
-  forcing forced = forcing::none;
+  /// what leaves its worker at every spawn
+  choice::force_steal forced = choice::force_steal::none;
   bool uniform = false;                   ///< options::victims: the papers' rule
   void (*give_way)() noexcept = nullptr;  ///< while another worker has a lock: it may wait for us
 

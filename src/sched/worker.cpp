@@ -54,7 +54,7 @@ void worker::init(const worker_setup& setup) noexcept {
   hot.in_place = here_.shape.stacks != nullptr ? 1 : 0;
   hot.free_stacks = nullptr;
   hot.in_runtime = 1;
-  hot.poll.store(here_.forced != forcing::none, std::memory_order_relaxed);
+  hot.poll.store(here_.forced != choice::force_steal::none, std::memory_order_relaxed);
 
   const auto& l = here_.memory->where();
   std::byte* base = here_.memory->common();
@@ -131,7 +131,9 @@ void worker::resume_caught(const far_catch& what) noexcept {
 }
 
 void worker::on_expose_signal(std::uint32_t float_control) noexcept {
-  if (exposure_.on_signal(float_control)) idle_.wake_one();
+  if (!exposure_.on_signal(float_control)) return;
+  const unexposed inside;
+  idle_.wake_one();
 }
 
 detail::payload worker::wait(ref r, detail::place where) noexcept {
@@ -158,7 +160,7 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
 }
 
 void worker::finish(ref r) noexcept {
-  const section inside;
+  const unexposed inside;
   finish_record(r);
 }
 
@@ -193,7 +195,7 @@ namespace {
   base::fatal(
       "this run's policy is %s, but the program spawned a thread of another one: take the policy of the run "
       "(godwit::with_policy), or do not set --godwit-policy (GODWIT_POLICY)",
-      o.policy.c_str());
+      name_of(o.policy));
 }
 }  // namespace
 bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const detail::place&) noexcept {
@@ -218,12 +220,13 @@ void worker::serve_mailbox() noexcept {
 void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
                   std::size_t bytes) noexcept {
   GODWIT_ASSERT(!idle_.is_idle(), "ID2: only a worker that counts as running sends letters");
+  const unexposed inside;
   // sleepers cannot be woken one by one; mail is rare
   if (mail_.send(to, done, call, closure, bytes)) idle_.wake_all();
 }
 
 void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
-  const section inside;
+  const unexposed inside;
   GODWIT_ASSERT(!idle_.is_idle(), "PK3: only a worker that counts as running wakes threads");
   GODWIT_ASSERT(
       here_.shape.stacks != nullptr && here_.shape.stacks->owns(reinterpret_cast<std::uintptr_t>(w)),
@@ -241,7 +244,7 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
 
 void worker::note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
   if (!account_.traced()) return;
-  const section inside;  // the caller may be a thread
+  const unexposed inside;  // the caller may be a thread
   const std::uint64_t now = base::fast_ns();
   account_.note(trace::kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
 }

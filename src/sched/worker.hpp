@@ -9,15 +9,15 @@
 // A worker is made of parts, each of which sees the site and nothing of the worker: deque, heap,
 // join_records, ready_queue, mailbox, far_inbox, far_thief, outside_events, idleness, ancestors, exposure,
 // account. What is left here is what joins them, and how a thread enters and leaves a stack. Policies:
-// continuation.cpp with continuation_{stacks,suspend,turns}.hpp, child.cpp; policies.cpp says which there
-// are.
+// continuation.cpp with continuation_{stacks,suspend,turns}.hpp, child.cpp with child_threads.hpp;
+// policies.cpp makes them.
 // Documents: docs/architecture.md, docs/policies.md, docs/protocols/{deque,join,idle}.md. Called by:
 // src/runtime.
 #pragma once
 
 #include "base/clock.hpp"
 #include "base/random.hpp"
-#include "base/section.hpp"
+#include "base/unexposed.hpp"
 #include "context/context.hpp"
 #include "sched/account.hpp"
 #include "sched/ancestors.hpp"
@@ -106,12 +106,12 @@ class worker {
   static void check_host(const transport::shm::segment& memory, bool only_host) noexcept;
 #endif
   /// The last act: from here on the companion answers for this worker.
-  void leave() noexcept { here_.far->gone.store(1, std::memory_order_release); }
+  void retire() noexcept { here_.far->gone.store(1, std::memory_order_release); }
 
  protected:
   worker() = default;
 
-  using section = base::section;
+  using unexposed = base::unexposed;
 
   /// What a policy does when a thread has to wait for @p r. Comes back when it is complete.
   virtual void block(ref r, const detail::place& where) noexcept = 0;

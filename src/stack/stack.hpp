@@ -35,10 +35,9 @@ range system_stack() noexcept;
 /// Make the inherited stack read-only in this process. The caller must run on another stack by now.
 void protect(const range& r) noexcept;
 
-/// Steer all memory that this process maps from now on (so: malloc) into a window of its own: window @p
-/// number of
-/// @p count. A pointer into another worker's private heap then faults instead of meeting other data. Gives
-/// back the window; empty if it cannot be done here. Call before the process allocates.
-range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept;
+/// Steer all memory that this process maps from now on (so: malloc) into a range of its own, one of @p count.
+/// A pointer into another worker's private heap then faults instead of meeting other data. Gives back the
+/// range; empty if it cannot be done here. Call before the process allocates.
+range own_private_heap(std::uint32_t number, std::uint32_t count) noexcept;
 
 }  // namespace godwit::stack

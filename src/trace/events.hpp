@@ -41,13 +41,16 @@ enum class kind : std::uint16_t {
   // Anything else.
   expose,    ///< continuations were made public. bytes: how many; detail: 1 asked for by signal
   complete,  ///< a record is complete without an end of a thread (a letter's answer). a: record
-  far_call,  ///< a request to another host. other: target worker; detail: number; duration_ns
+  far_call,  ///< a request to another host. other: target worker; detail: far_request; duration_ns
   message,   ///< carried out a request of another host, or a letter. duration_ns
   clock,     ///< a: nanoseconds to add to this worker's clock to get that of the first rank, from here on
   /// bytes of global memory went from or to other hosts. detail: global_access; bytes; duration_ns
   global,
   count_
 };
+
+/// What another host was asked for.
+enum class far_request : std::uint16_t { steal = 1, look };
 
 /// Why a worker had nothing to run.
 enum class idle_cause : std::uint16_t {

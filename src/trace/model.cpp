@@ -48,12 +48,9 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::suspend:
       suspend(w, e);
       break;
-    case kind::place: {
-      const std::uint32_t p = intern({e.a, e.b, e.other});
-      if (const auto t = threads_.find(me.last_suspended); t != threads_.end()) t->second.place = p;
-      me.closing_slice.place = me.closing_instant.place = p;
+    case kind::place:
+      place_of_last(me, e);
       break;
-    }
     case kind::cancel:
       cancel(w, e);
       break;
@@ -61,19 +58,15 @@ void model::event(std::uint32_t w, const trace::event& e) {
       idle(w, e);
       break;
     case kind::sleep:
-      me.sleeps.emplace_back(begin_of(e), e.time_ns);
-      if (me.sleeps.size() >= most_sleeps_held) flush_sleeps(w);
+      slept(w, e);
       break;
-    case kind::expose: {
-      instant i;
-      i.worker = w;
-      i.what = mark::exposed;
-      i.time_ns = e.time_ns;
-      i.bytes = e.bytes;
-      i.by_signal = e.detail == 1;
-      out_.on(i);
+    case kind::expose:
+      out_.on(instant{.worker = w,
+                      .what = mark::exposed,
+                      .time_ns = e.time_ns,
+                      .bytes = e.bytes,
+                      .by_signal = e.detail == 1});
       break;
-    }
     case kind::complete:
       complete(w, e.a, e.time_ns, false);
       break;
@@ -91,6 +84,17 @@ void model::event(std::uint32_t w, const trace::event& e) {
       break;
   }
   update_busy(w, e.time_ns);
+}
+
+void model::slept(std::uint32_t w, const trace::event& e) {
+  workers_[w].sleeps.emplace_back(begin_of(e), e.time_ns);
+  if (workers_[w].sleeps.size() >= most_sleeps_held) flush_sleeps(w);
+}
+
+void model::place_of_last(worker_info& me, const trace::event& e) {
+  const std::uint32_t p = intern({e.a, e.b, e.other});
+  if (const auto t = threads_.find(me.last_suspended); t != threads_.end()) t->second.place = p;
+  me.closing_slice.place = me.closing_instant.place = p;
 }
 
 /// In the second pass it is known what a worker ran when its events begin.
@@ -172,12 +176,7 @@ void model::complete(std::uint32_t w, std::uint64_t record, std::uint64_t time, 
     early_completions_[record / 8 % completions_kept] = {record, flows_.front()};
   }
   if (flows_.empty()) return;
-  instant i;
-  i.worker = w;
-  i.what = mark::done;
-  i.time_ns = time;
-  i.flows = flows_;
-  out_.on(i);
+  out_.on(instant{.worker = w, .what = mark::done, .time_ns = time, .flows = flows_});
 }
 
 // ---- workers ---------------------------------------------------------------------------------------------
@@ -205,12 +204,9 @@ void model::flush(std::uint32_t w) {
 void model::flush_sleeps(std::uint32_t w) {
   worker_info& me = workers_[w];
   for (const auto& [begin, end] : me.sleeps) {
-    worker_slice s;
-    s.worker = w;
-    s.what = activity::sleep;
-    s.begin_ns = std::max(begin, me.floor_ns);
-    s.end_ns = std::max(end, s.begin_ns);
-    out_.on(s);
+    const std::uint64_t from = std::max(begin, me.floor_ns);
+    out_.on(
+        worker_slice{.worker = w, .what = activity::sleep, .begin_ns = from, .end_ns = std::max(end, from)});
   }
   me.sleeps.clear();
 }
@@ -240,42 +236,13 @@ void model::gain(std::uint32_t w, const trace::event& e) {
   flush_sleeps(w);
   me.late_steal = {};
   if (how == kind::resume && !me.stack.empty() && me.stack.back().slice.record == e.a &&
-      me.stack.back().below_since_ns != 0) {  // it waited in place, below others
-    running& r = me.stack.back();
-    worker_slice s = r.slice;
-    s.what = activity::below;
-    s.begin_ns = std::max(r.below_since_ns, r.slice.begin_ns);
-    s.end_ns = std::max(e.time_ns, s.begin_ns);
-    s.flow = 0;
-    out_.on(s);
-    r.below_since_ns = 0;
-    thread_info& t = get(e.a);
-    stop_waiting(e.a, t);
-    t.flow = 0;
-    move(t, state::running, e.time_ns, w);
-    return;
-  }
+      me.stack.back().below_since_ns != 0)
+    return surface(w, e);
   const bool on_top = how == kind::task && e.detail == 1;
   if (!on_top)
     while (!me.stack.empty()) close_top(w, e.time_ns, kind::count_);  // its end was not seen
   const std::uint64_t idle_floor = me.floor_ns;
-  std::uint64_t flow = 0;
-  if (how == kind::task && e.other != w && e.other < workers_.size() && workers_[e.other].seen) {
-    flow = next_flow_++;
-    instant i;
-    i.worker = e.other;
-    i.what = mark::stolen;
-    i.time_ns = std::max(e.time_ns, workers_[e.other].floor_ns);
-    i.thread = get(e.a).number;
-    i.other = w;
-    i.flows = {&flow, 1};
-    out_.on(i);
-  }
-  if (how == kind::resume && get(e.a).flow == 0) {
-    completion& c = early_completions_[e.b / 8 % completions_kept];
-    if (e.b != 0 && c.record == e.b) flow = std::exchange(c, {}).flow;
-  }
-  if (flow != 0) get(e.a).flow = flow;
+  if (const std::uint64_t flow = flow_to(w, e); flow != 0) get(e.a).flow = flow;
   put(w, e.a, e.time_ns, how);
   worker_slice& s = me.stack.back().slice;
   s.from = e.other;
@@ -291,21 +258,56 @@ void model::gain(std::uint32_t w, const trace::event& e) {
   }
 }
 
+/// From where a thread that goes on came, if that is another worker's doing; 0: nothing new.
+std::uint64_t model::flow_to(std::uint32_t w, const trace::event& e) {
+  const auto how = static_cast<kind>(e.what);
+  if (how == kind::task && e.other != w && e.other < workers_.size() && workers_[e.other].seen) {
+    const std::uint64_t flow = next_flow_++;
+    out_.on(instant{.worker = e.other,
+                    .what = mark::stolen,
+                    .time_ns = std::max(e.time_ns, workers_[e.other].floor_ns),
+                    .thread = get(e.a).number,
+                    .other = w,
+                    .flows = {&flow, 1}});
+    return flow;
+  }
+  if (how == kind::resume && get(e.a).flow == 0) {
+    completion& c = early_completions_[e.b / 8 % completions_kept];
+    if (e.b != 0 && c.record == e.b) return std::exchange(c, {}).flow;
+  }
+  return 0;
+}
+
+/// The top thread of worker @p w, which waited in place below others, goes on.
+void model::surface(std::uint32_t w, const trace::event& e) {
+  running& r = workers_[w].stack.back();
+  worker_slice s = r.slice;
+  s.what = activity::below;
+  s.begin_ns = std::max(r.below_since_ns, r.slice.begin_ns);
+  s.end_ns = std::max(e.time_ns, s.begin_ns);
+  s.flow = 0;
+  out_.on(s);
+  r.below_since_ns = 0;
+  thread_info& t = get(e.a);
+  stop_waiting(e.a, t);
+  t.flow = 0;
+  move(t, state::running, e.time_ns, w);
+}
+
 /// A thief took the bottom thread: from now on the child that it waited for is what the victim runs.
 void model::leave_victim(std::uint32_t w, const trace::event& e) {
   if (e.other >= workers_.size() || e.other == w || !workers_[e.other].seen) return;
   const std::uint32_t v = e.other;
   worker_info& victim = workers_[v];
+  const std::uint64_t time = std::max(e.time_ns, victim.floor_ns);
   get(e.a).flow = next_flow_++;
-  instant i;
-  i.worker = v;
-  i.what = mark::stolen;
-  i.time_ns = std::max(e.time_ns, victim.floor_ns);
-  i.thread = get(e.a).number;
-  i.other = w;
-  i.bytes = e.bytes;
-  i.flows = {&get(e.a).flow, 1};
-  out_.on(i);
+  out_.on(instant{.worker = v,
+                  .what = mark::stolen,
+                  .time_ns = time,
+                  .thread = get(e.a).number,
+                  .other = w,
+                  .bytes = e.bytes,
+                  .flows = {&get(e.a).flow, 1}});
   for (auto& gone : victim.early)
     if (gone == e.b && e.b != 0) {  // the child has ended or left meanwhile, and the slice is cut already
       gone = 0;
@@ -314,8 +316,8 @@ void model::leave_victim(std::uint32_t w, const trace::event& e) {
   if (victim.stack.empty() && !victim.known) {
     initial_[v] = e.a;
     victim.known = true;
-    if (e.b != 0) put(v, e.b, i.time_ns, kind::steal);
-    update_busy(v, i.time_ns);
+    if (e.b != 0) put(v, e.b, time, kind::steal);
+    update_busy(v, time);
     return;
   }
   if (victim.stack.empty() || victim.stack.front().slice.record != e.a) {
@@ -323,13 +325,13 @@ void model::leave_victim(std::uint32_t w, const trace::event& e) {
     return;
   }
   for (std::uint64_t child = e.b;;) {
-    while (!victim.stack.empty()) close_top(v, i.time_ns, kind::steal);
+    while (!victim.stack.empty()) close_top(v, time, kind::steal);
     if (child == 0) break;
-    put(v, child, i.time_ns, kind::steal);
+    put(v, child, time, kind::steal);
     if (victim.late_steal.first != child) break;
     child = std::exchange(victim.late_steal, {}).second;
   }
-  update_busy(v, i.time_ns);
+  update_busy(v, time);
 }
 
 void model::close_top(std::uint32_t w, std::uint64_t time, kind why) {
@@ -441,12 +443,8 @@ void model::cancel(std::uint32_t w, const trace::event& e) {
 void model::idle(std::uint32_t w, const trace::event& e) {
   worker_info& me = workers_[w];
   me.known = true;
-  worker_slice s;
-  s.worker = w;
-  s.what = activity::idle;
-  s.detail = e.detail;
-  s.begin_ns = begin_of(e);
-  s.end_ns = e.time_ns;
+  worker_slice s{
+      .worker = w, .what = activity::idle, .begin_ns = begin_of(e), .end_ns = e.time_ns, .detail = e.detail};
   if (me.stack.empty()) {
     s.begin_ns = std::max(s.begin_ns, me.floor_ns);
   } else if (s.begin_ns < me.stack.back().slice.begin_ns) {  // before what runs now
@@ -467,15 +465,14 @@ void model::idle(std::uint32_t w, const trace::event& e) {
 
 void model::nested(std::uint32_t w, const trace::event& e, activity what) {
   worker_info& me = workers_[w];
-  worker_slice s;
-  s.worker = w;
-  s.what = what;
-  s.begin_ns = std::max(begin_of(e), me.floor_ns);
-  s.end_ns = std::max(e.time_ns, s.begin_ns);
-  s.from = what == activity::far_call ? e.other : nobody;
-  if (what == activity::global) s.bytes = e.bytes;
-  s.detail = e.detail;
-  out_.on(s);
+  const std::uint64_t from = std::max(begin_of(e), me.floor_ns);
+  out_.on(worker_slice{.worker = w,
+                       .what = what,
+                       .begin_ns = from,
+                       .end_ns = std::max(e.time_ns, from),
+                       .from = what == activity::far_call ? e.other : nobody,
+                       .bytes = what == activity::global ? e.bytes : 0,
+                       .detail = e.detail});
 }
 
 void model::finish(std::uint64_t end_ns) {

@@ -150,9 +150,13 @@ class model {
   void stop_waiting(std::uint64_t record, thread_info& t);
   void complete(std::uint32_t w, std::uint64_t record, std::uint64_t time, bool waiter_follows);
 
+  void slept(std::uint32_t w, const trace::event& e);
+  void place_of_last(worker_info& me, const trace::event& e);
   void first_look(std::uint32_t w, const trace::event& e);
   void put(std::uint32_t w, std::uint64_t record, std::uint64_t time, kind how);
   void gain(std::uint32_t w, const trace::event& e);
+  std::uint64_t flow_to(std::uint32_t w, const trace::event& e);
+  void surface(std::uint32_t w, const trace::event& e);
   void leave_victim(std::uint32_t w, const trace::event& e);
   void lose(std::uint32_t w, const trace::event& e);
   void close_top(std::uint32_t w, std::uint64_t time, kind why);

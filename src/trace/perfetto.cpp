@@ -95,7 +95,7 @@ const char* left_by(kind k) {
 
 perfetto::perfetto(out_file& out, setup s)
     : out_(out), setup_(std::move(s)), described_(setup_.shown.size()) {
-  for (std::uint64_t i = note_thread; i <= note_unknown_begin; ++i) {
+  for (std::uint64_t i = note_thread; i <= note_moved; ++i) {
     part_.clear();
     part_.number(1, i);
     part_.text(2, note_names[i]);

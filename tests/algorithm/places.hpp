@@ -65,7 +65,7 @@ void for_each_place(Body body) {
         if (workers != 2 && (std::string_view(force) == "parents" || std::string_view(force) == "children"))
           continue;
         godwit::options o = schedule(workers, force);
-        o.check_global = check;
+        o.check_global = godwit::choice::named{check};
         SCOPED_TRACE(describe(o) + " check_global=" + check);
         EXPECT_EQ(godwit::run<std::string>([body] { return body(godwit::distribution::cyclic(48)); }, o), "")
             << "cyclic";

@@ -138,7 +138,7 @@ TEST(Reduce, FloatingPointIsTheSameOnEverySchedule) {
     for (const char* force : {"none", "random"})
       for (const std::uint32_t workers : {1u, 2u, 3u, 5u}) {
         gw::options o = support::schedule(workers, force);
-        o.check_global = check;
+        o.check_global = gw::choice::named{check};
         seen.insert(gw::run<std::string>([] { return sums_of_doubles(); }, o));
       }
   EXPECT_EQ(seen.size(), 1u);

@@ -152,7 +152,7 @@ TEST(Scan, FloatingPointIsTheSameOnEverySchedule) {
     for (const char* force : {"none", "random"})
       for (const std::uint32_t workers : {1u, 2u, 4u}) {
         gw::options o = support::schedule(workers, force);
-        o.check_global = check;
+        o.check_global = gw::choice::named{check};
         seen.insert(gw::run<std::uint64_t>(
             [] {
               constexpr std::uint64_t n = 20'011;

@@ -60,7 +60,7 @@ TEST(Shuffle, OneOrderPerSeedOnEverySchedule) {
       for (const char* force : {"none", "random"})
         for (const std::uint32_t workers : {1u, 2u, 4u}) {
           gw::options o = support::schedule(workers, force);
-          o.check_global = check;
+          o.check_global = gw::choice::named{check};
           seen.push_back(
               gw::run<std::uint64_t>([n] { return shuffled(n, 42, gw::distribution::cyclic(48000)); }, o));
           other.push_back(

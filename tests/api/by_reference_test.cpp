@@ -267,8 +267,8 @@ TEST(by_reference, other_policies) {
   for (const char* name : {"stalling", "locked_free", "crude", "iso", "child_full", "child_rtc"})
     for (const std::uint32_t workers : {1u, 2u, 4u}) {
       gw::options o = schedule(workers);
-      o.policy = name;
-      const auto child = gw::with_policy(name, [&](auto p) {
+      o.policy = gw::choice::named{name};
+      const auto child = gw::with_policy(gw::choice::named{name}, [&](auto p) {
         return run_apart(o, serial_fib(18), [] { return policy_reads<decltype(p)>(18); });
       });
       if (child.status == 0) continue;

@@ -276,7 +276,7 @@ TEST(exception, only_unseen_ones_are_reported) {
     const auto beaten = support::run_child([force] {
       gw::options o;
       o.workers = 2;
-      o.force_steal = force;
+      o.force_steal = gw::choice::named{force};
       return gw::run<int>(
           [] {
             const auto fail = [] { throw std::runtime_error("x"); };

@@ -136,7 +136,7 @@ TEST(fork, under_every_policy) {
        {"greedy", "iso", "stalling", "crude", "locked_free", "child_full", "child_rtc"}) {
     SCOPED_TRACE(policy);
     gw::options o = schedule(2);
-    o.policy = policy;
+    o.policy = gw::choice::named{policy};
     EXPECT_EQ(gw::run<int>([] { return fork_and_look(3); }, o), 0);
   }
 }

@@ -32,7 +32,7 @@ void for_each_policy(Body&& body) {
   for (std::uint64_t round = 0; round < repeat; ++round)
     for (const char* name : {"stalling", "locked_free", "stalling_locked_free", "crude", "iso", "child_rtc",
                              "child_full", "greedy"})
-      gw::with_policy(name, [&](auto p) {
+      gw::with_policy(gw::choice::named{name}, [&](auto p) {
         for (const char* force : {"none", "parents", "random"})
           for (const std::uint32_t workers : {1u, 2u, 4u})
             for (const std::uint32_t delay_us : {0u, 5u}) {
@@ -40,7 +40,7 @@ void for_each_policy(Body&& body) {
               if (!everything && (workers > 2 || delay_us != 0 || std::string_view(force) == "parents"))
                 continue;
               gw::options o = support::schedule(workers, force, delay_us, support::base_seed() + row++);
-              o.policy = name;
+              o.policy = gw::choice::named{name};
               SCOPED_TRACE(std::string("policy=") + name + ' ' + support::describe(o));
               body(p, o);
               if (testing::Test::HasFailure()) return;
@@ -233,12 +233,12 @@ TEST(policy, every_worker_is_reached) {
 
 TEST(policy, tied_threads_stay) {
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(name, [&](auto p) {
+    gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
       if constexpr (!P::migrates) {
         gw::options o;
         o.workers = 4;
-        o.policy = name;
+        o.policy = gw::choice::named{name};
         EXPECT_EQ(gw::run<int>(
                       [] {
                         int moved = 0;
@@ -299,12 +299,12 @@ TEST(policy, threads_may_wait_by_yielding) {
 
 TEST(policy, rounding_modes_do_not_reach_whom_a_thread_runs_above) {
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(name, [&](auto p) {
+    gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
       for (const std::uint32_t workers : {1u, 2u}) {
         gw::options o;
         o.workers = workers;
-        o.policy = name;
+        o.policy = gw::choice::named{name};
         EXPECT_EQ(gw::run<int>(
                       [] {
                         int other = 0;
@@ -328,11 +328,11 @@ TEST(policy, rounding_modes_do_not_reach_whom_a_thread_runs_above) {
 
 TEST(policy, a_busy_worker_leaves_its_children_to_thieves) {
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(name, [&](auto p) {
+    gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
       gw::options o;
       o.workers = 2;
-      o.policy = name;
+      o.policy = gw::choice::named{name};
       support::shared<std::atomic<int>> shared;
       shared->store(0);
       gw::run<void>(
@@ -367,7 +367,7 @@ std::string failure(const gw::options& o, Root&& root) {
 gw::options under(const char* policy, std::uint32_t workers = 2) {
   gw::options o;
   o.workers = workers;
-  o.policy = policy;
+  o.policy = gw::choice::named{policy};
   return o;
 }
 
@@ -450,7 +450,7 @@ TEST(policy, too_many_waiting_children_are_reported) {
   if (std::getenv("GODWIT_STACK_BYTES") != nullptr)
     GTEST_SKIP() << "the size of the deque is set from outside";
   for (const char* name : {"child_rtc", "child_full"})
-    gw::with_policy(name, [&](auto p) {
+    gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
       gw::options o = under(name, 1);
       o.stack_bytes = 1 << 20;
@@ -463,12 +463,12 @@ TEST(policy, too_many_waiting_children_are_reported) {
 
 TEST(policy, impossible_combinations_are_refused) {
   gw::options o = under("child_full");
-  o.force_steal = "parents";
+  o.force_steal = gw::choice::force_steal::parents;
   EXPECT_NE(failure(o, [] {}).find("none to be stolen"), std::string::npos);
   o = under("iso");
   o.span = true;
   EXPECT_NE(failure(o, [] {}).find("span=1"), std::string::npos);
-  EXPECT_THROW(gw::with_policy("lazy", [](auto) {}), std::invalid_argument);
+  EXPECT_THROW(gw::with_policy(gw::choice::named{"lazy"}, [](auto) {}), std::invalid_argument);
 }
 
 TEST(policy, iso_stacks_that_are_used_up_are_reported) {
@@ -496,7 +496,7 @@ TEST(policy, iso_stacks_that_are_used_up_are_reported) {
 
 TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
   for (const char* name : {"stalling", "stalling_locked_free", "child_full"})
-    gw::with_policy(name, [&](auto p) {
+    gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
       if constexpr (P::has_futures) {
         for (const std::uint32_t workers : {1u, 2u, 4u}) {

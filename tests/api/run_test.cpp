@@ -66,7 +66,7 @@ TEST(run, without_a_command_line) {
   EXPECT_EQ(gw::run(o, [] { fib(3); }), 0);
   EXPECT_EQ(gw::run<long>(o, [] { return fib(7); }), 13);
   EXPECT_EQ(gw::run({}, [] { return 5; }), 5);
-  o.bind = "nowhere";
+  o.bind = static_cast<gw::choice::bind>(9);
   EXPECT_THROW(gw::run<int>(o, [] { return 1; }), std::invalid_argument);
 }
 

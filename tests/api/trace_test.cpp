@@ -109,7 +109,7 @@ TEST(trace, holds_what_the_scheduler_did) {
 TEST(trace, places_are_those_of_the_program) {
   const files f;
   gw::options o = f.options(2);
-  o.force_steal = "children";  // so that joins are outstanding
+  o.force_steal = gw::choice::force_steal::children;  // so that joins are outstanding
   testing::internal::CaptureStderr();
   gw::run<long>([] { return fib(8); }, o);
   testing::internal::GetCapturedStderr();
@@ -127,7 +127,7 @@ TEST(trace, a_small_ring_keeps_the_end_of_the_run_and_says_what_it_dropped) {
   const files f;
   gw::options o = f.options(2);
   o.trace_bytes = 64 << 10;
-  o.force_steal = "children";
+  o.force_steal = gw::choice::force_steal::children;
   testing::internal::CaptureStderr();
   gw::run<long>([] { return fib(16); }, o);
   const std::string said = testing::internal::GetCapturedStderr();

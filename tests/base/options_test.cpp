@@ -15,6 +15,7 @@ extern char** environ;
 namespace {
 
 using godwit::options;
+namespace choice = godwit::choice;
 using godwit::base::parse_options;
 
 /// argv out of words; its strings live as long as it.
@@ -82,7 +83,7 @@ TEST_F(options_test, every_kind_of_flag) {
             "--godwit-expose-signal=off", "--godwit-seed=18446744073709551615", "--godwit-spin-us=0"});
   EXPECT_EQ(o.workers, 3u);
   EXPECT_EQ(o.stack_bytes, 2u << 20);
-  EXPECT_EQ(o.bind, "cores");
+  EXPECT_EQ(o.bind, choice::bind::cores);
   EXPECT_TRUE(o.stats);
   EXPECT_FALSE(o.expose_signal);
   EXPECT_EQ(o.seed, ~0ull);
@@ -112,9 +113,9 @@ TEST_F(options_test, switches) {
 
 TEST_F(options_test, words) {
   for (const char* word : {"none", "parents", "children", "random"})
-    EXPECT_EQ(with({std::string("--godwit-force-steal=") + word}).force_steal, word);
-  EXPECT_EQ(with({"--godwit-force-steal=1"}).force_steal, "random");
-  EXPECT_EQ(with({"--godwit-force-steal=0"}).force_steal, "none");
+    EXPECT_STREQ(name_of(with({std::string("--godwit-force-steal=") + word}).force_steal), word);
+  EXPECT_EQ(with({"--godwit-force-steal=1"}).force_steal, choice::force_steal::random);
+  EXPECT_EQ(with({"--godwit-force-steal=0"}).force_steal, choice::force_steal::none);
   EXPECT_EQ(
       error_of({"--godwit-force-steal=all"}),
       "godwit: --godwit-force-steal=all: not a kind of forced steal (none, parents, children or random)");
@@ -159,7 +160,7 @@ TEST_F(options_test, environment) {
   env("GODWIT_STATS", "on");
   const options o = with({});
   EXPECT_EQ(o.workers, 7u);
-  EXPECT_EQ(o.force_steal, "random");
+  EXPECT_EQ(o.force_steal, choice::force_steal::random);
   EXPECT_TRUE(o.stats);
 }
 
@@ -200,8 +201,47 @@ TEST_F(options_test, struct_is_checked) {
             "godwit: options::workers = 5000: not a number of workers between 1 and 4096 (0 = one per usable "
             "CPU; under MPI one per rank)");
   base = {};
-  base.bind = "sockets";
-  EXPECT_EQ(error_of({}, base), "godwit: options::bind = sockets: not a way to bind workers (none or cores)");
+  base.bind = static_cast<choice::bind>(2);
+  EXPECT_EQ(error_of({}, base), "godwit: options::bind = 2: not a way to bind workers (none or cores)");
+}
+
+// The words stand in the order of the enumerations.
+TEST_F(options_test, choices_have_their_words) {
+  using namespace choice;
+  const auto words_of = [](auto... choices) {
+    std::string all;
+    ((all += std::string(name_of(choices)) + ' '), ...);
+    return all;
+  };
+  EXPECT_EQ(words_of(substrate::automatic, substrate::processes, substrate::threads, substrate::mpi),
+            "auto processes threads mpi ");
+  EXPECT_EQ(words_of(choice::bind::none, choice::bind::cores), "none cores ");
+  EXPECT_EQ(words_of(force_steal::none, force_steal::parents, force_steal::children, force_steal::random),
+            "none parents children random ");
+  EXPECT_EQ(words_of(way::automatic, way::rma, way::server, way::assist, way::am),
+            "auto rma server assist am ");
+  EXPECT_EQ(words_of(choice::hosts::automatic, choice::hosts::ranks), "auto ranks ");
+  EXPECT_EQ(words_of(victims::near, victims::uniform), "near uniform ");
+  EXPECT_EQ(words_of(far_steal::call, far_steal::words), "call words ");
+  EXPECT_EQ(words_of(output::first, output::all), "first all ");
+  EXPECT_EQ(words_of(policy::greedy, policy::stalling, policy::locked_free, policy::stalling_locked_free,
+                     policy::child_rtc, policy::child_full, policy::iso, policy::crude),
+            "greedy stalling locked_free stalling_locked_free child_rtc child_full iso crude ");
+  EXPECT_EQ(words_of(check_global::automatic, check_global::on, check_global::off), "auto on off ");
+}
+
+TEST_F(options_test, choices_by_word) {
+  options o;
+  o.victims = choice::named{"uniform"};
+  EXPECT_EQ(o.victims, choice::victims::uniform);
+  for (const char* wrong : {"", "0", "Near", "far"}) {
+    try {
+      o.victims = choice::named{wrong};
+      ADD_FAILURE() << "taken: " << wrong;
+    } catch (const std::invalid_argument& e) {
+      EXPECT_EQ(e.what(), "godwit: " + std::string(wrong) + ": not a choice of victims (near or uniform)");
+    }
+  }
 }
 
 TEST_F(options_test, help_lists_everything) {

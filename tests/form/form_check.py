@@ -15,6 +15,7 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
 COLUMNS = 110
+LINES, FUNCTION_LINES = 500, 60
 FORMATTER = "14."  # another clang-format breaks lines elsewhere
 CODE = (".cpp", ".hpp", ".h", ".c", ".S")
 OURS = ("src/", "include/", "integrations/")  # where threads share words
@@ -62,6 +63,26 @@ def without_comments(text):
 
 
 BARE = {f: without_comments(TEXT[f]) for f in SOURCES if not f.endswith(".S")}
+
+
+def sizes():
+    """No source of more than 500 lines, no function of more than 60, unless the head of the file says why: `// Long: ...`."""
+    for f in BARE:
+        if not f.startswith("src/") or "// Long: " in TEXT[f]:
+            continue
+        lines = BARE[f].splitlines()
+        if len(lines) > LINES:
+            say(f, LINES, f"{len(lines)} lines: {LINES} at most, or say why (// Long: ...)")
+        begins = None
+        for number, line in enumerate(lines, 1):
+            # clang-format closes a function where it opened: in column 0, or 2 inside a class
+            if re.match(r"(  )?[\w:~].*\{\s*$", line) and not re.match(r"\s*(namespace|struct|class|enum|union|extern)\b|.*= \{", line):
+                if re.search(r"\)[^()]*\{\s*$|^\S.*\{\s*$", line):
+                    begins = (number, len(line) - len(line.lstrip()))
+            elif begins and re.match(r"(  )?\}", line) and len(line) - len(line.lstrip()) == begins[1]:
+                if number - begins[0] - 1 > FUNCTION_LINES:
+                    say(f, begins[0], f"a function of {number - begins[0] - 1} lines: {FUNCTION_LINES} at most, or say why (// Long: ...)")
+                begins = None
 
 
 def formatter():
@@ -232,6 +253,18 @@ def quotes():
                 say(f, line_of(text, m.start()), f"{m.group(1)} has no such lines")
 
 
+def ways():
+    """A way through the files (`src/part/file.cpp`: `name`, `name`) leads through names that those files have."""
+    for f, text in TEXT.items():
+        if not f.endswith(".md"):
+            continue
+        for m in re.finditer(r"`((?:src|include)/\S+)`: (`\w+`(?:, `\w+`)*)", text):
+            here = BARE.get(m.group(1), TEXT.get(m.group(1), ""))
+            for name in re.findall(r"\w+", m.group(2)):
+                if not re.search(rf"\b{name}\b", here):
+                    say(f, line_of(text, m.start()), f"{m.group(1)} has no {name}")
+
+
 FUNCTION = re.compile(
     r"^[ \t]*(?:\[\[[^\]]*\]\] *)*([\w:<>,*& \[\]]*?[\w>*&\]] *[*& ])([a-z]\w*)"  # what it gives back, its name
     r"\((?:[^;{}()]|\([^()]*\))*\)[^;{}()=]*([;{])", re.M)
@@ -267,7 +300,7 @@ def functions():
                 say(f, line, f"{name} is defined and nobody calls it")
 
 
-for check in (formatter, columns, orders, words, labels, names, quotes, functions):
+for check in (formatter, columns, sizes, orders, words, labels, names, quotes, ways, functions):
     check()
 print(f"{violations} violations")
 sys.exit(1 if violations else 0)

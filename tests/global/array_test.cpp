@@ -59,7 +59,7 @@ TEST(GlobalArray, IsFilledReadAndWritten) {
 TEST(GlobalArray, ALargeOneIsFilledByManyThreads) {
   gw::options o;
   o.workers = 2;
-  o.force_steal = "parents";
+  o.force_steal = godwit::choice::force_steal::parents;
   gw::run<void>(
       [] {
         gw::global_array<long> a(1'000'000, gw::distribution::blocked(), 1L);
@@ -220,7 +220,7 @@ TEST(GlobalArray, AGlobalVariableLeftFullIsHarmless) {
   const auto o = support::run_child([] {
     gw::options opts;
     opts.workers = 2;
-    opts.check_global = "off";  // else what is left over is reported
+    opts.check_global = godwit::choice::check_global::off;  // else what is left over is reported
     for (int i = 0; i < 2; ++i)
       if (gw::run(
               0, nullptr, [] { left_over = gw::global_array<int>(100, gw::distribution::blocked(), 1); },

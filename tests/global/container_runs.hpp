@@ -38,7 +38,7 @@ void in_all_runs(const F& root) {
     for (const char* steal : {"none", "random", "parents"}) {
       gw::options o;
       o.workers = workers;
-      o.force_steal = steal;
+      o.force_steal = gw::choice::named{steal};
       o.seed = 7;
       SCOPED_TRACE(std::to_string(workers) + " workers, force_steal " + steal);
       EXPECT_NO_THROW({
@@ -57,7 +57,7 @@ template <class F>
 int run_checked(const F& root, unsigned workers = 2) {
   gw::options o;
   o.workers = workers;
-  o.check_global = "on";
+  o.check_global = gw::choice::check_global::on;
   return gw::run(0, nullptr, root, o);
 }
 

@@ -1,5 +1,5 @@
-// A checkout held where its thread may leave: the run ends, with the place. Test of src/runtime/entry.cpp and
-// of what future.hpp and task.hpp do in programs compiled without NDEBUG.
+// A checkout held where its thread may leave: the run ends, with the place. Test of src/runtime/slow_path.cpp
+// and of what future.hpp and task.hpp do in programs compiled without NDEBUG.
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
@@ -15,7 +15,7 @@ support::outcome with_checks(const std::function<void(gw::global_ptr<long>)>& bo
   return support::run_child([&] {
     gw::options o;
     o.workers = 2;
-    o.check_global = "on";
+    o.check_global = gw::choice::check_global::on;
     unsetenv("GODWIT_CHECK_GLOBAL");
     return gw::run(
         0, nullptr,
@@ -89,8 +89,8 @@ TEST(CheckoutHeld, IsNoticedWithoutChecksWhenTheThreadLeaves) {
   const auto o = support::run_child([] {
     gw::options opts;
     opts.workers = 2;
-    opts.check_global = "off";
-    opts.force_steal = "parents";
+    opts.check_global = gw::choice::check_global::off;
+    opts.force_steal = gw::choice::force_steal::parents;
     for (const char* name : {"GODWIT_CHECK_GLOBAL", "GODWIT_FORCE_STEAL"}) unsetenv(name);
     return gw::run(
         0, nullptr,

@@ -20,7 +20,7 @@ support::outcome with_checks(const std::function<void()>& body, const char* chec
   return support::run_child([&] {
     gw::options o;
     o.workers = 2;
-    o.check_global = check;
+    o.check_global = gw::choice::named{check};
     for (const char* name : {"GODWIT_CHECK_GLOBAL", "GODWIT_WORKERS"}) unsetenv(name);
     return gw::run(
         0, nullptr,
@@ -197,7 +197,7 @@ TEST(Misuse, PointerOfAnEarlierRun) {
     const auto o = support::run_child([=] {
       gw::options opts;
       opts.workers = 2;
-      opts.check_global = "on";
+      opts.check_global = gw::choice::check_global::on;
       unsetenv("GODWIT_CHECK_GLOBAL");
       auto old = gw::run<gw::global_ptr<long>>(
           [=] {

@@ -23,7 +23,7 @@ namespace gw = godwit;
 
 inline gw::options threads(std::uint32_t workers) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = workers;
   return o;
 }
@@ -34,7 +34,7 @@ inline void on_threads(const std::function<void()>& f) {
     for (const bool forced : {false, true}) {
       gw::options o = threads(workers);
       if (forced) {
-        o.force_steal = "random";
+        o.force_steal = gw::choice::force_steal::random;
         o.delay_us = 20;
         o.seed = workers + 7;
       }

@@ -1,7 +1,7 @@
 // Timers and sleeping: order, that nobody is woken early or lost, stopped against expiring, and that sleeping
 // keeps no worker.
 // test: timeout=180
-#include <godwit/detail/timer.hpp>
+#include "seams/timer.hpp"
 #include <godwit/godwit.hpp>
 
 #include <gtest/gtest.h>
@@ -28,10 +28,10 @@ void on_threads(const std::function<void()>& f) {
   for (const std::uint32_t workers : {1u, 2u, 4u})
     for (const bool forced : {false, true}) {
       gw::options o;
-      o.substrate = "threads";
+      o.substrate = gw::choice::substrate::threads;
       o.workers = workers;
       if (forced) {
-        o.force_steal = "random";
+        o.force_steal = gw::choice::force_steal::random;
         o.delay_us = 20;
         o.seed = workers + 7;
       }
@@ -60,7 +60,7 @@ TEST(timer, never_early) {
 // The same worker wakes them, so they run in the order of their deadlines.
 TEST(timer, order_on_one_worker) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = 1;
   gw::run<void>(
       [] {
@@ -100,7 +100,7 @@ TEST(timer, many_sleep) {
 // As many sleep at once as there are threads: if one kept its worker, this would take their sum, 20 s.
 TEST(timer, sleep_keeps_no_worker) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = 1;
   const std::uint64_t before = now_ns();
   gw::run<void>(
@@ -177,7 +177,7 @@ TEST(timer, stopped_in_any_order) {
 // A worker that computes and spawns nothing does not keep others' deadlines from being met by the others.
 TEST(timer, a_busy_worker_delays_nobody) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = 2;
   gw::run<void>(
       [] {
@@ -199,7 +199,7 @@ TEST(timer, a_busy_worker_delays_nobody) {
 TEST(timer, runs_leave_nothing_behind) {
   for (int i = 0; i < 5; ++i) {
     gw::options o;
-    o.substrate = "threads";
+    o.substrate = gw::choice::substrate::threads;
     o.workers = 2;
     gw::run<void>([] { sleep_ns(100'000); }, o);
   }

@@ -1,4 +1,4 @@
-// An MPI in memory (transport/mpi/port.hpp) for tests of the companion: all ranks in one process.
+// An MPI in memory (transport/mpi/component.hpp) for tests of the companion: all ranks in one process.
 //
 // Messages of one pair of ranks and one tag keep their order, as in MPI; all else is drawn by seed: when a
 // message arrives, from whom first, when a send is over. `current` says whose calls these are. RMA is memcpy,
@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/random.hpp"
-#include "transport/mpi/port.hpp"
+#include "transport/mpi/component.hpp"
 #include "transport/transport.hpp"
 
 #include <algorithm>
@@ -104,30 +104,30 @@ inline int cancel(mpi::operation* op) {
   std::erase_if(net.asked, [&](auto& a) { return a.id == op->value; });
   return 0;
 }
-inline int rma_get(const mpi::window*, void* to, size_t n, int, uint64_t at) {
+inline int rma_get(const mpi::rma_window*, void* to, size_t n, int, uint64_t at) {
   std::memcpy(to, net.base[current] + at, n);
   return 0;
 }
-inline int rma_put(const mpi::window*, const void* from, size_t n, int, uint64_t at) {
+inline int rma_put(const mpi::rma_window*, const void* from, size_t n, int, uint64_t at) {
   std::memcpy(net.base[current] + at, from, n);
   return 0;
 }
-inline int rma_op(const mpi::window*, mpi::rma_op what, const uint64_t* v, uint64_t* result, int,
+inline int rma_op(const mpi::rma_window*, mpi::rma_op what, const uint64_t* v, uint64_t* result, int,
                   uint64_t at) {
   auto& w = *reinterpret_cast<word*>(net.base[current] + at);
   *result = what == mpi::rma_op::add ? w.fetch_add(*v) : w.exchange(*v);
   return 0;
 }
-inline int rma_swap(const mpi::window*, const uint64_t* v, const uint64_t* expected, uint64_t* result, int,
-                    uint64_t at) {
+inline int rma_swap(const mpi::rma_window*, const uint64_t* v, const uint64_t* expected, uint64_t* result,
+                    int, uint64_t at) {
   *result = *expected;
   reinterpret_cast<word*>(net.base[current] + at)->compare_exchange_strong(*result, *v);
   return 0;
 }
-inline const mpi::port& table() {
-  static const mpi::port t = [] {
-    mpi::port p{};
-    p.abi = mpi::port_abi;
+inline const mpi::component& table() {
+  static const mpi::component t = [] {
+    mpi::component p{};
+    p.abi = mpi::component_abi;
     p.name = "fake";
     p.isend = isend;
     p.irecv = irecv;
@@ -137,7 +137,7 @@ inline const mpi::port& table() {
     p.put = rma_put;
     p.fetch_op = rma_op;
     p.compare_swap = rma_swap;
-    p.flush = [](const mpi::window*, int) { return 0; };
+    p.flush = [](const mpi::rma_window*, int) { return 0; };
     p.error_text = [](int, char* text, size_t n) { std::snprintf(text, n, "fake"); };
     return p;
   }();

@@ -172,7 +172,7 @@ int near(uint32_t workers) {
 
 // ---------------------------------------------------------------- a rank: companion of its worker
 
-const mpi::port* port = nullptr;
+const mpi::component* port = nullptr;
 mpi::world world;
 
 [[noreturn]] void fail(const std::string& text) {
@@ -304,7 +304,7 @@ class pass {
       c.answers_for.push_back(static_cast<int>(how_ == mpi::way::server ? leader_of(r) : r));
       c.first_worker.push_back(r);
     }
-    c.rma_window = window_;
+    c.window = window_;
     return c;
   }
 
@@ -352,7 +352,7 @@ class pass {
   const uint32_t epoch_;
   shm::segment memory_;
   fabric fabric_;
-  mpi::window window_{};
+  mpi::rma_window window_{};
   pid_t child_ = -1;
   bool alive_ = true;
   services services_{memory_, alive_};
@@ -371,7 +371,7 @@ int far_away(mpi::way how, bool atomics, bool apart, bool pairs) {
                     : getenv("PMI_SIZE") != nullptr           ? mpi::family_hint::mpich
                                                               : mpi::family_hint::none;
   const char* family = getenv("GODWIT_MPI");
-  port = mpi::load_port(family != nullptr ? family : "", hint, error);
+  port = mpi::load_component(family != nullptr ? family : "", hint, error);
   if (port == nullptr) {
     std::fprintf(stderr, "far_suite: %s\n", error.c_str());
     return 1;

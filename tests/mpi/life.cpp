@@ -233,7 +233,7 @@ int two_runs() {
   small.heap_bytes = 64 << 20;
   large.workers = 5;
   large.stack_bytes = 64 << 20;
-  large.force_steal = "random";
+  large.force_steal = gw::choice::force_steal::random;
   large.seed = 5;
   const auto with = [](const gw::options& o) {
     return run_for<std::pair<long, long>>(

@@ -27,7 +27,7 @@ std::vector<rank_info> on(std::initializer_list<std::uint64_t> machines) {
 options with(std::uint32_t workers, const char* hosts = "auto") {
   options o;
   o.workers = workers;
-  o.hosts = hosts;
+  o.hosts = godwit::choice::named{hosts};
   return o;
 }
 

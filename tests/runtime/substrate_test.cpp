@@ -99,9 +99,9 @@ options small() {
   return o;
 }
 
-detail::run_result run_steps(scripted& s, const options& o = small()) {
+detail::run_result run_steps(scripted& s, const options& o = small(), std::string problem = {}) {
   no_root root;
-  return runtime::run_on(s, o, root);
+  return runtime::run_on(s, o, root, std::move(problem));
 }
 
 std::string name_of_file(const char* what) {
@@ -189,6 +189,18 @@ TEST(substrate, options_that_do_not_fit_the_plan_are_refused_before_there_is_mem
   EXPECT_EQ(t.taken, (steps{"plan", "end"}));
 }
 
+// Of a process that is one of several, and reads its options itself: those agree on it while they plan.
+TEST(substrate, a_problem_with_the_options_ends_the_run_before_it_has_memory) {
+  scripted s;
+  try {
+    run_steps(s, small(), "godwit: a bad option");
+    ADD_FAILURE() << "it went on";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(e.what(), "godwit: a bad option");
+  }
+  EXPECT_EQ(s.taken, (steps{"plan", "end"}));
+}
+
 TEST(substrate, after_runs_that_failed_others_are_as_ever) {
   for (const std::string& name : in_order) {
     scripted s(name);
@@ -196,7 +208,7 @@ TEST(substrate, after_runs_that_failed_others_are_as_ever) {
     for (const char* substrate : {"processes", "threads"}) {
       options o;
       o.workers = 2;
-      o.substrate = substrate;
+      o.substrate = godwit::choice::named{substrate};
       EXPECT_EQ(run<int>(o, [] { return spawn([] { return 40; }).join() + 2; }), 42) << substrate;
     }
   }

@@ -2,7 +2,6 @@
 #include "sched/account.hpp"
 
 #include "base/clock.hpp"
-#include "sched/far_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -56,7 +55,7 @@ TEST_F(accounts, of_that_what_waited_for_other_hosts_counts_apart) {
   a.begin_idle(idle_cause::no_work);
   const std::uint64_t begun = base::fast_ns();
   const std::uint64_t now =
-      a.count_transport(begun - 5'000'000, transport::worker_no{3}, sched::call_no::steal);
+      a.count_transport(begun - 5'000'000, transport::worker_no{3}, trace::far_request::look);
   EXPECT_GE(now, begun);
   a.end_idle(begun + 6'000'000);
   EXPECT_GE(stats.idle_transport_ns, 5'000'000u);
@@ -65,6 +64,7 @@ TEST_F(accounts, of_that_what_waited_for_other_hosts_counts_apart) {
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_EQ(seen[0].what, static_cast<std::uint16_t>(kind::far_call));
   EXPECT_EQ(seen[0].other, 3u);
+  EXPECT_EQ(seen[0].detail, 2u) << "what was asked for";
   EXPECT_EQ(seen[1].what, static_cast<std::uint16_t>(kind::idle));
   EXPECT_EQ(seen[1].detail, static_cast<std::uint16_t>(idle_cause::transport)) << "most of it waited";
 }

@@ -95,9 +95,9 @@ TEST_F(exposing, a_signal_that_comes_amiss_is_put_off_to_the_next_spawn) {
   all.hot(0).pending = &value;
   EXPECT_TRUE(put_off()) << "a value is to be encoded";
   all.hot(0).pending = nullptr;
-  here.forced = forcing::parents;
+  here.forced = godwit::choice::force_steal::parents;
   EXPECT_TRUE(put_off()) << "steals are forced";
-  here.forced = forcing::none;
+  here.forced = godwit::choice::force_steal::none;
   here.hooks.must_release = []() noexcept { return true; };
   EXPECT_TRUE(put_off()) << "somebody would have to be told of writes";
   here.hooks.must_release = []() noexcept { return false; };

@@ -59,7 +59,7 @@ TEST_F(idle, counts_and_counts_back) {
 
 TEST_F(idle, not_with_letters_or_ready_threads) {
   b.mail.send(
-      worker_no{0}, b.records.make(), [](const void*) {}, nullptr, 0);
+      worker_no{0}, b.records.make(), [](const void*) {}, "", 1);
   a.idle.become_idle();
   EXPECT_FALSE(a.idle.is_idle());
   a.mail.take([](ref) {});
@@ -84,7 +84,7 @@ TEST_F(idle, sees_what_others_have) {
   EXPECT_TRUE(a.idle.sees_work()) << "a thread that is ready";
   all.words(1).ready_count = 0;
   b.mail.send(
-      worker_no{0}, b.records.make(), [](const void*) {}, nullptr, 0);
+      worker_no{0}, b.records.make(), [](const void*) {}, "", 1);
   EXPECT_TRUE(a.idle.sees_work()) << "a letter";
   EXPECT_EQ(static_cast<std::int64_t>(all.node().idle.load()), 0) << "one idle, one letter";
 }

@@ -187,8 +187,8 @@ outcome run_in_virtual_time(std::uint32_t workers, void (*body)(), std::uint64_t
   body_ = body;
   options opts;
   opts.workers = workers;
-  opts.policy = "greedy";
-  opts.force_steal = force_steal;
+  opts.policy = godwit::choice::policy::greedy;
+  opts.force_steal = godwit::choice::named{force_steal};
   constexpr std::uint64_t stack_bytes = 64 << 10, pool_bytes = 8 << 20;
   transport::shm::segment memory;
   memory.create_in_place(

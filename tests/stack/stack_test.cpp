@@ -1,4 +1,4 @@
-// Tests of stacks that do not migrate, of the inherited stack's protection, and of heap windows.
+// Tests of stacks that do not migrate, of the inherited stack's protection, and of private heaps.
 // test: timeout=60
 #include "stack/stack.hpp"
 
@@ -44,10 +44,10 @@ TEST(stack, of_a_pthread_is_not_protected) {
   EXPECT_EQ(r.high, 0u) << "its thread-local data lies there as well";
 }
 
-TEST(stack, a_heap_window_holds_what_is_allocated_after_it) {
+TEST(stack, a_private_heap_holds_what_is_allocated_after_it) {
   const auto child = support::run_child([] {
     const auto before = std::make_unique<int>(7);
-    const stack::range two = stack::own_heap_window(2, 4);
+    const stack::range two = stack::own_private_heap(2, 4);
     if (two.high == 0) return 50;  // cannot be done here
     bool inside = true;
     for (std::size_t n = 16; n < (16u << 20); n *= 2) {
@@ -58,14 +58,14 @@ TEST(stack, a_heap_window_holds_what_is_allocated_after_it) {
     }
     return inside && *before == 7 ? 0 : 1;
   });
-  if (child.status == 50) GTEST_SKIP() << "no heap windows in this build";
+  if (child.status == 50) GTEST_SKIP() << "no private heaps in this build";
   EXPECT_EQ(child.status, 0) << show(child);
 }
 
-TEST(stack, heap_windows_of_different_workers_do_not_meet) {
+TEST(stack, private_heaps_of_different_workers_do_not_meet) {
   const auto window = [](std::uint32_t number) {
     const auto child = support::run_child([number] {
-      const stack::range r = stack::own_heap_window(number, 3);
+      const stack::range r = stack::own_private_heap(number, 3);
       std::printf("%zx %zx", static_cast<std::size_t>(r.low), static_cast<std::size_t>(r.high));
       return 0;
     });
@@ -74,7 +74,7 @@ TEST(stack, heap_windows_of_different_workers_do_not_meet) {
     return r;
   };
   const stack::range a = window(0), b = window(1), c = window(2);
-  if (a.high == 0) GTEST_SKIP() << "no heap windows in this build";
+  if (a.high == 0) GTEST_SKIP() << "no private heaps in this build";
   EXPECT_LE(a.high, b.low);
   EXPECT_LE(b.high, c.low);
 }

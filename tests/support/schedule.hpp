@@ -40,14 +40,14 @@ inline godwit::options schedule(std::uint32_t workers, const char* force = "none
                                 std::uint64_t seed = 0) {
   godwit::options o;
   o.workers = workers;
-  o.force_steal = force;
+  o.force_steal = godwit::choice::named{force};
   o.delay_us = delay_us;
   o.seed = seed != 0 ? seed : base_seed();
   return o;
 }
 
 inline std::string describe(const godwit::options& o) {
-  return "workers=" + std::to_string(o.workers) + " force_steal=" + o.force_steal +
+  return "workers=" + std::to_string(o.workers) + " force_steal=" + name_of(o.force_steal) +
          " delay_us=" + std::to_string(o.delay_us) + " seed=" + std::to_string(o.seed);
 }
 

@@ -6,7 +6,7 @@
 
 namespace support {
 
-inline bool on_threads() { return godwit::resolve_options().substrate == "threads"; }
+inline bool on_threads() { return godwit::resolve_options().substrate == godwit::choice::substrate::threads; }
 
 }  // namespace support
 

@@ -15,8 +15,8 @@ namespace {
 
 gw::options workers(std::uint32_t n, const char* policy) {
   gw::options o;
-  o.substrate = "threads";
-  o.policy = policy;
+  o.substrate = gw::choice::substrate::threads;
+  o.policy = gw::choice::named{policy};
   o.workers = n;
   o.stack_bytes = 4 << 20;
   return o;
@@ -42,7 +42,7 @@ long tree(int depth, gw::global_ptr<long> sum) {
 
 TEST(child_stealing, every_worker_has_its_own_global_memory) {
   for (const char* policy : {"child_rtc", "child_full"})
-    gw::with_policy(policy, [&](auto p) {
+    gw::with_policy(gw::choice::named{policy}, [&](auto p) {
       using P = decltype(p);
       for (int run = 0; run < 15; ++run) {
         const auto [returned, summed] = gw::run<std::pair<long, long>>(

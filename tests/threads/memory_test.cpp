@@ -41,7 +41,7 @@ TEST(memory, stacks_of_ended_threads_can_be_taken) {
   if (sum_of("LazyFree") < 0) GTEST_SKIP() << "the system does not say what it may take";
   for (const std::uint32_t workers : {1u, 4u}) {
     gw::options o;
-    o.substrate = "threads";
+    o.substrate = gw::choice::substrate::threads;
     o.workers = workers;
     gw::run<void>(
         [] {

@@ -34,7 +34,7 @@ const char* const modes[] = {"none", "parents", "children", "random"};
 gw::options with(unsigned workers, const char* mode) {
   gw::options o;
   o.workers = workers;
-  o.force_steal = mode;
+  o.force_steal = gw::choice::named{mode};
   o.seed = workers + 17;
   return o;
 }

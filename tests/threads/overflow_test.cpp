@@ -20,7 +20,7 @@ TEST(overflow, of_a_thread_is_reported) {
   for (const std::uint32_t workers : {1u, 2u}) {
     const auto child = support::run_child([workers] {
       gw::options o;
-      o.substrate = "threads";
+      o.substrate = gw::choice::substrate::threads;
       o.workers = workers;
       o.thread_stack_bytes = 64 << 10;
       return gw::run(
@@ -38,7 +38,7 @@ TEST(overflow, of_a_thread_is_reported) {
 
 TEST(overflow, a_larger_stack_is_enough) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.thread_stack_bytes = 16 << 20;
   EXPECT_EQ(gw::run<int>([] { return gw::spawn([] { return deep(10'000) == -1 ? 1 : 7; }).join(); }, o), 7);
 }

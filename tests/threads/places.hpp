@@ -11,7 +11,7 @@ namespace support {
 
 inline godwit::options on_threads(std::uint32_t workers = 2) {
   godwit::options o;
-  o.substrate = "threads";
+  o.substrate = godwit::choice::substrate::threads;
   o.workers = workers;
   return o;
 }
@@ -26,7 +26,7 @@ void for_each_place(Body&& body) {
   for (const char* force : {"random", "parents", "children"}) {
     SCOPED_TRACE(std::string("force_steal ") + force);
     godwit::options o = on_threads(3);
-    o.force_steal = force;
+    o.force_steal = godwit::choice::named{force};
     body(o);
   }
   {
@@ -38,7 +38,7 @@ void for_each_place(Body&& body) {
   for (const char* policy : {"stalling", "locked_free", "stalling_locked_free"}) {
     SCOPED_TRACE(std::string("policy ") + policy);
     godwit::options o = on_threads(2);
-    o.policy = policy;
+    o.policy = godwit::choice::named{policy};
     body(o);
   }
 }

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 gw::options with_spares(unsigned workers, unsigned spares) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = workers;
   o.spare_workers = spares;
   return o;
@@ -200,7 +200,7 @@ TEST(spares, deadlocks_are_still_reported) {
 
 TEST(spares, only_with_the_usual_policy) {
   gw::options o = with_spares(1, 1);
-  o.policy = "stalling";
+  o.policy = gw::choice::policy::stalling;
   EXPECT_THROW(run_with(o, [] {}), std::invalid_argument);
 }
 

@@ -296,7 +296,7 @@ TEST(thread, destroyed_while_joinable_ends_the_program) {
 TEST(thread, elsewhere_says_how_to_get_it) {
   const auto o = support::run_child([] {
     gw::options processes;
-    processes.substrate = "processes";
+    processes.substrate = gw::choice::substrate::processes;
     return gw::run(
         0, nullptr, [] { gw::thread([] {}).join(); }, processes);
   });

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   const int n = std::atoi(argv[1]);
   godwit::options o;
   o.workers = static_cast<unsigned>(std::atoi(argv[2]));
-  o.substrate = argc > 3 ? argv[3] : "threads";
+  o.substrate = godwit::choice::named{argc > 3 ? argv[3] : "threads"};
   const std::uint64_t before = bench::now_ns();
   timed t{};
   godwit::worker_stats sum;

@@ -27,7 +27,7 @@ double resident_bytes() {
 template <class F>
 double on_threads(unsigned workers, F&& root) {
   gw::options o;
-  o.substrate = "threads";
+  o.substrate = gw::choice::substrate::threads;
   o.workers = workers;
   return gw::run<double>([&] { return root(); }, o);
 }

@@ -1,7 +1,7 @@
 // What inlined accesses to global memory call when the memory is not plainly this host's. Not an interface
 // for users.
 //
-// None of these migrates the calling thread. Implemented in src/runtime/global_entry.cpp on top of src/gas.
+// None of these migrates the calling thread. Implemented in src/runtime/global_path.cpp on top of src/gas.
 #pragma once
 
 #include <godwit/detail/slow_path.hpp>

@@ -2,7 +2,7 @@
 //
 // Not an interface for users. Each function says whether it may migrate the calling thread: after one
 // that may, no address of thread-local data or of worker state from before the call is valid.
-// Implemented in src/runtime/entry.cpp on top of src/sched.
+// Implemented in src/runtime/slow_path.cpp on top of src/sched.
 #pragma once
 
 #include <godwit/detail/hot.hpp>

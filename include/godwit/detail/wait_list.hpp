@@ -4,7 +4,7 @@
 // Not an interface for users. The lock is bit 0 of `word`; the other bits belong to whoever owns the list, so
 // that one compare-exchange can test both, and the store that opens the lock can be the last that its holder
 // does to the list: it may be destroyed then. Nodes lie in the frames of the threads that wait. Substrate
-// threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/threads/wait_list.cpp, timed_wait.cpp.
+// threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/sync/wait_list.cpp, timed_wait.cpp.
 // Test: tests/threads/wait_test.cpp.
 #pragma once
 

@@ -36,6 +36,38 @@ void ring_bell(words& of) noexcept {
   wake_sleepers(of.bell);
 }
 
+namespace {
+
+/// @p data: the pieces; afterwards what lies there, one after the other.
+void gather(const shm::segment& memory, header& head, std::byte* data) noexcept {
+  std::byte answer[inline_bytes];
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < head.bytes; i += sizeof(piece)) {
+    piece p;
+    std::memcpy(&p, data + i, sizeof p);
+    GODWIT_ASSERT(p.bytes <= inline_bytes - n, "what is gathered fits into one answer");
+    std::memcpy(answer + n, memory.reach(head.target, reinterpret_cast<const std::byte*>(p.address)),
+                p.bytes);
+    n += p.bytes;
+  }
+  std::memcpy(data, answer, n);
+  head.info = n;
+}
+
+/// @p data: each piece with its bytes behind it, rounded up to words.
+void scatter(const shm::segment& memory, const header& head, const std::byte* data) noexcept {
+  for (std::size_t i = 0; i < head.bytes;) {
+    piece p;
+    std::memcpy(&p, data + i, sizeof p);
+    i += sizeof p;
+    GODWIT_ASSERT(i <= head.bytes && p.bytes <= head.bytes - i, "what is scattered came along");
+    std::memcpy(memory.reach(head.target, reinterpret_cast<std::byte*>(p.address)), data + i, p.bytes);
+    i += (p.bytes + 7) / 8 * 8;
+  }
+}
+
+}  // namespace
+
 void execute_on(const shm::segment& memory, header& head, std::byte* data) noexcept {
   constexpr auto order = std::memory_order_seq_cst;
   auto* at = memory.reach(head.target, reinterpret_cast<word*>(head.address));
@@ -74,31 +106,12 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
       head.result = apply_atomic(static_cast<atomic_function>(head.info), at,
                                  static_cast<unsigned>(head.bytes), head.a, head.b);
       break;
-    case op::gather: {
-      std::byte answer[inline_bytes];
-      std::size_t n = 0;
-      for (std::size_t i = 0; i < head.bytes; i += sizeof(piece)) {
-        piece p;
-        std::memcpy(&p, data + i, sizeof p);
-        GODWIT_ASSERT(p.bytes <= inline_bytes - n, "what is gathered fits into one answer");
-        std::memcpy(answer + n, memory.reach(head.target, reinterpret_cast<const std::byte*>(p.address)),
-                    p.bytes);
-        n += p.bytes;
-      }
-      std::memcpy(data, answer, n);
-      head.info = n;
+    case op::gather:
+      gather(memory, head, data);
       std::atomic_thread_fence(order);
       break;
-    }
     case op::scatter:
-      for (std::size_t i = 0; i < head.bytes;) {
-        piece p;
-        std::memcpy(&p, data + i, sizeof p);
-        i += sizeof p;
-        GODWIT_ASSERT(i <= head.bytes && p.bytes <= head.bytes - i, "what is scattered came along");
-        std::memcpy(memory.reach(head.target, reinterpret_cast<std::byte*>(p.address)), data + i, p.bytes);
-        i += (p.bytes + 7) / 8 * 8;
-      }
+      scatter(memory, head, data);
       std::atomic_thread_fence(order);
       break;
     case op::discard:

@@ -150,18 +150,29 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
     send_bytes(to, tag, alias<std::byte>(w, head_only.head.local), head_only.head.bytes, {});
 }
 
+/// A get or put of any length, in pieces that MPI takes.
+void companion::transfer_by_rma(const header& head, std::byte* here, int target, std::uint64_t displacement) {
+  const component& mpi = *setup_.mpi;
+  for (std::size_t done = 0; done < head.bytes; done += largest_message) {
+    const std::size_t n = std::min(largest_message, head.bytes - done);
+    if (head.what == op::get)
+      check(mpi.get(&setup_.window, here + done, n, target, displacement + done), "get");
+    else
+      check(mpi.put(&setup_.window, here + done, n, target, displacement + done), "put");
+  }
+}
+
 /// True: done by RMA, complete at both ends.
 bool companion::by_rma(worker_no w, entry& e) {
   // no RMA window on it
   if (setup_.memory->in_window(reinterpret_cast<const void*>(e.head.address))) return false;
-  const port& mpi = *setup_.mpi;
+  const component& mpi = *setup_.mpi;
   const int target = setup_.answers_for[index(e.head.target)];
   const std::uint64_t displacement =
       setup_.memory->where().span *
           (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
       setup_.memory->offset_of(reinterpret_cast<const void*>(e.head.address));
-  const window& win = setup_.rma_window;
-  auto bytes = [&] { return e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data; };
+  const rma_window& win = setup_.window;
   switch (e.head.what) {
     case op::load:
       check(mpi.get(&win, &e.head.result, 8, target, displacement), "get");
@@ -170,17 +181,10 @@ bool companion::by_rma(worker_no w, entry& e) {
       check(mpi.put(&win, &e.head.a, 8, target, displacement), "put");
       break;
     case op::get:
-    case op::put: {
-      std::byte* at = bytes();
-      for (std::size_t done = 0; done < e.head.bytes; done += largest_message) {
-        const std::size_t n = std::min(largest_message, e.head.bytes - done);
-        if (e.head.what == op::get)
-          check(mpi.get(&win, at + done, n, target, displacement + done), "get");
-        else
-          check(mpi.put(&win, at + done, n, target, displacement + done), "put");
-      }
+    case op::put:
+      transfer_by_rma(e.head, e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data, target,
+                      displacement);
       break;
-    }
     case op::fence:
       return false;  // all of the above is flushed at once, but casts went by message
     case op::exchange:
@@ -471,67 +475,6 @@ void companion::tell_failure(const failure& why) {
     std::memcpy(m->data, why.message.data(), m->inline_bytes);
     send(r, std::move(m));
   }
-}
-
-// ---------------------------------------------------------------- way am: through the worker
-
-void companion::fill_inbox(inbox& box, worker_no w) {
-  while (!box.backlog.empty()) {
-    if (is_large_put(box.backlog.front().text)) {  // not through the worker, but after what went before it
-      if (!box.inside.empty()) return;
-      take_put(box.backlog.front().text, box.backlog.front().from);
-      box.backlog.pop_front();
-      continue;
-    }
-    const bool runs = !box.gone && setup_.services->runs(w);
-    if (!runs) {  // it has ended: its memory is still here
-      box.gone = true;
-      if (!box.inside.empty()) return;  // first what it may still have been doing: serve_inboxes
-      execute_here(box.backlog.front().text, box.backlog.front().from);
-      box.backlog.pop_front();
-      continue;
-    }
-    entry& e = words_of(w).inbox[box.next % far::inbox_entries];
-    if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free)
-      return;
-    mail& letter = box.backlog.front();
-    e.head = letter.text.head;
-    std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
-    e.now.store(state::posted, std::memory_order_release);  // FA1
-    ++box.next;
-    box.inside.push_back(letter);
-    box.backlog.pop_front();
-    setup_.services->alert(w);
-  }
-}
-
-bool companion::serve_inboxes() {
-  bool any = false;
-  for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
-    inbox& box = inboxes_[i];
-    const worker_no w{setup_.served.first + i};
-    while (!box.inside.empty()) {
-      GODWIT_ASSERT(box.next - box.oldest == box.inside.size() && box.inside.size() <= far::inbox_entries,
-                    "entries of the inbox are filled and emptied in turn");
-      entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
-      box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
-      const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2
-      if (!done) {
-        if (!box.gone) break;
-        execute_here(box.inside.front().text, box.inside.front().from);
-      } else {
-        const bool by_itself = e.head.what == op::call && e.head.more[0] != 0;
-        answer(box.inside.front().text, box.inside.front().from, e,
-               by_itself ? alias<std::byte>(w, e.head.address) : nullptr, nullptr, by_itself);
-      }
-      e.now.store(state::free, std::memory_order_release);
-      ++box.oldest;
-      box.inside.pop_front();
-      any = true;
-    }
-    if (!box.backlog.empty()) fill_inbox(box, w);
-  }
-  return any;
 }
 
 }  // namespace godwit::transport::mpi

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "transport/far/requests.hpp"
-#include "transport/mpi/port.hpp"
+#include "transport/mpi/component.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -41,7 +41,7 @@ struct host_services {
 
 /// Who is where. The same in all companions but for `rank`, `served`, `window`.
 struct companion_setup {
-  const port* mpi = nullptr;
+  const component* mpi = nullptr;
   int rank = 0;
   int size = 1;
   std::uint32_t epoch = 0;  ///< of the run: messages of others are dropped
@@ -52,7 +52,7 @@ struct companion_setup {
   shm::near_range served;                   ///< workers whose rings this companion empties
   std::vector<int> answers_for;             ///< by worker: the rank that carries out requests for its memory
   std::vector<std::uint32_t> first_worker;  ///< rma, by rank: its first worker, where its window begins
-  window rma_window{};
+  rma_window window{};
   host_services* services = nullptr;
 };
 
@@ -142,6 +142,7 @@ class companion {
 
   bool take_requests();
   void start(worker_no w, far::entry& e, std::uint32_t slot);
+  void transfer_by_rma(const far::header& head, std::byte* here, int target, std::uint64_t displacement);
   bool by_rma(worker_no w, far::entry& e);
   bool receive();
   void handle_request(const message& m, int from);

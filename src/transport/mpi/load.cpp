@@ -90,7 +90,7 @@ std::vector<fs::path> folders() {
   };
   Dl_info info{};
   // For code in the program itself dli_fname is argv[0], which may be a bare word.
-  if (dladdr(reinterpret_cast<const void*>(&load_port), &info) != 0 && info.dli_fname != nullptr &&
+  if (dladdr(reinterpret_cast<const void*>(&load_component), &info) != 0 && info.dli_fname != nullptr &&
       std::string_view(info.dli_fname).find('/') != std::string_view::npos)
     add_beside(info.dli_fname);
   add_beside("/proc/self/exe");
@@ -123,7 +123,7 @@ std::string why_not() {
 /// A static program can open libraries, but they bring a second C library along, and MPI crashes in it.
 bool statically_linked() { return dlsym(RTLD_DEFAULT, "dlopen") == nullptr; }
 
-const port* open_component(const std::string& file, std::string& error) {
+const component* open_component(const std::string& file, std::string& error) {
   // RTLD_LOCAL at first: only the component itself can say which MPI it is.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
@@ -131,13 +131,13 @@ const port* open_component(const std::string& file, std::string& error) {
             "\nis that MPI library installed here, and in LD_LIBRARY_PATH if it is in a place of its own?";
     return nullptr;
   }
-  auto* function = reinterpret_cast<port_function*>(dlsym(library, port_symbol));
-  const port* table = function != nullptr ? function(port_abi) : nullptr;
-  if (table == nullptr || table->abi != port_abi) {
+  auto* function = reinterpret_cast<component_function*>(dlsym(library, component_symbol));
+  const component* table = function != nullptr ? function(component_abi) : nullptr;
+  if (table == nullptr || table->abi != component_abi) {
     error = file +
             (function == nullptr ? " is no MPI component of godwit: " + why_not()
                                  : " belongs to another version of godwit (it does not speak version " +
-                                       std::to_string(port_abi) + " of the interface)") +
+                                       std::to_string(component_abi) + " of the interface)") +
             "\nbuild and install godwit again, all of it";
     dlclose(library);
     return nullptr;
@@ -169,7 +169,26 @@ std::string nothing_found(const names& families, const names& there, const std::
 
 }  // namespace
 
-const port* load_port(const std::string& wanted, family_hint hint, std::string& error) {
+namespace {
+
+/// Why these families were looked for, if it was not said.
+std::string reason_for(family_hint loaded, family_hint hint) {
+  if (loaded != family_hint::none) return "the program itself uses " + std::string(title(loaded));
+  return hint != family_hint::none ? "the launcher is that of " + std::string(title(hint)) : std::string();
+}
+
+const component* first_that_opens(const names& files, std::string& error) {
+  for (const std::string& file : files)
+    if (const component* table = open_component(file, error); table != nullptr) {
+      error.clear();
+      return table;
+    }
+  return nullptr;
+}
+
+}  // namespace
+
+const component* load_component(const std::string& wanted, family_hint hint, std::string& error) {
   error.clear();
   if (statically_linked()) {
     error =
@@ -188,7 +207,7 @@ const port* load_port(const std::string& wanted, family_hint hint, std::string& 
     return false;
   };
   if (wanted.find('/') != std::string::npos) {
-    const port* table = open_component(wanted, error);
+    const component* table = open_component(wanted, error);
     return table != nullptr && fits(table->name) ? table : nullptr;
   }
   if (!wanted.empty() && !fits(wanted)) return nullptr;
@@ -204,12 +223,8 @@ const port* load_port(const std::string& wanted, family_hint hint, std::string& 
     if (const std::string file = find_component(family, where); !file.empty()) files.push_back(file);
 
   if (files.empty()) {
-    std::string reason;
-    if (wanted.empty() && loaded != family_hint::none)
-      reason = "the program itself uses " + std::string(title(loaded));
-    else if (wanted.empty() && hint != family_hint::none)
-      reason = "the launcher is that of " + std::string(title(hint));
-    error = nothing_found(candidates, there, where, reason);
+    error =
+        nothing_found(candidates, there, where, wanted.empty() ? reason_for(loaded, hint) : std::string());
     return nullptr;
   }
   if (files.size() > 1 && wanted.empty() && chosen == family_hint::none) {
@@ -217,12 +232,7 @@ const port* load_port(const std::string& wanted, family_hint hint, std::string& 
             joined(there, " and ") + "\nname one of them, or start it with mpirun";
     return nullptr;
   }
-  for (const std::string& file : files)
-    if (const port* table = open_component(file, error); table != nullptr) {
-      error.clear();
-      return table;
-    }
-  return nullptr;
+  return first_that_opens(files, error);
 }
 
 }  // namespace godwit::transport::mpi

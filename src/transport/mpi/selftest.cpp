@@ -19,7 +19,7 @@ constexpr int busy_rounds = 3;
 constexpr double busy_for_us = 2000;
 
 struct tester {
-  const port& mpi;
+  const component& mpi;
 
   void check(int code) const {
     if (code == 0) return;
@@ -81,7 +81,7 @@ double measure_trips(const tester& t, int rank, int partner) {
 }
 
 /// Rank 0's times of an atomic on @p partner 's word: while that one waits, and while it computes.
-void measure_atomics(const tester& t, window& w, int rank, int partner, rma_result& r) {
+void measure_atomics(const tester& t, rma_window& w, int rank, int partner, rma_result& r) {
   const std::uint64_t one = 1;
   std::uint64_t before = 0;
   const auto timed_add = [&] {
@@ -117,7 +117,7 @@ void measure_atomics(const tester& t, window& w, int rank, int partner, rma_resu
 rma_result measure_rma(const tester& t, int rank, int size, int partner) {
   static std::uint64_t target_word[8];
   rma_result r;
-  window w;
+  rma_window w;
   r.code = t.mpi.win_create(target_word, sizeof target_word, &w);
   const bool made = r.code == 0;
   int mine = made ? 1 : 0;
@@ -135,7 +135,7 @@ rma_result measure_rma(const tester& t, int rank, int size, int partner) {
 
 }  // namespace
 
-link_quality measure_link(const port& mpi, int rank, int size, int partner, bool with_rma) {
+link_quality measure_link(const component& mpi, int rank, int size, int partner, bool with_rma) {
   const tester t{mpi};
   struct {
     double round_trip;

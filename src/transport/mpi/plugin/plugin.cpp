@@ -1,14 +1,14 @@
-// The component: the functions of ../port.hpp, in terms of one MPI library.
+// The component: the functions of ../component.hpp, in terms of one MPI library.
 //
 // The only file that includes <mpi.h>, compiled once per MPI found into godwit-mpi-NAME.so
-// (../CMakeLists.txt), loaded by ../load.cpp. Uses nothing of godwit but port.hpp, and only MPI's C
-// functions. Codes below zero are our own, all others MPI's. Tests: tests/mpi/port_check.cpp exercises every
-// function under every MPI found.
+// (../CMakeLists.txt), loaded by ../load.cpp. Uses nothing of godwit but component.hpp, and only MPI's C
+// functions. Codes below zero are our own, all others MPI's. Tests: tests/mpi/component_check.cpp exercises
+// every function under every MPI found.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
-#include "../port.hpp"
+#include "../component.hpp"
 
 #include <dirent.h>
 #include <time.h>
@@ -46,7 +46,7 @@ bool called_init = false;       // it was us who called MPI_Init_thread
 bool mpi_up = false;            // between a good init and finalize: MPI functions may be called
 
 static_assert(sizeof(MPI_Request) <= sizeof(operation::value));
-static_assert(sizeof(MPI_Win) <= sizeof(window::value));
+static_assert(sizeof(MPI_Win) <= sizeof(rma_window::value));
 
 // Handles are pointers in one MPI and int in another. Zero stands for none, so a handle that is itself zero
 // could not be told from it; no MPI has one (MPICH's handles carry their kind in the upper bits).
@@ -61,7 +61,7 @@ MPI_Request request_of(const operation& op) {
   std::memcpy(&request, &op.value, sizeof request);
   return request;
 }
-MPI_Win win_of(const window& w) {
+MPI_Win win_of(const rma_window& w) {
   MPI_Win win;
   std::memcpy(&win, &w.value, sizeof win);
   return win;
@@ -284,7 +284,7 @@ int set_hints(MPI_Info info) {
   return status;
 }
 
-int win_create(void* base, std::size_t bytes, window* out) {
+int win_create(void* base, std::size_t bytes, rma_window* out) {
   out->value = 0;
   if (!mpi_up) return not_running;
   MPI_Info info = MPI_INFO_NULL;
@@ -310,7 +310,7 @@ int win_create(void* base, std::size_t bytes, window* out) {
   return status;
 }
 
-int win_free(window* w) {
+int win_free(rma_window* w) {
   if (!mpi_up) return not_running;
   if (w->value == 0) return MPI_SUCCESS;
   MPI_Win win = win_of(*w);
@@ -320,7 +320,7 @@ int win_free(window* w) {
   return status == MPI_SUCCESS ? freed : status;
 }
 
-int get(const window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement) {
+int get(const rma_window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement) {
   if (!mpi_up) return not_running;
   const MPI_Win win = win_of(*w);
   for (std::size_t at = 0; at < bytes; at += chunk_bytes) {
@@ -332,7 +332,7 @@ int get(const window* w, void* to, std::size_t bytes, int target, std::uint64_t 
   return MPI_SUCCESS;
 }
 
-int put(const window* w, const void* from, std::size_t bytes, int target, std::uint64_t displacement) {
+int put(const rma_window* w, const void* from, std::size_t bytes, int target, std::uint64_t displacement) {
   if (!mpi_up) return not_running;
   const MPI_Win win = win_of(*w);
   for (std::size_t at = 0; at < bytes; at += chunk_bytes) {
@@ -344,7 +344,7 @@ int put(const window* w, const void* from, std::size_t bytes, int target, std::u
   return MPI_SUCCESS;
 }
 
-int fetch_op(const window* w, rma_op op, const std::uint64_t* operand, std::uint64_t* result, int target,
+int fetch_op(const rma_window* w, rma_op op, const std::uint64_t* operand, std::uint64_t* result, int target,
              std::uint64_t displacement) {
   if (!mpi_up) return not_running;
   static const std::uint64_t zero = 0;  // no_op reads no operand, but some MPIs want an address
@@ -353,14 +353,14 @@ int fetch_op(const window* w, rma_op op, const std::uint64_t* operand, std::uint
                           static_cast<MPI_Aint>(displacement), mpi_op, win_of(*w));
 }
 
-int compare_swap(const window* w, const std::uint64_t* value, const std::uint64_t* expected,
+int compare_swap(const rma_window* w, const std::uint64_t* value, const std::uint64_t* expected,
                  std::uint64_t* result, int target, std::uint64_t displacement) {
   if (!mpi_up) return not_running;
   return MPI_Compare_and_swap(value, expected, result, MPI_UINT64_T, target,
                               static_cast<MPI_Aint>(displacement), win_of(*w));
 }
 
-int flush(const window* w, int target) {
+int flush(const rma_window* w, int target) {
   if (!mpi_up) return not_running;
   return MPI_Win_flush(target, win_of(*w));
 }
@@ -415,8 +415,8 @@ void abort(int status) {
   _exit(status);
 }
 
-constexpr port table = {
-    .abi = port_abi,
+constexpr component table = {
+    .abi = component_abi,
     .name = GODWIT_MPI_NAME,
     .init = init,
     .finalize = finalize,
@@ -441,7 +441,7 @@ constexpr port table = {
 }  // namespace
 }  // namespace godwit::transport::mpi
 
-extern "C" __attribute__((visibility("default"))) const godwit::transport::mpi::port* godwit_mpi_port(
-    std::uint32_t abi) {
-  return abi == godwit::transport::mpi::port_abi ? &godwit::transport::mpi::table : nullptr;
+extern "C" __attribute__((visibility("default"))) const godwit::transport::mpi::component*
+godwit_mpi_component(std::uint32_t abi) {
+  return abi == godwit::transport::mpi::component_abi ? &godwit::transport::mpi::table : nullptr;
 }

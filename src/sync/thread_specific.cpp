@@ -6,6 +6,8 @@
 #include <new>
 #include <vector>
 
+#include "seams/park.hpp"
+
 namespace godwit::detail {
 
 namespace {

@@ -91,9 +91,9 @@ void start_global(const transport::shm::window& window, const gas::space& where,
                   const sched::job_shape& job) {
   sched::worker& w = sched::this_worker();
   window.forbid(gas::space::null_bytes);
-  bool check = opts.check_global == "on";
+  bool check = opts.check_global == choice::check_global::on;
 #ifndef NDEBUG
-  check = check || opts.check_global == "auto";
+  check = check || opts.check_global == choice::check_global::automatic;
 #endif
   const gas::reach_setup reach{&w.here().net, window.base(), transport::index(w.here().me),
                                job.workers,   job.hosts,     job.host_count,
@@ -209,7 +209,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
       m.access.get(at, bytes, n);
     return w.records().make_completed(outcome::value, bytes, write ? 0 : n);
   }
-  const base::section inside;
+  const base::unexposed inside;
   while (runtime::pending_.size() >= transport::far::port::most_tickets) {
     runtime::serve_global();
     m.net.port().idle();
@@ -245,7 +245,7 @@ std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
 std::uint32_t global_home(global_address at) { return memory_of("home_of").directory.home(at); }
 void global_pause() noexcept {
   if (auto* m = runtime::own_memory(); m != nullptr && m->net.several_hosts()) {
-    const base::section inside;
+    const base::unexposed inside;
     m->net.port().idle();
   }
   base::give_way();

@@ -1,7 +1,7 @@
 // this_thread::sleep_for and sleep_until. See thread.hpp, timer.hpp.
 #include "base/world.hpp"
 
-#include <godwit/detail/timer.hpp>
+#include "seams/timer.hpp"
 #include <godwit/thread.hpp>
 
 #include <cerrno>

@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/world.hpp"
+#include "seams/park.hpp"
 
 namespace godwit::detail {
 

@@ -1,5 +1,5 @@
-// See heap.hpp.
-#include "gas/heap.hpp"
+// See arena.hpp.
+#include "gas/arena.hpp"
 
 #include "base/check.hpp"
 
@@ -38,22 +38,22 @@ static_assert([] {
 constexpr std::uint64_t up(std::uint64_t v, std::uint64_t to) { return (v + to - 1) / to * to; }
 }  // namespace
 
-void heap::ranges::init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
+void arena::ranges::init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
   limits_ = limits;
   insert(reinterpret_cast<std::uintptr_t>(begin), bytes / grain * grain);
 }
 
-void heap::ranges::insert(std::uintptr_t at, std::uint64_t bytes) {
+void arena::ranges::insert(std::uintptr_t at, std::uint64_t bytes) {
   by_place_.emplace(at, bytes);
   by_size_.emplace(bytes, at);
 }
 
-void heap::ranges::erase(std::map<std::uintptr_t, std::uint64_t>::iterator i) {
+void arena::ranges::erase(std::map<std::uintptr_t, std::uint64_t>::iterator i) {
   by_size_.erase({i->second, i->first});
   by_place_.erase(i);
 }
 
-std::byte* heap::ranges::take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t front) {
+std::byte* arena::ranges::take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t front) {
   bytes = up(bytes, grain);
   alignment = std::max(alignment, grain);
   front = front / grain * grain;  // smaller ones do not matter to what is aligned to grains
@@ -70,7 +70,7 @@ std::byte* heap::ranges::take(std::uint64_t bytes, std::uint64_t alignment, std:
   return nullptr;
 }
 
-void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
+void arena::ranges::give(std::byte* p, std::uint64_t bytes) {
   auto at = reinterpret_cast<std::uintptr_t>(p);
   bytes = up(bytes, grain);
   GODWIT_ASSERT(up(at, grain) == at, "ranges are whole grains");
@@ -110,12 +110,12 @@ void heap::ranges::give(std::byte* p, std::uint64_t bytes) {
   kept_bytes_ = 0;
 }
 
-void heap::init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
+void arena::init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
   ranges_.init(begin, bytes, limits);
 }
 
 /// Null: no room. @p got: of the block.
-std::byte* heap::take_block(std::uint64_t room, std::uint64_t& got) {
+std::byte* arena::take_block(std::uint64_t room, std::uint64_t& got) {
   const unsigned number = class_of(room);
   size_class& c = classes_[number];
   got = bytes_of(number);
@@ -137,7 +137,7 @@ std::byte* heap::take_block(std::uint64_t room, std::uint64_t& got) {
   return b;
 }
 
-void* heap::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+void* arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (bytes > (std::uint64_t{1} << 46) || alignment > (std::uint64_t{1} << 40)) return nullptr;
   // In a small block a larger alignment than 16 is made by leaving room; in the ranges the place is chosen.
   alignment = std::max<std::uint64_t>(alignment, 16);
@@ -171,7 +171,7 @@ void* heap::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   return object;
 }
 
-void heap::free(void* object) noexcept {
+void arena::free(void* object) noexcept {
   object_header* h = header_of(object);
   GODWIT_ASSERT(h->magic == object_header::live || h->magic == object_header::dead,
                 "what is freed begins with a header");
@@ -189,7 +189,7 @@ void heap::free(void* object) noexcept {
   c.free = b;
 }
 
-void heap::ranges::check_invariants() const {
+void arena::ranges::check_invariants() const {
   GODWIT_CHECK(by_place_.size() == by_size_.size(), "each free range is in both lists");
   std::uintptr_t end = 0;
   for (const auto& [at, bytes] : by_place_) {
@@ -203,7 +203,7 @@ void heap::ranges::check_invariants() const {
   GODWIT_CHECK(kept == kept_bytes_, "kept bytes are counted");
 }
 
-void heap::check_invariants() const {
+void arena::check_invariants() const {
   ranges_.check_invariants();
   GODWIT_CHECK(live_objects_ != 0 || live_bytes_ == 0, "no bytes are live without an object");
   for (const size_class& c : classes_) {

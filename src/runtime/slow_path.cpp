@@ -3,7 +3,7 @@
 #include "sched/worker.hpp"
 
 #include <godwit/detail/global_path.hpp>
-#include <godwit/detail/park.hpp>
+#include "seams/park.hpp"
 #include <godwit/detail/slow_path.hpp>
 #include <godwit/runtime.hpp>
 

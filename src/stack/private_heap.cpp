@@ -1,11 +1,11 @@
-// own_heap_window: forked siblings would hand out the same heap addresses for different data; here each gets
+// own_private_heap: forked siblings would hand out the same heap addresses for different data; here each gets
 // its own.
 //
-// The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the window with
+// The kernel puts new mappings into the highest gap that fits. So: fill all gaps above the range with
 // inaccessible reservations (address space only), stop the program break from growing, and use up what the C
-// library still has free in the inherited heap. From then on whatever is allocated lies in the window, and a
+// library still has free in the inherited heap. From then on whatever is allocated lies in the range, and a
 // pointer that came with a migrated stack points to nothing. A diagnostic, not a wall: what is larger than a
-// window spills into the next.
+// range spills into the next.
 // Uses malloc's public behaviour only; another malloc that maps its memory works as well. Test:
 // fault_test.cpp.
 #include "stack/stack.hpp"
@@ -30,9 +30,9 @@ namespace godwit::stack {
 
 namespace {
 
-constexpr std::uintptr_t windows_low = 0x6000'0000'0000;
-constexpr std::uintptr_t windows_bytes = 0x800'0000'0000;  // 8 TiB for all workers together
-constexpr std::uintptr_t largest_window = 64ull << 30;
+constexpr std::uintptr_t heaps_low = 0x6000'0000'0000;
+constexpr std::uintptr_t heaps_bytes = 0x800'0000'0000;  // 8 TiB for all workers together
+constexpr std::uintptr_t largest_heap = 64ull << 30;
 
 bool reserve(std::uintptr_t low, std::uintptr_t high) noexcept {
   void* p = mmap(reinterpret_cast<void*>(low), high - low, PROT_NONE,
@@ -62,8 +62,8 @@ bool fill_gaps_above(std::uintptr_t from) noexcept {
     const std::uintptr_t low = std::strtoull(line, &next, 16);
     const std::uintptr_t high = *next == '-' ? std::strtoull(next + 1, &next, 16) : 0;
     if (high == 0) return false;
-    if (low >= windows_low + windows_bytes && high >> 47 != 0) break;  // vsyscall
-    if (low < from && high > from) return false;  // something lies where the windows should be
+    if (low >= heaps_low + heaps_bytes && high >> 47 != 0) break;  // vsyscall
+    if (low < from && high > from) return false;                   // something lies where the heaps should be
     if (low > end_of_last && low > from && !reserve(end_of_last, low)) return false;
     if (high > end_of_last) end_of_last = high;
     while (*next != '\0' && *next != '\n') ++next;
@@ -72,7 +72,7 @@ bool fill_gaps_above(std::uintptr_t from) noexcept {
   return true;
 }
 
-/// Allocate and keep what is free outside the window @p mine, so that nobody gets it: below @p end, where the
+/// Allocate and keep what is free outside the range @p mine, so that nobody gets it: below @p end, where the
 /// C library has its heap, and what other allocators hold in reserve elsewhere (some of them cannot be
 /// steered at all: not without end).
 void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
@@ -103,12 +103,12 @@ void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
 
 }  // namespace
 
-range own_heap_window(std::uint32_t number, std::uint32_t count) noexcept {
+range own_private_heap(std::uint32_t number, std::uint32_t count) noexcept {
   if (__asan_unpoison_memory_region != nullptr || __tsan_acquire != nullptr)
     return {};  // they place heaps themselves
-  std::uintptr_t size = windows_bytes / count / (2 << 20) * (2 << 20);
-  if (size > largest_window) size = largest_window;
-  const range mine{windows_low + number * size, windows_low + (number + 1) * size};
+  std::uintptr_t size = heaps_bytes / count / (2 << 20) * (2 << 20);
+  if (size > largest_heap) size = largest_heap;
+  const range mine{heaps_low + number * size, heaps_low + (number + 1) * size};
   if (!fill_gaps_above(mine.high)) return {};
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto top = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + page - 1) / page * page;

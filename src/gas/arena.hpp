@@ -4,7 +4,7 @@
 // Small ones (16 KiB at most) come from lists of free blocks by size class, which are filled from chunks and
 // keep what they have. Chunks and large objects come from a map of free ranges of the area, joined and given
 // back to the system. All bookkeeping but headers is private to the process.
-// See docs/decisions/0010-global-memory.md. Test: tests/gas/heap_test.cpp.
+// See docs/decisions/0010-global-memory.md. Test: tests/gas/arena_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct budget {
   std::function<void(std::byte* at, std::uint64_t bytes)> discard;
 };
 
-class heap {
+class arena {
  public:
   void init(std::byte* begin, std::uint64_t bytes, const budget& limits);
 

@@ -1,5 +1,5 @@
-// Inside a section the expose signal keeps its hands off: it may interrupt user code anywhere, but not the
-// runtime's own bookkeeping, and not a request to another host. Nests.
+// As long as one lives the expose signal keeps its hands off: it may interrupt user code anywhere, but not
+// the runtime's own bookkeeping, and not a request to another host. Nests.
 #pragma once
 
 #include <godwit/detail/hot.hpp>
@@ -9,18 +9,18 @@
 
 namespace godwit::base {
 
-class section {
+class unexposed {
  public:
-  section() noexcept : before_(detail::hot().in_runtime) {
+  unexposed() noexcept : before_(detail::hot().in_runtime) {
     detail::hot().in_runtime = 1;
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
-  ~section() {
+  ~unexposed() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     detail::hot().in_runtime = before_;
   }
-  section(const section&) = delete;
-  section& operator=(const section&) = delete;
+  unexposed(const unexposed&) = delete;
+  unexposed& operator=(const unexposed&) = delete;
 
  private:
   std::uint32_t before_;

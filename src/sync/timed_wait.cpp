@@ -1,6 +1,8 @@
 // Waiting in a list until a time: see wait_list.hpp, timer.hpp and docs/protocols/park.md.
 #include <godwit/detail/wait_list.hpp>
 
+#include "seams/timer.hpp"
+
 namespace godwit::detail {
 
 timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(l) {

@@ -14,14 +14,14 @@
 namespace godwit::transport::mpi {
 
 /// Changes when the table does: a component of another version is refused.
-inline constexpr std::uint32_t port_abi = 2;
+inline constexpr std::uint32_t component_abi = 3;
 
 /// A non-blocking operation (an MPI_Request). Zero is none.
 struct operation {
   std::uint64_t value = 0;
 };
 /// A window (an MPI_Win).
-struct window {
+struct rma_window {
   std::uint64_t value = 0;
 };
 
@@ -40,7 +40,7 @@ inline constexpr int any_tag = -1;
 
 enum class rma_op : std::uint32_t { add, replace, no_op };
 
-struct port {
+struct component {
   std::uint32_t abi;
   const char* name;  ///< of the component: "openmpi", "mpich"
 
@@ -63,22 +63,23 @@ struct port {
 
   // One-sided (MPI-3 RMA), passive target, the window locked for all from creation to free. Collective:
   // create, free.
-  int (*win_create)(void* base, std::size_t bytes, window* out);
-  int (*win_free)(window* w);
-  int (*get)(const window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement);
-  int (*put)(const window* w, const void* from, std::size_t bytes, int target, std::uint64_t displacement);
-  int (*fetch_op)(const window* w, rma_op op, const std::uint64_t* operand, std::uint64_t* result, int target,
-                  std::uint64_t displacement);
-  int (*compare_swap)(const window* w, const std::uint64_t* value, const std::uint64_t* expected,
+  int (*win_create)(void* base, std::size_t bytes, rma_window* out);
+  int (*win_free)(rma_window* w);
+  int (*get)(const rma_window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement);
+  int (*put)(const rma_window* w, const void* from, std::size_t bytes, int target,
+             std::uint64_t displacement);
+  int (*fetch_op)(const rma_window* w, rma_op op, const std::uint64_t* operand, std::uint64_t* result,
+                  int target, std::uint64_t displacement);
+  int (*compare_swap)(const rma_window* w, const std::uint64_t* value, const std::uint64_t* expected,
                       std::uint64_t* result, int target, std::uint64_t displacement);
-  int (*flush)(const window* w, int target);  ///< all of the above to target are complete at both ends
+  int (*flush)(const rma_window* w, int target);  ///< all of the above to target are complete at both ends
 
   void (*error_text)(int code, char* text, std::size_t bytes);
   void (*abort)(int status);  ///< ends the job; does not come back
 };
 
 /// The one symbol of a component. Null: it does not speak this version.
-using port_function = const port*(std::uint32_t abi);
-inline constexpr const char* port_symbol = "godwit_mpi_port";
+using component_function = const component*(std::uint32_t abi);
+inline constexpr const char* component_symbol = "godwit_mpi_component";
 
 }  // namespace godwit::transport::mpi

@@ -1,7 +1,7 @@
-// The heap of one home: alignment, no overlaps, reuse, joining of free ranges, limits, millions of small
+// The arena of one home: alignment, no overlaps, reuse, joining of free ranges, limits, millions of small
 // objects.
 // test: timeout=120 skip-qemu
-#include "gas/heap.hpp"
+#include "gas/arena.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@
 
 namespace {
 
+using godwit::gas::arena;
 using godwit::gas::budget;
-using godwit::gas::heap;
 using godwit::gas::object_header;
 
 constexpr std::uint64_t KiB = 1 << 10, MiB = 1 << 20, GiB = 1ull << 30;
 
-/// An area, and the account of what the heap took of it.
+/// An area, and the account of what the arena took of it.
 struct area {
   explicit area(std::uint64_t bytes, std::uint64_t limit = ~std::uint64_t{0}) : bytes_(bytes), limit_(limit) {
     void* p =
@@ -48,8 +48,8 @@ struct area {
     const auto* b = static_cast<const std::byte*>(p);
     return b >= begin && b + n <= begin + bytes_;
   }
-  std::unique_ptr<heap> own_ = std::make_unique<heap>();
-  heap& h = *own_;
+  std::unique_ptr<arena> own_ = std::make_unique<arena>();
+  arena& h = *own_;
   std::byte* begin = nullptr;
   std::uint64_t taken = 0, most = 0, at_start = 0;  // the pools take something before the first object
   std::uint64_t bytes_, limit_;
@@ -65,7 +65,7 @@ TEST(Heap, AlignmentsUpToAGiB) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u);
       EXPECT_TRUE(a.holds(p, bytes));
       std::memset(p, 1, bytes);
-      EXPECT_EQ(heap::header_of(p)->bytes, bytes);
+      EXPECT_EQ(arena::header_of(p)->bytes, bytes);
       a.h.free(p);
     }
   EXPECT_EQ(a.h.live_bytes(), 0u);
@@ -217,10 +217,10 @@ TEST(Heap, WhatIsFreedIsMarkedDead) {
   area a(GiB);
   void* p = a.h.allocate(100, 16);
   void* q = a.h.allocate(100, 16);
-  EXPECT_EQ(heap::header_of(p)->magic, object_header::live);
+  EXPECT_EQ(arena::header_of(p)->magic, object_header::live);
   a.h.free(p);
-  EXPECT_EQ(heap::header_of(p)->magic, object_header::dead) << "a second free of it is noticed";
-  EXPECT_EQ(heap::header_of(q)->magic, object_header::live);
+  EXPECT_EQ(arena::header_of(p)->magic, object_header::dead) << "a second free of it is noticed";
+  EXPECT_EQ(arena::header_of(q)->magic, object_header::live);
   a.h.free(q);
 }
 

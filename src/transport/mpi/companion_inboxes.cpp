@@ -1,0 +1,75 @@
+// Members of companion: way am, where each worker carries out what others ask of it. See companion.hpp and
+// docs/protocols/far.md, FA.
+#include "transport/mpi/companion.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "base/check.hpp"
+
+namespace godwit::transport::mpi {
+
+using far::entry;
+using far::op;
+using far::state;
+
+void companion::fill_inbox(inbox& box, worker_no w) {
+  while (!box.backlog.empty()) {
+    if (is_large_put(box.backlog.front().text)) {  // not through the worker, but after what went before it
+      if (!box.inside.empty()) return;
+      take_put(box.backlog.front().text, box.backlog.front().from);
+      box.backlog.pop_front();
+      continue;
+    }
+    const bool runs = !box.gone && setup_.services->runs(w);
+    if (!runs) {  // it has ended: its memory is still here
+      box.gone = true;
+      if (!box.inside.empty()) return;  // first what it may still have been doing: serve_inboxes
+      execute_here(box.backlog.front().text, box.backlog.front().from);
+      box.backlog.pop_front();
+      continue;
+    }
+    entry& e = words_of(w).inbox[box.next % far::inbox_entries];
+    if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free)
+      return;
+    mail& letter = box.backlog.front();
+    e.head = letter.text.head;
+    std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
+    e.now.store(state::posted, std::memory_order_release);  // FA1
+    ++box.next;
+    box.inside.push_back(letter);
+    box.backlog.pop_front();
+    setup_.services->alert(w);
+  }
+}
+
+bool companion::serve_inboxes() {
+  bool any = false;
+  for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
+    inbox& box = inboxes_[i];
+    const worker_no w{setup_.served.first + i};
+    while (!box.inside.empty()) {
+      GODWIT_ASSERT(box.next - box.oldest == box.inside.size() && box.inside.size() <= far::inbox_entries,
+                    "entries of the inbox are filled and emptied in turn");
+      entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
+      box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
+      const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2
+      if (!done) {
+        if (!box.gone) break;
+        execute_here(box.inside.front().text, box.inside.front().from);
+      } else {
+        const bool by_itself = e.head.what == op::call && e.head.more[0] != 0;
+        answer(box.inside.front().text, box.inside.front().from, e,
+               by_itself ? alias<std::byte>(w, e.head.address) : nullptr, nullptr, by_itself);
+      }
+      e.now.store(state::free, std::memory_order_release);
+      ++box.oldest;
+      box.inside.pop_front();
+      any = true;
+    }
+    if (!box.backlog.empty()) fill_inbox(box, w);
+  }
+  return any;
+}
+
+}  // namespace godwit::transport::mpi
