@@ -33,6 +33,9 @@ class allocator {
   /// Not 0. Nothing of it may be dirty in a cache: that would be written into the next allocation here.
   void free(global_address at, std::uint64_t bytes, detail::place where);
 
+  /// What a host may still have gets less, and more. False: the limit would be exceeded, and nothing changed.
+  bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
+  void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
   /// Of this host.
   void usage(std::uint64_t& used, std::uint64_t& limit) const noexcept;
   /// check_global: what this worker allocated and nobody freed, one line; empty: nothing.
@@ -52,9 +55,6 @@ class allocator {
   global_address allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how);
   void free_local(global_address at, std::uint64_t bytes, detail::place where);
   void free_shared(global_address at, std::uint64_t bytes, detail::place where);
-
-  bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
-  void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
   [[noreturn]] void no_room(std::uint64_t bytes, std::uint32_t host, const std::string& of_what,
                             const char* remedy) const;
   [[noreturn]] void limit_reached(std::uint64_t bytes, std::uint32_t host) const;

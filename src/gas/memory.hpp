@@ -3,6 +3,7 @@
 //   directory   whose is it: find, home, owner, distribution         directory.hpp
 //   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
+//   mover       parts of movable memory to this host                 mover.hpp, places.hpp
 //
 // All stand on reach.hpp (how to get at the memory of any host) and space.hpp (what lies where); checks.hpp
 // looks for mistakes. Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md. Made
@@ -13,6 +14,7 @@
 #include "gas/allocator.hpp"
 #include "gas/checks.hpp"
 #include "gas/directory.hpp"
+#include "gas/mover.hpp"
 
 namespace godwit::gas {
 
@@ -24,7 +26,8 @@ struct memory {
         directory(net, where),
         checks(net, where, directory, check),
         allocator(net, where, directory, checks),
-        access(net, directory, checks, copies) {
+        access(net, directory, checks, copies),
+        mover(net, directory, allocator, access.copies(), *copies.stats) {
     GODWIT_ASSERT(how.me < where.homes && how.workers == where.homes, "each worker is a home");
     GODWIT_ASSERT(where.local_low < where.shared_low && where.shared_low < where.bytes,
                   "local memory lies below distributed memory");
@@ -51,6 +54,7 @@ struct memory {
   gas::checks checks;
   gas::allocator allocator;
   gas::access access;
+  gas::mover mover;
 };
 
 }  // namespace godwit::gas

@@ -3,6 +3,7 @@
 #include "runtime/global.hpp"
 
 #include <godwit/global_memory.hpp>
+#include <godwit/move.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -87,6 +88,11 @@ void prepare_global(const transport::shm::window& window, const options& opts) {
   words->epoch.store(1, std::memory_order_relaxed);
 }
 
+gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
+                          const gas::space& where, const options& opts) noexcept {
+  return gas::site_of_host(memory, window.base(), where, gas::cache::units_of(opts.cache_bytes));
+}
+
 void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
                   const sched::job_shape& job) {
   sched::worker& w = sched::this_worker();
@@ -107,6 +113,11 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     };
   gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, copies)
                                        : &memory_.emplace(reach, where, check, copies);
+  if (job.serves_itself) {
+    static gas::place_site places;
+    places = places_of(*w.here().memory, window, where, opts);
+    gas::enter_calls(w.calls(), places);
+  }
   detail::hot().memory = memory;
   detail::hot().run = run_;
   detail::hot().global_base = window.base();
@@ -250,7 +261,44 @@ void global_pause() noexcept {
   }
   base::give_way();
 }
-std::uint32_t global_owner(global_address at) { return memory_of("owner_of").directory.owner(at); }
+std::uint32_t global_owner(global_address at) { return memory_of("owner_of").access.owner(at); }
+
+namespace {
+/// The call of a letter that asks a worker of another host to pull.
+struct pull_request {
+  global_address at;
+  std::uint64_t bytes;
+  std::uint32_t to;
+  ref record;
+  static void carry_out(const void* closure) {
+    const auto& r = *static_cast<const pull_request*>(closure);
+    const move_result result = memory_of("move").mover.pull(r.at, r.bytes, r.to);
+    sched::this_worker().records().publish(r.record, outcome::value, &result, sizeof result);
+  }
+};
+}  // namespace
+
+ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where) {
+  if (hot().checkouts != 0) checkout_held("move", where.file, where.line);
+  gas::memory& m = memory_of("move");
+  if (worker >= hot_workers())
+    throw std::invalid_argument("godwit: move: there is no worker " + std::to_string(worker) +
+                                ": the run has " + std::to_string(hot_workers()));
+  m.directory.each_piece(at, bytes, [](const gas::piece& p) {
+    if (p.words == nullptr)
+      throw std::invalid_argument(
+          "godwit: move: memory that is not movable: allocate it with distribution::movable");
+  });
+  sched::worker& w = sched::this_worker();
+  if (m.net.is_near(worker)) {
+    const move_result result = m.mover.pull(at, bytes, worker);
+    return w.records().make_completed(outcome::value, &result, sizeof result);
+  }
+  const ref record = w.records().make();
+  const pull_request request{at, bytes, worker, record};
+  w.send(transport::worker_no{worker}, record, pull_request::carry_out, &request, sizeof request);
+  return record;
+}
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
   std::string made;
