@@ -42,7 +42,7 @@ void access::fetch_all(std::vector<part>& far) {
     stats_->far_gets += fetch(net_, far, left);
     std::erase_if(left, [&](const part& p) {
       return touch_here(p.as_piece(net_.first_of(p.host)),
-                        [&] { std::memcpy(p.here, net_.at(p.at), p.bytes); });
+                        [&] { copy_bytes(p.here, net_.at(p.at), p.bytes); });
     });
     if (left.empty()) return;
     far = std::move(left);
@@ -55,7 +55,7 @@ void access::write_all(std::vector<part>& far) {
     stats_->far_puts += write(net_, far, left);
     std::erase_if(left, [&](const part& p) {
       return touch_here(p.as_piece(net_.first_of(p.host)),
-                        [&] { std::memcpy(net_.at(p.at), p.here, p.bytes); });
+                        [&] { copy_bytes(net_.at(p.at), p.here, p.bytes); });
     });
     if (left.empty()) return;
     far = std::move(left);
@@ -74,7 +74,7 @@ void access::get(global_address from, void* to, std::size_t bytes) {
   if (check_.on()) check_.check_range(from, bytes, "read");
   if (bytes == 0) return;  // `to` may be null
   const piece p = blocks_.first_piece(from, bytes);
-  if (p.bytes == bytes && touch_here(p, [&] { std::memcpy(to, net_.at(from), bytes); })) return;
+  if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(to, net_.at(from), bytes); })) return;
   if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{from, bytes, to};
     return gather(&all, 1);
@@ -88,7 +88,7 @@ void access::put(global_address to, const void* from, std::size_t bytes) {
   if (check_.on()) check_.check_range(to, bytes, "write");
   if (bytes == 0) return;
   const piece p = blocks_.first_piece(to, bytes);
-  if (p.bytes == bytes && touch_here(p, [&] { std::memcpy(net_.at(to), from, bytes); })) return;
+  if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(net_.at(to), from, bytes); })) return;
   if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{to, bytes, const_cast<void*>(from)};
     return scatter(&all, 1);
@@ -192,7 +192,7 @@ void access::gather(const global_piece* pieces, std::size_t count) {
       // A word of movable memory is what it is at its owner: others may write it at any time.
       const auto which = p.words != nullptr && p.bytes <= sizeof(word) ? cache::copies::own_writes
                                                                        : cache::copies::new_enough;
-      if (!touch_here(p, [&] { std::memcpy(here, net_.at(p.at), p.bytes); }) &&
+      if (!touch_here(p, [&] { copy_bytes(here, net_.at(p.at), p.bytes); }) &&
           !cache_.read(p.at, here, p.bytes, which))
         far.emplace_back(net_, p, here);
     });
@@ -206,7 +206,7 @@ void access::scatter(const global_piece* pieces, std::size_t count) {
     if (check_.on()) check_.check_range(g.at, g.bytes, "scatter");
     blocks_.each_piece(g.at, g.bytes, [&](const piece& p) {
       auto* here = static_cast<std::byte*>(g.here) + (p.at - g.at);
-      if (!touch_here(p, [&] { std::memcpy(net_.at(p.at), here, p.bytes); })) far.emplace_back(net_, p, here);
+      if (!touch_here(p, [&] { copy_bytes(net_.at(p.at), here, p.bytes); })) far.emplace_back(net_, p, here);
     });
   }
   for (const part& p : far) cache_.written(p);

@@ -32,8 +32,14 @@ constexpr const char* raise_global_bytes = "raise --godwit-global-bytes (GODWIT_
 
 }  // namespace
 
-allocator::allocator(const reach& net, const space& where, directory& blocks, checks& check)
-    : net_(net), where_(where), blocks_(blocks), check_(check), extents_(net, where, blocks) {
+allocator::allocator(const reach& net, const space& where, directory& blocks, checks& check,
+                     bool force_movable)
+    : net_(net),
+      where_(where),
+      blocks_(blocks),
+      check_(check),
+      force_movable_(force_movable),
+      extents_(net, where, blocks) {
   const budget limits{[this](std::uint64_t bytes) { return take_budget(net_.my_host(), bytes); },
                       [this](std::uint64_t bytes) { give_budget(net_.my_host(), bytes); },
                       transport::shm::window::discard};
@@ -159,7 +165,9 @@ global_address allocator::allocate(std::uint64_t bytes, std::uint64_t alignment,
   check_arguments(bytes, alignment, how);
   if (how.what == kind::local && (how.home == ~0u || how.home == net_.me()) && !how.movable)
     return allocate_local(bytes, alignment, where);
-  const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, how);
+  detail::spread spread = how;
+  if (force_movable_ && how.block_bytes % directory::page_bytes == 0) spread.movable = true;
+  const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, spread);
   if (check_.on()) sites_[at] = {bytes, where};
   return at;
 }

@@ -24,7 +24,8 @@ namespace godwit::gas {
 
 class allocator {
  public:
-  allocator(const reach& net, const space& where, directory& blocks, checks& check);
+  /// @p force_movable: all distributed memory is that can be.
+  allocator(const reach& net, const space& where, directory& blocks, checks& check, bool force_movable);
 
   // global_path.hpp says what these do.
   global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
@@ -74,6 +75,7 @@ class allocator {
   const space& where_;
   directory& blocks_;
   checks& check_;
+  const bool force_movable_;
   extents extents_;
   arena arena_;
   std::unordered_map<global_address, allocation_site> sites_;  ///< check_global

@@ -12,7 +12,6 @@ using kind = detail::spread::kind;
 
 namespace {
 constexpr std::uint64_t default_block = 64 << 10;  // cyclic, and what moves together
-constexpr std::uint64_t page_bytes = 4 << 10;
 }  // namespace
 
 /// Entry @p granule, from worker 0's host if what is here is too old. The state is what was seen with the

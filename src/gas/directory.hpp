@@ -41,6 +41,8 @@ struct piece {
 
 class directory {
  public:
+  static constexpr std::uint64_t page_bytes = 4 << 10;  ///< what moves is whole pages
+
   directory(const reach& net, const space& where) noexcept : net_(net), where_(where) {}
 
   /// The descriptor of the live shared allocation that @p at lies in, or null. Local, but round trips the

@@ -25,6 +25,12 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
   return result;
 }
 
+void mover::pull_at_random(global_address at) {
+  random_ = random_ * 6364136223846793005 + 1442695040888963407 + net_.me();
+  if (random_ >> 61 != 0 || detail::hot().checkouts != 0 || !blocks_.find_movable(at)) return;
+  static_cast<void>(pull(at, 1, net_.me()));
+}
+
 move_result mover::pull_one(const piece& p, std::uint32_t to) {
   const place here = p.place(net_);
   const std::uint64_t since = base::now_ns();

@@ -24,6 +24,9 @@ class mover {
   /// another one four round trips and its bytes.
   move_result pull(global_address at, std::uint64_t bytes, std::uint32_t to);
 
+  /// Now and then the part that @p at lies in, if it is movable and this thread holds nothing.
+  void pull_at_random(global_address at);
+
  private:
   move_result pull_one(const piece& p, std::uint32_t to);
   std::optional<move_result> reassign(const piece& p, std::uint32_t to);
@@ -37,6 +40,7 @@ class mover {
   allocator& budgets_;
   cache& cache_;
   worker_stats& stats_;
+  std::uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 
 }  // namespace godwit::gas

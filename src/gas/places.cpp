@@ -2,6 +2,7 @@
 #include "gas/places.hpp"
 
 #include "base/check.hpp"
+#include "gas/reach.hpp"
 
 #include <cstring>
 
@@ -119,7 +120,7 @@ std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
         return;
       }
       GODWIT_ASSERT(filled + p.bytes <= inline_bytes, "what is read fits into one answer");
-      std::memcpy(e.data + filled, from, p.bytes);
+      copy_bytes(e.data + filled, from, p.bytes);
       filled += p.bytes;
     });
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
@@ -137,7 +138,7 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
     at += sizeof p;
     GODWIT_ASSERT(at <= inline_bytes && p.bytes <= inline_bytes - at, "what is written came along");
     const place_answer a = touch_at(asked(site, e, p.where), [&] {
-      std::memcpy(reinterpret_cast<std::byte*>(p.address), e.data + at, p.bytes);
+      copy_bytes(reinterpret_cast<std::byte*>(p.address), e.data + at, p.bytes);
     });
     at += (p.bytes + 7) / 8 * 8;
     // A piece takes more room than its answer: what is still to be read lies behind.
