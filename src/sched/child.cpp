@@ -401,22 +401,12 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
 }
 
 namespace {
-template <class P>
-worker* made(void* room) noexcept {
-  return new (room) child_worker<P>();
-}
-template <std::size_t Row>
-constexpr worker_makers makers() noexcept {
-  if constexpr (policy_table[Row].steals_children)
-    return {made<children<Row>>, made<children<Row>>};
+constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
+  if constexpr (policy_table[row].steals_children)
+    return {made<child_worker<children<row>>>, made<child_worker<children<row>>>};
   else
     return {};
-}
-template <std::size_t... Row>
-constexpr maker_rows all_makers(std::index_sequence<Row...>) noexcept {
-  return {makers<Row>()...};
-}
-constexpr maker_rows makers_ = all_makers(policy_rows{});
+});
 }  // namespace
 
 const maker_rows& child_makers() noexcept { return makers_; }

@@ -455,26 +455,17 @@ void continuation_worker<P>::joined(ref r) noexcept {
 }
 
 namespace {
-template <class P>
-worker* made(void* room) noexcept {
-  return new (room) continuation_worker<P>();
-}
-template <std::size_t Row>
-constexpr worker_makers makers() noexcept {
-  if constexpr (policy_table[Row].steals_children) {
+constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
+  if constexpr (policy_table[row].steals_children) {
     return {};
   } else {
     // Threads have every stack at an address of its own anyway.
-    constexpr bool as_greedy = continuations<Row>::iso_address;
-    using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : Row>;
-    return {made<on<continuations<Row>, on_processes>>, made<on<in_place, on_threads>>};
+    constexpr bool as_greedy = continuations<row>::iso_address;
+    using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : row>;
+    return {made<continuation_worker<on<continuations<row>, on_processes>>>,
+            made<continuation_worker<on<in_place, on_threads>>>};
   }
-}
-template <std::size_t... Row>
-constexpr maker_rows all_makers(std::index_sequence<Row...>) noexcept {
-  return {makers<Row>()...};
-}
-constexpr maker_rows makers_ = all_makers(policy_rows{});
+});
 }  // namespace
 
 const maker_rows& continuation_makers() noexcept { return makers_; }
