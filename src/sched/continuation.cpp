@@ -71,13 +71,7 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     detail::hot().in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
   }
-  scheduler_stack_.announce();
-  account_.begin_idle(idle_cause::no_work);
-  godwit_ctx_start(
-      scheduler_stack_.end(),
-      [](void* w) { static_cast<continuation_worker*>(static_cast<worker*>(w))->loop(); },
-      static_cast<worker*>(this));
-  __builtin_unreachable();
+  enter_loop();
 }
 
 template <class P>

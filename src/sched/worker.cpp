@@ -66,6 +66,14 @@ void worker::init(const worker_setup& setup) noexcept {
   idle_.init();
 }
 
+void worker::enter_loop() noexcept {
+  scheduler_stack_.announce();
+  account_.begin_idle(trace::idle_cause::no_work);
+  godwit_ctx_start(
+      scheduler_stack_.end(), [](void* w) { static_cast<worker*>(w)->loop(); }, this);
+  __builtin_unreachable();
+}
+
 void worker::announce_stack_now(std::uintptr_t sp) noexcept {
   // Below it there may be marks of frames that were left without returning.
   constexpr std::uintptr_t enough = 64 << 10;

@@ -118,6 +118,8 @@ class worker {
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}
   [[noreturn]] virtual void loop() noexcept = 0;
+  /// A worker that begins without a thread: leave the calling stack for the loop.
+  [[noreturn]] void enter_loop() noexcept;
 
   // How a thread comes. These do not come back, but for enter_thread.
   /// The bytes are in place.
