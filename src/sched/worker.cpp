@@ -169,10 +169,6 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
 
 void worker::finish(ref r) noexcept {
   const unexposed inside;
-  finish_record(r);
-}
-
-void worker::finish_record(ref r) noexcept {
   here_.release_writes();
   const std::uint64_t now = base::fast_ns();
   records_.stamp_done(r, now);
@@ -222,7 +218,7 @@ void worker::serve_mailbox() noexcept {
   static_cast<void>(here_.serve_others());
   if (mail_.empty()) return;
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running takes letters");
-  mail_.take([this](ref done) { finish_record(done); });
+  mail_.take([this](ref done) { finish(done); });
 }
 
 void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,

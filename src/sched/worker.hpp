@@ -141,7 +141,6 @@ class worker {
   ready_queue queue_of(worker_no v) const noexcept {
     return {*here_.memory, *here_.words_of(v), here_.holder()};
   }
-  void finish_record(ref r) noexcept;
   void serve_mailbox() noexcept;
 
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
