@@ -154,11 +154,9 @@ ref child_worker<P>::pop_own() noexcept {
 
 template <class P>
 ref child_worker<P>::take_from(worker_no victim) noexcept {
-  const public_words* theirs = here_.words_of(victim);
   GODWIT_ASSERT(victim != here_.me && !idle_.is_idle(), "ID1: who steals counts as running");
   worker_stats& stats = here_.words->stats;
-  if (here_.opts.empty_check &&
-      theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
+  if (here_.opts.empty_check && !here_.words_of(victim)->shares_work()) {
     ++stats.steals_failed;
     return 0;
   }

@@ -202,11 +202,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
     ask_for_work(*here_.memory, victim);  // it answers at its next spawn
   };
   // Looking is what thieves do most: no clock before there is something to see.
-  if (here_.opts.empty_check) {
-    const public_words* theirs = here_.words_of(victim);
-    if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed))
-      return in_vain();
-  }
+  if (here_.opts.empty_check && !here_.words_of(victim)->shares_work()) return in_vain();
   loot got{};
   std::uint64_t copied = 0;
   const bool timed = account_.traced() || stats.steals % steals_per_sample == 0;

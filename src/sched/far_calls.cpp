@@ -130,9 +130,7 @@ bool take_continuation(call_site& site, worker_no victim, answer& to) noexcept {
 }
 
 bool has_work(const call_site& site, worker_no v) noexcept {
-  const public_words* p = site.memory->at(v, site.words);
-  return p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed) ||
-         !queue_of(site, v).empty();
+  return site.memory->at(v, site.words)->shares_work() || !queue_of(site, v).empty();
 }
 
 /// join_records::release for a consumer on another host.

@@ -215,8 +215,7 @@ bool idleness::sees_work() noexcept {
   if (!from_.mail.empty() || from_.events.collect(0)) return true;
   for (std::uint32_t i = 0; i < present(); ++i) {
     const public_words* p = here_.words_of(worker_no{here_.near.first + i});
-    if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
-    if (p->ready_count.load(std::memory_order_relaxed) != 0) return true;
+    if (p->shares_work() || p->ready_count.load(std::memory_order_relaxed) != 0) return true;
   }
   if (sees_ready_waiter()) return true;
   return !here_.one_host() && from_.far.sees_work(idle_since_ns_);
