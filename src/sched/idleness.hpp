@@ -86,8 +86,7 @@ class idleness {
   bool is_last_host() noexcept;
   bool nothing_is_ready() noexcept;
   [[noreturn]] void end_run() noexcept;
-  [[noreturn]] void fail_run(const char* text) noexcept;
-  void ask_for_work_everywhere() noexcept;
+  void report_failure(const char* text) noexcept;
   void sleep() noexcept;
   void wait_in_sleep(std::uint32_t seen) noexcept;
   void call_monitor() noexcept;
