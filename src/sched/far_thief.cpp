@@ -87,8 +87,7 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const std::uint32_t host = other_host();
   const worker_no victim = victim_on(host);
   const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 && now - idle_since_ns > urgent_after_ns;
-  const auto& e = here_.net.far().call(victim, static_cast<std::uint64_t>(call_no::look),
-                                       scope() | (urgent ? call_scope::urgent : 0), 0);
+  const auto& e = here_.net.far().call(victim, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0);
   ++here_.words->stats.far_looks;
   account_.count_transport(now, victim, trace::far_request::look);
   if (e.head.result != 0) {
@@ -202,7 +201,7 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
     what |= call_scope::ready_only;
   }
   caught.since = base::fast_ns();
-  const entry& e = here_.net.far().call(caught.victim, static_cast<std::uint64_t>(call_no::steal), what, 0);
+  const entry& e = here_.net.far().call(caught.victim, call_no::steal, what, 0);
   caught.kind = static_cast<loot_kind>(e.head.result);
   caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal);
   worker_stats& stats = here_.words->stats;

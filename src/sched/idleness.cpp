@@ -183,9 +183,7 @@ bool idleness::nothing_is_ready() noexcept {
 void idleness::end_run() noexcept {
   const job_shape& job = here_.shape;
   for (std::uint32_t h = 0; h < job.host_count; ++h)
-    if (h != job.my_host)
-      here_.net.far().call(worker_no{job.hosts[h].first}, static_cast<std::uint64_t>(call_no::shut_down), 0,
-                           0);
+    if (h != job.my_host) here_.net.far().call(worker_no{job.hosts[h].first}, call_no::shut_down, 0, 0);
   here_.node->shutdown.store(1, std::memory_order_release);
   wake_all();
   here_.hooks.exit_worker();

@@ -32,7 +32,7 @@ bool mailbox::send(worker_no to, ref done, void (*call)(const void*), const void
   if (near)
     here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
   else
-    here_.net.far().cast(to, static_cast<std::uint64_t>(call_no::nudge), 0);
+    here_.net.far().cast(to, call_no::nudge, 0);
   return near;
 }
 

@@ -133,7 +133,7 @@ void join_records::publish_error(ref to, ref error) noexcept {
 
 /// Read a completed record of another host, and its result, into fetched_*. False: it is not complete yet.
 bool join_records::fetch(ref r) const noexcept {
-  const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::read_record), r, 0);
+  const auto& e = here_.net.far().call(ref_worker(r), call_no::read_record, r, 0);
   if (e.head.result == 0) return false;
   std::memcpy(&fetched_, e.data, sizeof fetched_);
   GODWIT_ASSERT(e.head.info == sizeof fetched_ || e.head.info == sizeof fetched_ + fetched_.bytes,
@@ -188,7 +188,7 @@ void join_records::retain(ref r) noexcept {
 
 void join_records::release(ref r) noexcept {
   if (!here_.is_near(r)) {
-    const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::release), r, 0);
+    const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, 0);
     if (const ref result = e.head.result; result != 0) {  // it is not at the record's host
       const unexposed inside;
       free(result);
