@@ -17,7 +17,6 @@
 
 namespace godwit::sched {
 
-using detail::outcome;
 using trace::idle_cause;
 using trace::kind;
 using transport::index;
@@ -231,9 +230,7 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t before =  // JN1
       here_.net.remote_exchange(ref_worker(r), &here_.home<record>(r)->state, state_done);
   GODWIT_ASSERT(before != state_done, "a record is completed once");
-  if (before != state_detached) return;
-  if (const detail::payload p = records_.payload_of(r); p.kind == outcome::error) here_.hooks.unseen_error(p);
-  records_.free_completed(r);
+  if (before == state_detached) records_.free_unseen(r);
 }
 
 template <class P>
@@ -388,8 +385,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   account_.end_idle(now);
   idle_.thread_came();
   if (since == 0) return;
-  const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
-  if (done != 0) account_.count_outstanding(std::max(done, since), now);
+  account_.count_outstanding(records_.ready_since(r, since), now);
   if (account_.traced()) account_.note(kind::resume, now, running_, r, 0, 0, index(here_.me));
 }
 

@@ -128,10 +128,7 @@ void child_worker<P>::try_waiting() noexcept {
     return;
   }
   const std::uint64_t now = base::fast_ns();
-  if (r != 0) {
-    const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
-    account_.count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
-  }
+  if (r != 0) account_.count_outstanding(records_.ready_since(r, im->suspended_ns), now);
   account_.end_idle(now);
   if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(here_.me));
   ++here_.words->stats.resumes;

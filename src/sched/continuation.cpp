@@ -20,7 +20,6 @@
 
 namespace godwit::sched {
 
-using detail::outcome;
 using transport::ref_worker;
 
 namespace {
@@ -242,8 +241,7 @@ void continuation_worker<P>::try_waiting() noexcept {
     waiting_.push(im);
     return;
   }
-  const record* r = here_.is_near(im->waiting_for) ? here_.at<record>(im->waiting_for) : nullptr;
-  im->ready_ns = r != nullptr && r->done_ns != 0 ? std::max(r->done_ns, im->suspended_ns) : 0;
+  im->ready_ns = records_.ready_since(im->waiting_for, im->suspended_ns);
   im->waiting_for = 0;
   resume_image(here_.ref_of_image(im));
 }
@@ -385,11 +383,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   const bool follows = waiting > state_detached;
   if (w.account_.traced()) w.account_.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
-    if (waiting == state_detached) {
-      if (const detail::payload p = w.records_.payload_of(r); p.kind == outcome::error)
-        w.here_.hooks.unseen_error(p);
-      w.records_.free_completed(r);
-    }
+    if (waiting == state_detached) w.records_.free_unseen(r);
     w.next_thread(idle_cause::no_work);
   }
   if (now == 0) now = base::fast_ns();

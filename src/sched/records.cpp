@@ -58,7 +58,7 @@ void join_records::free_far(ref r) noexcept {
   here_.net.remote_store(owner, &here_.words->free_lock, 0, std::memory_order_release);
 }
 
-void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
+void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
   const unexposed inside;
   if (bytes >> 32 != 0)
     base::fatal(
@@ -69,7 +69,8 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
       !here_.is_near(to) || (here_.at<record>(to)->kind == object_kind::record &&
                              here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
       "JN1: a result is written before the record is complete");
-  result_words words{0, static_cast<std::uint32_t>(bytes), kind, 0, {}};
+  GODWIT_ASSERT(!boxed || here_.is_near(to), "a box means something in this process only");
+  result_words words{0, static_cast<std::uint32_t>(bytes), kind, boxed, {}};
   std::size_t travelling = sizeof words - sizeof words.small;
   if (bytes > sizeof words.small) {
     object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
@@ -89,31 +90,10 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
   here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &words, travelling);
 }
 
-ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes) noexcept {
+ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
   const unexposed inside;
   const ref r = make();
-  publish(r, kind, data, bytes);
-  here_.at<record>(r)->state.store(state_done, std::memory_order_release);
-  return r;
-}
-
-void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
-  const unexposed inside;
-  GODWIT_ASSERT(here_.at<record>(to)->kind == object_kind::record &&
-                    here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done,
-                "JN1: a result is written before the record is complete");
-  result_words& result = here_.at<record>(to)->result;
-  result.object = 0;
-  result.bytes = sizeof what;
-  result.kind = kind;
-  result.boxed = 1;
-  std::memcpy(result.small, &what, sizeof what);
-}
-
-ref join_records::make_completed_boxed(outcome kind, detail::boxed what) noexcept {
-  const unexposed inside;
-  const ref r = make();
-  publish_boxed(r, kind, what);
+  publish(r, kind, data, bytes, boxed);
   here_.at<record>(r)->state.store(state_done, std::memory_order_release);
   return r;
 }
@@ -256,6 +236,11 @@ void join_records::free_completed(ref r) noexcept {
     here_.net.remote_get(ref_worker(r), &result, &here_.home<record>(r)->result.object, sizeof result);
   if (result != 0) free(result);
   free(r);
+}
+
+void join_records::free_unseen(ref r) noexcept {
+  if (const detail::payload p = payload_of(r); p.kind == outcome::error) here_.hooks.unseen_error(p);
+  free_completed(r);
 }
 
 ref join_records::next_waiter(ref image_ref) noexcept {
