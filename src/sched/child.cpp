@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
+#include <memory>
 #include <unistd.h>
 #include <utility>
 
@@ -25,17 +25,6 @@ using transport::ref_worker;
 namespace {
 constexpr std::size_t closure_bytes_on_stack = 1024;
 constexpr std::size_t slots_between_looks = 4096;  // of the deque: for stolen ones to be used again
-
-/// Room for a closure that does not go onto the stack, if it has @p size.
-struct large_closure {
-  static constexpr std::align_val_t alignment{64};
-  explicit large_closure(std::size_t size)
-      : bytes(size != 0 ? static_cast<std::byte*>(::operator new(size, alignment)) : nullptr) {}
-  ~large_closure() { ::operator delete(bytes, alignment); }
-  large_closure(const large_closure&) = delete;
-  large_closure& operator=(const large_closure&) = delete;
-  std::byte* bytes;
-};
 }  // namespace
 
 template <class P>
@@ -200,10 +189,10 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   GODWIT_ASSERT(head.state.load(std::memory_order_relaxed) != state_done, "a task runs once");
   if (head.refers_to_stacks && from != here_.me) ancestors_.refuse_reference(head.spawned_at);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
-  const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
-  std::byte* closure = large.bytes;
-  if (closure == nullptr)
-    closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
+  std::unique_ptr<closure_line[]> large;
+  if (head.closure_bytes > closure_bytes_on_stack)
+    large = std::make_unique_for_overwrite<closure_line[]>(head.closure_bytes / sizeof(closure_line) + 1);
+  void* closure = large != nullptr ? large.get() : __builtin_alloca_with_align(head.closure_bytes + 1, 512);
   here_.net.remote_get(from, closure, here_.home<task>(r) + 1, head.closure_bytes);
   const std::uint64_t now = base::fast_ns();
   if (from != here_.me) {

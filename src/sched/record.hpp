@@ -92,6 +92,11 @@ struct image : object, queue_link {
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
+/// Room for closures from elsewhere, aligned as they are.
+struct alignas(64) closure_line {
+  std::byte bytes[64];
+};
+
 /// Child stealing: a thread that has not begun. It is its own join record; the closure's bytes follow.
 struct alignas(16) task : record {
   detail::task_entry* entry;
