@@ -160,7 +160,7 @@ stack::range continuation_worker<P>::shared_stack_of(std::uintptr_t sp) const no
   if constexpr (stacks_stay || !iso) return region;
   if (region.high == 0) return {};
   const std::uintptr_t top = own_stacks_.top_of(sp);
-  return {own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes, top};
+  return {own_stacks_.low_of(top), top};
 }
 
 template <class P>
@@ -172,8 +172,7 @@ void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
     worker::announce_stack_now(sp);
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
-    const std::uintptr_t low =
-        own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
+    const std::uintptr_t low = own_stacks_.low_of(top);
     // What lies below are frames that were left without returning: the thunk of a child that went elsewhere.
     context::sanitizer_forget(std::max(low, sp - thread_stack_bytes) / 64 * 64, sp);
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), top - low);
@@ -190,16 +189,13 @@ void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
   }
 }
 
-/// Address sanitizer, in place: the frames between @p sp and @p high are gone, and so are those below, which
+/// Address sanitizer, where stacks stay: the frames between @p sp and @p high are gone, and so are those below, which
 /// were left without returning: the runtime's own, which go on elsewhere.
 template <class P>
-void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp,
-                                           [[maybe_unused]] std::uintptr_t high) noexcept {
-  if constexpr (stacks_stay) {
-    constexpr std::uintptr_t below = 64 << 10;
-    const std::uintptr_t low = here_.shape.stacks->low_of(sp);
-    context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
-  }
+void continuation_worker<P>::forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept {
+  constexpr std::uintptr_t below = 64 << 10;
+  const std::uintptr_t low = here_.shape.stacks->low_of(sp);
+  context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
 }
 
 }  // namespace godwit::sched
