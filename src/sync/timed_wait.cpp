@@ -28,17 +28,4 @@ timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(
 
 timed_node::~timed_node() { stop_timer(&clock); }  // WL5
 
-bool wait_list::wait(timed_node& n, const char* what, const place& where, bool in_front) noexcept {
-  if (n.state == wait_state::expired) {  // before it was listed
-    unlock();
-    return false;
-  }
-  push(n, in_front);
-  return enter(n, what, where, true);
-}
-
-bool wait_list::wait_listed(timed_node& n, const char* what, const place& where) noexcept {
-  return enter(n, what, where, false);
-}
-
 }  // namespace godwit::detail

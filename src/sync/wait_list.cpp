@@ -29,21 +29,13 @@ void wait_list::push(wait_node& n, bool in_front) noexcept {
                 "a list has two ends");
   n.state = wait_state::listed;
   n.who = nullptr;
-  if (first == nullptr) {
-    n.next = n.prev = nullptr;
-    last_ = &n;
+  n.next = in_front ? first : nullptr;
+  n.prev = in_front ? nullptr : last_;
+  (n.next != nullptr ? n.next->prev : last_) = &n;
+  if (n.prev != nullptr)
+    n.prev->next = &n;
+  else
     first_.store(&n, std::memory_order_relaxed);
-  } else if (in_front) {
-    n.prev = nullptr;
-    n.next = first;
-    first->prev = &n;
-    first_.store(&n, std::memory_order_relaxed);
-  } else {
-    n.next = nullptr;
-    n.prev = last_;
-    last_->next = &n;
-    last_ = &n;
-  }
 }
 
 void wait_list::remove(wait_node& n) noexcept {
@@ -56,10 +48,7 @@ void wait_list::remove(wait_node& n) noexcept {
     n.prev->next = n.next;
   else
     first_.store(n.next, std::memory_order_relaxed);
-  if (n.next != nullptr)
-    n.next->prev = n.prev;
-  else
-    last_ = n.prev;
+  (n.next != nullptr ? n.next->prev : last_) = n.prev;
 }
 
 bool wait_list::pop(wake_chain& woken) noexcept {
@@ -121,13 +110,17 @@ bool wait_list::enter(wait_node& n, const char* what, const place& where, bool h
   return n.state == wait_state::notified;  // WL4: without the lock. WL3: then the node is gone
 }
 
-void wait_list::wait(wait_node& n, const char* what, const place& where, bool in_front) noexcept {
+bool wait_list::wait(wait_node& n, const char* what, const place& where, bool in_front) noexcept {
+  if (n.state == wait_state::expired) {  // before it was listed
+    unlock();
+    return false;
+  }
   push(n, in_front);
-  enter(n, what, where, true);
+  return enter(n, what, where, true);
 }
 
-void wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept {
-  enter(n, what, where, false);
+bool wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept {
+  return enter(n, what, where, false);
 }
 
 bool wait_list::notify_one() noexcept {

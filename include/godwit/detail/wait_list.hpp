@@ -89,15 +89,13 @@ class wait_list {
     }
   }
 
-  /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park.
-  void wait(wait_node& n, const char* what, const place& where, bool in_front = false) noexcept;
-  /// The same until the time of @p n, which was made before the lock was taken. True: notified. False: the
+  /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park. If @p n is a
+  /// timed_node, which was made before the lock was taken, until its time at most. True: notified. False: the
   /// time was over first.
-  bool wait(timed_node& n, const char* what, const place& where, bool in_front = false) noexcept;
+  bool wait(wait_node& n, const char* what, const place& where, bool in_front = false) noexcept;
   /// Suspend; @p n is listed already (push), perhaps notified since. The lock is not held. For who has to do
   /// something in between that may suspend.
-  void wait_listed(wait_node& n, const char* what, const place& where) noexcept;
-  bool wait_listed(timed_node& n, const char* what, const place& where) noexcept;
+  bool wait_listed(wait_node& n, const char* what, const place& where) noexcept;
 
   // Without the lock.
 
