@@ -79,8 +79,8 @@ class continuation_worker final : public worker {
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
   bool leave(leaving& why) noexcept;
-  /// Where stacks stay: godwit_ctx_suspend onto the scheduler stack. What lies with the OS thread, but belongs
-  /// to the thread, whose stack ends at @p end, goes with it.
+  /// Where stacks stay: godwit_ctx_suspend onto the scheduler stack. What belongs to the thread, whose stack
+  /// ends at @p end, but lies with its OS thread, goes with it.
   std::uintptr_t suspend_in_place(std::uintptr_t end, void (*entry)(void*, std::uintptr_t),
                                   void* arg) noexcept;
   // Suspension: docs/protocols/join.md, Steps.

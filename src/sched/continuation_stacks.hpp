@@ -189,8 +189,8 @@ void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
   }
 }
 
-/// Address sanitizer, where stacks stay: the frames between @p sp and @p high are gone, and so are those below, which
-/// were left without returning: the runtime's own, which go on elsewhere.
+/// Address sanitizer, where stacks stay: the frames between @p sp and @p high are gone, and so are those
+/// below, which were left without returning: the runtime's own, which go on elsewhere.
 template <class P>
 void continuation_worker<P>::forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept {
   constexpr std::uintptr_t below = 64 << 10;

@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/world.hpp"
-#include "seams/park.hpp"
+#include "seams/timer.hpp"
 
 namespace godwit::detail {
 
@@ -122,6 +122,29 @@ bool wait_list::wait(wait_node& n, const char* what, const place& where, bool in
 bool wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept {
   return enter(n, what, where, false);
 }
+
+timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(l) {
+  by = wakes::outside;
+  clock.deadline_ns = deadline_ns;
+  clock.arg = this;
+  clock.expired = [](timer* t) noexcept {
+    auto& self = *static_cast<timed_node*>(t->arg);
+    wait_list& waits_in = self.list;
+    waiter* who = nullptr;
+    waits_in.lock();
+    if (self.state == wait_state::listed) {  // WL5: else somebody else woke it, or it waits no more
+      waits_in.remove(self);
+      who = self.who;
+    }
+    if (self.state != wait_state::notified) self.state = wait_state::expired;
+    waits_in.unlock();
+    if (who != nullptr) unpark(who, wakes::outside);
+  };
+  need_substrate_threads("a wait with a time limit");
+  start_timer(&clock);  // WL5: before it can be listed
+}
+
+timed_node::~timed_node() { stop_timer(&clock); }  // WL5
 
 bool wait_list::notify_one() noexcept {
   if (seems_empty()) return false;
