@@ -89,9 +89,9 @@ class wait_list {
     }
   }
 
-  /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park. A timed_node,
-  /// which was made before the lock was taken, waits until its time at most. True: notified. False: the time
-  /// was over first.
+  /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park. With a
+  /// timed_node, which was made before the lock was taken, until its time at most. True: notified. False: the
+  /// time was over first.
   bool wait(wait_node& n, const char* what, const place& where, bool in_front = false) noexcept;
   /// Suspend; @p n is listed already (push), perhaps notified since. The lock is not held. For who has to do
   /// something in between that may suspend.
