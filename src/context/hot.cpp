@@ -1,5 +1,4 @@
 // The register that leads to the hot words: see include/godwit/detail/hot.hpp and context.hpp.
-#include <godwit/detail/hot.hpp>
 
 #include <cerrno>
 #include <cstring>

@@ -1,25 +1,13 @@
 // See child.hpp.
 #include "sched/child.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
-#include <unistd.h>
-#include <utility>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
-#include "stack/stack.hpp"
-#include "base/world.hpp"
 #include "sched/child_threads.hpp"
 
 namespace godwit::sched {
 
-using trace::idle_cause;
-using trace::kind;
-using transport::index;
 using transport::ref_worker;
 
 namespace {

@@ -8,12 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.hpp"
-#include "base/cpu.hpp"
-#include "base/world.hpp"
-#include "context/context.hpp"
-#include "stack/stack.hpp"
-
 namespace godwit::sched {
 
 using trace::idle_cause;

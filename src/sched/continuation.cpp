@@ -2,25 +2,13 @@
 // park.pml, hand_over.pml.
 #include "sched/continuation.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <new>
 #include <cxxabi.h>
-#include <utility>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
-#include "sched/frames.hpp"
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
-#include "base/world.hpp"
 
 namespace godwit::sched {
-
-using transport::ref_worker;
 
 namespace {
 

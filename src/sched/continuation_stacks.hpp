@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.hpp"
-#include "context/context.hpp"
-
 namespace godwit::sched {
 
 using transport::index;

@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.hpp"
-#include "base/cpu.hpp"
-#include "context/context.hpp"
 #include "sched/frames.hpp"
 
 namespace godwit::sched {

@@ -9,10 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
-
 namespace godwit::sched {
 
 using trace::idle_cause;

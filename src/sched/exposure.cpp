@@ -1,8 +1,6 @@
 // See exposure.hpp.
 #include "sched/exposure.hpp"
 
-#include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/unexposed.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <unistd.h>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"

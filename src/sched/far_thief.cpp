@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"

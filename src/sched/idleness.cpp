@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/check.hpp"
-#include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "sched/suspended.hpp"
 

@@ -24,8 +24,6 @@
 #include "sched/site.hpp"
 #include "sched/wait_queue.hpp"
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 class idleness {

@@ -10,8 +10,6 @@
 #include "sched/records.hpp"
 #include "sched/site.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace godwit::sched {

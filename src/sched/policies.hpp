@@ -8,7 +8,6 @@
 #include <godwit/detail/policy_facts.hpp>
 
 #include <array>
-#include <cstddef>
 #include <new>
 #include <type_traits>
 #include <utility>

@@ -6,9 +6,6 @@
 
 #include <godwit/detail/slow_path.hpp>
 
-#include <cstddef>
-#include <cstdint>
-
 namespace godwit::sched {
 
 // Values of record::state that are not the location of a waiting image.

@@ -8,11 +8,8 @@
 //   JN3  a published image belongs to whoever completes the record: its former owner touches it no more
 #include "sched/records.hpp"
 
-#include <cstddef>
 #include <cstring>
-#include <exception>
 
-#include "base/check.hpp"
 #include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
 #include "base/world.hpp"

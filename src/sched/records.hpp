@@ -8,8 +8,6 @@
 #include "sched/site.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace godwit::sched {

@@ -5,9 +5,6 @@
 #include "context/context.hpp"
 #include "stack/stack.hpp"
 
-#include <cstddef>
-#include <cstdint>
-
 namespace godwit::sched {
 
 class scheduler_stack {

@@ -1,11 +1,7 @@
 // What all policies do: set-up, resuming, exposing, mail. See worker.hpp.
 #include "sched/worker.hpp"
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
 #include "sched/frames.hpp"
-#include "stack/stack.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {

@@ -5,8 +5,6 @@
 #include <bit>
 #include <sys/mman.h>
 
-#include "base/check.hpp"
-#include "base/world.hpp"
 #include "base/valgrind.hpp"
 
 #ifndef MADV_GUARD_INSTALL
