@@ -233,33 +233,23 @@ template <class P>
 void child_worker<P>::begin(ref r) noexcept {
   GODWIT_ASSERT(current_ == nullptr || !full, "a thread begins when none is there");
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
+  starting_ = r;
+  void* top = reinterpret_cast<void*>(here_.region_high - 64);
   if constexpr (full) {
-    thread* t = new_thread(r);
-    t->caller = nullptr;
-    t->caller_sp = 0;
-    current_ = t;
-    context::sanitizer_on_stack(t->stack_low, thread_stack_bytes);
-    godwit_ctx_start(
-        t,
-        [](void* arg) {
-          auto& w = static_cast<child_worker&>(this_worker());
-          auto* self = static_cast<thread*>(arg);
-          w.run_task(self->record, false);
-          w.complete(0);
-        },
-        t);
+    current_ = new_thread(r);
+    context::sanitizer_on_stack(current_->stack_low, thread_stack_bytes);
+    top = current_;
   } else {
-    starting_ = r;
     announce_stack(0);
-    godwit_ctx_start(
-        reinterpret_cast<void*>(here_.region_high - 64),
-        [](void*) {
-          auto& w = static_cast<child_worker&>(this_worker());
-          w.run_task(w.starting_, false);
-          w.complete(0);
-        },
-        nullptr);
   }
+  godwit_ctx_start(
+      top,
+      [](void*) {
+        auto& w = static_cast<child_worker&>(this_worker());
+        w.run_task(w.starting_, false);
+        w.complete(0);
+      },
+      nullptr);
   __builtin_unreachable();
 }
 
@@ -274,10 +264,7 @@ void child_worker<P>::complete(ref r) noexcept {
     static_cast<void>(here_.net.remote_exchange(worker_no{0}, &here_.job->root_done, 1));  // IN5
   }
   const bool in_region = here >= here_.region_low && here < here_.region_high;
-  if (in_region)
-    scheduler_stack_.announce(here, here_.region_high);
-  else
-    scheduler_stack_.announce(here, reinterpret_cast<std::uintptr_t>(current_));
+  scheduler_stack_.announce(here, in_region ? here_.region_high : reinterpret_cast<std::uintptr_t>(current_));
   godwit_ctx_start(
       scheduler_stack_.end(),
       [](void*) {

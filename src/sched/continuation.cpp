@@ -123,7 +123,8 @@ template <class P>
 void continuation_worker<P>::look_at(worker_no v) noexcept {
   if (v != here_.me) {
     try_steal(v);
-    if (ready_queue theirs = queue_of(v); !theirs.empty())
+    ready_queue theirs(*here_.memory, *here_.words_of(v), here_.holder());
+    if (!theirs.empty())
       if (const ref r = theirs.pop()) resume_image(r);
   }
   if constexpr (stalls) try_waiting();  // one for each failed attempt

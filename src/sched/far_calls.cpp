@@ -129,10 +129,9 @@ bool has_work(const call_site& site, worker_no v) noexcept {
   return site.memory->at(v, site.words)->shares_work() || !queue_of(site, v).empty();
 }
 
-call_site& site_of(void* place, const entry& e) noexcept {
+call_site& site_of(void* place, [[maybe_unused]] const entry& e) noexcept {
   auto& site = *static_cast<call_site*>(place);
   GODWIT_ASSERT(site.memory->near().holds(e.head.target), "a call is carried out at its target's host");
-  static_cast<void>(e);
   return site;
 }
 

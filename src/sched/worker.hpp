@@ -137,10 +137,6 @@ class worker {
     ready_.push(im, image_ref, in_front);
     idle_.wake_one();
   }
-  /// The queue of worker @p v of this host.
-  ready_queue queue_of(worker_no v) const noexcept {
-    return {*here_.memory, *here_.words_of(v), here_.holder()};
-  }
   void serve_mailbox() noexcept;
 
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.

@@ -141,6 +141,4 @@ bool pool::in_guard(std::uintptr_t address) const noexcept {
   return offset % size_ < guard_;
 }
 
-std::uint64_t pool::made() const noexcept { return made_.load(std::memory_order_acquire); }
-
 }  // namespace godwit::stack
