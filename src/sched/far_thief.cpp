@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "context/context.hpp"
@@ -46,13 +47,10 @@ std::uint32_t far_thief::other_host() noexcept {
   const std::uint32_t others = here_.workers - here_.near.count;
   std::uint32_t v = random_.below(others);
   if (v >= here_.near.first) v += here_.near.count;
-  std::uint32_t low = 0, high = here_.shape.host_count;  // hosts are in the order of their workers
-  while (high - low > 1) {
-    const std::uint32_t middle = (low + high) / 2;
-    (here_.shape.hosts[middle].first <= v ? low : high) = middle;
-  }
-  last_ = low;
-  return low;
+  const std::span hosts(here_.shape.hosts, here_.shape.host_count);  // in the order of their workers
+  const auto next = std::ranges::upper_bound(hosts, v, {}, &transport::shm::near_range::first);
+  last_ = static_cast<std::uint32_t>(next - hosts.begin()) - 1;
+  return last_;
 }
 
 worker_no far_thief::victim_on(std::uint32_t host) noexcept {
