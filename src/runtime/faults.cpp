@@ -237,7 +237,7 @@ process_handlers::process_handlers() noexcept {
 process_handlers::~process_handlers() { restore_meanings(); }
 
 alternate_stack::alternate_stack() noexcept {
-  stack::map_private(stack::signal_stack_bytes, &low_);
+  low_ = stack::map_private(stack::signal_stack_bytes);
   stack_t alternate{};
   alternate.ss_sp = low_;
   alternate.ss_size = stack::signal_stack_bytes;

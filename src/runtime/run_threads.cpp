@@ -126,9 +126,8 @@ void* worker_main(void* arg) {
         .init({&t.memory, t.me, what.cpus, what.seed, &what.job, &what.opts, hooks(),
                what.rings != nullptr ? what.rings->of(t.me) : nullptr});
     start_global(what.global, what.global_space, what.opts, what.job);
-    std::byte* low = nullptr;
-    std::byte* high = stack::map_private(first_stack_bytes, &low);
-    godwit_ctx_suspend(high, enter, &t);
+    std::byte* low = stack::map_private(first_stack_bytes);
+    godwit_ctx_suspend(low + first_stack_bytes, enter, &t);
     stack::unmap_private(low, first_stack_bytes);
     sched::end_worker();
     context::use_hot_words(nullptr);

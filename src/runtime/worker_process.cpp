@@ -196,10 +196,9 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   context::use_hot_words(
       reinterpret_cast<detail::hot_words*>(what.memory.common() + what.memory.where().hot));
   describe_to_debuggers(what, transport::index(me));
-  std::byte* low = nullptr;
-  std::byte* high = stack::map_private(stack::scheduler_stack_bytes, &low);
+  std::byte* low = stack::map_private(stack::scheduler_stack_bytes);
   context::sanitizer_on_stack(low, stack::scheduler_stack_bytes);
-  godwit_ctx_start(high, on_own_stack, nullptr);
+  godwit_ctx_start(low + stack::scheduler_stack_bytes, on_own_stack, nullptr);
   __builtin_unreachable();
 }
 

@@ -18,7 +18,7 @@ template <class P>
 typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   std::byte* low = nullptr;
   if (free_stacks_.empty()) {
-    static_cast<void>(stack::map_private(thread_stack_bytes, &low));
+    low = stack::map_private(thread_stack_bytes);
     stacks_low_ = std::min(stacks_low_, reinterpret_cast<std::uintptr_t>(low));
     stacks_high_ = std::max(stacks_high_, reinterpret_cast<std::uintptr_t>(low) + thread_stack_bytes);
   } else {
