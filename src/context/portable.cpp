@@ -60,9 +60,7 @@ void restore(env& e) {
 
 /// In a function of its own below that of a thread: all of the thread's frames lie at this address and above.
 [[gnu::always_inline]] inline std::uintptr_t end_of_frames_above() {
-#if defined(__sparc__)
-  asm volatile("flushw" ::: "memory");  // the register windows above, too: others will read them from memory
-#endif
+  godwit::context::flush_windows();
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 [[gnu::noinline]] std::uintptr_t end_of_callers_frame() { return end_of_frames_above(); }

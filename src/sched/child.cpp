@@ -328,8 +328,7 @@ template <class P>
 void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   std::uint64_t since = 0;  // when this join was found outstanding
   while (!records_.is_complete(r)) {
-    const bool empty = deque_.empty();
-    if (empty && since == 0) {
+    if (since == 0 && deque_.empty()) {
       since = base::fast_ns();
       ++here_.words->stats.outstanding_joins;
       if (account_.traced()) {

@@ -131,9 +131,9 @@ void continuation_worker<P>::more_stacks() noexcept {
           static_cast<unsigned long long>(here_.shape.stacks->stack_bytes() >> 10));
     kept_stacks_ = 0;
     void* last = list;
-    while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
-    // Where stacks of an earlier run lay, or something else.
     for (void* s = list; s != nullptr; s = *static_cast<void**>(s)) {
+      last = s;
+      // Where stacks of an earlier run lay, or something else.
       const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
       context::sanitizer_forget(
           std::max(here_.shape.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)), end);

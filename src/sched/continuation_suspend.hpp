@@ -33,9 +33,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->top = top;
   im->bytes_end = bytes_end;
   im->float_control = base::float_control();
-  im->ready_ns = 0;
-  im->suspended_ns = 0;
-  im->span_ns = 0;
+  im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
@@ -216,8 +214,7 @@ image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, con
   image* im = new_image(sp, p.top, p.bytes_end, why.room);
   im->sp = sp;
   im->own_record = p.own;
-  im->waiting_for = why.waiting_for;
-  im->waited_for = why.waiting_for;
+  im->waiting_for = im->waited_for = why.waiting_for;
   im->fork = false;
   im->where = where;
   im->parked_at = why.what;
