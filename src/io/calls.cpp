@@ -8,12 +8,9 @@
 #include <godwit/io.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <fcntl.h>
 #include <mutex>
-#include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.hpp"

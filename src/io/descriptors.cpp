@@ -3,7 +3,6 @@
 
 #include "seams/timer.hpp"
 
-#include <cerrno>
 #include <fcntl.h>
 #include <mutex>
 #include <netinet/in.h>

@@ -7,9 +7,6 @@
 #include "base/lock.hpp"
 #include "io/suspension.hpp"
 
-#include <atomic>
-#include <cstdint>
-
 namespace godwit::events {
 
 enum class side : std::uint32_t { read, write };

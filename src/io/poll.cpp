@@ -7,7 +7,6 @@
 #include <godwit/io.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <new>
 #include <vector>

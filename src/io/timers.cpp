@@ -7,9 +7,7 @@
 
 #include "seams/timer.hpp"
 
-#include <atomic>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "base/check.hpp"

@@ -11,7 +11,6 @@
 
 #include "trace/events.hpp"
 
-#include <cstdint>
 #include <map>
 #include <span>
 #include <tuple>

@@ -10,7 +10,6 @@
 #include "trace/out_file.hpp"
 #include "trace/proto.hpp"
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>

@@ -2,12 +2,10 @@
 #include "trace/trace_file.hpp"
 
 #include "trace/perfetto.hpp"
-#include "trace/proto.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
-#include <stdexcept>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -13,9 +13,7 @@
 #include "trace/model.hpp"
 #include "trace/out_file.hpp"
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>

@@ -10,10 +10,8 @@
 #include "transport/shm/window.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <type_traits>
-#include <unistd.h>
 #include <utility>
 
 namespace godwit::transport::far {

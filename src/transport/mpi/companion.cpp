@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstring>
 #include <stdexcept>
-#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"

@@ -13,7 +13,6 @@
 #include "transport/far/requests.hpp"
 #include "transport/mpi/component.hpp"
 
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>

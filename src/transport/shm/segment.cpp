@@ -6,13 +6,10 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <stdexcept>
-#include <string>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
-
-#include "base/check.hpp"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -19,9 +19,6 @@
 #include "base/check.hpp"
 #include "transport/transport.hpp"
 
-#include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <string>
 
