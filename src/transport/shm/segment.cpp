@@ -1,4 +1,4 @@
-// See segment.hpp. The only place that maps shared memory.
+// See segment.hpp.
 #include "transport/shm/segment.hpp"
 
 #include <algorithm>
@@ -7,13 +7,10 @@
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
+#include "transport/shm/memory_file.hpp"
 
 namespace godwit::transport::shm {
 
@@ -79,28 +76,11 @@ void segment::make_file(near_range near, const layout& l) {
     fail(
         "stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
         "--godwit-heap-bytes");
-  const std::uint64_t file_bytes = l.span * near.count;
-  fd_ = memfd_create("godwit", MFD_CLOEXEC);
-  if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      limit.rlim_cur < file_bytes) {
-    destroy();
-    fail(
-        "the file size limit (ulimit -f) is below the size of the shared memory: raise it, or lower "
-        "--godwit-stack-bytes and --godwit-heap-bytes");
-  }
-  if (ftruncate(fd_, static_cast<off_t>(file_bytes)) != 0) {
-    const int error = errno;
-    destroy();
-    fail("cannot size shared memory to " + std::to_string(file_bytes >> 20) +
-         " MiB (virtual): " + std::strerror(error) + ": lower --godwit-stack-bytes or --godwit-heap-bytes");
-  }
+  fd_ = make_memory_file("godwit", l.span * near.count,
+                         "godwit: ", "--godwit-stack-bytes or --godwit-heap-bytes");
 }
 
-std::string segment::file_path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
-}
+std::string segment::file_path() const { return path_of(fd_); }
 
 void segment::open_file(near_range near, const layout& l, const std::string& path) {
   layout_ = l;
@@ -112,32 +92,14 @@ void segment::open_file(near_range near, const layout& l, const std::string& pat
          ": the processes of a host must run as the same user and see each other in /proc");
 }
 
-std::uint32_t segment::free_bases(std::uint64_t total) noexcept {
-  std::uint32_t free = 0;
-  for (unsigned i = 0; i < std::size(candidates); ++i) {
-    void* p = mmap(reinterpret_cast<void*>(candidates[i]), total, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p == MAP_FAILED) continue;
-    // a kernel before 4.17 takes it as a hint
-    if (p == reinterpret_cast<void*>(candidates[i])) free |= 1u << i;
-    munmap(p, total);
-  }
-  return free;
-}
+std::uint32_t segment::free_bases(std::uint64_t total) noexcept { return free_among(candidates, total); }
 
 void segment::map(unsigned candidate) {
   const std::uint64_t total = total_bytes(near_.count, layout_);
-  void* p = mmap(reinterpret_cast<void*>(candidates[candidate]), total, PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (p != MAP_FAILED && p != reinterpret_cast<void*>(candidates[candidate])) {
-    munmap(p, total);
-    p = MAP_FAILED;
-  }
-  if (p == MAP_FAILED) {
+  void* p = reserve(candidates[candidate], total);
+  if (p == nullptr) {
     destroy();
-    fail(
-        "an address range that was free is taken now: another thread of the program maps memory at fixed "
-        "addresses");
+    fail(taken_meanwhile);
   }
   base_ = common_ = static_cast<std::byte*>(p);
   zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
