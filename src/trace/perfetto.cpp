@@ -60,19 +60,11 @@ constexpr const char* note_names[] = {nullptr,
                                       "began before the trace",
                                       "bytes"};
 
+// By kind of event.
+constexpr const char* came_by_names[] = {"unknown", "start of the run", "steal", "resume", "task"};
 const char* came_by(kind k) {
-  switch (k) {
-    case kind::start:
-      return "start of the run";
-    case kind::steal:
-      return "steal";
-    case kind::resume:
-      return "resume";
-    case kind::task:
-      return "task";
-    default:
-      return "unknown";
-  }
+  const auto number = static_cast<std::size_t>(k);
+  return came_by_names[number < std::size(came_by_names) ? number : 0];
 }
 /// Some places have names of their own instead of a line.
 std::string line_of(const place_text& where) {
@@ -96,10 +88,7 @@ const char* left_by(kind k) {
 perfetto::perfetto(out_file& out, setup s)
     : out_(out), setup_(std::move(s)), described_(setup_.shown.size()) {
   for (std::uint64_t i = note_thread; i <= note_moved; ++i) {
-    part_.clear();
-    part_.number(1, i);
-    part_.text(2, note_names[i]);
-    interned_.nested(3, part_);  // debug_annotation_names
+    intern(3, i, note_names[i]);  // debug_annotation_names
   }
   packet_.clear();
   packet_.number(f_sequence, 1);
@@ -182,17 +171,18 @@ void perfetto::add_place(std::uint32_t place) {
   if (!where.function.empty()) add(note_function, where.function);
 }
 
-/// For names that come again and again.
-std::uint64_t perfetto::name_of(std::string_view name) {
-  const auto [at, added] = names_.try_emplace(std::string(name), names_.size() + 1);
-  if (added) {
-    part_.clear();
-    part_.number(1, at->second);
-    part_.text(2, name);
-    interned_.nested(2, part_);  // event_names
-    has_interned_ = true;
-  }
-  return at->second;
+void perfetto::intern(std::uint32_t field, std::uint64_t number, std::string_view name) {
+  part_.clear();
+  part_.number(1, number);
+  part_.text(2, name);
+  interned_.nested(field, part_);
+}
+
+/// The name of the event: one that comes again and again.
+void perfetto::name(const std::string& name) {
+  const auto [at, added] = names_.try_emplace(name, names_.size() + 1);
+  if (added) intern(2, at->second, name);  // event_names
+  event_.number(f_name_iid, at->second);
 }
 
 const std::string& perfetto::short_place(std::uint32_t place) {
@@ -209,18 +199,10 @@ void perfetto::emit(std::uint64_t time_ns) {
   packet_.number(f_timestamp, time_ns - std::min(time_ns, setup_.origin_ns));
   packet_.number(f_sequence, 1);
   packet_.number(f_flags, 2);  // needs the interned state
-  if (has_interned_) {
-    packet_.nested(f_interned, interned_);
-    interned_.clear();
-    has_interned_ = false;
-  }
+  if (!interned_.bytes().empty()) packet_.nested(f_interned, interned_);
+  interned_.clear();
   packet_.nested(f_event, event_);
   packet(packet_);
-}
-
-void perfetto::emit_end(std::uint64_t track, std::uint64_t time_ns) {
-  start(type_end, track);
-  emit(time_ns);
 }
 
 void perfetto::name(const worker_slice& s) {
@@ -229,35 +211,25 @@ void perfetto::name(const worker_slice& s) {
   static constexpr const char* global_names[] = {"fetches global memory", "writes back global memory",
                                                  "makes room for global memory"};
   switch (s.what) {
-    case activity::thread: {
-      std::string name = "thread " + std::to_string(s.thread);
-      if (s.place != 0) name += " " + short_place(s.place);
-      event_.text(f_name, name);
-      break;
-    }
+    case activity::thread:
+      event_.text(f_name, "thread " + std::to_string(s.thread) +
+                              (s.place != 0 ? " " + short_place(s.place) : std::string()));
+      return;
     case activity::below:
-      event_.number(f_name_iid, name_of("waits below others"));
-      break;
+      return name("waits below others");
     case activity::idle:
-      event_.number(f_name_iid, name_of(s.detail < std::size(idle_names) ? idle_names[s.detail] : "idle"));
-      break;
+      return name(s.detail < std::size(idle_names) ? idle_names[s.detail] : "idle");
     case activity::sleep:
-      event_.number(f_name_iid, name_of("sleeps"));
-      break;
+      return name("sleeps");
     case activity::getting:
-      event_.number(f_name_iid, name_of(came_by(s.how)));
-      break;
+      return name(came_by(s.how));
     case activity::far_call:
-      event_.number(f_name_iid, name_of("asks another host"));
-      add(note_number, s.detail);
-      break;
+      name("asks another host");
+      return add(note_number, s.detail);
     case activity::message:
-      event_.number(f_name_iid, name_of("serves another host"));
-      break;
+      return name("serves another host");
     case activity::global:
-      event_.number(f_name_iid,
-                    name_of(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory"));
-      break;
+      return name(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory");
   }
 }
 
@@ -284,7 +256,8 @@ void perfetto::on(const worker_slice& s) {
   if (s.latency_ns != 0) add(note_latency, s.latency_ns);
   if (s.flow != 0) event_.fixed(f_flows_end, s.flow);
   emit(s.begin_ns);
-  emit_end(where, s.end_ns);
+  start(type_end, where);
+  emit(s.end_ns);
 }
 
 void perfetto::on(const thread_slice& s) {
@@ -297,45 +270,45 @@ void perfetto::on(const thread_slice& s) {
   start(type_begin, where);
   switch (s.what) {
     case state::running:
-      event_.number(f_name_iid, name_of("runs on worker " + std::to_string(s.worker)));
+      name("runs on worker " + std::to_string(s.worker));
       add(note_worker, s.worker);
       break;
     case state::ready:
-      event_.number(f_name_iid, name_of("ready: what it waited for is there"));
+      name("ready: what it waited for is there");
       break;
     case state::yielded:
-      event_.number(f_name_iid, name_of("ready: gave way"));
+      name("ready: gave way");
       break;
     case state::waiting:
-      event_.number(f_name_iid,
-                    name_of(s.place != 0 ? "waits at " + short_place(s.place) : std::string("waits")));
+      name(s.place != 0 ? "waits at " + short_place(s.place) : "waits");
       add_place(s.place);
       break;
     case state::none:
       break;
   }
   emit(s.begin_ns);
-  emit_end(where, s.end_ns);
+  start(type_end, where);
+  emit(s.end_ns);
 }
 
 void perfetto::on(const instant& i) {
   start(type_instant, uuid_of_worker(i.worker));
   switch (i.what) {
     case mark::stolen:
-      event_.number(f_name_iid, name_of("stolen"));
+      name("stolen");
       add(note_to, i.other);
       if (i.bytes != 0) add(note_bytes, i.bytes);
       break;
     case mark::done:
-      event_.number(f_name_iid, name_of("completes a join"));
+      name("completes a join");
       break;
     case mark::suspended:
-      event_.number(f_name_iid, name_of("suspends, parent goes on"));
+      name("suspends, parent goes on");
       if (i.bytes != 0) add(note_copied_out, i.bytes);
       add_place(i.place);
       break;
     case mark::exposed:
-      event_.number(f_name_iid, name_of("exposes"));
+      name("exposes");
       add(note_count, i.bytes);
       if (i.by_signal) add(note_signal, 1);
       break;

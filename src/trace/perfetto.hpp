@@ -50,12 +50,12 @@ class perfetto final : public sink {
   void start(std::uint32_t type, std::uint64_t track);
   void add(note n, std::uint64_t value);
   void add(note n, std::string_view text);
+  void intern(std::uint32_t field, std::uint64_t number, std::string_view name);
+  void name(const std::string& name);
   void name(const worker_slice& s);
   void add_place(std::uint32_t place);
-  std::uint64_t name_of(std::string_view name);
   const std::string& short_place(std::uint32_t place);
   void emit(std::uint64_t time_ns);
-  void emit_end(std::uint64_t track, std::uint64_t time_ns);
   void packet(const message& m);
 
   out_file& out_;
@@ -64,7 +64,6 @@ class perfetto final : public sink {
   std::unordered_map<std::string, std::uint64_t> names_;
   std::unordered_map<std::uint32_t, std::string> places_;
   message event_, packet_, interned_, part_, head_;
-  bool has_interned_ = false;
 };
 
 }  // namespace godwit::trace

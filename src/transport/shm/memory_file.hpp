@@ -1,7 +1,7 @@
 // Files of shared memory without a name, and the addresses that they are mapped at: what segments and the
 // window have in common.
 //
-// Not the mapping itself (segment.cpp, window.cpp). Who is not forked from the maker opens the file by its path.
+// Not the mapping itself (segment.cpp, window.cpp).
 // Tests: tests/transport/segment_test.cpp, window_test.cpp.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace godwit::transport::shm {
 
 /// No file may be larger than this.
 std::uint64_t largest_file() noexcept;
-/// Throws std::runtime_error with the cause: @p prefix begins its text; @p lower: options that make it smaller.
+/// Throws std::runtime_error with the cause: @p prefix begins its text; @p lower: options for its size.
 int make_memory_file(const char* name, std::uint64_t bytes, const std::string& prefix,
                      const std::string& lower);
-/// "/proc/PID/fd/N" of this process.
+/// "/proc/PID/fd/N": who is not forked from the maker opens the file by it.
 std::string path_of(int fd);
 
 /// Inaccessible memory at this very address, or null.
