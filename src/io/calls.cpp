@@ -16,7 +16,6 @@
 #include "base/clock.hpp"
 #include "io/descriptors.hpp"
 #include "io/events.hpp"
-#include "io/files.hpp"
 #include "io/system.hpp"
 
 namespace godwit::io {
@@ -245,8 +244,8 @@ long other(int fd, descriptor& d, side at, const iovec* v, int count, const char
   for (;;) {
     if (const int error = know_other(fd, d); error == EBADF)
       return -EBADF;
-    else if (error != 0)
-      return at == side::read ? events::file_read(fd, v, count, -1) : events::file_write(fd, v, count, -1);
+    else if (error != 0)  // a file
+      return raw(at == side::read ? SYS_readv : SYS_writev, fd, v, count);
     call c(fd, d, at, what);
     const std::size_t all = bytes_of(v, static_cast<std::size_t>(count));
     long n;
@@ -330,15 +329,11 @@ ssize_t writev(int fd, const iovec* from, int count) noexcept {
 }
 
 ssize_t pread(int fd, void* to, std::size_t bytes, off_t at) noexcept {
-  if (managed(fd) == nullptr || at < 0) return with_errno(raw(SYS_pread64, fd, to, bytes, at));
-  const iovec v{to, bytes};
-  return with_errno(events::file_read(fd, &v, 1, at));
+  return with_errno(raw(SYS_pread64, fd, to, bytes, at));
 }
 
 ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t at) noexcept {
-  if (managed(fd) == nullptr || at < 0) return with_errno(raw(SYS_pwrite64, fd, from, bytes, at));
-  const iovec v{const_cast<void*>(from), bytes};
-  return with_errno(events::file_write(fd, &v, 1, at));
+  return with_errno(raw(SYS_pwrite64, fd, from, bytes, at));
 }
 
 ssize_t recv(int fd, void* to, std::size_t bytes, int flags) noexcept {
