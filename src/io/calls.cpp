@@ -23,6 +23,7 @@ namespace godwit::io {
 namespace {
 
 using events::descriptor;
+using events::int_with_errno;
 using events::managed;
 using events::raw;
 using events::side;
@@ -403,9 +404,8 @@ int accept(int fd, sockaddr* peer, socklen_t* peer_bytes) noexcept {
 
 int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr) return static_cast<int>(with_errno(raw(SYS_accept4, fd, peer, peer_bytes, flags)));
-  if (const int error = d->watch(fd); error != 0)
-    return static_cast<int>(with_errno(error == EPERM ? -ENOTSOCK : -error));
+  if (d == nullptr) return int_with_errno(raw(SYS_accept4, fd, peer, peer_bytes, flags));
+  if (const int error = d->watch(fd); error != 0) return int_with_errno(error == EPERM ? -ENOTSOCK : -error);
   call c(fd, *d, side::read, "accept");
   const long made = c(
       [&] { return without_waiting(fd, *d, [&] { return raw(SYS_accept4, fd, peer, peer_bytes, flags); }); });
@@ -414,12 +414,12 @@ int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
     if (descriptor* n = events::descriptor_of(static_cast<int>(made));
         n != nullptr && n->state() % descriptor::one_event != 0)
       n->forget(true);
-  return static_cast<int>(with_errno(made));
+  return int_with_errno(made);
 }
 
 int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr) return static_cast<int>(with_errno(raw(SYS_connect, fd, peer, peer_bytes)));
+  if (d == nullptr) return int_with_errno(raw(SYS_connect, fd, peer, peer_bytes));
   std::uint64_t before = d->state();
   long n = without_waiting(fd, *d, [&] { return raw(SYS_connect, fd, peer, peer_bytes); });
   for (std::int64_t pause = 100'000; n == -EAGAIN; pause = std::min<std::int64_t>(pause * 2, 10'000'000)) {
@@ -428,17 +428,17 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
     detail::sleep_ns(pause);
     n = without_waiting(fd, *d, [&] { return raw(SYS_connect, fd, peer, peer_bytes); });
   }
-  if (n != -EINPROGRESS) return static_cast<int>(with_errno(n));
+  if (n != -EINPROGRESS) return int_with_errno(n);
   call c(fd, *d, side::write, "connect");
   for (;;) {
     const int error = c.wait(before);
-    if (error != 0) return static_cast<int>(with_errno(error == EAGAIN ? -EINPROGRESS : -error));
+    if (error != 0) return int_with_errno(error == EAGAIN ? -EINPROGRESS : -error);
     before = d->state();
     if (!is_ready(fd, side::write)) continue;
     int result = 0;
     socklen_t size = sizeof result;
     n = raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &result, &size);
-    return static_cast<int>(with_errno(n < 0 ? n : -result));
+    return int_with_errno(n < 0 ? n : -result);
   }
 }
 
