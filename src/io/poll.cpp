@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "io/descriptors.hpp"
 #include "io/system.hpp"
+#include "io/timers.hpp"
 
 namespace godwit::io {
 
@@ -81,14 +82,8 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
       const std::uint64_t next = !lists.incomplete()    ? deadline
                                  : deadline != for_ever ? std::min(deadline, after(a_while_ns))
                                                         : after(a_while_ns);
-      godwit::detail::timer limit{
-          next,
-          [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
-          &s};
-      if (next != for_ever) godwit::detail::start_timer(&limit);
-      const bool disturbed = !s.suspend(what);
-      if (next != for_ever) godwit::detail::stop_timer(&limit);
-      if (disturbed) return -EINTR;
+      bool expired;
+      if (!events::suspend_until(s, next, what, expired)) return -EINTR;
     } catch (const std::bad_alloc&) {
       return -ENOMEM;
     }
@@ -98,10 +93,6 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
 long poll_now(pollfd* fds, nfds_t count) noexcept {
   constexpr timespec now{};
   return raw(SYS_ppoll, fds, count, &now, nullptr, 0);
-}
-
-long poll_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* what) noexcept {
-  return look_until(fds, count, deadline, what, [=] { return poll_now(fds, count); });
 }
 
 // three decades: longer times are as good as for ever, and overflow in nanoseconds
@@ -179,8 +170,8 @@ int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* ma
   }
   if (timeout != nullptr && is_bad(*timeout)) return int_with_errno(-EINVAL);
   if (timeout != nullptr && ns_of(*timeout) == 0) return int_with_errno(poll_now(fds, count));
-  return int_with_errno(
-      poll_until(fds, count, timeout != nullptr ? after(ns_of(*timeout)) : for_ever, "poll"));
+  const std::uint64_t deadline = timeout != nullptr ? after(ns_of(*timeout)) : for_ever;
+  return int_with_errno(look_until(fds, count, deadline, "poll", [=] { return poll_now(fds, count); }));
 }
 
 int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeval* timeout) noexcept {
