@@ -62,7 +62,6 @@ class trace_file {
   struct piece {
     std::uint64_t at, count;  // bytes, events
   };
-  class source;
 
   void chunk(trace::chunk what, std::uint32_t worker, std::uint64_t count, const void* data,
              std::size_t bytes);
