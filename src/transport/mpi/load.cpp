@@ -167,10 +167,6 @@ std::string nothing_found(const names& families, const names& there, const std::
          "that file with --godwit-mpi=/path/godwit-mpi-....so (GODWIT_MPI), or the folder in LD_LIBRARY_PATH";
 }
 
-}  // namespace
-
-namespace {
-
 /// Why these families were looked for, if it was not said.
 std::string reason_for(family_hint loaded, family_hint hint) {
   if (loaded != family_hint::none) return "the program itself uses " + std::string(title(loaded));

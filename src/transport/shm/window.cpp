@@ -51,14 +51,10 @@ std::uint64_t window::largest(std::uint64_t bytes) noexcept {
 
 void window::map(unsigned candidate) {
   void* p = reserve(candidates[candidate], bytes_);
-  if (p == nullptr) {
-    destroy();
-    fail(taken_meanwhile);
-  }
+  if (p == nullptr) fail(taken_meanwhile);
   if (mmap(p, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
     munmap(p, bytes_);
-    destroy();
     fail(std::string("cannot map it: ") + std::strerror(error) + ": lower " + option);
   }
   base_ = static_cast<std::byte*>(p);
@@ -68,12 +64,10 @@ void window::map(unsigned candidate) {
 void window::create(std::uint64_t bytes) {
   make_file(bytes);
   const std::uint32_t free = free_bases(bytes);
-  if (free == 0) {
-    destroy();
+  if (free == 0)
     fail("there is no free range of " + std::to_string(bytes >> 20) +
          " MiB of addresses: raise the limit on address space (ulimit -v) if there is one, or lower " +
          option);
-  }
   map(static_cast<unsigned>(std::countr_zero(free)));
   close(std::exchange(fd_, -1));
 }
