@@ -34,24 +34,18 @@ std::uint64_t pages(std::uint64_t bytes) {
 layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
             std::uint64_t heap_bytes) noexcept {
   layout l;
-  std::uint64_t at = 0;
-  l.hot = at;
-  at += pages(hot_bytes);
-  l.words = at;
-  at += pages(words_bytes);
-  l.slots = at;
   // One 64-byte slot per nested spawn. A frame with a spawn saves at least four callee-saved registers and a
   // return address, so the stack is full before the slots are.
   l.slots_bytes = pages(stack_bytes / 40 * 64 + 4096);
-  at += l.slots_bytes + guard_bytes;
-  l.heap = at;
   l.heap_bytes = pages(heap_bytes);
-  at += l.heap_bytes + guard_bytes;
-  l.stack = at;
   l.stack_bytes = pages(stack_bytes);
-  at += l.stack_bytes + guard_bytes;
+  l.words = l.hot + pages(hot_bytes);
+  l.slots = l.words + pages(words_bytes);
+  l.heap = l.slots + l.slots_bytes + guard_bytes;
+  l.stack = l.heap + l.heap_bytes + guard_bytes;
+  const std::uint64_t end = l.stack + l.stack_bytes + guard_bytes;
   constexpr std::uint64_t grain = 2 << 20;
-  l.span = (at + grain - 1) / grain * grain;
+  l.span = (end + grain - 1) / grain * grain;
   return l;
 }
 
@@ -183,13 +177,11 @@ void segment::adopt(worker_no me) {
   map(base_ + layout_.hot, layout_.hot, layout_.slots + layout_.slots_bytes - layout_.hot);
   map(base_ + layout_.heap, layout_.heap, layout_.heap_bytes);
   map(base_ + layout_.stack, layout_.stack, layout_.stack_bytes);
-  close(fd_);
-  fd_ = -1;
+  close(std::exchange(fd_, -1));
 }
 
 void segment::destroy() noexcept {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
   if (base_ != nullptr) munmap(base_, total_bytes(near_.count, layout_));
   base_ = common_ = nullptr;
 }
@@ -205,18 +197,12 @@ std::size_t segment::touched_from_top(const std::byte* low, const std::byte* hig
   unsigned char resident[256];
   const std::byte* lowest = high;
   for (const std::byte* end = high; end > low;) {
-    std::size_t n = static_cast<std::size_t>(end - low) / page;
-    if (n > sizeof resident) n = sizeof resident;
+    const std::size_t n = std::min(static_cast<std::size_t>(end - low) / page, sizeof resident);
     const std::byte* start = end - n * page;
     if (mincore(const_cast<std::byte*>(start), n * page, resident) != 0) break;
-    std::size_t first = n;
-    for (std::size_t i = 0; i < n; ++i)
-      if ((resident[i] & 1) != 0) {
-        first = i;
-        break;
-      }
-    if (first == n) break;
-    lowest = start + first * page;
+    const auto* first = std::find_if(resident, resident + n, [](unsigned char r) { return (r & 1) != 0; });
+    if (first == resident + n) break;
+    lowest = start + static_cast<std::size_t>(first - resident) * page;
     end = start;
   }
   return static_cast<std::size_t>(high - lowest);
