@@ -91,31 +91,23 @@ std::uint32_t segment::free_bases(std::uint64_t total) noexcept { return free_am
 void segment::map(unsigned candidate) {
   const std::uint64_t total = total_bytes(near_.count, layout_);
   void* p = reserve(candidates[candidate], total);
-  if (p == nullptr) {
-    destroy();
-    fail(taken_meanwhile);
-  }
+  if (p == nullptr) give_up(taken_meanwhile);
   base_ = common_ = static_cast<std::byte*>(p);
   zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
   mask_ = ~std::uintptr_t{0};
   if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
-    const int error = errno;
-    destroy();
-    fail(std::string("cannot map shared memory: ") + std::strerror(error));
-  }
+           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED)
+    give_up(std::string("cannot map shared memory: ") + std::strerror(errno));
 }
 
 void segment::create(std::uint32_t workers, const layout& l) {
   make_file({0, workers}, l);
   const std::uint64_t total = total_bytes(workers, l);
   const std::uint32_t free = free_bases(total);
-  if (free == 0) {
-    destroy();
-    fail("no free range of " + std::to_string(total >> 20) +
-         " MiB of address space: lower --godwit-stack-bytes or "
-         "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
-  }
+  if (free == 0)
+    give_up("no free range of " + std::to_string(total >> 20) +
+            " MiB of address space: lower --godwit-stack-bytes or "
+            "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
   map(static_cast<unsigned>(std::countr_zero(free)));
 }
 
@@ -133,8 +125,7 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
     fail("no free range of " + std::to_string((total + l.span) >> 20) + " MiB of address space for " +
          std::to_string(workers) +
          " workers: raise the limit on address space (ulimit -v), have fewer workers (GODWIT_WORKERS), or "
-         "lower the size of stacks "
-         "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
+         "lower the size of stacks (GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
   const auto low = reinterpret_cast<std::uintptr_t>(p);
   const std::uintptr_t aligned = (low + l.span - 1) / l.span * l.span;
   if (aligned != low) munmap(p, aligned - low);
@@ -147,14 +138,10 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
     for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot},
                                       {l.heap, l.heap_bytes},
                                       {l.stack, l.stack_bytes}})
-      if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0) {
-        const int error = errno;
-        destroy();
-        fail(std::string("cannot make the workers' memory accessible: ") + std::strerror(error) +
-             ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), or "
-             "lower the size of stacks "
-             "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
-      }
+      if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0)
+        give_up(std::string("cannot make the workers' memory accessible: ") + std::strerror(errno) +
+                ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), "
+                "or lower the size of stacks (GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
     madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
   }
 }
@@ -184,6 +171,11 @@ void segment::destroy() noexcept {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
   if (base_ != nullptr) munmap(base_, total_bytes(near_.count, layout_));
   base_ = common_ = nullptr;
+}
+
+void segment::give_up(const std::string& why) {
+  destroy();
+  fail(why);
 }
 
 void segment::discard(void* address, std::size_t bytes) noexcept {
