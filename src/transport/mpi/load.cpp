@@ -173,15 +173,6 @@ std::string reason_for(family_hint loaded, family_hint hint) {
   return hint != family_hint::none ? "the launcher is that of " + std::string(title(hint)) : std::string();
 }
 
-const component* first_that_opens(const names& files, std::string& error) {
-  for (const std::string& file : files)
-    if (const component* table = open_component(file, error); table != nullptr) {
-      error.clear();
-      return table;
-    }
-  return nullptr;
-}
-
 }  // namespace
 
 const component* load_component(const std::string& wanted, family_hint hint, std::string& error) {
@@ -228,7 +219,12 @@ const component* load_component(const std::string& wanted, family_hint hint, std
             joined(there, " and ") + "\nname one of them, or start it with mpirun";
     return nullptr;
   }
-  return first_that_opens(files, error);
+  for (const std::string& file : files)
+    if (const component* table = open_component(file, error); table != nullptr) {
+      error.clear();
+      return table;
+    }
+  return nullptr;
 }
 
 }  // namespace godwit::transport::mpi
