@@ -343,8 +343,7 @@ void companion::handle_request(const message& m, int from) {
     const worker_no target = m.head.target;
     GODWIT_ASSERT(setup_.served.holds(target), "a rank answers for its own workers");
     inbox& box = inboxes_[index(target) - setup_.served.first];
-    mail& letter = box.backlog.emplace_back(mail{message(m), from});
-    std::memcpy(letter.text.data, m.data, m.inline_bytes);
+    box.backlog.push_back({m, from});
     fill_inbox(box, target);
   } else {
     execute_here(m, from);
