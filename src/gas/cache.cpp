@@ -292,8 +292,7 @@ bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
   // It will be read at home: what we wrote must be there.
   if (any_dirty)
     each_present(at, bytes, [&](unit& u, unit_range part) {
-      unit* one = &u;
-      if (u.dirty.overlap(part)) write_back(&one, 1);
+      if (u.dirty.overlap(part)) write_back(u);
     });
   return false;
 }
@@ -307,8 +306,7 @@ void cache::written(global_address at, const void* from, std::size_t bytes) noex
 
 void cache::drop(global_address at, std::size_t bytes) noexcept {
   each_present(at, bytes, [&](unit& u, unit_range) {
-    unit* one = &u;
-    if (!u.dirty.empty()) write_back(&one, 1);
+    if (!u.dirty.empty()) write_back(u);
     u.epoch = 0;  // GL6: what comes next goes past the copy, or went
   });
 }

@@ -14,8 +14,6 @@
 
 #include <godwit/runtime.hpp>
 
-#include <cstdint>
-
 namespace godwit::gas {
 
 inline constexpr std::uint64_t unit_bytes = 16 << 10;
@@ -156,6 +154,10 @@ class cache {
   void mark_clean(unit& u, std::uint64_t epoch) noexcept;
   /// Locked units: their dirty ranges are at home afterwards.
   void write_back(unit* const* units, std::size_t count) noexcept;
+  void write_back(unit& u) noexcept {
+    unit* one = &u;
+    write_back(&one, 1);
+  }
 
   static constexpr std::size_t most_in_batch = 256;  ///< units fetched or written back together: 4 MiB
 

@@ -67,10 +67,8 @@ void cache::mark_dirty(unit& u, unit_range r) noexcept {
                 "who marks a unit has locked it, and it holds something");
   const bool first = u.dirty.empty();
   if (!u.dirty.join(r)) {
-    unit* one = &u;
-    write_back(&one, 1);
-    mark_dirty(u, r);
-    return;
+    write_back(u);
+    return mark_dirty(u, r);
   }
   if (!first) return;
   const std::uint64_t slot = slot_of(u);

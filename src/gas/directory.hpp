@@ -11,7 +11,6 @@
 // Document: docs/decisions/0010-global-memory.md. Test: tests/gas/directory_test.cpp.
 #pragma once
 
-#include "base/check.hpp"
 #include "gas/reach.hpp"
 
 #include <cstdint>

@@ -11,8 +11,6 @@
 
 #include "gas/access.hpp"
 #include "gas/allocator.hpp"
-#include "gas/checks.hpp"
-#include "gas/directory.hpp"
 
 namespace godwit::gas {
 

@@ -65,6 +65,9 @@ class port {
   entry& prepare(op what, worker_no w, const void* at) noexcept;
   void post(entry& e) noexcept;
   void wait(entry& e) noexcept;
+  const entry& ask(entry& e) noexcept;
+  entry& prepare_call(op what, worker_no w, std::uint64_t number, std::uint64_t argument,
+                      std::uint64_t argument2) noexcept;
   std::uint64_t word_request(op what, worker_no w, const word* at, std::uint64_t a, std::uint64_t b) noexcept;
 
   const shm::segment* memory_ = nullptr;
