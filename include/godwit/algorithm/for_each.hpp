@@ -45,8 +45,7 @@ void for_each(N n, F f, grain g = {}) {
 
 /// out[i] = f(r[i]). @p out may be r's own memory, or not overlap it at all. Gives back the end of what was
 /// written.
-template <detail::input_range R, detail::output_place O, class F>
-requires detail::not_grain<F>
+template <detail::input_range R, detail::output_place O, detail::not_grain F>
 auto transform(R&& r, O&& out, F f, grain g = {}) {
   detail::require_function<F>();
   using T = detail::value_of<R>;
@@ -61,8 +60,7 @@ auto transform(R&& r, O&& out, F f, grain g = {}) {
       detail::reading(s), detail::writing(to));
   return to + static_cast<std::ptrdiff_t>(s.size());
 }
-template <class T, detail::output_place O, class F>
-requires detail::not_grain<F>
+template <class T, detail::output_place O, detail::not_grain F>
 auto transform(global_ptr<T> first, global_ptr<T> last, O&& out, F f, grain g = {}) {
   return godwit::transform(global_span<T>(first, last), out, std::move(f), g);
 }

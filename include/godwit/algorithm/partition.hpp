@@ -198,8 +198,7 @@ auto copy_if(global_ptr<T> first, global_ptr<T> last, O&& out, Pred pred, grain 
 
 /// Of every group of neighbours that are equal keep the first. Gives back the new end. @p same must be an
 /// equivalence. Cost like stable_partition.
-template <detail::global_range R, class Same = std::equal_to<>>
-requires detail::not_grain<Same>
+template <detail::global_range R, detail::not_grain Same = std::equal_to<>>
 auto unique(R&& r, Same same = {}, grain g = {}) {
   using T = detail::value_of<R>;
   detail::require_function<Same>();
@@ -213,9 +212,8 @@ auto unique(R&& r, Same same = {}, grain g = {}) {
   return rest.data() + static_cast<std::ptrdiff_t>(detail::split_operands<detail::may_spawn<Same, T>, false>(
                            rest.size(), g, rest.data(), differs, detail::reading(rest), detail::reading(s)));
 }
-template <class T, class Same = std::equal_to<>>
-requires detail::not_grain<Same> global_ptr<T> unique(global_ptr<T> first, global_ptr<T> last, Same same = {},
-                                                      grain g = {}) {
+template <class T, detail::not_grain Same = std::equal_to<>>
+global_ptr<T> unique(global_ptr<T> first, global_ptr<T> last, Same same = {}, grain g = {}) {
   return godwit::unique(global_span<T>(first, last), std::move(same), g);
 }
 

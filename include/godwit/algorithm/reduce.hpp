@@ -185,34 +185,30 @@ R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, co
 /// g alone, so that also floating-point results are the same on every schedule and any number of workers. The
 /// f(x) are converted to init's type first. That type may be any that migrates; if it owns memory, op must
 /// not spawn. Cost: n calls of f and op, a spawn per leaf (per element, if the result type owns memory).
-template <detail::input_range R, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(R&& r, T init, Op op, F f, grain g = {}) {
+template <detail::input_range R, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(R&& r, T init, Op op, F f, grain g = {}) {
   using V = detail::value_of<R>;
   constexpr bool spawns = detail::may_spawn<F, V> || detail::may_spawn<Op, T>;
   const auto s = detail::span_of(r);
   return detail::reduce_operands<spawns>(s.size(), g, std::move(init), op, f, detail::reading(s));
 }
-template <class V, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, F f, grain g = {}) {
+template <class V, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, F f, grain g = {}) {
   return godwit::transform_reduce(global_span<V>(first, last), std::move(init), std::move(op), std::move(f),
                                   g);
 }
 /// The same with f(a[i], b[i]), as many as @p a has.
-template <detail::input_range A, detail::input_range B, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(A&& a, B&& b, T init, Op op, F f, grain g = {}) {
+template <detail::input_range A, detail::input_range B, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(A&& a, B&& b, T init, Op op, F f, grain g = {}) {
   constexpr bool spawns =
       detail::may_spawn<F, detail::value_of<A>, detail::value_of<B>> || detail::may_spawn<Op, T>;
   const auto s = detail::span_of(a);
   return detail::reduce_operands<spawns>(s.size(), g, std::move(init), op, f, detail::reading(s),
                                          detail::reading(detail::span_of(b)));
 }
-template <class V, class W, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, Op op, F f,
-                     grain g = {}) {
+template <class V, class W, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, Op op, F f,
+                   grain g = {}) {
   const global_span<V> a(first, last);
   return godwit::transform_reduce(a, global_span<W>(second, a.size()), std::move(init), std::move(op),
                                   std::move(f), g);
@@ -229,25 +225,24 @@ T transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second
 }
 
 /// init op r[0] op r[1] ... as transform_reduce does it; op: by default +, init: by default T{}.
-template <detail::input_range R, class T, class Op>
-requires detail::not_grain<Op> T reduce(R&& r, T init, Op op, grain g = {}) {
+template <detail::input_range R, class T, detail::not_grain Op>
+T reduce(R&& r, T init, Op op, grain g = {}) {
   return godwit::transform_reduce(r, std::move(init), std::move(op), std::identity(), g);
 }
-template <detail::input_range R, class T>
-requires detail::not_grain<T> T reduce(R&& r, T init, grain g = {}) {
+template <detail::input_range R, detail::not_grain T>
+T reduce(R&& r, T init, grain g = {}) {
   return godwit::transform_reduce(r, std::move(init), std::plus<>(), std::identity(), g);
 }
 template <detail::input_range R>
 detail::value_of<R> reduce(R&& r, grain g = {}) {
   return godwit::transform_reduce(r, detail::value_of<R>{}, std::plus<>(), std::identity(), g);
 }
-template <class V, class T, class Op>
-requires detail::not_grain<Op> T reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op,
-                                        grain g = {}) {
+template <class V, class T, detail::not_grain Op>
+T reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, grain g = {}) {
   return godwit::reduce(global_span<V>(first, last), std::move(init), std::move(op), g);
 }
-template <class V, class T>
-requires detail::not_grain<T> T reduce(global_ptr<V> first, global_ptr<V> last, T init, grain g = {}) {
+template <class V, detail::not_grain T>
+T reduce(global_ptr<V> first, global_ptr<V> last, T init, grain g = {}) {
   return godwit::reduce(global_span<V>(first, last), std::move(init), g);
 }
 template <class V>

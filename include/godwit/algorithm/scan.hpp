@@ -111,47 +111,38 @@ auto scan(R&& r, O&& out, before<T> init, const Op& op, const F& f, grain g) {
 /// same on every schedule. @p out may be r's own memory, or not overlap it. Gives back the end of what was
 /// written. Cost: 2 n calls of f and op; global memory for the sums of the blocks, at most 512 values or n /
 /// 1024.
-template <detail::input_range R, detail::output_place O, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_inclusive_scan(R&& r, O&& out, Op op,
-                                                                                     F f, grain g = {}) {
+template <detail::input_range R, detail::output_place O, detail::not_grain Op, detail::not_grain F>
+auto transform_inclusive_scan(R&& r, O&& out, Op op, F f, grain g = {}) {
   using T = std::remove_cvref_t<std::invoke_result_t<F&, const detail::value_of<R>&>>;
   return detail::scan<true, T>(r, out, {}, op, f, g);
 }
-template <detail::input_range R, detail::output_place O, class Op, class F, class T>
-requires(detail::not_grain<Op>&& detail::not_grain<F>&& detail::not_grain<T>) auto transform_inclusive_scan(
-    R&& r, O&& out, Op op, F f, T init, grain g = {}) {
+template <detail::input_range R, detail::output_place O, detail::not_grain Op, detail::not_grain F,
+          detail::not_grain T>
+auto transform_inclusive_scan(R&& r, O&& out, Op op, F f, T init, grain g = {}) {
   return detail::scan<true, T>(r, out, detail::before<T>(init), op, f, g);
 }
 /// out[i] = init op f(r[0]) op ... op f(r[i - 1]); else like transform_inclusive_scan.
-template <detail::input_range R, detail::output_place O, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_exclusive_scan(R&& r, O&& out, T init,
-                                                                                     Op op, F f,
-                                                                                     grain g = {}) {
+template <detail::input_range R, detail::output_place O, class T, detail::not_grain Op, detail::not_grain F>
+auto transform_exclusive_scan(R&& r, O&& out, T init, Op op, F f, grain g = {}) {
   return detail::scan<false, T>(r, out, detail::before<T>(init), op, f, g);
 }
-template <class V, detail::output_place O, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_inclusive_scan(global_ptr<V> first,
-                                                                                     global_ptr<V> last,
-                                                                                     O&& out, Op op, F f,
-                                                                                     grain g = {}) {
+template <class V, detail::output_place O, detail::not_grain Op, detail::not_grain F>
+auto transform_inclusive_scan(global_ptr<V> first, global_ptr<V> last, O&& out, Op op, F f, grain g = {}) {
   return godwit::transform_inclusive_scan(global_span<V>(first, last), out, op, f, g);
 }
-template <class V, detail::output_place O, class Op, class F, class T>
-requires(detail::not_grain<Op>&& detail::not_grain<F>&& detail::not_grain<T>) auto transform_inclusive_scan(
-    global_ptr<V> first, global_ptr<V> last, O&& out, Op op, F f, T init, grain g = {}) {
+template <class V, detail::output_place O, detail::not_grain Op, detail::not_grain F, detail::not_grain T>
+auto transform_inclusive_scan(global_ptr<V> first, global_ptr<V> last, O&& out, Op op, F f, T init,
+                              grain g = {}) {
   return godwit::transform_inclusive_scan(global_span<V>(first, last), out, op, f, init, g);
 }
-template <class V, detail::output_place O, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_exclusive_scan(global_ptr<V> first,
-                                                                                     global_ptr<V> last,
-                                                                                     O&& out, T init, Op op,
-                                                                                     F f, grain g = {}) {
+template <class V, detail::output_place O, class T, detail::not_grain Op, detail::not_grain F>
+auto transform_exclusive_scan(global_ptr<V> first, global_ptr<V> last, O&& out, T init, Op op, F f,
+                              grain g = {}) {
   return godwit::transform_exclusive_scan(global_span<V>(first, last), out, init, op, f, g);
 }
 
 /// The same without f; op: by default +.
-template <detail::input_range R, detail::output_place O, class Op = std::plus<>>
-requires detail::not_grain<Op>
+template <detail::input_range R, detail::output_place O, detail::not_grain Op = std::plus<>>
 auto inclusive_scan(R&& r, O&& out, Op op = {}, grain g = {}) {
   return detail::scan<true, detail::value_of<R>>(r, out, {}, op, std::identity(), g);
 }
@@ -159,14 +150,13 @@ template <detail::input_range R, detail::output_place O>
 auto inclusive_scan(R&& r, O&& out, grain g) {
   return godwit::inclusive_scan(r, out, std::plus<>(), g);
 }
-template <detail::input_range R, detail::output_place O, class Op, class T>
-requires(detail::not_grain<Op>&& detail::not_grain<T>) auto inclusive_scan(R&& r, O&& out, Op op, T init,
-                                                                           grain g = {}) {
+template <detail::input_range R, detail::output_place O, detail::not_grain Op, detail::not_grain T>
+auto inclusive_scan(R&& r, O&& out, Op op, T init, grain g = {}) {
   return detail::scan<true, T>(r, out, detail::before<T>(init), op, std::identity(), g);
 }
-template <detail::input_range R, detail::output_place O, class T, class Op = std::plus<>>
-requires(detail::not_grain<Op>&& detail::not_grain<T>) auto exclusive_scan(R&& r, O&& out, T init, Op op = {},
-                                                                           grain g = {}) {
+template <detail::input_range R, detail::output_place O, detail::not_grain T,
+          detail::not_grain Op = std::plus<>>
+auto exclusive_scan(R&& r, O&& out, T init, Op op = {}, grain g = {}) {
   return detail::scan<false, T>(r, out, detail::before<T>(init), op, std::identity(), g);
 }
 template <detail::input_range R, detail::output_place O, class T>

@@ -202,8 +202,7 @@ std::uint64_t count(global_ptr<T> first, global_ptr<T> last, const V& value, gra
 }
 
 /// Are the ranges of one length, with pred (by default ==) for all pairs? Stops like find_if.
-template <detail::input_range A, detail::input_range B, class Pred = std::equal_to<>>
-requires detail::not_grain<Pred>
+template <detail::input_range A, detail::input_range B, detail::not_grain Pred = std::equal_to<>>
 bool equal(A&& a, B&& b, Pred pred = {}, grain g = {}) {
   const auto s = detail::span_of(a);
   const auto t = detail::span_of(b);
@@ -214,16 +213,14 @@ bool equal(A&& a, B&& b, Pred pred = {}, grain g = {}) {
   return detail::find_position<detail::may_spawn<Pred, detail::value_of<A>, detail::value_of<B>>>(
              s.size(), g, differ, detail::reading(s), detail::reading(t)) == s.size();
 }
-template <class T, class V, class Pred = std::equal_to<>>
-requires detail::not_grain<Pred>
+template <class T, class V, detail::not_grain Pred = std::equal_to<>>
 bool equal(global_ptr<T> first, global_ptr<T> last, global_ptr<V> second, Pred pred = {}, grain g = {}) {
   const global_span<T> a(first, last);
   return godwit::equal(a, global_span<V>(second, a.size()), std::move(pred), g);
 }
 
 /// No element is less than the one before it. Stops like find_if.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 bool is_sorted(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   if (s.size() < 2) return true;
@@ -234,8 +231,7 @@ bool is_sorted(R&& r, Less less = {}, grain g = {}) {
   return detail::find_position<detail::may_spawn<Less, detail::value_of<R>>>(
              pairs, g, descends, detail::reading(s), detail::reading(detail::span_of(s.subspan(1)))) == pairs;
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <class T, detail::not_grain Less = std::less<>>
 bool is_sorted(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::is_sorted(global_span<T>(first, last), std::move(less), g);
 }
@@ -300,16 +296,14 @@ auto find_extremes(const S& s, const Less& less, grain g) {
 }  // namespace detail
 
 /// The first of the least elements; the end if there is none. n comparisons.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto min_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   return s.empty() ? s.end()
                    : detail::place_in(s, detail::find_extremes<true, false, false>(s, less, g).least_at);
 }
 /// The first of the greatest elements; the end if there is none. n comparisons.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto max_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   return s.empty() ? s.end()
@@ -317,8 +311,7 @@ auto max_element(R&& r, Less less = {}, grain g = {}) {
 }
 /// The first of the least and the last of the greatest elements; twice the end if there is none. 2 n
 /// comparisons.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto minmax_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   if (s.empty()) return std::pair(s.end(), s.end());
@@ -326,24 +319,20 @@ auto minmax_element(R&& r, Less less = {}, grain g = {}) {
   return std::pair(detail::place_in(s, e.least_at), detail::place_in(s, e.greatest_at));
 }
 /// The values of the least and the greatest element. @p r must not be empty.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto minmax(R&& r, Less less = {}, grain g = {}) {
   const auto e = detail::find_extremes<true, true, true>(detail::span_of(r), less, g);
   return std::pair(e.least, e.greatest);
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less> global_ptr<T> min_element(global_ptr<T> first, global_ptr<T> last,
-                                                           Less less = {}, grain g = {}) {
+template <class T, detail::not_grain Less = std::less<>>
+global_ptr<T> min_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::min_element(global_span<T>(first, last), std::move(less), g);
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less> global_ptr<T> max_element(global_ptr<T> first, global_ptr<T> last,
-                                                           Less less = {}, grain g = {}) {
+template <class T, detail::not_grain Less = std::less<>>
+global_ptr<T> max_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::max_element(global_span<T>(first, last), std::move(less), g);
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <class T, detail::not_grain Less = std::less<>>
 auto minmax_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::minmax_element(global_span<T>(first, last), std::move(less), g);
 }
