@@ -134,46 +134,17 @@ constexpr void require_function() {
 
 // ---- which functions can spawn
 
+template <class F, class... G>
+inline constexpr bool one_of = (std::is_same_v<F, G> || ...);
+
 template <class F>
 inline constexpr bool is_operator = false;
-template <class T>
-inline constexpr bool is_operator<std::plus<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::minus<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::multiplies<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::divides<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::modulus<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::negate<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_and<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_or<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_xor<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_not<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::logical_and<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::logical_or<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::logical_not<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::less<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::greater<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::less_equal<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::greater_equal<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::equal_to<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::not_equal_to<T>> = true;
+template <template <class> class F, class T>
+inline constexpr bool is_operator<F<T>> =
+    one_of<F<T>, std::plus<T>, std::minus<T>, std::multiplies<T>, std::divides<T>, std::modulus<T>,
+           std::negate<T>, std::bit_and<T>, std::bit_or<T>, std::bit_xor<T>, std::bit_not<T>,
+           std::logical_and<T>, std::logical_or<T>, std::logical_not<T>, std::less<T>, std::greater<T>,
+           std::less_equal<T>, std::greater_equal<T>, std::equal_to<T>, std::not_equal_to<T>>;
 
 template <class F>
 inline constexpr bool is_promised = std::is_same_v<F, std::identity>;

@@ -14,45 +14,21 @@ namespace detail {
 /// lets the CPU (and the compiler, at -O2) do eight at a time.
 template <class Op, class R>
 inline constexpr bool has_lanes = false;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::plus<X>, R> = std::is_arithmetic_v<R> &&
-                                                                                  !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> || std::is_same_v<X, R>) inline constexpr bool has_lanes<std::multiplies<X>, R> =
-    std::is_arithmetic_v<R> && !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_and<X>, R> = std::is_integral_v<R> &&
-                                                                                     !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_or<X>, R> = std::is_integral_v<R> &&
-                                                                                    !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_xor<X>, R> = std::is_integral_v<R> &&
-                                                                                     !std::is_same_v<R, bool>;
+template <template <class> class Op, class X, class R>
+inline constexpr bool has_lanes<Op<X>, R> =
+    !std::is_same_v<R, bool> &&
+    (std::is_void_v<X> || std::is_same_v<X, R>)&&(
+        (std::is_arithmetic_v<R> && one_of<Op<X>, std::plus<X>, std::multiplies<X>>) ||
+        (std::is_integral_v<R> && one_of<Op<X>, std::bit_and<X>, std::bit_or<X>, std::bit_xor<X>>));
 
-template <class R, class X>
-constexpr R neutral(const std::plus<X>&) {
-  return std::is_floating_point_v<R> ? static_cast<R>(-0.0) : R{};
-}
-template <class R, class X>
-constexpr R neutral(const std::multiplies<X>&) {
-  return R{1};
-}
-template <class R, class X>
-constexpr R neutral(const std::bit_and<X>&) {
-  return static_cast<R>(~R{});
-}
-template <class R, class X>
-constexpr R neutral(const std::bit_or<X>&) {
-  return R{};
-}
-template <class R, class X>
-constexpr R neutral(const std::bit_xor<X>&) {
-  return R{};
+template <class R, template <class> class Op, class X>
+constexpr R neutral(const Op<X>&) {
+  if constexpr (std::is_same_v<Op<X>, std::multiplies<X>>)
+    return R{1};
+  else if constexpr (std::is_same_v<Op<X>, std::bit_and<X>>)
+    return static_cast<R>(~R{});
+  else
+    return std::is_floating_point_v<R> ? static_cast<R>(-0.0) : R{};  // the others: 0
 }
 
 /// What a leaf has so far; fed piece by piece, with the same result for any pieces of a multiple of 8.
