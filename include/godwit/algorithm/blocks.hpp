@@ -207,12 +207,12 @@ auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) ->
 // ---- elements of a leaf
 
 /// One of the ranges that an algorithm works on, as its leaves see it.
-template <class T, access_mode Mode>
+template <class T, class Access>
 struct memory_operand {
   using value_type = T;
-  using pointer = std::conditional_t<Mode == access_mode::read, const T*, T*>;
-  static constexpr bool reads = Mode != access_mode::write;
-  static constexpr bool writes = Mode != access_mode::read;
+  static constexpr bool reads = Access::mode != access_mode::write;
+  static constexpr bool writes = Access::mode != access_mode::read;
+  using pointer = std::conditional_t<writes, T*, const T*>;
   static constexpr std::uint64_t width = sizeof(T);
 
   global_address first;
@@ -222,13 +222,7 @@ struct memory_operand {
     return global_raw<std::remove_pointer_t<pointer>>(begin(at));
   }
   auto check_out(std::uint64_t at, std::uint64_t n) const {
-    const global_ptr<T> p(begin(at));
-    if constexpr (Mode == access_mode::read)
-      return checkout(p, n, access::read);
-    else if constexpr (Mode == access_mode::write)
-      return checkout(p, n, access::write);
-    else
-      return checkout(p, n, access::read_write);
+    return checkout(global_ptr<T>(begin(at)), n, Access());
   }
   /// Room for @p N elements in a frame; what may have changed goes back when it ends. By an exception only if
   /// the elements had been read: else those that were not reached would be written with nothing.
@@ -239,23 +233,23 @@ struct memory_operand {
     int exceptions = std::uncaught_exceptions();
     alignas(T) std::byte bytes[N * sizeof(T)];
     buffer(const memory_operand& of, std::uint64_t from, std::uint64_t count) : at(of.begin(from)), n(count) {
-      if constexpr (reads) get(at, data(), n);
+      if constexpr (reads) get(at, elements(), n);
     }
     buffer(const buffer&) = delete;
     ~buffer() {
       if constexpr (writes)
-        if (reads || std::uncaught_exceptions() <= exceptions) put(at, data(), n);
+        if (reads || std::uncaught_exceptions() <= exceptions) put(at, elements(), n);
     }
-    T* data() noexcept { return reinterpret_cast<T*>(bytes); }
-    pointer shown() noexcept { return data(); }
+    T* elements() noexcept { return reinterpret_cast<T*>(bytes); }
+    pointer data() noexcept { return elements(); }
   };
 };
 template <class T>
-using read_operand = memory_operand<T, access_mode::read>;
+using read_operand = memory_operand<T, access::read_t>;
 template <class T>
-using write_operand = memory_operand<T, access_mode::write>;
+using write_operand = memory_operand<T, access::write_t>;
 template <class T>
-using update_operand = memory_operand<T, access_mode::read_write>;
+using update_operand = memory_operand<T, access::read_write_t>;
 
 template <class I>
 struct index_operand {
@@ -282,10 +276,9 @@ struct index_operand {
   };
   nothing_held check_out(std::uint64_t at, std::uint64_t) const noexcept { return {raw(at)}; }
   template <std::uint64_t N>
-  struct buffer {
-    pointer p;
-    buffer(const index_operand& of, std::uint64_t from, std::uint64_t) noexcept : p(of.raw(from)) {}
-    pointer shown() const noexcept { return p; }
+  struct buffer : nothing_held {
+    buffer(const index_operand& of, std::uint64_t from, std::uint64_t) noexcept
+        : nothing_held{of.raw(from)} {}
   };
 };
 
@@ -350,7 +343,7 @@ template <class F, class... Op>
   constexpr std::uint64_t piece = piece_size<Op...>();
   for (std::uint64_t i = 0; i < n; i += piece) {
     const std::uint64_t count = std::min(piece, n - i);
-    const auto one = [&](auto&&... buffer) { return call_piece(f, at + i, count, buffer.shown()...); };
+    const auto one = [&](auto&&... buffer) { return call_piece(f, at + i, count, buffer.data()...); };
     if (!one(typename Op::template buffer<piece>(ops, at + i, count)...)) return;
   }
 }

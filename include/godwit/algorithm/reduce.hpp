@@ -16,10 +16,9 @@ template <class Op, class R>
 inline constexpr bool has_lanes = false;
 template <template <class> class Op, class X, class R>
 inline constexpr bool has_lanes<Op<X>, R> =
-    !std::is_same_v<R, bool> &&
-    (std::is_void_v<X> || std::is_same_v<X, R>)&&(
-        (std::is_arithmetic_v<R> && one_of<Op<X>, std::plus<X>, std::multiplies<X>>) ||
-        (std::is_integral_v<R> && one_of<Op<X>, std::bit_and<X>, std::bit_or<X>, std::bit_xor<X>>));
+    one_of<X, void, R> && !std::is_same_v<R, bool> &&
+    ((std::is_arithmetic_v<R> && one_of<Op<X>, std::plus<X>, std::multiplies<X>>) ||
+     (std::is_integral_v<R> && one_of<Op<X>, std::bit_and<X>, std::bit_or<X>, std::bit_xor<X>>));
 
 template <class R, template <class> class Op, class X>
 constexpr R neutral(const Op<X>&) {
