@@ -194,6 +194,14 @@ void for_blocks(std::uint64_t first, std::uint64_t last, const Body& body) {
   invoke([first, middle, body] { for_blocks(first, middle, body); }, [&] { for_blocks(middle, last, body); });
 }
 
+/// body(at, count) for all blocks of [0, n).
+template <class Body>
+void for_ranges(std::uint64_t n, std::uint64_t grain, const Body& body) {
+  if (n == 0) return;
+  for_blocks(0, block_count(n, grain),
+             [n, grain, body](std::uint64_t b) { body(b * grain, std::min(grain, n - b * grain)); });
+}
+
 /// body.combine of body(b) for all b in [first, last), in order; the tree depends on last - first only.
 template <class Body>
 auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) -> decltype(body(first)) {
@@ -374,10 +382,9 @@ template <bool Spawns, class F, class... Op>
 /// leaf() for all blocks of [0, n), each with its own copy of f.
 template <bool Spawns, class F, class... Op>
 void for_leaves(std::uint64_t n, std::uint64_t grain, const F& f, Op... ops) {
-  if (n == 0) return;
-  for_blocks(0, block_count(n, grain), [n, grain, f, ops...](std::uint64_t b) {
+  for_ranges(n, grain, [f, ops...](std::uint64_t at, std::uint64_t count) {
     F own(f);
-    leaf<Spawns>(b * grain, std::min(grain, n - b * grain), own, ops...);
+    leaf<Spawns>(at, count, own, ops...);
   });
 }
 

@@ -145,16 +145,11 @@ auto copy(R&& r, O&& out, grain g = {}) {
   const auto to = detail::pointer_of(out);
   using U = typename decltype(to)::value_type;
   if constexpr (std::is_same_v<T, U>) {
-    const std::uint64_t n = s.size();
-    const std::uint64_t block = detail::grain_by_workers(n, g, detail::most_in_leaf<T>());
-    detail::require_global_value<T>();
-    const global_ptr<const T> from = s.data();
-    if (n != 0)
-      detail::for_blocks(0, detail::block_count(n, block), [=](std::uint64_t b) {
-        const auto at = static_cast<std::ptrdiff_t>(b * block);
-        copy_n<T>(from + at, std::min(block, n - b * block), to + at);
-      });
-    return to + static_cast<std::ptrdiff_t>(n);
+    const std::uint64_t block = detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T>());
+    detail::for_ranges(s.size(), block, [s, to](std::uint64_t at, std::uint64_t n) {
+      copy_n<T>(s.subspan(at).data(), n, to + static_cast<std::ptrdiff_t>(at));
+    });
+    return to + static_cast<std::ptrdiff_t>(s.size());
   } else {
     return godwit::transform(s, to, never_spawns([](const T& v) { return static_cast<U>(v); }), g);
   }

@@ -76,17 +76,11 @@ template <bool Spawns, bool Rest, class T, class Stays, class... Operand>
   return kept;
 }
 
-/// to[i] = from[n - 1 - i]
+/// to[i] = from[n - 1 - i]; they do not overlap.
 template <class T>
 void copy_reversed(global_ptr<const T> from, std::uint64_t n, global_ptr<T> to) {
-  if (global_is_plain()) [[likely]] {
-    const T* p = global_raw<const T>(from.address());
-    std::reverse_copy(p, p + n, global_raw<T>(to.address()));
-    return;
-  }
-  const auto s = checkout(from, n, access::read);
-  const auto t = checkout(to, n, access::write);
-  std::reverse_copy(s.begin(), s.end(), t.begin());
+  const auto turn = [](std::uint64_t, std::uint64_t m, const T* p, T* q) { std::reverse_copy(p, p + m, q); };
+  leaf<false>(0, n, turn, reading(global_span<const T>(from, n)), writing(to));
 }
 
 /// What stays of the n elements of the first operand goes to @p out; the rest, with Rest, behind it. Gives

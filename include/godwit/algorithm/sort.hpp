@@ -178,18 +178,13 @@ std::uint64_t merge_grain(std::uint64_t n, grain g) noexcept {
 
 template <bool Stable, class T, class Less>
 [[gnu::noinline]] void sort_leaf(global_ptr<T> p, std::uint64_t n, Less less) {
-  const auto by = [&](T* first) {
+  const auto sort_here = [&](std::uint64_t, std::uint64_t count, T* first) {
     if constexpr (Stable)
-      std::stable_sort(first, first + n, less);
+      std::stable_sort(first, first + count, less);
     else
-      std::sort(first, first + n, less);
+      std::sort(first, first + count, less);
   };
-  if (global_is_plain()) [[likely]] {
-    by(global_raw<T>(p.address()));
-    return;
-  }
-  const auto s = checkout(p, n, access::read_write);
-  by(s.data());
+  leaf<false>(0, n, sort_here, updating(global_span<T>(p, n)));
 }
 
 /// One range to sort: elements lie at p; the result goes to p, or to other.
