@@ -158,6 +158,16 @@ inline constexpr bool is_promised<F> = F::godwit_never_spawns;
 template <class F, class... T>
 inline constexpr bool may_spawn = !(is_promised<F> || (is_operator<F> && (std::is_scalar_v<T> && ...)));
 
+/// pred(p[i]) is @p Wanted.
+template <bool Wanted, class Pred>
+struct element_test {
+  Pred pred;
+  template <class P>
+  bool operator()(std::uint64_t i, P p) {
+    return static_cast<bool>(std::invoke(pred, p[i])) == Wanted;
+  }
+};
+
 // ---- grain
 
 /// Elements that take 32 KiB, but not so many that a leaf of slow ones takes long.

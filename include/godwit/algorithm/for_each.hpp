@@ -43,22 +43,30 @@ void for_each(N n, F f, grain g = {}) {
   godwit::for_each(indices(n), std::move(f), g);
 }
 
+namespace detail {
+
+/// out[i] = f(in[i]...)
+template <class F, class U, class... Operand>
+global_ptr<U> transform_operands(std::uint64_t n, grain g, const F& f, global_ptr<U> out,
+                                 const Operand&... in) {
+  require_function<F>();
+  for_leaves<may_spawn<F, typename Operand::value_type...>>(
+      n, grain_by_workers(n, g, most_in_leaf<typename Operand::value_type..., U>()),
+      [f](std::uint64_t, std::uint64_t count, U* q, auto... p) mutable {
+        for (std::uint64_t i = 0; i < count; ++i) q[i] = static_cast<U>(std::invoke(f, p[i]...));
+      },
+      writing(out), in...);
+  return out + static_cast<std::ptrdiff_t>(n);
+}
+
+}  // namespace detail
+
 /// out[i] = f(r[i]). @p out may be r's own memory, or not overlap it at all. Gives back the end of what was
 /// written.
 template <detail::input_range R, detail::output_place O, detail::not_grain F>
 auto transform(R&& r, O&& out, F f, grain g = {}) {
-  detail::require_function<F>();
-  using T = detail::value_of<R>;
   const auto s = detail::span_of(r);
-  const auto to = detail::pointer_of(out);
-  using U = typename decltype(to)::value_type;
-  detail::for_leaves<detail::may_spawn<F, T>>(
-      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, U>()),
-      [f](std::uint64_t, std::uint64_t n, auto p, U* q) mutable {
-        for (std::uint64_t i = 0; i < n; ++i) q[i] = static_cast<U>(std::invoke(f, p[i]));
-      },
-      detail::reading(s), detail::writing(to));
-  return to + static_cast<std::ptrdiff_t>(s.size());
+  return detail::transform_operands(s.size(), g, f, detail::pointer_of(out), detail::reading(s));
 }
 template <class T, detail::output_place O, detail::not_grain F>
 auto transform(global_ptr<T> first, global_ptr<T> last, O&& out, F f, grain g = {}) {
@@ -67,19 +75,9 @@ auto transform(global_ptr<T> first, global_ptr<T> last, O&& out, F f, grain g = 
 /// out[i] = f(a[i], b[i]), as many as @p a has. @p out may be a's or b's own memory.
 template <detail::input_range A, detail::input_range B, detail::output_place O, class F>
 auto transform(A&& a, B&& b, O&& out, F f, grain g = {}) {
-  detail::require_function<F>();
-  using T = detail::value_of<A>;
-  using V = detail::value_of<B>;
   const auto s = detail::span_of(a);
-  const auto to = detail::pointer_of(out);
-  using U = typename decltype(to)::value_type;
-  detail::for_leaves<detail::may_spawn<F, T, V>>(
-      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, V, U>()),
-      [f](std::uint64_t, std::uint64_t n, auto p, auto p2, U* q) mutable {
-        for (std::uint64_t i = 0; i < n; ++i) q[i] = static_cast<U>(std::invoke(f, p[i], p2[i]));
-      },
-      detail::reading(s), detail::reading(detail::span_of(b)), detail::writing(to));
-  return to + static_cast<std::ptrdiff_t>(s.size());
+  return detail::transform_operands(s.size(), g, f, detail::pointer_of(out), detail::reading(s),
+                                    detail::reading(detail::span_of(b)));
 }
 template <class T, class V, detail::output_place O, class F>
 auto transform(global_ptr<T> first, global_ptr<T> last, global_ptr<V> second, O&& out, F f, grain g = {}) {

@@ -121,15 +121,6 @@ std::uint64_t split_operands(std::uint64_t n, grain g, global_ptr<T> out, const 
   return stay;
 }
 
-template <class Pred, bool Wanted>
-struct stays_if {
-  Pred pred;
-  template <class T>
-  bool operator()(std::uint64_t i, const T* p) {
-    return static_cast<bool>(std::invoke(pred, p[i])) == Wanted;
-  }
-};
-
 template <bool Rest, bool Wanted, class S, class Pred>
 auto split_in_place(const S& s, const Pred& pred, grain g) {
   using T = typename S::value_type;
@@ -137,7 +128,7 @@ auto split_in_place(const S& s, const Pred& pred, grain g) {
                 "godwit: this algorithm writes, but it was given const elements");
   require_function<Pred>();
   return s.data() + static_cast<std::ptrdiff_t>(split_operands<may_spawn<Pred, T>, Rest>(
-                        s.size(), g, s.data(), stays_if<Pred, Wanted>{pred}, reading(s)));
+                        s.size(), g, s.data(), element_test<Wanted, Pred>{pred}, reading(s)));
 }
 
 }  // namespace detail
@@ -183,7 +174,7 @@ auto copy_if(R&& r, O&& out, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
   const global_ptr<T> to = detail::pointer_of(out);
   return to + static_cast<std::ptrdiff_t>(detail::split_operands<detail::may_spawn<Pred, T>, false>(
-                  s.size(), g, to, detail::stays_if<Pred, true>{pred}, detail::reading(s)));
+                  s.size(), g, to, detail::element_test<true, Pred>{pred}, detail::reading(s)));
 }
 template <class T, detail::output_place O, class Pred>
 auto copy_if(global_ptr<T> first, global_ptr<T> last, O&& out, Pred pred, grain g = {}) {

@@ -76,22 +76,12 @@ std::uint64_t find_position(std::uint64_t n, grain g, const Hit& hit, const Oper
   return n;
 }
 
-template <class Pred>
-struct satisfies {
-  Pred pred;
-  template <class P>
-  bool operator()(std::uint64_t i, P p) {
-    return static_cast<bool>(std::invoke(pred, p[i]));
-  }
-};
-template <class Pred>
-struct fails {
-  Pred pred;
-  template <class P>
-  bool operator()(std::uint64_t i, P p) {
-    return !static_cast<bool>(std::invoke(pred, p[i]));
-  }
-};
+/// The first element of a span or index_range for which pred is @p Wanted; its size if there is none.
+template <bool Wanted, class S, class Pred>
+std::uint64_t find_element(const S& s, const Pred& pred, grain g) {
+  return find_position<may_spawn<Pred, value_of<const S&>>>(s.size(), g, element_test<Wanted, Pred>{pred},
+                                                            reading(s));
+}
 
 /// x == value; an operator of a class is the user's code and might spawn.
 template <class V, class T>
@@ -125,8 +115,7 @@ auto place_in(const R& s, std::uint64_t i) {
 template <detail::input_range R, class Pred>
 auto find_if(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::place_in(s, detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-                                 s.size(), g, detail::satisfies<Pred>{pred}, detail::reading(s)));
+  return detail::place_in(s, detail::find_element<true>(s, pred, g));
 }
 template <class T, class Pred>
 global_ptr<T> find_if(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
@@ -135,8 +124,7 @@ global_ptr<T> find_if(global_ptr<T> first, global_ptr<T> last, Pred pred, grain 
 template <detail::input_range R, class Pred>
 auto find_if_not(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::place_in(s, detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-                                 s.size(), g, detail::fails<Pred>{pred}, detail::reading(s)));
+  return detail::place_in(s, detail::find_element<false>(s, pred, g));
 }
 template <class T, class Pred>
 global_ptr<T> find_if_not(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
@@ -155,8 +143,7 @@ global_ptr<T> find(global_ptr<T> first, global_ptr<T> last, const V& value, grai
 template <detail::input_range R, class Pred>
 bool any_of(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-             s.size(), g, detail::satisfies<Pred>{pred}, detail::reading(s)) != s.size();
+  return detail::find_element<true>(s, pred, g) != s.size();
 }
 template <detail::input_range R, class Pred>
 bool none_of(R&& r, Pred pred, grain g = {}) {
@@ -165,8 +152,7 @@ bool none_of(R&& r, Pred pred, grain g = {}) {
 template <detail::input_range R, class Pred>
 bool all_of(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-             s.size(), g, detail::fails<Pred>{pred}, detail::reading(s)) == s.size();
+  return detail::find_element<false>(s, pred, g) == s.size();
 }
 template <class T, class Pred>
 bool any_of(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
