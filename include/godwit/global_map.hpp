@@ -63,7 +63,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
 
   /// Quiet. Free it now. Cost: some deallocations, and one for each bucket that continues another.
   void reset() noexcept {
-    if (lines_ != nullptr && run_ == detail::this_run()) {
+    if (lines_ != nullptr && run_ == detail::hot_run()) {
       free_more(base::more_word);
       free_table(table_of(0));
       deallocate(lines_, worker_count());
@@ -144,7 +144,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   void forget() noexcept { static_cast<base&>(*this) = base(); }
   void make_lines() {
     lines_ = allocate<control>(worker_count(), distribution::cyclic(sizeof(control)), alignof(control));
-    run_ = detail::this_run();
+    run_ = detail::hot_run();
     const control zero{};
     for (std::uint32_t w = 0; w < worker_count(); ++w) put(lines_ + w, zero);
   }
