@@ -137,8 +137,6 @@ void publish_value(ref record, R& value) {
     }
   }
 }
-/// global_path.hpp has it, too: of global memory this file knows only that a checkout may be open.
-[[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
 
 }  // namespace detail
 
