@@ -11,7 +11,6 @@
 #include <godwit/detail/values.hpp>
 
 #include <concepts>
-#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>

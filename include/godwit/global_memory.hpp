@@ -9,10 +9,8 @@
 #include <godwit/global_ptr.hpp>
 #include <godwit/runtime.hpp>
 
-#include <concepts>
 #include <cstdint>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 

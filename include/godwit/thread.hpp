@@ -19,7 +19,6 @@
 #include <iosfwd>
 #include <memory>
 #include <stop_token>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 

@@ -4,8 +4,6 @@
 
 #include <godwit/algorithm/blocks.hpp>
 
-#include <cstring>
-
 namespace godwit {
 
 /// f(x) for every element of @p r, in any order and in parallel; f may change it if r's elements are not

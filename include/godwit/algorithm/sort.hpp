@@ -10,8 +10,6 @@
 #include <godwit/algorithm/blocks.hpp>
 #include <godwit/algorithm/scratch.hpp>
 
-#include <cstring>
-
 namespace godwit {
 
 namespace detail {
