@@ -1,5 +1,5 @@
-// What the parallel algorithms are made of: grain, recursion over blocks of elements, and how a leaf gets at
-// its elements.
+// What the parallel algorithms are made of: grain, recursion over blocks of elements, memory for a while, and
+// how a leaf gets at its elements.
 //
 // A range of n elements is cut into blocks of `grain` elements (the last one may be shorter); block b begins
 // at b * grain. A binary recursion with invoke runs the blocks. Inside a leaf, elements are
@@ -10,6 +10,7 @@
 // docs/algorithms.md. Tests: tests/algorithm/.
 #pragma once
 
+#include <godwit/global_memory.hpp>
 #include <godwit/global_span.hpp>
 #include <godwit/task.hpp>
 
@@ -221,6 +222,28 @@ auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) ->
                        [&] { return reduce_blocks(middle, last, body); });
   return body.combine(std::move(a), std::move(b));
 }
+
+// ---- memory besides the ranges
+
+/// Global memory that an algorithm needs for a while; freed also when an exception passes. Room for @p n
+/// objects, uninitialised: small ones here, large ones dealt out to all. Lies in one frame; plain bytes, so
+/// that frame may migrate.
+template <class T>
+class scratch {
+ public:
+  explicit scratch(std::uint64_t n)
+      : data_(allocate<T>(n, n * sizeof(T) <= 65536 ? distribution::local() : distribution::cyclic(),
+                          alignof(T) < 64 ? 64 : alignof(T))),
+        n_(n) {}
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() { deallocate(data_, n_); }
+  global_ptr<T> data() const noexcept { return data_; }
+
+ private:
+  global_ptr<T> data_;
+  std::uint64_t n_;
+};
 
 // ---- elements of a leaf
 

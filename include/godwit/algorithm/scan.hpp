@@ -6,7 +6,6 @@
 #pragma once
 
 #include <godwit/algorithm/reduce.hpp>
-#include <godwit/algorithm/scratch.hpp>
 
 #include <cstring>
 #include <memory>

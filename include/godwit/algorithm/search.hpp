@@ -3,7 +3,6 @@
 #pragma once
 
 #include <godwit/algorithm/reduce.hpp>
-#include <godwit/algorithm/scratch.hpp>
 #include <godwit/global_atomic.hpp>
 
 #include <atomic>

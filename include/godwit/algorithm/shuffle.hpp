@@ -2,7 +2,6 @@
 #pragma once
 
 #include <godwit/algorithm/for_each.hpp>
-#include <godwit/algorithm/scratch.hpp>
 #include <godwit/global_access.hpp>
 
 #include <span>

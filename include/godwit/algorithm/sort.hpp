@@ -8,7 +8,6 @@
 #pragma once
 
 #include <godwit/algorithm/blocks.hpp>
-#include <godwit/algorithm/scratch.hpp>
 
 namespace godwit {
 
