@@ -66,23 +66,21 @@ template <class R, class Op, class F>
 struct chain_accumulator {
   Op op;
   F f;
-  manual<R> so_far;  // R is plain: nothing to destroy
-  bool any = false;
+  std::optional<R> so_far;
 
   chain_accumulator(const Op& o, const F& fn) : op(o), f(fn) {}
   template <class... P>
   [[gnu::always_inline]] void operator()(std::uint64_t, std::uint64_t n, P... p) {
     std::uint64_t i = 0;
-    if (!any) {
-      new (&so_far.value) R(static_cast<R>(std::invoke(f, p[0]...)));
-      any = true;
+    if (!so_far) {
+      so_far.emplace(static_cast<R>(std::invoke(f, p[0]...)));
       i = 1;
     }
-    R a(std::move(so_far.value));
+    R a(std::move(*so_far));
     for (; i < n; ++i) a = static_cast<R>(std::invoke(op, std::move(a), std::invoke(f, p[i]...)));
-    new (&so_far.value) R(std::move(a));
+    so_far.emplace(std::move(a));
   }
-  R result() { return std::move(so_far.value); }
+  R result() { return std::move(*so_far); }
 };
 
 /// One leaf's value, and how two are combined.

@@ -239,23 +239,20 @@ struct extremes_search {
 
   extremes<T> operator()(std::uint64_t b) const {
     const std::uint64_t at = b * grain;
-    manual<extremes<T>> best;  // T need not have a default
-    bool any = false;
-    auto piece = [own = less, &best, &any](std::uint64_t from, std::uint64_t count, const T* p) mutable {
-      if (!any) new (&best.value) extremes<T>{p[0], p[0], from, from};
-      extremes<T> e(best.value);
-      for (std::uint64_t i = any ? 0 : 1; i < count; ++i) {
+    std::optional<extremes<T>> best;
+    auto piece = [own = less, &best](std::uint64_t from, std::uint64_t count, const T* p) mutable {
+      extremes<T> e = best ? *best : extremes<T>{p[0], p[0], from, from};
+      for (std::uint64_t i = best ? 0 : 1; i < count; ++i) {
         if constexpr (Min)
           if (std::invoke(own, p[i], e.least)) e.least = p[i], e.least_at = from + i;
         if constexpr (Max)
           if (Last ? !std::invoke(own, p[i], e.greatest) : std::invoke(own, e.greatest, p[i]))
             e.greatest = p[i], e.greatest_at = from + i;
       }
-      new (&best.value) extremes<T>(e);
-      any = true;
+      best.emplace(e);
     };
     leaf<Spawns>(at, std::min(grain, n - at), piece, operand);
-    return best.value;
+    return *best;
   }
   extremes<T> combine(extremes<T> a, const extremes<T>& b) const {
     Less own(less);
