@@ -10,16 +10,13 @@
 #include <cstdlib>
 #include <cxxabi.h>
 #include <exception>
-#include <filesystem>
 #include <functional>
-#include <future>
-#include <ios>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <typeindex>
+#include <typeinfo>
 #include <variant>
 #include <vector>
 

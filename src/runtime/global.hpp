@@ -7,7 +7,6 @@
 #include "transport/shm/window.hpp"
 
 #include <cstdint>
-#include <string>
 
 namespace godwit::runtime {
 

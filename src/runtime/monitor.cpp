@@ -2,7 +2,6 @@
 #include "runtime/monitor.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/world.hpp"

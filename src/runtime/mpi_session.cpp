@@ -1,12 +1,10 @@
 // See mpi_session.hpp.
 #include "runtime/mpi_session.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -7,7 +7,6 @@
 // docs/decisions/0011-threads.md. Test: all of tests/api, with GODWIT_SUBSTRATE=threads.
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <atomic>
 #include <csignal>
 #include <cstdio>

@@ -2,7 +2,6 @@
 #include "runtime/stats_output.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
