@@ -109,8 +109,7 @@ std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]) {
     if (all[rank].randomisation == layout::state::not_needed)
       return who(rank, hosts) +
              " has its own random addresses: no launcher was recognised, or godwit was loaded by dlopen; "
-             "start it "
-             "by mpirun or srun, with godwit linked to the program";
+             "start it by mpirun or srun, with godwit linked to the program";
   if (const std::string files = other_files(one, zero, one_name, zero_name); !files.empty())
     return files + "; use the same libraries, LD_LIBRARY_PATH and LD_PRELOAD on all hosts";
   std::string text = other_address(one, zero, one_name, zero_name);

@@ -78,8 +78,7 @@ constexpr option_info table[] = {
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
      .help = "threads that captured locals of their ancestors can read them wherever they go, and writes to "
-             "them that would be "
-             "lost end the run"},
+             "them that would be lost end the run"},
     {.name = "way", .field = &options::way, .what = "a way to other hosts",
      .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
      .choices = {"auto", "rma", "server", "assist", "am"}},

@@ -51,8 +51,7 @@ void fit_to_valgrind(options& opts) noexcept {
   if (!on_valgrind())
     std::fputs(
         "godwit: this program runs under valgrind, and libgodwit was built without valgrind's header: what "
-        "it reports of stacks "
-        "is wrong. Install valgrind, configure and build godwit again\n",
+        "it reports of stacks is wrong. Install valgrind, configure and build godwit again\n",
         stderr);
   const options defaults;
   if (opts.stack_bytes == defaults.stack_bytes) opts.stack_bytes = std::uint64_t{16} << 20;

@@ -259,8 +259,7 @@ void checkout_held(const char* doing, const char* file, unsigned line) noexcept 
   if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
   base::fatal(
       "worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where "
-      "the memory "
-      "is not: check in before (let the span go out of scope), check out again afterwards",
+      "the memory is not: check in before (let the span go out of scope), check out again afterwards",
       detail::hot().worker, made.c_str(), doing, where.c_str());
 }
 

@@ -128,8 +128,7 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
       told = true;
       std::fprintf(stderr,
                    "godwit: rank %d (%s) has waited in run for 20 s: every rank must call run equally often; "
-                   "some rank "
-                   "is late or does not come\n",
+                   "some rank is late or does not come\n",
                    world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
     }
   }

@@ -51,8 +51,7 @@ choice::substrate choose_substrate(const options& opts) {
     throw std::invalid_argument(
         std::string("godwit: srun started several tasks, but without an MPI plugin (") + l.evidence +
         "): each would be a run of its own. Use srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list shows what "
-        "there is), "
-        "or set GODWIT_SUBSTRATE=processes if that is meant");
+        "there is), or set GODWIT_SUBSTRATE=processes if that is meant");
   const bool ranks = l.what != base::launcher::kind::none && l.size > 1;
   return ranks ? choice::substrate::mpi : choice::substrate::processes;
 }
@@ -87,8 +86,7 @@ detail::run_result failed(int status, std::string message) {
 void fit_to_program(options& opts, const detail::root_task& root) {
   if (__tsan_init != nullptr)
     throw std::invalid_argument(
-        "godwit: this program is built with -fsanitize=thread, which can follow neither threads that "
-        "change "
+        "godwit: this program is built with -fsanitize=thread, which can follow neither threads that change "
         "their stack nor workers that are processes: build it without (-fsanitize=address,undefined and "
         "valgrind work, docs/debugging.md)");
   base::fit_to_valgrind(opts);

@@ -207,8 +207,7 @@ void ranks::share_global(launch& what) {
   const shared_file file = make_shared(
       global, [&] { global.make_file(bytes); }, [&] { return global.free_bases(bytes); },
       "godwit: global memory: there is no range of addresses that is free in all ranks: lower "
-      "--godwit-global-bytes "
-      "(GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
+      "--godwit-global-bytes (GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
   together([&] {
     if (!has_workers()) return;
     if (!is_leader()) global.open_file(bytes, file.path);
@@ -252,8 +251,7 @@ void ranks::make_window(launch& what, near_range own, bool forced) {
     session_.mpi().error_text(code, text, sizeof text);
     problem = "cannot make an RMA window of " + std::to_string(bytes >> 20) + " MiB: " + text +
               ": raise the limit on locked memory (ulimit -l), lower --godwit-stack-bytes and "
-              "--godwit-heap-bytes, or "
-              "use another way";
+              "--godwit-heap-bytes, or use another way";
   }
   window_made_ = code == 0;
   try {

@@ -28,8 +28,7 @@ void need_run(const char* what) noexcept {
     if (runtime::in_forked_child())
       base::fatal(
           "process %d, which fork made in a thread, came to a %s: the workers are not there; let it exec "
-          "another program, or "
-          "end by exit or _exit, and have the thread that called fork do the rest",
+          "another program, or end by exit or _exit, and have the thread that called fork do the rest",
           static_cast<int>(getpid()), what);
     base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
   }
