@@ -7,7 +7,6 @@
 #include "base/fixed_layout.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/personality.h>
@@ -21,11 +20,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/launcher.hpp"
 #include "base/rank_output.hpp"
+#include "base/text.hpp"
 
 extern "C" char** environ;  // POSIX declares it nowhere
 
@@ -249,41 +251,15 @@ bool same_file(const char* path) noexcept {
 std::string own_path() {
   const char* started_by = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (same_file(started_by)) return started_by;
-  char link[4096];
-  const ssize_t n = readlink("/proc/self/exe", link, sizeof link - 1);
-  if (n > 0) {
-    link[n] = '\0';
-    if (same_file(link)) return link;
-  }
-  return "/proc/self/exe";
+  std::error_code unreadable;
+  const std::string link = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  return same_file(link.c_str()) ? link : "/proc/self/exe";
 }
 
 /// The arguments as the kernel has them: also the loader's own, when the program was started by it.
-std::vector<std::string> own_arguments() {
-  std::vector<std::string> arguments;
-  std::string all;
-  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return arguments;
-  char buffer[4096];
-  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<std::size_t>(n));
-  close(fd);
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find('\0', at), all.size());
-    arguments.push_back(all.substr(at, end - at));
-    at = end + 1;
-  }
-  return arguments;
-}
+std::vector<std::string> own_arguments() { return lines_of("/proc/self/cmdline", '\0'); }
 
-bool kernel_randomises() noexcept {
-  char value = '2';
-  const int fd = open("/proc/sys/kernel/randomize_va_space", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    static_cast<void>(!read(fd, &value, 1));
-    close(fd);
-  }
-  return value != '0';
-}
+bool kernel_randomises() { return first_line("/proc/sys/kernel/randomize_va_space") != "0"; }
 
 void explain(layout::state state, const char* what, const char* why) noexcept {
   start_.randomisation = state;

@@ -5,8 +5,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
+
+#include "base/text.hpp"
 
 namespace godwit::base {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 std::string who(int rank, const char (*hosts)[64]) {
   return "rank " + std::to_string(rank) + " (host " + std::string(hosts[rank], strnlen(hosts[rank], 64)) +
          ")";
-}
-
-std::string hex(std::uint64_t v) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(v));
-  return text;
 }
 
 std::string shown(const layout::module& m) { return m.name[0] != '\0' ? m.name : "the program"; }
@@ -62,7 +57,7 @@ std::string other_files(const layout& a, const layout& b, const std::string& a_n
 std::string other_address(const layout& a, const layout& b, const std::string& a_name,
                           const std::string& b_name) {
   const auto at = [&](const std::string& what, std::uint64_t in_a, std::uint64_t in_b) {
-    return a_name + " has " + what + " at " + hex(in_a) + ", " + b_name + " at " + hex(in_b);
+    return a_name + " has " + what + " at " + hexadecimal(in_a) + ", " + b_name + " at " + hexadecimal(in_b);
   };
   for (std::size_t i = 0; i < std::min<std::size_t>(a.module_count, layout::most_modules); ++i)
     if (const layout::module* other = find_module(b, a.module_list[i].name);

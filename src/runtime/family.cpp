@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "base/valgrind.hpp"
 #include "runtime/death.hpp"
 #include "runtime/run_common.hpp"
@@ -37,16 +38,10 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
 /// The process that ended, and has not been waited for, had called exec. False also where the system does not
 /// tell.
 bool became_another_program(pid_t pid, std::string& name) {
-  char path[40];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
-  std::FILE* f = std::fopen(path, "re");
-  if (f == nullptr) return false;
-  char text[512] = {};
-  text[std::fread(text, 1, sizeof text - 1, f)] = '\0';
-  std::fclose(f);
+  const std::string text = base::first_line("/proc/" + std::to_string(pid) + "/stat");
   // "12 (name) Z parent group session terminal foreground flags ..."
-  const char* open = std::strchr(text, '(');
-  const char* close = std::strrchr(text, ')');
+  const char* open = std::strchr(text.c_str(), '(');
+  const char* close = std::strrchr(text.c_str(), ')');
   unsigned flags = 0;
   if (open == nullptr || close == nullptr ||
       std::sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +14,7 @@
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "base/world.hpp"
 #include "transport/mpi/load.hpp"
 
@@ -27,9 +27,8 @@ mpi_session* session_ = nullptr;
 /// Processes with equal values can open each other's memory: same kernel, same process numbers, same network.
 std::uint64_t machine_hash(const char* host_name) {
   std::string all = host_name;
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  if (boot >> id) all += '/' + id;
+  if (const std::string id = base::first_line("/proc/sys/kernel/random/boot_id"); !id.empty())
+    all += '/' + id;
   for (const char* space : {"/proc/self/ns/net", "/proc/self/ns/pid", "/proc/self/ns/uts"}) {
     struct stat s {};
     if (stat(space, &s) == 0) all += '/' + std::to_string(s.st_ino);

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <limits>
 
 #include "base/json.hpp"
 #include "base/options.hpp"
+#include "base/text.hpp"
 
 namespace godwit::runtime {
 
@@ -248,14 +248,10 @@ std::string stats_table(const run_facts& facts) {
 }
 
 void name_program(run_facts& facts) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string word;
-  for (bool first = true; std::getline(file, word, '\0'); first = false) {
-    if (first)
-      facts.program = word;
-    else
-      facts.arguments.push_back(word);
-  }
+  facts.arguments = base::lines_of("/proc/self/cmdline", '\0');
+  if (facts.arguments.empty()) return;
+  facts.program = facts.arguments.front();
+  facts.arguments.erase(facts.arguments.begin());
 }
 
 void put_run(base::json_writer& json, const run_facts& facts) {
