@@ -36,16 +36,8 @@ namespace {
 
 constexpr std::string_view dummy_name = "_GODWIT_PAD=";
 
-/// What the constructor found out.
-struct start_facts {
-  layout::state randomisation = layout::state::not_needed;
-  bool snapshot = false;  // the members below, and `modules_`, are those before main
-  std::uint64_t main_stack = 0;
-  std::uint64_t heap_start = 0;
-  std::uint64_t tls = 0;
-  char detail[sizeof(layout::detail)] = {};
-};
-start_facts start_;
+layout start_;           // what the constructor found out
+bool snapshot_ = false;  // main_stack, heap_start, tls and the modules in it are those before main
 
 thread_local char of_main_thread_;  // only its address counts
 
@@ -142,14 +134,8 @@ std::uint64_t text_of(const dl_phdr_info& m) noexcept {
   return h;
 }
 
-struct module_table {
-  std::uint64_t hash = hash_start;
-  std::uint32_t count = 0;
-  layout::module list[layout::most_modules] = {};
-};
-module_table modules_;  // those before main, if start_.snapshot
-
-void take_modules(module_table& t) noexcept {
+void take_modules(layout& l) noexcept {
+  l.modules = hash_start;
   const unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
   bool first = true;
   for_each_module([&](const dl_phdr_info& m) {
@@ -157,14 +143,14 @@ void take_modules(module_table& t) noexcept {
     if (!first && ((vdso != 0 && m.dlpi_addr == vdso) || *name == '\0')) return;
     first = false;
     const std::uint64_t build = build_of(m);
-    t.hash = mix(mix(mix_bytes(t.hash, name, std::strlen(name)), m.dlpi_addr), build);
-    if (t.count < layout::most_modules) {
-      layout::module& entry = t.list[t.count];
+    l.modules = mix(mix(mix_bytes(l.modules, name, std::strlen(name)), m.dlpi_addr), build);
+    if (l.module_count < layout::most_modules) {
+      layout::module& entry = l.module_list[l.module_count];
       std::snprintf(entry.name, sizeof entry.name, "%s", name);
       entry.base = m.dlpi_addr;
       entry.build = build;
     }
-    ++t.count;
+    ++l.module_count;
   });
 }
 
@@ -350,10 +336,11 @@ void leave_mark() {
          mark + rank_mark_name.size(), 1);
 }
 
-void take_snapshot(const void* frame) noexcept {
-  start_.main_stack = reinterpret_cast<std::uintptr_t>(frame);
-  start_.heap_start = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  start_.tls = reinterpret_cast<std::uintptr_t>(&of_main_thread_);
+void take_snapshot(layout& l, const void* frame) noexcept {
+  l.main_stack = reinterpret_cast<std::uintptr_t>(frame);
+  l.heap_start = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  l.tls = reinterpret_cast<std::uintptr_t>(&of_main_thread_);
+  take_modules(l);
 }
 
 [[gnu::constructor(101)]] void at_program_start() {
@@ -368,9 +355,8 @@ void take_snapshot(const void* frame) noexcept {
   else
     start_anew();
   if (mark.process != getpid()) leave_mark();
-  take_snapshot(__builtin_frame_address(0));
-  take_modules(modules_);
-  start_.snapshot = true;
+  take_snapshot(start_, __builtin_frame_address(0));
+  snapshot_ = true;
   settle_output();
   const char* output = find_variable(environ, "GODWIT_OUTPUT");
   if (l.rank != 0 && (output == nullptr || std::strcmp(output, "all") != 0)) silence_output();
@@ -391,26 +377,11 @@ start_padding padding_for(std::size_t strings, std::size_t pointers) noexcept {
 }
 
 layout own_layout() {
-  layout l{};
+  layout l = start_;
+  if (!snapshot_) take_snapshot(l, __builtin_frame_address(0));
   l.format = layout::format_now;
-  module_table now;
-  start_facts facts = start_;
-  if (!start_.snapshot) {
-    take_snapshot(__builtin_frame_address(0));
-    std::swap(facts, start_);
-    take_modules(now);
-  }
-  const module_table& modules = start_.snapshot ? modules_ : now;
-  l.randomisation = facts.randomisation;
   l.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  l.tls = facts.tls;
-  l.main_stack = facts.main_stack;
-  l.heap_start = facts.heap_start & ~(l.page_bytes - 1);
-  std::memcpy(l.detail, facts.detail, sizeof l.detail);
-  l.modules = modules.hash;
-  l.module_count = modules.count;
-  std::memcpy(l.module_list, modules.list, sizeof l.module_list);
-
+  l.heap_start &= ~(l.page_bytes - 1);
   rlimit limit{};
   getrlimit(RLIMIT_STACK, &limit);
   l.stack_limit = static_cast<std::uint64_t>(limit.rlim_cur);
