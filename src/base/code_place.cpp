@@ -18,8 +18,6 @@
 
 #include "base/text.hpp"
 
-extern char** environ;
-
 namespace godwit::base {
 
 namespace {

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
-
-extern "C" char** environ;  // POSIX declares it nowhere
+#include <unistd.h>
 
 namespace godwit::base {
 

@@ -29,8 +29,6 @@
 #include "base/rank_output.hpp"
 #include "base/text.hpp"
 
-extern "C" char** environ;  // POSIX declares it nowhere
-
 namespace godwit::base {
 namespace {
 

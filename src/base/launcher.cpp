@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstring>
 
-extern "C" char** environ;  // POSIX declares it nowhere
-
 namespace godwit::base {
 namespace {
 

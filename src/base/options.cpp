@@ -14,10 +14,9 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <unistd.h>
 #include <utility>
 #include <vector>
-
-extern char** environ;  // NOLINT: POSIX declares it nowhere
 
 namespace godwit::base {
 namespace {
