@@ -82,7 +82,7 @@ verdict judge(const family::end& e, const transport::shm::segment& memory) {
   if (node.failed.load(std::memory_order_acquire) == 2)
     return {base::status_failed, std::string("godwit: ") + node.message};
   return {WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed,
-          describe_death(e, memory.at(transport::worker_no{e.worker}, common_words(memory))->worker)};
+          describe_death(e, words_of(memory, transport::worker_no{e.worker}).worker)};
 }
 
 }  // namespace

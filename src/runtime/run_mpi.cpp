@@ -304,7 +304,7 @@ void ranks::make_companion(run_state& r) {
   c.rma_atomics = r.what.opts.rma_atomics;
   c.memory = &r.what.memory;
   if (has_workers()) {
-    c.words = &const_cast<sched::segment_words*>(common_words(r.what.memory))->far;
+    c.words = &common_words(r.what.memory)->far;
     c.services = &services_.emplace(r.what, *workers_);
     if (!one_host() && way_ != way::server)
       c.served = r.own;

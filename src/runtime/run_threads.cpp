@@ -214,14 +214,13 @@ int start_worker(team& t, std::uint32_t number) noexcept {
 
 /// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
 void look_for_stuck(stuck_watch& watch, team& t) {
-  const auto* words = common_words(t.what->memory);
   const sched::node_words& node = host_words(t.what->memory);
   const std::uint64_t idle = node.idle.load(std::memory_order_seq_cst);
   std::vector<stuck_watch::wait> waits;
   for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
     stuck_watch::wait w{};
     const auto tid =
-        t.what->memory.at(transport::worker_no{i}, words)->worker.pid.load(std::memory_order_seq_cst);
+        words_of(t.what->memory, transport::worker_no{i}).worker.pid.load(std::memory_order_seq_cst);
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
   }
   const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
@@ -283,7 +282,7 @@ void team::start(run_state&) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
   workers.resize(all.count);
-  if (what->job.spares != 0) spares.emplace(monitor_of(*this)).prepare();
+  if (what->job.spares != 0) spares.emplace(monitor_of(*this));
   for (std::uint32_t i = regular; i-- > 0;)
     if (const int error = start_worker(*this, i); error != 0)
       base::fatal(
