@@ -138,12 +138,10 @@ constexpr option_info table[] = {
 
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
-  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21,
-               f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34] = o;
-  return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9, (void)f10,
-          (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18, (void)f19,
-          (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27, (void)f28,
-          (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, 34);
+  [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
+                                f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
+                                f33, f34] = o;
+  return 34;
 }
 static_assert(std::size(table) == 34, "every field of godwit::options has exactly one row");
 
@@ -175,10 +173,8 @@ std::string mapped(std::string_view prefix, std::string_view name, auto convert)
 
 std::string show_number(std::uint64_t v, option_unit unit) {
   if (unit == option_unit::bytes && v != 0)
-    for (const char suffix : {'T', 'G', 'M', 'K'}) {
-      const std::uint64_t one = suffix == 'T' ? TiB : suffix == 'G' ? 1ull << 30 : suffix == 'M' ? MiB : KiB;
+    for (const auto& [one, suffix] : {std::pair{TiB, 'T'}, {GiB, 'G'}, {MiB, 'M'}, {KiB, 'K'}})
       if (v % one == 0) return std::to_string(v / one) + suffix;
-    }
   return std::to_string(v);
 }
 
