@@ -126,9 +126,9 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
     if (!told && waited > 20'000'000'000) {
       told = true;
       std::fprintf(stderr,
-                   "godwit: rank %d (%s) has waited in run for 20 s: every rank must call run equally often; "
+                   "godwit: %s has waited in run for 20 s: every rank must call run equally often; "
                    "some rank is late or does not come\n",
-                   world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
+                   who(world_.rank).c_str());
     }
   }
   struct intent {
@@ -140,27 +140,25 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
   for (int r = 0; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].leaving != 0) {
       left_ = true;
-      throw std::runtime_error(
-          "godwit: rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name +
-          ") has ended without calling run here: every rank must call run equally often");
+      throw std::runtime_error("godwit: " + who(r) +
+                               " has ended without calling run here: every rank must call run equally often");
     }
   for (int r = 1; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].root != all[0].root)
       throw std::runtime_error(
-          "godwit: rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name +
-          ") calls run with another root thread than rank 0: every rank must make the same calls "
+          "godwit: " + who(r) +
+          " calls run with another root thread than rank 0: every rank must make the same calls "
           "of run in the same order");
 }
 
 std::string mpi_session::who(int rank) const {
-  return "godwit: rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name +
-         "): ";
+  return "rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name + ")";
 }
 
 std::string mpi_session::said_by(int rank, std::string_view text) const {
   constexpr std::string_view prefix = "godwit: ";
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
-  return who(rank).append(text);
+  return "godwit: " + who(rank) + ": " + std::string(text);
 }
 
 void mpi_session::agree(const std::string& problem, bool of_options) const {

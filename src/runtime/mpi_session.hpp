@@ -38,7 +38,7 @@ class mpi_session {
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
   const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
-  /// "godwit: rank 3 (node7): "
+  /// "rank 3 (node7)"
   std::string who(int rank) const;
   /// @p text, which may begin with "godwit: ", as said by @p rank.
   std::string said_by(int rank, std::string_view text) const;
