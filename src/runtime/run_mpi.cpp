@@ -28,7 +28,6 @@
 #include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/services.hpp"
-#include "runtime/short_turns.hpp"
 #include "runtime/trace_gather.hpp"
 #include "transport/mpi/companion.hpp"
 
@@ -331,7 +330,7 @@ void ranks::supervise(run_state& r) {
     end_together(r);
   } catch (const std::runtime_error& e) {  // MPI itself failed: the others cannot be told
     workers_->kill_all();
-    std::fprintf(stderr, "%s%s\n", session_.who(session_.rank()).c_str(), e.what());
+    std::fprintf(stderr, "godwit: %s: %s\n", session_.who(session_.rank()).c_str(), e.what());
     std::fflush(nullptr);
     session_.mpi().abort(base::status_failed);
   }
@@ -420,13 +419,10 @@ void ranks::collect(run_state& r) {
 
 /// All ranks tell what the first rank says that found the failure itself.
 void ranks::agree_on_outcome(run_state& r) {
-  struct outcome {
-    int status, primary;
-  };
-  const std::vector<outcome> all = session_.gather(outcome{r.result.status, primary_ ? 1 : 0});
-  const auto first = std::find_if(all.begin(), all.end(), [](const outcome& o) { return o.primary != 0; });
+  const std::vector<int> all = session_.gather(primary_ ? r.result.status : 0);
+  const auto first = std::find_if(all.begin(), all.end(), [](int status) { return status != 0; });
   if (first == all.end()) return;
-  r.fail(first->status, session_.share_bytes(r.result.message, static_cast<int>(first - all.begin())));
+  r.fail(*first, session_.share_bytes(r.result.message, static_cast<int>(first - all.begin())));
 }
 
 void ranks::gather_stats(const run_state& r) {
