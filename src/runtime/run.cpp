@@ -29,17 +29,10 @@ namespace godwit {
 namespace {
 
 std::unique_ptr<runtime::substrate> make_substrate(choice::substrate which, const options& opts) {
-  switch (which) {
-    case choice::substrate::processes:
-      return runtime::make_processes(opts);
-    case choice::substrate::threads:
-      return runtime::make_threads(opts);
-    case choice::substrate::mpi:
-      return runtime::make_mpi(opts);
-    case choice::substrate::automatic:
-      break;
-  }
-  base::fatal("substrate %s cannot be made", choice::name_of(which));
+  if (which == choice::substrate::threads) return runtime::make_threads(opts);
+  if (which == choice::substrate::mpi) return runtime::make_mpi(opts);
+  GODWIT_CHECK(which == choice::substrate::processes, "substrate %s cannot be made", name_of(which));
+  return runtime::make_processes(opts);
 }
 
 /// The substrate to use.

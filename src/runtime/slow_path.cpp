@@ -40,14 +40,6 @@ void need_no_checkout(const char* doing, const char* file = nullptr, unsigned li
   if (detail::hot().checkouts != 0) [[unlikely]]
     checkout_held(doing, file, line);
 }
-}  // namespace
-
-void spawn_point(bool child_may_leave) noexcept {
-  need_run("spawn or invoke");
-  need_no_checkout("spawn");
-  this_worker().spawn_point(child_may_leave);
-}
-namespace {
 /// The calling thread, which has taken its entry off the deque already, is done: what is to be done at its
 /// end?
 spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
@@ -63,6 +55,11 @@ spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
 }
 }  // namespace
 
+void spawn_point(bool child_may_leave) noexcept {
+  need_run("spawn or invoke");
+  need_no_checkout("spawn");
+  this_worker().spawn_point(child_may_leave);
+}
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");
   slot = end_of_thread(slot);

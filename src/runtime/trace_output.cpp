@@ -16,10 +16,6 @@ using transport::shm::near_range;
 
 namespace {
 
-std::uint64_t capacity_of(const options& opts) {
-  return (opts.trace_bytes - ring_memory::bytes_for(0)) / sizeof(trace::event);
-}
-
 std::string trace_info(const run_facts& facts, const trace::summary& sum) {
   base::json_writer json;
   json.begin_object();
@@ -48,7 +44,7 @@ std::vector<std::string> track_names(const run_facts& facts) {
 
 trace_rings::trace_rings(const options& opts, near_range own) : own_(own) {
   if (opts.trace.empty() || own.count == 0) return;
-  const std::uint64_t capacity = capacity_of(opts);
+  const std::uint64_t capacity = (opts.trace_bytes - ring_memory::bytes_for(0)) / sizeof(trace::event);
   constexpr std::size_t line = 64;
   bytes_each_ = (ring_memory::bytes_for(capacity) + line - 1) / line * line;
   pages_ = transport::shm::shared_pages(bytes_each_ * own.count, "lower --godwit-trace-bytes");
