@@ -51,8 +51,8 @@ class companion_rest {
   std::uint64_t eager_until_ns_ = 0;
 };
 
-/// Ask the kernel for short turns on the CPU while this object lives: then it lets us in when we wake beside a
-/// computing worker, instead of at the end of that worker's turn, milliseconds later. Linux 6.12 and newer;
+/// Ask the kernel for short turns on the CPU while this object lives: then it lets us in when we wake beside
+/// a computing worker, instead of at the end of that worker's turn, milliseconds later. Linux 6.12 and newer;
 /// older ones refuse or ignore it, and prefer sleepers anyway. It is a hint: nothing depends on it but time.
 class short_turns {
  public:

@@ -7,7 +7,7 @@
 //
 // It does itself what all runs have in common: it refuses policies that do not fit, opens files and rings for
 // events, chooses the seed, ticks, and writes what people read. The substrates are the files run_NAME.cpp,
-// and run.cpp has the table of them. Document: docs/architecture.md. Test:
+// and run.cpp chooses among them. Document: docs/architecture.md. Test:
 // tests/runtime/substrate_test.cpp.
 #pragma once
 
