@@ -111,7 +111,7 @@ std::vector<worker_stats> own_stats(const run_state& r) {
   for (std::uint32_t i = 0; i < r.own.count; ++i) {
     const worker_no w{r.own.first + i};
     stats.push_back(words_of(r.what.memory, w).worker.stats);
-    r.rings->count(w, stats.back());
+    r.what.rings->count(w, stats.back());
   }
   return stats;
 }

@@ -457,7 +457,7 @@ void ranks::share_root_result(run_state& r) {
 }
 
 void ranks::add_events(run_state& r) {
-  gather_events(session_, r.outputs ? &*r.outputs : nullptr, *r.rings, place_->of_rank, clocks_before_,
+  gather_events(session_, r.outputs ? &*r.outputs : nullptr, *r.what.rings, place_->of_rank, clocks_before_,
                 compare_clocks(session_));
 }
 

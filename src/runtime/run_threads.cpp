@@ -79,13 +79,8 @@ team* team_ = nullptr;
 const detail::event_source* events_ = nullptr;
 
 void exit_worker() noexcept {
-  sched::worker& w = sched::this_worker();
-  end_global();
-  w.finish_stats();
-#ifndef NDEBUG
-  w.check_invariants();
-#endif
-  godwit_ctx_resume_suspended(team_->workers[transport::index(w.here().me)].way_back, 0);
+  finish_worker();
+  godwit_ctx_resume_suspended(team_->workers[transport::index(sched::this_worker().here().me)].way_back, 0);
 }
 
 sched::worker_hooks hooks() noexcept {
@@ -94,12 +89,10 @@ sched::worker_hooks hooks() noexcept {
   return h;
 }
 
-void root_entry(void*) { root_thread(*team_->what); }
-
 void enter(void* arg, std::uintptr_t sp) {
   auto& t = *static_cast<worker_thread*>(arg);
   t.way_back = sp;
-  sched::this_worker().start(t.me == transport::worker_no{0} ? root_entry : nullptr, nullptr);
+  sched::this_worker().start(t.me == transport::worker_no{0} ? root_thread : nullptr, team_->what);
 }
 
 void* worker_main(void* arg) {
@@ -121,10 +114,7 @@ void* worker_main(void* arg) {
     t.memory = what.memory.seen_by(t.me);
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
-    sched::make_worker(what.opts, true)
-        .init({&t.memory, t.me, what.cpus, what.seed, &what.job, &what.opts, hooks(),
-               what.rings != nullptr ? what.rings->of(t.me) : nullptr});
-    start_global(what.global, what.global_space, what.opts, what.job);
+    begin_worker(what, t.memory, t.me, hooks());
     std::byte* low = nullptr;
     std::byte* high = stack::map_private(first_stack_bytes, &low);
     godwit_ctx_suspend(high, enter, &t);

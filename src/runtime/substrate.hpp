@@ -34,7 +34,6 @@ struct run_state {
   transport::shm::near_range own;      ///< the workers that this process starts
   std::vector<host_facts> hosts;       ///< as the files name them
   std::optional<run_outputs> outputs;  ///< where this process speaks
-  std::optional<trace_rings> rings;    ///< of the own workers
   detail::run_result result;
 
   /// All workers are on this host and this process's.
