@@ -151,7 +151,7 @@ void family::sleep(int stop_fd, int timeout_ms) const {
   static_cast<void>(poll(fds.data(), fds.size(), timeout_ms));
 }
 
-bool family::next_end(end& e) noexcept {
+std::optional<family::end> family::next_end() noexcept {
   for (auto m = members_.begin(); m != members_.end(); ++m) {
     siginfo_t ended{};
     if (waitid(P_PID, static_cast<id_t>(m->pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -161,17 +161,17 @@ bool family::next_end(end& e) noexcept {
     int status = 0;
     if (waitpid(m->pid, &status, WNOHANG) != m->pid) continue;
     if (m->fd >= 0) close(m->fd);
-    e = {m->worker, m->pid, status, std::move(program)};
+    const end e{m->worker, m->pid, status, std::move(program)};
     members_.erase(m);
-    return true;
+    return e;
   }
-  return false;
+  return {};
 }
 
 verdict look_at(family& workers, const interrupt_guard& stop, const transport::shm::segment& memory) {
   if (const auto got = stop.take(); got.signal != 0) return {128 + got.signal, interrupted(got)};
-  for (family::end e{}; workers.next_end(e);)
-    if (verdict v = judge(e, memory); v.status != 0) return v;
+  while (const auto e = workers.next_end())
+    if (verdict v = judge(*e, memory); v.status != 0) return v;
   return {};
 }
 

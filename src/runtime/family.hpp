@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -61,8 +62,8 @@ class family {
     int status;           // as from waitpid
     std::string program;  ///< what it had become by exec; empty: it had not
   };
-  /// One worker that has ended since the last call. False: none.
-  bool next_end(end& e) noexcept;
+  /// One worker that has ended since the last call, if there is one.
+  std::optional<end> next_end() noexcept;
 
  private:
   struct member {

@@ -211,21 +211,20 @@ void install(int signal, bool in_process) noexcept {
   sigaction(signal, &action, nullptr);
 }
 
-void restore_meanings() noexcept {
-  for (const int signal : handled_) sigaction(signal, meaning_before(signal), nullptr);
-}
-
 constexpr int stops_[] = {SIGINT, SIGTERM, SIGHUP};
 
 }  // namespace
 
 void tell_of_deaths() noexcept { tells_ = true; }
 
-process_handlers::process_handlers() noexcept {
+void install_handlers_of_process() noexcept {
   map_ = fault_map();
   for (const int signal : handled_) install(signal, true);
 }
-process_handlers::~process_handlers() { restore_meanings(); }
+
+void restore_meanings() noexcept {
+  for (const int signal : handled_) sigaction(signal, meaning_before(signal), nullptr);
+}
 
 alternate_stack::alternate_stack() noexcept {
   stack::map_private(stack::signal_stack_bytes, &low_);

@@ -73,7 +73,6 @@ struct team final : substrate {
   std::vector<worker_thread> workers;
   std::optional<monitor> spares;
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
-  std::optional<process_handlers> handlers;
 };
 team* team_ = nullptr;
 const detail::event_source* events_ = nullptr;
@@ -221,26 +220,12 @@ void look_for_stuck(stuck_watch& watch, team& t) {
   if (!watch.seen(waits)) return;
   const std::uintptr_t sp = waits[0].sp;
   const bool readable = t.stacks.owns(sp);
-  constexpr std::uint64_t most_words = 256;
-  const std::string why =
-      describe_stuck(
-          waits[0], reinterpret_cast<const std::uint64_t*>(sp),
-          readable ? std::min(most_words, (t.stacks.end_of(sp) - sp) / sizeof(std::uint64_t)) : 0) +
-      "\n";
+  const std::string why = describe_stuck(waits[0], reinterpret_cast<const std::uint64_t*>(sp),
+                                         readable ? t.stacks.end_of(sp) - sp : 0) +
+                          "\n";
   static_cast<void>(!write(2, why.data(), why.size()));
   if (ftrylockfile(stdout) == 0) std::fflush(stdout);  // else it waits for just that
   _exit(base::status_failed);
-}
-
-monitor_setup monitor_of(team& t) {
-  monitor_setup s;
-  s.memory = &t.what->memory;
-  s.regular = t.regular;
-  s.spares = t.all.count - t.regular;
-  s.running = &t.running;
-  s.start = [&t](std::uint32_t number) { return start_worker(t, number) == 0; };
-  s.handle = [&t](std::uint32_t number) { return t.workers[number].handle; };
-  return s;
 }
 
 void team::plan(run_state& r) {
@@ -265,14 +250,22 @@ void team::memory(run_state& r) {
 
 void team::start(run_state&) {
   team_ = this;
-  handlers.emplace();
+  install_handlers_of_process();
   base::set_fatal_hook(say_and_end);
   events::begin_run(what->opts.delay_us);
   if (events_ == nullptr) events_ = &events::source();
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
   workers.resize(all.count);
-  if (what->job.spares != 0) spares.emplace(monitor_of(*this));
+  if (what->job.spares != 0)
+    spares.emplace(monitor_setup{
+        .memory = &what->memory,
+        .regular = regular,
+        .spares = what->job.spares,
+        .running = &running,
+        .start = [this](std::uint32_t number) { return start_worker(*this, number) == 0; },
+        .handle = [this](std::uint32_t number) { return workers[number].handle; },
+    });
   for (std::uint32_t i = regular; i-- > 0;)
     if (const int error = start_worker(*this, i); error != 0)
       base::fatal(
@@ -312,7 +305,7 @@ void team::end(run_state&) noexcept {
   events::end_run();
   base::set_fatal_hook(nullptr);
   team_ = nullptr;
-  handlers.reset();
+  restore_meanings();
 }
 
 /// One row per worker. What spares did that have none is added to worker 0's.

@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint64_t least_interval_ns = 500'000'000;
 constexpr std::uint64_t interval_per_worker_ns = 20'000'000;  // a look takes some 10 us per worker
 constexpr unsigned looks = 3;
+constexpr std::size_t most_words = 256;  // of a stack that are looked at
 
 std::size_t threads_of(const std::string& process) {
   DIR* folder = opendir((process + "/task").c_str());
@@ -83,7 +84,8 @@ bool stuck_watch::seen(const std::vector<wait>& now) {
   return !now.empty() && times_ >= looks;
 }
 
-std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stack, std::size_t words) {
+std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stack, std::size_t bytes) {
+  const std::size_t words = std::min(bytes / sizeof *stack, most_words);
   std::string place;
   Dl_info library{}, code{};
   if (dladdr(reinterpret_cast<void*>(&std::fopen), &library) != 0)
