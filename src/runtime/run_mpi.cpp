@@ -66,12 +66,8 @@ class ranks final : public substrate {
   bool is_leader() const { return has_workers() && leader() == session_.rank(); }
 
   // memory
-  struct shared_file {
-    std::string path;  ///< that the leader of this host made
-    unsigned base;     ///< that is free in all ranks
-  };
-  template <class Memory, class Make, class FreeBases>
-  shared_file make_shared(const Memory& memory, Make&& make, FreeBases&& free_bases, const char* no_base);
+  template <class Memory, class Mapped, class... Kind>
+  void share(Memory& memory, std::uint64_t bytes, const char* no_base, Mapped&& mapped, const Kind&... kind);
   void share_segments(run_state& r);
   void share_global(launch& what);
   void choose_way(launch& what, near_range own);
@@ -151,44 +147,44 @@ void ranks::memory(run_state& r) {
   if (!what.opts.trace.empty()) clocks_before_ = compare_clocks(session_);
 }
 
-/// The first rank of each host makes the file of @p memory; all ranks agree on a base for it.
-template <class Memory, class Make, class FreeBases>
-ranks::shared_file ranks::make_shared(const Memory& memory, Make&& make, FreeBases&& free_bases,
-                                      const char* no_base) {
+/// The first rank of each host makes the file of @p memory, of this @p kind; all ranks agree on a base that is
+/// free in each for @p bytes, and map it there. @p mapped: what is to be done then.
+template <class Memory, class Mapped, class... Kind>
+void ranks::share(Memory& memory, std::uint64_t bytes, const char* no_base, Mapped&& mapped,
+                  const Kind&... kind) {
   struct offer {
     char path[64];
     std::uint32_t free_bases;
   } mine{{}, ~0u};
   together([&] {
     if (is_leader()) {
-      make();
+      memory.make_file(kind...);
       std::strncpy(mine.path, memory.file_path().c_str(), sizeof mine.path - 1);
     }
-    if (has_workers()) mine.free_bases = free_bases();
+    if (has_workers()) mine.free_bases = memory.free_bases(bytes);
   });
   const std::vector<offer> all = session_.gather(mine);
   std::uint32_t free = ~0u;
   for (const offer& o : all) free &= o.free_bases;
   if (free == 0) throw std::runtime_error(no_base);
-  const int maker = has_workers() ? leader() : session_.rank();
-  return {all[static_cast<std::size_t>(maker)].path, static_cast<unsigned>(std::countr_zero(free))};
+  together([&] {
+    if (!has_workers()) return;
+    if (!is_leader()) memory.open_file(kind..., all[static_cast<std::size_t>(leader())].path);
+    memory.map(static_cast<unsigned>(std::countr_zero(free)));
+    mapped();
+  });
 }
 
 void ranks::share_segments(run_state& r) {
   auto& memory = r.what.memory;
   const near_range near = has_workers() ? place_->hosts[place_->my_host] : near_range{};
   const auto l = plan_segment(r.what.opts, place_->workers);
-  const shared_file file = make_shared(
-      memory, [&] { memory.make_file(near, l); },
-      [&] { return memory.free_bases(memory.total_bytes(near.count, l)); },
+  share(
+      memory, memory.total_bytes(near.count, l),
       "godwit: there is no range of addresses that is free in all ranks: lower --godwit-stack-bytes or "
-      "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
-  together([&] {
-    if (!has_workers()) return;
-    if (!is_leader()) memory.open_file(near, l, file.path);
-    memory.map(file.base);
-    prepare_words(memory, r.own);
-  });  // from here on everybody may look at everybody's words
+      "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)",
+      [&] { prepare_words(memory, r.own); }, near, l);
+  // from here on everybody may look at everybody's words
 }
 
 void ranks::share_global(launch& what) {
@@ -203,17 +199,15 @@ void ranks::share_global(launch& what) {
     problem = e.what();
   }
   session_.agree(problem);
-  const shared_file file = make_shared(
-      global, [&] { global.make_file(bytes); }, [&] { return global.free_bases(bytes); },
+  share(
+      global, bytes,
       "godwit: global memory: there is no range of addresses that is free in all ranks: lower "
-      "--godwit-global-bytes (GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
-  together([&] {
-    if (!has_workers()) return;
-    if (!is_leader()) global.open_file(bytes, file.path);
-    global.map(file.base);
-    what.memory.set_window(global.base(), global.bytes());
-    if (is_leader()) prepare_global(global, what.opts);
-  });
+      "--godwit-global-bytes (GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)",
+      [&] {
+        what.memory.set_window(global.base(), global.bytes());
+        if (is_leader()) prepare_global(global, what.opts);
+      },
+      bytes);
 }
 
 void ranks::choose_way(launch& what, near_range own) {
