@@ -82,12 +82,6 @@ void exit_worker() noexcept {
   godwit_ctx_resume_suspended(team_->workers[transport::index(sched::this_worker().here().me)].way_back, 0);
 }
 
-sched::worker_hooks hooks() noexcept {
-  sched::worker_hooks h{exit_worker, unseen_error};
-  h.events = events_;
-  return h;
-}
-
 void enter(void* arg, std::uintptr_t sp) {
   auto& t = *static_cast<worker_thread*>(arg);
   t.way_back = sp;
@@ -113,7 +107,8 @@ void* worker_main(void* arg) {
     t.memory = what.memory.seen_by(t.me);
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
-    begin_worker(what, t.memory, t.me, hooks());
+    begin_worker(what, t.memory, t.me,
+                 {.exit_worker = exit_worker, .unseen_error = unseen_error, .events = events_});
     std::byte* low = nullptr;
     std::byte* high = stack::map_private(first_stack_bytes, &low);
     godwit_ctx_suspend(high, enter, &t);

@@ -1,7 +1,6 @@
 // See trace_output.hpp.
 #include "runtime/trace_output.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -80,12 +79,8 @@ void run_outputs::add(const trace_rings& rings, near_range own) {
     if (m == nullptr || !trace_) continue;
     const trace::ring_range r = trace::readable(*m);
     trace_->dropped(w, r.first);
-    for (std::uint64_t at = r.first; at < r.written;) {
-      const std::uint64_t slot = at % m->capacity;
-      const std::uint64_t n = std::min(r.written - at, m->capacity - slot);
-      trace_->append(w, &m->events[slot], n);
-      at += n;
-    }
+    trace::for_each_piece(r, m->capacity, m->capacity,
+                          [&](std::uint64_t slot, std::size_t n) { trace_->append(w, &m->events[slot], n); });
   }
 }
 
