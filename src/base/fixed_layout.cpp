@@ -26,8 +26,10 @@
 #include <vector>
 
 #include "base/launcher.hpp"
+#include "base/options.hpp"
 #include "base/rank_output.hpp"
 #include "base/text.hpp"
+#include "base/valgrind.hpp"
 
 namespace godwit::base {
 namespace {
@@ -217,13 +219,6 @@ bool is_program_start() {
 
 // ---- starting anew
 
-bool is_switched_on(const char* value) noexcept {
-  if (value == nullptr) return false;
-  for (const char* on : {"1", "on", "true", "yes"})
-    if (strcasecmp(value, on) == 0) return true;
-  return false;
-}
-
 bool same_file(const char* path) noexcept {
   struct stat a {
   }, b{};
@@ -271,9 +266,7 @@ void try_exec(const std::string& path, const std::vector<std::string>& arguments
 /// Comes back only if it could not be done.
 void start_anew() {
   if (getauxval(AT_SECURE) != 0) return explain(layout::state::refused, "the program is set-uid", "");
-  if (const char* preload = find_variable(environ, "LD_PRELOAD");
-      preload != nullptr && std::strstr(preload, "vgpreload") != nullptr)
-    return explain(layout::state::refused, "the program runs under valgrind", "");
+  if (seems_to_be_valgrind()) return explain(layout::state::refused, "the program runs under valgrind", "");
   const int present = personality(0xffffffff);
   const unsigned long before = present == -1 ? 0 : static_cast<unsigned>(present);
   const bool is_off = (before & ADDR_NO_RANDOMIZE) != 0;
@@ -348,7 +341,8 @@ void take_snapshot(layout& l, const void* frame) noexcept {
   const rank_mark mark = read_rank_mark(environ);
   if (anew && mark.process == getpid())
     after_start_anew(mark.personality);
-  else if (is_switched_on(find_variable(environ, "GODWIT_RANDOMIZE")))
+  else if (const char* word = find_variable(environ, "GODWIT_RANDOMIZE");
+           word != nullptr && read_switch(word) == true)
     explain(layout::state::as_asked, "GODWIT_RANDOMIZE is set", "");
   else
     start_anew();

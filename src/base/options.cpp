@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
 #include <unistd.h>
 #include <utility>
@@ -194,13 +193,6 @@ std::optional<std::uint64_t> read_number(std::string_view text, option_unit unit
   return value * factor;
 }
 
-std::optional<bool> read_switch(std::string_view text) {
-  const std::string t = mapped("", text, lower);
-  if (t == "1" || t == "on" || t == "true" || t == "yes") return true;
-  if (t == "0" || t == "off" || t == "false" || t == "no") return false;
-  return std::nullopt;
-}
-
 bool in_range(const option_info& info, std::uint64_t v) {
   return (v >= info.low && v <= info.high) || (v == 0 && !info.zero.empty());
 }
@@ -309,6 +301,13 @@ void for_each_flag(int argc, char** argv, auto f) {
 }
 
 }  // namespace
+
+std::optional<bool> read_switch(std::string_view text) {
+  const std::string t = mapped("", text, lower);
+  if (t == "1" || t == "on" || t == "true" || t == "yes") return true;
+  if (t == "0" || t == "off" || t == "false" || t == "no") return false;
+  return std::nullopt;
+}
 
 std::span<const option_info> option_table() noexcept { return table; }
 

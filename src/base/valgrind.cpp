@@ -14,15 +14,10 @@
 
 namespace godwit::base {
 
-namespace {
-
-/// Not by valgrind's own means: is it there? Its tools come in by LD_PRELOAD.
 bool seems_to_be_valgrind() noexcept {
   const char* preload = std::getenv("LD_PRELOAD");
   return preload != nullptr && std::strstr(preload, "vgpreload") != nullptr;
 }
-
-}  // namespace
 
 #if GODWIT_HAS_VALGRIND
 bool on_valgrind() noexcept {

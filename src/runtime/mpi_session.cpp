@@ -175,12 +175,11 @@ void mpi_session::agree(const std::string& problem, bool of_options) const {
 }
 
 const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma) {
-  if (!link_measured_ || (with_rma && !link_with_rma_)) {
+  if (!link_ || (with_rma && !link_with_rma_)) {
     link_ = transport::mpi::measure_link(*mpi_, world_.rank, world_.size, partner, with_rma);
-    link_measured_ = true;
     link_with_rma_ = with_rma;
   }
-  return link_;
+  return *link_;
 }
 
 // Ranks leave together, so that one which ends early meets those that wait for it in run.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,10 +93,9 @@ class mpi_session {
   std::vector<rank_info> ranks_;
   std::uint32_t epoch_ = 0;
   bool tainted_ = false;
-  bool left_ = false;  ///< some ranks have ended: no more meetings
-  bool link_measured_ = false;
+  bool left_ = false;                                 ///< some ranks have ended: no more meetings
+  std::optional<transport::mpi::link_quality> link_;  // as measured
   bool link_with_rma_ = false;
-  transport::mpi::link_quality link_;
 };
 
 }  // namespace godwit::runtime

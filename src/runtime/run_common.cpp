@@ -33,12 +33,6 @@ namespace runtime {
 using transport::worker_no;
 using transport::shm::near_range;
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 sched::segment_words* common_words(const transport::shm::segment& memory) noexcept {
   return reinterpret_cast<sched::segment_words*>(memory.common() + memory.where().words);
 }

@@ -10,8 +10,6 @@
 
 namespace godwit::runtime {
 
-std::string host_name();
-
 // Memory.
 
 /// A worker's words at the common address.

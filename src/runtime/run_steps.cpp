@@ -16,6 +16,12 @@ namespace godwit::runtime {
 
 namespace {
 
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
 /// What does not depend on the substrate, nor on options that ranks still have to agree on.
 void begin(run_state& r, const options& opts, detail::root_task& root, std::string problem) {
   base::prepare_fast_clock();
