@@ -3,7 +3,6 @@
 // Used by run_processes.cpp and by run_mpi.cpp, where each rank forks its own workers.
 #pragma once
 
-#include "sched/worker.hpp"
 #include "transport/shm/segment.hpp"
 
 #include <csignal>

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/check.hpp"
 #include "base/cpus.hpp"
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
