@@ -123,17 +123,6 @@ __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcep
 #endif
 }
 
-sched::worker_hooks hooks_of(const launch& what) noexcept {
-  sched::worker_hooks h{exit_worker, unseen_error};
-  if (what.job.host_count > 1) {  // on one host the hardware does all of this
-    h.on_release = release_global;
-    h.must_release = global_is_dirty;
-    h.on_acquire = acquire_global;
-    h.serve = serve_global;
-  }
-  return h;
-}
-
 void on_own_stack(void* launched) {
   launch& what = *static_cast<launch*>(launched);
   fault_map map;
@@ -151,7 +140,9 @@ void on_own_stack(void* launched) {
   base::move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
-  begin_worker(what, what.memory, me_, hooks_of(what));
+  sched::worker_hooks hooks{exit_worker, unseen_error};
+  if (what.job.host_count > 1) hook_global(hooks);  // on one host the hardware does all of this
+  begin_worker(what, what.memory, me_, hooks);
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);
