@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -22,6 +23,8 @@ namespace runtime {
 
 namespace {
 
+// Of a worker that is a process; those that are threads have one each. hot_words::memory is the caller's.
+std::optional<gas::memory> memory_;
 gas::memory* own_memory() noexcept { return static_cast<gas::memory*>(detail::hot().memory); }
 // Counted where run is called, before the fork, so that two runs never have the same number.
 std::uint32_t run_ = 0;
@@ -118,7 +121,8 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     copies.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
-  auto* memory = new gas::memory(reach, where, check, copies);
+  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, copies)
+                                       : &memory_.emplace(reach, where, check, copies);
   detail::hot().memory = memory;
   detail::hot().run = run_;
   detail::hot().global_base = window.base();
@@ -136,7 +140,7 @@ void end_global() noexcept {
   if (memory->checks.on())
     if (const std::string text = memory->allocator.leaks(); !text.empty())
       std::fprintf(stderr, "%s\n", text.c_str());
-  if (!sched::this_worker().here().shape.in_process) return;  // the process ends
+  if (memory_) return;  // the process ends
   detail::hot().memory = nullptr;
   delete memory;
 }
