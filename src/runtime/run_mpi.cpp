@@ -143,13 +143,7 @@ class ranks final : public substrate {
     // All ranks use what the poorest has.
     const auto can = session_.gather(has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes);
     const std::uint64_t bytes = *std::min_element(can.begin(), can.end());
-    std::string problem;
-    try {
-      what.global_space = plan_global(what.opts, bytes, place_->workers);
-    } catch (const std::exception& e) {
-      problem = e.what();
-    }
-    session_.agree(problem);
+    together([&] { what.global_space = plan_global(what.opts, bytes, place_->workers); });
     share(
         global, bytes,
         "godwit: global memory: there is no range of addresses that is free in all ranks: lower "

@@ -25,7 +25,7 @@ void wait_list::push(wait_node& n, bool in_front) noexcept {
   GODWIT_ASSERT(is_locked(*this), "who enlists holds the list's lock");
   GODWIT_ASSERT(n.state != wait_state::listed, "a node is in one list, once");
   wait_node* first = first_.load(std::memory_order_relaxed);
-  GODWIT_ASSERT(first == nullptr || (first->prev == nullptr && last_->next == nullptr),
+  GODWIT_ASSERT(first == nullptr ? last_ == nullptr : first->prev == nullptr && last_->next == nullptr,
                 "a list has two ends");
   n.state = wait_state::listed;
   n.who = nullptr;

@@ -17,8 +17,8 @@ void companion::fill_inbox(inbox& box, worker_no w) {
   while (!box.backlog.empty()) {
     mail& letter = box.backlog.front();
     const bool large = is_large_put(letter.text);  // not through the worker, but after what went before it
-    if (!large) box.gone = box.gone || !setup_.services->runs(w);
-    if (large || box.gone) {            // it has ended: its memory is still here
+    if (!large) box.gone = box.gone || !setup_.services->runs(w);  // it has ended: its memory is still here
+    if (large || box.gone) {
       if (!box.inside.empty()) return;  // first what it may still have been doing: serve_inboxes
       execute_here(letter.text, letter.from);
       box.backlog.pop_front();

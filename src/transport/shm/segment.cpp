@@ -96,8 +96,10 @@ void segment::map(unsigned candidate) {
   zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
   mask_ = ~std::uintptr_t{0};
   if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
-           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED)
-    give_up(std::string("cannot map shared memory: ") + std::strerror(errno));
+           MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
+    const std::string why = std::strerror(errno);
+    give_up("cannot map shared memory: " + why);
+  }
 }
 
 void segment::create(std::uint32_t workers, const layout& l) {
@@ -138,10 +140,12 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
     for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot},
                                       {l.heap, l.heap_bytes},
                                       {l.stack, l.stack_bytes}})
-      if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0)
-        give_up(std::string("cannot make the workers' memory accessible: ") + std::strerror(errno) +
+      if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0) {
+        const std::string why = std::strerror(errno);
+        give_up("cannot make the workers' memory accessible: " + why +
                 ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), "
                 "or lower the size of stacks (GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
+      }
     madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
   }
 }
