@@ -198,7 +198,8 @@ struct codec<global_array<T>> {
   static global_array<T> read(reader& r) {
     if (r.again()) detail::owner_taken_twice("global_array");
     global_array<T> a;
-    a.base::operator=(r.get<typename global_array<T>::base>());
+    using elements = typename global_array<T>::base;
+    static_cast<elements&>(a) = r.get<elements>();
     return a;
   }
 };

@@ -13,6 +13,8 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <type_traits>
 
 namespace godwit {
@@ -26,7 +28,9 @@ template <class T>
 using word_of = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 template <class T>
 word_of<T> to_word(const T& v) noexcept {
-  return std::bit_cast<word_of<T>>(v);
+  word_of<T> w;
+  std::memcpy(&w, std::addressof(v), sizeof w);  // all bytes, also those between members
+  return w;
 }
 /// @p w: of 4 bytes the lower half counts, also where the first byte is the highest.
 template <class T>

@@ -40,8 +40,8 @@ constexpr void require_global_value() {
 /// Where the T of an U at @p at begins, one of which may be a base class of the other.
 template <class T, class U>
 constexpr global_address cast_address(global_address at) noexcept {
-  if constexpr (std::is_void_v<T> || std::is_void_v<U> || std::is_same_v<T, U> ||
-                std::is_same_v<T, const U>) {
+  if constexpr (std::is_void_v<T> || std::is_void_v<U> ||
+                std::is_same_v<std::remove_cv_t<T>, std::remove_cv_t<U>>) {
     return at;
   } else {
     if (at == 0) return 0;
@@ -127,6 +127,9 @@ constexpr global_ptr<T> reinterpret_global_cast(global_ptr<U> p) noexcept {
 }
 template <class T, class U>
 constexpr global_ptr<T> static_global_cast(global_ptr<U> p) noexcept {
+  static_assert(
+      requires { static_cast<T*>(static_cast<U*>(nullptr)); },
+      "godwit::static_global_cast: static_cast does not convert such pointers");
   return global_ptr<T>(detail::cast_address<T, U>(p.address()));
 }
 template <class T, class U>

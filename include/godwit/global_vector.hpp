@@ -282,7 +282,8 @@ struct codec<global_vector<T>> {
   static global_vector<T> read(reader& r) {
     if (r.again()) detail::owner_taken_twice("global_vector");
     global_vector<T> v;
-    v.base::operator=(r.get<typename global_vector<T>::base>());
+    using elements = typename global_vector<T>::base;
+    static_cast<elements&>(v) = r.get<elements>();
     v.capacity_ = r.get<std::uint64_t>();
     v.how_ = r.get<distribution>();
     return v;

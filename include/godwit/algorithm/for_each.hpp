@@ -50,7 +50,7 @@ global_ptr<U> transform_operands(std::uint64_t n, grain g, const F& f, global_pt
   require_function<F>();
   for_leaves<may_spawn<F, typename Operand::value_type...>>(
       n, grain_by_workers(n, g, most_in_leaf<typename Operand::value_type..., U>()),
-      [f](std::uint64_t, std::uint64_t count, U* q, auto... p) mutable {
+      [f = f](std::uint64_t, std::uint64_t count, U* q, auto... p) mutable {  // an F, not a const F
         for (std::uint64_t i = 0; i < count; ++i) q[i] = static_cast<U>(std::invoke(f, p[i]...));
       },
       writing(out), in...);
