@@ -1,6 +1,6 @@
 /* Wait lists, the mutex, time limits, the condition variable. docs/protocols/park.md (WL1 ... WL6), mutex.md (MX1, MX2)
  *
- * What it is: wait_list.cpp, timed_wait.cpp, mutex.cpp, mutex.hpp, condition_variable.hpp. A thread that is suspended blocks until `go`;
+ * What it is: wait_list.cpp, mutex.cpp, mutex.hpp, condition_variable.hpp. A thread that is suspended blocks until `go`;
  * what parking itself takes is in park.pml. The list is written only by who holds its lock, so each change is one step here,
  * and an assertion where a mutant does without. What lies in a frame (node, timer) may be touched while `frame` says so.
  *

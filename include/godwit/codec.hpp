@@ -64,30 +64,18 @@ struct map_codec {
 
 }  // namespace detail
 
-template <class T, class A>
-requires migratable<T>
-struct codec<std::deque<T, A>> : detail::sequence_codec<std::deque<T, A>> {
-};
-template <class T, class A>
-requires migratable<T>
-struct codec<std::list<T, A>> : detail::sequence_codec<std::list<T, A>> {
-};
-template <class T, class L, class A>
-requires migratable<T>
-struct codec<std::set<T, L, A>> : detail::sequence_codec<std::set<T, L, A>> {
-};
-template <class T, class H, class E, class A>
-requires migratable<T>
-struct codec<std::unordered_set<T, H, E, A>> : detail::sequence_codec<std::unordered_set<T, H, E, A>> {
-};
-template <class K, class V, class L, class A>
-requires(migratable<K>&& migratable<V>) struct codec<std::map<K, V, L, A>>
-    : detail::map_codec<std::map<K, V, L, A>> {
-};
-template <class K, class V, class H, class E, class A>
-requires(migratable<K>&& migratable<V>) struct codec<std::unordered_map<K, V, H, E, A>>
-    : detail::map_codec<std::unordered_map<K, V, H, E, A>> {
-};
+template <migratable T, class A>
+struct codec<std::deque<T, A>> : detail::sequence_codec<std::deque<T, A>> {};
+template <migratable T, class A>
+struct codec<std::list<T, A>> : detail::sequence_codec<std::list<T, A>> {};
+template <migratable T, class L, class A>
+struct codec<std::set<T, L, A>> : detail::sequence_codec<std::set<T, L, A>> {};
+template <migratable T, class H, class E, class A>
+struct codec<std::unordered_set<T, H, E, A>> : detail::sequence_codec<std::unordered_set<T, H, E, A>> {};
+template <migratable K, migratable V, class L, class A>
+struct codec<std::map<K, V, L, A>> : detail::map_codec<std::map<K, V, L, A>> {};
+template <migratable K, migratable V, class H, class E, class A>
+struct codec<std::unordered_map<K, V, H, E, A>> : detail::map_codec<std::unordered_map<K, V, H, E, A>> {};
 
 /// The pointee travels; a derived object behind a base pointer does not (it would be sliced).
 template <class T>

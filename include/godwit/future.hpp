@@ -11,7 +11,6 @@
 #include <godwit/detail/values.hpp>
 
 #include <concepts>
-#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -137,8 +136,6 @@ void publish_value(ref record, R& value) {
     }
   }
 }
-/// global_path.hpp has it, too: of global memory this file knows only that a checkout may be open.
-[[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
 
 }  // namespace detail
 

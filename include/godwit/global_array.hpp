@@ -38,13 +38,11 @@ void fill_parallel(global_span<T> s, const T& value) {
          [s, half, value] { fill_parallel(s.subspan(half), value); });
 }
 
-}  // namespace detail
-
-template <class T>
-class global_array {
-  static_assert((detail::require_global_value<T>(), true));
-  static_assert(!std::is_const_v<T>,
-                "godwit::global_array<const T>: make it of T and hand out global_span<const T>");
+/// What global_array and global_vector (@p Grows) have in common: memory of a run, and how its elements are
+/// reached.
+template <class T, bool Grows>
+class global_elements {
+  static_assert((require_global_value<T>(), true));
 
  public:
   using element_type = T;
@@ -52,70 +50,6 @@ class global_array {
   using size_type = std::uint64_t;
   using iterator = global_ptr<T>;
   using const_iterator = global_ptr<const T>;
-
-  /// Nothing; allocates nothing. What a global variable should be.
-  constexpr global_array() noexcept = default;
-  /// Room for @p n objects, contents undefined (zero only if the memory is fresh). Throws what allocate
-  /// throws. Cost: allocate's.
-  explicit global_array(std::uint64_t n, const distribution& d = distribution::blocked(),
-                        detail::place where = detail::place::here()) {
-    if (n == 0) return;
-    at_ = allocate<T>(n, d, alignof(T) > 64 ? alignof(T) : 64, where);
-    size_ = n;
-    run_ = detail::this_run();
-  }
-  /// @p n copies of @p value, written by as many threads as are worth it: the calling thread may go on at
-  /// another worker.
-  global_array(std::uint64_t n, const distribution& d, const T& value,
-               detail::place where = detail::place::here())
-      : global_array(n, d, where) {
-    detail::fill_parallel<T>(span(), value);
-  }
-
-  global_array(const global_array&) = delete;  // godwit: not copied: capture its span(), or move it
-  global_array& operator=(const global_array&) = delete;  // godwit: copy_n the contents, or move it
-  global_array(global_array&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        run_(std::exchange(other.run_, 0)) {}
-  global_array& operator=(global_array&& other) noexcept {
-    if (this != &other) {
-      reset();
-      at_ = std::exchange(other.at_, nullptr);
-      size_ = std::exchange(other.size_, 0);
-      run_ = std::exchange(other.run_, 0);
-    }
-    return *this;
-  }
-  ~global_array() { reset(); }
-
-  /// Free the memory now; empty afterwards. Cost: deallocate's.
-  void reset() noexcept {
-    if (size_ != 0 && run_ == detail::this_run()) deallocate(at_, size_);
-    forget();
-  }
-  /// Give up the memory without freeing it; who takes it frees it by deallocate(s.data(), s.size()), or
-  /// adopts it.
-  [[nodiscard]] global_span<T> release() {
-    const global_span<T> s = span();
-    forget();
-    return s;
-  }
-  /// The owner of what release() or allocate gave.
-  static global_array adopt(global_span<T> s) noexcept {
-    global_array a;
-    if (s.empty()) return a;
-    a.at_ = s.data();
-    a.size_ = s.size();
-    a.run_ = detail::this_run();
-    return a;
-  }
-  void swap(global_array& other) noexcept {
-    std::swap(at_, other.at_);
-    std::swap(size_, other.size_);
-    std::swap(run_, other.run_);
-  }
-  friend void swap(global_array& a, global_array& b) noexcept { a.swap(b); }
 
   std::uint64_t size() const noexcept { return size_; }
   std::uint64_t size_bytes() const noexcept { return size_ * sizeof(T); }
@@ -148,11 +82,11 @@ class global_array {
   }
   /// Throws std::out_of_range.
   global_ref<T> at(std::uint64_t i) {
-    if (i >= size_) detail::index_out_of_range("global_array", i, size_);
+    if (i >= size_) index_out_of_range(what, i, size_);
     return (*this)[i];
   }
   global_ref<const T> at(std::uint64_t i) const {
-    if (i >= size_) detail::index_out_of_range("global_array", i, size_);
+    if (i >= size_) index_out_of_range(what, i, size_);
     return (*this)[i];
   }
   global_ref<T> front() { return *data(); }
@@ -162,45 +96,110 @@ class global_array {
 
   /// checkout of all of it; of parts: span().subspan(i, n).checkout(mode).
   template <class Mode>
-  auto checkout(Mode mode, detail::place where = detail::place::here()) {
+  auto checkout(Mode mode, place where = place::here()) {
     return span().checkout(mode, where);
   }
   template <class Mode>
-  auto checkout(Mode mode, detail::place where = detail::place::here()) const {
+  auto checkout(Mode mode, place where = place::here()) const {
     return span().checkout(mode, where);
   }
 
- private:
-  friend struct codec<global_array>;
+ protected:
+  static constexpr const char* what = Grows ? "global_vector" : "global_array";
   void check() const {
-    if (size_ != 0) detail::require_run(run_, "global_array");
+    if (at_ != nullptr) require_run(run_, what);
   }
-  void forget() noexcept {
-    at_ = nullptr;
-    size_ = 0;
-    run_ = 0;
-  }
+  /// There is memory, and it is not gone with its run.
+  bool alive() const noexcept { return at_ != nullptr && run_ == hot_run(); }
 
   global_ptr<T> at_;
   std::uint64_t size_ = 0;
   std::uint32_t run_ = 0;
 };
 
+}  // namespace detail
+
+/// size, data, span, iterators, elements, checkout: detail::global_elements.
+template <class T>
+class global_array : public detail::global_elements<T, false> {
+  static_assert(!std::is_const_v<T>,
+                "godwit::global_array<const T>: make it of T and hand out global_span<const T>");
+  using base = detail::global_elements<T, false>;
+
+ public:
+  /// Nothing; allocates nothing. What a global variable should be.
+  constexpr global_array() noexcept = default;
+  /// Room for @p n objects, contents undefined (zero only if the memory is fresh). Throws what allocate
+  /// throws. Cost: allocate's.
+  explicit global_array(std::uint64_t n, const distribution& d = distribution::blocked(),
+                        detail::place where = detail::place::here()) {
+    if (n == 0) return;
+    at_ = allocate<T>(n, d, alignof(T) > 64 ? alignof(T) : 64, where);
+    size_ = n;
+    run_ = detail::hot_run();
+  }
+  /// @p n copies of @p value, written by as many threads as are worth it: the calling thread may go on at
+  /// another worker.
+  global_array(std::uint64_t n, const distribution& d, const T& value,
+               detail::place where = detail::place::here())
+      : global_array(n, d, where) {
+    detail::fill_parallel<T>(this->span(), value);
+  }
+
+  global_array(const global_array&) = delete;  // godwit: not copied: capture its span(), or move it
+  global_array& operator=(const global_array&) = delete;  // godwit: copy_n the contents, or move it
+  global_array(global_array&& other) noexcept : base(std::exchange<base>(other, {})) {}
+  global_array& operator=(global_array&& other) noexcept {
+    if (this != &other) {
+      reset();
+      base::operator=(std::exchange<base>(other, {}));
+    }
+    return *this;
+  }
+  ~global_array() { reset(); }
+
+  /// Free the memory now; empty afterwards. Cost: deallocate's.
+  void reset() noexcept {
+    if (this->alive()) deallocate(at_, size_);
+    forget();
+  }
+  /// Give up the memory without freeing it; who takes it frees it by deallocate(s.data(), s.size()), or
+  /// adopts it.
+  [[nodiscard]] global_span<T> release() {
+    const global_span<T> s = this->span();
+    forget();
+    return s;
+  }
+  /// The owner of what release() or allocate gave.
+  static global_array adopt(global_span<T> s) noexcept {
+    global_array a;
+    if (s.empty()) return a;
+    a.at_ = s.data();
+    a.size_ = s.size();
+    a.run_ = detail::hot_run();
+    return a;
+  }
+  void swap(global_array& other) noexcept { std::swap(static_cast<base&>(*this), static_cast<base&>(other)); }
+  friend void swap(global_array& a, global_array& b) noexcept { a.swap(b); }
+
+ private:
+  friend struct codec<global_array>;
+  using base::at_, base::size_, base::run_;
+  void forget() noexcept { base::operator=({}); }
+};
+
 /// As an argument or result the ownership travels. A result that nobody joins is freed by the end of the run.
 template <class T>
 struct codec<global_array<T>> {
   static void write(writer& w, global_array<T>& a) {
-    w.put(a.at_);
-    w.put(a.size_);
-    w.put(a.run_);
+    w.put<typename global_array<T>::base>(a);
     a.forget();
   }
   static global_array<T> read(reader& r) {
     if (r.again()) detail::owner_taken_twice("global_array");
     global_array<T> a;
-    a.at_ = r.get<global_ptr<T>>();
-    a.size_ = r.get<std::uint64_t>();
-    a.run_ = r.get<std::uint32_t>();
+    using elements = typename global_array<T>::base;
+    static_cast<elements&>(a) = r.get<elements>();
     return a;
   }
 };

@@ -13,6 +13,8 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <type_traits>
 
 namespace godwit {
@@ -23,30 +25,18 @@ concept global_atomic_value = (sizeof(T) == 4 || sizeof(T) == 8) && std::is_triv
                               !std::is_const_v<T>;
 
 template <class T>
-std::uint64_t to_word(const T& v) noexcept {
-  std::uint64_t w = 0;
-  if constexpr (sizeof(T) == 4) {  // the lower half, also where the first byte is the highest
-    std::uint32_t half;
-    std::memcpy(&half, std::addressof(v), sizeof half);
-    w = half;
-  } else {
-    std::memcpy(&w, std::addressof(v), sizeof(T));
-  }
+using word_of = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+template <class T>
+word_of<T> to_word(const T& v) noexcept {
+  word_of<T> w;
+  std::memcpy(&w, std::addressof(v), sizeof w);  // all bytes, also those between members
   return w;
 }
+/// @p w: of 4 bytes the lower half counts, also where the first byte is the highest.
 template <class T>
 T from_word(std::uint64_t w) noexcept {
-  alignas(T) std::byte raw[sizeof(T)];
-  if constexpr (sizeof(T) == 4) {
-    const auto half = static_cast<std::uint32_t>(w);
-    std::memcpy(raw, &half, sizeof half);
-  } else {
-    std::memcpy(raw, &w, sizeof(T));
-  }
-  return *std::launder(reinterpret_cast<T*>(raw));
+  return std::bit_cast<T>(static_cast<word_of<T>>(w));
 }
-template <class T>
-using word_of = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 template <class T>
 [[gnu::always_inline]] inline std::atomic_ref<word_of<T>> plain_word(global_ptr<T> p) noexcept {
   return std::atomic_ref<word_of<T>>(*global_raw<word_of<T>>(p.address()));
@@ -69,7 +59,7 @@ template <detail::global_atomic_value T>
 void atomic_store(global_ptr<T> p, std::type_identity_t<T> v,
                   std::memory_order o = std::memory_order_seq_cst) {
   if (detail::global_is_plain()) [[likely]]
-    detail::plain_word(p).store(static_cast<detail::word_of<T>>(detail::to_word(v)), o);
+    detail::plain_word(p).store(detail::to_word(v), o);
   else
     detail::far_atomic(detail::atomic_op::store, p, v, T{}, o);
 }
@@ -77,8 +67,7 @@ template <detail::global_atomic_value T>
 T atomic_exchange(global_ptr<T> p, std::type_identity_t<T> v,
                   std::memory_order o = std::memory_order_seq_cst) {
   if (detail::global_is_plain()) [[likely]]
-    return detail::from_word<T>(
-        detail::plain_word(p).exchange(static_cast<detail::word_of<T>>(detail::to_word(v)), o));
+    return detail::from_word<T>(detail::plain_word(p).exchange(detail::to_word(v), o));
   return detail::from_word<T>(detail::far_atomic(detail::atomic_op::exchange, p, v, T{}, o));
 }
 /// True: it was @p expected and is @p v now. Else @p expected becomes what it is. Compares bytes.
@@ -86,9 +75,8 @@ template <detail::global_atomic_value T>
 bool atomic_compare_exchange(global_ptr<T> p, std::type_identity_t<T>& expected, std::type_identity_t<T> v,
                              std::memory_order o = std::memory_order_seq_cst) {
   if (detail::global_is_plain()) [[likely]] {
-    auto e = static_cast<detail::word_of<T>>(detail::to_word(expected));
-    const bool done = detail::plain_word(p).compare_exchange_strong(
-        e, static_cast<detail::word_of<T>>(detail::to_word(v)), o);
+    auto e = detail::to_word(expected);
+    const bool done = detail::plain_word(p).compare_exchange_strong(e, detail::to_word(v), o);
     if (!done) expected = detail::from_word<T>(e);
     return done;
   }
@@ -139,8 +127,8 @@ template <class T, class Better>
 T plain_extreme(global_ptr<T> p, T v, std::memory_order o, Better better) {
   auto word = plain_word(p);
   auto now = word.load(std::memory_order_relaxed);
-  while (better(v, from_word<T>(now)) && !word.compare_exchange_weak(now, static_cast<word_of<T>>(to_word(v)),
-                                                                     o, std::memory_order_relaxed)) {
+  while (better(v, from_word<T>(now)) &&
+         !word.compare_exchange_weak(now, to_word(v), o, std::memory_order_relaxed)) {
   }
   if (o != std::memory_order_relaxed) std::atomic_thread_fence(std::memory_order_seq_cst);
   return from_word<T>(now);

@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 namespace godwit {
 
@@ -45,8 +44,15 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   /// by as many threads as are worth it: the calling thread may go on at another worker. Throws what allocate
   /// throws.
   explicit global_map(std::uint64_t entries) {
-    make_lines();
-    try_table(entries);
+    lines_ = allocate<control>(worker_count(), distribution::cyclic(sizeof(control)), alignof(control));
+    run_ = detail::hot_run();
+    try {
+      for (std::uint32_t w = 0; w < worker_count(); ++w) put(lines_ + w, control{});
+      set_table(make_table(buckets_for(entries)));
+    } catch (...) {
+      deallocate(lines_, worker_count());
+      throw;
+    }
   }
   global_map(const global_map&) = delete;             // godwit: not copied: capture its view(), or move it
   global_map& operator=(const global_map&) = delete;  // godwit: not copied: move it
@@ -63,9 +69,9 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
 
   /// Quiet. Free it now. Cost: some deallocations, and one for each bucket that continues another.
   void reset() noexcept {
-    if (lines_ != nullptr && run_ == detail::this_run()) {
+    if (lines_ != nullptr && run_ == detail::hot_run()) {
       free_more(base::more_word);
-      free_table(table_of(0));
+      free_table(get(table_of(0)));
       deallocate(lines_, worker_count());
     }
     forget();
@@ -142,21 +148,6 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     return {global_ptr<std::uint64_t>(t.at), t.buckets * base::bucket_bytes / 8};
   }
   void forget() noexcept { static_cast<base&>(*this) = base(); }
-  void make_lines() {
-    lines_ = allocate<control>(worker_count(), distribution::cyclic(sizeof(control)), alignof(control));
-    run_ = detail::this_run();
-    const control zero{};
-    for (std::uint32_t w = 0; w < worker_count(); ++w) put(lines_ + w, zero);
-  }
-  void try_table(std::uint64_t entries) {
-    try {
-      set_table(make_table(buckets_for(entries)));
-    } catch (...) {
-      deallocate(lines_, worker_count());
-      forget();
-      throw;
-    }
-  }
   /// Blocks of whole buckets, one for each home.
   static table make_table(std::uint64_t buckets) {
     const std::uint64_t per_home = (buckets + worker_count() - 1) / worker_count();
@@ -172,12 +163,11 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     }
     return t;
   }
-  table table_of(std::uint32_t worker) const {
-    return get(global_ptr<table>(this->word_of(worker, 0).address()));
+  global_ptr<table> table_of(std::uint32_t worker) const {
+    return global_ptr<table>(this->word_of(worker, 0).address());
   }
   void set_table(const table& t) {
-    for (std::uint32_t w = 0; w < worker_count(); ++w)
-      put(global_ptr<table>(this->word_of(w, 0).address()), t);
+    for (std::uint32_t w = 0; w < worker_count(); ++w) put(table_of(w), t);
   }
   static void free_table(const table& t) noexcept {
     if (t.at != 0) deallocate(global_ptr<std::byte>(t.at), t.buckets * base::bucket_bytes);

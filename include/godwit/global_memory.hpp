@@ -9,10 +9,8 @@
 #include <godwit/global_ptr.hpp>
 #include <godwit/runtime.hpp>
 
-#include <concepts>
 #include <cstdint>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -31,28 +29,19 @@ class global_bad_alloc : public std::bad_alloc {
 /// How the blocks of an allocation are dealt out to the homes 0 ... worker_count()-1.
 class distribution {
  public:
+  constexpr distribution() noexcept = default;
   /// All of it at the calling worker.
   static distribution local() noexcept { return {}; }
   /// All of it at worker @p home.
-  static distribution at(std::uint32_t home) noexcept {
-    distribution d;
-    d.how_.home = home;
-    return d;
-  }
+  static distribution at(std::uint32_t home) noexcept { return distribution({.home = home}); }
   /// One contiguous part per home, in order; the parts are equal but for the last ones.
   /// @p block_bytes: how large they are; 0: what is allocated, divided by the number of homes.
   static distribution blocked(std::uint64_t block_bytes = 0) noexcept {
-    distribution d;
-    d.how_.what = detail::spread::kind::blocked;
-    d.how_.block_bytes = block_bytes;
-    return d;
+    return distribution({.what = detail::spread::kind::blocked, .block_bytes = block_bytes});
   }
   /// Block i at home i mod worker_count(). @p block_bytes: any size; 0: 64 KiB.
   static distribution cyclic(std::uint64_t block_bytes = 0) noexcept {
-    distribution d;
-    d.how_.what = detail::spread::kind::cyclic;
-    d.how_.block_bytes = block_bytes;
-    return d;
+    return distribution({.what = detail::spread::kind::cyclic, .block_bytes = block_bytes});
   }
   /// Block i at home `f(i, blocks, homes)`, which must be less than homes (else std::invalid_argument). f is
   /// called by the allocating worker, once for every block; it must live until allocate returns.
@@ -60,27 +49,25 @@ class distribution {
   requires std::is_object_v<F> &&
       std::is_invocable_r_v<std::uint32_t, const F&, std::uint64_t, std::uint64_t, std::uint32_t>
   static distribution user(std::uint64_t block_bytes, const F& f) noexcept {
-    distribution d;
-    d.how_.what = detail::spread::kind::user;
-    d.how_.block_bytes = block_bytes;
-    d.how_.arg = std::addressof(f);
-    d.how_.home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
+    const auto home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
       return static_cast<std::uint32_t>((*static_cast<const F*>(arg))(block, blocks, homes));
     };
-    return d;
+    return distribution({.what = detail::spread::kind::user,
+                         .block_bytes = block_bytes,
+                         .home_of = home_of,
+                         .arg = std::addressof(f)});
   }
   /// The same with a function.
   static distribution user(std::uint64_t block_bytes,
                            std::uint32_t (*f)(std::uint64_t, std::uint64_t, std::uint32_t)) noexcept {
-    distribution d;
-    d.how_.what = detail::spread::kind::user;
-    d.how_.block_bytes = block_bytes;
-    d.how_.arg = reinterpret_cast<const void*>(f);
-    d.how_.home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
+    const auto home_of = [](const void* arg, std::uint64_t block, std::uint64_t blocks, std::uint32_t homes) {
       using function = std::uint32_t (*)(std::uint64_t, std::uint64_t, std::uint32_t);
       return reinterpret_cast<function>(const_cast<void*>(arg))(block, blocks, homes);
     };
-    return d;
+    return distribution({.what = detail::spread::kind::user,
+                         .block_bytes = block_bytes,
+                         .home_of = home_of,
+                         .arg = reinterpret_cast<const void*>(f)});
   }
   /// Parts of @p move_bytes may be moved to other workers later (move.hpp). A multiple of 4 KiB, and the
   /// distribution's blocks a multiple of it, else std::invalid_argument; 0: the distribution's blocks if their
@@ -94,6 +81,7 @@ class distribution {
   const detail::spread& how() const noexcept { return how_; }
 
  private:
+  explicit distribution(const detail::spread& how) noexcept : how_(how) {}
   detail::spread how_;
 };
 

@@ -36,6 +36,20 @@ constexpr void require_global_value() {
       "std::vector, "
       "std::unique_ptr...). Store plain values, global_ptr to further memory, or global_bytes for text");
 }
+
+/// Where the T of an U at @p at begins, one of which may be a base class of the other.
+template <class T, class U>
+constexpr global_address cast_address(global_address at) noexcept {
+  if constexpr (std::is_void_v<T> || std::is_void_v<U> ||
+                std::is_same_v<std::remove_cv_t<T>, std::remove_cv_t<U>>) {
+    return at;
+  } else {
+    if (at == 0) return 0;
+    constexpr std::uintptr_t somewhere = std::uintptr_t{1} << 20;
+    T* t = static_cast<T*>(reinterpret_cast<U*>(somewhere));
+    return at + (reinterpret_cast<std::uintptr_t>(t) - somewhere);
+  }
+}
 }  // namespace detail
 
 template <class T>
@@ -56,13 +70,15 @@ class global_ptr {
   template <class U>
   requires(!std::is_same_v<U, T> &&
            std::is_convertible_v<U*, T*>) constexpr global_ptr(global_ptr<U> other) noexcept
-      : at_(adjusted<U>(other.address())) {}  // NOLINT
+      : at_(detail::cast_address<T, U>(other.address())) {}  // NOLINT
 
   constexpr detail::global_address address() const noexcept { return at_; }
   constexpr explicit operator bool() const noexcept { return at_ != 0; }
 
-  constexpr reference operator*() const noexcept requires(!std::is_void_v<T>);
-  constexpr reference operator[](difference_type i) const noexcept requires(!std::is_void_v<T>);
+  constexpr reference operator*() const noexcept requires(!std::is_void_v<T>) { return reference(*this); }
+  constexpr reference operator[](difference_type i) const noexcept requires(!std::is_void_v<T>) {
+    return reference(*this + i);
+  }
 
   template <class U = T>
   constexpr global_ptr& operator+=(difference_type n) noexcept {
@@ -101,17 +117,6 @@ class global_ptr {
   }
 
  private:
-  template <class U>
-  static constexpr detail::global_address adjusted(detail::global_address at) noexcept {
-    if constexpr (std::is_void_v<T> || std::is_void_v<U> ||
-                  std::is_same_v<std::remove_cv_t<T>, std::remove_cv_t<U>>) {
-      return at;
-    } else {
-      if (at == 0) return 0;
-      U* u = reinterpret_cast<U*>(std::uintptr_t{1} << 20);
-      return at + (reinterpret_cast<std::uintptr_t>(static_cast<T*>(u)) - (std::uintptr_t{1} << 20));
-    }
-  }
   detail::global_address at_ = 0;
 };
 
@@ -122,14 +127,10 @@ constexpr global_ptr<T> reinterpret_global_cast(global_ptr<U> p) noexcept {
 }
 template <class T, class U>
 constexpr global_ptr<T> static_global_cast(global_ptr<U> p) noexcept {
-  if constexpr (std::is_void_v<U>) {
-    return global_ptr<T>(p.address());
-  } else {
-    if (p == nullptr) return nullptr;
-    U* u = reinterpret_cast<U*>(std::uintptr_t{1} << 20);
-    return global_ptr<T>(p.address() +
-                         (reinterpret_cast<std::uintptr_t>(static_cast<T*>(u)) - (std::uintptr_t{1} << 20)));
-  }
+  static_assert(
+      requires { static_cast<T*>(static_cast<U*>(nullptr)); },
+      "godwit::static_global_cast: static_cast does not convert such pointers");
+  return global_ptr<T>(detail::cast_address<T, U>(p.address()));
 }
 template <class T, class U>
 constexpr global_ptr<T> const_global_cast(global_ptr<U> p) noexcept {
@@ -237,16 +238,6 @@ class global_ref {
  private:
   global_ptr<T> at_;
 };
-
-template <class T>
-constexpr global_ref<T> global_ptr<T>::operator*() const noexcept requires(!std::is_void_v<T>) {
-  return global_ref<T>(*this);
-}
-template <class T>
-constexpr global_ref<T> global_ptr<T>::operator[](difference_type i) const noexcept
-    requires(!std::is_void_v<T>) {
-  return global_ref<T>(*this + i);
-}
 
 }  // namespace godwit
 

@@ -69,19 +69,14 @@ class global_appender {
   std::uint64_t capacity_ = 0;
 };
 
+/// size, data, span, iterators, elements, checkout: detail::global_elements, as for global_array.
 template <class T>
-class global_vector {
-  static_assert((detail::require_global_value<T>(), true));
+class global_vector : public detail::global_elements<T, true> {
   static_assert(!std::is_const_v<T>,
                 "godwit::global_vector<const T>: make it of T and hand out global_span<const T>");
+  using base = detail::global_elements<T, true>;
 
  public:
-  using element_type = T;
-  using value_type = T;
-  using size_type = std::uint64_t;
-  using iterator = global_ptr<T>;
-  using const_iterator = global_ptr<const T>;
-
   /// Empty; allocates nothing. May be a global variable. Memory will be at the worker that makes it grow.
   constexpr global_vector() noexcept = default;
   /// Empty, @p d for all memory to come. What a user distribution refers to must live as long as the vector,
@@ -110,29 +105,24 @@ class global_vector {
 
   /// Free the memory now; empty afterwards, and usable again.
   void reset() noexcept {
-    if (capacity_ != 0 && run_ == detail::this_run()) deallocate(at_, capacity_);
+    if (this->alive()) deallocate(at_, capacity_);
     forget();
   }
   /// What is in it, as an array of its own. The vector is empty afterwards. Cost: shrink_to_fit's.
   global_array<T> into_array() && {
     shrink_to_fit();
-    const global_span<T> s = span();
+    const global_span<T> s = this->span();
     forget();
     return global_array<T>::adopt(s);
   }
   void swap(global_vector& other) noexcept {
-    std::swap(at_, other.at_);
-    std::swap(size_, other.size_);
+    std::swap(static_cast<base&>(*this), static_cast<base&>(other));
     std::swap(capacity_, other.capacity_);
-    std::swap(run_, other.run_);
     std::swap(how_, other.how_);
   }
   friend void swap(global_vector& a, global_vector& b) noexcept { a.swap(b); }
 
-  std::uint64_t size() const noexcept { return size_; }
-  std::uint64_t size_bytes() const noexcept { return size_ * sizeof(T); }
   std::uint64_t capacity() const noexcept { return capacity_; }
-  bool empty() const noexcept { return size_ == 0; }
 
   // All that follow throw std::logic_error when the run is over.
 
@@ -148,7 +138,7 @@ class global_vector {
   template <class... Args>
   global_ref<T> emplace_back(Args&&... args) {
     push_back(detail::make_value<T>(std::forward<Args>(args)...));
-    return back();
+    return this->back();
   }
   /// Not on an empty vector.
   void pop_back() {
@@ -243,68 +233,16 @@ class global_vector {
     global_delete(a.next_);
   }
 
-  [[gnu::always_inline]] global_ptr<T> data() {
-    check();
-    return at_;
-  }
-  [[gnu::always_inline]] global_ptr<const T> data() const {
-    check();
-    return at_;
-  }
-  global_span<T> span() { return {data(), size_}; }
-  global_span<const T> span() const { return {data(), size_}; }
-  operator global_span<T>() { return span(); }              // NOLINT: implicit on purpose
-  operator global_span<const T>() const { return span(); }  // NOLINT
-  global_ptr<T> begin() { return data(); }
-  global_ptr<T> end() { return data() + static_cast<std::ptrdiff_t>(size_); }
-  global_ptr<const T> begin() const { return data(); }
-  global_ptr<const T> end() const { return data() + static_cast<std::ptrdiff_t>(size_); }
-
-  [[gnu::always_inline]] global_ref<T> operator[](std::uint64_t i) {
-    return data()[static_cast<std::ptrdiff_t>(i)];
-  }
-  [[gnu::always_inline]] global_ref<const T> operator[](std::uint64_t i) const {
-    return data()[static_cast<std::ptrdiff_t>(i)];
-  }
-  /// Throws std::out_of_range.
-  global_ref<T> at(std::uint64_t i) {
-    if (i >= size_) detail::index_out_of_range("global_vector", i, size_);
-    return (*this)[i];
-  }
-  global_ref<const T> at(std::uint64_t i) const {
-    if (i >= size_) detail::index_out_of_range("global_vector", i, size_);
-    return (*this)[i];
-  }
-  global_ref<T> front() { return *data(); }
-  global_ref<const T> front() const { return *data(); }
-  global_ref<T> back() { return (*this)[size_ - 1]; }
-  global_ref<const T> back() const { return (*this)[size_ - 1]; }
-
-  /// checkout of all of it.
-  template <class Mode>
-  auto checkout(Mode mode, detail::place where = detail::place::here()) {
-    return span().checkout(mode, where);
-  }
-  template <class Mode>
-  auto checkout(Mode mode, detail::place where = detail::place::here()) const {
-    return span().checkout(mode, where);
-  }
-
  private:
   friend struct codec<global_vector>;
-  void check() const {
-    if (capacity_ != 0) detail::require_run(run_, "global_vector");
-  }
+  using base::at_, base::size_, base::run_, base::check;
   void forget() noexcept {
-    at_ = nullptr;
-    size_ = capacity_ = 0;
-    run_ = 0;
+    base::operator=({});
+    capacity_ = 0;
   }
   void take(global_vector& other) noexcept {
-    at_ = other.at_;
-    size_ = other.size_;
+    base::operator=(other);
     capacity_ = other.capacity_;
-    run_ = other.run_;
     other.forget();
   }
   /// At least doubled, and not absurdly small.
@@ -319,7 +257,7 @@ class global_vector {
     if (size_ != 0) copy_n<T>(at_, size_, to);
     at_ = to;
     capacity_ = capacity;
-    run_ = detail::this_run();
+    run_ = detail::hot_run();
   }
   void move_to(std::uint64_t capacity) {
     const global_ptr<T> old = at_;
@@ -328,32 +266,26 @@ class global_vector {
     if (old_capacity != 0) deallocate(old, old_capacity);
   }
 
-  global_ptr<T> at_;
-  std::uint64_t size_ = 0;
   std::uint64_t capacity_ = 0;
   distribution how_;
-  std::uint32_t run_ = 0;
 };
 
 /// As an argument or result the ownership travels. A result that nobody joins is freed by the end of the run.
 template <class T>
 struct codec<global_vector<T>> {
   static void write(writer& w, global_vector<T>& v) {
-    w.put(v.at_);
-    w.put(v.size_);
+    w.put<typename global_vector<T>::base>(v);
     w.put(v.capacity_);
     w.put(v.how_);
-    w.put(v.run_);
     v.forget();
   }
   static global_vector<T> read(reader& r) {
     if (r.again()) detail::owner_taken_twice("global_vector");
     global_vector<T> v;
-    v.at_ = r.get<global_ptr<T>>();
-    v.size_ = r.get<std::uint64_t>();
+    using elements = typename global_vector<T>::base;
+    static_cast<elements&>(v) = r.get<elements>();
     v.capacity_ = r.get<std::uint64_t>();
     v.how_ = r.get<distribution>();
-    v.run_ = r.get<std::uint32_t>();
     return v;
   }
 };

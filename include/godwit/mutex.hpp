@@ -141,26 +141,17 @@ class recursive_timed_mutex {
     begin();
   }
   bool try_lock() noexcept {
-    if (again()) return true;
-    if (!mutex_.try_lock()) return false;
-    begin();
-    return true;
+    return enter([&] { return mutex_.try_lock(); });
   }
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& d,
                     detail::place where = detail::place::here()) {
-    if (again()) return true;
-    if (!mutex_.try_lock_for(d, where)) return false;
-    begin();
-    return true;
+    return enter([&] { return mutex_.try_lock_for(d, where); });
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t,
                       detail::place where = detail::place::here()) {
-    if (again()) return true;
-    if (!mutex_.try_lock_until(t, where)) return false;
-    begin();
-    return true;
+    return enter([&] { return mutex_.try_lock_until(t, where); });
   }
   void unlock(detail::place where = detail::place::here()) noexcept {
 #ifndef NDEBUG
@@ -181,6 +172,14 @@ class recursive_timed_mutex {
     // only the owner itself can find itself there
     if (owner_.load(std::memory_order_relaxed) != me()) return false;
     ++depth_;
+    return true;
+  }
+  /// @p take: take mutex_, or give back false.
+  template <class Take>
+  bool enter(Take take) {
+    if (again()) return true;
+    if (!take()) return false;
+    begin();
     return true;
   }
   void begin() noexcept {

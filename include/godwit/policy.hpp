@@ -21,7 +21,6 @@
 #include <godwit/task.hpp>
 
 #include <stdexcept>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>

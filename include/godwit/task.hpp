@@ -13,7 +13,6 @@
 #include <godwit/future.hpp>
 #include <godwit/run.hpp>
 
-#include <exception>
 #include <tuple>
 #include <type_traits>
 #include <utility>

@@ -19,7 +19,6 @@
 #include <iosfwd>
 #include <memory>
 #include <stop_token>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -67,6 +66,8 @@ decltype(auto) with_bound(Use&& use, F&& fn, Args&&... args) {
 }
 
 std::uint64_t this_thread_number() noexcept;
+/// Suspends the calling thread; outside a run on substrate threads the OS thread.
+void sleep_until_time(std::uint64_t deadline_ns, const place& where) noexcept;
 [[noreturn]] void not_joinable();
 [[noreturn]] void joins_itself();
 unsigned usable_cpus() noexcept;
@@ -182,7 +183,6 @@ class thread {
   }
 
  private:
-  friend id this_thread_id() noexcept;
   detail::ref record_ = 0;
 };
 
@@ -245,26 +245,16 @@ inline thread::id get_id() noexcept { return this_thread_id(); }
 inline void yield() noexcept { godwit::yield(); }
 
 template <class Rep, class Period>
-void sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here());
-template <class Clock, class Duration>
-void sleep_until(const std::chrono::time_point<Clock, Duration>& t,
-                 detail::place where = detail::place::here());
-
-}  // namespace this_thread
-
-namespace detail {
-/// Suspends the calling thread; outside a run on substrate threads the OS thread.
-void sleep_until_time(std::uint64_t deadline_ns, const place& where) noexcept;
-}  // namespace detail
-
-template <class Rep, class Period>
-void this_thread::sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where) {
+void sleep_for(const std::chrono::duration<Rep, Period>& d, detail::place where = detail::place::here()) {
   if (d > d.zero()) detail::sleep_until_time(detail::deadline_after(d), where);
 }
 template <class Clock, class Duration>
-void this_thread::sleep_until(const std::chrono::time_point<Clock, Duration>& t, detail::place where) {
+void sleep_until(const std::chrono::time_point<Clock, Duration>& t,
+                 detail::place where = detail::place::here()) {
   while (Clock::now() < t) detail::sleep_until_time(detail::deadline_after(t - Clock::now()), where);
 }
+
+}  // namespace this_thread
 
 }  // namespace godwit
 

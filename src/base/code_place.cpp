@@ -2,23 +2,21 @@
 #include "base/code_place.hpp"
 
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <csignal>
-#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <link.h>
-#include <memory>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
-extern char** environ;
+#include "base/text.hpp"
 
 namespace godwit::base {
 
@@ -49,24 +47,11 @@ module module_of(std::uintptr_t address) {
       },
       &s);
   if (s.found.file == "/proc/self/exe") {  // of the process that is asked, not of those it starts
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n > 0) s.found.file.assign(path, static_cast<std::size_t>(n));
+    std::error_code unreadable;
+    const std::string path = std::filesystem::read_symlink(s.found.file, unreadable);
+    if (!unreadable) s.found.file = path;
   }
   return s.found;
-}
-
-std::string demangled(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
-                                                         &std::free);
-  return status == 0 && text != nullptr ? text.get() : name;
-}
-
-std::string hexadecimal(std::uintptr_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%zx", static_cast<std::size_t>(value));
-  return text;
 }
 
 /// @p n objects of the file from byte @p at on; fewer or none if it is not as long.

@@ -7,13 +7,14 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "base/text.hpp"
 
 #if defined(GODWIT_HAS_HWLOC)
 #include <hwloc.h>
@@ -69,20 +70,6 @@ std::optional<std::int64_t> to_number(std::string_view text) {
   return value;
 }
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
-  return lines;
-}
-
 /// The CPUs of a list as /sys writes it: "0-3,8". Empty if there is no such file.
 std::vector<int> cpu_list(const std::string& path) {
   std::vector<int> cpus;
@@ -111,13 +98,8 @@ std::array<int, 5> place_in_sys(int cpu, const std::string& root) {
           first("/cache/index3/shared_cpu_list"), core.empty() ? cpu : core.front(), cpu};
 }
 
-bool list_has(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const auto end = std::min(list.find(','), list.size());
-    if (list.substr(0, end) == word) return true;
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return false;
+bool list_has(const std::string& list, const std::string& word) {
+  return (',' + list + ',').find(',' + word + ',') != std::string::npos;
 }
 
 /// mountinfo writes space, tab, newline and backslash as \ooo.

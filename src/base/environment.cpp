@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <cstddef>
-
-extern "C" char** environ;  // POSIX declares it nowhere
+#include <unistd.h>
 
 namespace godwit::base {
 
 void move_environment() {
   std::size_t n = 0;
   while (environ != nullptr && environ[n] != nullptr) ++n;
-  auto** copy = new char*[n + 1];
   static char** moved;  // never freed; named here so that no leak checker takes it for lost after a setenv
-  moved = copy;
-  std::copy_n(environ, n, copy);
-  copy[n] = nullptr;
+  moved = new char*[n + 1];
+  std::copy_n(environ, n, moved);
+  moved[n] = nullptr;
   environ = moved;
 }
 

@@ -1,8 +1,6 @@
 // The counter's rate, measured once per run. See clock.hpp.
-#include <cstdio>
-#include <cstring>
-
 #include "base/clock.hpp"
+#include "base/text.hpp"
 
 namespace godwit::base {
 
@@ -33,12 +31,7 @@ const moment at_start_ = both();
 /// The kernel uses the counter as its own clock: then it has checked that all CPUs agree.
 bool trusted() noexcept {
 #if defined(__x86_64__)
-  char name[32] = {};
-  std::FILE* f = std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-  if (f == nullptr) return false;
-  const bool read = std::fgets(name, sizeof name, f) != nullptr;
-  std::fclose(f);
-  return read && std::strncmp(name, "tsc", 3) == 0;
+  return first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource").starts_with("tsc");
 #elif defined(__sparc__)
   return false;
 #else

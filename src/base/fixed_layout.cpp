@@ -7,7 +7,6 @@
 #include "base/fixed_layout.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/personality.h>
@@ -21,29 +20,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/launcher.hpp"
+#include "base/options.hpp"
 #include "base/rank_output.hpp"
-
-extern "C" char** environ;  // POSIX declares it nowhere
+#include "base/text.hpp"
+#include "base/valgrind.hpp"
 
 namespace godwit::base {
 namespace {
 
 constexpr std::string_view dummy_name = "_GODWIT_PAD=";
 
-/// What the constructor found out.
-struct start_facts {
-  layout::state randomisation = layout::state::not_needed;
-  bool snapshot = false;  // the members below, and `modules_`, are those before main
-  std::uint64_t main_stack = 0;
-  std::uint64_t heap_start = 0;
-  std::uint64_t tls = 0;
-  char detail[sizeof(layout::detail)] = {};
-};
-start_facts start_;
+layout start_;           // what the constructor found out
+bool snapshot_ = false;  // main_stack, heap_start, tls and the modules in it are those before main
 
 thread_local char of_main_thread_;  // only its address counts
 
@@ -140,14 +134,8 @@ std::uint64_t text_of(const dl_phdr_info& m) noexcept {
   return h;
 }
 
-struct module_table {
-  std::uint64_t hash = hash_start;
-  std::uint32_t count = 0;
-  layout::module list[layout::most_modules] = {};
-};
-module_table modules_;  // those before main, if start_.snapshot
-
-void take_modules(module_table& t) noexcept {
+void take_modules(layout& l) noexcept {
+  l.modules = hash_start;
   const unsigned long vdso = getauxval(AT_SYSINFO_EHDR);
   bool first = true;
   for_each_module([&](const dl_phdr_info& m) {
@@ -155,14 +143,14 @@ void take_modules(module_table& t) noexcept {
     if (!first && ((vdso != 0 && m.dlpi_addr == vdso) || *name == '\0')) return;
     first = false;
     const std::uint64_t build = build_of(m);
-    t.hash = mix(mix(mix_bytes(t.hash, name, std::strlen(name)), m.dlpi_addr), build);
-    if (t.count < layout::most_modules) {
-      layout::module& entry = t.list[t.count];
+    l.modules = mix(mix(mix_bytes(l.modules, name, std::strlen(name)), m.dlpi_addr), build);
+    if (l.module_count < layout::most_modules) {
+      layout::module& entry = l.module_list[l.module_count];
       std::snprintf(entry.name, sizeof entry.name, "%s", name);
       entry.base = m.dlpi_addr;
       entry.build = build;
     }
-    ++t.count;
+    ++l.module_count;
   });
 }
 
@@ -231,13 +219,6 @@ bool is_program_start() {
 
 // ---- starting anew
 
-bool is_switched_on(const char* value) noexcept {
-  if (value == nullptr) return false;
-  for (const char* on : {"1", "on", "true", "yes"})
-    if (strcasecmp(value, on) == 0) return true;
-  return false;
-}
-
 bool same_file(const char* path) noexcept {
   struct stat a {
   }, b{};
@@ -249,41 +230,15 @@ bool same_file(const char* path) noexcept {
 std::string own_path() {
   const char* started_by = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (same_file(started_by)) return started_by;
-  char link[4096];
-  const ssize_t n = readlink("/proc/self/exe", link, sizeof link - 1);
-  if (n > 0) {
-    link[n] = '\0';
-    if (same_file(link)) return link;
-  }
-  return "/proc/self/exe";
+  std::error_code unreadable;
+  const std::string link = std::filesystem::read_symlink("/proc/self/exe", unreadable);
+  return same_file(link.c_str()) ? link : "/proc/self/exe";
 }
 
 /// The arguments as the kernel has them: also the loader's own, when the program was started by it.
-std::vector<std::string> own_arguments() {
-  std::vector<std::string> arguments;
-  std::string all;
-  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return arguments;
-  char buffer[4096];
-  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<std::size_t>(n));
-  close(fd);
-  for (std::size_t at = 0; at < all.size();) {
-    const std::size_t end = std::min(all.find('\0', at), all.size());
-    arguments.push_back(all.substr(at, end - at));
-    at = end + 1;
-  }
-  return arguments;
-}
+std::vector<std::string> own_arguments() { return lines_of("/proc/self/cmdline", '\0'); }
 
-bool kernel_randomises() noexcept {
-  char value = '2';
-  const int fd = open("/proc/sys/kernel/randomize_va_space", O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) {
-    static_cast<void>(!read(fd, &value, 1));
-    close(fd);
-  }
-  return value != '0';
-}
+bool kernel_randomises() { return first_line("/proc/sys/kernel/randomize_va_space") != "0"; }
 
 void explain(layout::state state, const char* what, const char* why) noexcept {
   start_.randomisation = state;
@@ -311,9 +266,7 @@ void try_exec(const std::string& path, const std::vector<std::string>& arguments
 /// Comes back only if it could not be done.
 void start_anew() {
   if (getauxval(AT_SECURE) != 0) return explain(layout::state::refused, "the program is set-uid", "");
-  if (const char* preload = find_variable(environ, "LD_PRELOAD");
-      preload != nullptr && std::strstr(preload, "vgpreload") != nullptr)
-    return explain(layout::state::refused, "the program runs under valgrind", "");
+  if (seems_to_be_valgrind()) return explain(layout::state::refused, "the program runs under valgrind", "");
   const int present = personality(0xffffffff);
   const unsigned long before = present == -1 ? 0 : static_cast<unsigned>(present);
   const bool is_off = (before & ADDR_NO_RANDOMIZE) != 0;
@@ -374,10 +327,11 @@ void leave_mark() {
          mark + rank_mark_name.size(), 1);
 }
 
-void take_snapshot(const void* frame) noexcept {
-  start_.main_stack = reinterpret_cast<std::uintptr_t>(frame);
-  start_.heap_start = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  start_.tls = reinterpret_cast<std::uintptr_t>(&of_main_thread_);
+void take_snapshot(layout& l, const void* frame) noexcept {
+  l.main_stack = reinterpret_cast<std::uintptr_t>(frame);
+  l.heap_start = reinterpret_cast<std::uintptr_t>(sbrk(0));
+  l.tls = reinterpret_cast<std::uintptr_t>(&of_main_thread_);
+  take_modules(l);
 }
 
 [[gnu::constructor(101)]] void at_program_start() {
@@ -387,14 +341,14 @@ void take_snapshot(const void* frame) noexcept {
   const rank_mark mark = read_rank_mark(environ);
   if (anew && mark.process == getpid())
     after_start_anew(mark.personality);
-  else if (is_switched_on(find_variable(environ, "GODWIT_RANDOMIZE")))
+  else if (const char* word = find_variable(environ, "GODWIT_RANDOMIZE");
+           word != nullptr && read_switch(word) == true)
     explain(layout::state::as_asked, "GODWIT_RANDOMIZE is set", "");
   else
     start_anew();
   if (mark.process != getpid()) leave_mark();
-  take_snapshot(__builtin_frame_address(0));
-  take_modules(modules_);
-  start_.snapshot = true;
+  take_snapshot(start_, __builtin_frame_address(0));
+  snapshot_ = true;
   settle_output();
   const char* output = find_variable(environ, "GODWIT_OUTPUT");
   if (l.rank != 0 && (output == nullptr || std::strcmp(output, "all") != 0)) silence_output();
@@ -415,26 +369,11 @@ start_padding padding_for(std::size_t strings, std::size_t pointers) noexcept {
 }
 
 layout own_layout() {
-  layout l{};
+  layout l = start_;
+  if (!snapshot_) take_snapshot(l, __builtin_frame_address(0));
   l.format = layout::format_now;
-  module_table now;
-  start_facts facts = start_;
-  if (!start_.snapshot) {
-    take_snapshot(__builtin_frame_address(0));
-    std::swap(facts, start_);
-    take_modules(now);
-  }
-  const module_table& modules = start_.snapshot ? modules_ : now;
-  l.randomisation = facts.randomisation;
   l.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  l.tls = facts.tls;
-  l.main_stack = facts.main_stack;
-  l.heap_start = facts.heap_start & ~(l.page_bytes - 1);
-  std::memcpy(l.detail, facts.detail, sizeof l.detail);
-  l.modules = modules.hash;
-  l.module_count = modules.count;
-  std::memcpy(l.module_list, modules.list, sizeof l.module_list);
-
+  l.heap_start &= ~(l.page_bytes - 1);
   rlimit limit{};
   getrlimit(RLIMIT_STACK, &limit);
   l.stack_limit = static_cast<std::uint64_t>(limit.rlim_cur);

@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstring>
 
-extern "C" char** environ;  // POSIX declares it nowhere
-
 namespace godwit::base {
 namespace {
 
@@ -24,21 +22,18 @@ long number(const char* text, long high) noexcept {
   return error == std::errc{} && rest == end && value >= 0 && value <= high ? value : -1;
 }
 
-class variables {
- public:
-  explicit variables(const char* const* environment) noexcept : environment_(environment) {}
+struct variables {
+  const char* const* environment;
+
   int count(std::string_view name) const noexcept {
-    return static_cast<int>(number(find_variable(environment_, name), 1 << 30));
+    return static_cast<int>(number(find_variable(environment, name), 1 << 30));
   }
   /// Slurm's numbers of steps that are none (the batch script, the interactive one) are just below 2^32.
   bool slurm_step() const noexcept {
-    const char* id = find_variable(environment_, "SLURM_STEP_ID");
-    if (id == nullptr) id = find_variable(environment_, "SLURM_STEPID");
+    const char* id = find_variable(environment, "SLURM_STEP_ID");
+    if (id == nullptr) id = find_variable(environment, "SLURM_STEPID");
     return number(id, 0xffff'0000) >= 0;
   }
-
- private:
-  const char* const* environment_;
 };
 
 bool is_place(int rank, int size) noexcept { return rank >= 0 && size > rank; }
@@ -76,25 +71,19 @@ const char* find_variable(const char* const* environment, std::string_view name)
 }
 
 launcher read_launcher(const char* const* environment) noexcept {
-  const variables v(environment);
+  const variables v{environment};
   // Open MPI's before PMIx, which it sets as well; and both launchers before Slurm, which may have started
   // their daemons.
   if (const int rank = v.count("OMPI_COMM_WORLD_RANK"), size = v.count("OMPI_COMM_WORLD_SIZE");
-      is_place(rank, size))
-    return {kind::open_mpi,
-            rank,
-            size,
-            v.count("OMPI_COMM_WORLD_LOCAL_RANK"),
-            v.count("OMPI_COMM_WORLD_LOCAL_SIZE"),
-            "OMPI_COMM_WORLD_SIZE"};
+      is_place(rank, size)) {
+    const int local_rank = v.count("OMPI_COMM_WORLD_LOCAL_RANK");
+    const int local_size = v.count("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return {kind::open_mpi, rank, size, local_rank, local_size, "OMPI_COMM_WORLD_SIZE"};
+  }
   if (const int rank = v.count("PMI_RANK"), size = v.count("PMI_SIZE"); is_place(rank, size)) {
-    const int local_rank = v.count("MPI_LOCALRANKID");
-    return {kind::mpich,
-            rank,
-            size,
-            local_rank >= 0 ? local_rank : slurm_local_rank(v, rank),
-            v.count("MPI_LOCALNRANKS"),
-            "PMI_SIZE"};
+    int local_rank = v.count("MPI_LOCALRANKID");
+    if (local_rank < 0) local_rank = slurm_local_rank(v, rank);
+    return {kind::mpich, rank, size, local_rank, v.count("MPI_LOCALNRANKS"), "PMI_SIZE"};
   }
   if (const int rank = v.count("PMIX_RANK"); rank >= 0) {
     int size = v.count("SLURM_STEP_NUM_TASKS");

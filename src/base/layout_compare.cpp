@@ -5,8 +5,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
+#include <span>
+
+#include "base/text.hpp"
 
 namespace godwit::base {
 namespace {
@@ -16,13 +18,7 @@ std::string who(int rank, const char (*hosts)[64]) {
          ")";
 }
 
-std::string hex(std::uint64_t v) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(v));
-  return text;
-}
-
-std::string shown(const layout::module& m) { return m.name[0] != '\0' ? m.name : "the program"; }
+bool is_program(const layout::module& m) noexcept { return m.name[0] == '\0'; }
 
 std::string shown_limit(std::uint64_t bytes) {
   return bytes == static_cast<std::uint64_t>(RLIM_INFINITY) ? "unlimited" : std::to_string(bytes / 1024);
@@ -33,28 +29,28 @@ bool have_equal_layouts(const layout& a, const layout& b) noexcept {
          a.heap_start == b.heap_start && a.page_bytes == b.page_bytes;
 }
 
+std::span<const layout::module> listed(const layout& in) noexcept {
+  return {in.module_list, std::min<std::size_t>(in.module_count, layout::most_modules)};
+}
+
 const layout::module* find_module(const layout& in, const char* name) noexcept {
-  for (std::size_t i = 0; i < std::min<std::size_t>(in.module_count, layout::most_modules); ++i)
-    if (std::strncmp(in.module_list[i].name, name, sizeof in.module_list[i].name) == 0)
-      return &in.module_list[i];
+  for (const layout::module& m : listed(in))
+    if (std::strncmp(m.name, name, sizeof m.name) == 0) return &m;
   return nullptr;
 }
 
 /// A library that one has and the other lacks, or has in another version: then addresses cannot agree.
 std::string other_files(const layout& a, const layout& b, const std::string& a_name,
                         const std::string& b_name) {
-  const auto listed = [](const layout& l) {
-    return std::min<std::size_t>(l.module_count, layout::most_modules);
-  };
-  for (std::size_t i = 1; i < listed(a); ++i) {
-    const layout::module* other = find_module(b, a.module_list[i].name);
-    if (other == nullptr) return a_name + " has loaded " + a.module_list[i].name + ", " + b_name + " has not";
-    if (other->build != a.module_list[i].build)
-      return a_name + " has another build of " + a.module_list[i].name + " than " + b_name;
+  for (const layout::module& m : listed(a)) {
+    if (is_program(m)) continue;
+    const layout::module* other = find_module(b, m.name);
+    if (other == nullptr) return a_name + " has loaded " + m.name + ", " + b_name + " has not";
+    if (other->build != m.build) return a_name + " has another build of " + m.name + " than " + b_name;
   }
-  for (std::size_t i = 1; i < listed(b); ++i)
-    if (find_module(a, b.module_list[i].name) == nullptr)
-      return b_name + " has loaded " + b.module_list[i].name + ", " + a_name + " has not";
+  for (const layout::module& m : listed(b))
+    if (find_module(a, m.name) == nullptr)
+      return b_name + " has loaded " + m.name + ", " + a_name + " has not";
   return {};
 }
 
@@ -62,12 +58,11 @@ std::string other_files(const layout& a, const layout& b, const std::string& a_n
 std::string other_address(const layout& a, const layout& b, const std::string& a_name,
                           const std::string& b_name) {
   const auto at = [&](const std::string& what, std::uint64_t in_a, std::uint64_t in_b) {
-    return a_name + " has " + what + " at " + hex(in_a) + ", " + b_name + " at " + hex(in_b);
+    return a_name + " has " + what + " at " + hexadecimal(in_a) + ", " + b_name + " at " + hexadecimal(in_b);
   };
-  for (std::size_t i = 0; i < std::min<std::size_t>(a.module_count, layout::most_modules); ++i)
-    if (const layout::module* other = find_module(b, a.module_list[i].name);
-        other != nullptr && other->base != a.module_list[i].base)
-      return at(shown(a.module_list[i]), a.module_list[i].base, other->base);
+  for (const layout::module& m : listed(a))
+    if (const layout::module* other = find_module(b, m.name); other != nullptr && other->base != m.base)
+      return at(is_program(m) ? "the program" : m.name, m.base, other->base);
   if (a.tls != b.tls) return at("thread-local variables", a.tls, b.tls);
   if (a.heap_start != b.heap_start) return at("its heap", a.heap_start, b.heap_start);
   return a_name + " has loaded its libraries in another order than " + b_name;
@@ -109,8 +104,7 @@ std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]) {
     if (all[rank].randomisation == layout::state::not_needed)
       return who(rank, hosts) +
              " has its own random addresses: no launcher was recognised, or godwit was loaded by dlopen; "
-             "start it "
-             "by mpirun or srun, with godwit linked to the program";
+             "start it by mpirun or srun, with godwit linked to the program";
   if (const std::string files = other_files(one, zero, one_name, zero_name); !files.empty())
     return files + "; use the same libraries, LD_LIBRARY_PATH and LD_PRELOAD on all hosts";
   std::string text = other_address(one, zero, one_name, zero_name);

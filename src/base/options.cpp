@@ -12,12 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
+#include <unistd.h>
 #include <utility>
 #include <vector>
-
-extern char** environ;  // NOLINT: POSIX declares it nowhere
 
 namespace godwit::base {
 namespace {
@@ -81,8 +79,7 @@ constexpr option_info table[] = {
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
      .help = "threads that captured locals of their ancestors can read them wherever they go, and writes to "
-             "them that would be "
-             "lost end the run"},
+             "them that would be lost end the run"},
     {.name = "way", .field = &options::way, .what = "a way to other hosts",
      .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
      .choices = {"auto", "rma", "server", "assist", "am"}},
@@ -143,12 +140,10 @@ constexpr option_info table[] = {
 
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
-  const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21,
-               f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35] = o;
-  return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9, (void)f10,
-          (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18, (void)f19,
-          (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27, (void)f28,
-          (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, (void)f35, 35);
+  [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
+                                f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
+                                f33, f34, f35] = o;
+  return 35;
 }
 static_assert(std::size(table) == 35, "every field of godwit::options has exactly one row");
 
@@ -180,10 +175,8 @@ std::string mapped(std::string_view prefix, std::string_view name, auto convert)
 
 std::string show_number(std::uint64_t v, option_unit unit) {
   if (unit == option_unit::bytes && v != 0)
-    for (const char suffix : {'T', 'G', 'M', 'K'}) {
-      const std::uint64_t one = suffix == 'T' ? TiB : suffix == 'G' ? 1ull << 30 : suffix == 'M' ? MiB : KiB;
+    for (const auto& [one, suffix] : {std::pair{TiB, 'T'}, {GiB, 'G'}, {MiB, 'M'}, {KiB, 'K'}})
       if (v % one == 0) return std::to_string(v / one) + suffix;
-    }
   return std::to_string(v);
 }
 
@@ -201,13 +194,6 @@ std::optional<std::uint64_t> read_number(std::string_view text, option_unit unit
   const std::uint64_t factor = KiB << (10 * power);
   if (value > ~0ull / factor) return std::nullopt;
   return value * factor;
-}
-
-std::optional<bool> read_switch(std::string_view text) {
-  const std::string t = mapped("", text, lower);
-  if (t == "1" || t == "on" || t == "true" || t == "yes") return true;
-  if (t == "0" || t == "off" || t == "false" || t == "no") return false;
-  return std::nullopt;
 }
 
 bool in_range(const option_info& info, std::uint64_t v) {
@@ -318,6 +304,13 @@ void for_each_flag(int argc, char** argv, auto f) {
 }
 
 }  // namespace
+
+std::optional<bool> read_switch(std::string_view text) {
+  const std::string t = mapped("", text, lower);
+  if (t == "1" || t == "on" || t == "true" || t == "yes") return true;
+  if (t == "0" || t == "off" || t == "false" || t == "no") return false;
+  return std::nullopt;
+}
 
 std::span<const option_info> option_table() noexcept { return table; }
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,9 @@ struct help_requested {
 /// ones winning. Leaves argv alone; flags after "--" are the program's. argv may be null. Throws
 /// std::invalid_argument whose what() is the whole line to print ("godwit: ..."), or help_requested. Local.
 options parse_options(int argc, char** argv, const options& base);
+
+/// "on", "0", "yes"..., large or small; nothing: the text is no value of a switch.
+std::optional<bool> read_switch(std::string_view text);
 
 /// All options as text, one line each, and back: how the first rank's reach the others.
 std::string write_options(const options& o);

@@ -14,15 +14,10 @@
 
 namespace godwit::base {
 
-namespace {
-
-/// Not by valgrind's own means: is it there? Its tools come in by LD_PRELOAD.
 bool seems_to_be_valgrind() noexcept {
   const char* preload = std::getenv("LD_PRELOAD");
   return preload != nullptr && std::strstr(preload, "vgpreload") != nullptr;
 }
-
-}  // namespace
 
 #if GODWIT_HAS_VALGRIND
 bool on_valgrind() noexcept {
@@ -51,8 +46,7 @@ void fit_to_valgrind(options& opts) noexcept {
   if (!on_valgrind())
     std::fputs(
         "godwit: this program runs under valgrind, and libgodwit was built without valgrind's header: what "
-        "it reports of stacks "
-        "is wrong. Install valgrind, configure and build godwit again\n",
+        "it reports of stacks is wrong. Install valgrind, configure and build godwit again\n",
         stderr);
   const options defaults;
   if (opts.stack_bytes == defaults.stack_bytes) opts.stack_bytes = std::uint64_t{16} << 20;

@@ -14,6 +14,8 @@ namespace godwit::base {
 
 /// Does valgrind run this process, and can it be told of stacks? Local.
 bool on_valgrind() noexcept;
+/// Not by valgrind's own means: is it there? Its tools come in by LD_PRELOAD. Local.
+bool seems_to_be_valgrind() noexcept;
 
 /// [low, high) is a stack from now on. The number is for valgrind_stack_gone. Local.
 unsigned valgrind_stack(std::uintptr_t low, std::uintptr_t high) noexcept;

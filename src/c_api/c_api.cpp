@@ -6,6 +6,7 @@
 #include <godwit/thread.hpp>
 
 #include <chrono>
+#include <iterator>
 #include <mutex>
 #include <new>
 
@@ -25,6 +26,10 @@ namespace {
 
 bool inside() noexcept { return gw::detail::on_substrate_threads(); }
 
+constexpr const char* error_texts[] = {"no error", "no memory", "the mutex is held by another thread",
+                                       "the time was over first", "a null pointer, or called outside gw_run"};
+static_assert(std::size(error_texts) == GW_E_INVALID + 1, "a text for each GW_E number, in their order");
+
 template <class T>
 int make(T** out) noexcept {
   if (out == nullptr) return GW_E_INVALID;
@@ -37,20 +42,8 @@ int make(T** out) noexcept {
 extern "C" {
 
 const char* gw_error_string(int error) {
-  switch (error) {
-    case GW_OK:
-      return "no error";
-    case GW_E_NO_MEMORY:
-      return "no memory";
-    case GW_E_BUSY:
-      return "the mutex is held by another thread";
-    case GW_E_TIMED_OUT:
-      return "the time was over first";
-    case GW_E_INVALID:
-      return "a null pointer, or called outside gw_run";
-    default:
-      return "not an error number of godwit";
-  }
+  if (error < 0 || error > GW_E_INVALID) return "not an error number of godwit";
+  return error_texts[error];
 }
 
 int gw_run(int argc, char** argv, int (*main_function)(void*), void* arg) {

@@ -1,5 +1,4 @@
 // The register that leads to the hot words: see include/godwit/detail/hot.hpp and context.hpp.
-#include <godwit/detail/hot.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -20,24 +19,7 @@ using godwit::detail::hot_words;
 godwit::detail::spawn_slot stray_slots_[2];
 
 /// Outside a run: poll is set, so that a stray spawn reports itself instead of crashing.
-constinit hot_words stray_ = {.self = nullptr,
-                              .bottom = stray_slots_,
-                              .split = stray_slots_,
-                              .free_stacks = nullptr,
-                              .pending = nullptr,
-                              .worker = 0,
-                              .workers = 0,
-                              .in_runtime = 1,
-                              .run = 0,
-                              .in_place = 0,
-                              .checkouts = 0,
-                              .global_base = nullptr,
-                              .owner = nullptr,
-                              .memory = nullptr,
-                              .spawns = 0,
-                              .global_plain = 0,
-                              .map_locked = 0,
-                              .poll = {1}};
+constinit hot_words stray_ = {.bottom = stray_slots_, .split = stray_slots_, .in_runtime = 1, .poll = {1}};
 
 }  // namespace
 

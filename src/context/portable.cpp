@@ -60,9 +60,7 @@ void restore(env& e) {
 
 /// In a function of its own below that of a thread: all of the thread's frames lie at this address and above.
 [[gnu::always_inline]] inline std::uintptr_t end_of_frames_above() {
-#if defined(__sparc__)
-  asm volatile("flushw" ::: "memory");  // the register windows above, too: others will read them from memory
-#endif
+  godwit::context::flush_windows();
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 [[gnu::noinline]] std::uintptr_t end_of_callers_frame() { return end_of_frames_above(); }
@@ -107,14 +105,20 @@ void enter(void* top, entry_fn* fn, void* arg) {
   setcontext(&c);
 }
 
-/// A parent whose child runs, in the parent's frame.
-struct waiting_parent {
-  env save;
+/// A child to be called.
+struct child_call {
   std::uintptr_t a0, a1;
   spawn_slot* slot;
   void* out;
   child_fn* child;
+};
+
+/// A parent whose child runs, in the parent's frame.
+struct waiting_parent {
+  env save;
+  child_call what;
   word_pair result;  ///< W the child that comes back, or who resumes
+  void run_child() { result = what.child(what.a0, what.a1, what.slot, what.out); }
 };
 
 /// What a stack has at its top, 64 bytes (stack/pool.hpp, which uses the first three words of free ones).
@@ -139,7 +143,7 @@ stack_head* take_stack() {
 /// On the stack @p s. The child came back, so its parent is here, and this is the worker where it began.
 void run_child(stack_head* s) {
   waiting_parent& p = *s->parent;
-  p.result = p.child(p.a0, p.a1, p.slot, p.out);
+  p.run_child();
   s->next = static_cast<stack_head*>(hot().free_stacks);
   hot().free_stacks = s;
   restore(p.save);
@@ -175,35 +179,25 @@ void stack_main(void* head) { run_child(static_cast<stack_head*>(head)); }
 /// The child runs below its parent: this frame is where they meet, and no part of either that is needed once
 /// they part.
 [[gnu::noinline]] void call_below(waiting_parent& p) {
-  p.slot->sp = end_of_frames_above();
-  p.result = p.child(p.a0, p.a1, p.slot, p.out);
+  p.what.slot->sp = end_of_frames_above();
+  p.run_child();
 }
 
-[[gnu::noinline]] word_pair fork_below(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out,
-                                       child_fn* child) {
+[[gnu::noinline]] word_pair fork_below(const child_call& what) {
   waiting_parent p;
-  p.a0 = a0;
-  p.a1 = a1;
-  p.slot = slot;
-  p.out = out;
-  p.child = child;
-  slot->fp = reinterpret_cast<std::uintptr_t>(&p);
-  slot->extra = 0;
+  p.what = what;
+  what.slot->fp = reinterpret_cast<std::uintptr_t>(&p);
+  what.slot->extra = 0;
   if (SAVED(p.save)) call_below(p);
   return p.result;
 }
 
-[[gnu::noinline]] word_pair fork_on_stack(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out,
-                                          child_fn* child) {
+[[gnu::noinline]] word_pair fork_on_stack(const child_call& what) {
   waiting_parent p;
-  p.a0 = a0;
-  p.a1 = a1;
-  p.slot = slot;
-  p.out = out;
-  p.child = child;
-  slot->sp = end_of_callers_frame();
-  slot->fp = reinterpret_cast<std::uintptr_t>(&p);
-  slot->extra = 0;
+  p.what = what;
+  what.slot->sp = end_of_callers_frame();
+  what.slot->fp = reinterpret_cast<std::uintptr_t>(&p);
+  what.slot->extra = 0;
   stack_head* const s = take_stack();
   s->parent = &p;
 #ifdef GODWIT_CONTEXT_SETJMP
@@ -252,8 +246,8 @@ extern "C" {
 word_pair GODWIT_CONTEXT_FORK(std::uintptr_t a0, std::uintptr_t a1, spawn_slot* slot, void* out,
                               child_fn* child) noexcept {
   if (godwit::detail::hot_load<offsetof(hot_words, free_stacks), void*>() != nullptr)
-    return fork_on_stack(a0, a1, slot, out, child);
-  return fork_below(a0, a1, slot, out, child);
+    return fork_on_stack({a0, a1, slot, out, child});
+  return fork_below({a0, a1, slot, out, child});
 }
 
 void godwit_ctx_resume_fork(std::uintptr_t, std::uintptr_t fp, std::uintptr_t, std::uintptr_t status) {

@@ -11,9 +11,6 @@
 
 #include "gas/cache.hpp"
 #include "gas/checks.hpp"
-#include "gas/directory.hpp"
-
-#include <cstdint>
 
 namespace godwit::gas {
 

@@ -11,11 +11,9 @@
 #pragma once
 
 #include "gas/checks.hpp"
-#include "gas/directory.hpp"
 #include "gas/extents.hpp"
 #include "gas/arena.hpp"
 
-#include <cstdint>
 #include <deque>
 #include <string>
 #include <unordered_map>

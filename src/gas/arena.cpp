@@ -110,10 +110,6 @@ void arena::ranges::give(std::byte* p, std::uint64_t bytes) {
   kept_bytes_ = 0;
 }
 
-void arena::init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
-  ranges_.init(begin, bytes, limits);
-}
-
 /// Null: no room. @p got: of the block.
 std::byte* arena::take_block(std::uint64_t room, std::uint64_t& got) {
   const unsigned number = class_of(room);

@@ -37,7 +37,9 @@ struct budget {
 
 class arena {
  public:
-  void init(std::byte* begin, std::uint64_t bytes, const budget& limits);
+  void init(std::byte* begin, std::uint64_t bytes, const budget& limits) {
+    ranges_.init(begin, bytes, limits);
+  }
 
   /// Null: neither addresses nor budget for it. @p alignment a power of two.
   void* allocate(std::uint64_t bytes, std::uint64_t alignment);

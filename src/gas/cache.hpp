@@ -14,8 +14,6 @@
 
 #include <godwit/runtime.hpp>
 
-#include <cstdint>
-
 namespace godwit::gas {
 
 inline constexpr std::uint64_t unit_bytes = 16 << 10;

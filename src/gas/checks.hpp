@@ -7,7 +7,6 @@
 
 #include "gas/directory.hpp"
 
-#include <cstdint>
 #include <string>
 
 namespace godwit::gas {

@@ -10,7 +10,6 @@
 // Document: docs/decisions/0010-global-memory.md. Test: tests/gas/directory_test.cpp.
 #pragma once
 
-#include "base/check.hpp"
 #include "gas/places.hpp"
 #include "gas/reach.hpp"
 

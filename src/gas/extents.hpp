@@ -9,8 +9,6 @@
 
 #include "gas/directory.hpp"
 
-#include <cstdint>
-
 namespace godwit::gas {
 
 class extents {

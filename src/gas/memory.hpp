@@ -12,8 +12,6 @@
 
 #include "gas/access.hpp"
 #include "gas/allocator.hpp"
-#include "gas/checks.hpp"
-#include "gas/directory.hpp"
 #include "gas/mover.hpp"
 
 namespace godwit::gas {

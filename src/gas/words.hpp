@@ -6,7 +6,6 @@
 #include "gas/space.hpp"
 
 #include <atomic>
-#include <cstdint>
 
 namespace godwit::gas {
 

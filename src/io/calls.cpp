@@ -8,18 +8,14 @@
 #include <godwit/io.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <fcntl.h>
 #include <mutex>
-#include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.hpp"
 #include "io/descriptors.hpp"
 #include "io/events.hpp"
-#include "io/files.hpp"
 #include "io/system.hpp"
 
 namespace godwit::io {
@@ -27,6 +23,7 @@ namespace godwit::io {
 namespace {
 
 using events::descriptor;
+using events::int_with_errno;
 using events::managed;
 using events::raw;
 using events::side;
@@ -248,8 +245,8 @@ long other(int fd, descriptor& d, side at, const iovec* v, int count, const char
   for (;;) {
     if (const int error = know_other(fd, d); error == EBADF)
       return -EBADF;
-    else if (error != 0)
-      return at == side::read ? events::file_read(fd, v, count, -1) : events::file_write(fd, v, count, -1);
+    else if (error != 0)  // a file
+      return raw(at == side::read ? SYS_readv : SYS_writev, fd, v, count);
     call c(fd, d, at, what);
     const std::size_t all = bytes_of(v, static_cast<std::size_t>(count));
     long n;
@@ -333,15 +330,11 @@ ssize_t writev(int fd, const iovec* from, int count) noexcept {
 }
 
 ssize_t pread(int fd, void* to, std::size_t bytes, off_t at) noexcept {
-  if (managed(fd) == nullptr || at < 0) return with_errno(raw(SYS_pread64, fd, to, bytes, at));
-  const iovec v{to, bytes};
-  return with_errno(events::file_read(fd, &v, 1, at));
+  return with_errno(raw(SYS_pread64, fd, to, bytes, at));
 }
 
 ssize_t pwrite(int fd, const void* from, std::size_t bytes, off_t at) noexcept {
-  if (managed(fd) == nullptr || at < 0) return with_errno(raw(SYS_pwrite64, fd, from, bytes, at));
-  const iovec v{const_cast<void*>(from), bytes};
-  return with_errno(events::file_write(fd, &v, 1, at));
+  return with_errno(raw(SYS_pwrite64, fd, from, bytes, at));
 }
 
 ssize_t recv(int fd, void* to, std::size_t bytes, int flags) noexcept {
@@ -411,9 +404,8 @@ int accept(int fd, sockaddr* peer, socklen_t* peer_bytes) noexcept {
 
 int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr) return static_cast<int>(with_errno(raw(SYS_accept4, fd, peer, peer_bytes, flags)));
-  if (const int error = d->watch(fd); error != 0)
-    return static_cast<int>(with_errno(error == EPERM ? -ENOTSOCK : -error));
+  if (d == nullptr) return int_with_errno(raw(SYS_accept4, fd, peer, peer_bytes, flags));
+  if (const int error = d->watch(fd); error != 0) return int_with_errno(error == EPERM ? -ENOTSOCK : -error);
   call c(fd, *d, side::read, "accept");
   const long made = c(
       [&] { return without_waiting(fd, *d, [&] { return raw(SYS_accept4, fd, peer, peer_bytes, flags); }); });
@@ -422,12 +414,12 @@ int accept4(int fd, sockaddr* peer, socklen_t* peer_bytes, int flags) noexcept {
     if (descriptor* n = events::descriptor_of(static_cast<int>(made));
         n != nullptr && n->state() % descriptor::one_event != 0)
       n->forget(true);
-  return static_cast<int>(with_errno(made));
+  return int_with_errno(made);
 }
 
 int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
   descriptor* d = managed(fd);
-  if (d == nullptr) return static_cast<int>(with_errno(raw(SYS_connect, fd, peer, peer_bytes)));
+  if (d == nullptr) return int_with_errno(raw(SYS_connect, fd, peer, peer_bytes));
   std::uint64_t before = d->state();
   long n = without_waiting(fd, *d, [&] { return raw(SYS_connect, fd, peer, peer_bytes); });
   for (std::int64_t pause = 100'000; n == -EAGAIN; pause = std::min<std::int64_t>(pause * 2, 10'000'000)) {
@@ -436,17 +428,17 @@ int connect(int fd, const sockaddr* peer, socklen_t peer_bytes) noexcept {
     detail::sleep_ns(pause);
     n = without_waiting(fd, *d, [&] { return raw(SYS_connect, fd, peer, peer_bytes); });
   }
-  if (n != -EINPROGRESS) return static_cast<int>(with_errno(n));
+  if (n != -EINPROGRESS) return int_with_errno(n);
   call c(fd, *d, side::write, "connect");
   for (;;) {
     const int error = c.wait(before);
-    if (error != 0) return static_cast<int>(with_errno(error == EAGAIN ? -EINPROGRESS : -error));
+    if (error != 0) return int_with_errno(error == EAGAIN ? -EINPROGRESS : -error);
     before = d->state();
     if (!is_ready(fd, side::write)) continue;
     int result = 0;
     socklen_t size = sizeof result;
     n = raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &result, &size);
-    return static_cast<int>(with_errno(n < 0 ? n : -result));
+    return int_with_errno(n < 0 ? n : -result);
   }
 }
 

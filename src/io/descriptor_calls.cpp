@@ -3,11 +3,9 @@
 #include <godwit/io.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <fcntl.h>
 #include <mutex>
-#include <netinet/in.h>
 #include <sys/resource.h>
 
 #include "io/descriptors.hpp"
@@ -19,9 +17,9 @@ namespace godwit::io {
 namespace {
 
 using events::descriptor;
+using events::int_with_errno;
 using events::managed;
 using events::raw;
-using events::with_errno;
 
 // As linux/close_range.h has them since 5.9.
 #if !defined(SYS_close_range)
@@ -35,16 +33,16 @@ int close(int fd) noexcept {
   const events::none_in_the_making hold;
   // Of somebody that closes all numbers: there is no such descriptor for it.
   if (events::is_ours(fd)) [[unlikely]]
-    return static_cast<int>(with_errno(-EBADF));
+    return int_with_errno(-EBADF);
   if (descriptor* d = managed(fd); d != nullptr && d->state() % descriptor::one_event != 0) d->forget(true);
-  return static_cast<int>(with_errno(raw(SYS_close, fd)));
+  return int_with_errno(raw(SYS_close, fd));
 }
 
 int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
   if (first > last || (flags & ~range_cloexec) != 0) {
     if ((flags & range_unshare) != 0 && godwit::detail::on_substrate_threads())
-      return static_cast<int>(with_errno(-EINVAL));
-    return static_cast<int>(with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags})));
+      return int_with_errno(-EINVAL);
+    return int_with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags}));
   }
   if (flags == 0 && godwit::detail::on_substrate_threads()) {
     // now, not by another worker meanwhile: its descriptors would not be known as ours yet
@@ -57,10 +55,10 @@ int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
     const auto number = static_cast<unsigned>(own);
     if (own < 0 || number < first || number > last) continue;
     if (number > first) result = raw(SYS_close_range, long{first}, long{number - 1}, long{flags});
-    if (number == last || result < 0) return static_cast<int>(with_errno(result));
+    if (number == last || result < 0) return int_with_errno(result);
     first = number + 1;
   }
-  return static_cast<int>(with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags})));
+  return int_with_errno(raw(SYS_close_range, long{first}, long{last}, long{flags}));
 }
 
 void closefrom(int first) noexcept {
@@ -75,17 +73,17 @@ void closefrom(int first) noexcept {
 int dup3(int from, int to, int flags) noexcept {
   const events::none_in_the_making hold;
   if (events::is_ours(to) && from != to) [[unlikely]]
-    return static_cast<int>(with_errno(-EBUSY));
+    return int_with_errno(-EBUSY);
   if (descriptor* d = from != to ? managed(to) : nullptr;
       d != nullptr && d->state() % descriptor::one_event != 0)
     d->forget(true);
-  return static_cast<int>(with_errno(raw(SYS_dup3, from, to, flags)));
+  return int_with_errno(raw(SYS_dup3, from, to, flags));
 }
 
 int dup2(int from, int to) noexcept {
   if (from != to) return io::dup3(from, to, 0);
   const long exists = raw(SYS_fcntl, from, F_GETFD);
-  return static_cast<int>(with_errno(exists < 0 ? exists : to));
+  return int_with_errno(exists < 0 ? exists : to);
 }
 
 void forget(int fd) noexcept {
@@ -102,13 +100,13 @@ int fcntl(int fd, int command, std::intptr_t argument) noexcept {
     r = raw(SYS_fcntl, fd, command, argument);
   }
   if (command == F_SETFL && r >= 0) forget(fd);
-  return static_cast<int>(with_errno(r));
+  return int_with_errno(r);
 }
 
 int setsockopt(int fd, int level, int name, const void* value, socklen_t bytes) noexcept {
   const long r = raw(SYS_setsockopt, fd, level, name, value, bytes);
   if (r >= 0 && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)) forget(fd);
-  return static_cast<int>(with_errno(r));
+  return int_with_errno(r);
 }
 
 }  // namespace godwit::io

@@ -1,9 +1,6 @@
 // See descriptors.hpp; docs/protocols/events.md, "Descriptors".
 #include "io/descriptors.hpp"
 
-#include "seams/timer.hpp"
-
-#include <cerrno>
 #include <fcntl.h>
 #include <mutex>
 #include <netinet/in.h>
@@ -17,6 +14,7 @@
 #include "base/check.hpp"
 #include "io/events.hpp"
 #include "io/system.hpp"
+#include "io/timers.hpp"
 
 namespace godwit::events {
 
@@ -63,7 +61,7 @@ void descriptor::put(waiting& w) noexcept {
   GODWIT_ASSERT((l.first == nullptr) == (l.last == nullptr), "a list has two ends");
   // The wait that the checks count begins with the first; others that come and go meanwhile do not put it
   // off.
-  if (age_ == 2 || (lists_[0].first == nullptr && lists_[1].first == nullptr)) age_ = 0;
+  if (age_ == 2 || !any_waits()) age_ = 0;
   w.next = nullptr;
   w.prev = l.last;
   (l.last != nullptr ? l.last->next : l.first) = &w;
@@ -86,13 +84,9 @@ void descriptor::take_out(waiting& w) noexcept {
   waited_for.fetch_sub(1, std::memory_order_relaxed);
 }
 
-constexpr std::uint32_t descriptor::interest(std::uint64_t state) noexcept {
-  return EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET | ((state & watched_out) != 0 ? EPOLLOUT : 0u);
-}
-
 int descriptor::control(int operation, int fd, std::uint64_t state) noexcept {
   epoll_event e{};
-  e.events = interest(state);
+  e.events = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET | ((state & watched_out) != 0 ? EPOLLOUT : 0u);
   e.data.u64 = std::uint64_t{generation_} << 32 | static_cast<std::uint32_t>(fd);
   return static_cast<int>(-raw(SYS_epoll_ctl, epoll(), operation, fd, &e));
 }
@@ -164,16 +158,9 @@ int descriptor::await(int fd, side at, std::uint64_t before, const char* what,
     put(w);
   }
   delay();
-  detail::timer limit{
-      deadline_ns, [](detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
-      &s};
-  if (deadline_ns != 0) detail::start_timer(&limit);
-  const bool disturbed = !s.suspend(what);
-  const bool expired = deadline_ns != 0 && !detail::stop_timer(&limit);
-  {
-    const std::lock_guard hold(lock_);
-    if (w.listed) take_out(w);
-  }
+  bool expired;
+  const bool disturbed = !suspend_until(s, deadline_ns, what, expired);
+  leave(w);
   if (w.closed) return EBADF;
   if (!expired && !disturbed) return 0;
   // Both happened, perhaps: then the event is another's.
@@ -232,7 +219,12 @@ void descriptor::happened(std::uint32_t generation, std::uint32_t what) noexcept
   }
 }
 
-void descriptor::wake_all(woken& to, bool closed) noexcept {
+void descriptor::forget(bool closed) noexcept {
+  woken to;
+  const std::lock_guard hold(lock_);
+  ++generation_;
+  const std::uint64_t before = state_.load(std::memory_order_relaxed);
+  state_.store((before / one_event + 1) * one_event, std::memory_order_release);
   for (list& l : lists_)
     while (waiting* w = l.first) {
       w->closed = closed;
@@ -241,21 +233,12 @@ void descriptor::wake_all(woken& to, bool closed) noexcept {
     }
 }
 
-void descriptor::forget(bool closed) noexcept {
-  woken to;
-  const std::lock_guard hold(lock_);
-  ++generation_;
-  const std::uint64_t before = state_.load(std::memory_order_relaxed);
-  state_.store((before / one_event + 1) * one_event, std::memory_order_release);
-  wake_all(to, closed);
-}
-
 bool descriptor::check(int fd) noexcept {
-  if (lists_[0].first == nullptr && lists_[1].first == nullptr) return false;
+  if (!any_waits()) return false;
   int error = 0;
   {
     const std::lock_guard hold(lock_);
-    if ((lists_[0].first == nullptr && lists_[1].first == nullptr) || age_ == 2) return false;
+    if (!any_waits() || age_ == 2) return false;
     if (++age_ != 2) return true;
     // Makes an event if it is ready now.
     error = control(EPOLL_CTL_MOD, fd, state());

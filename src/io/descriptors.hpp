@@ -7,9 +7,6 @@
 #include "base/lock.hpp"
 #include "io/suspension.hpp"
 
-#include <atomic>
-#include <cstdint>
-
 namespace godwit::events {
 
 enum class side : std::uint32_t { read, write };
@@ -90,7 +87,6 @@ class alignas(64) descriptor {
 
  private:
   static constexpr std::uint64_t flag(side at) noexcept { return at == side::read ? readable : writable; }
-  static constexpr std::uint32_t interest(std::uint64_t state) noexcept;
   int watch_locked(int fd) noexcept;
   int control(int operation, int fd, std::uint64_t state) noexcept;
   int want_out(int fd) noexcept;
@@ -98,7 +94,7 @@ class alignas(64) descriptor {
   void take_out(waiting& w) noexcept;
   void wake_next(side at) noexcept;
   class woken;
-  void wake_all(woken& to, bool closed) noexcept;
+  bool any_waits() const noexcept { return lists_[0].first != nullptr || lists_[1].first != nullptr; }
 
   base::short_lock lock_;
   std::atomic<std::uint64_t> state_{0};  ///< W who calls (DS1), under the lock who else

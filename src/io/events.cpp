@@ -3,8 +3,6 @@
 #include "io/events.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
@@ -14,7 +12,6 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
-#include "base/lock.hpp"
 #include "base/random.hpp"
 #include "base/world.hpp"
 #include "io/descriptors.hpp"

@@ -7,7 +7,6 @@
 #include <godwit/io.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <new>
 #include <vector>
@@ -15,17 +14,18 @@
 #include "base/clock.hpp"
 #include "io/descriptors.hpp"
 #include "io/system.hpp"
+#include "io/timers.hpp"
 
 namespace godwit::io {
 
 namespace {
 
 using events::descriptor;
+using events::int_with_errno;
 using events::raw;
 using events::side;
 using events::suspension;
 using events::waiting;
-using events::with_errno;
 using godwit::detail::on_substrate_threads;
 
 constexpr std::uint64_t for_ever = 0;
@@ -82,14 +82,8 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
       const std::uint64_t next = !lists.incomplete()    ? deadline
                                  : deadline != for_ever ? std::min(deadline, after(a_while_ns))
                                                         : after(a_while_ns);
-      godwit::detail::timer limit{
-          next,
-          [](godwit::detail::timer* t) noexcept { events::unpark(static_cast<suspension*>(t->arg)->end()); },
-          &s};
-      if (next != for_ever) godwit::detail::start_timer(&limit);
-      const bool disturbed = !s.suspend(what);
-      if (next != for_ever) godwit::detail::stop_timer(&limit);
-      if (disturbed) return -EINTR;
+      bool expired;
+      if (!events::suspend_until(s, next, what, expired)) return -EINTR;
     } catch (const std::bad_alloc&) {
       return -ENOMEM;
     }
@@ -99,10 +93,6 @@ long look_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* w
 long poll_now(pollfd* fds, nfds_t count) noexcept {
   constexpr timespec now{};
   return raw(SYS_ppoll, fds, count, &now, nullptr, 0);
-}
-
-long poll_until(pollfd* fds, nfds_t count, std::uint64_t deadline, const char* what) noexcept {
-  return look_until(fds, count, deadline, what, [=] { return poll_now(fds, count); });
 }
 
 // three decades: longer times are as good as for ever, and overflow in nanoseconds
@@ -176,13 +166,12 @@ int poll(pollfd* fds, nfds_t count, int timeout_ms) noexcept {
 int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) noexcept {
   if (!on_substrate_threads()) {
     timespec t = timeout != nullptr ? *timeout : timespec{};
-    return static_cast<int>(
-        with_errno(raw(SYS_ppoll, fds, count, timeout != nullptr ? &t : nullptr, mask, 8)));
+    return int_with_errno(raw(SYS_ppoll, fds, count, timeout != nullptr ? &t : nullptr, mask, 8));
   }
-  if (timeout != nullptr && is_bad(*timeout)) return static_cast<int>(with_errno(-EINVAL));
-  if (timeout != nullptr && ns_of(*timeout) == 0) return static_cast<int>(with_errno(poll_now(fds, count)));
-  return static_cast<int>(
-      with_errno(poll_until(fds, count, timeout != nullptr ? after(ns_of(*timeout)) : for_ever, "poll")));
+  if (timeout != nullptr && is_bad(*timeout)) return int_with_errno(-EINVAL);
+  if (timeout != nullptr && ns_of(*timeout) == 0) return int_with_errno(poll_now(fds, count));
+  const std::uint64_t deadline = timeout != nullptr ? after(ns_of(*timeout)) : for_ever;
+  return int_with_errno(look_until(fds, count, deadline, "poll", [=] { return poll_now(fds, count); }));
 }
 
 int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeval* timeout) noexcept {
@@ -191,12 +180,12 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
     const long n =
         raw(SYS_pselect6, count, readable, writable, except, timeout != nullptr ? &t : nullptr, nullptr);
     if (timeout != nullptr) *timeout = {t.tv_sec, static_cast<suseconds_t>(t.tv_nsec / 1000)};
-    return static_cast<int>(with_errno(n));
+    return int_with_errno(n);
   }
   const std::uint64_t before = base::now_ns();
   std::uint64_t deadline = for_ever;
   if (timeout != nullptr) {
-    if (timeout->tv_sec < 0 || timeout->tv_usec < 0) return static_cast<int>(with_errno(-EINVAL));
+    if (timeout->tv_sec < 0 || timeout->tv_usec < 0) return int_with_errno(-EINVAL);
     const std::int64_t us = std::min<std::int64_t>(timeout->tv_usec, most_seconds);
     deadline = before + static_cast<std::uint64_t>(ns_of({timeout->tv_sec, 0}) + us * 1000);
   }
@@ -208,18 +197,18 @@ int select(int count, fd_set* readable, fd_set* writable, fd_set* except, timeva
     *timeout = {static_cast<time_t>(left / 1'000'000'000),
                 static_cast<suseconds_t>(left % 1'000'000'000 / 1000)};
   }
-  if (n < 0) return static_cast<int>(with_errno(n));
+  if (n < 0) return int_with_errno(n);
   sets.write_back();
   return static_cast<int>(n);
 }
 
 int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) noexcept {
   const auto look = [=](int ms) { return raw(SYS_epoll_pwait, fd, events, most, ms, nullptr, 0); };
-  if (!on_substrate_threads() || timeout_ms == 0) return static_cast<int>(with_errno(look(timeout_ms)));
+  if (!on_substrate_threads() || timeout_ms == 0) return int_with_errno(look(timeout_ms));
   pollfd p{fd, POLLIN, 0};
-  return static_cast<int>(
-      with_errno(look_until(&p, 1, timeout_ms > 0 ? after(std::int64_t{timeout_ms} * 1'000'000) : for_ever,
-                            "epoll_wait", [=] { return look(0); })));
+  return int_with_errno(look_until(&p, 1,
+                                   timeout_ms > 0 ? after(std::int64_t{timeout_ms} * 1'000'000) : for_ever,
+                                   "epoll_wait", [=] { return look(0); }));
 }
 
 void detail::sleep_ns(std::int64_t ns) noexcept {
@@ -231,8 +220,8 @@ void detail::sleep_ns(std::int64_t ns) noexcept {
 }
 
 int nanosleep(const timespec* time, timespec* left) noexcept {
-  if (!on_substrate_threads()) return static_cast<int>(with_errno(raw(SYS_nanosleep, time, left)));
-  if (is_bad(*time)) return static_cast<int>(with_errno(-EINVAL));
+  if (!on_substrate_threads()) return int_with_errno(raw(SYS_nanosleep, time, left));
+  if (is_bad(*time)) return int_with_errno(-EINVAL);
   detail::sleep_ns(ns_of(*time));
   return 0;
 }

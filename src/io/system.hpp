@@ -30,5 +30,6 @@ long raw(long number, Args... args) noexcept {
   errno = static_cast<int>(-result);
   return -1;
 }
+inline int int_with_errno(long result) noexcept { return static_cast<int>(with_errno(result)); }
 
 }  // namespace godwit::events

@@ -7,15 +7,12 @@
 
 #include "seams/timer.hpp"
 
-#include <atomic>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "base/check.hpp"
 #include "io/events.hpp"
 #include "base/lock.hpp"
-#include "io/suspension.hpp"
 #include "base/world.hpp"
 
 namespace godwit::events {
@@ -117,6 +114,14 @@ void expire(std::uint64_t now) noexcept {
       state(due[i]).store(done, std::memory_order_release);  // TM2: gone, from here on
     }
   } while (count == at_a_time);
+}
+
+bool suspend_until(suspension& s, std::uint64_t deadline_ns, const char* what, bool& expired) noexcept {
+  timer limit{deadline_ns, end_wait, &s};
+  if (deadline_ns != 0) detail::start_timer(&limit);
+  const bool undisturbed = s.suspend(what);
+  expired = deadline_ns != 0 && !detail::stop_timer(&limit);
+  return undisturbed;
 }
 
 void clear_timers() noexcept {

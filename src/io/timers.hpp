@@ -1,7 +1,7 @@
-// Deadlines, as events.cpp sees them. See godwit/detail/timer.hpp for those who set them.
+// Deadlines, as events.cpp and calls that wait see them. See godwit/detail/timer.hpp for those who set them.
 #pragma once
 
-#include <cstdint>
+#include "io/suspension.hpp"
 
 namespace godwit::events {
 
@@ -17,5 +17,9 @@ void end_sleep() noexcept;
 void expire(std::uint64_t now) noexcept;
 /// Forget all: the run is over.
 void clear_timers() noexcept;
+
+/// Suspend the caller until s.end() or @p deadline_ns (0: none). False: disturbed, see suspension::suspend.
+/// @p expired: the deadline came. May migrate.
+bool suspend_until(suspension& s, std::uint64_t deadline_ns, const char* what, bool& expired) noexcept;
 
 }  // namespace godwit::events

@@ -18,14 +18,6 @@ namespace godwit::runtime {
 
 namespace {
 
-/// Where a field lies in its object. offsetof is for standard-layout types; objects with a head are none.
-template <class T, class Base, class M>
-std::uint64_t offset_of(M Base::*field) noexcept {
-  alignas(T) static std::byte room[sizeof(T)];
-  auto* object = reinterpret_cast<T*>(room);
-  return static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(&(object->*field)) - room);
-}
-
 class table {
  public:
   void add(const char* name, std::uint64_t value) noexcept {
@@ -36,9 +28,12 @@ class table {
     for (std::size_t i = 0; i < sizeof e.name; ++i) e.name[i] = i < std::strlen(name) ? name[i] : '\0';
     e.value = value;
   }
+  /// Where a field lies in its object. offsetof is for standard-layout types; objects with a head are none.
   template <class T, class Base, class M>
   void field(const char* name, M Base::*f) noexcept {
-    add(name, offset_of<T>(f));
+    alignas(T) static std::byte room[sizeof(T)];
+    auto* object = reinterpret_cast<T*>(room);
+    add(name, static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(&(object->*f)) - room));
   }
   std::uint32_t used() const noexcept { return used_; }
 

@@ -10,19 +10,17 @@
 #include <cstdlib>
 #include <cxxabi.h>
 #include <exception>
-#include <filesystem>
 #include <functional>
-#include <future>
-#include <ios>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <system_error>
-#include <typeindex>
+#include <typeinfo>
 #include <variant>
 #include <vector>
 
+#include "base/text.hpp"
 #include "runtime/exception.hpp"
 
 namespace godwit::detail {
@@ -53,8 +51,7 @@ exception_type for_system_error() {
             w.put(&e.code().category());  // categories are globals: the same address in all siblings
             std::string what = what_of(e);
             const std::string tail = ": " + e.code().message();
-            if (what.size() >= tail.size() && what.compare(what.size() - tail.size(), tail.size(), tail) == 0)
-              what.resize(what.size() - tail.size());
+            if (what.ends_with(tail)) what.resize(what.size() - tail.size());
             w.put(what);
           },
           [](reader& r) {
@@ -128,11 +125,7 @@ std::vector<exception_type>& table() {
 }
 
 std::string readable(const std::type_info* type) {
-  if (type == nullptr) return "unknown exception";
-  int status = 0;
-  std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
-                                              std::free);
-  return status == 0 && name ? name.get() : type->name();
+  return type != nullptr ? base::demangled(type->name()) : "unknown exception";
 }
 
 constexpr std::uint32_t unknown_type = ~0u;

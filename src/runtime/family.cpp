@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "base/valgrind.hpp"
 #include "runtime/death.hpp"
 #include "runtime/run_common.hpp"
@@ -34,26 +35,19 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
   errno = saved;
 }
 
-/// The process that ended, and has not been waited for, had called exec. False also where the system does not
-/// tell.
-bool became_another_program(pid_t pid, std::string& name) {
-  char path[40];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
-  std::FILE* f = std::fopen(path, "re");
-  if (f == nullptr) return false;
-  char text[512] = {};
-  text[std::fread(text, 1, sizeof text - 1, f)] = '\0';
-  std::fclose(f);
+/// What the process that ended, and has not been waited for, had become by exec. Empty: it had not, or the
+/// system does not tell.
+std::string program_of(pid_t pid) {
+  const std::string text = base::first_line("/proc/" + std::to_string(pid) + "/stat");
   // "12 (name) Z parent group session terminal foreground flags ..."
-  const char* open = std::strchr(text, '(');
-  const char* close = std::strrchr(text, ')');
+  const char* open = std::strchr(text.c_str(), '(');
+  const char* close = std::strrchr(text.c_str(), ')');
   unsigned flags = 0;
   if (open == nullptr || close == nullptr ||
       std::sscanf(close + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-    return false;
+    return {};
   constexpr unsigned forked_only = 0x40;  // PF_FORKNOEXEC
-  name.assign(open + 1, close);
-  return flags != 0 && (flags & forked_only) == 0;
+  return flags != 0 && (flags & forked_only) == 0 ? std::string(open + 1, close) : "";
 }
 
 std::string describe_death(const family::end& e, const sched::public_words& words) {
@@ -87,7 +81,7 @@ verdict judge(const family::end& e, const transport::shm::segment& memory) {
   if (node.failed.load(std::memory_order_acquire) == 2)
     return {base::status_failed, std::string("godwit: ") + node.message};
   return {WIFSIGNALED(e.status) ? 128 + WTERMSIG(e.status) : base::status_failed,
-          describe_death(e, memory.at(transport::worker_no{e.worker}, common_words(memory))->worker)};
+          describe_death(e, words_of(memory, transport::worker_no{e.worker}).worker)};
 }
 
 }  // namespace
@@ -127,37 +121,26 @@ std::string interrupted(const interrupt_guard::what& got) {
          sender;
 }
 
-family::~family() {
-  kill_all();
-  for (member& m : members_)
-    if (m.fd >= 0) close(m.fd);
-}
-
 void family::add(std::uint32_t worker, pid_t pid) {
   // Valgrind prints a page about a call that it does not know.
   const int fd = base::on_valgrind() ? -1 : static_cast<int>(syscall(SYS_pidfd_open, pid, 0u));
-  members_.push_back({worker, pid, fd, true});
-  ++alive_;
+  members_.push_back({worker, pid, fd});
 }
 
 void family::kill_all() noexcept {
-  for (member& m : members_)
-    if (m.alive) kill(m.pid, SIGKILL);
-  for (member& m : members_)
-    if (m.alive) {
-      int status = 0;
-      while (waitpid(m.pid, &status, 0) < 0 && errno == EINTR) {
-      }
-      m.alive = false;
-      --alive_;
+  for (const member& m : members_) kill(m.pid, SIGKILL);
+  for (const member& m : members_) {
+    while (waitpid(m.pid, nullptr, 0) < 0 && errno == EINTR) {
     }
+    if (m.fd >= 0) close(m.fd);
+  }
+  members_.clear();
 }
 
 void family::sleep(int stop_fd, int timeout_ms) const {
   std::vector<pollfd> fds{{stop_fd, POLLIN, 0}};
   bool all = true;
   for (const member& m : members_) {
-    if (!m.alive) continue;
     if (m.fd >= 0)
       fds.push_back({m.fd, POLLIN, 0});
     else
@@ -168,29 +151,27 @@ void family::sleep(int stop_fd, int timeout_ms) const {
   static_cast<void>(poll(fds.data(), fds.size(), timeout_ms));
 }
 
-bool family::next_end(end& e) noexcept {
-  for (member& m : members_) {
-    if (!m.alive) continue;
+std::optional<family::end> family::next_end() noexcept {
+  for (auto m = members_.begin(); m != members_.end(); ++m) {
     siginfo_t ended{};
-    if (waitid(P_PID, static_cast<id_t>(m.pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        ended.si_pid != m.pid)
+    if (waitid(P_PID, static_cast<id_t>(m->pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid != m->pid)
       continue;
-    std::string program;
-    if (!became_another_program(m.pid, program)) program.clear();
+    std::string program = program_of(m->pid);
     int status = 0;
-    if (waitpid(m.pid, &status, WNOHANG) != m.pid) continue;
-    m.alive = false;
-    --alive_;
-    e = {m.worker, m.pid, status, std::move(program)};
-    return true;
+    if (waitpid(m->pid, &status, WNOHANG) != m->pid) continue;
+    if (m->fd >= 0) close(m->fd);
+    const end e{m->worker, m->pid, status, std::move(program)};
+    members_.erase(m);
+    return e;
   }
-  return false;
+  return {};
 }
 
 verdict look_at(family& workers, const interrupt_guard& stop, const transport::shm::segment& memory) {
   if (const auto got = stop.take(); got.signal != 0) return {128 + got.signal, interrupted(got)};
-  for (family::end e{}; workers.next_end(e);)
-    if (verdict v = judge(e, memory); v.status != 0) return v;
+  while (const auto e = workers.next_end())
+    if (verdict v = judge(*e, memory); v.status != 0) return v;
   return {};
 }
 

@@ -3,12 +3,12 @@
 // Used by run_processes.cpp and by run_mpi.cpp, where each rank forks its own workers.
 #pragma once
 
-#include "sched/worker.hpp"
 #include "transport/shm/segment.hpp"
 
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -42,19 +42,18 @@ std::string interrupted(const interrupt_guard::what& got);
 class family {
  public:
   family() = default;
-  ~family();
+  ~family() { kill_all(); }
   family(const family&) = delete;
   family& operator=(const family&) = delete;
   void add(std::uint32_t worker, pid_t pid);
-  std::size_t alive() const noexcept { return alive_; }
+  std::size_t alive() const noexcept { return members_.size(); }
   void kill_all() noexcept;
   /// Sleep until something may have happened, @p timeout_ms at most (-1: no limit).
   void sleep(int stop_fd, int timeout_ms) const;
   /// f(worker, pid) for each that is alive.
   template <class F>
   void each(F&& f) const {
-    for (const member& m : members_)
-      if (m.alive) f(m.worker, m.pid);
+    for (const member& m : members_) f(m.worker, m.pid);
   }
   struct end {
     std::uint32_t worker;
@@ -62,18 +61,16 @@ class family {
     int status;           // as from waitpid
     std::string program;  ///< what it had become by exec; empty: it had not
   };
-  /// One worker that has ended since the last call. False: none.
-  bool next_end(end& e) noexcept;
+  /// One worker that has ended since the last call, if there is one.
+  std::optional<end> next_end() noexcept;
 
  private:
   struct member {
     std::uint32_t worker;
     pid_t pid;
     int fd;  // pidfd, -1 where the kernel has none
-    bool alive;
   };
-  std::vector<member> members_;
-  std::size_t alive_ = 0;
+  std::vector<member> members_;  // those that are alive
 };
 
 /// Why the run is over before its end: a stop signal; or a worker that ended, in its own words if it left

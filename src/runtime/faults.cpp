@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,8 +51,7 @@ std::uintptr_t program_counter(const void* context) noexcept {
   if (root)
     base::fatal(
         "worker %u: stack overflow: the root thread used up its %zu MiB: raise --godwit-stack-bytes "
-        "(GODWIT_STACK_BYTES), "
-        "for example to %zuM",
+        "(GODWIT_STACK_BYTES), for example to %zuM",
         me, stacks.root_bytes() >> 20, stacks.root_bytes() >> 18);
   base::fatal(
       "worker %u: stack overflow: a thread used up its stack of %zu KiB: raise --godwit-thread-stack-bytes "
@@ -74,45 +72,38 @@ void explain(std::uintptr_t address, bool write) noexcept {
   } else if (address < w.here().region_low && address >= w.here().region_low - guard) {
     base::fatal(
         "worker %u: stack overflow: the %zu MiB uni-address region is used up by nested spawns and calls: "
-        "raise "
-        "--godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
+        "raise --godwit-stack-bytes (GODWIT_STACK_BYTES), for example to %zuG",
         me, (w.here().region_high - w.here().region_low) >> 20,
         ((w.here().region_high - w.here().region_low) >> 29) + 1);
   }
   if (const std::uintptr_t low = w.scheduler_stack().low(); address < low && address >= low - 4096)
     base::fatal(
         "worker %u: stack overflow in a function that on_each_worker called on an idle worker: it has %zu "
-        "KiB there; "
-        "spawn a thread from it for deeper work",
+        "KiB there; spawn a thread from it for deeper work",
         me, stack::scheduler_stack_bytes >> 10);
   const auto global = reinterpret_cast<std::uintptr_t>(detail::hot().global_base);
   if (global != 0 && address - global < gas::space::null_bytes)
     base::fatal(
         "worker %u: a thread %s global:0x%zx: a null global_ptr, or one that is an offset to null: allocate "
-        "first, or give it a "
-        "value",
+        "first, or give it a value",
         me, write ? "wrote to" : "used", static_cast<std::size_t>(address - global));
   const char* policy = w.overflow_of_thread(address);
   if (policy != nullptr)
     base::fatal(
         "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local "
-        "variables to "
-        "the heap, or use policy greedy",
+        "variables to the heap, or use policy greedy",
         me, policy, sched::thread_stack_bytes >> 10);
   if (write && map_.main_stack.holds(address))
     base::fatal(
         "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its "
-        "callers). "
-        "Workers are processes of their own, the write would be lost. Give the value back instead: "
+        "callers). Workers are processes of their own, the write would be lost. Give the value back instead: "
         "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
         me, static_cast<std::size_t>(address));
   if (map_.private_heaps.holds(address) && !map_.own_private_heap.holds(address))
     base::fatal(
         "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local "
-        "variable owned or "
-        "pointed to heap memory (std::string, std::vector, new...): heap does not migrate. Keep such values "
-        "away from "
-        "spawn and join, or pass them as results",
+        "variable owned or pointed to heap memory (std::string, std::vector, new...): heap does not migrate. "
+        "Keep such values away from spawn and join, or pass them as results",
         me, static_cast<std::size_t>(address),
         static_cast<std::size_t>((address - map_.private_heaps.low) / map_.private_heap_bytes));
 }
@@ -220,24 +211,23 @@ void install(int signal, bool in_process) noexcept {
   sigaction(signal, &action, nullptr);
 }
 
-void restore_meanings() noexcept {
-  for (const int signal : handled_) sigaction(signal, meaning_before(signal), nullptr);
-}
-
 constexpr int stops_[] = {SIGINT, SIGTERM, SIGHUP};
 
 }  // namespace
 
 void tell_of_deaths() noexcept { tells_ = true; }
 
-process_handlers::process_handlers() noexcept {
+void install_handlers_of_process() noexcept {
   map_ = fault_map();
   for (const int signal : handled_) install(signal, true);
 }
-process_handlers::~process_handlers() { restore_meanings(); }
+
+void restore_meanings() noexcept {
+  for (const int signal : handled_) sigaction(signal, meaning_before(signal), nullptr);
+}
 
 alternate_stack::alternate_stack() noexcept {
-  stack::map_private(stack::signal_stack_bytes, &low_);
+  low_ = stack::map_private(stack::signal_stack_bytes);
   stack_t alternate{};
   alternate.ss_sp = low_;
   alternate.ss_size = stack::signal_stack_bytes;

@@ -34,14 +34,9 @@ void forget_handlers() noexcept;
 /// (integrations/pthread), which may end as it likes.
 void tell_of_deaths() noexcept;
 
-/// For the process, as long as it lives: what faults outside workers meant, they mean again afterwards.
-class process_handlers {
- public:
-  process_handlers() noexcept;
-  ~process_handlers();
-  process_handlers(const process_handlers&) = delete;
-  process_handlers& operator=(const process_handlers&) = delete;
-};
+/// For the process, until restore_meanings: what faults outside workers meant, they mean again afterwards.
+void install_handlers_of_process() noexcept;
+void restore_meanings() noexcept;
 /// For the calling thread: where its handlers run.
 class alternate_stack {
  public:

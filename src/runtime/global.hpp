@@ -7,7 +7,6 @@
 #include "transport/shm/window.hpp"
 
 #include <cstdint>
-#include <string>
 
 namespace godwit::runtime {
 
@@ -30,11 +29,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
                   const sched::job_shape& job);
 /// At the end of a worker: what it has to complain about.
 void end_global() noexcept;
-/// Asynchronous accesses that have been answered: complete their records. True: some have not been.
-bool serve_global() noexcept;
-// The scheduler's hooks.
-void release_global() noexcept;
-bool global_is_dirty() noexcept;
-void acquire_global() noexcept;
+/// With several hosts: global memory sees threads come and go by these hooks of the scheduler.
+void hook_global(sched::worker_hooks& hooks) noexcept;
 
 }  // namespace godwit::runtime

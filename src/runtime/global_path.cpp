@@ -38,6 +38,22 @@ struct pending_access {
 };
 std::deque<pending_access> pending_;
 
+/// Asynchronous accesses that have been answered: complete their records. True: some have not been.
+bool serve_pending() noexcept {
+  while (!pending_.empty()) {
+    auto& port = own_memory()->net.port();
+    const pending_access p = pending_.front();
+    const auto* e = port.ended(p.ticket);
+    if (e == nullptr) return true;
+    pending_.pop_front();
+    sched::this_worker().records().publish(p.record, detail::outcome::value, e->data, p.bytes);
+    port.forget(p.ticket);
+    own_memory()->access.acquire();
+    sched::this_worker().finish(p.record);
+  }
+  return false;
+}
+
 /// Memory that can be had without swapping: of the machine, or of the control group if that is less.
 std::uint64_t available_memory() {
   std::uint64_t best = ~std::uint64_t{0};
@@ -147,24 +163,12 @@ void end_global() noexcept {
   delete memory;
 }
 
-bool serve_global() noexcept {
-  while (!pending_.empty()) {
-    auto& port = own_memory()->net.port();
-    const pending_access p = pending_.front();
-    const auto* e = port.ended(p.ticket);
-    if (e == nullptr) return true;
-    pending_.pop_front();
-    sched::this_worker().records().publish(p.record, detail::outcome::value, e->data, p.bytes);
-    port.forget(p.ticket);
-    own_memory()->access.acquire();
-    sched::this_worker().finish(p.record);
-  }
-  return false;
+void hook_global(sched::worker_hooks& hooks) noexcept {
+  hooks.on_release = []() noexcept { own_memory()->access.release(); };
+  hooks.must_release = []() noexcept { return own_memory()->access.must_release(); };
+  hooks.on_acquire = []() noexcept { own_memory()->access.acquire(); };
+  hooks.serve = serve_pending;
 }
-
-void release_global() noexcept { own_memory()->access.release(); }
-bool global_is_dirty() noexcept { return own_memory()->access.must_release(); }
-void acquire_global() noexcept { own_memory()->access.acquire(); }
 
 }  // namespace runtime
 
@@ -230,7 +234,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   }
   const base::unexposed inside;
   while (runtime::pending_.size() >= transport::far::port::most_tickets) {
-    runtime::serve_global();
+    runtime::serve_pending();
     m.net.port().idle();
     base::pause();
   }
@@ -315,8 +319,7 @@ void checkout_held(const char* doing, const char* file, unsigned line) noexcept 
   if (file != nullptr) where = std::string(" at ") + file + (line != 0 ? ":" + std::to_string(line) : "");
   base::fatal(
       "worker %u: a checkout%s is held across a %s%s, after which the thread may be on another worker, where "
-      "the memory "
-      "is not: check in before (let the span go out of scope), check out again afterwards",
+      "the memory is not: check in before (let the span go out of scope), check out again afterwards",
       detail::hot().worker, made.c_str(), doing, where.c_str());
 }
 

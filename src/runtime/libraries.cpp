@@ -1,5 +1,6 @@
 // See libraries.hpp.
 #include "runtime/libraries.hpp"
+#include "base/text.hpp"
 #include "base/world.hpp"
 
 #include <cstdio>
@@ -29,12 +30,8 @@ std::map<std::string, unsigned> other_threads() {
   while (const dirent* entry = readdir(folder)) {
     const long thread = std::strtol(entry->d_name, nullptr, 10);
     if (thread == 0 || thread == self || thread == getpid()) continue;
-    std::FILE* f = std::fopen(("/proc/self/task/" + std::string(entry->d_name) + "/comm").c_str(), "re");
-    if (f == nullptr) continue;  // it has ended
-    char name[64] = {};
-    if (std::fgets(name, sizeof name, f) != nullptr)
-      ++names[std::string(name, 0, std::string(name).find('\n'))];
-    std::fclose(f);
+    const auto name = base::lines_of("/proc/self/task/" + std::string(entry->d_name) + "/comm");
+    if (!name.empty()) ++names[name.front()];  // else it has ended
   }
   closedir(folder);
   return names;

@@ -2,7 +2,6 @@
 #include "runtime/monitor.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/world.hpp"
@@ -20,19 +19,16 @@ constexpr unsigned looks_before_lower = 40;
 
 }  // namespace
 
-monitor::monitor(const monitor_setup& setup) : setup_(setup), seen_(setup.regular + setup.spares) {}
-
-sched::public_words& monitor::words(std::uint32_t number) const noexcept {
-  const auto* words = setup_.memory->at(transport::worker_no{number}, common_words(*setup_.memory));
-  return const_cast<sched::segment_words*>(words)->worker;
-}
-
-sched::node_words& monitor::node() const noexcept { return host_words(*setup_.memory); }
-
-void monitor::prepare() noexcept {
+monitor::monitor(const monitor_setup& setup) : setup_(setup), seen_(setup.regular + setup.spares) {
   node().idle.store(setup_.spares, std::memory_order_relaxed);
   node().present.store(setup_.regular, std::memory_order_relaxed);
 }
+
+sched::public_words& monitor::words(std::uint32_t number) const noexcept {
+  return words_of(*setup_.memory, transport::worker_no{number}).worker;
+}
+
+sched::node_words& monitor::node() const noexcept { return host_words(*setup_.memory); }
 
 void monitor::worker_ended(sched::node_words& node) noexcept {
   if (node.watch.exchange(sched::watching, std::memory_order_seq_cst) != sched::watching)

@@ -32,10 +32,9 @@ struct monitor_setup {
 
 class monitor {
  public:
+  /// Before the workers start: spares count as idle.
   explicit monitor(const monitor_setup& setup);
 
-  /// Before the workers start: spares count as idle.
-  void prepare() noexcept;
   /// Look, then sleep: for @p limit_ms at most (-1: no limit), less while workers are busy or when one ends.
   void round(int limit_ms) noexcept;
   /// A worker has ended, and `running` says so. By that worker.

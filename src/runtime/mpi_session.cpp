@@ -1,22 +1,19 @@
 // See mpi_session.hpp.
 #include "runtime/mpi_session.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <functional>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/check.hpp"
 #include "base/cpus.hpp"
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "base/world.hpp"
 #include "transport/mpi/load.hpp"
 
@@ -29,9 +26,8 @@ mpi_session* session_ = nullptr;
 /// Processes with equal values can open each other's memory: same kernel, same process numbers, same network.
 std::uint64_t machine_hash(const char* host_name) {
   std::string all = host_name;
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  if (boot >> id) all += '/' + id;
+  if (const std::string id = base::first_line("/proc/sys/kernel/random/boot_id"); !id.empty())
+    all += '/' + id;
   for (const char* space : {"/proc/self/ns/net", "/proc/self/ns/pid", "/proc/self/ns/uts"}) {
     struct stat s {};
     if (stat(space, &s) == 0) all += '/' + std::to_string(s.st_ino);
@@ -129,10 +125,9 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
     if (!told && waited > 20'000'000'000) {
       told = true;
       std::fprintf(stderr,
-                   "godwit: rank %d (%s) has waited in run for 20 s: every rank must call run equally often; "
-                   "some rank "
-                   "is late or does not come\n",
-                   world_.rank, ranks_[static_cast<std::size_t>(world_.rank)].host_name);
+                   "godwit: %s has waited in run for 20 s: every rank must call run equally often; "
+                   "some rank is late or does not come\n",
+                   who(world_.rank).c_str());
     }
   }
   struct intent {
@@ -144,27 +139,25 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
   for (int r = 0; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].leaving != 0) {
       left_ = true;
-      throw std::runtime_error(
-          "godwit: rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name +
-          ") has ended without calling run here: every rank must call run equally often");
+      throw std::runtime_error("godwit: " + who(r) +
+                               " has ended without calling run here: every rank must call run equally often");
     }
   for (int r = 1; r < world_.size; ++r)
     if (all[static_cast<std::size_t>(r)].root != all[0].root)
       throw std::runtime_error(
-          "godwit: rank " + std::to_string(r) + " (" + ranks_[static_cast<std::size_t>(r)].host_name +
-          ") calls run with another root thread than rank 0: every rank must make the same calls "
+          "godwit: " + who(r) +
+          " calls run with another root thread than rank 0: every rank must make the same calls "
           "of run in the same order");
 }
 
 std::string mpi_session::who(int rank) const {
-  return "godwit: rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name +
-         "): ";
+  return "rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name + ")";
 }
 
 std::string mpi_session::said_by(int rank, std::string_view text) const {
   constexpr std::string_view prefix = "godwit: ";
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
-  return who(rank).append(text);
+  return "godwit: " + who(rank) + ": " + std::string(text);
 }
 
 void mpi_session::agree(const std::string& problem, bool of_options) const {
@@ -181,12 +174,11 @@ void mpi_session::agree(const std::string& problem, bool of_options) const {
 }
 
 const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma) {
-  if (!link_measured_ || (with_rma && !link_with_rma_)) {
+  if (!link_ || (with_rma && !link_with_rma_)) {
     link_ = transport::mpi::measure_link(*mpi_, world_.rank, world_.size, partner, with_rma);
-    link_measured_ = true;
     link_with_rma_ = with_rma;
   }
-  return link_;
+  return *link_;
 }
 
 // Ranks leave together, so that one which ends early meets those that wait for it in run.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,7 @@ class mpi_session {
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
   const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
-  /// "godwit: rank 3 (node7): "
+  /// "rank 3 (node7)"
   std::string who(int rank) const;
   /// @p text, which may begin with "godwit: ", as said by @p rank.
   std::string said_by(int rank, std::string_view text) const;
@@ -92,10 +93,9 @@ class mpi_session {
   std::vector<rank_info> ranks_;
   std::uint32_t epoch_ = 0;
   bool tainted_ = false;
-  bool left_ = false;  ///< some ranks have ended: no more meetings
-  bool link_measured_ = false;
+  bool left_ = false;                                 ///< some ranks have ended: no more meetings
+  std::optional<transport::mpi::link_quality> link_;  // as measured
   bool link_with_rma_ = false;
-  transport::mpi::link_quality link_;
 };
 
 }  // namespace godwit::runtime

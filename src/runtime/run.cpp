@@ -29,17 +29,10 @@ namespace godwit {
 namespace {
 
 std::unique_ptr<runtime::substrate> make_substrate(choice::substrate which, const options& opts) {
-  switch (which) {
-    case choice::substrate::processes:
-      return runtime::make_processes(opts);
-    case choice::substrate::threads:
-      return runtime::make_threads(opts);
-    case choice::substrate::mpi:
-      return runtime::make_mpi(opts);
-    case choice::substrate::automatic:
-      break;
-  }
-  base::fatal("substrate %s cannot be made", choice::name_of(which));
+  if (which == choice::substrate::threads) return runtime::make_threads(opts);
+  if (which == choice::substrate::mpi) return runtime::make_mpi(opts);
+  GODWIT_CHECK(which == choice::substrate::processes, "substrate %s cannot be made", name_of(which));
+  return runtime::make_processes(opts);
 }
 
 /// The substrate to use.
@@ -51,8 +44,7 @@ choice::substrate choose_substrate(const options& opts) {
     throw std::invalid_argument(
         std::string("godwit: srun started several tasks, but without an MPI plugin (") + l.evidence +
         "): each would be a run of its own. Use srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list shows what "
-        "there is), "
-        "or set GODWIT_SUBSTRATE=processes if that is meant");
+        "there is), or set GODWIT_SUBSTRATE=processes if that is meant");
   const bool ranks = l.what != base::launcher::kind::none && l.size > 1;
   return ranks ? choice::substrate::mpi : choice::substrate::processes;
 }
@@ -87,8 +79,7 @@ detail::run_result failed(int status, std::string message) {
 void fit_to_program(options& opts, const detail::root_task& root) {
   if (__tsan_init != nullptr)
     throw std::invalid_argument(
-        "godwit: this program is built with -fsanitize=thread, which can follow neither threads that "
-        "change "
+        "godwit: this program is built with -fsanitize=thread, which can follow neither threads that change "
         "their stack nor workers that are processes: build it without (-fsanitize=address,undefined and "
         "valgrind work, docs/debugging.md)");
   base::fit_to_valgrind(opts);

@@ -33,14 +33,12 @@ namespace runtime {
 using transport::worker_no;
 using transport::shm::near_range;
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
+sched::segment_words* common_words(const transport::shm::segment& memory) noexcept {
+  return reinterpret_cast<sched::segment_words*>(memory.common() + memory.where().words);
 }
 
-const sched::segment_words* common_words(const transport::shm::segment& memory) noexcept {
-  return reinterpret_cast<const sched::segment_words*>(memory.common() + memory.where().words);
+sched::segment_words& words_of(const transport::shm::segment& memory, worker_no w) noexcept {
+  return *memory.at(w, common_words(memory));
 }
 
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept {
@@ -51,18 +49,16 @@ transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) 
 }
 
 sched::node_words& host_words(const transport::shm::segment& memory) noexcept {
-  const worker_no first{memory.near().first};
-  return const_cast<sched::segment_words*>(memory.at(first, common_words(memory)))->node;
+  return words_of(memory, worker_no{memory.near().first}).node;
 }
 
 void prepare_words(const transport::shm::segment& memory, near_range workers) noexcept {
   const auto first_slot =
       reinterpret_cast<std::uint64_t>(memory.common() + memory.where().slots) + sizeof(detail::spawn_slot);
   for (std::uint32_t i = 0; i < workers.count; ++i) {
-    const worker_no w{workers.first + i};
-    auto* words = const_cast<sched::segment_words*>(memory.at(w, common_words(memory)));
-    words->worker.top.store(first_slot, std::memory_order_relaxed);
-    words->worker.split.store(first_slot, std::memory_order_relaxed);
+    sched::public_words& words = words_of(memory, worker_no{workers.first + i}).worker;
+    words.top.store(first_slot, std::memory_order_relaxed);
+    words.split.store(first_slot, std::memory_order_relaxed);
   }
 }
 
@@ -105,12 +101,11 @@ void last_tick() {
 }
 
 std::vector<worker_stats> own_stats(const run_state& r) {
-  const auto* words = common_words(r.what.memory);
   std::vector<worker_stats> stats;
   for (std::uint32_t i = 0; i < r.own.count; ++i) {
     const worker_no w{r.own.first + i};
-    stats.push_back(r.what.memory.at(w, words)->worker.stats);
-    r.rings->count(w, stats.back());
+    stats.push_back(words_of(r.what.memory, w).worker.stats);
+    r.what.rings->count(w, stats.back());
   }
   return stats;
 }

@@ -10,11 +10,12 @@
 
 namespace godwit::runtime {
 
-std::string host_name();
-
 // Memory.
 
-const sched::segment_words* common_words(const transport::shm::segment& memory) noexcept;
+/// A worker's words at the common address.
+sched::segment_words* common_words(const transport::shm::segment& memory) noexcept;
+/// Those of worker @p w of this host.
+sched::segment_words& words_of(const transport::shm::segment& memory, transport::worker_no w) noexcept;
 /// The words that the workers of this host share.
 sched::node_words& host_words(const transport::shm::segment& memory) noexcept;
 transport::shm::layout plan_segment(const options& opts, std::uint32_t workers) noexcept;

@@ -28,7 +28,6 @@
 #include "runtime/placement.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/services.hpp"
-#include "runtime/short_turns.hpp"
 #include "runtime/trace_gather.hpp"
 #include "transport/mpi/companion.hpp"
 
@@ -51,44 +50,368 @@ class ranks final : public substrate {
  public:
   explicit ranks(const options& opts) : session_(mpi_session::get(opts)) {}
 
-  void plan(run_state& r) override;
-  void memory(run_state& r) override;
-  void start(run_state& r) override;
-  void supervise(run_state& r) override;
-  void collect(run_state& r) override;
-  void add_events(run_state& r) override;
-  void end(run_state& r) noexcept override;
-  void together(const std::function<void()>& step) override;
+  void plan(run_state& r) override {
+    session_.meet(false,
+                  *reinterpret_cast<const std::uintptr_t*>(r.what.root));  // its type: address of its table
+    if (r.problem.empty() && session_.size() > 1 && &godwit_ctx_one_image != nullptr)
+      r.problem =
+          "godwit: this program was built with GODWIT_CONTEXT=setjmp, and what that saves can be resumed "
+          "only in processes forked from each other, not by other ranks: build it with asm or ucontext, or "
+          "start one rank";
+    session_.agree(r.problem, true);
+    launch& what = r.what;
+    what.opts = base::read_options(session_.share_bytes(base::write_options(what.opts), 0));
+
+    place_.emplace(session_.ranks(), session_.rank(), what.opts);
+    r.speaks = session_.rank() == 0;
+    r.own = place_->of_rank[static_cast<std::size_t>(session_.rank())];
+    what.job.workers = place_->workers;
+    what.job.hosts = place_->hosts.data();
+    what.job.host_count = static_cast<std::uint32_t>(place_->hosts.size());
+    what.job.my_host = has_workers() ? place_->my_host : 0;  // without workers nobody asks
+    for (std::size_t h = 0; h < place_->hosts.size(); ++h) {
+      const auto& first = session_.ranks()[static_cast<std::size_t>(place_->ranks_of[h].front())];
+      r.hosts.push_back({first.host_name, place_->hosts[h].first, place_->hosts[h].count});
+    }
+  }
+
+  void together(const std::function<void()>& step) override {
+    std::string problem;
+    bool of_options = false;
+    try {
+      step();
+    } catch (const std::invalid_argument& e) {
+      problem = e.what();
+      of_options = true;
+    } catch (const std::exception& e) {  // all of them: the others wait for this rank's answer
+      problem = e.what();
+    }
+    session_.agree(problem, of_options);
+  }
+
+  void memory(run_state& r) override {
+    launch& what = r.what;
+    what.seed = session_.share(what.seed);
+    what.canary = session_.share(base::now_ns() * 0x9E3779B97F4A7C15ull) & ~std::uint64_t{0xff};
+    share_segments(r);
+    share_global(what);
+    if (!one_host()) choose_way(what, r.own);
+    if (!what.opts.trace.empty()) clocks_before_ = compare_clocks(session_);
+  }
+
+  /// The first rank of each host makes the file of @p memory, of this @p kind; all ranks agree on a base that
+  /// is free in each for @p bytes, and map it there. @p mapped: what is to be done then.
+  template <class Memory, class Mapped, class... Kind>
+  void share(Memory& memory, std::uint64_t bytes, const char* no_base, Mapped&& mapped, const Kind&... kind) {
+    struct offer {
+      char path[64];
+      std::uint32_t free_bases;
+    } mine{{}, ~0u};
+    together([&] {
+      if (is_leader()) {
+        memory.make_file(kind...);
+        std::strncpy(mine.path, memory.file_path().c_str(), sizeof mine.path - 1);
+      }
+      if (has_workers()) mine.free_bases = memory.free_bases(bytes);
+    });
+    const std::vector<offer> all = session_.gather(mine);
+    std::uint32_t free = ~0u;
+    for (const offer& o : all) free &= o.free_bases;
+    if (free == 0) throw std::runtime_error(no_base);
+    together([&] {
+      if (!has_workers()) return;
+      if (!is_leader()) memory.open_file(kind..., all[static_cast<std::size_t>(leader())].path);
+      memory.map(static_cast<unsigned>(std::countr_zero(free)));
+      mapped();
+    });
+  }
+
+  void share_segments(run_state& r) {
+    auto& memory = r.what.memory;
+    const near_range near = has_workers() ? place_->hosts[place_->my_host] : near_range{};
+    const auto l = plan_segment(r.what.opts, place_->workers);
+    share(
+        memory, memory.total_bytes(near.count, l),
+        "godwit: there is no range of addresses that is free in all ranks: lower --godwit-stack-bytes or "
+        "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)",
+        [&] { prepare_words(memory, r.own); }, near, l);
+    // from here on everybody may look at everybody's words
+  }
+
+  void share_global(launch& what) {
+    auto& global = what.global;
+    // All ranks use what the poorest has.
+    const auto can = session_.gather(has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes);
+    const std::uint64_t bytes = *std::min_element(can.begin(), can.end());
+    together([&] { what.global_space = plan_global(what.opts, bytes, place_->workers); });
+    share(
+        global, bytes,
+        "godwit: global memory: there is no range of addresses that is free in all ranks: lower "
+        "--godwit-global-bytes (GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)",
+        [&] {
+          what.memory.set_window(global.base(), global.bytes());
+          if (is_leader()) prepare_global(global, what.opts);
+        },
+        bytes);
+  }
+
+  void choose_way(launch& what, near_range own) {
+    const choice::way asked = what.opts.way;
+    const bool force_rma = asked == choice::way::rma;
+    const link_quality& q =
+        session_.link(place_->ranks_of[1].front(), asked == choice::way::automatic || force_rma);
+    way_ = asked == choice::way::server   ? way::server
+           : asked == choice::way::assist ? way::assist
+           : asked == choice::way::am     ? way::am
+           : force_rma                    ? way::rma
+                                          : transport::mpi::choose_way(q);
+    if (force_rma && !q.rma_works)
+      throw std::runtime_error("godwit: way=rma: this MPI has no usable RMA between the hosts (" +
+                               q.rma_error +
+                               "): leave the choice to the library (way=auto), or see docs/cluster.md");
+    if (way_ == way::rma) make_window(what, own, force_rma);
+    what.job.whole_host_calls = way_ == way::server || way_ == way::assist;
+    what.job.steals_by_call = way_ != way::rma && what.opts.far_steal == choice::far_steal::call;
+    what.job.serves_itself = way_ == way::am;
+    announce(what.opts, q);
+  }
+
+  void make_window(launch& what, near_range own, bool forced) {
+    std::byte* base = nullptr;
+    std::size_t bytes = 0;
+    if (has_workers()) {
+      base = what.memory.at(worker_no{own.first}, what.memory.common());
+      bytes = what.memory.where().span * own.count;
+    }
+    const int code = session_.mpi().win_create(base, bytes, &window_);
+    std::string problem;
+    if (code != 0) {
+      char text[256];
+      session_.mpi().error_text(code, text, sizeof text);
+      problem = "cannot make an RMA window of " + std::to_string(bytes >> 20) + " MiB: " + text +
+                ": raise the limit on locked memory (ulimit -l), lower --godwit-stack-bytes and "
+                "--godwit-heap-bytes, or use another way";
+    }
+    window_made_ = code == 0;
+    try {
+      session_.agree(problem);
+    } catch (const std::runtime_error&) {
+      window_made_ = false;  // freeing is collective too: those who have one keep it
+      if (forced) throw;
+      way_ = way::server;
+    }
+  }
+
+  void announce(const options& opts, const link_quality& q) {
+    if (session_.announced) return;
+    session_.announced = true;
+    if (opts.quiet || session_.rank() != 0) return;
+    char rma[160];
+    if (q.rma_works)
+      std::snprintf(rma, sizeof rma,
+                    "RMA %s while its target computes (fetch-and-add %.0f us, target computing %.0f us)",
+                    q.rma_is_one_sided() ? "goes on" : "waits", q.atomic_us, q.atomic_busy_us);
+    else
+      std::snprintf(rma, sizeof rma, "RMA %s", q.rma_error.empty() ? "not tried" : "does not work");
+    std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s\n",
+                 place_->workers, place_->hosts.size(), session_.world().library, q.round_trip_us, rma,
+                 name_of(way_), opts.way == choice::way::automatic ? "" : " (as asked)");
+  }
+
+  /// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
+  /// then, and no rank has anything left to do that takes its worker's CPU.
+  void start(run_state& r) override {
+    stop_.emplace();
+    workers_.emplace();
+    make_companion(r);
+    end_threads_of_libraries();
+    r.what.job.bell_of = worker_no{way_ == way::server ? r.what.memory.near().first : r.own.first};
+    std::string problem;
+    if (session_.rank() != 0) problem = fork_workers(r.what, r.own, *workers_);
+    session_.agree(problem);
+    if (session_.rank() == 0) problem = fork_workers(r.what, r.own, *workers_);
+    if (!problem.empty()) r.fail(base::status_failed, std::move(problem));
+  }
+
+  void make_companion(run_state& r) {
+    transport::mpi::companion_setup c;
+    c.mpi = &session_.mpi();
+    c.rank = session_.rank();
+    c.size = session_.size();
+    c.epoch = session_.next_epoch();
+    c.how = way_;
+    c.rma_atomics = r.what.opts.rma_atomics;
+    c.memory = &r.what.memory;
+    if (has_workers()) {
+      c.words = &common_words(r.what.memory)->far;
+      c.services = &services_.emplace(r.what, *workers_);
+      if (!one_host() && way_ != way::server)
+        c.served = r.own;
+      else if (!one_host() && is_leader())
+        c.served = r.what.memory.near();
+    }
+    c.answers_for.resize(place_->workers);
+    for (std::size_t h = 0; h < place_->hosts.size(); ++h)
+      for (const int rank : place_->ranks_of[h]) {
+        const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
+        std::fill_n(c.answers_for.begin() + range.first, range.count,
+                    way_ == way::server ? place_->ranks_of[h].front() : rank);
+      }
+    for (const near_range& range : place_->of_rank) c.first_worker.push_back(range.first);
+    c.window = window_;
+    companion_.emplace(std::move(c));
+  }
+
+  void supervise(run_state& r) override {
+    try {
+      if (r.failed()) fail(r, r.result.status, r.result.message);  // in start: the others do not know yet
+      carry_messages(r);
+      workers_->kill_all();
+      end_together(r);
+    } catch (const std::runtime_error& e) {  // MPI itself failed: the others cannot be told
+      workers_->kill_all();
+      std::fprintf(stderr, "godwit: %s: %s\n", session_.who(session_.rank()).c_str(), e.what());
+      std::fflush(nullptr);
+      session_.mpi().abort(base::status_failed);
+    }
+  }
+
+  /// The run has failed, and this rank is the one that knows.
+  void fail(run_state& r, int status, const std::string& message) {
+    r.fail(status, session_.said_by(session_.rank(), message));
+    primary_ = true;
+    companion_->tell_failure({status, r.result.message});
+  }
+
+  void heed_others(run_state& r) {
+    if (const auto& told = companion_->told(); !r.failed() && told.status != 0)
+      r.fail(told.status, told.message);
+  }
+
+  /// Until all own workers have ended, or somebody failed.
+  void carry_messages(run_state& r) {
+    prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
+    const short_turns turns;
+    companion_rest rest(one_host());
+    std::uint64_t looked = 0;
+    std::uint64_t next_tick = base::now_ns();
+    while (workers_->alive() != 0 && !r.failed()) {
+      const bool any = companion_->turn();
+      heed_others(r);
+      if (r.failed()) break;
+      const std::uint64_t now = base::now_ns();
+      if (!any || now - looked > look_every_ns) {
+        looked = now;
+        if (const verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
+          fail(r, v.status, v.message);
+        if (r.speaks) tick(next_tick);
+      }
+      if (any) {
+        rest.after_work(companion_->take_mood(), companion_->waiting(), now);
+        continue;
+      }
+      const std::uint32_t pause_us = rest.next_us(companion_->waiting() || companion_->sending(), now);
+      if (pause_us == 0)
+        base::pause();
+      else if (one_host())
+        workers_->sleep(stop_->fd(), static_cast<int>((pause_us + 999) / 1000));
+      else
+        companion_->sleep(pause_us);
+    }
+    prctl(PR_SET_TIMERSLACK, 0ul);
+  }
+
+  /// Keep serving the others until all have come here.
+  void end_together(run_state& r) {
+    transport::mpi::operation barrier;
+    session_.check(session_.mpi().barrier_begin(&barrier), "begin a barrier");
+    std::uint64_t deadline = 0;
+    for (bool done = false; !done || (companion_->sending() && !r.failed());) {
+      const bool any = companion_->turn();
+      if (!done)
+        session_.check(session_.mpi().test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
+      heed_others(r);
+      if (!r.failed() && stop_->take().signal != 0) fail(r, 128 + SIGTERM, interrupted({SIGTERM, 0, 0}));
+      if (r.failed()) {  // somebody may never come
+        const std::uint64_t now = base::now_ns();
+        if (deadline == 0) deadline = now + patience_after_failure_ns;
+        if (now > deadline) {
+          std::fprintf(stderr, "%s\n", r.result.message.c_str());
+          std::fflush(nullptr);
+          session_.mpi().abort(r.result.status);
+        }
+      }
+      if (!any && !done) companion_->sleep(companion_rest::shortest_us);
+    }
+    // After a failure: what the last turn sent has not been looked at again. The others are in MPI from now
+    // on, too.
+    for (const std::uint64_t until = base::now_ns() + patience_for_sends_ns;
+         companion_->sending() && base::now_ns() < until;)
+      companion_->turn();
+    if (companion_->sending()) session_.give_up();  // nobody takes it any more
+  }
+
+  void collect(run_state& r) override {
+    agree_on_outcome(r);
+    gather_stats(r);
+    if (!r.failed()) share_root_result(r);
+  }
+
+  /// All ranks tell what the first rank says that found the failure itself.
+  void agree_on_outcome(run_state& r) {
+    const std::vector<int> all = session_.gather(primary_ ? r.result.status : 0);
+    const auto first = std::find_if(all.begin(), all.end(), [](int status) { return status != 0; });
+    if (first == all.end()) return;
+    r.fail(*first, session_.share_bytes(r.result.message, static_cast<int>(first - all.begin())));
+  }
+
+  void gather_stats(const run_state& r) {
+    std::uint32_t most = 0;
+    for (const near_range& range : place_->of_rank) most = std::max(most, range.count);
+    std::vector<worker_stats> own = own_stats(r);
+    own.resize(most);
+    std::vector<worker_stats> all(std::size_t{most} * place_->of_rank.size());
+    session_.check(session_.mpi().allgather(own.data(), all.data(), most * sizeof(worker_stats)), "gather");
+    std::vector<worker_stats> by_worker(place_->workers);
+    for (std::size_t rank = 0; rank < place_->of_rank.size(); ++rank)
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * most), place_->of_rank[rank].count,
+                  by_worker.begin() + place_->of_rank[rank].first);
+    keep_stats(std::move(by_worker));
+  }
+
+  /// The root's record is worker 0's; what it refers to may be another worker's.
+  void share_root_result(run_state& r) {
+    const transport::shm::segment& memory = r.what.memory;
+    const auto root = session_.share(session_.rank() == 0 ? root_words(memory) : sched::result_words{});
+    int owner = 0;
+    if (root.object != 0) {
+      const auto holds = [&](const near_range& range) {
+        return range.holds(transport::ref_worker(root.object));
+      };
+      owner = static_cast<int>(std::find_if(place_->of_rank.begin(), place_->of_rank.end(), holds) -
+                               place_->of_rank.begin());
+    }
+    if (owner == session_.rank()) take_root_result(memory, root, r.result);
+    r.result.threw = root.kind == detail::outcome::error;
+    r.result.bytes = session_.share_bytes(r.result.bytes, owner);
+  }
+
+  void add_events(run_state& r) override {
+    gather_events(session_, r.outputs ? &*r.outputs : nullptr, *r.what.rings, place_->of_rank, clocks_before_,
+                  compare_clocks(session_));
+  }
+
+  void end(run_state&) noexcept override {
+    workers_.reset();
+    companion_.reset();  // its receives point into the memory
+    if (std::exchange(window_made_, false)) session_.mpi().win_free(&window_);
+  }
 
  private:
   bool has_workers() const { return place_->has_workers(); }
   bool one_host() const { return place_->hosts.size() < 2; }
   int leader() const { return place_->ranks_of[place_->my_host].front(); }
   bool is_leader() const { return has_workers() && leader() == session_.rank(); }
-
-  // memory
-  struct shared_file {
-    std::string path;  ///< that the leader of this host made
-    unsigned base;     ///< that is free in all ranks
-  };
-  template <class Memory, class Make, class FreeBases>
-  shared_file make_shared(const Memory& memory, Make&& make, FreeBases&& free_bases, const char* no_base);
-  void share_segments(run_state& r);
-  void share_global(launch& what);
-  void choose_way(launch& what, near_range own);
-  void make_window(launch& what, near_range own, bool forced);
-  void announce(const options& opts, const link_quality& q);
-  // start
-  void make_companion(run_state& r);
-  // supervise
-  void fail(run_state& r, int status, const std::string& message);
-  void heed_others(run_state& r);
-  void carry_messages(run_state& r);
-  void end_together(run_state& r);
-  // collect
-  void agree_on_outcome(run_state& r);
-  void gather_stats(const run_state& r);
-  void share_root_result(run_state& r);
 
   mpi_session& session_;
   std::optional<placement> place_;
@@ -102,376 +425,6 @@ class ranks final : public substrate {
   std::optional<services> services_;
   std::optional<companion> companion_;
 };
-
-void ranks::plan(run_state& r) {
-  session_.meet(false,
-                *reinterpret_cast<const std::uintptr_t*>(r.what.root));  // its type: address of its table
-  if (r.problem.empty() && session_.size() > 1 && &godwit_ctx_one_image != nullptr)
-    r.problem =
-        "godwit: this program was built with GODWIT_CONTEXT=setjmp, and what that saves can be resumed only "
-        "in processes forked "
-        "from each other, not by other ranks: build it with asm or ucontext, or start one rank";
-  session_.agree(r.problem, true);
-  launch& what = r.what;
-  what.opts = base::read_options(session_.share_bytes(base::write_options(what.opts), 0));
-
-  place_.emplace(session_.ranks(), session_.rank(), what.opts);
-  r.speaks = session_.rank() == 0;
-  r.own = place_->of_rank[static_cast<std::size_t>(session_.rank())];
-  what.job.workers = place_->workers;
-  what.job.hosts = place_->hosts.data();
-  what.job.host_count = static_cast<std::uint32_t>(place_->hosts.size());
-  what.job.my_host = has_workers() ? place_->my_host : 0;  // without workers nobody asks
-  for (std::size_t h = 0; h < place_->hosts.size(); ++h) {
-    const auto& first = session_.ranks()[static_cast<std::size_t>(place_->ranks_of[h].front())];
-    r.hosts.push_back({first.host_name, place_->hosts[h].first, place_->hosts[h].count});
-  }
-}
-
-void ranks::together(const std::function<void()>& step) {
-  std::string problem;
-  bool of_options = false;
-  try {
-    step();
-  } catch (const std::invalid_argument& e) {
-    problem = e.what();
-    of_options = true;
-  } catch (const std::exception& e) {  // all of them: the others wait for this rank's answer
-    problem = e.what();
-  }
-  session_.agree(problem, of_options);
-}
-
-void ranks::memory(run_state& r) {
-  launch& what = r.what;
-  what.seed = session_.share(what.seed);
-  what.canary = session_.share(base::now_ns() * 0x9E3779B97F4A7C15ull) & ~std::uint64_t{0xff};
-  share_segments(r);
-  share_global(what);
-  if (!one_host()) choose_way(what, r.own);
-  if (!what.opts.trace.empty()) clocks_before_ = compare_clocks(session_);
-}
-
-/// The first rank of each host makes the file of @p memory; all ranks agree on a base for it.
-template <class Memory, class Make, class FreeBases>
-ranks::shared_file ranks::make_shared(const Memory& memory, Make&& make, FreeBases&& free_bases,
-                                      const char* no_base) {
-  struct offer {
-    char path[64];
-    std::uint32_t free_bases;
-  } mine{{}, ~0u};
-  together([&] {
-    if (is_leader()) {
-      make();
-      std::strncpy(mine.path, memory.file_path().c_str(), sizeof mine.path - 1);
-    }
-    if (has_workers()) mine.free_bases = free_bases();
-  });
-  const std::vector<offer> all = session_.gather(mine);
-  std::uint32_t free = ~0u;
-  for (const offer& o : all) free &= o.free_bases;
-  if (free == 0) throw std::runtime_error(no_base);
-  const int maker = has_workers() ? leader() : session_.rank();
-  return {all[static_cast<std::size_t>(maker)].path, static_cast<unsigned>(std::countr_zero(free))};
-}
-
-void ranks::share_segments(run_state& r) {
-  auto& memory = r.what.memory;
-  const near_range near = has_workers() ? place_->hosts[place_->my_host] : near_range{};
-  const auto l = plan_segment(r.what.opts, place_->workers);
-  const shared_file file = make_shared(
-      memory, [&] { memory.make_file(near, l); },
-      [&] { return memory.free_bases(memory.total_bytes(near.count, l)); },
-      "godwit: there is no range of addresses that is free in all ranks: lower --godwit-stack-bytes or "
-      "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
-  together([&] {
-    if (!has_workers()) return;
-    if (!is_leader()) memory.open_file(near, l, file.path);
-    memory.map(file.base);
-    prepare_words(memory, r.own);
-  });  // from here on everybody may look at everybody's words
-}
-
-void ranks::share_global(launch& what) {
-  auto& global = what.global;
-  // All ranks use what the poorest has.
-  const auto can = session_.gather(has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes);
-  const std::uint64_t bytes = *std::min_element(can.begin(), can.end());
-  std::string problem;
-  try {
-    what.global_space = plan_global(what.opts, bytes, place_->workers);
-  } catch (const std::exception& e) {
-    problem = e.what();
-  }
-  session_.agree(problem);
-  const shared_file file = make_shared(
-      global, [&] { global.make_file(bytes); }, [&] { return global.free_bases(bytes); },
-      "godwit: global memory: there is no range of addresses that is free in all ranks: lower "
-      "--godwit-global-bytes "
-      "(GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)");
-  together([&] {
-    if (!has_workers()) return;
-    if (!is_leader()) global.open_file(bytes, file.path);
-    global.map(file.base);
-    what.memory.set_window(global.base(), global.bytes());
-    if (is_leader()) prepare_global(global, what.opts);
-  });
-}
-
-void ranks::choose_way(launch& what, near_range own) {
-  const choice::way asked = what.opts.way;
-  const bool force_rma = asked == choice::way::rma;
-  const link_quality& q =
-      session_.link(place_->ranks_of[1].front(), asked == choice::way::automatic || force_rma);
-  way_ = asked == choice::way::server   ? way::server
-         : asked == choice::way::assist ? way::assist
-         : asked == choice::way::am     ? way::am
-         : force_rma                    ? way::rma
-                                        : transport::mpi::choose_way(q);
-  if (force_rma && !q.rma_works)
-    throw std::runtime_error("godwit: way=rma: this MPI has no usable RMA between the hosts (" + q.rma_error +
-                             "): leave the choice to the library (way=auto), or see docs/cluster.md");
-  if (way_ == way::rma) make_window(what, own, force_rma);
-  what.job.whole_host_calls = way_ == way::server || way_ == way::assist;
-  what.job.steals_by_call = way_ != way::rma && what.opts.far_steal == choice::far_steal::call;
-  what.job.serves_itself = way_ == way::am;
-  announce(what.opts, q);
-}
-
-void ranks::make_window(launch& what, near_range own, bool forced) {
-  std::byte* base = nullptr;
-  std::size_t bytes = 0;
-  if (has_workers()) {
-    base = what.memory.at(worker_no{own.first}, what.memory.common());
-    bytes = what.memory.where().span * own.count;
-  }
-  const int code = session_.mpi().win_create(base, bytes, &window_);
-  std::string problem;
-  if (code != 0) {
-    char text[256];
-    session_.mpi().error_text(code, text, sizeof text);
-    problem = "cannot make an RMA window of " + std::to_string(bytes >> 20) + " MiB: " + text +
-              ": raise the limit on locked memory (ulimit -l), lower --godwit-stack-bytes and "
-              "--godwit-heap-bytes, or "
-              "use another way";
-  }
-  window_made_ = code == 0;
-  try {
-    session_.agree(problem);
-  } catch (const std::runtime_error&) {
-    window_made_ = false;  // freeing is collective too: those who have one keep it
-    if (forced) throw;
-    way_ = way::server;
-  }
-}
-
-void ranks::announce(const options& opts, const link_quality& q) {
-  if (session_.announced) return;
-  session_.announced = true;
-  if (opts.quiet || session_.rank() != 0) return;
-  char rma[160];
-  if (q.rma_works)
-    std::snprintf(rma, sizeof rma,
-                  "RMA %s while its target computes (fetch-and-add %.0f us, target computing %.0f us)",
-                  q.rma_is_one_sided() ? "goes on" : "waits", q.atomic_us, q.atomic_busy_us);
-  else
-    std::snprintf(rma, sizeof rma, "RMA %s", q.rma_error.empty() ? "not tried" : "does not work");
-  std::fprintf(stderr, "godwit: %u workers on %zu hosts, %s; round trip %.0f us; %s; way: %s%s\n",
-               place_->workers, place_->hosts.size(), session_.world().library, q.round_trip_us, rma,
-               name_of(way_), opts.way == choice::way::automatic ? "" : " (as asked)");
-}
-
-/// Rank 0 comes last, and in it worker 0, which starts the root thread: all others are looking for work by
-/// then, and no rank has anything left to do that takes its worker's CPU.
-void ranks::start(run_state& r) {
-  stop_.emplace();
-  workers_.emplace();
-  make_companion(r);
-  end_threads_of_libraries();
-  r.what.job.bell_of = worker_no{way_ == way::server ? r.what.memory.near().first : r.own.first};
-  std::string problem;
-  if (session_.rank() != 0) problem = fork_workers(r.what, r.own, *workers_);
-  session_.agree(problem);
-  if (session_.rank() == 0) problem = fork_workers(r.what, r.own, *workers_);
-  if (!problem.empty()) r.fail(base::status_failed, std::move(problem));
-}
-
-void ranks::make_companion(run_state& r) {
-  transport::mpi::companion_setup c;
-  c.mpi = &session_.mpi();
-  c.rank = session_.rank();
-  c.size = session_.size();
-  c.epoch = session_.next_epoch();
-  c.how = way_;
-  c.rma_atomics = r.what.opts.rma_atomics;
-  c.memory = &r.what.memory;
-  if (has_workers()) {
-    c.words = &const_cast<sched::segment_words*>(common_words(r.what.memory))->far;
-    c.services = &services_.emplace(r.what, *workers_);
-    if (!one_host() && way_ != way::server)
-      c.served = r.own;
-    else if (!one_host() && is_leader())
-      c.served = r.what.memory.near();
-  }
-  c.answers_for.resize(place_->workers);
-  for (std::size_t h = 0; h < place_->hosts.size(); ++h)
-    for (const int rank : place_->ranks_of[h]) {
-      const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
-      std::fill_n(c.answers_for.begin() + range.first, range.count,
-                  way_ == way::server ? place_->ranks_of[h].front() : rank);
-    }
-  for (const near_range& range : place_->of_rank) c.first_worker.push_back(range.first);
-  c.window = window_;
-  companion_.emplace(std::move(c));
-}
-
-void ranks::supervise(run_state& r) {
-  try {
-    if (r.failed()) fail(r, r.result.status, r.result.message);  // in start: the others do not know yet
-    carry_messages(r);
-    workers_->kill_all();
-    end_together(r);
-  } catch (const std::runtime_error& e) {  // MPI itself failed: the others cannot be told
-    workers_->kill_all();
-    std::fprintf(stderr, "%s%s\n", session_.who(session_.rank()).c_str(), e.what());
-    std::fflush(nullptr);
-    session_.mpi().abort(base::status_failed);
-  }
-}
-
-/// The run has failed, and this rank is the one that knows.
-void ranks::fail(run_state& r, int status, const std::string& message) {
-  r.fail(status, session_.said_by(session_.rank(), message));
-  primary_ = true;
-  companion_->tell_failure({status, r.result.message});
-}
-
-void ranks::heed_others(run_state& r) {
-  if (const auto& told = companion_->told(); !r.failed() && told.status != 0)
-    r.fail(told.status, told.message);
-}
-
-/// Until all own workers have ended, or somebody failed.
-void ranks::carry_messages(run_state& r) {
-  prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
-  const short_turns turns;
-  companion_rest rest(one_host());
-  std::uint64_t looked = 0;
-  std::uint64_t next_tick = base::now_ns();
-  while (workers_->alive() != 0 && !r.failed()) {
-    const bool any = companion_->turn();
-    heed_others(r);
-    if (r.failed()) break;
-    const std::uint64_t now = base::now_ns();
-    if (!any || now - looked > look_every_ns) {
-      looked = now;
-      if (const verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
-        fail(r, v.status, v.message);
-      if (r.speaks) tick(next_tick);
-    }
-    if (any) {
-      rest.after_work(companion_->take_mood(), companion_->waiting(), now);
-      continue;
-    }
-    const std::uint32_t pause_us = rest.next_us(companion_->waiting() || companion_->sending(), now);
-    if (pause_us == 0)
-      base::pause();
-    else if (one_host())
-      workers_->sleep(stop_->fd(), static_cast<int>((pause_us + 999) / 1000));
-    else
-      companion_->sleep(pause_us);
-  }
-  prctl(PR_SET_TIMERSLACK, 0ul);
-}
-
-/// Keep serving the others until all have come here.
-void ranks::end_together(run_state& r) {
-  transport::mpi::operation barrier;
-  session_.check(session_.mpi().barrier_begin(&barrier), "begin a barrier");
-  std::uint64_t deadline = 0;
-  for (bool done = false; !done || (companion_->sending() && !r.failed());) {
-    const bool any = companion_->turn();
-    if (!done)
-      session_.check(session_.mpi().test(&barrier, &done, nullptr, nullptr, nullptr), "complete a barrier");
-    heed_others(r);
-    if (!r.failed() && stop_->take().signal != 0) fail(r, 128 + SIGTERM, interrupted({SIGTERM, 0, 0}));
-    if (r.failed()) {  // somebody may never come
-      const std::uint64_t now = base::now_ns();
-      if (deadline == 0) deadline = now + patience_after_failure_ns;
-      if (now > deadline) {
-        std::fprintf(stderr, "%s\n", r.result.message.c_str());
-        std::fflush(nullptr);
-        session_.mpi().abort(r.result.status);
-      }
-    }
-    if (!any && !done) companion_->sleep(companion_rest::shortest_us);
-  }
-  // After a failure: what the last turn sent has not been looked at again. The others are in MPI from now
-  // on, too.
-  for (const std::uint64_t until = base::now_ns() + patience_for_sends_ns;
-       companion_->sending() && base::now_ns() < until;)
-    companion_->turn();
-  if (companion_->sending()) session_.give_up();  // nobody takes it any more
-}
-
-void ranks::collect(run_state& r) {
-  agree_on_outcome(r);
-  gather_stats(r);
-  if (!r.failed()) share_root_result(r);
-}
-
-/// All ranks tell what the first rank says that found the failure itself.
-void ranks::agree_on_outcome(run_state& r) {
-  struct outcome {
-    int status, primary;
-  };
-  const std::vector<outcome> all = session_.gather(outcome{r.result.status, primary_ ? 1 : 0});
-  const auto first = std::find_if(all.begin(), all.end(), [](const outcome& o) { return o.primary != 0; });
-  if (first == all.end()) return;
-  r.fail(first->status, session_.share_bytes(r.result.message, static_cast<int>(first - all.begin())));
-}
-
-void ranks::gather_stats(const run_state& r) {
-  std::uint32_t most = 0;
-  for (const near_range& range : place_->of_rank) most = std::max(most, range.count);
-  std::vector<worker_stats> own = own_stats(r);
-  own.resize(most);
-  std::vector<worker_stats> all(std::size_t{most} * place_->of_rank.size());
-  session_.check(session_.mpi().allgather(own.data(), all.data(), most * sizeof(worker_stats)), "gather");
-  std::vector<worker_stats> by_worker(place_->workers);
-  for (std::size_t rank = 0; rank < place_->of_rank.size(); ++rank)
-    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * most), place_->of_rank[rank].count,
-                by_worker.begin() + place_->of_rank[rank].first);
-  keep_stats(std::move(by_worker));
-}
-
-/// The root's record is worker 0's; what it refers to may be another worker's.
-void ranks::share_root_result(run_state& r) {
-  const transport::shm::segment& memory = r.what.memory;
-  const auto root = session_.share(session_.rank() == 0 ? root_words(memory) : sched::result_words{});
-  int owner = 0;
-  if (root.object != 0) {
-    const auto holds = [&](const near_range& range) {
-      return range.holds(transport::ref_worker(root.object));
-    };
-    owner = static_cast<int>(std::find_if(place_->of_rank.begin(), place_->of_rank.end(), holds) -
-                             place_->of_rank.begin());
-  }
-  if (owner == session_.rank()) take_root_result(memory, root, r.result);
-  r.result.threw = root.kind == detail::outcome::error;
-  r.result.bytes = session_.share_bytes(r.result.bytes, owner);
-}
-
-void ranks::add_events(run_state& r) {
-  gather_events(session_, r.outputs ? &*r.outputs : nullptr, *r.rings, place_->of_rank, clocks_before_,
-                compare_clocks(session_));
-}
-
-void ranks::end(run_state&) noexcept {
-  workers_.reset();
-  companion_.reset();  // its receives point into the memory
-  if (std::exchange(window_made_, false)) session_.mpi().win_free(&window_);
-}
 
 }  // namespace
 

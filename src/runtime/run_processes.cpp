@@ -4,7 +4,6 @@
 // over ends the run: all others are killed, the reason is told once. The shared memory has no name and the
 // workers die with the supervisor (parent-death signal), so nothing stays behind. Tests: tests/api, above
 // all run_test.cpp, fault_test.cpp and death_test.cpp.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,9 +32,8 @@ std::string look_for_stuck(stuck_watch& watch, const family& workers, const tran
   const std::uint64_t offset = w.sp - reinterpret_cast<std::uintptr_t>(memory.common());
   const bool readable = offset >= l.stack && offset < l.stack + l.stack_bytes;
   const auto* sp = reinterpret_cast<const std::uint64_t*>(w.sp);
-  constexpr std::uint64_t most_words = 256;
   return describe_stuck(w, readable ? memory.at(transport::worker_no{w.worker}, sp) : nullptr,
-                        readable ? std::min(most_words, (l.stack + l.stack_bytes - offset) / sizeof *sp) : 0);
+                        readable ? l.stack + l.stack_bytes - offset : 0);
 }
 
 class processes final : public substrate {

@@ -16,6 +16,12 @@ namespace godwit::runtime {
 
 namespace {
 
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
 /// What does not depend on the substrate, nor on options that ranks still have to agree on.
 void begin(run_state& r, const options& opts, detail::root_task& root, std::string problem) {
   base::prepare_fast_clock();
@@ -55,7 +61,7 @@ void prepare(substrate& s, run_state& r) {
   check_policy(opts, what.job.host_count);
   s.together([&] {
     if (r.speaks) r.outputs.emplace(opts).begin(what.job.workers);
-    what.rings = &r.rings.emplace(opts, r.own);
+    what.rings.emplace(opts, r.own);
   });
   if (opts.bind == choice::bind::cores) what.bind_to = base::usable_cpus();
   what.seed = opts.seed != 0 ? opts.seed : base::fresh_seed();
@@ -131,6 +137,6 @@ void substrate::collect(run_state& r) {
   if (!r.failed()) take_root_result(r.what.memory, root_words(r.what.memory), r.result);
 }
 
-void substrate::add_events(run_state& r) { r.outputs->add(*r.rings, r.own); }
+void substrate::add_events(run_state& r) { r.outputs->add(*r.what.rings, r.own); }
 
 }  // namespace godwit::runtime

@@ -7,7 +7,6 @@
 // docs/decisions/0011-threads.md. Test: all of tests/api, with GODWIT_SUBSTRATE=threads.
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -74,33 +73,19 @@ struct team final : substrate {
   std::vector<worker_thread> workers;
   std::optional<monitor> spares;
   std::atomic<std::uint32_t> running{0};  ///< futex: changes when one ends
-  std::optional<process_handlers> handlers;
 };
 team* team_ = nullptr;
 const detail::event_source* events_ = nullptr;
 
 void exit_worker() noexcept {
-  sched::worker& w = sched::this_worker();
-  end_global();
-  w.finish_stats();
-#ifndef NDEBUG
-  w.check_invariants();
-#endif
-  godwit_ctx_resume_suspended(team_->workers[transport::index(w.here().me)].way_back, 0);
+  finish_worker();
+  godwit_ctx_resume_suspended(team_->workers[transport::index(sched::this_worker().here().me)].way_back, 0);
 }
-
-sched::worker_hooks hooks() noexcept {
-  sched::worker_hooks h{exit_worker, unseen_error};
-  h.events = events_;
-  return h;
-}
-
-void root_entry(void*) { root_thread(*team_->what); }
 
 void enter(void* arg, std::uintptr_t sp) {
   auto& t = *static_cast<worker_thread*>(arg);
   t.way_back = sp;
-  sched::this_worker().start(t.me == transport::worker_no{0} ? root_entry : nullptr, nullptr);
+  sched::this_worker().start(t.me == transport::worker_no{0} ? root_thread : nullptr, team_->what);
 }
 
 void* worker_main(void* arg) {
@@ -122,13 +107,10 @@ void* worker_main(void* arg) {
     t.memory = what.memory.seen_by(t.me);
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
-    sched::make_worker(what.opts, true)
-        .init({&t.memory, t.me, what.cpus, what.seed, &what.job, &what.opts, hooks(),
-               what.rings != nullptr ? what.rings->of(t.me) : nullptr});
-    start_global(what.global, what.global_space, what.opts, what.job);
-    std::byte* low = nullptr;
-    std::byte* high = stack::map_private(first_stack_bytes, &low);
-    godwit_ctx_suspend(high, enter, &t);
+    begin_worker(what, t.memory, t.me,
+                 {.exit_worker = exit_worker, .unseen_error = unseen_error, .events = events_});
+    std::byte* low = stack::map_private(first_stack_bytes);
+    godwit_ctx_suspend(low + first_stack_bytes, enter, &t);
     stack::unmap_private(low, first_stack_bytes);
     sched::end_worker();
     context::use_hot_words(nullptr);
@@ -215,14 +197,13 @@ int start_worker(team& t, std::uint32_t number) noexcept {
 
 /// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
 void look_for_stuck(stuck_watch& watch, team& t) {
-  const auto* words = common_words(t.what->memory);
   const sched::node_words& node = host_words(t.what->memory);
   const std::uint64_t idle = node.idle.load(std::memory_order_seq_cst);
   std::vector<stuck_watch::wait> waits;
   for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
     stuck_watch::wait w{};
     const auto tid =
-        t.what->memory.at(transport::worker_no{i}, words)->worker.pid.load(std::memory_order_seq_cst);
+        words_of(t.what->memory, transport::worker_no{i}).worker.pid.load(std::memory_order_seq_cst);
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
   }
   const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
@@ -233,26 +214,12 @@ void look_for_stuck(stuck_watch& watch, team& t) {
   if (!watch.seen(waits)) return;
   const std::uintptr_t sp = waits[0].sp;
   const bool readable = t.stacks.owns(sp);
-  constexpr std::uint64_t most_words = 256;
-  const std::string why =
-      describe_stuck(
-          waits[0], reinterpret_cast<const std::uint64_t*>(sp),
-          readable ? std::min(most_words, (t.stacks.end_of(sp) - sp) / sizeof(std::uint64_t)) : 0) +
-      "\n";
+  const std::string why = describe_stuck(waits[0], reinterpret_cast<const std::uint64_t*>(sp),
+                                         readable ? t.stacks.end_of(sp) - sp : 0) +
+                          "\n";
   static_cast<void>(!write(2, why.data(), why.size()));
   if (ftrylockfile(stdout) == 0) std::fflush(stdout);  // else it waits for just that
   _exit(base::status_failed);
-}
-
-monitor_setup monitor_of(team& t) {
-  monitor_setup s;
-  s.memory = &t.what->memory;
-  s.regular = t.regular;
-  s.spares = t.all.count - t.regular;
-  s.running = &t.running;
-  s.start = [&t](std::uint32_t number) { return start_worker(t, number) == 0; };
-  s.handle = [&t](std::uint32_t number) { return t.workers[number].handle; };
-  return s;
 }
 
 void team::plan(run_state& r) {
@@ -277,14 +244,22 @@ void team::memory(run_state& r) {
 
 void team::start(run_state&) {
   team_ = this;
-  handlers.emplace();
+  install_handlers_of_process();
   base::set_fatal_hook(say_and_end);
   events::begin_run(what->opts.delay_us);
   if (events_ == nullptr) events_ = &events::source();
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
   workers.resize(all.count);
-  if (what->job.spares != 0) spares.emplace(monitor_of(*this)).prepare();
+  if (what->job.spares != 0)
+    spares.emplace(monitor_setup{
+        .memory = &what->memory,
+        .regular = regular,
+        .spares = what->job.spares,
+        .running = &running,
+        .start = [this](std::uint32_t number) { return start_worker(*this, number) == 0; },
+        .handle = [this](std::uint32_t number) { return workers[number].handle; },
+    });
   for (std::uint32_t i = regular; i-- > 0;)
     if (const int error = start_worker(*this, i); error != 0)
       base::fatal(
@@ -324,7 +299,7 @@ void team::end(run_state&) noexcept {
   events::end_run();
   base::set_fatal_hook(nullptr);
   team_ = nullptr;
-  handlers.reset();
+  restore_meanings();
 }
 
 /// One row per worker. What spares did that have none is added to worker 0's.

@@ -16,12 +16,10 @@ using transport::worker_no;
 
 services::services(launch& what, const family& workers)
     : workers_(workers),
-      words_(&common_words(what.memory)->worker),
-      node_(&host_words(what.memory)),
       memory_(what.memory),
       random_(what.seed),
+      site_{&memory_, &common_words(memory_)->worker, &host_words(memory_), &random_, base::outsider},
       places_(places_of(memory_, what.global, what.global_space, what.opts)) {
-  site_ = {&memory_, words_, node_, &random_, base::outsider};
   sched::enter_calls(calls_, site_);
   gas::enter_calls(calls_, places_);
 }
@@ -36,16 +34,15 @@ std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::by
 }
 
 bool services::runs(worker_no w) noexcept {
-  return workers_.alive() != 0 &&
-         memory_.at(w, common_words(memory_))->far.gone.load(std::memory_order_acquire) == 0;
+  return workers_.alive() != 0 && words_of(memory_, w).far.gone.load(std::memory_order_acquire) == 0;
 }
 
 void services::alert(worker_no w) noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(memory_.common());
   memory_.at(w, hot)->poll.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (node_->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*node_);
-  auto& far = const_cast<sched::segment_words*>(memory_.at(w, common_words(memory_)))->far;
+  if (site_.node->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*site_.node);
+  transport::far::words& far = words_of(memory_, w).far;
   if (far.waiting.load(std::memory_order_relaxed) != 0) {
     far.answers.fetch_add(1, std::memory_order_release);
     transport::far::wake_sleepers(far.answers);

@@ -28,11 +28,9 @@ class services final : public transport::mpi::host_services {
 
  private:
   const family& workers_;
-  const sched::public_words* words_;
-  sched::node_words* node_;
-  transport::shm::segment& memory_;
+  const transport::shm::segment& memory_;
   base::small_random random_;
-  sched::call_site site_{};
+  sched::call_site site_;
   gas::place_site places_;
   transport::far::call_table calls_;
 };

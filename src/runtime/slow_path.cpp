@@ -28,8 +28,7 @@ void need_run(const char* what) noexcept {
     if (runtime::in_forked_child())
       base::fatal(
           "process %d, which fork made in a thread, came to a %s: the workers are not there; let it exec "
-          "another program, or "
-          "end by exit or _exit, and have the thread that called fork do the rest",
+          "another program, or end by exit or _exit, and have the thread that called fork do the rest",
           static_cast<int>(getpid()), what);
     base::fatal("%s was called outside godwit::run: call it from the root thread that run starts", what);
   }
@@ -41,14 +40,6 @@ void need_no_checkout(const char* doing, const char* file = nullptr, unsigned li
   if (detail::hot().checkouts != 0) [[unlikely]]
     checkout_held(doing, file, line);
 }
-}  // namespace
-
-void spawn_point(bool child_may_leave) noexcept {
-  need_run("spawn or invoke");
-  need_no_checkout("spawn");
-  this_worker().spawn_point(child_may_leave);
-}
-namespace {
 /// The calling thread, which has taken its entry off the deque already, is done: what is to be done at its
 /// end?
 spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
@@ -64,6 +55,11 @@ spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
 }
 }  // namespace
 
+void spawn_point(bool child_may_leave) noexcept {
+  need_run("spawn or invoke");
+  need_no_checkout("spawn");
+  this_worker().spawn_point(child_may_leave);
+}
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");
   slot = end_of_thread(slot);

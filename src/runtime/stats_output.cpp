@@ -2,15 +2,14 @@
 #include "runtime/stats_output.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <limits>
 
 #include "base/json.hpp"
 #include "base/options.hpp"
+#include "base/text.hpp"
 
 namespace godwit::runtime {
 
@@ -79,6 +78,8 @@ static_assert(
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 double ratio(double a, double b) { return b != 0 ? a / b : none; }
 double f(std::uint64_t n) { return static_cast<double>(n); }
+/// Microseconds for each of @p n.
+double us_each(std::uint64_t ns, std::uint64_t n) { return ratio(f(ns) / 1e3, f(n)); }
 double percent_of_life(const stats& s, std::uint64_t ns) { return ratio(100 * f(ns), f(s.life_ns)); }
 std::uint64_t idle_ns(const stats& s) { return s.idle_no_work_ns + s.idle_join_ns + s.idle_transport_ns; }
 
@@ -92,13 +93,13 @@ constexpr row rows[] = {
     {"spawns", [](const stats& s) { return s.spawns != 0 ? f(s.spawns) : none; }, 0, false},
     {"steals", [](const stats& s) { return f(s.steals); }, 0, false},
     {"  failed attempts", [](const stats& s) { return f(s.steals_failed); }, 0, false},
-    {"  latency, us", [](const stats& s) { return ratio(f(s.steal_ns) / 1e3, f(s.steals_timed)); }, 2, false},
-    {"    of that copying", [](const stats& s) { return ratio(f(s.steal_copy_ns) / 1e3, f(s.steals_timed)); },
-     2, false},
+    {"  latency, us", [](const stats& s) { return us_each(s.steal_ns, s.steals_timed); }, 2, false},
+    {"    of that copying", [](const stats& s) { return us_each(s.steal_copy_ns, s.steals_timed); }, 2,
+     false},
     {"  stolen stack, bytes", [](const stats& s) { return ratio(f(s.stolen_bytes), f(s.steals)); }, 0, false},
     {"outstanding joins", [](const stats& s) { return f(s.outstanding_joins); }, 0, false},
     {"  ready until resumed, us",
-     [](const stats& s) { return ratio(f(s.outstanding_ns) / 1e3, f(s.outstanding_resumed)); }, 2, false},
+     [](const stats& s) { return us_each(s.outstanding_ns, s.outstanding_resumed); }, 2, false},
     {"suspensions", [](const stats& s) { return f(s.suspends); }, 0, false},
     {"  copied out, KiB", [](const stats& s) { return f(s.evacuated_bytes) / 1024; }, 1, false},
     {"resumes", [](const stats& s) { return f(s.resumes); }, 0, false},
@@ -107,15 +108,11 @@ constexpr row rows[] = {
     {"sleeps", [](const stats& s) { return f(s.sleeps); }, 0, false},
     {"far steals", [](const stats& s) { return f(s.far_steals); }, 0, true},
     {"  failed attempts", [](const stats& s) { return f(s.far_failed); }, 0, true},
-    {"  latency, us", [](const stats& s) { return ratio(f(s.far_steal_ns) / 1e3, f(s.far_steals)); }, 1,
-     true},
+    {"  latency, us", [](const stats& s) { return us_each(s.far_steal_ns, s.far_steals); }, 1, true},
     {"messages handled", [](const stats& s) { return f(s.messages); }, 0, true},
     {"  time, ms", [](const stats& s) { return f(s.message_ns) / 1e6; }, 2, true},
-    {"busy, %",
-     [](const stats& s) {
-       return s.life_ns == 0 ? none : std::max(0.0, 100 - percent_of_life(s, idle_ns(s)));
-     },
-     1, false},
+    // none stays none: of two doubles max takes the first unless it is less
+    {"busy, %", [](const stats& s) { return std::max(100 - percent_of_life(s, idle_ns(s)), 0.0); }, 1, false},
     {"idle, %: no work", [](const stats& s) { return percent_of_life(s, s.idle_no_work_ns); }, 1, false},
     {"idle, %: outstanding join", [](const stats& s) { return percent_of_life(s, s.idle_join_ns); }, 1,
      false},
@@ -251,14 +248,10 @@ std::string stats_table(const run_facts& facts) {
 }
 
 void name_program(run_facts& facts) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string word;
-  for (bool first = true; std::getline(file, word, '\0'); first = false) {
-    if (first)
-      facts.program = word;
-    else
-      facts.arguments.push_back(word);
-  }
+  facts.arguments = base::lines_of("/proc/self/cmdline", '\0');
+  if (facts.arguments.empty()) return;
+  facts.program = facts.arguments.front();
+  facts.arguments.erase(facts.arguments.begin());
 }
 
 void put_run(base::json_writer& json, const run_facts& facts) {

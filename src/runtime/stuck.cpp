@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "runtime/death.hpp"
 
 namespace godwit::runtime {
@@ -20,17 +20,7 @@ namespace {
 constexpr std::uint64_t least_interval_ns = 500'000'000;
 constexpr std::uint64_t interval_per_worker_ns = 20'000'000;  // a look takes some 10 us per worker
 constexpr unsigned looks = 3;
-
-std::string read_line(const std::string& path, const char* begins) {
-  std::FILE* f = std::fopen(path.c_str(), "re");
-  if (f == nullptr) return "";
-  std::string found;
-  char line[512];
-  while (found.empty() && std::fgets(line, sizeof line, f) != nullptr)
-    if (std::strncmp(line, begins, std::strlen(begins)) == 0) found = line + std::strlen(begins);
-  std::fclose(f);
-  return found;
-}
+constexpr std::size_t most_words = 256;  // of a stack that are looked at
 
 std::size_t threads_of(const std::string& process) {
   DIR* folder = opendir((process + "/task").c_str());
@@ -63,7 +53,7 @@ bool stuck_watch::due() {
 }
 
 bool stuck_watch::waits(pid_t tid, std::uint32_t worker, wait& how) {
-  const std::string text = read_line("/proc/" + std::to_string(tid) + "/syscall", "");
+  const std::string text = base::first_line("/proc/" + std::to_string(tid) + "/syscall");
   int number = -1;
   unsigned long long word = 0, op = 0, value = 0, limit = 0, sp = 0;
   if (std::sscanf(text.c_str(), "%d %llx %llx %llx %llx %*x %*x %llx", &number, &word, &op, &value, &limit,
@@ -79,8 +69,9 @@ bool stuck_watch::waits(pid_t tid, std::uint32_t worker, wait& how) {
 bool stuck_watch::nobody_else(pid_t pid, std::size_t threads, bool in_process) {
   const std::string process = "/proc/" + std::to_string(pid);
   if (threads_of(process) > threads) return false;
-  unsigned long long caught = ~0ull;
-  if (std::sscanf(read_line(process + "/status", "SigCgt:").c_str(), " %llx", &caught) != 1) return false;
+  unsigned long long caught = ~0ull;  // where the system does not tell
+  for (const std::string& line : base::lines_of(process + "/status"))
+    std::sscanf(line.c_str(), "SigCgt: %llx", &caught);
   std::uint64_t ours = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGABRT) | bit(SIGURG);
   if (!in_process) ours |= bit(SIGINT) | bit(SIGTERM) | bit(SIGHUP);
   ours |= bit(32) | bit(33);  // of the C library
@@ -93,7 +84,8 @@ bool stuck_watch::seen(const std::vector<wait>& now) {
   return !now.empty() && times_ >= looks;
 }
 
-std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stack, std::size_t words) {
+std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stack, std::size_t bytes) {
+  const std::size_t words = std::min(bytes / sizeof *stack, most_words);
   std::string place;
   Dl_info library{}, code{};
   if (dladdr(reinterpret_cast<void*>(&std::fopen), &library) != 0)

@@ -47,7 +47,7 @@ class stuck_watch {
   unsigned times_ = 0;
 };
 
-/// One line. @p stack: the thread's from sp on, as far as it can be read (empty: the place is not known).
-std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stack, std::size_t words);
+/// One line. @p stack: the thread's from sp on, @p bytes of it can be read (0: the place is not known).
+std::string describe_stuck(const stuck_watch::wait& w, const std::uint64_t* stack, std::size_t bytes);
 
 }  // namespace godwit::runtime

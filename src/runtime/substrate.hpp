@@ -7,7 +7,7 @@
 //
 // It does itself what all runs have in common: it refuses policies that do not fit, opens files and rings for
 // events, chooses the seed, ticks, and writes what people read. The substrates are the files run_NAME.cpp,
-// and run.cpp has the table of them. Document: docs/architecture.md. Test:
+// and run.cpp chooses among them. Document: docs/architecture.md. Test:
 // tests/runtime/substrate_test.cpp.
 #pragma once
 
@@ -34,7 +34,6 @@ struct run_state {
   transport::shm::near_range own;      ///< the workers that this process starts
   std::vector<host_facts> hosts;       ///< as the files name them
   std::optional<run_outputs> outputs;  ///< where this process speaks
-  std::optional<trace_rings> rings;    ///< of the own workers
   detail::run_result result;
 
   /// All workers are on this host and this process's.

@@ -75,29 +75,19 @@ void answer(const mailer& mail) {
   }
 }
 
-/// What is sent before the events of a worker.
+/// What is sent before the events of a worker. Both ends cut them alike.
 struct announcement {
-  std::uint64_t first, written, capacity;
+  trace::ring_range events;
+  std::uint64_t capacity;
 };
-
-/// Cuts the events of a ring into messages, equally at both ends: each(slot, count).
-template <class Each>
-void for_each_message(const announcement& a, Each&& each) {
-  for (std::uint64_t at = a.first; at < a.written;) {
-    const std::uint64_t slot = at % a.capacity;
-    const std::uint64_t n = std::min({a.written - at, a.capacity - slot, std::uint64_t{events_per_message}});
-    each(slot, static_cast<std::size_t>(n));
-    at += n;
-  }
-}
 
 void send_events(const mailer& mail, const trace_rings& rings, near_range own) {
   for (std::uint32_t i = 0; i < own.count; ++i) {
     const trace::ring_memory& m = *rings.of(worker_no{own.first + i});
     const trace::ring_range r = trace::readable(m);
-    const announcement a{r.first, r.written, m.capacity};
+    const announcement a{r, m.capacity};
     mail.send(&a, sizeof a, 0, event_tag);
-    for_each_message(a, [&](std::uint64_t slot, std::size_t n) {
+    trace::for_each_piece(r, m.capacity, events_per_message, [&](std::uint64_t slot, std::size_t n) {
       mail.send(&m.events[slot], n * sizeof(trace::event), 0, event_tag);
     });
   }
@@ -109,8 +99,8 @@ void receive_events(const mailer& mail, trace::trace_file& to, int rank, near_ra
   for (std::uint32_t w = theirs.first; w < theirs.first + theirs.count; ++w) {
     announcement a{};
     mail.receive(&a, sizeof a, rank, event_tag);
-    to.dropped(w, a.first);
-    for_each_message(a, [&](std::uint64_t, std::size_t n) {
+    to.dropped(w, a.events.first);
+    trace::for_each_piece(a.events, a.capacity, events_per_message, [&](std::uint64_t, std::size_t n) {
       mail.receive(events.data(), n * sizeof(trace::event), rank, event_tag);
       for (std::size_t i = 0; i < n; ++i) events[i].time_ns = clock(events[i].time_ns);
       to.append(w, events.data(), n);

@@ -1,7 +1,6 @@
 // See trace_output.hpp.
 #include "runtime/trace_output.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -15,10 +14,6 @@ using transport::worker_no;
 using transport::shm::near_range;
 
 namespace {
-
-std::uint64_t capacity_of(const options& opts) {
-  return (opts.trace_bytes - ring_memory::bytes_for(0)) / sizeof(trace::event);
-}
 
 std::string trace_info(const run_facts& facts, const trace::summary& sum) {
   base::json_writer json;
@@ -48,7 +43,7 @@ std::vector<std::string> track_names(const run_facts& facts) {
 
 trace_rings::trace_rings(const options& opts, near_range own) : own_(own) {
   if (opts.trace.empty() || own.count == 0) return;
-  const std::uint64_t capacity = capacity_of(opts);
+  const std::uint64_t capacity = (opts.trace_bytes - ring_memory::bytes_for(0)) / sizeof(trace::event);
   constexpr std::size_t line = 64;
   bytes_each_ = (ring_memory::bytes_for(capacity) + line - 1) / line * line;
   pages_ = transport::shm::shared_pages(bytes_each_ * own.count, "lower --godwit-trace-bytes");
@@ -84,12 +79,8 @@ void run_outputs::add(const trace_rings& rings, near_range own) {
     if (m == nullptr || !trace_) continue;
     const trace::ring_range r = trace::readable(*m);
     trace_->dropped(w, r.first);
-    for (std::uint64_t at = r.first; at < r.written;) {
-      const std::uint64_t slot = at % m->capacity;
-      const std::uint64_t n = std::min(r.written - at, m->capacity - slot);
-      trace_->append(w, &m->events[slot], n);
-      at += n;
-    }
+    trace::for_each_piece(r, m->capacity, m->capacity,
+                          [&](std::uint64_t slot, std::size_t n) { trace_->append(w, &m->events[slot], n); });
   }
 }
 

@@ -42,7 +42,23 @@ void unseen_error(const detail::payload& error) noexcept {
   std::fprintf(stderr, "godwit: an exception left a thread that nobody joins (not a std::exception)\n");
 }
 
-void root_thread(launch& what) noexcept {
+void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me,
+                  const sched::worker_hooks& hooks) {
+  sched::make_worker(what.opts, what.job.in_process)
+      .init({&memory, me, what.cpus, what.seed, &what.job, &what.opts, hooks, what.rings->of(me)});
+  start_global(what.global, what.global_space, what.opts, what.job);
+}
+
+void finish_worker() noexcept {
+  end_global();
+  sched::this_worker().finish_stats();
+#ifndef NDEBUG
+  sched::this_worker().check_invariants();
+#endif
+}
+
+void root_thread(void* launched) noexcept {
+  launch& what = *static_cast<launch*>(launched);
   const detail::ref record = sched::root_record(what.memory.where());
   {
     writer w;
@@ -74,7 +90,6 @@ void bind_to_cpu(const std::vector<int>& cpus, std::uint32_t n) {
 
 namespace {
 
-launch* what_ = nullptr;
 transport::worker_no me_{};
 
 void tell_supervisor(const char* text) noexcept {
@@ -87,19 +102,13 @@ void tell_supervisor(const char* text) noexcept {
 }
 
 void exit_worker() noexcept {
-  end_global();
-  sched::this_worker().finish_stats();
-#ifndef NDEBUG
-  sched::this_worker().check_invariants();
-#endif
+  finish_worker();
   if (const std::string problem = flush_output(); !problem.empty())
     base::fatal("worker %u: %s", transport::index(me_), problem.c_str());
   if (__gcov_dump != nullptr) __gcov_dump();
   sched::this_worker().retire();
   _exit(0);
 }
-
-void root_entry(void*) { root_thread(*what_); }
 
 constexpr std::uint32_t most_private_heaps = 1024;  // more workers than that share ranges
 
@@ -114,19 +123,8 @@ __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcep
 #endif
 }
 
-sched::worker_hooks hooks_of(const launch& what) noexcept {
-  sched::worker_hooks h{exit_worker, unseen_error};
-  if (what.job.host_count > 1) {  // on one host the hardware does all of this
-    h.on_release = release_global;
-    h.must_release = global_is_dirty;
-    h.on_acquire = acquire_global;
-    h.serve = serve_global;
-  }
-  return h;
-}
-
-void on_own_stack(void*) {
-  launch& what = *what_;
+void on_own_stack(void* launched) {
+  launch& what = *static_cast<launch*>(launched);
   fault_map map;
   if (what.opts.private_heap) {
     const std::uint32_t heaps = std::min(what.job.workers, most_private_heaps);
@@ -142,14 +140,13 @@ void on_own_stack(void*) {
   base::move_environment();
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
-  sched::make_worker(what.opts, false);
-  sched::this_worker().init({&what.memory, me_, what.cpus, what.seed, &what.job, &what.opts, hooks_of(what),
-                             what.rings != nullptr ? what.rings->of(me_) : nullptr});
-  start_global(what.global, what.global_space, what.opts, what.job);
+  sched::worker_hooks hooks{exit_worker, unseen_error};
+  if (what.job.host_count > 1) hook_global(hooks);  // on one host the hardware does all of this
+  begin_worker(what, what.memory, me_, hooks);
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);
-  sched::this_worker().start(me_ == transport::worker_no{0} ? root_entry : nullptr, nullptr);
+  sched::this_worker().start(me_ == transport::worker_no{0} ? root_thread : nullptr, &what);
 }
 
 }  // namespace
@@ -190,16 +187,14 @@ __attribute__((no_stack_protector)) void worker_main(launch& what, transport::wo
   if (what.canary != 0) set_canary(what.canary);
   base::open_output();  // what threads print is shown, whatever the rank
   base::write_whole_lines();
-  what_ = &what;
   me_ = me;
   what.memory.adopt(me);
   context::use_hot_words(
       reinterpret_cast<detail::hot_words*>(what.memory.common() + what.memory.where().hot));
   describe_to_debuggers(what, transport::index(me));
-  std::byte* low = nullptr;
-  std::byte* high = stack::map_private(stack::scheduler_stack_bytes, &low);
+  std::byte* low = stack::map_private(stack::scheduler_stack_bytes);
   context::sanitizer_on_stack(low, stack::scheduler_stack_bytes);
-  godwit_ctx_start(high, on_own_stack, nullptr);
+  godwit_ctx_start(low + stack::scheduler_stack_bytes, on_own_stack, &what);
   __builtin_unreachable();
 }
 

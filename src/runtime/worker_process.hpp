@@ -10,6 +10,7 @@
 #include <godwit/runtime.hpp>
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -30,16 +31,21 @@ struct launch {
   transport::shm::segment memory;
   transport::shm::window global;
   gas::space global_space;
-  std::exception_ptr thrown;           ///< by the root thread, where workers are threads
-  const trace_rings* rings = nullptr;  ///< of the workers that this process forks; null: none
+  std::exception_ptr thrown;         ///< by the root thread, where workers are threads
+  std::optional<trace_rings> rings;  ///< of the workers that this process starts
 };
 
 /// Never returns. @p what is the inherited copy.
 [[noreturn]] void worker_main(launch& what, transport::worker_no me);
 
-/// On the stack of the root thread: run @p what 's root and leave its result where take_root_result finds it.
-/// Does not come back.
-void root_thread(launch& what) noexcept;
+/// The calling OS thread is worker @p me, whose view of the run's memory is @p memory.
+void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me,
+                  const sched::worker_hooks& hooks);
+/// At the end of a worker, on it: what it has counted, and what it has to complain about.
+void finish_worker() noexcept;
+/// On the stack of the root thread: run the root of the @p launched run and leave its result where
+/// take_root_result finds it. Does not come back.
+void root_thread(void* launched) noexcept;
 /// An exception left a thread that nobody waits for: print it.
 void unseen_error(const detail::payload& error) noexcept;
 /// Bind the calling OS thread to the CPU of the @p n -th worker of this host.

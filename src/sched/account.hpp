@@ -10,8 +10,6 @@
 
 #include <godwit/detail/slow_path.hpp>
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 class account {

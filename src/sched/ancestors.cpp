@@ -1,7 +1,6 @@
 // See ancestors.hpp.
 #include "sched/ancestors.hpp"
 
-#include "base/check.hpp"
 #include "base/code_place.hpp"
 #include "sched/frames.hpp"
 

@@ -6,8 +6,6 @@
 #include "sched/deque.hpp"
 #include "sched/site.hpp"
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 class ancestors {

@@ -1,42 +1,18 @@
 // See child.hpp.
 #include "sched/child.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
-#include <new>
-#include <unistd.h>
-#include <utility>
+#include <memory>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
-#include "stack/stack.hpp"
-#include "base/world.hpp"
 #include "sched/child_threads.hpp"
 
 namespace godwit::sched {
 
-using detail::outcome;
-using trace::idle_cause;
-using trace::kind;
-using transport::index;
 using transport::ref_worker;
 
 namespace {
 constexpr std::size_t closure_bytes_on_stack = 1024;
 constexpr std::size_t slots_between_looks = 4096;  // of the deque: for stolen ones to be used again
-
-/// Room for a closure that does not go onto the stack, if it has @p size.
-struct large_closure {
-  static constexpr std::align_val_t alignment{64};
-  explicit large_closure(std::size_t size)
-      : bytes(size != 0 ? static_cast<std::byte*>(::operator new(size, alignment)) : nullptr) {}
-  ~large_closure() { ::operator delete(bytes, alignment); }
-  large_closure(const large_closure&) = delete;
-  large_closure& operator=(const large_closure&) = delete;
-  std::byte* bytes;
-};
 }  // namespace
 
 template <class P>
@@ -64,12 +40,7 @@ void child_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     announce_stack(0);
     godwit_ctx_start(reinterpret_cast<void*>(here_.region_high - 64), root, arg);
   }
-  scheduler_stack_.announce();
-  account_.begin_idle(idle_cause::no_work);
-  godwit_ctx_start(
-      scheduler_stack_.end(), [](void* w) { static_cast<child_worker*>(static_cast<worker*>(w))->loop(); },
-      static_cast<worker*>(this));
-  __builtin_unreachable();
+  enter_loop();
 }
 
 template <class P>
@@ -159,11 +130,9 @@ ref child_worker<P>::pop_own() noexcept {
 
 template <class P>
 ref child_worker<P>::take_from(worker_no victim) noexcept {
-  const public_words* theirs = here_.words_of(victim);
   GODWIT_ASSERT(victim != here_.me && !idle_.is_idle(), "ID1: who steals counts as running");
   worker_stats& stats = here_.words->stats;
-  if (here_.opts.empty_check &&
-      theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed)) {
+  if (here_.opts.empty_check && !here_.words_of(victim)->shares_work()) {
     ++stats.steals_failed;
     return 0;
   }
@@ -208,10 +177,10 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   GODWIT_ASSERT(head.state.load(std::memory_order_relaxed) != state_done, "a task runs once");
   if (head.refers_to_stacks && from != here_.me) ancestors_.refuse_reference(head.spawned_at);
   // Large ones would use up a full thread's stack. The process's heap will do: who has begun stays here.
-  const large_closure large(head.closure_bytes > closure_bytes_on_stack ? head.closure_bytes : 0);
-  std::byte* closure = large.bytes;
-  if (closure == nullptr)
-    closure = static_cast<std::byte*>(__builtin_alloca_with_align(head.closure_bytes + 1, 512));
+  std::unique_ptr<closure_line[]> large;
+  if (head.closure_bytes > closure_bytes_on_stack)
+    large = std::make_unique_for_overwrite<closure_line[]>(head.closure_bytes / sizeof(closure_line) + 1);
+  void* closure = large != nullptr ? large.get() : __builtin_alloca_with_align(head.closure_bytes + 1, 512);
   here_.net.remote_get(from, closure, here_.home<task>(r) + 1, head.closure_bytes);
   const std::uint64_t now = base::fast_ns();
   if (from != here_.me) {
@@ -238,9 +207,7 @@ void child_worker<P>::finish_task(ref r) noexcept {
   const std::uint64_t before =  // JN1
       here_.net.remote_exchange(ref_worker(r), &here_.home<record>(r)->state, state_done);
   GODWIT_ASSERT(before != state_done, "a record is completed once");
-  if (before != state_detached) return;
-  if (const detail::payload p = records_.payload_of(r); p.kind == outcome::error) here_.hooks.unseen_error(p);
-  records_.free_completed(r);
+  if (before == state_detached) records_.free_unseen(r);
 }
 
 template <class P>
@@ -266,33 +233,23 @@ template <class P>
 void child_worker<P>::begin(ref r) noexcept {
   GODWIT_ASSERT(current_ == nullptr || !full, "a thread begins when none is there");
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
+  starting_ = r;
+  void* top = reinterpret_cast<void*>(here_.region_high - 64);
   if constexpr (full) {
-    thread* t = new_thread(r);
-    t->caller = nullptr;
-    t->caller_sp = 0;
-    current_ = t;
-    context::sanitizer_on_stack(t->stack_low, thread_stack_bytes);
-    godwit_ctx_start(
-        t,
-        [](void* arg) {
-          auto& w = static_cast<child_worker&>(this_worker());
-          auto* self = static_cast<thread*>(arg);
-          w.run_task(self->record, false);
-          w.complete(0);
-        },
-        t);
+    current_ = new_thread(r);
+    context::sanitizer_on_stack(current_->stack_low, thread_stack_bytes);
+    top = current_;
   } else {
-    starting_ = r;
     announce_stack(0);
-    godwit_ctx_start(
-        reinterpret_cast<void*>(here_.region_high - 64),
-        [](void*) {
-          auto& w = static_cast<child_worker&>(this_worker());
-          w.run_task(w.starting_, false);
-          w.complete(0);
-        },
-        nullptr);
   }
+  godwit_ctx_start(
+      top,
+      [](void*) {
+        auto& w = static_cast<child_worker&>(this_worker());
+        w.run_task(w.starting_, false);
+        w.complete(0);
+      },
+      nullptr);
   __builtin_unreachable();
 }
 
@@ -307,10 +264,7 @@ void child_worker<P>::complete(ref r) noexcept {
     static_cast<void>(here_.net.remote_exchange(worker_no{0}, &here_.job->root_done, 1));  // IN5
   }
   const bool in_region = here >= here_.region_low && here < here_.region_high;
-  if (in_region)
-    scheduler_stack_.announce(here, here_.region_high);
-  else
-    scheduler_stack_.announce(here, reinterpret_cast<std::uintptr_t>(current_));
+  scheduler_stack_.announce(here, in_region ? here_.region_high : reinterpret_cast<std::uintptr_t>(current_));
   godwit_ctx_start(
       scheduler_stack_.end(),
       [](void*) {
@@ -374,8 +328,7 @@ template <class P>
 void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   std::uint64_t since = 0;  // when this join was found outstanding
   while (!records_.is_complete(r)) {
-    const bool empty = deque_.empty();
-    if (empty && since == 0) {
+    if (since == 0 && deque_.empty()) {
       since = base::fast_ns();
       ++here_.words->stats.outstanding_joins;
       if (account_.traced()) {
@@ -395,28 +348,17 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
   account_.end_idle(now);
   idle_.thread_came();
   if (since == 0) return;
-  const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
-  if (done != 0) account_.count_outstanding(std::max(done, since), now);
+  account_.count_outstanding(records_.ready_since(r, since), now);
   if (account_.traced()) account_.note(kind::resume, now, running_, r, 0, 0, index(here_.me));
 }
 
 namespace {
-template <class P>
-worker* made(void* room) noexcept {
-  return new (room) child_worker<P>();
-}
-template <std::size_t Row>
-constexpr worker_makers makers() noexcept {
-  if constexpr (policy_table[Row].steals_children)
-    return {made<children<Row>>, made<children<Row>>};
+constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
+  if constexpr (policy_table[row].steals_children)
+    return {made<child_worker<children<row>>>, made<child_worker<children<row>>>};
   else
     return {};
-}
-template <std::size_t... Row>
-constexpr maker_rows all_makers(std::index_sequence<Row...>) noexcept {
-  return {makers<Row>()...};
-}
-constexpr maker_rows makers_ = all_makers(policy_rows{});
+});
 }  // namespace
 
 const maker_rows& child_makers() noexcept { return makers_; }

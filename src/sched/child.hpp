@@ -75,7 +75,7 @@ class child_worker final : public worker {
   std::size_t slots_ = 0;             ///< of the deque
   spawn_slot* compact_at_ = nullptr;  ///< spawn looks for slots to use again when it comes here
   ref running_ = 0;                   ///< run to completion: the thread on top
-  ref starting_ = 0;                  ///< run to completion: the task that the region is about to run
+  ref starting_ = 0;                  ///< the task that the loop is about to run
   thread root_thread_{};
   thread* current_ = nullptr;
   wait_queue waiting_;

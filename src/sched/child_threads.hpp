@@ -8,12 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.hpp"
-#include "base/cpu.hpp"
-#include "base/world.hpp"
-#include "context/context.hpp"
-#include "stack/stack.hpp"
-
 namespace godwit::sched {
 
 using trace::idle_cause;
@@ -24,7 +18,7 @@ template <class P>
 typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   std::byte* low = nullptr;
   if (free_stacks_.empty()) {
-    static_cast<void>(stack::map_private(thread_stack_bytes, &low));
+    low = stack::map_private(thread_stack_bytes);
     stacks_low_ = std::min(stacks_low_, reinterpret_cast<std::uintptr_t>(low));
     stacks_high_ = std::max(stacks_high_, reinterpret_cast<std::uintptr_t>(low) + thread_stack_bytes);
   } else {
@@ -128,10 +122,7 @@ void child_worker<P>::try_waiting() noexcept {
     return;
   }
   const std::uint64_t now = base::fast_ns();
-  if (r != 0) {
-    const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
-    account_.count_outstanding(done != 0 ? std::max(done, im->suspended_ns) : 0, now);
-  }
+  if (r != 0) account_.count_outstanding(records_.ready_since(r, im->suspended_ns), now);
   account_.end_idle(now);
   if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(here_.me));
   ++here_.words->stats.resumes;

@@ -2,26 +2,13 @@
 // park.pml, hand_over.pml.
 #include "sched/continuation.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <new>
 #include <cxxabi.h>
-#include <utility>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
-#include "sched/frames.hpp"
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
-#include "base/world.hpp"
 
 namespace godwit::sched {
-
-using detail::outcome;
-using transport::ref_worker;
 
 namespace {
 
@@ -71,13 +58,7 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
     detail::hot().in_runtime = 0;
     godwit_ctx_start(reinterpret_cast<void*>(top - 64), root, arg);
   }
-  scheduler_stack_.announce();
-  account_.begin_idle(idle_cause::no_work);
-  godwit_ctx_start(
-      scheduler_stack_.end(),
-      [](void* w) { static_cast<continuation_worker*>(static_cast<worker*>(w))->loop(); },
-      static_cast<worker*>(this));
-  __builtin_unreachable();
+  enter_loop();
 }
 
 template <class P>
@@ -142,7 +123,8 @@ template <class P>
 void continuation_worker<P>::look_at(worker_no v) noexcept {
   if (v != here_.me) {
     try_steal(v);
-    if (ready_queue theirs = queue_of(v); !theirs.empty())
+    ready_queue theirs(*here_.memory, *here_.words_of(v), here_.holder());
+    if (!theirs.empty())
       if (const ref r = theirs.pop()) resume_image(r);
   }
   if constexpr (stalls) try_waiting();  // one for each failed attempt
@@ -208,11 +190,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
     ask_for_work(*here_.memory, victim);  // it answers at its next spawn
   };
   // Looking is what thieves do most: no clock before there is something to see.
-  if (here_.opts.empty_check) {
-    const public_words* theirs = here_.words_of(victim);
-    if (theirs->top.load(std::memory_order_relaxed) >= theirs->split.load(std::memory_order_relaxed))
-      return in_vain();
-  }
+  if (here_.opts.empty_check && !here_.words_of(victim)->shares_work()) return in_vain();
   loot got{};
   std::uint64_t copied = 0;
   const bool timed = account_.traced() || stats.steals % steals_per_sample == 0;
@@ -252,8 +230,7 @@ void continuation_worker<P>::try_waiting() noexcept {
     waiting_.push(im);
     return;
   }
-  const record* r = here_.is_near(im->waiting_for) ? here_.at<record>(im->waiting_for) : nullptr;
-  im->ready_ns = r != nullptr && r->done_ns != 0 ? std::max(r->done_ns, im->suspended_ns) : 0;
+  im->ready_ns = records_.ready_since(im->waiting_for, im->suspended_ns);
   im->waiting_for = 0;
   resume_image(here_.ref_of_image(im));
 }
@@ -395,11 +372,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   const bool follows = waiting > state_detached;
   if (w.account_.traced()) w.account_.note(kind::end, now, r, 0, 0, 0, 0, follows);
   if (!follows) {
-    if (waiting == state_detached) {
-      if (const detail::payload p = w.records_.payload_of(r); p.kind == outcome::error)
-        w.here_.hooks.unseen_error(p);
-      w.records_.free_completed(r);
-    }
+    if (waiting == state_detached) w.records_.free_unseen(r);
     w.next_thread(idle_cause::no_work);
   }
   if (now == 0) now = base::fast_ns();
@@ -455,26 +428,17 @@ void continuation_worker<P>::joined(ref r) noexcept {
 }
 
 namespace {
-template <class P>
-worker* made(void* room) noexcept {
-  return new (room) continuation_worker<P>();
-}
-template <std::size_t Row>
-constexpr worker_makers makers() noexcept {
-  if constexpr (policy_table[Row].steals_children) {
+constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
+  if constexpr (policy_table[row].steals_children) {
     return {};
   } else {
     // Threads have every stack at an address of its own anyway.
-    constexpr bool as_greedy = continuations<Row>::iso_address;
-    using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : Row>;
-    return {made<on<continuations<Row>, on_processes>>, made<on<in_place, on_threads>>};
+    constexpr bool as_greedy = continuations<row>::iso_address;
+    using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : row>;
+    return {made<continuation_worker<on<continuations<row>, on_processes>>>,
+            made<continuation_worker<on<in_place, on_threads>>>};
   }
-}
-template <std::size_t... Row>
-constexpr maker_rows all_makers(std::index_sequence<Row...>) noexcept {
-  return {makers<Row>()...};
-}
-constexpr maker_rows makers_ = all_makers(policy_rows{});
+});
 }  // namespace
 
 const maker_rows& continuation_makers() noexcept { return makers_; }

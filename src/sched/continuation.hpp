@@ -20,7 +20,6 @@ static_assert(sizeof(exception_state) == 16);
 
 /// Why a thread leaves its worker. On its stack; gone as soon as it runs again.
 struct leaving {
-  worker* self = nullptr;
   ref waiting_for = 0;
   const detail::place* where = nullptr;
   image* room = nullptr;                  ///< where stacks stay: for its image
@@ -80,6 +79,10 @@ class continuation_worker final : public worker {
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
   bool leave(leaving& why) noexcept;
+  /// Where stacks stay: godwit_ctx_suspend onto the scheduler stack. What belongs to the thread, whose stack
+  /// ends at @p end, but lies with its OS thread, goes with it.
+  std::uintptr_t suspend_in_place(std::uintptr_t end, void (*entry)(void*, std::uintptr_t),
+                                  void* arg) noexcept;
   // Suspension: docs/protocols/join.md, Steps.
   /// What is left on this worker of a thread that leaves.
   struct parting {

@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.hpp"
-#include "context/context.hpp"
-
 namespace godwit::sched {
 
 using transport::index;
@@ -134,9 +131,9 @@ void continuation_worker<P>::more_stacks() noexcept {
           static_cast<unsigned long long>(here_.shape.stacks->stack_bytes() >> 10));
     kept_stacks_ = 0;
     void* last = list;
-    while (*static_cast<void**>(last) != nullptr) last = *static_cast<void**>(last);
-    // Where stacks of an earlier run lay, or something else.
     for (void* s = list; s != nullptr; s = *static_cast<void**>(s)) {
+      last = s;
+      // Where stacks of an earlier run lay, or something else.
       const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(s));
       context::sanitizer_forget(
           std::max(here_.shape.stacks->low_of(end - 1), end - (std::uintptr_t{1} << 20)), end);
@@ -160,7 +157,7 @@ stack::range continuation_worker<P>::shared_stack_of(std::uintptr_t sp) const no
   if constexpr (stacks_stay || !iso) return region;
   if (region.high == 0) return {};
   const std::uintptr_t top = own_stacks_.top_of(sp);
-  return {own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes, top};
+  return {own_stacks_.low_of(top), top};
 }
 
 template <class P>
@@ -172,8 +169,7 @@ void continuation_worker<P>::announce_stack_now(std::uintptr_t sp) noexcept {
     worker::announce_stack_now(sp);
   } else {
     const std::uintptr_t top = own_stacks_.top_of(sp);
-    const std::uintptr_t low =
-        own_stacks_.is_large(top) ? own_stacks_.large_low(top) : top - thread_stack_bytes;
+    const std::uintptr_t low = own_stacks_.low_of(top);
     // What lies below are frames that were left without returning: the thunk of a child that went elsewhere.
     context::sanitizer_forget(std::max(low, sp - thread_stack_bytes) / 64 * 64, sp);
     context::sanitizer_on_stack(reinterpret_cast<void*>(low), top - low);
@@ -190,16 +186,13 @@ void continuation_worker<P>::announce_thread(std::uintptr_t sp) noexcept {
   }
 }
 
-/// Address sanitizer, in place: the frames between @p sp and @p high are gone, and so are those below, which
-/// were left without returning: the runtime's own, which go on elsewhere.
+/// Address sanitizer, where stacks stay: the frames between @p sp and @p high are gone, and so are those
+/// below, which were left without returning: the runtime's own, which go on elsewhere.
 template <class P>
-void continuation_worker<P>::forget_frames([[maybe_unused]] std::uintptr_t sp,
-                                           [[maybe_unused]] std::uintptr_t high) noexcept {
-  if constexpr (stacks_stay) {
-    constexpr std::uintptr_t below = 64 << 10;
-    const std::uintptr_t low = here_.shape.stacks->low_of(sp);
-    context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
-  }
+void continuation_worker<P>::forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept {
+  constexpr std::uintptr_t below = 64 << 10;
+  const std::uintptr_t low = here_.shape.stacks->low_of(sp);
+  context::sanitizer_forget((sp - low > below ? sp - below : low) / 64 * 64, high / 64 * 64);
 }
 
 }  // namespace godwit::sched

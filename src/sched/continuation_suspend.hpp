@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.hpp"
-#include "base/cpu.hpp"
-#include "context/context.hpp"
 #include "sched/frames.hpp"
 
 namespace godwit::sched {
@@ -36,9 +33,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->top = top;
   im->bytes_end = bytes_end;
   im->float_control = base::float_control();
-  im->ready_ns = 0;
-  im->suspended_ns = 0;
-  im->span_ns = 0;
+  im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
@@ -101,7 +96,7 @@ void continuation_worker<P>::force(bool children) noexcept {
 
 template <class P>
 void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
-  leaving why{.self = this, .waiting_for = r, .where = &where};
+  leaving why{.waiting_for = r, .where = &where};
   leave(why);
 }
 
@@ -109,7 +104,7 @@ template <class P>
 bool continuation_worker<P>::park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
                                   const detail::place& where) noexcept {
   if constexpr (!can_park) return worker::park(publish, arg, by, what, where);
-  leaving why{.self = this, .where = &where, .publish = publish, .arg = arg, .by = by, .what = what};
+  leaving why{.where = &where, .publish = publish, .arg = arg, .by = by, .what = what};
   return leave(why);
 }
 
@@ -126,29 +121,34 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
   if constexpr (stacks_stay) {
     alignas(64) image room;
     why.room = &room;
-    if (const std::uintptr_t own =
-            block_at(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room)))->thread_pointer;
-        own != 0) [[unlikely]] {
-      // the scheduler's allocations and errors are the worker's
-      context::set_thread_pointer(thread_pointer_);
-      const bool published = godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why) == 0;
-      context::set_thread_pointer(own);
-      return published;
-    }
-    const exception_state before = *exceptions_;
-    const std::uintptr_t cancelled = godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why);
-    *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;  // possibly another OS thread
-    return cancelled == 0;
+    const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
+    return suspend_in_place(end, suspended_entry, &why) == 0;
   } else {
     return godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why) == 0;
   }
 }
 
 template <class P>
+[[gnu::always_inline]] inline std::uintptr_t continuation_worker<P>::suspend_in_place(
+    std::uintptr_t end, void (*entry)(void*, std::uintptr_t), void* arg) noexcept {
+  if (const std::uintptr_t own = block_at(end)->thread_pointer; own != 0) [[unlikely]] {
+    // the scheduler's allocations and errors are the worker's
+    context::set_thread_pointer(thread_pointer_);
+    const std::uintptr_t value = godwit_ctx_suspend(scheduler_stack_.end(), entry, arg);
+    context::set_thread_pointer(own);
+    return value;
+  }
+  const exception_state before = *exceptions_;
+  const std::uintptr_t value = godwit_ctx_suspend(scheduler_stack_.end(), entry, arg);
+  *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;  // possibly another OS thread
+  return value;
+}
+
+template <class P>
 void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
   const leaving why = *static_cast<leaving*>(arg);  // its home is about to be copied away
   const detail::place where = *why.where;
-  static_cast<continuation_worker*>(why.self)->suspend(sp, why, where);
+  static_cast<continuation_worker&>(this_worker()).suspend(sp, why, where);
 }
 
 /// On the scheduler stack: the calling thread is saved at @p sp. Does not return. The steps: join.md.
@@ -214,8 +214,7 @@ image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, con
   image* im = new_image(sp, p.top, p.bytes_end, why.room);
   im->sp = sp;
   im->own_record = p.own;
-  im->waiting_for = why.waiting_for;
-  im->waited_for = why.waiting_for;
+  im->waiting_for = im->waited_for = why.waiting_for;
   im->fork = false;
   im->where = where;
   im->parked_at = why.what;

@@ -9,10 +9,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
-
 namespace godwit::sched {
 
 using trace::idle_cause;
@@ -62,15 +58,7 @@ void continuation_worker<P>::hand_over() noexcept {
   scheduler_stack_.announce();
   alignas(64) image room;
   room.top = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
-  if (const std::uintptr_t own = block_at(room.top)->thread_pointer; own != 0) [[unlikely]] {
-    context::set_thread_pointer(thread_pointer_);
-    godwit_ctx_suspend(scheduler_stack_.end(), handed_over_entry, &room);
-    context::set_thread_pointer(own);
-    return;
-  }
-  const exception_state before = *exceptions_;
-  godwit_ctx_suspend(scheduler_stack_.end(), handed_over_entry, &room);
-  *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;
+  suspend_in_place(room.top, handed_over_entry, &room);
 }
 
 /// On the scheduler stack. The calling thread is saved at @p sp, and at the bottom: its parent is not here.

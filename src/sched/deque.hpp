@@ -19,14 +19,9 @@
 // Sources: Frigo et al. (THE), Uni-address threads 5.3, Lace (the split).
 #pragma once
 
-#include "base/check.hpp"
 #include "base/lock.hpp"
 #include "sched/words.hpp"
 
-#include <godwit/detail/hot.hpp>
-
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 namespace godwit::sched {

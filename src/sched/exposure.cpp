@@ -1,8 +1,6 @@
 // See exposure.hpp.
 #include "sched/exposure.hpp"
 
-#include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/unexposed.hpp"
 #include "context/context.hpp"
 #include "sched/frames.hpp"
@@ -57,12 +55,10 @@ bool exposure::on_signal(std::uint32_t float_control) noexcept {
   }
   const base::unexposed inside;
   spawn_slot* end = deque_.next_split();
-  const bool some = end != hot.split;
-  if (some) {
-    expose_all(end, float_control, true);
-    ++here_.words->stats.signals;
-  }
-  return some;
+  if (end == hot.split) return false;
+  expose_all(end, float_control, true);
+  ++here_.words->stats.signals;
+  return true;
 }
 
 }  // namespace godwit::sched

@@ -8,8 +8,6 @@
 #include "sched/records.hpp"
 #include "sched/site.hpp"
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 class exposure {

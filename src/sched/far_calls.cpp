@@ -5,8 +5,6 @@
 #include <cstring>
 #include <unistd.h>
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
@@ -55,8 +53,6 @@ void wake_spares_of(node_words& node, std::uint32_t bits) noexcept {
 }
 
 namespace {
-
-void nothing() noexcept {}
 
 /// What is filled in for the asker.
 struct answer {
@@ -107,58 +103,35 @@ bool take_continuation(call_site& site, worker_no victim, answer& to) noexcept {
   entry& e = to.e;
   const auto& memory = *site.memory;
   const bool check = (e.head.b & call_scope::skip_check) == 0;
-  const auto outcome =
-      steal(memory, site.holder, victim, site.words, check, nothing,
-            [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
-              const std::uint64_t low = own.sp - context::fork_bytes_below;
-              const std::size_t bytes = own.bytes_end - low;
-              // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
-              const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
-                                                ? memory.at<record>(own.record)->float_control
-                                                : base::float_control();
-              const loot info{own.sp,        own.fp,       own.extra,  low,    above.sp,
-                              own.bytes_end, above.record, own.record, control};
-              std::byte* answer = answer_with(to, info, bytes);
-              memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
-              if ((e.head.b & call_scope::hash_frames) != 0)
-                memory.at(victim, place)->frame_hash =
-                    frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
-            });
+  const auto outcome = steal(
+      memory, site.holder, victim, site.words, check, [] {},
+      [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+        const std::uint64_t low = own.sp - context::fork_bytes_below;
+        const std::size_t bytes = own.bytes_end - low;
+        // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
+        const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
+                                          ? memory.at<record>(own.record)->float_control
+                                          : base::float_control();
+        const loot info{own.sp,        own.fp,       own.extra,  low,    above.sp,
+                        own.bytes_end, above.record, own.record, control};
+        std::byte* answer = answer_with(to, info, bytes);
+        memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
+        if ((e.head.b & call_scope::hash_frames) != 0)
+          memory.at(victim, place)->frame_hash =
+              frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
+      });
   if (outcome != steal_outcome::taken) return false;
   e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
   return true;
 }
 
 bool has_work(const call_site& site, worker_no v) noexcept {
-  const public_words* p = site.memory->at(v, site.words);
-  return p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed) ||
-         !queue_of(site, v).empty();
+  return site.memory->at(v, site.words)->shares_work() || !queue_of(site, v).empty();
 }
 
-/// join_records::release for a consumer on another host.
-ref release_at_home(const transport::shm::segment& memory, ref r) noexcept {
-  record* rec = memory.at<record>(r);
-  GODWIT_ASSERT(rec->kind == object_kind::record, "a record is released");
-  GODWIT_ASSERT(rec->references.load(std::memory_order_relaxed) != 0, "who releases holds a reference");
-  if (rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return 0;
-  std::uint64_t state = state_none;
-  if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
-                                         std::memory_order_acquire))
-    return 0;  // JN4: the child will free it
-  GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
-  ref result = rec->result.object;
-  if (result != 0 && memory.reaches(transport::ref_worker(result))) {
-    memory.at<object>(result)->freed.store(1, std::memory_order_release);
-    result = 0;
-  }
-  rec->freed.store(1, std::memory_order_release);  // JH1
-  return result;
-}
-
-call_site& site_of(void* place, const entry& e) noexcept {
+call_site& site_of(void* place, [[maybe_unused]] const entry& e) noexcept {
   auto& site = *static_cast<call_site*>(place);
   GODWIT_ASSERT(site.memory->near().holds(e.head.target), "a call is carried out at its target's host");
-  static_cast<void>(e);
   return site;
 }
 
@@ -220,7 +193,24 @@ void read_record(call_site& site, entry& e) noexcept {
   }
 }
 
-void release(call_site& site, entry& e) noexcept { e.head.result = release_at_home(*site.memory, e.head.b); }
+/// join_records::release for a consumer on another host.
+void release(call_site& site, entry& e) noexcept {
+  record* rec = site.memory->at<record>(e.head.b);
+  GODWIT_ASSERT(rec->kind == object_kind::record, "a record is released");
+  GODWIT_ASSERT(rec->references.load(std::memory_order_relaxed) != 0, "who releases holds a reference");
+  if (rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::uint64_t state = state_none;
+  if (rec->state.compare_exchange_strong(state, state_detached, std::memory_order_acq_rel,
+                                         std::memory_order_acquire))
+    return;  // JN4: the child will free it
+  GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
+  const ref result = rec->result.object;
+  if (result != 0 && site.memory->reaches(transport::ref_worker(result)))
+    site.memory->at<object>(result)->freed.store(1, std::memory_order_release);
+  else
+    e.head.result = result;
+  rec->freed.store(1, std::memory_order_release);  // JH1
+}
 
 void nudge(call_site& site, entry& e) noexcept {
   ask_for_work(*site.memory, e.head.target);
@@ -242,15 +232,12 @@ std::byte* in_entry(void* place, entry& e, const answer_room&) noexcept {
 }  // namespace
 
 void enter_calls(transport::far::call_table& table, call_site& site) {
-  auto enter = [&](call_no number, transport::far::call_table::handler f) {
-    table.enter(static_cast<std::uint64_t>(number), f, &site);
-  };
-  enter(call_no::steal, steal_any);
-  enter(call_no::look, in_entry<look>);
-  enter(call_no::read_record, in_entry<read_record>);
-  enter(call_no::release, in_entry<release>);
-  enter(call_no::nudge, in_entry<nudge>);
-  enter(call_no::shut_down, in_entry<shut_down>);
+  table.enter(call_no::steal, steal_any, &site);
+  table.enter(call_no::look, in_entry<look>, &site);
+  table.enter(call_no::read_record, in_entry<read_record>, &site);
+  table.enter(call_no::release, in_entry<release>, &site);
+  table.enter(call_no::nudge, in_entry<nudge>, &site);
+  table.enter(call_no::shut_down, in_entry<shut_down>, &site);
 }
 
 }  // namespace godwit::sched

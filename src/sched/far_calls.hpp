@@ -14,17 +14,20 @@
 
 namespace godwit::sched {
 
-enum class call_no : std::uint64_t {
+/// What is called.
+struct call_no {
   /// take a thread. argument: call_scope. Answer: see loot
-  steal = transport::far::call_number("sched.steal"),
+  static constexpr std::uint64_t steal = transport::far::call_number("sched.steal");
   /// is there a thread to take? argument: call_scope. Answer: result != 0; asks for more if not
-  look = transport::far::call_number("sched.look"),
+  static constexpr std::uint64_t look = transport::far::call_number("sched.look");
   /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
-  read_record = transport::far::call_number("sched.read_record"),
+  static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
   /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
-  release = transport::far::call_number("sched.release"),
-  nudge = transport::far::call_number("sched.nudge"),          ///< cast: set the target's poll word, wake it
-  shut_down = transport::far::call_number("sched.shut_down"),  ///< cast: the run is over
+  static constexpr std::uint64_t release = transport::far::call_number("sched.release");
+  /// cast: set the target's poll word, wake it
+  static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
+  /// cast: the run is over
+  static constexpr std::uint64_t shut_down = transport::far::call_number("sched.shut_down");
 };
 
 /// Bits of the argument of steal and look.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <utility>
 
-#include "base/check.hpp"
 #include "context/context.hpp"
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
@@ -47,13 +47,10 @@ std::uint32_t far_thief::other_host() noexcept {
   const std::uint32_t others = here_.workers - here_.near.count;
   std::uint32_t v = random_.below(others);
   if (v >= here_.near.first) v += here_.near.count;
-  std::uint32_t low = 0, high = here_.shape.host_count;  // hosts are in the order of their workers
-  while (high - low > 1) {
-    const std::uint32_t middle = (low + high) / 2;
-    (here_.shape.hosts[middle].first <= v ? low : high) = middle;
-  }
-  last_ = low;
-  return low;
+  const std::span hosts(here_.shape.hosts, here_.shape.host_count);  // in the order of their workers
+  const auto next = std::ranges::upper_bound(hosts, v, {}, &transport::shm::near_range::first);
+  last_ = static_cast<std::uint32_t>(next - hosts.begin()) - 1;
+  return last_;
 }
 
 worker_no far_thief::victim_on(std::uint32_t host) noexcept {
@@ -87,8 +84,7 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const std::uint32_t host = other_host();
   const worker_no victim = victim_on(host);
   const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 && now - idle_since_ns > urgent_after_ns;
-  const auto& e = here_.net.far().call(victim, static_cast<std::uint64_t>(call_no::look),
-                                       scope() | (urgent ? call_scope::urgent : 0), 0);
+  const auto& e = here_.net.far().call(victim, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0);
   ++here_.words->stats.far_looks;
   account_.count_transport(now, victim, trace::far_request::look);
   if (e.head.result != 0) {
@@ -202,7 +198,7 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
     what |= call_scope::ready_only;
   }
   caught.since = base::fast_ns();
-  const entry& e = here_.net.far().call(caught.victim, static_cast<std::uint64_t>(call_no::steal), what, 0);
+  const entry& e = here_.net.far().call(caught.victim, call_no::steal, what, 0);
   caught.kind = static_cast<loot_kind>(e.head.result);
   caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal);
   worker_stats& stats = here_.words->stats;

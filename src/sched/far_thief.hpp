@@ -13,8 +13,6 @@
 #include "sched/far_calls.hpp"
 #include "sched/site.hpp"
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 /// A thread from another host, whose bytes are in place.

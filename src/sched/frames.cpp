@@ -3,7 +3,6 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
-#include "sched/deque.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,6 @@
 
 #include <bit>
 
-#include "base/check.hpp"
 #include "base/lock.hpp"
 #include "transport/shm/segment.hpp"
 

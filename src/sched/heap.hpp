@@ -11,9 +11,6 @@
 #include "base/check.hpp"
 #include "sched/words.hpp"
 
-#include <cstddef>
-#include <cstdint>
-
 namespace godwit::sched {
 
 enum class object_kind : std::uint16_t { record, image, bytes, message };

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/check.hpp"
-#include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "sched/suspended.hpp"
 
@@ -123,7 +121,7 @@ void idleness::become_idle() noexcept {
   if (here_.net.remote_load(worker_no{0}, &here_.job->root_done, std::memory_order_acquire) == 0) {
     char text[1856];
     describe_deadlock(here_, text, sizeof text);
-    fail_run(text);
+    report_failure(text);
   }
   end_run();
 }
@@ -183,17 +181,16 @@ bool idleness::nothing_is_ready() noexcept {
 void idleness::end_run() noexcept {
   const job_shape& job = here_.shape;
   for (std::uint32_t h = 0; h < job.host_count; ++h)
-    if (h != job.my_host)
-      here_.net.far().call(worker_no{job.hosts[h].first}, static_cast<std::uint64_t>(call_no::shut_down), 0,
-                           0);
+    if (h != job.my_host) here_.net.far().call(worker_no{job.hosts[h].first}, call_no::shut_down, 0, 0);
   here_.node->shutdown.store(1, std::memory_order_release);
   wake_all();
   here_.hooks.exit_worker();
   __builtin_unreachable();
 }
 
-/// The run ends with this message. Where workers are threads they all leave; else the process ends.
-void idleness::fail_run(const char* text) noexcept {
+/// The run is about to end, with this message. Where workers are threads they all leave; else the process
+/// ends here.
+void idleness::report_failure(const char* text) noexcept {
   if (!here_.shape.in_process) base::fatal("%s", text);
   node_words& node = *here_.node;
   std::uint64_t expected = 0;
@@ -201,10 +198,6 @@ void idleness::fail_run(const char* text) noexcept {
     std::snprintf(node.message, sizeof node.message, "%s", text);
     node.failed.store(2, std::memory_order_release);
   }
-  node.shutdown.store(1, std::memory_order_release);
-  wake_all();
-  here_.hooks.exit_worker();
-  __builtin_unreachable();
 }
 
 // ---- without work ----
@@ -215,21 +208,16 @@ bool idleness::sees_work() noexcept {
   if (!from_.mail.empty() || from_.events.collect(0)) return true;
   for (std::uint32_t i = 0; i < present(); ++i) {
     const public_words* p = here_.words_of(worker_no{here_.near.first + i});
-    if (p->top.load(std::memory_order_relaxed) < p->split.load(std::memory_order_relaxed)) return true;
-    if (p->ready_count.load(std::memory_order_relaxed) != 0) return true;
+    if (p->shares_work() || p->ready_count.load(std::memory_order_relaxed) != 0) return true;
   }
   if (sees_ready_waiter()) return true;
   return !here_.one_host() && from_.far.sees_work(idle_since_ns_);
 }
 
-void idleness::ask_for_work_everywhere() noexcept {
-  for (std::uint32_t i = 0; i < present(); ++i)
-    if (const worker_no v{here_.near.first + i}; v != here_.me) ask_for_work(*here_.memory, v);
-}
-
 void idleness::wait_for_work() noexcept {
   GODWIT_ASSERT(is_idle_, "only idle workers sleep");
-  ask_for_work_everywhere();
+  for (std::uint32_t i = 0; i < present(); ++i)
+    if (const worker_no v{here_.near.first + i}; v != here_.me) ask_for_work(*here_.memory, v);
   if (here_.crowded)
     base::give_way();
   else

@@ -24,8 +24,6 @@
 #include "sched/site.hpp"
 #include "sched/wait_queue.hpp"
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 class idleness {
@@ -86,8 +84,7 @@ class idleness {
   bool is_last_host() noexcept;
   bool nothing_is_ready() noexcept;
   [[noreturn]] void end_run() noexcept;
-  [[noreturn]] void fail_run(const char* text) noexcept;
-  void ask_for_work_everywhere() noexcept;
+  void report_failure(const char* text) noexcept;
   void sleep() noexcept;
   void wait_in_sleep(std::uint32_t seen) noexcept;
   void call_monitor() noexcept;

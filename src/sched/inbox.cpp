@@ -1,7 +1,6 @@
 // See inbox.hpp.
 #include "sched/inbox.hpp"
 
-#include "base/check.hpp"
 #include "base/unexposed.hpp"
 
 namespace godwit::sched {

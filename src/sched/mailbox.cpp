@@ -21,18 +21,14 @@ bool mailbox::send(worker_no to, ref done, void (*call)(const void*), const void
   m->bytes = bytes;
   m->between_hosts = near ? 0 : 1;
   std::memcpy(static_cast<void*>(m + 1), closure, bytes);
-  // ID2, IN4: a letter on its way counts like a running worker
-  if (near)
-    here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);
-  else
-    here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~std::uint64_t{0});
+  count(!near, ~std::uint64_t{0});  // ID2, IN4: a letter on its way counts like a running worker
   std::uint64_t head = here_.net.remote_load(to, &here_.words->mailbox, std::memory_order_relaxed);
   do m->next = head;
   while (!here_.net.remote_compare_exchange(to, &here_.words->mailbox, head, here_.ref_of(m)));
   if (near)
     here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
   else
-    here_.net.far().cast(to, static_cast<std::uint64_t>(call_no::nudge), 0);
+    here_.net.far().cast(to, call_no::nudge, 0);
   return near;
 }
 
@@ -45,18 +41,17 @@ mailbox::letter mailbox::open(ref m) const noexcept {
   if (here_.is_near(m)) {
     l.near_closure = here_.at<message>(m)->closure();
   } else {
-    l.fetched.resize(head.bytes / sizeof(letter::line) + 1);
+    l.fetched.resize(head.bytes / sizeof(closure_line) + 1);
     here_.net.remote_get(ref_worker(m), l.fetched.data(), here_.home<message>(m)->closure(), head.bytes);
   }
   return l;
 }
 
-void mailbox::count_answered(bool between_hosts) noexcept {
-  // ID2, IN4: cannot be the last to count, this worker runs
+void mailbox::count(bool between_hosts, std::uint64_t change) noexcept {
   if (between_hosts)
-    here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, 1);
+    here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, change);
   else
-    here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
+    here_.node->idle.fetch_add(change, std::memory_order_seq_cst);
 }
 
 }  // namespace godwit::sched

@@ -10,8 +10,6 @@
 #include "sched/records.hpp"
 #include "sched/site.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace godwit::sched {
@@ -39,7 +37,8 @@ class mailbox {
       const base::unexposed inside;
       records_.free(m);
       done(now.done);
-      count_answered(now.between_hosts);
+      // ID2, IN4: cannot be the last to count, this worker runs
+      count(now.between_hosts, 1);
       m = now.next;
     }
   }
@@ -50,16 +49,14 @@ class mailbox {
     void (*call)(const void*);
     bool between_hosts;
     const std::byte* near_closure;  ///< null: it had to be fetched
-    struct alignas(64) line {
-      std::byte bytes[64];
-    };
-    std::vector<line> fetched;
+    std::vector<closure_line> fetched;
     const std::byte* closure() const noexcept {
       return near_closure != nullptr ? near_closure : fetched.data()->bytes;
     }
   };
   letter open(ref m) const noexcept;
-  void count_answered(bool between_hosts) noexcept;
+  /// @p change: of the number of idle workers (or hosts), less letters under way. ID2, IN4
+  void count(bool between_hosts, std::uint64_t change) noexcept;
 
   const site& here_;
   heap& heap_;

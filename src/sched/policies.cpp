@@ -2,9 +2,6 @@
 #include "sched/policies.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <new>
-#include <utility>
 
 #include "sched/child.hpp"
 #include "sched/continuation.hpp"
@@ -13,19 +10,13 @@ namespace godwit::sched {
 
 namespace {
 
-template <std::size_t Row>
-constexpr std::size_t worker_bytes() noexcept {
-  if constexpr (policy_table[Row].steals_children)
-    return sizeof(child_worker<children<Row>>);
+constexpr std::size_t room_bytes = std::ranges::max(of_each_row(policy_rows{}, [](auto row) {
+  if constexpr (policy_table[row].steals_children)
+    return sizeof(child_worker<children<row>>);
   else
-    return std::max(sizeof(continuation_worker<on<continuations<Row>, on_processes>>),
-                    sizeof(continuation_worker<on<continuations<Row>, on_threads>>));
-}
-template <std::size_t... Row>
-constexpr std::size_t largest_worker(std::index_sequence<Row...>) noexcept {
-  return std::max({worker_bytes<Row>()...});
-}
-constexpr std::size_t room_bytes = largest_worker(policy_rows{});
+    return std::max(sizeof(continuation_worker<on<continuations<row>, on_processes>>),
+                    sizeof(continuation_worker<on<continuations<row>, on_threads>>));
+}));
 
 // The worker of a process: at the same address in all of them, so that threads that migrate can go on with
 // what they know.

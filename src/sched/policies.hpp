@@ -8,7 +8,8 @@
 #include <godwit/detail/policy_facts.hpp>
 
 #include <array>
-#include <cstddef>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 namespace godwit::sched {
@@ -58,6 +59,15 @@ struct worker_makers {
   worker* (*on_threads)(void* room) noexcept;
 };
 using maker_rows = std::array<worker_makers, std::size(policy_table)>;
+template <class Worker>
+worker* made(void* room) noexcept {
+  return new (room) Worker();
+}
+/// What @p f gives for each row, which it is handed as a constant.
+template <std::size_t... Row, class F>
+constexpr auto of_each_row(std::index_sequence<Row...>, F f) noexcept {
+  return std::array{f(std::integral_constant<std::size_t, Row>{})...};
+}
 /// Filled in are the rows that steal continuations (continuation.cpp), or children (child.cpp).
 const maker_rows& continuation_makers() noexcept;
 const maker_rows& child_makers() noexcept;

@@ -4,7 +4,6 @@
 // threads come and go.
 #pragma once
 
-#include "base/check.hpp"
 #include "base/lock.hpp"
 #include "sched/record.hpp"
 #include "sched/words.hpp"

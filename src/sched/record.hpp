@@ -6,9 +6,6 @@
 
 #include <godwit/detail/slow_path.hpp>
 
-#include <cstddef>
-#include <cstdint>
-
 namespace godwit::sched {
 
 // Values of record::state that are not the location of a waiting image.
@@ -90,6 +87,11 @@ struct image : object, queue_link {
   std::uint64_t span_ns;       ///< with options::span: longest chain up to here
   detail::place where;         ///< of the join, for reports; the pointers are valid in all siblings
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Room for closures from elsewhere, aligned as they are.
+struct alignas(64) closure_line {
+  std::byte bytes[64];
 };
 
 /// Child stealing: a thread that has not begun. It is its own join record; the closure's bytes follow.

@@ -8,11 +8,8 @@
 //   JN3  a published image belongs to whoever completes the record: its former owner touches it no more
 #include "sched/records.hpp"
 
-#include <cstddef>
 #include <cstring>
-#include <exception>
 
-#include "base/check.hpp"
 #include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
 #include "base/world.hpp"
@@ -58,7 +55,7 @@ void join_records::free_far(ref r) noexcept {
   here_.net.remote_store(owner, &here_.words->free_lock, 0, std::memory_order_release);
 }
 
-void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes) noexcept {
+void join_records::publish(ref to, outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
   const unexposed inside;
   if (bytes >> 32 != 0)
     base::fatal(
@@ -69,7 +66,8 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
       !here_.is_near(to) || (here_.at<record>(to)->kind == object_kind::record &&
                              here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
       "JN1: a result is written before the record is complete");
-  result_words words{0, static_cast<std::uint32_t>(bytes), kind, 0, {}};
+  GODWIT_ASSERT(!boxed || here_.is_near(to), "a box means something in this process only");
+  result_words words{0, static_cast<std::uint32_t>(bytes), kind, boxed, {}};
   std::size_t travelling = sizeof words - sizeof words.small;
   if (bytes > sizeof words.small) {
     object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
@@ -89,31 +87,10 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
   here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &words, travelling);
 }
 
-ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes) noexcept {
+ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
   const unexposed inside;
   const ref r = make();
-  publish(r, kind, data, bytes);
-  here_.at<record>(r)->state.store(state_done, std::memory_order_release);
-  return r;
-}
-
-void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
-  const unexposed inside;
-  GODWIT_ASSERT(here_.at<record>(to)->kind == object_kind::record &&
-                    here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done,
-                "JN1: a result is written before the record is complete");
-  result_words& result = here_.at<record>(to)->result;
-  result.object = 0;
-  result.bytes = sizeof what;
-  result.kind = kind;
-  result.boxed = 1;
-  std::memcpy(result.small, &what, sizeof what);
-}
-
-ref join_records::make_completed_boxed(outcome kind, detail::boxed what) noexcept {
-  const unexposed inside;
-  const ref r = make();
-  publish_boxed(r, kind, what);
+  publish(r, kind, data, bytes, boxed);
   here_.at<record>(r)->state.store(state_done, std::memory_order_release);
   return r;
 }
@@ -133,7 +110,7 @@ void join_records::publish_error(ref to, ref error) noexcept {
 
 /// Read a completed record of another host, and its result, into fetched_*. False: it is not complete yet.
 bool join_records::fetch(ref r) const noexcept {
-  const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::read_record), r, 0);
+  const auto& e = here_.net.far().call(ref_worker(r), call_no::read_record, r, 0);
   if (e.head.result == 0) return false;
   std::memcpy(&fetched_, e.data, sizeof fetched_);
   GODWIT_ASSERT(e.head.info == sizeof fetched_ || e.head.info == sizeof fetched_ + fetched_.bytes,
@@ -188,7 +165,7 @@ void join_records::retain(ref r) noexcept {
 
 void join_records::release(ref r) noexcept {
   if (!here_.is_near(r)) {
-    const auto& e = here_.net.far().call(ref_worker(r), static_cast<std::uint64_t>(call_no::release), r, 0);
+    const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, 0);
     if (const ref result = e.head.result; result != 0) {  // it is not at the record's host
       const unexposed inside;
       free(result);
@@ -256,6 +233,11 @@ void join_records::free_completed(ref r) noexcept {
     here_.net.remote_get(ref_worker(r), &result, &here_.home<record>(r)->result.object, sizeof result);
   if (result != 0) free(result);
   free(r);
+}
+
+void join_records::free_unseen(ref r) noexcept {
+  if (const detail::payload p = payload_of(r); p.kind == outcome::error) here_.hooks.unseen_error(p);
+  free_completed(r);
 }
 
 ref join_records::next_waiter(ref image_ref) noexcept {

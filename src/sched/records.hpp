@@ -7,8 +7,7 @@
 
 #include "sched/site.hpp"
 
-#include <cstddef>
-#include <cstdint>
+#include <algorithm>
 #include <vector>
 
 namespace godwit::sched {
@@ -19,12 +18,17 @@ class join_records {
 
   /// With one consumer; nobody came yet. Local.
   ref make() noexcept;
-  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes) noexcept;
-  ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept;
+  ref make_completed(detail::outcome kind, const void* data, std::size_t bytes, bool boxed = false) noexcept;
+  ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept {
+    return make_completed(kind, &what, sizeof what, true);
+  }
 
   /// The result, before the record is complete.
-  void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes) noexcept;
-  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
+  void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes,
+               bool boxed = false) noexcept;
+  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept {
+    publish(to, kind, &what, sizeof what, true);
+  }
   /// Completed with an error: move it to the record of a parent that has left.
   void publish_error(ref to, ref error) noexcept;
 
@@ -43,6 +47,8 @@ class join_records {
   void detach(ref r) noexcept;
   /// A completed one that nobody will look at again.
   void free_completed(ref r) noexcept;
+  /// The same of one that was detached before: nobody has seen its error.
+  void free_unseen(ref r) noexcept;
 
   /// With one worker nobody else can come in between.
   [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
@@ -56,6 +62,11 @@ class join_records {
   /// The record's last word: when it is done. Near records only; 0 for others.
   void stamp_done(ref r, std::uint64_t now) noexcept {
     if (here_.is_near(r)) here_.at<record>(r)->done_ns = now;
+  }
+  /// When who waits for it since @p since could go on; 0: not known.
+  std::uint64_t ready_since(ref r, std::uint64_t since) const noexcept {
+    const std::uint64_t done = here_.is_near(r) ? here_.at<record>(r)->done_ns : 0;
+    return done != 0 ? std::max(done, since) : 0;
   }
 
   /// Who waits behind this one in a record's list.

@@ -5,9 +5,6 @@
 #include "context/context.hpp"
 #include "stack/stack.hpp"
 
-#include <cstddef>
-#include <cstdint>
-
 namespace godwit::sched {
 
 class scheduler_stack {
@@ -18,24 +15,23 @@ class scheduler_stack {
   ~scheduler_stack() {
     if (low_ != nullptr) stack::unmap_private(low_, stack::scheduler_stack_bytes);
   }
-  void init() noexcept { end_ = stack::map_private(stack::scheduler_stack_bytes, &low_); }
+  void init() noexcept { low_ = stack::map_private(stack::scheduler_stack_bytes); }
 
   /// As long as a thread runs, nobody is on it.
-  std::byte* end() const noexcept { return end_; }
+  std::byte* end() const noexcept { return low_ + stack::scheduler_stack_bytes; }
   std::uintptr_t low() const noexcept { return reinterpret_cast<std::uintptr_t>(low_); }
 
   /// Address sanitizer: the caller goes there next, and the frames in [left_low, left_high) are gone.
   void announce(std::uintptr_t left_low = 0, std::uintptr_t left_high = 0) const noexcept {
     if (context::sanitized()) [[unlikely]] {
       if (left_low != 0) context::sanitizer_forget(left_low / 64 * 64, left_high);
-      context::sanitizer_forget(low(), reinterpret_cast<std::uintptr_t>(end_));
-      context::sanitizer_on_stack(low_, static_cast<std::size_t>(end_ - low_));
+      context::sanitizer_forget(low(), reinterpret_cast<std::uintptr_t>(end()));
+      context::sanitizer_on_stack(low_, stack::scheduler_stack_bytes);
     }
   }
 
  private:
   std::byte* low_ = nullptr;
-  std::byte* end_ = nullptr;
 };
 
 }  // namespace godwit::sched

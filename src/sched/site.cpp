@@ -4,7 +4,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/check.hpp"
 #include "base/valgrind.hpp"
 
 namespace godwit::sched {

@@ -12,8 +12,6 @@
 #include "seams/park.hpp"
 #include <godwit/options.hpp>
 
-#include <cstdint>
-
 namespace godwit::sched {
 
 /// What src/runtime supplies.

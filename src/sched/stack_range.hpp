@@ -65,8 +65,8 @@ class stack_range {
     return reinterpret_cast<transport::word*>(low_ + part_ * owner(top)) + number(top);
   }
   bool is_large(std::uintptr_t top) const noexcept { return (top - low_) % part_ == 0; }
-  std::uintptr_t large_low(std::uintptr_t top) const noexcept {
-    return top - part_ + first_ + count_ * stack_;
+  std::uintptr_t low_of(std::uintptr_t top) const noexcept {
+    return is_large(top) ? top - part_ + first_ + count_ * stack_ : top - stack_;
   }
   void give_back(std::uintptr_t top) noexcept {
     GODWIT_ASSERT(owner(top) == me_ && number(top) < used_, "a stack goes back to its owner");

@@ -45,18 +45,13 @@ void describe_deadlock(const site& here, char* text, std::size_t bytes) noexcept
     if (++found <= most_named && waiting.used <= 1300) add_waiting(waiting, im, v);
     return false;
   });
-  const char* more = found > most_named ? "\n  ..." : "";
+  char host[64] = "";
   if (!here.one_host())
-    std::snprintf(
-        text, bytes,
-        "deadlock: all %u workers are idle but the root thread is not done; outstanding joins on host %u "
-        "(of %u hosts): %u%s%s",
-        here.workers, here.shape.my_host, here.shape.host_count, found, each, more);
-  else
-    std::snprintf(
-        text, bytes,
-        "deadlock: all %u workers are idle but the root thread is not done; outstanding joins: %u%s%s",
-        here.workers - here.shape.spares, found, each, more);
+    std::snprintf(host, sizeof host, " on host %u (of %u hosts)", here.shape.my_host, here.shape.host_count);
+  std::snprintf(
+      text, bytes,
+      "deadlock: all %u workers are idle but the root thread is not done; outstanding joins%s: %u%s%s",
+      here.workers - here.shape.spares, host, found, each, found > most_named ? "\n  ..." : "");
 }
 
 }  // namespace godwit::sched

@@ -4,8 +4,6 @@
 
 #include "sched/site.hpp"
 
-#include <cstddef>
-
 namespace godwit::sched {
 
 /// f(image, number of its worker) for all, until it gives back true.

@@ -11,7 +11,6 @@ namespace godwit::sched {
 class wait_queue {
  public:
   bool empty() const noexcept { return head_ == nullptr; }
-  std::uint32_t size() const noexcept { return size_; }
 
   void push(image* im) noexcept {
     im->next = 0;

@@ -48,6 +48,11 @@ struct public_words {
   word fault_user;     ///< whose process that is
   word asleep;         ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
   worker_stats stats;  ///< W owner, R supervisor after the worker's end
+
+  /// A look, without the lock: can anything be stolen?
+  bool shares_work() const noexcept {
+    return top.load(std::memory_order_relaxed) < split.load(std::memory_order_relaxed);
+  }
 };
 
 /// node_words::watch. `until_work`: the monitor sleeps until a worker leaves idleness.

@@ -1,11 +1,7 @@
 // What all policies do: set-up, resuming, exposing, mail. See worker.hpp.
 #include "sched/worker.hpp"
 
-#include "base/cpu.hpp"
-#include "base/check.hpp"
-#include "context/context.hpp"
 #include "sched/frames.hpp"
-#include "stack/stack.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -64,6 +60,14 @@ void worker::init(const worker_setup& setup) noexcept {
   ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, give_way);
   inbox_.init();
   idle_.init();
+}
+
+void worker::enter_loop() noexcept {
+  scheduler_stack_.announce();
+  account_.begin_idle(trace::idle_cause::no_work);
+  godwit_ctx_start(
+      scheduler_stack_.end(), [](void* w) { static_cast<worker*>(w)->loop(); }, this);
+  __builtin_unreachable();
 }
 
 void worker::announce_stack_now(std::uintptr_t sp) noexcept {
@@ -161,10 +165,6 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
 
 void worker::finish(ref r) noexcept {
   const unexposed inside;
-  finish_record(r);
-}
-
-void worker::finish_record(ref r) noexcept {
   here_.release_writes();
   const std::uint64_t now = base::fast_ns();
   records_.stamp_done(r, now);
@@ -214,7 +214,7 @@ void worker::serve_mailbox() noexcept {
   static_cast<void>(here_.serve_others());
   if (mail_.empty()) return;
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running takes letters");
-  mail_.take([this](ref done) { finish_record(done); });
+  mail_.take([this](ref done) { finish(done); });
 }
 
 void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,

@@ -120,6 +120,8 @@ class worker {
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}
   [[noreturn]] virtual void loop() noexcept = 0;
+  /// A worker that begins without a thread: leave the calling stack for the loop.
+  [[noreturn]] void enter_loop() noexcept;
 
   // How a thread comes. These do not come back, but for enter_thread.
   /// The bytes are in place.
@@ -137,11 +139,6 @@ class worker {
     ready_.push(im, image_ref, in_front);
     idle_.wake_one();
   }
-  /// The queue of worker @p v of this host.
-  ready_queue queue_of(worker_no v) const noexcept {
-    return {*here_.memory, *here_.words_of(v), here_.holder()};
-  }
-  void finish_record(ref r) noexcept;
   void serve_mailbox() noexcept;
 
   /// Address sanitizer: the stack that @p sp lies in is the current one from now on.

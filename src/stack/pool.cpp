@@ -5,8 +5,6 @@
 #include <bit>
 #include <sys/mman.h>
 
-#include "base/check.hpp"
-#include "base/world.hpp"
 #include "base/valgrind.hpp"
 
 #ifndef MADV_GUARD_INSTALL
@@ -142,7 +140,5 @@ bool pool::in_guard(std::uintptr_t address) const noexcept {
   if (range * per_range_ > all_ + root_bytes_ / size_ || offset >= per_range_ * size_) return false;
   return offset % size_ < guard_;
 }
-
-std::uint64_t pool::made() const noexcept { return made_.load(std::memory_order_acquire); }
 
 }  // namespace godwit::stack

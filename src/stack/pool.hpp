@@ -81,7 +81,7 @@ class pool {
   bool in_guard(std::uintptr_t address) const noexcept;
 
   /// Stacks cut so far; the end of the @p i -th.
-  std::uint64_t made() const noexcept;
+  std::uint64_t made() const noexcept { return made_.load(std::memory_order_acquire); }
   std::uintptr_t end_of_number(std::uint64_t i) const noexcept { return low_of_number(i) + size_; }
   /// Walks the lists of free stacks; ends the run if they are broken.
   void check_invariants() noexcept;

@@ -10,7 +10,6 @@
 // fault_test.cpp.
 #include "stack/stack.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <malloc.h>

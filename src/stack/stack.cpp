@@ -15,7 +15,7 @@ extern "C" [[gnu::weak]] void __asan_unpoison_memory_region(void const volatile*
 
 namespace godwit::stack {
 
-std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
+std::byte* map_private(std::size_t bytes) noexcept {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* p =
       mmap(nullptr, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -36,8 +36,7 @@ std::byte* map_private(std::size_t bytes, std::byte** low) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(usable);
     *reinterpret_cast<unsigned*>(usable) = base::valgrind_stack(at, at + bytes);
   }
-  if (low != nullptr) *low = usable;
-  return static_cast<std::byte*>(p) + page + bytes;
+  return usable;
 }
 
 void unmap_private(std::byte* low, std::size_t bytes) noexcept {

@@ -14,9 +14,8 @@ namespace godwit::stack {
 inline constexpr std::size_t scheduler_stack_bytes = 256 << 10;
 inline constexpr std::size_t signal_stack_bytes = 64 << 10;
 
-/// Private memory with a guard page below it. Gives back the high end; *low gets the low end. Ends the run
-/// when there is no memory.
-std::byte* map_private(std::size_t bytes, std::byte** low) noexcept;
+/// Private memory with a guard page below it. Gives back its low end. Ends the run when there is no memory.
+std::byte* map_private(std::size_t bytes) noexcept;
 
 /// Give it back: @p low as from map_private.
 void unmap_private(std::byte* low, std::size_t bytes) noexcept;

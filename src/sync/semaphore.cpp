@@ -6,8 +6,6 @@
 
 #include "base/check.hpp"
 
-#include <algorithm>
-
 namespace godwit {
 namespace detail {
 

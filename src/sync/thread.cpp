@@ -1,11 +1,11 @@
 // See thread.hpp.
 #include <godwit/thread.hpp>
 
-#include <cerrno>
-#include <ctime>
 #include <system_error>
 
 #include "base/cpus.hpp"
+#include "base/world.hpp"
+#include "seams/timer.hpp"
 
 namespace godwit::detail {
 
@@ -27,6 +27,10 @@ void not_joinable() {
 void joins_itself() {
   throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur),
                           "godwit::thread: it would join itself");
+}
+
+void sleep_until_time(std::uint64_t deadline_ns, const place& where) noexcept {
+  if (!sleep_until_ns(deadline_ns, where)) base::nap_until(deadline_ns);
 }
 
 unsigned usable_cpus() noexcept { return base::usable_cpu_count(); }

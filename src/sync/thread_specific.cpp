@@ -3,7 +3,8 @@
 #include <godwit/thread_specific.hpp>
 
 #include <mutex>
-#include <new>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "seams/park.hpp"
@@ -72,12 +73,8 @@ void set_specific(specific_key k, void* value, destroy_fn* destroy) {
   }
   auto& t = *static_cast<table*>(this_block()->local);
   if (k.index >= t.size()) t.resize(k.index + 1);
-  if (const entry old = t[k.index]; old.number != k.number && old.value != nullptr) {
-    t[k.index] = {k.number, value, destroy};
-    old.destroy(old.value);  // of a key that is gone
-    return;
-  }
-  t[k.index] = {k.number, value, destroy};
+  const entry old = std::exchange(t[k.index], {k.number, value, destroy});
+  if (old.number != k.number && old.value != nullptr) old.destroy(old.value);  // of a key that is gone
 }
 
 void end_specifics(thread_block* block) noexcept {
@@ -85,8 +82,7 @@ void end_specifics(thread_block* block) noexcept {
     auto* t = static_cast<table*>(block->local);
     bool any = false;
     for (std::size_t i = 0; i < t->size(); ++i) {  // destructors may add to it
-      const entry e = (*t)[i];
-      (*t)[i] = {};
+      const entry e = std::exchange((*t)[i], {});
       if (e.value == nullptr) continue;
       any = true;
       e.destroy(e.value);

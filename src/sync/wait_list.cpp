@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/world.hpp"
-#include "seams/park.hpp"
+#include "seams/timer.hpp"
 
 namespace godwit::detail {
 
@@ -25,25 +25,17 @@ void wait_list::push(wait_node& n, bool in_front) noexcept {
   GODWIT_ASSERT(is_locked(*this), "who enlists holds the list's lock");
   GODWIT_ASSERT(n.state != wait_state::listed, "a node is in one list, once");
   wait_node* first = first_.load(std::memory_order_relaxed);
-  GODWIT_ASSERT(first == nullptr || (first->prev == nullptr && last_->next == nullptr),
+  GODWIT_ASSERT(first == nullptr ? last_ == nullptr : first->prev == nullptr && last_->next == nullptr,
                 "a list has two ends");
   n.state = wait_state::listed;
   n.who = nullptr;
-  if (first == nullptr) {
-    n.next = n.prev = nullptr;
-    last_ = &n;
+  n.next = in_front ? first : nullptr;
+  n.prev = in_front ? nullptr : last_;
+  (n.next != nullptr ? n.next->prev : last_) = &n;
+  if (n.prev != nullptr)
+    n.prev->next = &n;
+  else
     first_.store(&n, std::memory_order_relaxed);
-  } else if (in_front) {
-    n.prev = nullptr;
-    n.next = first;
-    first->prev = &n;
-    first_.store(&n, std::memory_order_relaxed);
-  } else {
-    n.next = nullptr;
-    n.prev = last_;
-    last_->next = &n;
-    last_ = &n;
-  }
 }
 
 void wait_list::remove(wait_node& n) noexcept {
@@ -56,10 +48,7 @@ void wait_list::remove(wait_node& n) noexcept {
     n.prev->next = n.next;
   else
     first_.store(n.next, std::memory_order_relaxed);
-  if (n.next != nullptr)
-    n.next->prev = n.prev;
-  else
-    last_ = n.prev;
+  (n.next != nullptr ? n.next->prev : last_) = n.prev;
 }
 
 bool wait_list::pop(wake_chain& woken) noexcept {
@@ -121,14 +110,41 @@ bool wait_list::enter(wait_node& n, const char* what, const place& where, bool h
   return n.state == wait_state::notified;  // WL4: without the lock. WL3: then the node is gone
 }
 
-void wait_list::wait(wait_node& n, const char* what, const place& where, bool in_front) noexcept {
+bool wait_list::wait(wait_node& n, const char* what, const place& where, bool in_front) noexcept {
+  if (n.state == wait_state::expired) {  // before it was listed
+    unlock();
+    return false;
+  }
   push(n, in_front);
-  enter(n, what, where, true);
+  return enter(n, what, where, true);
 }
 
-void wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept {
-  enter(n, what, where, false);
+bool wait_list::wait_listed(wait_node& n, const char* what, const place& where) noexcept {
+  return enter(n, what, where, false);
 }
+
+timed_node::timed_node(wait_list& l, std::uint64_t deadline_ns) noexcept : list(l) {
+  by = wakes::outside;
+  clock.deadline_ns = deadline_ns;
+  clock.arg = this;
+  clock.expired = [](timer* t) noexcept {
+    auto& self = *static_cast<timed_node*>(t->arg);
+    wait_list& waits_in = self.list;
+    waiter* who = nullptr;
+    waits_in.lock();
+    if (self.state == wait_state::listed) {  // WL5: else somebody else woke it, or it waits no more
+      waits_in.remove(self);
+      who = self.who;
+    }
+    if (self.state != wait_state::notified) self.state = wait_state::expired;
+    waits_in.unlock();
+    if (who != nullptr) unpark(who, wakes::outside);
+  };
+  need_substrate_threads("a wait with a time limit");
+  start_timer(&clock);  // WL5: before it can be listed
+}
+
+timed_node::~timed_node() { stop_timer(&clock); }  // WL5
 
 bool wait_list::notify_one() noexcept {
   if (seems_empty()) return false;

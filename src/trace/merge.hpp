@@ -8,24 +8,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
+#include <functional>
 #include <utility>
 #include <vector>
 
 namespace godwit::trace {
 
-/// Where the events of one worker come from, oldest first.
-struct event_source {
-  virtual ~event_source() = default;
-  /// Up to @p most events; 0: there are no more.
-  virtual std::size_t read(event* to, std::size_t most) = 0;
-};
+/// Where the events of one worker come from, oldest first: up to @p most of them; 0: there are no more.
+using event_source = std::function<std::size_t(event* to, std::size_t most)>;
 
 class merger {
  public:
   /// @p buffer_events: of each worker, how many are held at a time.
-  merger(std::vector<std::unique_ptr<event_source>> sources, std::size_t buffer_events) {
+  merger(std::vector<event_source> sources, std::size_t buffer_events) {
     for (auto& s : sources) {
       streams_.push_back({std::move(s), std::vector<event>(buffer_events), 0, 0, 0});
       push(static_cast<std::uint32_t>(streams_.size() - 1));
@@ -46,7 +41,7 @@ class merger {
 
  private:
   struct stream {
-    std::unique_ptr<event_source> from;
+    event_source from;
     std::vector<event> buffer;
     std::size_t next, filled;
     std::uint64_t last_ns;
@@ -55,7 +50,7 @@ class merger {
     stream& s = streams_[worker];
     if (s.next == s.filled) {
       s.next = 0;
-      s.filled = s.from->read(s.buffer.data(), s.buffer.size());
+      s.filled = s.from(s.buffer.data(), s.buffer.size());
       if (s.filled == 0) {
         s.buffer = {};
         return;

@@ -94,7 +94,8 @@ void model::slept(std::uint32_t w, const trace::event& e) {
 void model::place_of_last(worker_info& me, const trace::event& e) {
   const std::uint32_t p = intern({e.a, e.b, e.other});
   if (const auto t = threads_.find(me.last_suspended); t != threads_.end()) t->second.place = p;
-  me.closing_slice.place = me.closing_instant.place = p;
+  if (auto* slice = std::get_if<worker_slice>(&me.closing)) slice->place = p;
+  if (auto* point = std::get_if<instant>(&me.closing)) point->place = p;
 }
 
 /// In the second pass it is known what a worker ran when its events begin.
@@ -192,13 +193,9 @@ void model::update_busy(std::uint32_t w, std::uint64_t time) {
 
 /// The suspension was not undone: show it.
 void model::flush(std::uint32_t w) {
-  worker_info& me = workers_[w];
-  if (!me.closing) return;
-  me.closing = false;
-  if (me.closing_is_slice)
-    out_.on(me.closing_slice);
-  else
-    out_.on(me.closing_instant);
+  const auto closing = std::exchange(workers_[w].closing, {});
+  if (const auto* slice = std::get_if<worker_slice>(&closing)) out_.on(*slice);
+  if (const auto* point = std::get_if<instant>(&closing)) out_.on(*point);
 }
 
 void model::flush_sleeps(std::uint32_t w) {
@@ -344,12 +341,10 @@ void model::close_top(std::uint32_t w, std::uint64_t time, kind why) {
   r.slice.end_ns = std::max(time, r.slice.begin_ns);
   r.slice.why = why;
   me.floor_ns = std::max(me.floor_ns, r.slice.end_ns);
-  if (why != kind::suspend) {
+  if (why == kind::suspend)
+    me.closing = r.slice;
+  else
     out_.on(r.slice);
-    return;
-  }
-  me.closing = me.closing_is_slice = true;
-  me.closing_slice = r.slice;
 }
 
 /// The worker's thread ended or left, and its parent is not here.
@@ -393,30 +388,27 @@ void model::suspend(std::uint32_t w, const trace::event& e) {
   me.last_suspended = e.a;
   if (e.detail == stays_below && !me.stack.empty()) me.stack.back().below_since_ns = e.time_ns;
   if (e.detail != parent_goes_on) return;
-  me.closing = true;
-  me.closing_is_slice = false;
-  me.closing_instant = {};
-  me.closing_instant.worker = w;
-  me.closing_instant.what = mark::suspended;
-  me.closing_instant.time_ns = std::max(e.time_ns, me.floor_ns);
-  me.closing_instant.thread = t.number;
-  me.closing_instant.bytes = e.bytes;
+  me.closing = instant{.worker = w,
+                       .what = mark::suspended,
+                       .time_ns = std::max(e.time_ns, me.floor_ns),
+                       .thread = t.number,
+                       .bytes = e.bytes};
 }
 
 /// As if the suspension just written had not been.
 void model::cancel(std::uint32_t w, const trace::event& e) {
   worker_info& me = workers_[w];
-  const bool was_closing = std::exchange(me.closing, false);
-  if (was_closing && me.closing_is_slice) {
-    running r;
-    r.slice = me.closing_slice;
+  const auto was_closing = std::exchange(me.closing, {});
+  if (const auto* slice = std::get_if<worker_slice>(&was_closing)) {
+    running r{*slice};
     r.slice.copied_out = 0;
     r.slice.why = kind::count_;
     me.stack.push_back(r);
   } else if (!me.stack.empty() && me.stack.back().below_since_ns != 0 &&
              me.stack.back().slice.record == e.a) {
     me.stack.back().below_since_ns = 0;
-  } else if (me.stack.empty() && !was_closing) {  // the steal that left it here has not been seen yet
+  } else if (me.stack.empty() &&
+             was_closing.index() == 0) {  // the steal that left it here has not been seen yet
     for (auto& gone : me.early)
       if (gone == e.a) gone = 0;
     put(w, e.a, e.time_ns, kind::steal);

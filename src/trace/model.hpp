@@ -11,12 +11,12 @@
 
 #include "trace/events.hpp"
 
-#include <cstdint>
 #include <map>
 #include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace godwit::trace {
@@ -131,11 +131,8 @@ class model {
     bool known = false;  // what it ran when its events began
     bool busy = false;
     std::vector<running> stack;
-    std::uint64_t floor_ns = 0;  // slices before are closed
-    bool closing = false;        // the slice or instant of a suspension waits for its place
-    bool closing_is_slice = false;
-    worker_slice closing_slice{};
-    instant closing_instant{};
+    std::uint64_t floor_ns = 0;                                   // slices before are closed
+    std::variant<std::monostate, worker_slice, instant> closing;  // of a suspension: waits for its place
     std::uint64_t last_suspended = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> sleeps;
     std::uint64_t early[16] = {};  // threads whose ends came before the steal that they follow from

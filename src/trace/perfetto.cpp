@@ -5,26 +5,6 @@
 
 namespace godwit::trace {
 
-enum perfetto::note : std::uint8_t {
-  note_thread = 1,
-  note_record,
-  note_bytes,
-  note_from,
-  note_to,
-  note_latency,
-  note_copied_out,
-  note_got,
-  note_left,
-  note_at,
-  note_function,
-  note_worker,
-  note_number,
-  note_count,
-  note_signal,
-  note_unknown_begin,
-  note_moved,
-};
-
 namespace {
 
 // TracePacket
@@ -41,38 +21,11 @@ constexpr std::uint64_t uuid_workers = 1, uuid_threads = 2, uuid_busy = 3, uuid_
 std::uint64_t uuid_of_worker(std::uint32_t w) { return 100 + std::uint64_t{w}; }
 std::uint64_t uuid_of_thread(std::uint32_t n) { return 10'000 + std::uint64_t{n}; }
 
-constexpr const char* note_names[] = {nullptr,
-                                      "thread",
-                                      "record",
-                                      "bytes copied in",
-                                      "from worker",
-                                      "to worker",
-                                      "latency ns",
-                                      "bytes copied out",
-                                      "came by",
-                                      "left by",
-                                      "at",
-                                      "function",
-                                      "worker",
-                                      "request",
-                                      "continuations",
-                                      "by signal",
-                                      "began before the trace",
-                                      "bytes"};
-
+// By kind of event.
+constexpr const char* came_by_names[] = {"unknown", "start of the run", "steal", "resume", "task"};
 const char* came_by(kind k) {
-  switch (k) {
-    case kind::start:
-      return "start of the run";
-    case kind::steal:
-      return "steal";
-    case kind::resume:
-      return "resume";
-    case kind::task:
-      return "task";
-    default:
-      return "unknown";
-  }
+  const auto number = static_cast<std::size_t>(k);
+  return came_by_names[number < std::size(came_by_names) ? number : 0];
 }
 /// Some places have names of their own instead of a line.
 std::string line_of(const place_text& where) {
@@ -95,18 +48,10 @@ const char* left_by(kind k) {
 
 perfetto::perfetto(out_file& out, setup s)
     : out_(out), setup_(std::move(s)), described_(setup_.shown.size()) {
-  for (std::uint64_t i = note_thread; i <= note_moved; ++i) {
-    part_.clear();
-    part_.number(1, i);
-    part_.text(2, note_names[i]);
-    interned_.nested(3, part_);  // debug_annotation_names
-  }
   packet_.clear();
   packet_.number(f_sequence, 1);
   packet_.number(f_flags, 1);  // the interned state begins here
-  packet_.nested(f_interned, interned_);
   packet(packet_);
-  interned_.clear();
   describe_tracks();
 }
 
@@ -161,16 +106,31 @@ void perfetto::start(std::uint32_t type, std::uint64_t track) {
   event_.number(f_track_uuid, track);
 }
 
-void perfetto::add(note n, std::uint64_t value) {
+/// The number that stands for @p name, which goes into field @p field of the next packet if it is new.
+template <class Names>
+std::uint64_t perfetto::intern(Names& known, std::uint32_t field, std::string_view name) {
+  const auto [at, added] = known.try_emplace(typename Names::key_type(name), known.size() + 1);
+  if (added) {
+    part_.clear();
+    part_.number(1, at->second);
+    part_.text(2, name);
+    interned_.nested(field, part_);
+  }
+  return at->second;
+}
+
+void perfetto::add(std::string_view name, std::uint64_t value) {
+  const std::uint64_t number = intern(argument_names_, 3, name);  // debug_annotation_names
   part_.clear();
-  part_.number(f_note_name, n);
+  part_.number(f_note_name, number);
   part_.number(f_note_number, value);
   event_.nested(f_annotations, part_);
 }
 
-void perfetto::add(note n, std::string_view text) {
+void perfetto::add(std::string_view name, std::string_view text) {
+  const std::uint64_t number = intern(argument_names_, 3, name);
   part_.clear();
-  part_.number(f_note_name, n);
+  part_.number(f_note_name, number);
   part_.text(f_note_text, text);
   event_.nested(f_annotations, part_);
 }
@@ -178,21 +138,13 @@ void perfetto::add(note n, std::string_view text) {
 void perfetto::add_place(std::uint32_t place) {
   if (place == 0) return;
   const place_text where = setup_.where(place);
-  add(note_at, where.file + line_of(where));
-  if (!where.function.empty()) add(note_function, where.function);
+  add("at", where.file + line_of(where));
+  if (!where.function.empty()) add("function", where.function);
 }
 
-/// For names that come again and again.
-std::uint64_t perfetto::name_of(std::string_view name) {
-  const auto [at, added] = names_.try_emplace(std::string(name), names_.size() + 1);
-  if (added) {
-    part_.clear();
-    part_.number(1, at->second);
-    part_.text(2, name);
-    interned_.nested(2, part_);  // event_names
-    has_interned_ = true;
-  }
-  return at->second;
+/// The name of the event: one that comes again and again.
+void perfetto::name(std::string_view name) {
+  event_.number(f_name_iid, intern(event_names_, 2, name));  // event_names
 }
 
 const std::string& perfetto::short_place(std::uint32_t place) {
@@ -209,18 +161,10 @@ void perfetto::emit(std::uint64_t time_ns) {
   packet_.number(f_timestamp, time_ns - std::min(time_ns, setup_.origin_ns));
   packet_.number(f_sequence, 1);
   packet_.number(f_flags, 2);  // needs the interned state
-  if (has_interned_) {
-    packet_.nested(f_interned, interned_);
-    interned_.clear();
-    has_interned_ = false;
-  }
+  if (!interned_.bytes().empty()) packet_.nested(f_interned, interned_);
+  interned_.clear();
   packet_.nested(f_event, event_);
   packet(packet_);
-}
-
-void perfetto::emit_end(std::uint64_t track, std::uint64_t time_ns) {
-  start(type_end, track);
-  emit(time_ns);
 }
 
 void perfetto::name(const worker_slice& s) {
@@ -229,35 +173,25 @@ void perfetto::name(const worker_slice& s) {
   static constexpr const char* global_names[] = {"fetches global memory", "writes back global memory",
                                                  "makes room for global memory"};
   switch (s.what) {
-    case activity::thread: {
-      std::string name = "thread " + std::to_string(s.thread);
-      if (s.place != 0) name += " " + short_place(s.place);
-      event_.text(f_name, name);
-      break;
-    }
+    case activity::thread:
+      event_.text(f_name, "thread " + std::to_string(s.thread) +
+                              (s.place != 0 ? " " + short_place(s.place) : std::string()));
+      return;
     case activity::below:
-      event_.number(f_name_iid, name_of("waits below others"));
-      break;
+      return name("waits below others");
     case activity::idle:
-      event_.number(f_name_iid, name_of(s.detail < std::size(idle_names) ? idle_names[s.detail] : "idle"));
-      break;
+      return name(s.detail < std::size(idle_names) ? idle_names[s.detail] : "idle");
     case activity::sleep:
-      event_.number(f_name_iid, name_of("sleeps"));
-      break;
+      return name("sleeps");
     case activity::getting:
-      event_.number(f_name_iid, name_of(came_by(s.how)));
-      break;
+      return name(came_by(s.how));
     case activity::far_call:
-      event_.number(f_name_iid, name_of("asks another host"));
-      add(note_number, s.detail);
-      break;
+      name("asks another host");
+      return add("request", s.detail);
     case activity::message:
-      event_.number(f_name_iid, name_of("serves another host"));
-      break;
+      return name("serves another host");
     case activity::global:
-      event_.number(f_name_iid,
-                    name_of(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory"));
-      break;
+      return name(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory");
   }
 }
 
@@ -266,25 +200,26 @@ void perfetto::on(const worker_slice& s) {
   start(type_begin, where);
   name(s);
   if (s.thread != 0) {
-    add(note_thread, s.thread);
-    add(note_record, s.record);
+    add("thread", s.thread);
+    add("record", s.record);
   }
   if (s.what == activity::thread) {
     if (s.how == kind::count_)
-      add(note_unknown_begin, 1);
+      add("began before the trace", 1);
     else
-      add(note_got, came_by(s.how));
-    if (s.why != kind::count_) add(note_left, left_by(s.why));
-    if (s.copied_out != 0) add(note_copied_out, s.copied_out);
+      add("came by", came_by(s.how));
+    if (s.why != kind::count_) add("left by", left_by(s.why));
+    if (s.copied_out != 0) add("bytes copied out", s.copied_out);
     add_place(s.place);
   }
   if (s.from != nobody && s.how != kind::start)
-    add(s.what == activity::far_call ? note_to : note_from, s.from);
-  if (s.bytes != 0) add(s.what == activity::global ? note_moved : note_bytes, s.bytes);
-  if (s.latency_ns != 0) add(note_latency, s.latency_ns);
+    add(s.what == activity::far_call ? "to worker" : "from worker", s.from);
+  if (s.bytes != 0) add(s.what == activity::global ? "bytes" : "bytes copied in", s.bytes);
+  if (s.latency_ns != 0) add("latency ns", s.latency_ns);
   if (s.flow != 0) event_.fixed(f_flows_end, s.flow);
   emit(s.begin_ns);
-  emit_end(where, s.end_ns);
+  start(type_end, where);
+  emit(s.end_ns);
 }
 
 void perfetto::on(const thread_slice& s) {
@@ -297,50 +232,50 @@ void perfetto::on(const thread_slice& s) {
   start(type_begin, where);
   switch (s.what) {
     case state::running:
-      event_.number(f_name_iid, name_of("runs on worker " + std::to_string(s.worker)));
-      add(note_worker, s.worker);
+      name("runs on worker " + std::to_string(s.worker));
+      add("worker", s.worker);
       break;
     case state::ready:
-      event_.number(f_name_iid, name_of("ready: what it waited for is there"));
+      name("ready: what it waited for is there");
       break;
     case state::yielded:
-      event_.number(f_name_iid, name_of("ready: gave way"));
+      name("ready: gave way");
       break;
     case state::waiting:
-      event_.number(f_name_iid,
-                    name_of(s.place != 0 ? "waits at " + short_place(s.place) : std::string("waits")));
+      name(s.place != 0 ? "waits at " + short_place(s.place) : "waits");
       add_place(s.place);
       break;
     case state::none:
       break;
   }
   emit(s.begin_ns);
-  emit_end(where, s.end_ns);
+  start(type_end, where);
+  emit(s.end_ns);
 }
 
 void perfetto::on(const instant& i) {
   start(type_instant, uuid_of_worker(i.worker));
   switch (i.what) {
     case mark::stolen:
-      event_.number(f_name_iid, name_of("stolen"));
-      add(note_to, i.other);
-      if (i.bytes != 0) add(note_bytes, i.bytes);
+      name("stolen");
+      add("to worker", i.other);
+      if (i.bytes != 0) add("bytes copied in", i.bytes);
       break;
     case mark::done:
-      event_.number(f_name_iid, name_of("completes a join"));
+      name("completes a join");
       break;
     case mark::suspended:
-      event_.number(f_name_iid, name_of("suspends, parent goes on"));
-      if (i.bytes != 0) add(note_copied_out, i.bytes);
+      name("suspends, parent goes on");
+      if (i.bytes != 0) add("bytes copied out", i.bytes);
       add_place(i.place);
       break;
     case mark::exposed:
-      event_.number(f_name_iid, name_of("exposes"));
-      add(note_count, i.bytes);
-      if (i.by_signal) add(note_signal, 1);
+      name("exposes");
+      add("continuations", i.bytes);
+      if (i.by_signal) add("by signal", 1);
       break;
   }
-  if (i.thread != 0) add(note_thread, i.thread);
+  if (i.thread != 0) add("thread", i.thread);
   for (const std::uint64_t f : i.flows) event_.fixed(f_flows, f);
   emit(i.time_ns);
 }

@@ -10,7 +10,6 @@
 #include "trace/out_file.hpp"
 #include "trace/proto.hpp"
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -44,28 +43,29 @@ class perfetto final : public sink {
   void on(counter, std::uint64_t time_ns, std::uint32_t value) override;
 
  private:
-  enum note : std::uint8_t;  // names of arguments, interned
   void describe_tracks();
   void track(std::uint64_t uuid, std::string_view name, std::uint64_t parent, std::uint64_t rank,
              bool is_counter);
   void start(std::uint32_t type, std::uint64_t track);
-  void add(note n, std::uint64_t value);
-  void add(note n, std::string_view text);
+  /// An argument of the event. @p name is a literal.
+  void add(std::string_view name, std::uint64_t value);
+  void add(std::string_view name, std::string_view text);
+  template <class Names>
+  std::uint64_t intern(Names& known, std::uint32_t field, std::string_view name);
+  void name(std::string_view name);
   void name(const worker_slice& s);
   void add_place(std::uint32_t place);
-  std::uint64_t name_of(std::string_view name);
   const std::string& short_place(std::uint32_t place);
   void emit(std::uint64_t time_ns);
-  void emit_end(std::uint64_t track, std::uint64_t time_ns);
   void packet(const message& m);
 
   out_file& out_;
   setup setup_;
   std::vector<bool> described_;  // threads whose track was
-  std::unordered_map<std::string, std::uint64_t> names_;
+  std::unordered_map<std::string, std::uint64_t> event_names_;
+  std::unordered_map<std::string_view, std::uint64_t> argument_names_;
   std::unordered_map<std::uint32_t, std::string> places_;
   message event_, packet_, interned_, part_, head_;
-  bool has_interned_ = false;
 };
 
 }  // namespace godwit::trace

@@ -12,6 +12,7 @@
 #include "base/check.hpp"
 #include "trace/events.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 
@@ -36,6 +37,18 @@ struct ring_range {
 inline ring_range readable(const ring_memory& m) noexcept {
   const std::uint64_t written = m.written.load(std::memory_order_acquire);
   return {written >= m.capacity ? written - m.capacity + 1 : 0, written};
+}
+
+/// Calls each(slot, count) for the events of @p r in their order: pieces of @p most events at most that lie
+/// side by side in a ring of @p capacity.
+template <class Each>
+void for_each_piece(const ring_range& r, std::uint64_t capacity, std::uint64_t most, Each&& each) {
+  for (std::uint64_t at = r.first; at < r.written;) {
+    const std::uint64_t slot = at % capacity;
+    const std::uint64_t n = std::min({r.written - at, capacity - slot, most});
+    each(slot, static_cast<std::size_t>(n));
+    at += n;
+  }
 }
 
 /// The owner's handle. Local, no locks, no system calls.

@@ -2,12 +2,10 @@
 #include "trace/trace_file.hpp"
 
 #include "trace/perfetto.hpp"
-#include "trace/proto.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
-#include <stdexcept>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -62,30 +60,6 @@ std::string text_at(std::uint64_t address) {
   close(ends[1]);
   return text;
 }
-
-/// The events of one worker, out of the file.
-class trace_file::source final : public event_source {
- public:
-  source(out_file& file, const std::vector<piece>& pieces) : file_(file), pieces_(pieces) {}
-  std::size_t read(event* to, std::size_t most) override {
-    if (piece_ == pieces_.size()) return 0;
-    const piece& p = pieces_[piece_];
-    const std::size_t n = std::min<std::size_t>(most, p.count - done_);
-    const std::size_t got = file_.read(p.at + done_ * sizeof(event), to, n * sizeof(event)) / sizeof(event);
-    done_ += got;
-    if (done_ == p.count) {
-      ++piece_;
-      done_ = 0;
-    }
-    return got;
-  }
-
- private:
-  out_file& file_;
-  const std::vector<piece>& pieces_;
-  std::size_t piece_ = 0;
-  std::uint64_t done_ = 0;
-};
 
 trace_file::trace_file(const std::string& path) : out_(path, "trace") {
   out_.make_readable();  // it is read back while it is written
@@ -160,8 +134,21 @@ const std::string& trace_file::string_at(std::uint64_t address) const {
 
 merger trace_file::read_back() {
   out_.flush();
-  std::vector<std::unique_ptr<event_source>> sources;
-  for (const auto& p : pieces_) sources.push_back(std::make_unique<source>(out_, p));
+  std::vector<event_source> sources;
+  for (const std::vector<piece>& pieces : pieces_)
+    sources.push_back([this, &pieces, number = std::size_t{0}, done = std::uint64_t{0}](
+                          event* to, std::size_t most) mutable -> std::size_t {
+      if (number == pieces.size()) return 0;
+      const piece& p = pieces[number];
+      const std::size_t n = std::min<std::size_t>(most, p.count - done);
+      const std::size_t got = out_.read(p.at + done * sizeof(event), to, n * sizeof(event)) / sizeof(event);
+      done += got;
+      if (done == p.count) {
+        ++number;
+        done = 0;
+      }
+      return got;
+    });
   const std::size_t per_worker =
       (std::size_t{32} << 20) / sizeof(event) / std::max<std::size_t>(sources.size(), 1);
   return merger(std::move(sources), std::clamp<std::size_t>(per_worker, 64, 8192));

@@ -13,9 +13,7 @@
 #include "trace/model.hpp"
 #include "trace/out_file.hpp"
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,7 +62,6 @@ class trace_file {
   struct piece {
     std::uint64_t at, count;  // bytes, events
   };
-  class source;
 
   void chunk(trace::chunk what, std::uint32_t worker, std::uint64_t count, const void* data,
              std::size_t bytes);

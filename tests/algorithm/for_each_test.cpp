@@ -102,6 +102,9 @@ TEST(Transform, ElementsThatDoNotDivideBlocksAndMembersAsFunctions) {
     gw::transform(p, p + n, q, &point::y);
     for (int i = 0; i < n; ++i)
       if (q[i] != 2 * i) return std::string("member");
+    gw::transform(p, p + n, q, [calls = 0](const point& at) mutable { return ++calls > 0 ? at.x : -1; });
+    for (int i = 0; i < n; ++i)
+      if (q[i] != i) return std::string("a function that changes itself");
     gw::transform(p, p + n, q, &point::shifted);
     for (int i = 0; i < n; ++i)
       if (q[i] != i + 1) return std::string("member function");

@@ -31,9 +31,8 @@ class fork_calls : public testing::TestWithParam<bool> {
     words.bottom = slots;
     if (GetParam())  // a list of free ones, whose last one is never taken
       for (int i = 0; i < 40; ++i) {
-        std::byte* low = nullptr;
-        auto* top =
-            reinterpret_cast<void**>(godwit::stack::map_private(stack_bytes, &low) - 64 * (1 + i % 8));
+        std::byte* low = godwit::stack::map_private(stack_bytes);
+        auto* top = reinterpret_cast<void**>(low + stack_bytes - 64 * (1 + i % 8));
         *top = words.free_stacks;
         words.free_stacks = top;
         mapped.push_back(low);

@@ -224,7 +224,7 @@ outcome run_in_virtual_time(std::uint32_t workers, void (*body)(), std::uint64_t
   here.run();
   outcome o{{}, here.ended_ns, here.turns, here.waits, here.wakes};
   for (std::uint32_t i = 0; i < workers; ++i) {
-    o.stats.push_back(memory.at(worker_no{i}, runtime::common_words(memory))->worker.stats);
+    o.stats.push_back(runtime::words_of(memory, worker_no{i}).worker.stats);
     context::use_hot_words(hot[i]);
     sched::end_worker();
   }

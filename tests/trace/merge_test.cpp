@@ -13,28 +13,22 @@ namespace {
 
 using namespace godwit::trace;
 
-class listed final : public event_source {
- public:
-  explicit listed(std::vector<std::uint64_t> times) : times_(std::move(times)) {}
-  std::size_t read(event* to, std::size_t most) override {
+event_source listed(const std::vector<std::uint64_t>& times) {
+  return [&times, next = std::size_t{0}](event* to, std::size_t most) mutable {
     std::size_t n = 0;
-    for (; n < most && next_ < times_.size(); ++n, ++next_) {
+    for (; n < most && next < times.size(); ++n, ++next) {
       to[n] = {};
-      to[n].time_ns = times_[next_];
-      to[n].a = next_;
+      to[n].time_ns = times[next];
+      to[n].a = next;
     }
     return n;
-  }
-
- private:
-  std::vector<std::uint64_t> times_;
-  std::size_t next_ = 0;
-};
+  };
+}
 
 std::vector<std::pair<std::uint32_t, event>> merged(const std::vector<std::vector<std::uint64_t>>& times,
                                                     std::size_t buffer) {
-  std::vector<std::unique_ptr<event_source>> sources;
-  for (const auto& t : times) sources.push_back(std::make_unique<listed>(t));
+  std::vector<event_source> sources;
+  for (const auto& t : times) sources.push_back(listed(t));
   merger m(std::move(sources), buffer);
   std::vector<std::pair<std::uint32_t, event>> out;
   std::uint32_t worker = 0;

@@ -65,23 +65,20 @@ struct recorder final : sink {
   std::vector<count> counts;
 };
 
-struct listed final : event_source {
-  const std::vector<event>& events;
-  std::size_t next = 0;
-  explicit listed(const std::vector<event>& e) : events(e) {}
-  std::size_t read(event* to, std::size_t most) override {
+event_source listed(const std::vector<event>& events) {
+  return [&events, next = std::size_t{0}](event* to, std::size_t most) mutable {
     const std::size_t n = std::min(most, events.size() - next);
     std::copy_n(events.begin() + static_cast<std::ptrdiff_t>(next), n, to);
     next += n;
     return n;
-  }
-};
+  };
+}
 
 std::vector<std::uint64_t> play(const history& h, sink& out, std::vector<std::uint64_t> initial = {}) {
-  std::vector<std::unique_ptr<event_source>> sources;
+  std::vector<event_source> sources;
   std::uint64_t end = 0;
   for (const auto& w : h) {
-    sources.push_back(std::make_unique<listed>(w));
+    sources.push_back(listed(w));
     if (!w.empty()) end = std::max(end, w.back().time_ns);
   }
   merger m(std::move(sources), 16);

@@ -1,5 +1,5 @@
-// What the parallel algorithms are made of: grain, recursion over blocks of elements, and how a leaf gets at
-// its elements.
+// What the parallel algorithms are made of: grain, recursion over blocks of elements, memory for a while, and
+// how a leaf gets at its elements.
 //
 // A range of n elements is cut into blocks of `grain` elements (the last one may be shorter); block b begins
 // at b * grain. A binary recursion with invoke runs the blocks. Inside a leaf, elements are
@@ -10,6 +10,7 @@
 // docs/algorithms.md. Tests: tests/algorithm/.
 #pragma once
 
+#include <godwit/global_memory.hpp>
 #include <godwit/global_span.hpp>
 #include <godwit/task.hpp>
 
@@ -134,46 +135,17 @@ constexpr void require_function() {
 
 // ---- which functions can spawn
 
+template <class F, class... G>
+inline constexpr bool one_of = (std::is_same_v<F, G> || ...);
+
 template <class F>
 inline constexpr bool is_operator = false;
-template <class T>
-inline constexpr bool is_operator<std::plus<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::minus<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::multiplies<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::divides<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::modulus<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::negate<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_and<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_or<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_xor<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::bit_not<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::logical_and<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::logical_or<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::logical_not<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::less<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::greater<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::less_equal<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::greater_equal<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::equal_to<T>> = true;
-template <class T>
-inline constexpr bool is_operator<std::not_equal_to<T>> = true;
+template <template <class> class F, class T>
+inline constexpr bool is_operator<F<T>> =
+    one_of<F<T>, std::plus<T>, std::minus<T>, std::multiplies<T>, std::divides<T>, std::modulus<T>,
+           std::negate<T>, std::bit_and<T>, std::bit_or<T>, std::bit_xor<T>, std::bit_not<T>,
+           std::logical_and<T>, std::logical_or<T>, std::logical_not<T>, std::less<T>, std::greater<T>,
+           std::less_equal<T>, std::greater_equal<T>, std::equal_to<T>, std::not_equal_to<T>>;
 
 template <class F>
 inline constexpr bool is_promised = std::is_same_v<F, std::identity>;
@@ -186,6 +158,16 @@ inline constexpr bool is_promised<F> = F::godwit_never_spawns;
 /// May F, called with values of types T, spawn? An operator of a class type is the user's code.
 template <class F, class... T>
 inline constexpr bool may_spawn = !(is_promised<F> || (is_operator<F> && (std::is_scalar_v<T> && ...)));
+
+/// pred(p[i]) is @p Wanted.
+template <bool Wanted, class Pred>
+struct element_test {
+  Pred pred;
+  template <class P>
+  bool operator()(std::uint64_t i, P p) {
+    return static_cast<bool>(std::invoke(pred, p[i])) == Wanted;
+  }
+};
 
 // ---- grain
 
@@ -223,6 +205,14 @@ void for_blocks(std::uint64_t first, std::uint64_t last, const Body& body) {
   invoke([first, middle, body] { for_blocks(first, middle, body); }, [&] { for_blocks(middle, last, body); });
 }
 
+/// body(at, count) for all blocks of [0, n).
+template <class Body>
+void for_ranges(std::uint64_t n, std::uint64_t grain, const Body& body) {
+  if (n == 0) return;
+  for_blocks(0, block_count(n, grain),
+             [n, grain, body](std::uint64_t b) { body(b * grain, std::min(grain, n - b * grain)); });
+}
+
 /// body.combine of body(b) for all b in [first, last), in order; the tree depends on last - first only.
 template <class Body>
 auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) -> decltype(body(first)) {
@@ -233,15 +223,37 @@ auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) ->
   return body.combine(std::move(a), std::move(b));
 }
 
+// ---- memory besides the ranges
+
+/// Global memory that an algorithm needs for a while; freed also when an exception passes. Room for @p n
+/// objects, uninitialised: small ones here, large ones dealt out to all. Lies in one frame; plain bytes, so
+/// that frame may migrate.
+template <class T>
+class scratch {
+ public:
+  explicit scratch(std::uint64_t n)
+      : data_(allocate<T>(n, n * sizeof(T) <= 65536 ? distribution::local() : distribution::cyclic(),
+                          alignof(T) < 64 ? 64 : alignof(T))),
+        n_(n) {}
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() { deallocate(data_, n_); }
+  global_ptr<T> data() const noexcept { return data_; }
+
+ private:
+  global_ptr<T> data_;
+  std::uint64_t n_;
+};
+
 // ---- elements of a leaf
 
 /// One of the ranges that an algorithm works on, as its leaves see it.
-template <class T, access_mode Mode>
+template <class T, class Access>
 struct memory_operand {
   using value_type = T;
-  using pointer = std::conditional_t<Mode == access_mode::read, const T*, T*>;
-  static constexpr bool reads = Mode != access_mode::write;
-  static constexpr bool writes = Mode != access_mode::read;
+  static constexpr bool reads = Access::mode != access_mode::write;
+  static constexpr bool writes = Access::mode != access_mode::read;
+  using pointer = std::conditional_t<writes, T*, const T*>;
   static constexpr std::uint64_t width = sizeof(T);
 
   global_address first;
@@ -251,13 +263,7 @@ struct memory_operand {
     return global_raw<std::remove_pointer_t<pointer>>(begin(at));
   }
   auto check_out(std::uint64_t at, std::uint64_t n) const {
-    const global_ptr<T> p(begin(at));
-    if constexpr (Mode == access_mode::read)
-      return checkout(p, n, access::read);
-    else if constexpr (Mode == access_mode::write)
-      return checkout(p, n, access::write);
-    else
-      return checkout(p, n, access::read_write);
+    return checkout(global_ptr<T>(begin(at)), n, Access());
   }
   /// Room for @p N elements in a frame; what may have changed goes back when it ends. By an exception only if
   /// the elements had been read: else those that were not reached would be written with nothing.
@@ -268,23 +274,23 @@ struct memory_operand {
     int exceptions = std::uncaught_exceptions();
     alignas(T) std::byte bytes[N * sizeof(T)];
     buffer(const memory_operand& of, std::uint64_t from, std::uint64_t count) : at(of.begin(from)), n(count) {
-      if constexpr (reads) get(at, data(), n);
+      if constexpr (reads) get(at, elements(), n);
     }
     buffer(const buffer&) = delete;
     ~buffer() {
       if constexpr (writes)
-        if (reads || std::uncaught_exceptions() <= exceptions) put(at, data(), n);
+        if (reads || std::uncaught_exceptions() <= exceptions) put(at, elements(), n);
     }
-    T* data() noexcept { return reinterpret_cast<T*>(bytes); }
-    pointer shown() noexcept { return data(); }
+    T* elements() noexcept { return reinterpret_cast<T*>(bytes); }
+    pointer data() noexcept { return elements(); }
   };
 };
 template <class T>
-using read_operand = memory_operand<T, access_mode::read>;
+using read_operand = memory_operand<T, access::read_t>;
 template <class T>
-using write_operand = memory_operand<T, access_mode::write>;
+using write_operand = memory_operand<T, access::write_t>;
 template <class T>
-using update_operand = memory_operand<T, access_mode::read_write>;
+using update_operand = memory_operand<T, access::read_write_t>;
 
 template <class I>
 struct index_operand {
@@ -311,10 +317,9 @@ struct index_operand {
   };
   nothing_held check_out(std::uint64_t at, std::uint64_t) const noexcept { return {raw(at)}; }
   template <std::uint64_t N>
-  struct buffer {
-    pointer p;
-    buffer(const index_operand& of, std::uint64_t from, std::uint64_t) noexcept : p(of.raw(from)) {}
-    pointer shown() const noexcept { return p; }
+  struct buffer : nothing_held {
+    buffer(const index_operand& of, std::uint64_t from, std::uint64_t) noexcept
+        : nothing_held{of.raw(from)} {}
   };
 };
 
@@ -379,7 +384,7 @@ template <class F, class... Op>
   constexpr std::uint64_t piece = piece_size<Op...>();
   for (std::uint64_t i = 0; i < n; i += piece) {
     const std::uint64_t count = std::min(piece, n - i);
-    const auto one = [&](auto&&... buffer) { return call_piece(f, at + i, count, buffer.shown()...); };
+    const auto one = [&](auto&&... buffer) { return call_piece(f, at + i, count, buffer.data()...); };
     if (!one(typename Op::template buffer<piece>(ops, at + i, count)...)) return;
   }
 }
@@ -410,10 +415,9 @@ template <bool Spawns, class F, class... Op>
 /// leaf() for all blocks of [0, n), each with its own copy of f.
 template <bool Spawns, class F, class... Op>
 void for_leaves(std::uint64_t n, std::uint64_t grain, const F& f, Op... ops) {
-  if (n == 0) return;
-  for_blocks(0, block_count(n, grain), [n, grain, f, ops...](std::uint64_t b) {
+  for_ranges(n, grain, [f, ops...](std::uint64_t at, std::uint64_t count) {
     F own(f);
-    leaf<Spawns>(b * grain, std::min(grain, n - b * grain), own, ops...);
+    leaf<Spawns>(at, count, own, ops...);
   });
 }
 

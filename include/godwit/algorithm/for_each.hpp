@@ -4,8 +4,6 @@
 
 #include <godwit/algorithm/blocks.hpp>
 
-#include <cstring>
-
 namespace godwit {
 
 /// f(x) for every element of @p r, in any order and in parallel; f may change it if r's elements are not
@@ -43,45 +41,41 @@ void for_each(N n, F f, grain g = {}) {
   godwit::for_each(indices(n), std::move(f), g);
 }
 
+namespace detail {
+
+/// out[i] = f(in[i]...)
+template <class F, class U, class... Operand>
+global_ptr<U> transform_operands(std::uint64_t n, grain g, const F& f, global_ptr<U> out,
+                                 const Operand&... in) {
+  require_function<F>();
+  for_leaves<may_spawn<F, typename Operand::value_type...>>(
+      n, grain_by_workers(n, g, most_in_leaf<typename Operand::value_type..., U>()),
+      [f = f](std::uint64_t, std::uint64_t count, U* q, auto... p) mutable {  // an F, not a const F
+        for (std::uint64_t i = 0; i < count; ++i) q[i] = static_cast<U>(std::invoke(f, p[i]...));
+      },
+      writing(out), in...);
+  return out + static_cast<std::ptrdiff_t>(n);
+}
+
+}  // namespace detail
+
 /// out[i] = f(r[i]). @p out may be r's own memory, or not overlap it at all. Gives back the end of what was
 /// written.
-template <detail::input_range R, detail::output_place O, class F>
-requires detail::not_grain<F>
+template <detail::input_range R, detail::output_place O, detail::not_grain F>
 auto transform(R&& r, O&& out, F f, grain g = {}) {
-  detail::require_function<F>();
-  using T = detail::value_of<R>;
   const auto s = detail::span_of(r);
-  const auto to = detail::pointer_of(out);
-  using U = typename decltype(to)::value_type;
-  detail::for_leaves<detail::may_spawn<F, T>>(
-      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, U>()),
-      [f](std::uint64_t, std::uint64_t n, auto p, U* q) mutable {
-        for (std::uint64_t i = 0; i < n; ++i) q[i] = static_cast<U>(std::invoke(f, p[i]));
-      },
-      detail::reading(s), detail::writing(to));
-  return to + static_cast<std::ptrdiff_t>(s.size());
+  return detail::transform_operands(s.size(), g, f, detail::pointer_of(out), detail::reading(s));
 }
-template <class T, detail::output_place O, class F>
-requires detail::not_grain<F>
+template <class T, detail::output_place O, detail::not_grain F>
 auto transform(global_ptr<T> first, global_ptr<T> last, O&& out, F f, grain g = {}) {
   return godwit::transform(global_span<T>(first, last), out, std::move(f), g);
 }
 /// out[i] = f(a[i], b[i]), as many as @p a has. @p out may be a's or b's own memory.
 template <detail::input_range A, detail::input_range B, detail::output_place O, class F>
 auto transform(A&& a, B&& b, O&& out, F f, grain g = {}) {
-  detail::require_function<F>();
-  using T = detail::value_of<A>;
-  using V = detail::value_of<B>;
   const auto s = detail::span_of(a);
-  const auto to = detail::pointer_of(out);
-  using U = typename decltype(to)::value_type;
-  detail::for_leaves<detail::may_spawn<F, T, V>>(
-      s.size(), detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T, V, U>()),
-      [f](std::uint64_t, std::uint64_t n, auto p, auto p2, U* q) mutable {
-        for (std::uint64_t i = 0; i < n; ++i) q[i] = static_cast<U>(std::invoke(f, p[i], p2[i]));
-      },
-      detail::reading(s), detail::reading(detail::span_of(b)), detail::writing(to));
-  return to + static_cast<std::ptrdiff_t>(s.size());
+  return detail::transform_operands(s.size(), g, f, detail::pointer_of(out), detail::reading(s),
+                                    detail::reading(detail::span_of(b)));
 }
 template <class T, class V, detail::output_place O, class F>
 auto transform(global_ptr<T> first, global_ptr<T> last, global_ptr<V> second, O&& out, F f, grain g = {}) {
@@ -147,16 +141,11 @@ auto copy(R&& r, O&& out, grain g = {}) {
   const auto to = detail::pointer_of(out);
   using U = typename decltype(to)::value_type;
   if constexpr (std::is_same_v<T, U>) {
-    const std::uint64_t n = s.size();
-    const std::uint64_t block = detail::grain_by_workers(n, g, detail::most_in_leaf<T>());
-    detail::require_global_value<T>();
-    const global_ptr<const T> from = s.data();
-    if (n != 0)
-      detail::for_blocks(0, detail::block_count(n, block), [=](std::uint64_t b) {
-        const auto at = static_cast<std::ptrdiff_t>(b * block);
-        copy_n<T>(from + at, std::min(block, n - b * block), to + at);
-      });
-    return to + static_cast<std::ptrdiff_t>(n);
+    const std::uint64_t block = detail::grain_by_workers(s.size(), g, detail::most_in_leaf<T>());
+    detail::for_ranges(s.size(), block, [s, to](std::uint64_t at, std::uint64_t n) {
+      copy_n<T>(s.subspan(at).data(), n, to + static_cast<std::ptrdiff_t>(at));
+    });
+    return to + static_cast<std::ptrdiff_t>(s.size());
   } else {
     return godwit::transform(s, to, never_spawns([](const T& v) { return static_cast<U>(v); }), g);
   }

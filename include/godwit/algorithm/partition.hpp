@@ -76,17 +76,11 @@ template <bool Spawns, bool Rest, class T, class Stays, class... Operand>
   return kept;
 }
 
-/// to[i] = from[n - 1 - i]
+/// to[i] = from[n - 1 - i]; they do not overlap.
 template <class T>
 void copy_reversed(global_ptr<const T> from, std::uint64_t n, global_ptr<T> to) {
-  if (global_is_plain()) [[likely]] {
-    const T* p = global_raw<const T>(from.address());
-    std::reverse_copy(p, p + n, global_raw<T>(to.address()));
-    return;
-  }
-  const auto s = checkout(from, n, access::read);
-  const auto t = checkout(to, n, access::write);
-  std::reverse_copy(s.begin(), s.end(), t.begin());
+  const auto turn = [](std::uint64_t, std::uint64_t m, const T* p, T* q) { std::reverse_copy(p, p + m, q); };
+  leaf<false>(0, n, turn, reading(global_span<const T>(from, n)), writing(to));
 }
 
 /// What stays of the n elements of the first operand goes to @p out; the rest, with Rest, behind it. Gives
@@ -127,15 +121,6 @@ std::uint64_t split_operands(std::uint64_t n, grain g, global_ptr<T> out, const 
   return stay;
 }
 
-template <class Pred, bool Wanted>
-struct stays_if {
-  Pred pred;
-  template <class T>
-  bool operator()(std::uint64_t i, const T* p) {
-    return static_cast<bool>(std::invoke(pred, p[i])) == Wanted;
-  }
-};
-
 template <bool Rest, bool Wanted, class S, class Pred>
 auto split_in_place(const S& s, const Pred& pred, grain g) {
   using T = typename S::value_type;
@@ -143,7 +128,7 @@ auto split_in_place(const S& s, const Pred& pred, grain g) {
                 "godwit: this algorithm writes, but it was given const elements");
   require_function<Pred>();
   return s.data() + static_cast<std::ptrdiff_t>(split_operands<may_spawn<Pred, T>, Rest>(
-                        s.size(), g, s.data(), stays_if<Pred, Wanted>{pred}, reading(s)));
+                        s.size(), g, s.data(), element_test<Wanted, Pred>{pred}, reading(s)));
 }
 
 }  // namespace detail
@@ -189,7 +174,7 @@ auto copy_if(R&& r, O&& out, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
   const global_ptr<T> to = detail::pointer_of(out);
   return to + static_cast<std::ptrdiff_t>(detail::split_operands<detail::may_spawn<Pred, T>, false>(
-                  s.size(), g, to, detail::stays_if<Pred, true>{pred}, detail::reading(s)));
+                  s.size(), g, to, detail::element_test<true, Pred>{pred}, detail::reading(s)));
 }
 template <class T, detail::output_place O, class Pred>
 auto copy_if(global_ptr<T> first, global_ptr<T> last, O&& out, Pred pred, grain g = {}) {
@@ -198,8 +183,7 @@ auto copy_if(global_ptr<T> first, global_ptr<T> last, O&& out, Pred pred, grain 
 
 /// Of every group of neighbours that are equal keep the first. Gives back the new end. @p same must be an
 /// equivalence. Cost like stable_partition.
-template <detail::global_range R, class Same = std::equal_to<>>
-requires detail::not_grain<Same>
+template <detail::global_range R, detail::not_grain Same = std::equal_to<>>
 auto unique(R&& r, Same same = {}, grain g = {}) {
   using T = detail::value_of<R>;
   detail::require_function<Same>();
@@ -213,9 +197,8 @@ auto unique(R&& r, Same same = {}, grain g = {}) {
   return rest.data() + static_cast<std::ptrdiff_t>(detail::split_operands<detail::may_spawn<Same, T>, false>(
                            rest.size(), g, rest.data(), differs, detail::reading(rest), detail::reading(s)));
 }
-template <class T, class Same = std::equal_to<>>
-requires detail::not_grain<Same> global_ptr<T> unique(global_ptr<T> first, global_ptr<T> last, Same same = {},
-                                                      grain g = {}) {
+template <class T, detail::not_grain Same = std::equal_to<>>
+global_ptr<T> unique(global_ptr<T> first, global_ptr<T> last, Same same = {}, grain g = {}) {
   return godwit::unique(global_span<T>(first, last), std::move(same), g);
 }
 

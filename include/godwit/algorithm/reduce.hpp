@@ -14,45 +14,20 @@ namespace detail {
 /// lets the CPU (and the compiler, at -O2) do eight at a time.
 template <class Op, class R>
 inline constexpr bool has_lanes = false;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::plus<X>, R> = std::is_arithmetic_v<R> &&
-                                                                                  !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> || std::is_same_v<X, R>) inline constexpr bool has_lanes<std::multiplies<X>, R> =
-    std::is_arithmetic_v<R> && !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_and<X>, R> = std::is_integral_v<R> &&
-                                                                                     !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_or<X>, R> = std::is_integral_v<R> &&
-                                                                                    !std::is_same_v<R, bool>;
-template <class X, class R>
-requires(std::is_void_v<X> ||
-         std::is_same_v<X, R>) inline constexpr bool has_lanes<std::bit_xor<X>, R> = std::is_integral_v<R> &&
-                                                                                     !std::is_same_v<R, bool>;
+template <template <class> class Op, class X, class R>
+inline constexpr bool has_lanes<Op<X>, R> =
+    one_of<X, void, R> && !std::is_same_v<R, bool> &&
+    ((std::is_arithmetic_v<R> && one_of<Op<X>, std::plus<X>, std::multiplies<X>>) ||
+     (std::is_integral_v<R> && one_of<Op<X>, std::bit_and<X>, std::bit_or<X>, std::bit_xor<X>>));
 
-template <class R, class X>
-constexpr R neutral(const std::plus<X>&) {
-  return std::is_floating_point_v<R> ? static_cast<R>(-0.0) : R{};
-}
-template <class R, class X>
-constexpr R neutral(const std::multiplies<X>&) {
-  return R{1};
-}
-template <class R, class X>
-constexpr R neutral(const std::bit_and<X>&) {
-  return static_cast<R>(~R{});
-}
-template <class R, class X>
-constexpr R neutral(const std::bit_or<X>&) {
-  return R{};
-}
-template <class R, class X>
-constexpr R neutral(const std::bit_xor<X>&) {
-  return R{};
+template <class R, template <class> class Op, class X>
+constexpr R neutral(const Op<X>&) {
+  if constexpr (std::is_same_v<Op<X>, std::multiplies<X>>)
+    return R{1};
+  else if constexpr (std::is_same_v<Op<X>, std::bit_and<X>>)
+    return static_cast<R>(~R{});
+  else
+    return std::is_floating_point_v<R> ? static_cast<R>(-0.0) : R{};  // the others: 0
 }
 
 /// What a leaf has so far; fed piece by piece, with the same result for any pieces of a multiple of 8.
@@ -91,23 +66,21 @@ template <class R, class Op, class F>
 struct chain_accumulator {
   Op op;
   F f;
-  manual<R> so_far;  // R is plain: nothing to destroy
-  bool any = false;
+  std::optional<R> so_far;
 
   chain_accumulator(const Op& o, const F& fn) : op(o), f(fn) {}
   template <class... P>
   [[gnu::always_inline]] void operator()(std::uint64_t, std::uint64_t n, P... p) {
     std::uint64_t i = 0;
-    if (!any) {
-      new (&so_far.value) R(static_cast<R>(std::invoke(f, p[0]...)));
-      any = true;
+    if (!so_far) {
+      so_far.emplace(static_cast<R>(std::invoke(f, p[0]...)));
       i = 1;
     }
-    R a(std::move(so_far.value));
+    R a(std::move(*so_far));
     for (; i < n; ++i) a = static_cast<R>(std::invoke(op, std::move(a), std::invoke(f, p[i]...)));
-    new (&so_far.value) R(std::move(a));
+    so_far.emplace(std::move(a));
   }
-  R result() { return std::move(so_far.value); }
+  R result() { return std::move(*so_far); }
 };
 
 /// One leaf's value, and how two are combined.
@@ -185,34 +158,30 @@ R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, co
 /// g alone, so that also floating-point results are the same on every schedule and any number of workers. The
 /// f(x) are converted to init's type first. That type may be any that migrates; if it owns memory, op must
 /// not spawn. Cost: n calls of f and op, a spawn per leaf (per element, if the result type owns memory).
-template <detail::input_range R, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(R&& r, T init, Op op, F f, grain g = {}) {
+template <detail::input_range R, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(R&& r, T init, Op op, F f, grain g = {}) {
   using V = detail::value_of<R>;
   constexpr bool spawns = detail::may_spawn<F, V> || detail::may_spawn<Op, T>;
   const auto s = detail::span_of(r);
   return detail::reduce_operands<spawns>(s.size(), g, std::move(init), op, f, detail::reading(s));
 }
-template <class V, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, F f, grain g = {}) {
+template <class V, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, F f, grain g = {}) {
   return godwit::transform_reduce(global_span<V>(first, last), std::move(init), std::move(op), std::move(f),
                                   g);
 }
 /// The same with f(a[i], b[i]), as many as @p a has.
-template <detail::input_range A, detail::input_range B, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(A&& a, B&& b, T init, Op op, F f, grain g = {}) {
+template <detail::input_range A, detail::input_range B, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(A&& a, B&& b, T init, Op op, F f, grain g = {}) {
   constexpr bool spawns =
       detail::may_spawn<F, detail::value_of<A>, detail::value_of<B>> || detail::may_spawn<Op, T>;
   const auto s = detail::span_of(a);
   return detail::reduce_operands<spawns>(s.size(), g, std::move(init), op, f, detail::reading(s),
                                          detail::reading(detail::span_of(b)));
 }
-template <class V, class W, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) T
-    transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, Op op, F f,
-                     grain g = {}) {
+template <class V, class W, class T, detail::not_grain Op, detail::not_grain F>
+T transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second, T init, Op op, F f,
+                   grain g = {}) {
   const global_span<V> a(first, last);
   return godwit::transform_reduce(a, global_span<W>(second, a.size()), std::move(init), std::move(op),
                                   std::move(f), g);
@@ -229,25 +198,24 @@ T transform_reduce(global_ptr<V> first, global_ptr<V> last, global_ptr<W> second
 }
 
 /// init op r[0] op r[1] ... as transform_reduce does it; op: by default +, init: by default T{}.
-template <detail::input_range R, class T, class Op>
-requires detail::not_grain<Op> T reduce(R&& r, T init, Op op, grain g = {}) {
+template <detail::input_range R, class T, detail::not_grain Op>
+T reduce(R&& r, T init, Op op, grain g = {}) {
   return godwit::transform_reduce(r, std::move(init), std::move(op), std::identity(), g);
 }
-template <detail::input_range R, class T>
-requires detail::not_grain<T> T reduce(R&& r, T init, grain g = {}) {
+template <detail::input_range R, detail::not_grain T>
+T reduce(R&& r, T init, grain g = {}) {
   return godwit::transform_reduce(r, std::move(init), std::plus<>(), std::identity(), g);
 }
 template <detail::input_range R>
 detail::value_of<R> reduce(R&& r, grain g = {}) {
   return godwit::transform_reduce(r, detail::value_of<R>{}, std::plus<>(), std::identity(), g);
 }
-template <class V, class T, class Op>
-requires detail::not_grain<Op> T reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op,
-                                        grain g = {}) {
+template <class V, class T, detail::not_grain Op>
+T reduce(global_ptr<V> first, global_ptr<V> last, T init, Op op, grain g = {}) {
   return godwit::reduce(global_span<V>(first, last), std::move(init), std::move(op), g);
 }
-template <class V, class T>
-requires detail::not_grain<T> T reduce(global_ptr<V> first, global_ptr<V> last, T init, grain g = {}) {
+template <class V, detail::not_grain T>
+T reduce(global_ptr<V> first, global_ptr<V> last, T init, grain g = {}) {
   return godwit::reduce(global_span<V>(first, last), std::move(init), g);
 }
 template <class V>

@@ -6,46 +6,29 @@
 #pragma once
 
 #include <godwit/algorithm/reduce.hpp>
-#include <godwit/algorithm/scratch.hpp>
 
-#include <cstring>
-#include <memory>
-#include <new>
+#include <optional>
 
 namespace godwit {
 
 namespace detail {
 
-/// What comes before an element; at the very beginning of an inclusive scan without init: nothing.
-template <class T>
-class before {
- public:
-  before() noexcept {}  // NOLINT: no value, nothing to set
-  explicit before(const T& v) noexcept : any_(true) { std::memcpy(bytes_, std::addressof(v), sizeof(T)); }
-  bool any() const noexcept { return any_; }
-  const T& value() const noexcept { return *std::launder(reinterpret_cast<const T*>(bytes_)); }
-
- private:
-  alignas(T) std::byte bytes_[sizeof(T)];  // T need not have a default
-  bool any_ = false;
-};
-
 /// The second pass over a block, fed piece by piece.
 template <bool Inclusive, class T, class Op, class F>
 struct scanner {
-  before<T> so_far;
+  std::optional<T> so_far;  ///< nothing: at the very beginning of an inclusive scan without init
   Op op;
   F f;
 
   template <class P, class U>
   [[gnu::always_inline]] void operator()(std::uint64_t, std::uint64_t n, P p, U* q) {
     std::uint64_t i = 0;
-    if (!so_far.any()) {
-      so_far = before<T>(static_cast<T>(std::invoke(f, p[0])));
-      q[0] = static_cast<U>(so_far.value());
+    if (!so_far) {
+      so_far.emplace(static_cast<T>(std::invoke(f, p[0])));
+      q[0] = static_cast<U>(*so_far);
       i = 1;
     }
-    T sum(so_far.value());
+    T sum(*so_far);
     for (; i < n; ++i) {
       if constexpr (Inclusive) {
         sum = static_cast<T>(std::invoke(op, std::move(sum), std::invoke(f, p[i])));
@@ -56,12 +39,12 @@ struct scanner {
         sum = static_cast<T>(std::invoke(op, std::move(sum), v));
       }
     }
-    so_far = before<T>(sum);
+    so_far.emplace(sum);
   }
 };
 
 template <bool Inclusive, class T, bool Spawns, class Op, class F, class In, class U>
-void scan_operands(std::uint64_t n, grain g, before<T> init, const Op& op, const F& f, In in,
+void scan_operands(std::uint64_t n, grain g, std::optional<T> init, const Op& op, const F& f, In in,
                    write_operand<U> out) {
   require_function<Op>();
   require_function<F>();
@@ -87,7 +70,7 @@ void scan_operands(std::uint64_t n, grain g, before<T> init, const Op& op, const
     }
     for_blocks(first, last, [n, block, sum, init, op, f, in, out](std::uint64_t b) {
       scanner<Inclusive, T, Op, F> scan{
-          b == 0 ? init : before<T>(get(sum + static_cast<std::ptrdiff_t>(b - 1))), op, f};
+          b == 0 ? init : std::optional<T>(get(sum + static_cast<std::ptrdiff_t>(b - 1))), op, f};
       leaf<Spawns>(b * block, std::min(block, n - b * block), scan, in, out);
     });
     first = last;
@@ -95,7 +78,7 @@ void scan_operands(std::uint64_t n, grain g, before<T> init, const Op& op, const
 }
 
 template <bool Inclusive, class T, class R, class O, class Op, class F>
-auto scan(R&& r, O&& out, before<T> init, const Op& op, const F& f, grain g) {
+auto scan(R&& r, O&& out, std::optional<T> init, const Op& op, const F& f, grain g) {
   using V = value_of<R>;
   const auto s = span_of(r);
   const auto to = pointer_of(out);
@@ -111,47 +94,38 @@ auto scan(R&& r, O&& out, before<T> init, const Op& op, const F& f, grain g) {
 /// same on every schedule. @p out may be r's own memory, or not overlap it. Gives back the end of what was
 /// written. Cost: 2 n calls of f and op; global memory for the sums of the blocks, at most 512 values or n /
 /// 1024.
-template <detail::input_range R, detail::output_place O, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_inclusive_scan(R&& r, O&& out, Op op,
-                                                                                     F f, grain g = {}) {
+template <detail::input_range R, detail::output_place O, detail::not_grain Op, detail::not_grain F>
+auto transform_inclusive_scan(R&& r, O&& out, Op op, F f, grain g = {}) {
   using T = std::remove_cvref_t<std::invoke_result_t<F&, const detail::value_of<R>&>>;
   return detail::scan<true, T>(r, out, {}, op, f, g);
 }
-template <detail::input_range R, detail::output_place O, class Op, class F, class T>
-requires(detail::not_grain<Op>&& detail::not_grain<F>&& detail::not_grain<T>) auto transform_inclusive_scan(
-    R&& r, O&& out, Op op, F f, T init, grain g = {}) {
-  return detail::scan<true, T>(r, out, detail::before<T>(init), op, f, g);
+template <detail::input_range R, detail::output_place O, detail::not_grain Op, detail::not_grain F,
+          detail::not_grain T>
+auto transform_inclusive_scan(R&& r, O&& out, Op op, F f, T init, grain g = {}) {
+  return detail::scan<true, T>(r, out, init, op, f, g);
 }
 /// out[i] = init op f(r[0]) op ... op f(r[i - 1]); else like transform_inclusive_scan.
-template <detail::input_range R, detail::output_place O, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_exclusive_scan(R&& r, O&& out, T init,
-                                                                                     Op op, F f,
-                                                                                     grain g = {}) {
-  return detail::scan<false, T>(r, out, detail::before<T>(init), op, f, g);
+template <detail::input_range R, detail::output_place O, class T, detail::not_grain Op, detail::not_grain F>
+auto transform_exclusive_scan(R&& r, O&& out, T init, Op op, F f, grain g = {}) {
+  return detail::scan<false, T>(r, out, init, op, f, g);
 }
-template <class V, detail::output_place O, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_inclusive_scan(global_ptr<V> first,
-                                                                                     global_ptr<V> last,
-                                                                                     O&& out, Op op, F f,
-                                                                                     grain g = {}) {
+template <class V, detail::output_place O, detail::not_grain Op, detail::not_grain F>
+auto transform_inclusive_scan(global_ptr<V> first, global_ptr<V> last, O&& out, Op op, F f, grain g = {}) {
   return godwit::transform_inclusive_scan(global_span<V>(first, last), out, op, f, g);
 }
-template <class V, detail::output_place O, class Op, class F, class T>
-requires(detail::not_grain<Op>&& detail::not_grain<F>&& detail::not_grain<T>) auto transform_inclusive_scan(
-    global_ptr<V> first, global_ptr<V> last, O&& out, Op op, F f, T init, grain g = {}) {
+template <class V, detail::output_place O, detail::not_grain Op, detail::not_grain F, detail::not_grain T>
+auto transform_inclusive_scan(global_ptr<V> first, global_ptr<V> last, O&& out, Op op, F f, T init,
+                              grain g = {}) {
   return godwit::transform_inclusive_scan(global_span<V>(first, last), out, op, f, init, g);
 }
-template <class V, detail::output_place O, class T, class Op, class F>
-requires(detail::not_grain<Op>&& detail::not_grain<F>) auto transform_exclusive_scan(global_ptr<V> first,
-                                                                                     global_ptr<V> last,
-                                                                                     O&& out, T init, Op op,
-                                                                                     F f, grain g = {}) {
+template <class V, detail::output_place O, class T, detail::not_grain Op, detail::not_grain F>
+auto transform_exclusive_scan(global_ptr<V> first, global_ptr<V> last, O&& out, T init, Op op, F f,
+                              grain g = {}) {
   return godwit::transform_exclusive_scan(global_span<V>(first, last), out, init, op, f, g);
 }
 
 /// The same without f; op: by default +.
-template <detail::input_range R, detail::output_place O, class Op = std::plus<>>
-requires detail::not_grain<Op>
+template <detail::input_range R, detail::output_place O, detail::not_grain Op = std::plus<>>
 auto inclusive_scan(R&& r, O&& out, Op op = {}, grain g = {}) {
   return detail::scan<true, detail::value_of<R>>(r, out, {}, op, std::identity(), g);
 }
@@ -159,15 +133,14 @@ template <detail::input_range R, detail::output_place O>
 auto inclusive_scan(R&& r, O&& out, grain g) {
   return godwit::inclusive_scan(r, out, std::plus<>(), g);
 }
-template <detail::input_range R, detail::output_place O, class Op, class T>
-requires(detail::not_grain<Op>&& detail::not_grain<T>) auto inclusive_scan(R&& r, O&& out, Op op, T init,
-                                                                           grain g = {}) {
-  return detail::scan<true, T>(r, out, detail::before<T>(init), op, std::identity(), g);
+template <detail::input_range R, detail::output_place O, detail::not_grain Op, detail::not_grain T>
+auto inclusive_scan(R&& r, O&& out, Op op, T init, grain g = {}) {
+  return detail::scan<true, T>(r, out, init, op, std::identity(), g);
 }
-template <detail::input_range R, detail::output_place O, class T, class Op = std::plus<>>
-requires(detail::not_grain<Op>&& detail::not_grain<T>) auto exclusive_scan(R&& r, O&& out, T init, Op op = {},
-                                                                           grain g = {}) {
-  return detail::scan<false, T>(r, out, detail::before<T>(init), op, std::identity(), g);
+template <detail::input_range R, detail::output_place O, detail::not_grain T,
+          detail::not_grain Op = std::plus<>>
+auto exclusive_scan(R&& r, O&& out, T init, Op op = {}, grain g = {}) {
+  return detail::scan<false, T>(r, out, init, op, std::identity(), g);
 }
 template <detail::input_range R, detail::output_place O, class T>
 auto exclusive_scan(R&& r, O&& out, T init, grain g) {

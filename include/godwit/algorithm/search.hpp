@@ -3,7 +3,6 @@
 #pragma once
 
 #include <godwit/algorithm/reduce.hpp>
-#include <godwit/algorithm/scratch.hpp>
 #include <godwit/global_atomic.hpp>
 
 #include <atomic>
@@ -76,22 +75,12 @@ std::uint64_t find_position(std::uint64_t n, grain g, const Hit& hit, const Oper
   return n;
 }
 
-template <class Pred>
-struct satisfies {
-  Pred pred;
-  template <class P>
-  bool operator()(std::uint64_t i, P p) {
-    return static_cast<bool>(std::invoke(pred, p[i]));
-  }
-};
-template <class Pred>
-struct fails {
-  Pred pred;
-  template <class P>
-  bool operator()(std::uint64_t i, P p) {
-    return !static_cast<bool>(std::invoke(pred, p[i]));
-  }
-};
+/// The first element of a span or index_range for which pred is @p Wanted; its size if there is none.
+template <bool Wanted, class S, class Pred>
+std::uint64_t find_element(const S& s, const Pred& pred, grain g) {
+  return find_position<may_spawn<Pred, value_of<const S&>>>(s.size(), g, element_test<Wanted, Pred>{pred},
+                                                            reading(s));
+}
 
 /// x == value; an operator of a class is the user's code and might spawn.
 template <class V, class T>
@@ -125,8 +114,7 @@ auto place_in(const R& s, std::uint64_t i) {
 template <detail::input_range R, class Pred>
 auto find_if(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::place_in(s, detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-                                 s.size(), g, detail::satisfies<Pred>{pred}, detail::reading(s)));
+  return detail::place_in(s, detail::find_element<true>(s, pred, g));
 }
 template <class T, class Pred>
 global_ptr<T> find_if(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
@@ -135,8 +123,7 @@ global_ptr<T> find_if(global_ptr<T> first, global_ptr<T> last, Pred pred, grain 
 template <detail::input_range R, class Pred>
 auto find_if_not(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::place_in(s, detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-                                 s.size(), g, detail::fails<Pred>{pred}, detail::reading(s)));
+  return detail::place_in(s, detail::find_element<false>(s, pred, g));
 }
 template <class T, class Pred>
 global_ptr<T> find_if_not(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
@@ -155,8 +142,7 @@ global_ptr<T> find(global_ptr<T> first, global_ptr<T> last, const V& value, grai
 template <detail::input_range R, class Pred>
 bool any_of(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-             s.size(), g, detail::satisfies<Pred>{pred}, detail::reading(s)) != s.size();
+  return detail::find_element<true>(s, pred, g) != s.size();
 }
 template <detail::input_range R, class Pred>
 bool none_of(R&& r, Pred pred, grain g = {}) {
@@ -165,8 +151,7 @@ bool none_of(R&& r, Pred pred, grain g = {}) {
 template <detail::input_range R, class Pred>
 bool all_of(R&& r, Pred pred, grain g = {}) {
   const auto s = detail::span_of(r);
-  return detail::find_position<detail::may_spawn<Pred, detail::value_of<R>>>(
-             s.size(), g, detail::fails<Pred>{pred}, detail::reading(s)) == s.size();
+  return detail::find_element<false>(s, pred, g) == s.size();
 }
 template <class T, class Pred>
 bool any_of(global_ptr<T> first, global_ptr<T> last, Pred pred, grain g = {}) {
@@ -202,8 +187,7 @@ std::uint64_t count(global_ptr<T> first, global_ptr<T> last, const V& value, gra
 }
 
 /// Are the ranges of one length, with pred (by default ==) for all pairs? Stops like find_if.
-template <detail::input_range A, detail::input_range B, class Pred = std::equal_to<>>
-requires detail::not_grain<Pred>
+template <detail::input_range A, detail::input_range B, detail::not_grain Pred = std::equal_to<>>
 bool equal(A&& a, B&& b, Pred pred = {}, grain g = {}) {
   const auto s = detail::span_of(a);
   const auto t = detail::span_of(b);
@@ -214,16 +198,14 @@ bool equal(A&& a, B&& b, Pred pred = {}, grain g = {}) {
   return detail::find_position<detail::may_spawn<Pred, detail::value_of<A>, detail::value_of<B>>>(
              s.size(), g, differ, detail::reading(s), detail::reading(t)) == s.size();
 }
-template <class T, class V, class Pred = std::equal_to<>>
-requires detail::not_grain<Pred>
+template <class T, class V, detail::not_grain Pred = std::equal_to<>>
 bool equal(global_ptr<T> first, global_ptr<T> last, global_ptr<V> second, Pred pred = {}, grain g = {}) {
   const global_span<T> a(first, last);
   return godwit::equal(a, global_span<V>(second, a.size()), std::move(pred), g);
 }
 
 /// No element is less than the one before it. Stops like find_if.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 bool is_sorted(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   if (s.size() < 2) return true;
@@ -234,8 +216,7 @@ bool is_sorted(R&& r, Less less = {}, grain g = {}) {
   return detail::find_position<detail::may_spawn<Less, detail::value_of<R>>>(
              pairs, g, descends, detail::reading(s), detail::reading(detail::span_of(s.subspan(1)))) == pairs;
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <class T, detail::not_grain Less = std::less<>>
 bool is_sorted(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::is_sorted(global_span<T>(first, last), std::move(less), g);
 }
@@ -258,23 +239,20 @@ struct extremes_search {
 
   extremes<T> operator()(std::uint64_t b) const {
     const std::uint64_t at = b * grain;
-    manual<extremes<T>> best;  // T need not have a default
-    bool any = false;
-    auto piece = [own = less, &best, &any](std::uint64_t from, std::uint64_t count, const T* p) mutable {
-      if (!any) new (&best.value) extremes<T>{p[0], p[0], from, from};
-      extremes<T> e(best.value);
-      for (std::uint64_t i = any ? 0 : 1; i < count; ++i) {
+    std::optional<extremes<T>> best;
+    auto piece = [own = less, &best](std::uint64_t from, std::uint64_t count, const T* p) mutable {
+      extremes<T> e = best ? *best : extremes<T>{p[0], p[0], from, from};
+      for (std::uint64_t i = best ? 0 : 1; i < count; ++i) {
         if constexpr (Min)
           if (std::invoke(own, p[i], e.least)) e.least = p[i], e.least_at = from + i;
         if constexpr (Max)
           if (Last ? !std::invoke(own, p[i], e.greatest) : std::invoke(own, e.greatest, p[i]))
             e.greatest = p[i], e.greatest_at = from + i;
       }
-      new (&best.value) extremes<T>(e);
-      any = true;
+      best.emplace(e);
     };
     leaf<Spawns>(at, std::min(grain, n - at), piece, operand);
-    return best.value;
+    return *best;
   }
   extremes<T> combine(extremes<T> a, const extremes<T>& b) const {
     Less own(less);
@@ -300,16 +278,14 @@ auto find_extremes(const S& s, const Less& less, grain g) {
 }  // namespace detail
 
 /// The first of the least elements; the end if there is none. n comparisons.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto min_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   return s.empty() ? s.end()
                    : detail::place_in(s, detail::find_extremes<true, false, false>(s, less, g).least_at);
 }
 /// The first of the greatest elements; the end if there is none. n comparisons.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto max_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   return s.empty() ? s.end()
@@ -317,8 +293,7 @@ auto max_element(R&& r, Less less = {}, grain g = {}) {
 }
 /// The first of the least and the last of the greatest elements; twice the end if there is none. 2 n
 /// comparisons.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto minmax_element(R&& r, Less less = {}, grain g = {}) {
   const auto s = detail::span_of(r);
   if (s.empty()) return std::pair(s.end(), s.end());
@@ -326,24 +301,20 @@ auto minmax_element(R&& r, Less less = {}, grain g = {}) {
   return std::pair(detail::place_in(s, e.least_at), detail::place_in(s, e.greatest_at));
 }
 /// The values of the least and the greatest element. @p r must not be empty.
-template <detail::global_range R, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range R, detail::not_grain Less = std::less<>>
 auto minmax(R&& r, Less less = {}, grain g = {}) {
   const auto e = detail::find_extremes<true, true, true>(detail::span_of(r), less, g);
   return std::pair(e.least, e.greatest);
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less> global_ptr<T> min_element(global_ptr<T> first, global_ptr<T> last,
-                                                           Less less = {}, grain g = {}) {
+template <class T, detail::not_grain Less = std::less<>>
+global_ptr<T> min_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::min_element(global_span<T>(first, last), std::move(less), g);
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less> global_ptr<T> max_element(global_ptr<T> first, global_ptr<T> last,
-                                                           Less less = {}, grain g = {}) {
+template <class T, detail::not_grain Less = std::less<>>
+global_ptr<T> max_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::max_element(global_span<T>(first, last), std::move(less), g);
 }
-template <class T, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <class T, detail::not_grain Less = std::less<>>
 auto minmax_element(global_ptr<T> first, global_ptr<T> last, Less less = {}, grain g = {}) {
   return godwit::minmax_element(global_span<T>(first, last), std::move(less), g);
 }

@@ -1,8 +1,7 @@
 // reverse, shuffle: other orders. See docs/algorithms.md. Tests: tests/algorithm/shuffle_test.cpp.
 #pragma once
 
-#include <godwit/algorithm/blocks.hpp>
-#include <godwit/algorithm/scratch.hpp>
+#include <godwit/algorithm/for_each.hpp>
 #include <godwit/global_access.hpp>
 
 #include <span>
@@ -13,26 +12,15 @@ namespace godwit {
 template <detail::global_range R>
 void reverse(R&& r, grain g = {}) {
   using T = detail::value_of<R>;
-  detail::require_global_value<T>();
   const auto s = detail::span_of(r);
-  const global_ptr<T> p = s.data();
-  const std::uint64_t n = s.size(), half = n / 2;
-  if (half == 0) return;
+  const std::uint64_t half = s.size() / 2;
   const std::uint64_t block = detail::grain_by_workers(half, g, detail::most_in_leaf<T>());
-  detail::for_blocks(0, detail::block_count(half, block), [=](std::uint64_t b) {
-    const std::uint64_t at = b * block, m = std::min(block, half - at);
-    const global_ptr<T> low = p + static_cast<std::ptrdiff_t>(at),
-                        high = p + static_cast<std::ptrdiff_t>(n - at - m);
-    const auto exchange = [m](T* x, T* y) {
+  detail::for_ranges(half, block, [s](std::uint64_t at, std::uint64_t n) {
+    const auto exchange = [](std::uint64_t, std::uint64_t m, T* x, T* y) {
       for (std::uint64_t i = 0; i < m; ++i) std::swap(x[i], y[m - 1 - i]);
     };
-    if (detail::global_is_plain()) [[likely]] {
-      exchange(detail::global_raw<T>(low.address()), detail::global_raw<T>(high.address()));
-    } else {
-      const auto x = checkout(low, m, access::read_write);
-      const auto y = checkout(high, m, access::read_write);
-      exchange(x.data(), y.data());
-    }
+    const auto low = s.subspan(at, n), high = s.subspan(s.size() - at - n, n);
+    detail::leaf<false>(0, n, exchange, detail::updating(low), detail::updating(high));
   });
 }
 template <class T>
@@ -59,15 +47,10 @@ struct counted_random {
 
 template <class T>
 [[gnu::noinline]] void shuffle_leaf(global_ptr<T> p, std::uint64_t n, counted_random random) {
-  const auto exchange = [&](T* x) {
-    for (std::uint64_t i = n; i > 1; --i) std::swap(x[i - 1], x[random.below(i, i)]);
+  const auto exchange = [random](std::uint64_t, std::uint64_t count, T* x) {
+    for (std::uint64_t i = count; i > 1; --i) std::swap(x[i - 1], x[random.below(i, i)]);
   };
-  if (global_is_plain()) [[likely]] {
-    exchange(global_raw<T>(p.address()));
-  } else {
-    const auto s = checkout(p, n, access::read_write);
-    exchange(s.data());
-  }
+  leaf<false>(0, n, exchange, updating(global_span<T>(p, n)));
 }
 
 /// Every element goes to a bucket by chance; then each bucket is shuffled by itself. Any order is equally
@@ -109,11 +92,7 @@ struct shuffler {
         deal(p, other, b * block, std::min(block, n - b * block),
              place + static_cast<std::ptrdiff_t>(b * buckets), buckets, random);
       });
-      const std::uint64_t piece = grain_by_workers(n, {}, most_in_leaf<T>());
-      for_blocks(0, block_count(n, piece), [=](std::uint64_t b) {
-        const auto at = static_cast<std::ptrdiff_t>(b * piece);
-        copy_n<T>(other + at, std::min(piece, n - b * piece), p + at);
-      });
+      godwit::copy(global_span<T>(other, n), p);
     }
     for_blocks(0, buckets, [=](std::uint64_t k) {
       // Bucket k begins where the first block's part of it does.

@@ -8,9 +8,6 @@
 #pragma once
 
 #include <godwit/algorithm/blocks.hpp>
-#include <godwit/algorithm/scratch.hpp>
-
-#include <cstring>
 
 namespace godwit {
 
@@ -178,18 +175,13 @@ std::uint64_t merge_grain(std::uint64_t n, grain g) noexcept {
 
 template <bool Stable, class T, class Less>
 [[gnu::noinline]] void sort_leaf(global_ptr<T> p, std::uint64_t n, Less less) {
-  const auto by = [&](T* first) {
+  const auto sort_here = [&](std::uint64_t, std::uint64_t count, T* first) {
     if constexpr (Stable)
-      std::stable_sort(first, first + n, less);
+      std::stable_sort(first, first + count, less);
     else
-      std::sort(first, first + n, less);
+      std::sort(first, first + count, less);
   };
-  if (global_is_plain()) [[likely]] {
-    by(global_raw<T>(p.address()));
-    return;
-  }
-  const auto s = checkout(p, n, access::read_write);
-  by(s.data());
+  leaf<false>(0, n, sort_here, updating(global_span<T>(p, n)));
 }
 
 /// One range to sort: elements lie at p; the result goes to p, or to other.
@@ -239,10 +231,9 @@ void sort_span(global_span<T> s, const Less& less, grain g) {
 /// unspecified which elements the range has. Of equal elements the order is unspecified, but the same on
 /// every schedule. Cost: n log n comparisons, as much temporary global memory as the range has. Throws
 /// global_bad_alloc.
-template <detail::global_range R, class Less = std::less<>, class Projection = std::identity>
-requires(detail::not_grain<Less>&& detail::not_grain<Projection>) void sort(R&& r, Less less = {},
-                                                                            Projection projection = {},
-                                                                            grain g = {}) {
+template <detail::global_range R, detail::not_grain Less = std::less<>,
+          detail::not_grain Projection = std::identity>
+void sort(R&& r, Less less = {}, Projection projection = {}, grain g = {}) {
   detail::sort_span<false>(detail::span_of(r), detail::projected_less<Less, Projection>{less, projection}, g);
 }
 template <detail::global_range R>
@@ -254,10 +245,9 @@ void sort(global_ptr<T> first, global_ptr<T> last, More... more) {
   godwit::sort(global_span<T>(first, last), more...);
 }
 /// The same, and equal elements keep their order.
-template <detail::global_range R, class Less = std::less<>, class Projection = std::identity>
-requires(detail::not_grain<Less>&& detail::not_grain<Projection>) void stable_sort(R&& r, Less less = {},
-                                                                                   Projection projection = {},
-                                                                                   grain g = {}) {
+template <detail::global_range R, detail::not_grain Less = std::less<>,
+          detail::not_grain Projection = std::identity>
+void stable_sort(R&& r, Less less = {}, Projection projection = {}, grain g = {}) {
   detail::sort_span<true>(detail::span_of(r), detail::projected_less<Less, Projection>{less, projection}, g);
 }
 template <detail::global_range R>
@@ -272,8 +262,8 @@ void stable_sort(global_ptr<T> first, global_ptr<T> last, More... more) {
 /// Merge two sorted ranges to @p out, which overlaps neither. Of equal elements those of @p a come first.
 /// less must not spawn. Gives back the end of what was written. Cost: n comparisons and, per leaf, a binary
 /// search with 2 log n gets.
-template <detail::global_range A, detail::global_range B, detail::output_place O, class Less = std::less<>>
-requires detail::not_grain<Less>
+template <detail::global_range A, detail::global_range B, detail::output_place O,
+          detail::not_grain Less = std::less<>>
 auto merge(A&& a, B&& b, O&& out, Less less = {}, grain g = {}) {
   using T = detail::value_of<A>;
   using V = detail::value_of<B>;

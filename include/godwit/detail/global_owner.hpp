@@ -32,8 +32,6 @@ namespace godwit::detail {
                           std::to_string(n) + " elements");
 }
 
-/// The run that the caller is in; 0: none.
-inline std::uint32_t this_run() noexcept { return detail::hot_run(); }
 /// @p run: when the memory was allocated.
 [[gnu::always_inline]] inline void require_run(std::uint32_t run, const char* what) {
   if (run != detail::hot_run()) [[unlikely]]

@@ -93,12 +93,9 @@ struct opened {
 std::uint32_t global_home(global_address at);
 /// And that has it now.
 std::uint32_t global_owner(global_address at);
-/// A checkout is open where a thread spawns, joins or waits: report and end the run.
-[[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
 /// The caller spins until another worker has done something: let the system run that one, and serve other
 /// hosts meanwhile.
 [[gnu::cold]] void global_pause() noexcept;
-/// Identifies the run that the calling thread belongs to; 0 outside.
 
 /// The plain case: all global memory is this host's, and nobody checks.
 [[gnu::always_inline]] inline bool global_is_plain() noexcept {

@@ -46,30 +46,30 @@ struct pending_value;  // future.hpp: a result that lives in a frame and needs i
 /// Line 0 is private to the owner except for the starvation check of idle workers. The assembly in
 /// src/context knows the places of self, bottom and free_stacks (asserted in src/context/hot.cpp).
 struct alignas(64) hot_words {
-  hot_words* self;     ///< this page, as the owner sees it. W once
-  spawn_slot* bottom;  ///< next free slot. W owner (every spawn and pop), R thieves that starve
-  spawn_slot* split;   ///< slots below are public. W owner, R owner
+  hot_words* self = nullptr;     ///< this page, as the owner sees it. W once
+  spawn_slot* bottom = nullptr;  ///< next free slot. W owner (every spawn and pop), R thieves that starve
+  spawn_slot* split = nullptr;   ///< slots below are public. W owner, R owner
   /// workers as threads: top of an unused stack, where the next one is written; children run on stacks of
   /// their own. Null: children run below their parents. W owner
-  void* free_stacks;
-  pending_value* pending;    ///< values to encode before their frame may leave. W/R owner
-  std::uint32_t worker;      ///< this worker's number. W once
-  std::uint32_t workers;     ///< number of workers. W once
-  std::uint32_t in_runtime;  ///< non-zero: the expose signal must keep its hands off. W/R owner
-  std::uint32_t run;         ///< number of the run in the process that called it; 0 outside. W once
+  void* free_stacks = nullptr;
+  pending_value* pending = nullptr;  ///< values to encode before their frame may leave. W/R owner
+  std::uint32_t worker = 0;          ///< this worker's number. W once
+  std::uint32_t workers = 0;         ///< number of workers. W once
+  std::uint32_t in_runtime = 0;      ///< non-zero: the expose signal must keep its hands off. W/R owner
+  std::uint32_t run = 0;             ///< number of the run in the process that called it; 0 outside. W once
   /// non-zero: stacks stay where they are and all workers share one address space. W once
-  std::uint32_t in_place;
-  std::uint32_t checkouts;  ///< checked out ranges that the running thread holds. W owner
+  std::uint32_t in_place = 0;
+  std::uint32_t checkouts = 0;  ///< checked out ranges that the running thread holds. W owner
 
-  std::byte* global_base;      ///< byte 0 of global memory here. W once
-  void* owner;                 ///< the sched::worker. W once
-  void* memory;                ///< its gas::memory. W once
-  std::uint64_t spawns;        ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
-  std::uint32_t global_plain;  ///< non-zero: all of it is this host's memory, and unchecked. W once
-  std::uint32_t map_locked;    ///< the running thread is inside global_map's update. W owner
+  std::byte* global_base = nullptr;  ///< byte 0 of global memory here. W once
+  void* owner = nullptr;             ///< the sched::worker. W once
+  void* memory = nullptr;            ///< its gas::memory. W once
+  std::uint64_t spawns = 0;          ///< counted only in programs compiled with GODWIT_COUNT_SPAWNS. W owner
+  std::uint32_t global_plain = 0;    ///< non-zero: all of it is this host's memory, and unchecked. W once
+  std::uint32_t map_locked = 0;      ///< the running thread is inside global_map's update. W owner
 
   /// Non-zero: owner calls spawn_point() at its next spawn. W anybody, R owner; CPU atomics only.
-  alignas(64) std::atomic<std::uint32_t> poll;
+  alignas(64) std::atomic<std::uint32_t> poll{0};
 };
 
 #if defined(__x86_64__)

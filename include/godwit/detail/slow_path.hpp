@@ -109,6 +109,9 @@ void free_stack(void* top) noexcept;
 /// Address sanitizer, workers as threads: the stack that @p sp lies in is the current one from here on.
 [[gnu::cold]] void announce_own_stack(std::uintptr_t sp) noexcept;
 
+/// A checkout of global memory is open where a thread spawns, joins or waits: report and end the run.
+[[noreturn, gnu::cold]] void checkout_held(const char* doing, const char* file, unsigned line) noexcept;
+
 /// Suspend the calling thread to the end of the ready queue. May migrate.
 void yield_thread() noexcept;
 

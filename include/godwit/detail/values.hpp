@@ -138,8 +138,7 @@ struct codec<std::basic_string<C, Tr, A>> {
   }
 };
 
-template <class T, class A>
-requires migratable<T>
+template <migratable T, class A>
 struct codec<std::vector<T, A>> {
   static void write(writer& w, const std::vector<T, A>& v) {
     w.put(static_cast<std::uint64_t>(v.size()));

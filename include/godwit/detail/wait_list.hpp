@@ -4,7 +4,7 @@
 // Not an interface for users. The lock is bit 0 of `word`; the other bits belong to whoever owns the list, so
 // that one compare-exchange can test both, and the store that opens the lock can be the last that its holder
 // does to the list: it may be destroyed then. Nodes lie in the frames of the threads that wait. Substrate
-// threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/sync/wait_list.cpp, timed_wait.cpp.
+// threads only (park.hpp). Protocol: docs/protocols/park.md. Code: src/sync/wait_list.cpp.
 // Test: tests/threads/wait_test.cpp.
 #pragma once
 
@@ -89,15 +89,13 @@ class wait_list {
     }
   }
 
-  /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park.
-  void wait(wait_node& n, const char* what, const place& where, bool in_front = false) noexcept;
-  /// The same until the time of @p n, which was made before the lock was taken. True: notified. False: the
+  /// Enlist, suspend until notified. The lock is open afterwards. @p what and @p where: see park. With a
+  /// timed_node, which was made before the lock was taken, until its time at most. True: notified. False: the
   /// time was over first.
-  bool wait(timed_node& n, const char* what, const place& where, bool in_front = false) noexcept;
+  bool wait(wait_node& n, const char* what, const place& where, bool in_front = false) noexcept;
   /// Suspend; @p n is listed already (push), perhaps notified since. The lock is not held. For who has to do
   /// something in between that may suspend.
-  void wait_listed(wait_node& n, const char* what, const place& where) noexcept;
-  bool wait_listed(timed_node& n, const char* what, const place& where) noexcept;
+  bool wait_listed(wait_node& n, const char* what, const place& where) noexcept;
 
   // Without the lock.
 

@@ -10,8 +10,6 @@
 
 #include "transport/far/requests.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 #include <vector>
 

@@ -25,10 +25,7 @@ class fabric {
     return v;
   }
   void remote_store(worker_no w, const word* p, std::uint64_t v, std::memory_order o) const noexcept {
-    if (is_near(w))
-      near_->remote_store(w, p, v, o);
-    else
-      far_.store(w, p, v);
+    is_near(w) ? near_->remote_store(w, p, v, o) : far_.store(w, p, v);
   }
   std::uint64_t remote_exchange(worker_no w, const word* p, std::uint64_t v) const noexcept {
     return is_near(w) ? near_->remote_exchange(w, p, v) : far_.exchange(w, p, v);
@@ -40,16 +37,10 @@ class fabric {
     return is_near(w) ? near_->remote_fetch_add(w, p, v) : far_.fetch_add(w, p, v);
   }
   void remote_get(worker_no w, void* to, const void* from, std::size_t n) const noexcept {
-    if (is_near(w))
-      near_->remote_get(w, to, from, n);
-    else
-      far_.get(w, to, from, n);
+    is_near(w) ? near_->remote_get(w, to, from, n) : far_.get(w, to, from, n);
   }
   void remote_put(worker_no w, void* to, const void* from, std::size_t n) const noexcept {
-    if (is_near(w))
-      near_->remote_put(w, to, from, n);
-    else
-      far_.put(w, to, from, n);
+    is_near(w) ? near_->remote_put(w, to, from, n) : far_.put(w, to, from, n);
   }
   /// Orders this worker's near accesses. Far ones to one worker are ordered by themselves.
   void remote_fence() const noexcept { near_->remote_fence(); }

@@ -10,18 +10,11 @@
 #include "transport/shm/window.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <type_traits>
-#include <unistd.h>
 #include <utility>
 
 namespace godwit::transport::far {
-
-namespace {
-// Some microseconds: the companion may need this very CPU.
-constexpr int spins_before_sleep = 50;
-}  // namespace
 
 void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::uint32_t timeout_us) noexcept {
   base::wait_on(word, seen, timeout_us != 0 ? std::uint64_t{timeout_us} * 1000 : base::no_limit);
@@ -37,6 +30,9 @@ void ring_bell(words& of) noexcept {
 }
 
 namespace {
+
+// Some microseconds: the companion may need this very CPU.
+constexpr int spins_before_sleep = 50;
 
 /// @p data: the pieces; afterwards what lies there, one after the other.
 void gather(const shm::segment& memory, header& head, std::byte* data) noexcept {
@@ -199,7 +195,7 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
       e.now.store(state::free, std::memory_order_relaxed);
       break;
     }
-    if (idle_ != nullptr) idle_(idle_arg_);
+    idle();
     if (spin_ && i < spins_before_sleep)
       base::pause();
     else
@@ -223,18 +219,24 @@ void port::wait(entry& e) noexcept {
   GODWIT_ASSERT(e.now.load(std::memory_order_relaxed) != state::free, "who waits has asked");
   auto done = [&] { return e.now.load(std::memory_order_acquire) == state::done; };  // FA2
   for (int i = 0; spin_ && i < spins_before_sleep && !done(); ++i) {
-    if (idle_ != nullptr) idle_(idle_arg_);
+    idle();
     base::pause();
   }
   while (!done()) {
     const std::uint32_t seen = mine_->answers.load(std::memory_order_relaxed);
     mine_->waiting.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
-    if (idle_ != nullptr) idle_(idle_arg_);               // whoever posts into our inbox from now on wakes us
+    idle();                                               // whoever posts into our inbox from now on wakes us
     if (!done()) sleep_on(mine_->answers, seen, 2000);
     mine_->waiting.store(0, std::memory_order_relaxed);
   }
   e.now.store(state::free, std::memory_order_relaxed);  // only this worker posts
+}
+
+const entry& port::ask(entry& e) noexcept {
+  post(e);
+  wait(e);
+  return e;
 }
 
 std::uint64_t port::word_request(op what, worker_no w, const word* at, std::uint64_t a,
@@ -245,9 +247,7 @@ std::uint64_t port::word_request(op what, worker_no w, const word* at, std::uint
   entry& e = prepare(what, w, at);
   e.head.a = a;
   e.head.b = b;
-  post(e);
-  wait(e);
-  return e.head.result;
+  return ask(e).head.result;
 }
 
 std::uint64_t port::load(worker_no w, const word* at) noexcept { return word_request(op::load, w, at, 0, 0); }
@@ -284,10 +284,7 @@ entry& port::prepare_call(op what, worker_no w, std::uint64_t number, std::uint6
 
 const entry& port::call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
                         std::span<const std::byte> data) noexcept {
-  entry& e = prepare_call(op::call, w, number, argument, argument2, data);
-  post(e);
-  wait(e);
-  return e;
+  return ask(prepare_call(op::call, w, number, argument, argument2, data));
 }
 void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
                 std::span<const std::byte> data) noexcept {
@@ -304,8 +301,7 @@ void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept 
     entry& e = prepare(op::get, w, source);
     e.head.bytes = n;
     e.head.local = n <= inline_bytes ? 0 : reinterpret_cast<std::uint64_t>(at);
-    post(e);
-    wait(e);
+    ask(e);
     if (n <= inline_bytes) std::memcpy(at, e.data, n);
     return;
   }
@@ -377,9 +373,7 @@ std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsig
   e.head.bytes = width;
   e.head.a = a;
   e.head.b = expected;
-  post(e);
-  wait(e);
-  return e.head.result;
+  return ask(e).head.result;
 }
 
 void port::discard(worker_no w, const void* at, std::uint64_t bytes) noexcept {
@@ -391,9 +385,7 @@ const std::byte* port::gather(worker_no w, const piece* pieces, std::size_t coun
   entry& e = prepare(op::gather, w, nullptr);
   e.head.bytes = count * sizeof(piece);
   std::memcpy(e.data, pieces, e.head.bytes);
-  post(e);
-  wait(e);
-  return e.data;
+  return ask(e).data;
 }
 
 void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept {
@@ -401,8 +393,7 @@ void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noex
   entry& e = prepare(op::scatter, w, nullptr);
   e.head.bytes = bytes;
   std::memcpy(e.data, packed, bytes);
-  post(e);
-  wait(e);
+  ask(e);
 }
 
 std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data,

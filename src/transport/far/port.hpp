@@ -71,6 +71,7 @@ class port {
                       std::uint64_t argument2, std::span<const std::byte> data) noexcept;
   void post(entry& e) noexcept;
   void wait(entry& e) noexcept;
+  const entry& ask(entry& e) noexcept;
   std::uint64_t word_request(op what, worker_no w, const word* at, std::uint64_t a, std::uint64_t b) noexcept;
 
   const shm::segment* memory_ = nullptr;

@@ -9,8 +9,6 @@
 #include "transport/shm/segment.hpp"
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 
 namespace godwit::transport::far {
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstring>
 #include <stdexcept>
-#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -126,40 +125,23 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
     return;
   }
   const int to = setup_.answers_for[index(e.head.target)];
-  auto m = std::make_unique_for_overwrite<message>();
-  m->what = kind::request;
-  m->epoch = setup_.epoch;
-  m->asker = index(w);
-  m->slot = slot;
-  m->data_tag = draw_tag(e.head.what);
-  m->head = e.head;
-  const auto tag = static_cast<int>(m->data_tag);
-  const message head_only = [&] {
-    message copy;
-    std::memcpy(static_cast<void*>(&copy), m.get(), message_head);
-    return copy;
-  }();
-  const bool large = e.head.bytes > far::inline_bytes;
-  m->inline_bytes = static_cast<std::uint32_t>(far::inline_of_request(e.head));
-  std::memcpy(m->data, e.data, m->inline_bytes);
-  if (e.head.what == op::get && large)
-    expect_bytes(to, tag, alias<std::byte>(w, e.head.local), e.head.bytes, head_only);
+  const message_head request{.what = kind::request,
+                             .epoch = setup_.epoch,
+                             .asker = index(w),
+                             .slot = slot,
+                             .data_tag = draw_tag(e.head.what),
+                             .inline_bytes = static_cast<std::uint32_t>(far::inline_of_request(e.head)),
+                             .head = e.head};
+  auto m = std::make_unique<message>(request);
+  const auto tag = static_cast<int>(request.data_tag);
+  const bool large = request.head.bytes > far::inline_bytes;
+  std::memcpy(m->data, e.data, request.inline_bytes);
+  if (request.head.what == op::get && large)
+    expect_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, request);
   if (!answered) e.now.store(state::free, std::memory_order_release);
   send(to, std::move(m));
-  if (head_only.head.what == op::put && large)
-    send_bytes(to, tag, alias<std::byte>(w, head_only.head.local), head_only.head.bytes, {});
-}
-
-/// A get or put of any length, in pieces that MPI takes.
-void companion::transfer_by_rma(const header& head, std::byte* here, int target, std::uint64_t displacement) {
-  const component& mpi = *setup_.mpi;
-  for (std::size_t done = 0; done < head.bytes; done += largest_message) {
-    const std::size_t n = std::min(largest_message, head.bytes - done);
-    if (head.what == op::get)
-      check(mpi.get(&setup_.window, here + done, n, target, displacement + done), "get");
-    else
-      check(mpi.put(&setup_.window, here + done, n, target, displacement + done), "put");
-  }
+  if (request.head.what == op::put && large)
+    send_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, {});
 }
 
 /// True: done by RMA, complete at both ends.
@@ -173,6 +155,7 @@ bool companion::by_rma(worker_no w, entry& e) {
           (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
       setup_.memory->offset_of(reinterpret_cast<const void*>(e.head.address));
   const rma_window& win = setup_.window;
+  std::byte* const here = e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data;
   switch (e.head.what) {
     case op::load:
       check(mpi.get(&win, &e.head.result, 8, target, displacement), "get");
@@ -181,9 +164,10 @@ bool companion::by_rma(worker_no w, entry& e) {
       check(mpi.put(&win, &e.head.a, 8, target, displacement), "put");
       break;
     case op::get:
+      check(mpi.get(&win, here, e.head.bytes, target, displacement), "get");
+      break;
     case op::put:
-      transfer_by_rma(e.head, e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data, target,
-                      displacement);
+      check(mpi.put(&win, here, e.head.bytes, target, displacement), "put");
       break;
     case op::fence:
       return false;  // all of the above is flushed at once, but casts went by message
@@ -237,11 +221,19 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
 
 // ---------------------------------------------------------------- messages
 
+std::unique_ptr<companion::message> companion::reply_to(const message_head& m) {
+  auto reply = std::make_unique<message>(m);
+  reply->what = kind::reply;
+  reply->inline_bytes = 0;
+  return reply;
+}
+
 void companion::send(int to, std::unique_ptr<message> m) {
   outgoing out;
   out.text = std::move(m);
-  check(setup_.mpi->isend(out.text.get(), message_head + out.text->inline_bytes, to, head_tag, &out.op),
-        "send");
+  check(
+      setup_.mpi->isend(out.text.get(), sizeof(message_head) + out.text->inline_bytes, to, head_tag, &out.op),
+      "send");
   sends_.push_back(std::move(out));
 }
 
@@ -257,10 +249,8 @@ void companion::send_bytes(int to, int tag, const std::byte* from, std::size_t b
   }
 }
 
-void companion::expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message& about) {
-  const auto whole = std::make_shared<transfer>();
-  std::memcpy(static_cast<void*>(&whole->about), &about, message_head);
-  whole->from = from;
+void companion::expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message_head& about) {
+  const auto whole = std::make_shared<transfer>(transfer{about, from});
   for (std::size_t done = 0; done < bytes; done += largest_message) {
     incoming in;
     in.part_of = whole;
@@ -271,52 +261,45 @@ void companion::expect_bytes(int from, int tag, std::byte* to, std::size_t bytes
   }
 }
 
-bool companion::finish_sends() {
+/// Takes out what is complete, and calls then(it). True: there was something.
+template <class Operation, class F>
+bool companion::take_complete(std::deque<Operation>& all, const char* what, F then) {
   bool any = false;
-  for (std::size_t i = 0; i < sends_.size();) {
+  for (std::size_t i = 0; i < all.size();) {
     bool done = false;
-    check(setup_.mpi->test(&sends_[i].op, &done, nullptr, nullptr, nullptr), "complete a send");
+    check(setup_.mpi->test(&all[i].op, &done, nullptr, nullptr, nullptr), what);
     if (!done) {
       ++i;
       continue;
     }
-    if (const auto& whole = sends_[i].part_of;
-        whole && whole.use_count() == 1 && whole->workers_room != nullptr)
-      setup_.services->release_room(whole->room_of, whole->workers_room);
-    sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
+    const Operation complete = std::move(all[i]);
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
     any = true;
+    then(complete);
   }
   return any;
 }
 
+bool companion::finish_sends() {
+  return take_complete(sends_, "complete a send", [&](const outgoing& out) {
+    const auto& whole = out.part_of;
+    if (whole && whole.use_count() == 1 && whole->workers_room != nullptr)
+      setup_.services->release_room(whole->room_of, whole->workers_room);
+  });
+}
+
 bool companion::finish_receives() {
-  bool any = false;
-  for (std::size_t i = 0; i < receives_.size();) {
-    bool done = false;
-    check(setup_.mpi->test(&receives_[i].op, &done, nullptr, nullptr, nullptr), "complete a receive");
-    if (!done) {
-      ++i;
-      continue;
-    }
-    const auto whole = receives_[i].part_of;
-    receives_.erase(receives_.begin() + static_cast<std::ptrdiff_t>(i));
-    any = true;
-    GODWIT_ASSERT(whole->left != 0, "a transfer has as many pieces as were counted");
-    if (--whole->left != 0) continue;
-    const transfer& in = *whole;
-    const auto what = in.about.head.what;
-    if (what == op::put) {  // the bytes of another's put have arrived here
-      auto m = std::make_unique_for_overwrite<message>();
-      std::memcpy(static_cast<void*>(m.get()), &in.about, message_head);
-      m->what = kind::reply;
-      m->inline_bytes = 0;
+  return take_complete(receives_, "complete a receive", [&](const incoming& piece) {
+    transfer& in = *piece.part_of;
+    GODWIT_ASSERT(in.left != 0, "a transfer has as many pieces as were counted");
+    if (--in.left != 0) return;
+    if (in.about.head.what == op::put) {  // the bytes of another's put have arrived here
       std::atomic_thread_fence(std::memory_order_seq_cst);
-      send(in.from, std::move(m));
+      send(in.from, reply_to(in.about));
     } else {
       finish(worker_no{in.about.asker}, in.about.slot);
     }
-  }
-  return any;
+  });
 }
 
 bool companion::receive() {
@@ -330,7 +313,7 @@ bool companion::receive() {
     if (!done) return any;
     any = true;
     const message& m = head.text;
-    if (bytes >= message_head && m.epoch == setup_.epoch) {
+    if (bytes >= sizeof(message_head) && m.epoch == setup_.epoch) {
       switch (m.what) {
         case kind::request:
           handle_request(m, from);
@@ -350,12 +333,7 @@ bool companion::receive() {
   }
 }
 
-void companion::take_put(const message& m, int from) {
-  expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(m.head.target, m.head.address),
-               m.head.bytes, m);
-}
-
-bool companion::is_large_put(const message& m) noexcept {
+bool companion::is_large_put(const message_head& m) noexcept {
   return m.head.what == op::put && m.head.bytes > far::inline_bytes;
 }
 
@@ -365,20 +343,19 @@ void companion::handle_request(const message& m, int from) {
     const worker_no target = m.head.target;
     GODWIT_ASSERT(setup_.served.holds(target), "a rank answers for its own workers");
     inbox& box = inboxes_[index(target) - setup_.served.first];
-    mail letter;
-    std::memcpy(static_cast<void*>(&letter.text), &m, message_head + m.inline_bytes);
-    letter.from = from;
-    box.backlog.push_back(letter);
+    box.backlog.push_back({m, from});
     fill_inbox(box, target);
-    return;
-  }
-  if (is_large_put(m))
-    take_put(m, from);
-  else
+  } else {
     execute_here(m, from);
+  }
 }
 
 void companion::execute_here(const message& m, int from) {
+  if (is_large_put(m)) {
+    expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(m.head.target, m.head.address),
+                 m.head.bytes, m);
+    return;
+  }
   entry e;
   e.head = m.head;
   std::memcpy(e.data, m.data, m.inline_bytes);
@@ -408,23 +385,18 @@ void companion::answer(const message& m, int from, entry& e, std::byte* big,
     send_bytes(from, tag, source, m.head.bytes, {});
     return;
   }
-  auto reply = std::make_unique_for_overwrite<message>();
-  std::memcpy(static_cast<void*>(reply.get()), &m, message_head);
-  reply->what = kind::reply;
+  auto reply = reply_to(m);
   reply->head = e.head;
   reply->head.what = what;
-  reply->inline_bytes = 0;
-  if (get) {
-    std::memcpy(reply->data, source, m.head.bytes);
-    reply->inline_bytes = static_cast<std::uint32_t>(m.head.bytes);
-  } else if (what == op::gather) {
-    std::memcpy(reply->data, e.data, e.head.info);
-    reply->inline_bytes = static_cast<std::uint32_t>(e.head.info);
-  } else if (what == op::call) {
-    const std::size_t here = e.head.info + (big == nullptr ? e.head.bytes : 0);
-    std::memcpy(reply->data, e.data, here);
-    reply->inline_bytes = static_cast<std::uint32_t>(here);
-  }
+  std::size_t here = 0;  // bytes that travel along
+  if (get)
+    here = m.head.bytes;
+  else if (what == op::gather)
+    here = e.head.info;
+  else if (what == op::call)
+    here = e.head.info + (big == nullptr ? e.head.bytes : 0);
+  std::memcpy(reply->data, get ? source : e.data, here);
+  reply->inline_bytes = static_cast<std::uint32_t>(here);
   send(from, std::move(reply));
   if (big != nullptr) {
     outgoing extra;
@@ -465,11 +437,7 @@ void companion::tell_failure(const failure& why) {
   if (told_.status == 0) told_ = why;
   for (int r = 0; r < setup_.size; ++r) {
     if (r == setup_.rank) continue;
-    auto m = std::make_unique_for_overwrite<message>();
-    m->what = kind::failed;
-    m->epoch = setup_.epoch;
-    m->asker = m->slot = m->data_tag = 0;
-    m->head = {};
+    auto m = std::make_unique<message>(message_head{.what = kind::failed, .epoch = setup_.epoch});
     m->head.a = static_cast<std::uint64_t>(why.status);
     m->inline_bytes = static_cast<std::uint32_t>(std::min(why.message.size(), sizeof m->data));
     std::memcpy(m->data, why.message.data(), m->inline_bytes);

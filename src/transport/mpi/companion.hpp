@@ -13,7 +13,6 @@
 #include "transport/far/requests.hpp"
 #include "transport/mpi/component.hpp"
 
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -93,17 +92,21 @@ class companion {
 
  private:
   enum class kind : std::uint32_t { request, reply, failed };
-  struct message {
+  struct message_head {
     kind what;
     std::uint32_t epoch;
-    std::uint32_t asker;  ///< worker
-    std::uint32_t slot;   ///< in its ring
-    std::uint32_t data_tag;
-    std::uint32_t inline_bytes;
-    far::header head;
+    std::uint32_t asker = 0;  ///< worker
+    std::uint32_t slot = 0;   ///< in its ring
+    std::uint32_t data_tag = 0;
+    std::uint32_t inline_bytes = 0;
+    far::header head = {};
+  };
+  static_assert(sizeof(message_head) == 24 + sizeof(far::header));
+  struct message : message_head {
+    message() = default;
+    explicit message(const message_head& h) : message_head(h) {}
     std::byte data[far::inline_bytes];
   };
-  static constexpr std::size_t message_head = 24 + sizeof(far::header);
   struct outgoing {
     operation op;
     std::unique_ptr<message> text;
@@ -113,7 +116,7 @@ class companion {
     std::shared_ptr<outgoing> part_of;  ///< what all pieces of a transfer have in common
   };
   struct transfer {
-    message about;  ///< request (put) or reply (get, call) that the bytes belong to; without data
+    message_head about;  ///< request (put) or reply (get, call) that the bytes belong to
     int from = 0;
     unsigned left = 0;  ///< pieces
   };
@@ -142,22 +145,23 @@ class companion {
 
   bool take_requests();
   void start(worker_no w, far::entry& e, std::uint32_t slot);
-  void transfer_by_rma(const far::header& head, std::byte* here, int target, std::uint64_t displacement);
   bool by_rma(worker_no w, far::entry& e);
   bool receive();
   void handle_request(const message& m, int from);
-  void take_put(const message& m, int from);
-  static bool is_large_put(const message& m) noexcept;
+  static bool is_large_put(const message_head& m) noexcept;
   void handle_reply(const message& m, int from);
   void answer(const message& m, int from, far::entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
               bool workers_room);
   void finish(worker_no asker, std::uint32_t slot);
+  static std::unique_ptr<message> reply_to(const message_head& m);
   void send(int to, std::unique_ptr<message> m);
   void send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra);
-  void expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message& about);
+  void expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message_head& about);
   bool serve_inboxes();
   void fill_inbox(inbox& box, worker_no w);
   void execute_here(const message& m, int from);
+  template <class Operation, class F>
+  bool take_complete(std::deque<Operation>& all, const char* what, F then);
   bool finish_sends();
   bool finish_receives();
 

@@ -15,24 +15,18 @@ using far::state;
 
 void companion::fill_inbox(inbox& box, worker_no w) {
   while (!box.backlog.empty()) {
-    if (is_large_put(box.backlog.front().text)) {  // not through the worker, but after what went before it
-      if (!box.inside.empty()) return;
-      take_put(box.backlog.front().text, box.backlog.front().from);
-      box.backlog.pop_front();
-      continue;
-    }
-    const bool runs = !box.gone && setup_.services->runs(w);
-    if (!runs) {  // it has ended: its memory is still here
-      box.gone = true;
+    mail& letter = box.backlog.front();
+    const bool large = is_large_put(letter.text);  // not through the worker, but after what went before it
+    if (!large) box.gone = box.gone || !setup_.services->runs(w);  // it has ended: its memory is still here
+    if (large || box.gone) {
       if (!box.inside.empty()) return;  // first what it may still have been doing: serve_inboxes
-      execute_here(box.backlog.front().text, box.backlog.front().from);
+      execute_here(letter.text, letter.from);
       box.backlog.pop_front();
       continue;
     }
     entry& e = words_of(w).inbox[box.next % far::inbox_entries];
     if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free)
       return;
-    mail& letter = box.backlog.front();
     e.head = letter.text.head;
     std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
     e.now.store(state::posted, std::memory_order_release);  // FA1
@@ -52,15 +46,16 @@ bool companion::serve_inboxes() {
       GODWIT_ASSERT(box.next - box.oldest == box.inside.size() && box.inside.size() <= far::inbox_entries,
                     "entries of the inbox are filled and emptied in turn");
       entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
+      const mail& letter = box.inside.front();
       box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
       const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2
       if (!done) {
         if (!box.gone) break;
-        execute_here(box.inside.front().text, box.inside.front().from);
+        execute_here(letter.text, letter.from);
       } else {
         const bool by_itself = e.head.what == op::call && e.head.more[0] != 0;
-        answer(box.inside.front().text, box.inside.front().from, e,
-               by_itself ? alias<std::byte>(w, e.head.address) : nullptr, nullptr, by_itself);
+        answer(letter.text, letter.from, e, by_itself ? alias<std::byte>(w, e.head.address) : nullptr,
+               nullptr, by_itself);
       }
       e.now.store(state::free, std::memory_order_release);
       ++box.oldest;

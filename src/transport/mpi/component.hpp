@@ -62,7 +62,7 @@ struct component {
   int (*cancel)(operation* op);
 
   // One-sided (MPI-3 RMA), passive target, the window locked for all from creation to free. Collective:
-  // create, free.
+  // create, free. Get and put: any length.
   int (*win_create)(void* base, std::size_t bytes, rma_window* out);
   int (*win_free)(rma_window* w);
   int (*get)(const rma_window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement);

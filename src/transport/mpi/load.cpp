@@ -167,23 +167,10 @@ std::string nothing_found(const names& families, const names& there, const std::
          "that file with --godwit-mpi=/path/godwit-mpi-....so (GODWIT_MPI), or the folder in LD_LIBRARY_PATH";
 }
 
-}  // namespace
-
-namespace {
-
 /// Why these families were looked for, if it was not said.
 std::string reason_for(family_hint loaded, family_hint hint) {
   if (loaded != family_hint::none) return "the program itself uses " + std::string(title(loaded));
   return hint != family_hint::none ? "the launcher is that of " + std::string(title(hint)) : std::string();
-}
-
-const component* first_that_opens(const names& files, std::string& error) {
-  for (const std::string& file : files)
-    if (const component* table = open_component(file, error); table != nullptr) {
-      error.clear();
-      return table;
-    }
-  return nullptr;
 }
 
 }  // namespace
@@ -232,7 +219,12 @@ const component* load_component(const std::string& wanted, family_hint hint, std
             joined(there, " and ") + "\nname one of them, or start it with mpirun";
     return nullptr;
   }
-  return first_that_opens(files, error);
+  for (const std::string& file : files)
+    if (const component* table = open_component(file, error); table != nullptr) {
+      error.clear();
+      return table;
+    }
+  return nullptr;
 }
 
 }  // namespace godwit::transport::mpi

@@ -2,7 +2,6 @@
 #include "transport/mpi/selftest.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 #include <vector>
 

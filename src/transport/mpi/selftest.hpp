@@ -4,9 +4,6 @@
 #pragma once
 
 #include "transport/mpi/companion.hpp"
-#include "transport/mpi/component.hpp"
-
-#include <string>
 
 namespace godwit::transport::mpi {
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 namespace godwit::transport::shm {
 
@@ -13,18 +14,15 @@ class shared_pages {
   shared_pages() = default;
   /// Throws std::runtime_error with the cause; @p remedy ends its text. One system call.
   shared_pages(std::size_t bytes, const char* remedy);
-  ~shared_pages();
-  shared_pages(const shared_pages&) = delete;
-  shared_pages& operator=(const shared_pages&) = delete;
-  shared_pages(shared_pages&& other) noexcept;
-  shared_pages& operator=(shared_pages&& other) noexcept;
-
-  std::byte* data() const noexcept { return data_; }
-  std::size_t size() const noexcept { return bytes_; }
+  std::byte* data() const noexcept { return data_.get(); }
+  std::size_t size() const noexcept { return data_.get_deleter().bytes; }
 
  private:
-  std::byte* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  struct unmap {
+    std::size_t bytes;
+    void operator()(std::byte* data) const noexcept;
+  };
+  std::unique_ptr<std::byte, unmap> data_;
 };
 
 }  // namespace godwit::transport::shm

@@ -1,4 +1,4 @@
-// See segment.hpp. The only place that maps shared memory.
+// See segment.hpp.
 #include "transport/shm/segment.hpp"
 
 #include <algorithm>
@@ -6,17 +6,11 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <stdexcept>
-#include <string>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 
-#include "base/check.hpp"
-
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
+#include "transport/shm/memory_file.hpp"
 
 namespace godwit::transport::shm {
 
@@ -40,24 +34,18 @@ std::uint64_t pages(std::uint64_t bytes) {
 layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
             std::uint64_t heap_bytes) noexcept {
   layout l;
-  std::uint64_t at = 0;
-  l.hot = at;
-  at += pages(hot_bytes);
-  l.words = at;
-  at += pages(words_bytes);
-  l.slots = at;
   // One 64-byte slot per nested spawn. A frame with a spawn saves at least four callee-saved registers and a
   // return address, so the stack is full before the slots are.
   l.slots_bytes = pages(stack_bytes / 40 * 64 + 4096);
-  at += l.slots_bytes + guard_bytes;
-  l.heap = at;
   l.heap_bytes = pages(heap_bytes);
-  at += l.heap_bytes + guard_bytes;
-  l.stack = at;
   l.stack_bytes = pages(stack_bytes);
-  at += l.stack_bytes + guard_bytes;
+  l.words = l.hot + pages(hot_bytes);
+  l.slots = l.words + pages(words_bytes);
+  l.heap = l.slots + l.slots_bytes + guard_bytes;
+  l.stack = l.heap + l.heap_bytes + guard_bytes;
+  const std::uint64_t end = l.stack + l.stack_bytes + guard_bytes;
   constexpr std::uint64_t grain = 2 << 20;
-  l.span = (at + grain - 1) / grain * grain;
+  l.span = (end + grain - 1) / grain * grain;
   return l;
 }
 
@@ -82,28 +70,11 @@ void segment::make_file(near_range near, const layout& l) {
     fail(
         "stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
         "--godwit-heap-bytes");
-  const std::uint64_t file_bytes = l.span * near.count;
-  fd_ = memfd_create("godwit", MFD_CLOEXEC);
-  if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      limit.rlim_cur < file_bytes) {
-    destroy();
-    fail(
-        "the file size limit (ulimit -f) is below the size of the shared memory: raise it, or lower "
-        "--godwit-stack-bytes and --godwit-heap-bytes");
-  }
-  if (ftruncate(fd_, static_cast<off_t>(file_bytes)) != 0) {
-    const int error = errno;
-    destroy();
-    fail("cannot size shared memory to " + std::to_string(file_bytes >> 20) +
-         " MiB (virtual): " + std::strerror(error) + ": lower --godwit-stack-bytes or --godwit-heap-bytes");
-  }
+  fd_ = make_memory_file("godwit", l.span * near.count,
+                         "godwit: ", "--godwit-stack-bytes or --godwit-heap-bytes");
 }
 
-std::string segment::file_path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
-}
+std::string segment::file_path() const { return path_of(fd_); }
 
 void segment::open_file(near_range near, const layout& l, const std::string& path) {
   layout_ = l;
@@ -115,41 +86,19 @@ void segment::open_file(near_range near, const layout& l, const std::string& pat
          ": the processes of a host must run as the same user and see each other in /proc");
 }
 
-std::uint32_t segment::free_bases(std::uint64_t total) noexcept {
-  std::uint32_t free = 0;
-  for (unsigned i = 0; i < std::size(candidates); ++i) {
-    void* p = mmap(reinterpret_cast<void*>(candidates[i]), total, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p == MAP_FAILED) continue;
-    // a kernel before 4.17 takes it as a hint
-    if (p == reinterpret_cast<void*>(candidates[i])) free |= 1u << i;
-    munmap(p, total);
-  }
-  return free;
-}
+std::uint32_t segment::free_bases(std::uint64_t total) noexcept { return free_among(candidates, total); }
 
 void segment::map(unsigned candidate) {
   const std::uint64_t total = total_bytes(near_.count, layout_);
-  void* p = mmap(reinterpret_cast<void*>(candidates[candidate]), total, PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (p != MAP_FAILED && p != reinterpret_cast<void*>(candidates[candidate])) {
-    munmap(p, total);
-    p = MAP_FAILED;
-  }
-  if (p == MAP_FAILED) {
-    destroy();
-    fail(
-        "an address range that was free is taken now: another thread of the program maps memory at fixed "
-        "addresses");
-  }
+  void* p = reserve(candidates[candidate], total);
+  if (p == nullptr) give_up(taken_meanwhile);
   base_ = common_ = static_cast<std::byte*>(p);
   zero_ = reinterpret_cast<std::uintptr_t>(base_) + layout_.span * (std::uintptr_t{1} - near_.first);
   mask_ = ~std::uintptr_t{0};
   if (mmap(base_ + layout_.span, total - layout_.span, PROT_READ | PROT_WRITE,
            MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
-    const int error = errno;
-    destroy();
-    fail(std::string("cannot map shared memory: ") + std::strerror(error));
+    const std::string why = std::strerror(errno);
+    give_up("cannot map shared memory: " + why);
   }
 }
 
@@ -157,12 +106,10 @@ void segment::create(std::uint32_t workers, const layout& l) {
   make_file({0, workers}, l);
   const std::uint64_t total = total_bytes(workers, l);
   const std::uint32_t free = free_bases(total);
-  if (free == 0) {
-    destroy();
-    fail("no free range of " + std::to_string(total >> 20) +
-         " MiB of address space: lower --godwit-stack-bytes or "
-         "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
-  }
+  if (free == 0)
+    give_up("no free range of " + std::to_string(total >> 20) +
+            " MiB of address space: lower --godwit-stack-bytes or "
+            "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)");
   map(static_cast<unsigned>(std::countr_zero(free)));
 }
 
@@ -180,8 +127,7 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
     fail("no free range of " + std::to_string((total + l.span) >> 20) + " MiB of address space for " +
          std::to_string(workers) +
          " workers: raise the limit on address space (ulimit -v), have fewer workers (GODWIT_WORKERS), or "
-         "lower the size of stacks "
-         "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
+         "lower the size of stacks (GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
   const auto low = reinterpret_cast<std::uintptr_t>(p);
   const std::uintptr_t aligned = (low + l.span - 1) / l.span * l.span;
   if (aligned != low) munmap(p, aligned - low);
@@ -195,12 +141,10 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
                                       {l.heap, l.heap_bytes},
                                       {l.stack, l.stack_bytes}})
       if (mprotect(own + from, bytes, PROT_READ | PROT_WRITE) != 0) {
-        const int error = errno;
-        destroy();
-        fail(std::string("cannot make the workers' memory accessible: ") + std::strerror(error) +
-             ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), or "
-             "lower the size of stacks "
-             "(GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
+        const std::string why = std::strerror(errno);
+        give_up("cannot make the workers' memory accessible: " + why +
+                ": raise the limit on data (ulimit -d) if there is one, have fewer workers (GODWIT_WORKERS), "
+                "or lower the size of stacks (GODWIT_STACK_BYTES, GODWIT_THREAD_STACK_BYTES)");
       }
     madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
   }
@@ -224,15 +168,18 @@ void segment::adopt(worker_no me) {
   map(base_ + layout_.hot, layout_.hot, layout_.slots + layout_.slots_bytes - layout_.hot);
   map(base_ + layout_.heap, layout_.heap, layout_.heap_bytes);
   map(base_ + layout_.stack, layout_.stack, layout_.stack_bytes);
-  close(fd_);
-  fd_ = -1;
+  close(std::exchange(fd_, -1));
 }
 
 void segment::destroy() noexcept {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
   if (base_ != nullptr) munmap(base_, total_bytes(near_.count, layout_));
   base_ = common_ = nullptr;
+}
+
+void segment::give_up(const std::string& why) {
+  destroy();
+  fail(why);
 }
 
 void segment::discard(void* address, std::size_t bytes) noexcept {
@@ -246,18 +193,12 @@ std::size_t segment::touched_from_top(const std::byte* low, const std::byte* hig
   unsigned char resident[256];
   const std::byte* lowest = high;
   for (const std::byte* end = high; end > low;) {
-    std::size_t n = static_cast<std::size_t>(end - low) / page;
-    if (n > sizeof resident) n = sizeof resident;
+    const std::size_t n = std::min(static_cast<std::size_t>(end - low) / page, sizeof resident);
     const std::byte* start = end - n * page;
     if (mincore(const_cast<std::byte*>(start), n * page, resident) != 0) break;
-    std::size_t first = n;
-    for (std::size_t i = 0; i < n; ++i)
-      if ((resident[i] & 1) != 0) {
-        first = i;
-        break;
-      }
-    if (first == n) break;
-    lowest = start + first * page;
+    const auto* first = std::find_if(resident, resident + n, [](unsigned char r) { return (r & 1) != 0; });
+    if (first == resident + n) break;
+    lowest = start + static_cast<std::size_t>(first - resident) * page;
     end = start;
   }
   return static_cast<std::size_t>(high - lowest);

@@ -19,9 +19,6 @@
 #include "base/check.hpp"
 #include "transport/transport.hpp"
 
-#include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -194,6 +191,8 @@ class segment {
   void remote_fence() const noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
  private:
+  [[noreturn]] void give_up(const std::string& why);
+
   layout layout_{};
   std::byte* base_ = nullptr;                 // the whole mapping
   std::byte* common_ = nullptr;               // own segment

@@ -7,13 +7,10 @@
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utility>
 
-#ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000
-#endif
+#include "transport/shm/memory_file.hpp"
 
 namespace godwit::transport::shm {
 
@@ -23,43 +20,19 @@ namespace {
 constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x4000'0000'0000, 0x1000'0000'0000,
                                          0x20'0000'0000};
 
-const char* const lower = ": lower --godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
+constexpr const char* prefix = "godwit: global memory: ";
+constexpr const char* option = "--godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
 
-[[noreturn]] void fail(const std::string& what) {
-  throw std::runtime_error("godwit: global memory: " + what);
-}
-
-void* reserve(std::uintptr_t at, std::uint64_t bytes) noexcept {
-  void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  if (p == reinterpret_cast<void*>(at)) return p;
-  munmap(p, bytes);  // a kernel before 4.17 takes the address as a hint
-  return nullptr;
-}
+[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(std::string(prefix) + what); }
 
 }  // namespace
 
 void window::make_file(std::uint64_t bytes) {
   bytes_ = bytes;
-  fd_ = memfd_create("godwit-global", MFD_CLOEXEC);
-  if (fd_ < 0) fail(std::string("cannot create shared memory (memfd_create): ") + std::strerror(errno));
-  rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
-    destroy();
-    fail(std::string("the file size limit (ulimit -f) is below its size: raise it, or") + (lower + 1));
-  }
-  if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) {
-    const int error = errno;
-    destroy();
-    fail("cannot size it to " + std::to_string(bytes >> 20) + " MiB (virtual): " + std::strerror(error) +
-         lower);
-  }
+  fd_ = make_memory_file("godwit-global", bytes, prefix, option);
 }
 
-std::string window::file_path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_);
-}
+std::string window::file_path() const { return path_of(fd_); }
 
 void window::open_file(std::uint64_t bytes, const std::string& path) {
   bytes_ = bytes;
@@ -68,37 +41,21 @@ void window::open_file(std::uint64_t bytes, const std::string& path) {
     fail("cannot open the memory of another process on this host (" + path + "): " + std::strerror(errno));
 }
 
-std::uint32_t window::free_bases(std::uint64_t bytes) noexcept {
-  std::uint32_t free = 0;
-  for (unsigned i = 0; i < std::size(candidates); ++i)
-    if (void* p = reserve(candidates[i], bytes); p != nullptr) {
-      free |= 1u << i;
-      munmap(p, bytes);
-    }
-  return free;
-}
+std::uint32_t window::free_bases(std::uint64_t bytes) noexcept { return free_among(candidates, bytes); }
 
 std::uint64_t window::largest(std::uint64_t bytes) noexcept {
-  rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   for (; bytes >= std::uint64_t{256} << 20; bytes /= 4)
-    if ((!limited || limit.rlim_cur >= bytes) && free_bases(bytes) != 0) return bytes;
+    if (bytes <= largest_file() && free_bases(bytes) != 0) return bytes;
   return 0;
 }
 
 void window::map(unsigned candidate) {
   void* p = reserve(candidates[candidate], bytes_);
-  if (p == nullptr) {
-    destroy();
-    fail(
-        "an address range that was free is taken now: another thread of the program maps memory at fixed "
-        "addresses");
-  }
+  if (p == nullptr) fail(taken_meanwhile);
   if (mmap(p, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
     munmap(p, bytes_);
-    destroy();
-    fail(std::string("cannot map it: ") + std::strerror(error) + lower);
+    fail(std::string("cannot map it: ") + std::strerror(error) + ": lower " + option);
   }
   base_ = static_cast<std::byte*>(p);
   madvise(p, bytes_, MADV_DONTDUMP);  // a core file would hold all of it, touched or not
@@ -107,11 +64,10 @@ void window::map(unsigned candidate) {
 void window::create(std::uint64_t bytes) {
   make_file(bytes);
   const std::uint32_t free = free_bases(bytes);
-  if (free == 0) {
-    destroy();
+  if (free == 0)
     fail("there is no free range of " + std::to_string(bytes >> 20) +
-         " MiB of addresses: raise the limit on address space (ulimit -v) if there is one, or" + (lower + 1));
-  }
+         " MiB of addresses: raise the limit on address space (ulimit -v) if there is one, or lower " +
+         option);
   map(static_cast<unsigned>(std::countr_zero(free)));
   close(std::exchange(fd_, -1));
 }

@@ -19,7 +19,8 @@ class window {
   window& operator=(const window&) = delete;
   ~window() { destroy(); }
 
-  /// On one machine: make and map. Throws std::runtime_error with cause and remedy. Call before the fork.
+  /// On one machine: make and map. Throws std::runtime_error with cause and remedy: then destroy what is half
+  /// made. Call before the fork.
   void create(std::uint64_t bytes);
 
   // The same in steps, for ranks; see segment.

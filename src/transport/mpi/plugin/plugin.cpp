@@ -38,6 +38,23 @@ enum own_error : int {
   separate_windows = -6,
   no_windows = -7,
 };
+constexpr struct {
+  int code;
+  const char* text;
+} own_errors[] = {
+    {not_running, "MPI is not initialised, or already finalized"},
+    {was_finalized, "the program has called MPI_Finalize already, and MPI cannot be started again"},
+    {wrong_thread,
+     "MPI was initialised by another thread with a level below MPI_THREAD_SERIALIZED: call run from that "
+     "thread"},
+    {too_long, "more than 1 GiB in one message"},
+    {already_running, "init was called before"},
+    {separate_windows,
+     "this MPI keeps a second copy of windows (MPI_WIN_SEPARATE): its owner would not see what others write"},
+    {no_windows,
+     "this MPI has no one-sided communication for these ranks and this network; with Open MPI 4 try mpirun "
+     "--mca osc pt2pt, and MPI_Init_thread with less than MPI_THREAD_MULTIPLE"},
+};
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 30;  // what one call moves at most: counts are int
 
@@ -56,20 +73,30 @@ std::uint64_t to_word(const Handle& handle) {
   std::memcpy(&word, &handle, sizeof handle);
   return word;
 }
-MPI_Request request_of(const operation& op) {
-  MPI_Request request;
-  std::memcpy(&request, &op.value, sizeof request);
-  return request;
+template <class Handle>
+Handle from_word(std::uint64_t word) {
+  Handle handle;
+  std::memcpy(&handle, &word, sizeof handle);
+  return handle;
 }
-MPI_Win win_of(const rma_window& w) {
-  MPI_Win win;
-  std::memcpy(&win, &w.value, sizeof win);
-  return win;
+MPI_Request request_of(const operation& op) { return from_word<MPI_Request>(op.value); }
+MPI_Win win_of(const rma_window& w) { return from_word<MPI_Win>(w.value); }
+
+/// Why a message of @p bytes cannot be sent, or MPI_SUCCESS.
+int refused(std::size_t bytes) {
+  if (!mpi_up) return not_running;
+  if (bytes > chunk_bytes) return too_long;
+  return MPI_SUCCESS;
 }
 
-/// What a function that starts a request returns. By reference: the call that gives status sets request.
-int started(int status, const MPI_Request& request, operation* out) {
-  out->value = status == MPI_SUCCESS ? to_word(request) : 0;
+/// begin(request) starts an operation on @p bytes.
+template <class F>
+int start(std::size_t bytes, operation* out, F begin) {
+  out->value = 0;
+  if (const int error = refused(bytes); error != MPI_SUCCESS) return error;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int status = begin(&request);
+  if (status == MPI_SUCCESS) out->value = to_word(request);
   return status;
 }
 
@@ -197,42 +224,32 @@ int finalize() {
 }
 
 int allgather(const void* mine, void* all, std::size_t bytes) {
-  if (!mpi_up) return not_running;
-  if (bytes > chunk_bytes) return too_long;
+  if (const int error = refused(bytes); error != MPI_SUCCESS) return error;
   const int count = static_cast<int>(bytes);
   return MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm);
 }
 
 int bcast(void* data, std::size_t bytes, int root) {
-  if (!mpi_up) return not_running;
-  if (bytes > chunk_bytes) return too_long;
+  if (const int error = refused(bytes); error != MPI_SUCCESS) return error;
   return MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, root, comm);
 }
 
 int barrier_begin(operation* out) {
-  out->value = 0;
-  if (!mpi_up) return not_running;
-  MPI_Request request = MPI_REQUEST_NULL;
-  return started(MPI_Ibarrier(comm, &request), request, out);
+  return start(0, out, [](MPI_Request* request) { return MPI_Ibarrier(comm, request); });
 }
 
 int isend(const void* data, std::size_t bytes, int to, int tag, operation* out) {
-  out->value = 0;
-  if (!mpi_up) return not_running;
-  if (bytes > chunk_bytes) return too_long;
-  MPI_Request request = MPI_REQUEST_NULL;
-  return started(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm, &request), request, out);
+  return start(bytes, out, [=](MPI_Request* request) {
+    return MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, comm, request);
+  });
 }
 
 int irecv(void* data, std::size_t bytes, int from, int tag, operation* out) {
-  out->value = 0;
-  if (!mpi_up) return not_running;
-  if (bytes > chunk_bytes) return too_long;
-  MPI_Request request = MPI_REQUEST_NULL;
-  return started(
-      MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from == any_source ? MPI_ANY_SOURCE : from,
-                tag == any_tag ? MPI_ANY_TAG : tag, comm, &request),
-      request, out);
+  const int source = from == any_source ? MPI_ANY_SOURCE : from;
+  const int wanted = tag == any_tag ? MPI_ANY_TAG : tag;
+  return start(bytes, out, [=](MPI_Request* request) {
+    return MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, source, wanted, comm, request);
+  });
 }
 
 int test(operation* op, bool* done, int* source, int* tag, std::size_t* bytes) {
@@ -320,28 +337,28 @@ int win_free(rma_window* w) {
   return status == MPI_SUCCESS ? freed : status;
 }
 
-int get(const rma_window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement) {
+/// transfer(offset, count) moves each piece of @p bytes that one call takes.
+template <class F>
+int in_chunks(std::size_t bytes, F transfer) {
   if (!mpi_up) return not_running;
-  const MPI_Win win = win_of(*w);
-  for (std::size_t at = 0; at < bytes; at += chunk_bytes) {
-    const int count = static_cast<int>(std::min(chunk_bytes, bytes - at));
-    const int status = MPI_Get(static_cast<char*>(to) + at, count, MPI_BYTE, target,
-                               static_cast<MPI_Aint>(displacement + at), count, MPI_BYTE, win);
-    if (status != MPI_SUCCESS) return status;
-  }
-  return MPI_SUCCESS;
+  int status = MPI_SUCCESS;
+  for (std::size_t at = 0; at < bytes && status == MPI_SUCCESS; at += chunk_bytes)
+    status = transfer(at, static_cast<int>(std::min(chunk_bytes, bytes - at)));
+  return status;
+}
+
+int get(const rma_window* w, void* to, std::size_t bytes, int target, std::uint64_t displacement) {
+  return in_chunks(bytes, [=](std::size_t at, int count) {
+    return MPI_Get(static_cast<char*>(to) + at, count, MPI_BYTE, target,
+                   static_cast<MPI_Aint>(displacement + at), count, MPI_BYTE, win_of(*w));
+  });
 }
 
 int put(const rma_window* w, const void* from, std::size_t bytes, int target, std::uint64_t displacement) {
-  if (!mpi_up) return not_running;
-  const MPI_Win win = win_of(*w);
-  for (std::size_t at = 0; at < bytes; at += chunk_bytes) {
-    const int count = static_cast<int>(std::min(chunk_bytes, bytes - at));
-    const int status = MPI_Put(static_cast<const char*>(from) + at, count, MPI_BYTE, target,
-                               static_cast<MPI_Aint>(displacement + at), count, MPI_BYTE, win);
-    if (status != MPI_SUCCESS) return status;
-  }
-  return MPI_SUCCESS;
+  return in_chunks(bytes, [=](std::size_t at, int count) {
+    return MPI_Put(static_cast<const char*>(from) + at, count, MPI_BYTE, target,
+                   static_cast<MPI_Aint>(displacement + at), count, MPI_BYTE, win_of(*w));
+  });
 }
 
 int fetch_op(const rma_window* w, rma_op op, const std::uint64_t* operand, std::uint64_t* result, int target,
@@ -365,33 +382,10 @@ int flush(const rma_window* w, int target) {
   return MPI_Win_flush(target, win_of(*w));
 }
 
-const char* own_text(int code) {
-  switch (code) {
-    case not_running:
-      return "MPI is not initialised, or already finalized";
-    case was_finalized:
-      return "the program has called MPI_Finalize already, and MPI cannot be started again";
-    case wrong_thread:
-      return "MPI was initialised by another thread with a level below MPI_THREAD_SERIALIZED: call run from "
-             "that thread";
-    case too_long:
-      return "more than 1 GiB in one message";
-    case already_running:
-      return "init was called before";
-    case separate_windows:
-      return "this MPI keeps a second copy of windows (MPI_WIN_SEPARATE): its owner would not see what "
-             "others write";
-    case no_windows:
-      return "this MPI has no one-sided communication for these ranks and this network; with Open MPI 4 try "
-             "mpirun --mca osc pt2pt, and MPI_Init_thread with less than MPI_THREAD_MULTIPLE";
-    default:
-      return nullptr;
-  }
-}
-
 void error_text(int code, char* text, std::size_t bytes) {
   if (bytes == 0) return;
-  if (const char* own = own_text(code); own != nullptr) return copy_line(text, bytes, own);
+  for (const auto& own : own_errors)
+    if (own.code == code) return copy_line(text, bytes, own.text);
   if (mpi_up) {  // elsewhere most MPIs end the program when asked
     char long_text[MPI_MAX_ERROR_STRING + 1] = {};
     int length = 0;

@@ -1,0 +1,45 @@
+// See text.hpp.
+#include "base/text.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <memory>
+#include <sys/types.h>
+
+namespace godwit::base {
+
+std::vector<std::string> lines_of(const std::string& path, char end) {
+  std::vector<std::string> lines;
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return lines;
+  char* line = nullptr;
+  std::size_t room = 0;
+  for (ssize_t n; (n = getdelim(&line, &room, end, file)) > 0;) {
+    lines.emplace_back(line, static_cast<std::size_t>(n));
+    if (lines.back().back() == end) lines.back().pop_back();
+  }
+  std::free(line);
+  std::fclose(file);
+  return lines;
+}
+
+std::string first_line(const std::string& path) {
+  const std::vector<std::string> lines = lines_of(path);
+  return lines.empty() ? "" : lines.front();
+}
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace godwit::base

@@ -1,0 +1,63 @@
+// See memory_file.hpp.
+#include "transport/shm/memory_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace godwit::transport::shm {
+
+std::uint64_t largest_file() noexcept {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return limited ? limit.rlim_cur : ~std::uint64_t{0};
+}
+
+int make_memory_file(const char* name, std::uint64_t bytes, const std::string& prefix,
+                     const std::string& lower) {
+  if (bytes > largest_file())
+    throw std::runtime_error(prefix +
+                             "the file size limit (ulimit -f) is below the size of the shared memory: raise "
+                             "it, or lower " +
+                             lower);
+  const int fd = memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0)
+    throw std::runtime_error(prefix + "cannot create shared memory (memfd_create): " + std::strerror(errno));
+  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    const int error = errno;
+    close(fd);
+    throw std::runtime_error(prefix + "cannot size shared memory to " + std::to_string(bytes >> 20) +
+                             " MiB (virtual): " + std::strerror(error) + ": lower " + lower);
+  }
+  return fd;
+}
+
+std::string path_of(int fd) { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd); }
+
+void* reserve(std::uintptr_t at, std::uint64_t bytes) noexcept {
+  void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  if (p == reinterpret_cast<void*>(at)) return p;
+  munmap(p, bytes);  // a kernel before 4.17 takes the address as a hint
+  return nullptr;
+}
+
+std::uint32_t free_among(std::span<const std::uintptr_t> candidates, std::uint64_t bytes) noexcept {
+  std::uint32_t free = 0;
+  for (unsigned i = 0; i < candidates.size(); ++i)
+    if (void* p = reserve(candidates[i], bytes); p != nullptr) {
+      free |= 1u << i;
+      munmap(p, bytes);
+    }
+  return free;
+}
+
+}  // namespace godwit::transport::shm
