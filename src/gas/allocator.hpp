@@ -23,7 +23,8 @@ namespace godwit::gas {
 class allocator {
  public:
   /// @p force_movable: all distributed memory is that can be.
-  allocator(const reach& net, const space& where, directory& blocks, checks& check, bool force_movable);
+  allocator(const reach& net, const space& where, directory& blocks, checks& check,
+            bool force_movable = false);
 
   // global_path.hpp says what these do.
   global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
