@@ -65,7 +65,9 @@
 byte state[HOSTS * BLOCKS], uses[HOSTS * BLOCKS];
 byte mem[HOSTS * 2];
 byte epoch[HOSTS];
-bit lock[HOSTS];                           /* of the host's unit, and what is under it */
+bit here[HOSTS];                           /* the unit is in the host's cache; under the lock of its set */
+bit set_lock[HOSTS];
+bit lock[HOSTS];                           /* of the unit, and what is under it */
 byte stamp[HOSTS], pins[HOSTS], dirty[HOSTS], writing[HOSTS];
 
 byte holder[2], value[2];                  /* the token of each word; what its last writer wrote */
@@ -184,39 +186,36 @@ inline acquire() { epoch[h]++ }
 #else
 #define CLOSED (pins[h] == 0)
 #endif
-/* Give the pages back: to make room, or since a block has left. In its place only, and under a short use of that. */
+#ifdef DISCARD_WITHOUT_USE
+#define USE_ALL(n)
+#else
+#define USE_ALL(n) if :: k & 1 -> USES(B(0)) = USES(B(0)) + n :: else fi; if :: k & 2 -> USES(B(1)) = USES(B(1)) + n :: else fi;
+#endif
+/* Give the pages back: of a unit that is replaced, or of what a block has left behind that is in no unit. Nobody can enter
+ * the unit meanwhile (the set's lock), and no block arrive (short uses). */
 inline discard() {
   atomic {
-    FREE ->
+    FREE && !set_lock[h] ->
     if
     :: CLEAN && CLOSED ->
-       lock[h] = 1;
+       set_lock[h] = 1; here[h] = 0; stamp[h] = 0;
        if :: AWAY(S(B(0))) -> k = 1 :: else fi;
        if :: AWAY(S(B(1))) -> k = k | 2 :: else fi;
-#ifndef DISCARD_WITHOUT_USE
-       if :: k & 1 -> USES(B(0))++ :: else fi;
-       if :: k & 2 -> USES(B(1))++ :: else fi
-#endif
-    :: else -> k = 4
+       USE_ALL(1) how = 1
+    :: else
     fi
   };
-  atomic {
-    if
-    :: k == 4
-    :: else ->
+  if
+  :: atomic { how == 1 ->
        if :: k & 1 -> HERE(0) = GONE :: else fi;
        if :: k & 2 -> HERE(1) = GONE :: else fi;
-#ifndef DISCARD_WITHOUT_USE
-       if :: k & 1 -> USES(B(0))-- :: else fi;
-       if :: k & 2 -> USES(B(1))-- :: else fi;
-#endif
+       USE_ALL(-1)
 #ifdef SETTLE_DISCARDS_DIRTY
        dirty[h] = 0;
 #endif
-       stamp[h] = 0; lock[h] = 0
-    fi;
-    k = 0
-  }
+       set_lock[h] = 0; k = 0; how = 0 }
+  :: else
+  fi
 }
 
 #if defined(ARRIVAL_OVER_DIRTY)
@@ -236,6 +235,12 @@ inline discard() {
 #else
 #define UNUSED(x) (uses[x] == 0)
 #endif
+inline arrive() {
+  atomic {
+    if :: (BLOCKS == 1 || u == 0) && !(k & 1) -> HERE(0) = v0 :: else fi;
+    if :: (BLOCKS == 1 || u == 1) && !(k & 2) -> HERE(1) = v1 :: else fi
+  }
+}
 inline pull() {                            /* block u is wanted here */
   if
   :: atomic { state[X(0, u)] == OWNED -> state[X(0, u)] = CLOSING; t = 0; how = 1 }
@@ -260,18 +265,14 @@ inline pull() {                            /* block u is wanted here */
      USES(u) == 0;
 #endif
      atomic { v0 = mem[M(t, 0)]; v1 = mem[M(t, 1)] };
+     if
 #ifdef ARRIVAL_WITHOUT_LOCK
-     k = dirty[h];
-     k = k | writing[h];
+     :: k = dirty[h]; k = k | writing[h]; arrive()
 #else
-     atomic {
-       FREE -> k = KEPT;
+     :: atomic { here[h] && FREE -> k = KEPT; arrive() }
+     :: !here[h] -> arrive()
 #endif
-       if :: (BLOCKS == 1 || u == 0) && !(k & 1) -> HERE(0) = v0 :: else fi;
-       if :: (BLOCKS == 1 || u == 1) && !(k & 2) -> HERE(1) = v1 :: else fi;
-#ifndef ARRIVAL_WITHOUT_LOCK
-     };
-#endif
+     fi;
      atomic { S(u) = OWNED; v0 = 0; v1 = 0; k = 0 };
      state[X(t, u)] = ELSEWHERE            /* its bytes stay as a copy; whoever wants discards them */
   :: else -> S(u) = ELSEWHERE
@@ -303,22 +304,26 @@ inline pull() {                            /* block u is wanted here */
 #else
 #define MAY_SKIP(s) HAS(s)
 #endif
-/* A checkout through the cache: how = CACHED, or NONE if it is not the time or the place. d: fills also from the other block. */
+#define NEW_ENOUGH (stamp[h] >= e || MINE)
+/* A checkout through the cache: how = CACHED, or NONE if it is not the time or the place. d: fills also from the other block.
+ * The use is taken, or `local` only looked at, before the unit is there: so early may a look be that orders nothing. */
 inline open_unit() {
   atomic {
-    FREE ->
     if
-    :: what == READ && (stamp[h] >= e || MINE) -> pins[h]++; how = CACHED         /* a hit asks nobody */
-    :: what != READ && AWAY(S(B(g))) && (what == WRITE || stamp[h] >= e || MINE) ->
-       pins[h]++; lock[h] = 1; how = FILL; e = 0; USE(B(g), 1)
-    :: !(what == WRITE || stamp[h] >= e || MINE) && AWAY(S(B(g))) && (AWAY(S(OTHER)) || MAY_SKIP(S(OTHER))) ->
-       pins[h]++; lock[h] = 1; how = FILL; USE(B(g), 1);
-       if :: BLOCKS == 2 && AWAY(S(OTHER)) -> d = 1; USE(OTHER, 1) :: else fi
-    :: else
+    :: FREE && what == READ && NEW_ENOUGH -> pins[h]++; how = CACHED          /* a hit asks nobody */
+    :: !(what == READ && NEW_ENOUGH) && AWAY(S(B(g))) && (what == WRITE || AWAY(S(OTHER)) || MAY_SKIP(S(OTHER))) ->
+       how = FILL; USE(B(g), 1);
+       if :: BLOCKS == 2 && what != WRITE && AWAY(S(OTHER)) -> d = 1; USE(OTHER, 1) :: else fi
+    :: !(what == READ && NEW_ENOUGH) && !(AWAY(S(B(g))) && (what == WRITE || AWAY(S(OTHER)) || MAY_SKIP(S(OTHER))))
     fi
   };
   if
   :: how == FILL ->
+     atomic {
+       FREE && !set_lock[h] ->
+       lock[h] = 1; here[h] = 1; pins[h]++;
+       if :: what == WRITE || NEW_ENOUGH -> e = 0 :: else fi
+     };
      if
      :: e != 0 ->
         atomic { find(B(g)); k = x;
@@ -376,6 +381,8 @@ inline at_owner() {
      QUIET(B(g))
   od
 }
+
+inline written() { if :: here[h] -> HERE(g) = value[g] :: else fi }      /* copies follow */
 
 proctype worker(byte me) {
   byte g, u, what, how, e, e2, d, v0, v1, k, t, x, to, h;
@@ -453,9 +460,9 @@ proctype worker(byte me) {
            fi;
            break
         :: what == PUT ->
-           atomic { FREE -> NEW; HERE(g) = value[g]; e = 0 };
+           atomic { FREE -> NEW; e = 0; written() };
            at_owner();
-           atomic { FREE -> HERE(g) = value[g] };
+           atomic { FREE -> written() };
            break
         :: what == ATOMIC ->
            e = 0;
