@@ -4,9 +4,9 @@
  * host h: its two words, `place` (owner, version) and `local` (state, uses, registered), and its bytes, which are a
  * counter. All accesses are additions of one, so whatever is lost or done twice shows in the end. A request to another
  * host is one step there, with everything in between: what a companion does under a use is what a near access does in
- * several steps here. Memory is sequentially consistent. Asserted: an access asks at most MOST times (not counted is
- * asking one place again while it says not now), a copy is not older than what asked for it, the home is at most one move
- * behind; in the end each block has one owner, no uses, every addition, and its home knows where it is.
+ * several steps here. Memory is sequentially consistent. Asserted: an access asks at most MOST times (an answer `not now` is
+ * not counted), a redirect is newer than what led to it, a copy is not older than what asked for it, the home is at most one
+ * move behind; in the end each block has one owner, no uses, every addition, and its home knows where it is.
  * What it is not: the cache, its units and locks (move_cache.pml); budgets; many blocks in one message.
  *
  * Roles, each of one worker:
@@ -14,12 +14,13 @@
  *   holder   a long use of a block if it is owned here; meanwhile adds one to another block, then to this one
  *   fetcher  the cache of a host: fills its place with a copy, under a short use
  *   mover    pulls a block to its host. With ABORT its patience may be over at any moment
- *   greedy   a holder that pulls another block meanwhile: only patience ends that (ABORT)
+ *   greedy   a holder that pulls another block meanwhile: two may wait for each other until one's patience is over (ABORT)
  * CASE: who is there, see init. Run by models/check.sh. Mutants, must FAIL:
  *   uses     NEAR_WITHOUT_USE, CLOSING_REFUSES_NESTED, HOLD_WHILE_WAITING
  *   source   FREEZE_BEFORE_DRAIN, UNREGISTERED_CLOSES, ABORT_FORGETS, ABORT_KEEPS_CLOSED, OPENS_FROZEN
  *   arrival  ARRIVE_AT_ONCE, ARRIVING_NO_DRAIN, OWNED_BEFORE_DATA, LEFT_BEFORE_DATA, TWO_PULLERS
- *   hints    NO_VERSION, HOME_NOT_TOLD, NEVER_ASKS_HOME (with CHAIN)
+ *   hints    NO_VERSION, HOME_NOT_TOLD, NEVER_ASKS_HOME, LOCAL_BEFORE_PLACE
+ * and CASE=8 without ABORT.
  */
 #ifndef CASE
 #define CASE 1
@@ -354,7 +355,7 @@ init {
        i++
     :: else -> break
     od;
-#if CASE == 10                             /* it was on host 1, 2, 3, 4; each knows the next one only */
+#if CASE == 10                             /* it was on hosts 1, 2, 3, 4, which know the next one only; host 6 knows the first */
     state[0] = ELSEWHERE; state[5] = OWNED; registered[5] = 1;
     owner[0] = 5; version[0] = 6;
     n = 1;

@@ -12,7 +12,8 @@
  * lock. Workers are spread by ON0: so many on host 0, one on each further host.
  * What it is not: full ranges, tags and sets, long uses of several blocks.
  *
- * Smaller searches: START (who holds word 1 at first; word 0: worker 0), CHECKOUTS (no other operations).
+ * Smaller searches: START (who holds word 1 at first; word 0: worker 0), CHECKOUTS (no other operations),
+ * SECOND_MOVES (of two blocks only the second moves).
  * Run by models/check.sh. Mutants, must FAIL:
  *   arrival     ARRIVAL_OVER_DIRTY, ARRIVAL_OVER_OPEN, ARRIVAL_WITHOUT_LOCK, ARRIVING_NO_DRAIN
  *   write-back  WRITE_BACK_LOST, ARRIVING_CLEARS, FROZEN_CLEARS, LOCK_WHILE_WAITING
@@ -488,14 +489,19 @@ proctype worker(byte me) {
         if :: HOST(to) != h -> release() :: else fi;
         atomic { arrived[g] = arrived[g] || HOST(to) != h; holder[g] = to; to = 0; g = 0 }
      fi
+#if BLOCKS == 2
+  :: atomic { ops > 0 && holder[1] == me && arrived[1] -> acquire(); arrived[1] = 0 }      /* and uses the other word first */
+#endif
   :: atomic { noise > 0 && ops > 0 -> noise-- };
      if
      :: release()
      :: acquire()
      :: discard()
      fi
+#ifndef SECOND_MOVES
   :: atomic { moves > 0 && ops > 0 && S(0) == ELSEWHERE -> S(0) = WANTED; moves--; u = 0 };
      pull()
+#endif
 #if BLOCKS == 2
   :: atomic { moves > 0 && ops > 0 && S(1) == ELSEWHERE -> S(1) = WANTED; moves--; u = 1 };
      pull()
