@@ -423,7 +423,7 @@ proctype worker(byte me) {
         USES(B(g))--;
 #endif
         break
-     :: atomic { AWAY(S(B(g))) -> e = epoch[h] };
+     :: atomic { S(B(g)) != OWNED || what == READ -> e = epoch[h] };
         if
         :: what <= BOTH ->
            open_unit();
@@ -445,7 +445,7 @@ proctype worker(byte me) {
               break
            :: else ->                      /* not now: begin again */
               e = 0;
-              QUIET(0) && QUIET(BLOCKS - 1);
+              QUIET(0) && QUIET(BLOCKS - 1) && S(B(g)) != CLOSING;
 #ifdef FILL_LOCKS_WHILE_WAITING
               lock[h] = 0
 #endif
