@@ -91,6 +91,10 @@ runs() {
     echo "pass|move_cache|-DOPS=3 -DSTART=1 -DMOVES=3 -DCHECKOUTS|$small|-m1000000 -w24"
     echo "pass|move_cache|-DOPS=3 -DSTART=1 -DON0=1 -DCHECKOUTS|$small|-m1000000 -w24"
     echo "pass|move_cache|-DOPS=3 -DSTART=2 -DBLOCKS=2 -DCHECKOUTS|$small|-m1000000 -w24"
+    echo "pass|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS|$small|-m1000000 -w24"
+    for v in "-DSTART=1 -DNOISE=1" "-DSTART=1 -DBLOCKS=2" "-DON0=1 -DBLOCKS=2 -DCHECKOUTS" "-DON0=1 -DABORT -DMOVES=3 -DCHECKOUTS"; do
+      echo "pass|move_cache|-DOPS=2 $v|$small|-m1000000 -w24"
+    done
     echo "fail|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS -DFILL_SKIPS_FROZEN|$small -DT_REVERSE|-m1000000 -w24"
   fi
   for v in 5 1 "1 -DABORT" "3 -DABORT" 3 "4 -DABORT" 4 "2 -DABORT" 2 "6 -DABORT" 6 "7 -DABORT" 7 "8 -DABORT" "9 -DABORT" 9 "10 -DABORT" 10; do

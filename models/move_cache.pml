@@ -8,9 +8,9 @@
  * block to its host (MOVES times; with ABORT it may give up), and release, acquire or discard (NOISE times).
  * Whatever the schedule, no read is stale, and in the end the owner has what the last writer wrote.
  * How an owner is found is move.pml's: here a request goes to the host that owns the block, or is answered `not now`.
- * Registration too: a block is closed as soon as it is owned. Memory is sequentially consistent; words of a unit change under its
- * lock. Workers are spread by ON0: so many on host 0, one on each further host.
- * What it is not: full ranges, tags and sets, long uses of several blocks.
+ * Registration too: a block is closed as soon as it is owned. Memory is sequentially consistent, but a fill may look at its place
+ * before it has the unit and its lock; words of a unit change under its lock. ON0 workers are on host 0, one on each further host.
+ * What it is not: full ranges, tags, long uses of several blocks.
  *
  * Smaller searches: START (who holds word 1 at first; word 0: worker 0), CHECKOUTS (no other operations),
  * SECOND_MOVES (of two blocks only the second moves).
