@@ -82,10 +82,12 @@ class distribution {
     };
     return d;
   }
-  /// The owners of blocks may change later; then every access to memory of another host starts with a
-  /// look-up. Without it memory never moves, and never pays.
-  distribution& movable(bool yes = true) noexcept {
-    how_.movable = yes;
+  /// Parts of @p move_bytes may be moved to other workers later (move.hpp). A multiple of 4 KiB, and the
+  /// distribution's blocks a multiple of it, else std::invalid_argument; 0: the distribution's blocks if their
+  /// size was given, else 64 KiB. Memory that is not movable never pays for that. docs/moving.md.
+  distribution& movable(std::uint64_t move_bytes = 0) noexcept {
+    how_.movable = true;
+    how_.move_bytes = move_bytes;
     return *this;
   }
 

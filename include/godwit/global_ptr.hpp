@@ -153,8 +153,8 @@ std::uint32_t home_of(global_ptr<T> p) {
   return detail::global_home(p.address());
 }
 
-/// Number of the worker that has the block of @p p now: its home, unless it is movable and was moved. Cost:
-/// that of home_of; for movable memory, a look at the block's home.
+/// Number of the worker that has the memory of @p p now: its home, unless it is movable and was moved. Cost:
+/// that of home_of; for movable memory that another host has, a round trip or two.
 template <class T>
 std::uint32_t owner_of(global_ptr<T> p) {
   return detail::global_owner(p.address());

@@ -16,6 +16,7 @@ namespace choice {
 enum class substrate : std::uint8_t { automatic, processes, threads, mpi };
 enum class bind : std::uint8_t { none, cores };
 enum class force_steal : std::uint8_t { none, parents, children, random };
+enum class force_move : std::uint8_t { none, random };
 enum class way : std::uint8_t { automatic, rma, server, assist, am };
 enum class hosts : std::uint8_t { automatic, ranks };
 enum class victims : std::uint8_t { near, uniform };
@@ -62,9 +63,11 @@ struct options {
   bool expose_signal = true;               ///< starving workers may interrupt one that does not spawn
   choice::force_steal force_steal =
       choice::force_steal::none;  ///< none, parents, children, random: who must leave at spawns
-  std::uint32_t delay_us = 0;     ///< testing: random delays of up to this long inside the protocols
-  std::uint64_t seed = 0;         ///< of victim selection, forced steals and delays; 0: drawn
-  bool private_heap = true;       ///< keep workers' heaps apart: pointers that migrated are noticed
+  /// testing: whatever can be is movable, and accesses take it to their worker (random), or do not (none)
+  choice::force_move force_move = choice::force_move::none;
+  std::uint32_t delay_us = 0;  ///< testing: random delays of up to this long inside the protocols
+  std::uint64_t seed = 0;      ///< of victim selection, forced steals and delays; 0: drawn
+  bool private_heap = true;    ///< keep workers' heaps apart: pointers that migrated are noticed
   /// children may refer to their ancestors' frames, and writes that are lost are noticed
   bool check_frames = true;
   choice::way way = choice::way::automatic;         ///< to other hosts: auto, rma, server, assist, am

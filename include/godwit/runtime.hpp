@@ -73,6 +73,7 @@ struct worker_stats {
   std::uint64_t far_gets = 0;
   std::uint64_t far_puts = 0;     ///< put and scatter
   std::uint64_t far_atomics = 0;  ///< atomics
+  std::uint64_t moves = 0;        ///< parts of movable memory that came to this worker's host, or to it inside the host
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.

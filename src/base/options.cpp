@@ -68,6 +68,9 @@ constexpr option_info table[] = {
     {.name = "force_steal", .field = &options::force_steal, .what = "a kind of forced steal",
      .help = "testing: who is made to leave at every spawn (1 = random, 0 = none)",
      .choices = {"none", "parents", "children", "random"}, .zero_one = {"none", "random"}},
+    {.name = "force_move", .field = &options::force_move, .what = "a kind of forced move",
+     .help = "testing: distributed memory is movable, and accesses move it (1 = random, 0 = none)",
+     .choices = {"none", "random"}, .zero_one = {"none", "random"}},
     {.name = "delay_us", .field = &options::delay_us, .what = "a time in microseconds",
      .help = "testing: random delays of up to this long inside the protocols",
      .unit = option_unit::microseconds, .low = 0, .high = 1'000'000},
@@ -141,13 +144,13 @@ constexpr option_info table[] = {
 // Does not compile when options gets a field: give that field a row above, then count it here.
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21,
-               f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34] = o;
+               f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35] = o;
   return ((void)f1, (void)f2, (void)f3, (void)f4, (void)f5, (void)f6, (void)f7, (void)f8, (void)f9, (void)f10,
           (void)f11, (void)f12, (void)f13, (void)f14, (void)f15, (void)f16, (void)f17, (void)f18, (void)f19,
           (void)f20, (void)f21, (void)f22, (void)f23, (void)f24, (void)f25, (void)f26, (void)f27, (void)f28,
-          (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, 34);
+          (void)f29, (void)f30, (void)f31, (void)f32, (void)f33, (void)f34, (void)f35, 35);
 }
-static_assert(std::size(table) == 34, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 35, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";
@@ -450,6 +453,7 @@ named::operator Choice() const {
 GODWIT_CHOICE(substrate);
 GODWIT_CHOICE(bind);
 GODWIT_CHOICE(force_steal);
+GODWIT_CHOICE(force_move);
 GODWIT_CHOICE(way);
 GODWIT_CHOICE(hosts);
 GODWIT_CHOICE(victims);

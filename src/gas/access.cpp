@@ -17,47 +17,88 @@ using detail::atomic_op;
 using detail::global_piece;
 using detail::opened;
 
+template <class F>
+bool access::touch_here(const piece& p, F&& touch) {
+  if (p.words == nullptr) {
+    if (!net_.is_near(p.owner)) return false;
+    touch();
+    return true;
+  }
+  if (!several_hosts_) {  // all its places are one
+    touch();
+    return true;
+  }
+  const place here = p.place(net_);
+  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV8
+  if (!in(here.use(allowed), allowed)) return false;
+  touch();
+  here.end_use();
+  return true;
+}
+
+void access::fetch_all(std::vector<part>& far) {
+  for (later more(net_);; more.wait_for(far)) {
+    std::vector<part> left;
+    stats_->far_gets += fetch(net_, far, left);
+    std::erase_if(left, [&](const part& p) {
+      return touch_here(p.as_piece(net_.first_of(p.host)),
+                        [&] { copy_bytes(p.here, net_.at(p.at), p.bytes); });
+    });
+    if (left.empty()) return;
+    far = std::move(left);
+  }
+}
+
+void access::write_all(std::vector<part>& far) {
+  for (later more(net_);; more.wait_for(far)) {
+    std::vector<part> left;
+    stats_->far_puts += write(net_, far, left);
+    std::erase_if(left, [&](const part& p) {
+      return touch_here(p.as_piece(net_.first_of(p.host)),
+                        [&] { copy_bytes(net_.at(p.at), p.here, p.bytes); });
+    });
+    if (left.empty()) return;
+    far = std::move(left);
+  }
+}
+
 bool access::single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner) {
   if (check_.on()) check_.check_range(at, bytes, "access");
   if (!several_hosts_ || bytes == 0) return false;
   const piece p = blocks_.first_piece(at, bytes);
   owner = p.owner;
-  return p.bytes == bytes && !net_.is_near(owner) && !cache_.has_dirty();
+  return p.bytes == bytes && p.words == nullptr && !net_.is_near(owner) && !cache_.has_dirty();
 }
 
 void access::get(global_address from, void* to, std::size_t bytes) {
   if (check_.on()) check_.check_range(from, bytes, "read");
   if (bytes == 0) return;  // `to` may be null
   const piece p = blocks_.first_piece(from, bytes);
-  if (p.bytes != bytes) {
+  if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(to, net_.at(from), bytes); })) return;
+  if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{from, bytes, to};
     return gather(&all, 1);
   }
-  if (net_.is_near(p.owner)) {
-    std::memcpy(to, net_.at(from), bytes);
-  } else if (!cache_.read(from, to, bytes)) {
-    ++stats_->far_gets;
-    net_.get(p.owner, to, from, bytes);
-  }
+  if (cache_.read(from, to, bytes)) return;
+  ++stats_->far_gets;
+  net_.get(p.owner, to, from, bytes);
 }
 
 void access::put(global_address to, const void* from, std::size_t bytes) {
   if (check_.on()) check_.check_range(to, bytes, "write");
   if (bytes == 0) return;
   const piece p = blocks_.first_piece(to, bytes);
-  if (p.bytes != bytes) {
+  if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(net_.at(to), from, bytes); })) return;
+  if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{to, bytes, const_cast<void*>(from)};
     return scatter(&all, 1);
   }
-  if (net_.is_near(p.owner)) {
-    std::memcpy(net_.at(to), from, bytes);
-    return;
-  }
   // GL6. Before: a write-back that comes between would restore the old bytes. After: so would a fetch.
-  cache_.written(to, from, bytes);
+  const part all(net_, p, const_cast<std::byte*>(static_cast<const std::byte*>(from)));
+  cache_.written(all);
   ++stats_->far_puts;
   net_.put(p.owner, to, from, bytes);
-  cache_.written(to, from, bytes);
+  cache_.written(all);
 }
 
 void access::copy(global_address to, global_address from, std::uint64_t bytes) {
@@ -90,18 +131,49 @@ std::uint64_t access::atomic(atomic_op what, global_address at, unsigned width, 
   const auto function = static_cast<atomic_function>(what);
   if (!several_hosts_) return transport::far::apply_atomic(function, net_.at(at), width, operand, expected);
   GODWIT_ASSERT(width == 4 || width == 8, "an atomic is of a word");
-  const std::uint32_t owner = blocks_.owner(at);
+  const piece p = blocks_.first_piece(at, width);
   if (!relaxed) release();
-  const bool far = !net_.is_near(owner);
+  if (p.words != nullptr) return atomic_on_movable(p, function, width, operand, expected, relaxed);
+  const bool far = !net_.is_near(p.owner);
   if (far) {
     ++stats_->far_atomics;
     cache_.drop(at, width);
   }
-  const std::uint64_t before = net_.atomic(owner, at, function, width, operand, expected);
+  const std::uint64_t before = net_.atomic(p.owner, at, function, width, operand, expected);
   if (!relaxed)
     acquire();
   else if (far)
     cache_.drop(at, width);  // what was fetched meanwhile
+  return before;
+}
+
+std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsigned width,
+                                        std::uint64_t operand, std::uint64_t expected, bool relaxed) {
+  std::uint64_t before = 0;
+  const auto here = [&] {
+    return touch_here(
+        p, [&] { before = transport::far::apply_atomic(f, net_.at(p.at), width, operand, expected); });
+  };
+  if (cache_.has_dirty()) cache_.drop(p.at, width);
+  const bool far = !here();
+  if (far) {
+    cache_.drop(p.at, width);
+    part at(net_, p, nullptr);
+    for (later more(net_);;) {
+      ++stats_->far_atomics;
+      const place_answer said = at.host != net_.my_host()
+                                    ? atomic_at(net_, at, f, width, operand, expected, before)
+                                    : place_answer{};
+      if (said.what == place_says::done) break;
+      at.follow(net_, said);
+      if (!at.sent_on) more.wait();
+      if (here()) break;
+    }
+  }
+  if (!relaxed)
+    acquire();
+  else if (far)
+    cache_.drop(p.at, width);  // what was fetched meanwhile
   return before;
 }
 
@@ -117,13 +189,15 @@ void access::gather(const global_piece* pieces, std::size_t count) {
     if (check_.on()) check_.check_range(g.at, g.bytes, "gather");
     blocks_.each_piece(g.at, g.bytes, [&](const piece& p) {
       auto* here = static_cast<std::byte*>(g.here) + (p.at - g.at);
-      if (net_.is_near(p.owner))
-        std::memcpy(here, net_.at(p.at), p.bytes);
-      else if (!cache_.read(p.at, here, p.bytes))
-        far.push_back({net_.host_of(p.owner), p.at, p.bytes, here});
+      // A word of movable memory is what it is at its owner: others may write it at any time.
+      const auto which = p.words != nullptr && p.bytes <= sizeof(word) ? cache::copies::own_writes
+                                                                       : cache::copies::new_enough;
+      if (!touch_here(p, [&] { copy_bytes(here, net_.at(p.at), p.bytes); }) &&
+          !cache_.read(p.at, here, p.bytes, which))
+        far.emplace_back(net_, p, here);
     });
   }
-  stats_->far_gets += fetch(net_, far);
+  fetch_all(far);
 }
 
 void access::scatter(const global_piece* pieces, std::size_t count) {
@@ -132,15 +206,13 @@ void access::scatter(const global_piece* pieces, std::size_t count) {
     if (check_.on()) check_.check_range(g.at, g.bytes, "scatter");
     blocks_.each_piece(g.at, g.bytes, [&](const piece& p) {
       auto* here = static_cast<std::byte*>(g.here) + (p.at - g.at);
-      if (net_.is_near(p.owner))
-        std::memcpy(net_.at(p.at), here, p.bytes);
-      else
-        far.push_back({net_.host_of(p.owner), p.at, p.bytes, here});
+      if (!touch_here(p, [&] { copy_bytes(net_.at(p.at), here, p.bytes); })) far.emplace_back(net_, p, here);
     });
   }
-  for (const part& p : far) cache_.written(p.at, p.here, p.bytes);
-  stats_->far_puts += write(net_, far);
-  for (const part& p : far) cache_.written(p.at, p.here, p.bytes);  // GL6: what was fetched meanwhile
+  for (const part& p : far) cache_.written(p);
+  std::vector<part> under_way = far;
+  write_all(under_way);
+  for (const part& p : far) cache_.written(p);  // GL6: what was fetched meanwhile
 }
 
 opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode, detail::place where) {
@@ -148,7 +220,9 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
     check_.check_range(at, bytes, "check out");
     check_.note_checkout(at, bytes, mode != access_mode::read, where);
   }
-  const bool cached = several_hosts_ && bytes != 0 && !blocks_.is_near(at, bytes);
+  const bool fixed_here = !several_hosts_ || bytes == 0 || blocks_.is_near(at, bytes);
+  const bool pinned = !fixed_here && pin(at, bytes);
+  const bool cached = !fixed_here && !pinned;
   if (cached && !cache_.checkout(at, bytes, mode)) {
     if (check_.on()) check_.forget_checkout(at, bytes, mode != access_mode::read);
     throw global_bad_alloc("godwit: a checkout of " + std::to_string(bytes) + " bytes at " +
@@ -157,15 +231,47 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
                            "check out less at a time, or raise --godwit-cache-bytes (GODWIT_CACHE_BYTES)");
   }
   ++detail::hot().checkouts;
-  return {net_.at(at), at | (cached ? opened::cached : 0)};
+  return {net_.at(at), at | (cached ? opened::cached : 0) | (pinned ? opened::pinned : 0)};
+}
+
+bool access::pin(global_address at, std::uint64_t bytes) {
+  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV8
+  std::uint64_t pinned = 0;
+  blocks_.each_piece(at, bytes, [&](const piece& p) {
+    if (p.at == at + pinned && p.words != nullptr && in(p.place(net_).use(allowed), allowed))
+      pinned += p.bytes;
+  });
+  if (pinned == bytes) return true;
+  unpin(at, pinned);
+  return false;
+}
+
+void access::unpin(global_address at, std::uint64_t bytes) {
+  blocks_.each_piece(at, bytes, [&](const piece& p) { p.place(net_).end_use(); });
 }
 
 void access::checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept {
   GODWIT_ASSERT(detail::hot().checkouts != 0, "what is checked in was checked out");
   --detail::hot().checkouts;
-  const global_address at = ticket & ~opened::cached;
+  const global_address at = ticket & ~(opened::cached | opened::pinned);
   if (check_.on()) check_.forget_checkout(at, bytes, mode != access_mode::read);
-  if (ticket != at) cache_.checkin(at, bytes, mode);
+  if ((ticket & opened::cached) != 0) cache_.checkin(at, bytes, mode);
+  if ((ticket & opened::pinned) != 0) unpin(at, bytes);
+}
+
+std::uint32_t access::owner(global_address at) {
+  const piece p = blocks_.first_piece(at, 1);
+  if (p.words == nullptr) return p.owner;
+  std::uint32_t owner = 0;
+  std::byte nothing;
+  part asked(net_, p, &nothing);
+  for (later more(net_);;) {
+    if (touch_here(p, [&] { owner = p.place(net_).owner(p.home).worker; })) return owner;
+    const place_answer said = owner_at(net_, asked);
+    if (said.what == place_says::done) return ownership::from(said.owner, p.home).worker;
+    asked.follow(net_, said);
+    if (!asked.sent_on) more.wait();
+  }
 }
 
 std::byte* access::try_local(global_address at, std::uint64_t bytes) noexcept {

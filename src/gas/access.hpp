@@ -40,6 +40,8 @@ class access {
   detail::opened checkout(global_address at, std::uint64_t bytes, detail::access_mode mode,
                           detail::place where);
   void checkin(std::uint64_t ticket, std::uint64_t bytes, detail::access_mode mode) noexcept;
+  /// The worker that has it now. Local; of movable memory of another host one round trip or more.
+  std::uint32_t owner(global_address at);
   std::byte* try_local(global_address at, std::uint64_t bytes) noexcept;
   void populate(global_address at, std::uint64_t bytes) noexcept;
 
@@ -54,18 +56,32 @@ class access {
     if (several_hosts_) cache_.invalidate();
   }
 
-  /// The whole range has one owner, on another host, and nothing that is here is dirty.
+  /// The whole range has one owner for good, on another host, and nothing that is here is dirty.
   bool single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner);
   /// These bytes are about to be written at their home.
   void forget_copies(global_address at, std::uint64_t bytes) noexcept {
     if (several_hosts_) cache_.drop(at, bytes);
   }
+  cache& copies() noexcept { return cache_; }
   /// When nobody of the host uses it.
   void check_invariants() const noexcept {
     if (several_hosts_) cache_.check_invariants();
   }
 
  private:
+  /// Do @p touch if the bytes of @p p are this host's memory now, and may be used. Of movable memory under a use.
+  template <class F>
+  bool touch_here(const piece& p, F&& touch);
+  /// The same for an atomic of movable memory, wherever it is.
+  std::uint64_t atomic_on_movable(const piece& p, atomic_function f, unsigned width, std::uint64_t operand,
+                                  std::uint64_t expected, bool relaxed);
+  /// Read or write @p far, all of them.
+  void fetch_all(std::vector<part>& far);
+  void write_all(std::vector<part>& far);
+  /// A use of all places of the range, if all of it is movable memory that is here.
+  bool pin(global_address at, std::uint64_t bytes);
+  void unpin(global_address at, std::uint64_t bytes);
+
   const reach& net_;
   directory& blocks_;
   checks& check_;

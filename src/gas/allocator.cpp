@@ -32,8 +32,14 @@ constexpr const char* raise_global_bytes = "raise --godwit-global-bytes (GODWIT_
 
 }  // namespace
 
-allocator::allocator(const reach& net, const space& where, directory& blocks, checks& check)
-    : net_(net), where_(where), blocks_(blocks), check_(check), extents_(net, where, blocks) {
+allocator::allocator(const reach& net, const space& where, directory& blocks, checks& check,
+                     bool force_movable)
+    : net_(net),
+      where_(where),
+      blocks_(blocks),
+      check_(check),
+      force_movable_(force_movable),
+      extents_(net, where, blocks) {
   const budget limits{[this](std::uint64_t bytes) { return take_budget(net_.my_host(), bytes); },
                       [this](std::uint64_t bytes) { give_budget(net_.my_host(), bytes); },
                       transport::shm::window::discard};
@@ -159,7 +165,9 @@ global_address allocator::allocate(std::uint64_t bytes, std::uint64_t alignment,
   check_arguments(bytes, alignment, how);
   if (how.what == kind::local && (how.home == ~0u || how.home == net_.me()) && !how.movable)
     return allocate_local(bytes, alignment, where);
-  const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, how);
+  detail::spread spread = how;
+  if (force_movable_ && how.block_bytes % directory::page_bytes == 0) spread.movable = true;
+  const global_address at = allocate_shared(std::max<std::uint64_t>(bytes, 1), alignment, spread);
   if (check_.on()) sites_[at] = {bytes, where};
   return at;
 }
@@ -174,8 +182,7 @@ global_address allocator::allocate_shared(std::uint64_t bytes, std::uint64_t ali
     d.table = take_object(table_bytes, 16);
     std::memcpy(net_.at(d.table), homes.data(), table_bytes);
   }
-  const std::uint64_t count =
-      d.data_granules() + (how.movable ? space::granules_for(d.blocks * sizeof(word)) : 0);
+  const std::uint64_t count = d.all_granules();
   const std::vector<std::uint64_t> share = blocks_.bytes_per_host(d);
   std::uint32_t paid = 0;  // hosts
   while (paid < share.size() && (share[paid] == 0 || take_budget(paid, share[paid]))) ++paid;
@@ -192,7 +199,6 @@ global_address allocator::allocate_shared(std::uint64_t bytes, std::uint64_t ali
   }
   d.first = place.first;
   d.extent.store(extent_of{count, true}.packed(), std::memory_order_relaxed);  // the entry says so already
-  if (how.movable) d.owners = where_.shared_low + ((d.first + d.data_granules()) << space::granule_bits);
   blocks_.enter(d, place.reused);
   return blocks_.begin_of(d);
 }
@@ -261,7 +267,9 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
   const std::uint64_t first = d->first, count = d->all_granules();
   const global_address table = d->table;
   const std::uint64_t table_bytes = d->blocks * sizeof(std::uint32_t);
-  const std::vector<std::uint64_t> share = blocks_.bytes_per_host(*d);
+  std::vector<std::uint64_t> share = blocks_.bytes_per_host(*d);
+  for (std::uint32_t h = 0; d->movable() && h < net_.host_count(); ++h)
+    share[h] += net_.remote_load(net_.first_of(h), blocks_.moved_of(*d).bytes);
   if (!blocks_.remove(*d)) freed_twice(at, where);
   sites_.erase(at);
   for (std::uint32_t h = 0; h < net_.host_count(); ++h) {

@@ -24,7 +24,8 @@ namespace godwit::gas {
 
 class allocator {
  public:
-  allocator(const reach& net, const space& where, directory& blocks, checks& check);
+  /// @p force_movable: all distributed memory is that can be.
+  allocator(const reach& net, const space& where, directory& blocks, checks& check, bool force_movable);
 
   // global_path.hpp says what these do.
   global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
@@ -33,6 +34,9 @@ class allocator {
   /// Not 0. Nothing of it may be dirty in a cache: that would be written into the next allocation here.
   void free(global_address at, std::uint64_t bytes, detail::place where);
 
+  /// What a host may still have gets less, and more. False: the limit would be exceeded, and nothing changed.
+  bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
+  void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
   /// Of this host.
   void usage(std::uint64_t& used, std::uint64_t& limit) const noexcept;
   /// check_global: what this worker allocated and nobody freed, one line; empty: nothing.
@@ -52,9 +56,6 @@ class allocator {
   global_address allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how);
   void free_local(global_address at, std::uint64_t bytes, detail::place where);
   void free_shared(global_address at, std::uint64_t bytes, detail::place where);
-
-  bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
-  void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
   [[noreturn]] void no_room(std::uint64_t bytes, std::uint32_t host, const std::string& of_what,
                             const char* remedy) const;
   [[noreturn]] void limit_reached(std::uint64_t bytes, std::uint32_t host) const;
@@ -74,6 +75,7 @@ class allocator {
   const space& where_;
   directory& blocks_;
   checks& check_;
+  const bool force_movable_;
   extents extents_;
   arena arena_;
   std::unordered_map<global_address, allocation_site> sites_;  ///< check_global

@@ -11,6 +11,7 @@
 #include "base/world.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace godwit::gas {
 
@@ -27,6 +28,13 @@ unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes)
   const global_address from = std::max(at, low), to = std::min(at + bytes, low + unit_bytes);
   GODWIT_ASSERT(low <= from && from < to && to <= low + unit_bytes, "the range reaches into the unit");
   return {static_cast<std::uint16_t>(from - low), static_cast<std::uint16_t>(to - low)};
+}
+
+/// Under the set's lock no tag of the set appears but by who holds it.
+unit* is_in(unit* set, std::uint64_t number) noexcept {
+  for (unsigned w = 0; w < cache::ways; ++w)
+    if (set[w].tag.load(std::memory_order_acquire) == number + 1) return set + w;
+  return nullptr;
 }
 }  // namespace
 
@@ -71,6 +79,19 @@ void cache::lock(unit& u) noexcept {
   for (base::spin_wait w; !try_lock(u);) pause(w);  // GL8: requests of others are served meanwhile
 }
 
+void cache::wait_without_lock(unit& u, later& more) noexcept {
+  ++u.pins;  // GL7
+  unlock(u);
+  more.wait();
+  lock(u);
+  --u.pins;
+}
+
+void cache::clean(unit& u) noexcept {
+  unit* one = &u;
+  for (later more(net_); !u.dirty.empty() && !write_back(&one, 1);) wait_without_lock(u, more);
+}
+
 unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
   busy = false;
   unit* set = set_of(number);
@@ -100,7 +121,7 @@ void cache::evict(unit& u) noexcept {
     if (low != high) transport::shm::window::discard(net_.at(low), high - low);
   };
   blocks_.visit_pieces(begin_of(u), unit_bytes, [&](const piece& p) {
-    if (net_.is_near(p.owner)) return;
+    if (!p.is_copy(net_)) return;
     if (p.at != high) {
       discard();
       low = p.at;
@@ -115,9 +136,7 @@ void cache::evict(unit& u) noexcept {
 }
 
 unit* cache::replace(unit* set, std::uint64_t number, bool& any_dirty) noexcept {
-  // Under the set's lock no tag of the set appears but by us.
-  for (unsigned w = 0; w < ways; ++w)
-    if (set[w].tag.load(std::memory_order_acquire) == number + 1) return nullptr;
+  if (is_in(set, number) != nullptr) return nullptr;
   auto age = [](const unit& u) { return u.tag.load(std::memory_order_relaxed) == 0 ? 0 : u.used; };
   unit* best = nullptr;
   for (unsigned w = 0; w < ways; ++w) {
@@ -171,22 +190,43 @@ struct cache::opening {
 
 /// Locked, pinned, and readable if it has to be: enter what is written.
 void cache::hand_out(opening& o, unit& u) noexcept {
-  GODWIT_ASSERT(is_locked(u) && u.pins != 0 && begin_of(u) == o.next * unit_bytes,
-                "units are opened in order");
+  GODWIT_ASSERT(is_locked(u) && u.pins != 0, "a unit is opened under its lock");
   if (o.mode != access_mode::read)
-    u.writing.add(part_of(o.next, o.at, o.bytes));  // GL2, GL4. Never joined: each is taken out as it came
+    u.writing.add(
+        part_of(number_of(begin_of(u)), o.at, o.bytes));  // GL2, GL4. Never joined: taken out as it came
   unlock(u);
-  ++o.next;
 }
 
 void cache::open_batch(opening& o) noexcept {
   if (o.batched == 0) return;
-  fetch_units(o.next, o.batched);
-  for (std::size_t i = 0; i < o.batched; ++i) {
-    o.batch[i]->epoch = o.wanted;
-    hand_out(o, *o.batch[i]);
+  unit* missing[most_in_batch];
+  std::size_t count = 0;
+  const std::vector<part> left = fetch_units(o.next, o.batched);
+  for (unit* u : std::span(o.batch, o.batched)) {
+    if (!any_in(left, begin_of(*u))) {
+      u->epoch = o.wanted;
+      hand_out(o, *u);
+    } else {
+      missing[count++] = u;
+      unlock(*u);
+    }
   }
+  for (unit* u : std::span(missing, count)) {
+    lock(*u);
+    fetch_later(o, *u);
+    hand_out(o, *u);
+  }
+  o.next += o.batched;
   o.batched = 0;
+}
+
+/// Locked and pinned: until it is new enough.
+void cache::fetch_later(opening& o, unit& u) noexcept {
+  for (later more(net_); u.epoch < o.wanted; wait_without_lock(u, more))
+    if (fetch_around(u)) {
+      u.epoch = o.wanted;
+      return;
+    }
 }
 
 /// The unit behind the batch, locked; null: there is no room for it, or too many write there.
@@ -222,13 +262,12 @@ bool cache::open_next(opening& o) noexcept {
     return true;
   }
   open_batch(o);
-  if (!valid) {
-    fetch_around(*u);
-    u->epoch = o.wanted;
-  } else if (o.mode != access_mode::write) {
+  if (!valid)
+    fetch_later(o, *u);
+  else if (o.mode != access_mode::write)
     ++s_.stats->global_hits;
-  }
   hand_out(o, *u);
+  ++o.next;
   return true;
 }
 
@@ -250,11 +289,11 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool 
   unit* u = find(number, true, busy);
   GODWIT_CHECK(u != nullptr && u->pins != 0, "a checkout's unit left the cache");
   if (mode != access_mode::read) {
-    u->writing.take_out(part);
     if (changed)
-      mark_dirty(*u, part);  // GL4: exactly these bytes
+      while (!mark_dirty(*u, part)) clean(*u);  // GL4: exactly these bytes
     else
       u->epoch = 0;  // it was never handed out, and a fetch may have left it as it was
+    u->writing.take_out(part);
   }
   --u->pins;
   unlock(*u);
@@ -276,13 +315,14 @@ void cache::each_present(global_address at, std::uint64_t bytes, F&& f) noexcept
   }
 }
 
-bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
+bool cache::read(global_address at, void* to, std::size_t bytes, copies which) noexcept {
   const std::uint64_t wanted = net_.host().epoch.load(std::memory_order_acquire);
   std::size_t copied = 0;
   bool any_dirty = false;
   each_present(at, bytes, [&](const unit& u, unit_range part) {
     any_dirty = any_dirty || u.dirty.overlap(part);
-    if (u.epoch < wanted && !u.dirty.cover(part) && !u.writing.cover(part)) return;
+    if ((u.epoch < wanted || which == copies::own_writes) && !u.dirty.cover(part) && !u.writing.cover(part))
+      return;
     const global_address from = begin_of(u) + part.low;
     std::memcpy(static_cast<std::byte*>(to) + (from - at), net_.at(from), part.high - part.low);
     copied += part.high - part.low;
@@ -292,25 +332,83 @@ bool cache::read(global_address at, void* to, std::size_t bytes) noexcept {
   // It will be read at home: what we wrote must be there.
   if (any_dirty)
     each_present(at, bytes, [&](unit& u, unit_range part) {
-      unit* one = &u;
-      if (u.dirty.overlap(part)) write_back(&one, 1);
+      if (u.dirty.overlap(part)) clean(u);
     });
   return false;
 }
 
-void cache::written(global_address at, const void* from, std::size_t bytes) noexcept {
-  each_present(at, bytes, [&](const unit& u, unit_range part) {
-    const global_address to = begin_of(u) + part.low;
-    std::memcpy(net_.at(to), static_cast<const std::byte*>(from) + (to - at), part.high - part.low);
+void cache::written(const part& p) noexcept {
+  each_present(p.at, p.bytes, [&](unit& u, unit_range r) {
+    if (p.words != nullptr && !in(p.place(net_).state(), is_elsewhere)) {
+      u.epoch = 0;  // MV4: it is the memory itself by now, or is to be: others may have written there since
+      return;
+    }
+    const global_address to = begin_of(u) + r.low;
+    std::memcpy(net_.at(to), p.here + (to - p.at), r.high - r.low);
   });
+}
+
+void cache::arrive(const piece& p, const std::byte* bytes) noexcept {
+  for (std::uint64_t n = number_of(p.at); n <= number_of(p.at + p.bytes - 1); ++n) {
+    const unit_range r = part_of(n, p.at, p.bytes);
+    const std::byte* const from = bytes + (n * unit_bytes + r.low - p.at);
+    for (base::spin_wait spins;; pause(spins)) {
+      bool busy;
+      if (unit* u = find(n, true, busy)) {
+        put_around(*u, r.low, r.high, from);
+        unlock(*u);
+        break;
+      }
+      // Nobody enters it while the set is locked.
+      unit* const set = set_of(n);
+      if (!base::try_lock(set->set_lock, base::holder())) continue;
+      const bool absent = !is_in(set, n);
+      if (absent) std::memcpy(net_.at(n * unit_bytes + r.low), from, r.high - r.low);
+      base::unlock(set->set_lock, base::holder());
+      if (absent) break;
+    }
+  }
+}
+
+bool cache::forget(unit* units, std::uint64_t unit_count, std::byte* window, std::byte* at,
+                   std::uint64_t bytes) noexcept {
+  const auto begin = static_cast<global_address>(at - window);
+  for (std::uint64_t n = number_of(begin); n <= number_of(begin + bytes - 1); ++n) {
+    const unit_range r = part_of(n, begin, bytes);
+    unit* const set = set_in(units, unit_count, n);
+    // GL8: who may be a companion, or serve under a unit's lock, waits for none.
+    if (!base::try_lock(set->set_lock, base::holder())) return false;
+    unit* const u = is_in(set, n);
+    const bool mine = u == nullptr || base::try_lock(u->lock, base::holder());
+    if (mine && (u == nullptr || (u->pins == 0 && u->dirty.empty())))  // MV7: open and dirty bytes stay
+      transport::shm::window::discard(window + n * unit_bytes + r.low, r.high - r.low);
+    if (mine && u != nullptr) {
+      u->epoch = 0;
+      base::unlock(u->lock, base::holder());
+    }
+    base::unlock(set->set_lock, base::holder());
+    if (!mine) return false;
+  }
+  return true;
 }
 
 void cache::drop(global_address at, std::size_t bytes) noexcept {
   each_present(at, bytes, [&](unit& u, unit_range) {
-    unit* one = &u;
-    if (!u.dirty.empty()) write_back(&one, 1);
+    clean(u);
     u.epoch = 0;  // GL6: what comes next goes past the copy, or went
   });
+}
+
+place_site site_of_host(const transport::shm::segment& memory, std::byte* window, const space& where,
+                        std::uint64_t unit_count) noexcept {
+  return {&memory,
+          reinterpret_cast<host_words*>(window + space::words_low),
+          [](const place_site& site, std::byte* at, std::uint64_t bytes) noexcept {
+            return cache::forget(static_cast<unit*>(site.units), site.unit_count, site.window, at, bytes);
+          },
+          window,
+          window + where.units_low,
+          unit_count};
 }
 
 void cache::check_invariants() const noexcept {

@@ -88,12 +88,19 @@ class cache {
   bool checkout(global_address at, std::uint64_t bytes, detail::access_mode mode);
   void checkin(global_address at, std::uint64_t bytes, detail::access_mode mode) noexcept;
 
-  /// Copy out what is here, if all of it is here and new enough.
-  bool read(global_address at, void* to, std::size_t bytes) noexcept;
-  /// These bytes were just written at their home: copies that are here follow.
-  void written(global_address at, const void* from, std::size_t bytes) noexcept;
+  enum class copies { new_enough, own_writes };
+  /// Copy out what is here, if all of it is here and @p which.
+  bool read(global_address at, void* to, std::size_t bytes, copies which = copies::new_enough) noexcept;
+  /// These bytes of a piece were just written at their owner: copies that are here follow.
+  void written(const part& p) noexcept;
   /// The word at @p at is about to be changed at its home: write back, and forget the copy.
   void drop(global_address at, std::size_t bytes) noexcept;
+  /// A place has its bytes now, those at @p bytes: into the window, but not over what was written here (GL2, MV4).
+  void arrive(const piece& p, const std::byte* bytes) noexcept;
+  /// What was this host's own memory is another's: what is here of it are copies, and only what is open or dirty
+  /// stays. Never waits. False: somebody else is using them now. For companions, too: @p units is the host's table.
+  static bool forget(unit* units, std::uint64_t unit_count, std::byte* window, std::byte* at,
+                     std::uint64_t bytes) noexcept;
 
   bool has_dirty() const noexcept { return net_.host().dirty_units.load(std::memory_order_acquire) != 0; }
   /// All ranges that are dirty when this is called are at their homes when it returns.
@@ -109,15 +116,20 @@ class cache {
   static global_address begin_of(const unit& u) noexcept {
     return (u.tag.load(std::memory_order_relaxed) - 1) * unit_bytes;
   }
-  unit* set_of(std::uint64_t number) const noexcept {
-    return s_.units + number % (s_.unit_count / ways) * ways;
+  static unit* set_in(unit* units, std::uint64_t unit_count, std::uint64_t number) noexcept {
+    return units + number % (unit_count / ways) * ways;
   }
+  unit* set_of(std::uint64_t number) const noexcept { return set_in(s_.units, s_.unit_count, number); }
   /// Which units have dirty ranges: word @p i of one bit per unit. W under the unit's lock, R all.
   word& dirty_word(std::uint64_t i) const noexcept {
     return reinterpret_cast<word*>(s_.units + s_.unit_count)[i];
   }
   std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
   void lock(unit& u) noexcept;
+  /// Somebody else's step is awaited: without the lock of @p u, which stays the unit that it is. MV3
+  void wait_without_lock(unit& u, later& more) noexcept;
+  /// Comes back with nothing of @p u dirty; unlocked meanwhile if its owners are not to be had at once.
+  void clean(unit& u) noexcept;
   bool try_lock(unit& u) noexcept { return base::try_lock(u.lock, base::holder()); }
   static bool is_locked(const unit& u) noexcept { return u.lock.load(std::memory_order_relaxed) != 0; }
   void unlock(unit& u) noexcept { base::unlock(u.lock, base::holder()); }
@@ -138,6 +150,7 @@ class cache {
   unit* obtain_for(opening& o) noexcept;
   bool open_next(opening& o) noexcept;
   void open_batch(opening& o) noexcept;
+  void fetch_later(opening& o, unit& u) noexcept;
   void hand_out(opening& o, unit& u) noexcept;
   /// @p changed: it was handed out, so its bytes may be new.
   void close(std::uint64_t number, unit_range part, detail::access_mode mode, bool changed) noexcept;
@@ -148,14 +161,21 @@ class cache {
                      std::byte* here) noexcept;
   void count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t since) noexcept;
   /// Bytes of other hosts in units [first, first + count), all locked, without dirty or open ranges: straight
-  /// into place.
-  void fetch_units(std::uint64_t first, std::uint64_t count) noexcept;
-  /// One unit, around what must not be overwritten.
-  void fetch_around(unit& u) noexcept;
-  void mark_dirty(unit& u, unit_range r) noexcept;
+  /// into place. Gives back what was not to be had now.
+  std::vector<part> fetch_units(std::uint64_t first, std::uint64_t count) noexcept;
+  /// One unit, around what must not be overwritten. False: some of it was not to be had now.
+  bool fetch_around(unit& u) noexcept;
+  /// Bytes [low, high) of a locked unit, from @p from, into place around what must not be overwritten.
+  void put_around(unit& u, std::uint64_t low, std::uint64_t high, const std::byte* from) noexcept;
+  /// False: no room for one more range.
+  bool mark_dirty(unit& u, unit_range r) noexcept;
   void mark_clean(unit& u, std::uint64_t epoch) noexcept;
-  /// Locked units: their dirty ranges are at home afterwards.
-  void write_back(unit* const* units, std::size_t count) noexcept;
+  bool write_back_once() noexcept;
+  /// Locked units: their dirty ranges are at home afterwards. False: of some of them not all, these stay dirty.
+  bool write_back(unit* const* units, std::size_t count) noexcept;
+
+  /// One of them reaches into the unit that begins at @p unit_begin.
+  static bool any_in(const std::vector<part>& parts, global_address unit_begin) noexcept;
 
   static constexpr std::size_t most_in_batch = 256;  ///< units fetched or written back together: 4 MiB
 
@@ -164,5 +184,9 @@ class cache {
   const cache_setup s_;
   std::uint64_t clock_ = 0;
 };
+
+/// Where the calls of places.hpp are carried out on this host.
+place_site site_of_host(const transport::shm::segment& memory, std::byte* window, const space& where,
+                        std::uint64_t unit_count) noexcept;
 
 }  // namespace godwit::gas

@@ -15,7 +15,16 @@ namespace godwit::gas {
 void cache::add_far_parts(std::vector<part>& parts, global_address at, std::uint64_t bytes,
                           std::byte* here) noexcept {
   blocks_.visit_pieces(at, bytes, [&](const piece& p) {
-    if (!net_.is_near(p.owner)) parts.push_back({net_.host_of(p.owner), p.at, p.bytes, here + (p.at - at)});
+    if (p.is_memory(net_)) return;
+    parts.emplace_back(net_, p, here + (p.at - at));
+    // What has just left, or is about to come, is not to be had before it has settled here. MV3
+    if (p.words != nullptr && !p.is_copy(net_)) parts.back().host = net_.my_host();
+  });
+}
+
+bool cache::any_in(const std::vector<part>& parts, global_address unit_begin) noexcept {
+  return std::any_of(parts.begin(), parts.end(), [&](const part& p) {
+    return p.at < unit_begin + unit_bytes && unit_begin < p.at + p.bytes;
   });
 }
 
@@ -27,55 +36,57 @@ void cache::count_fetch(std::uint64_t units, std::uint64_t bytes, std::uint64_t 
 }
 
 /// The units stay locked while the request is away: GL1.
-void cache::fetch_units(std::uint64_t first, std::uint64_t count) noexcept {
+std::vector<part> cache::fetch_units(std::uint64_t first, std::uint64_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
-  std::vector<part> parts;
+  std::vector<part> parts, left;
   add_far_parts(parts, first * unit_bytes, count * unit_bytes, net_.at(first * unit_bytes));
-  fetch(net_, parts);
+  fetch(net_, parts, left);
   count_fetch(count, bytes_of(parts), since);
+  return left;
 }
 
-/// Of a unit with dirty or open bytes, which stay as they are: GL2.
-void cache::fetch_around(unit& u) noexcept {
-  GODWIT_ASSERT(is_locked(u) && u.pins != 0, "GL1: a unit is locked while it is fetched");
-  const std::uint64_t since = base::fast_ns();
-  const auto room = std::make_unique_for_overwrite<std::byte[]>(unit_bytes);
-  std::vector<part> parts;
-  add_far_parts(parts, begin_of(u), unit_bytes, room.get());
-  fetch(net_, parts);
+void cache::put_around(unit& u, std::uint64_t low, std::uint64_t high, const std::byte* from) noexcept {
+  GODWIT_ASSERT(is_locked(u), "GL2: a unit's ranges are looked at under its lock");
   unit_range kept[2 * unit_ranges::most];
   auto* const end =
       std::copy(u.writing.begin(), u.writing.end(), std::copy(u.dirty.begin(), u.dirty.end(), kept));
   std::sort(kept, end, [](unit_range x, unit_range y) { return x.low < y.low; });
-  auto put = [&](std::uint64_t low, std::uint64_t high) {
-    if (low < high) std::memcpy(net_.at(begin_of(u) + low), room.get() + low, high - low);
+  std::uint64_t at = low;
+  auto put_up_to = [&](std::uint64_t to) {
+    if (at < to) std::memcpy(net_.at(begin_of(u) + at), from + (at - low), to - at);
   };
-  for (const part& p : parts) {
-    std::uint64_t low = p.at - begin_of(u);
-    const std::uint64_t high = low + p.bytes;
-    for (const unit_range* k = kept; k != end; ++k) {
-      put(low, std::min<std::uint64_t>(k->low, high));
-      low = std::max<std::uint64_t>(low, k->high);
-    }
-    put(low, high);
+  for (const unit_range* k = kept; k != end; ++k) {
+    put_up_to(std::min<std::uint64_t>(k->low, high));
+    at = std::max<std::uint64_t>(at, k->high);
   }
-  count_fetch(1, bytes_of(parts), since);
+  put_up_to(high);
 }
 
-void cache::mark_dirty(unit& u, unit_range r) noexcept {
+/// Of a unit with dirty or open bytes, which stay as they are: GL2.
+bool cache::fetch_around(unit& u) noexcept {
+  GODWIT_ASSERT(is_locked(u) && u.pins != 0, "GL1: a unit is locked while it is fetched");
+  const std::uint64_t since = base::fast_ns();
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(unit_bytes);
+  std::vector<part> parts, left;
+  add_far_parts(parts, begin_of(u), unit_bytes, room.get());
+  fetch(net_, parts, left);
+  if (!left.empty()) return false;
+  for (const part& p : parts)
+    put_around(u, p.at - begin_of(u), p.at - begin_of(u) + p.bytes, room.get() + (p.at - begin_of(u)));
+  count_fetch(1, bytes_of(parts), since);
+  return true;
+}
+
+bool cache::mark_dirty(unit& u, unit_range r) noexcept {
   GODWIT_ASSERT(is_locked(u) && u.tag.load(std::memory_order_relaxed) != 0,
                 "who marks a unit has locked it, and it holds something");
   const bool first = u.dirty.empty();
-  if (!u.dirty.join(r)) {
-    unit* one = &u;
-    write_back(&one, 1);
-    mark_dirty(u, r);
-    return;
-  }
-  if (!first) return;
+  if (!u.dirty.join(r)) return false;
+  if (!first) return true;
   const std::uint64_t slot = slot_of(u);
   dirty_word(slot / 64).fetch_or(std::uint64_t{1} << slot % 64, std::memory_order_acq_rel);
   net_.host().dirty_units.fetch_add(1, std::memory_order_acq_rel);
+  return true;
 }
 
 /// Its dirty ranges were put when the host's epoch was @p epoch, and are home: GL5.
@@ -91,31 +102,39 @@ void cache::mark_clean(unit& u, std::uint64_t epoch) noexcept {
 }
 
 /// The units stay locked until the answers are here: GL1.
-void cache::write_back(unit* const* units, std::size_t count) noexcept {
+bool cache::write_back(unit* const* units, std::size_t count) noexcept {
   const std::uint64_t since = base::fast_ns();
   const std::uint64_t epoch = net_.host().epoch.load(std::memory_order_acquire);
-  std::vector<part> parts;
+  std::vector<part> parts, left;
   for (const unit* u : std::span(units, count)) {
     GODWIT_ASSERT(is_locked(*u), "GL1: a unit is locked while it is written back");
     GODWIT_ASSERT(u->dirty.count <= unit_ranges::most, "no more ranges than there is room for");
     for (const unit_range r : u->dirty)
       add_far_parts(parts, begin_of(*u) + r.low, r.high - r.low, net_.at(begin_of(*u) + r.low));
   }
-  write(net_, parts);
-  for (unit* u : std::span(units, count)) mark_clean(*u, epoch);
+  write(net_, parts, left);
+  for (unit* u : std::span(units, count))
+    if (!any_in(left, begin_of(*u))) mark_clean(*u, epoch);
   const std::uint64_t bytes = bytes_of(parts);
   s_.stats->global_written_bytes += bytes;
   s_.stats->global_write_back_ns += base::fast_ns() - since;
   if (s_.note != nullptr) s_.note(cache_event::write_back, since, bytes);
+  return left.empty();
 }
 
 void cache::write_back() noexcept {
   if (!has_dirty()) return;
+  for (later more(net_); !write_back_once();) more.wait();
+}
+
+/// False: some could not be written back now, and are dirty still.
+bool cache::write_back_once() noexcept {
   unit* batch[most_in_batch];
   std::size_t batched = 0;
+  bool all = true;
   auto finish = [&] {
     if (batched == 0) return;
-    write_back(batch, batched);
+    if (!write_back(batch, batched)) all = false;
     for (std::size_t i = 0; i < batched; ++i) unlock(*batch[i]);
     batched = 0;
   };
@@ -137,6 +156,7 @@ void cache::write_back() noexcept {
     }
   }
   finish();
+  return all;
 }
 
 }  // namespace godwit::gas

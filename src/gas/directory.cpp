@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace godwit::gas {
 
 using kind = detail::spread::kind;
 
 namespace {
-constexpr std::uint64_t default_cyclic_block = 64 << 10;
-}
+constexpr std::uint64_t default_block = 64 << 10;  // cyclic, and what moves together
+}  // namespace
 
 /// Entry @p granule, from worker 0's host if what is here is too old. The state is what was seen with the
 /// contents: others of this host may be writing the same copy again.
@@ -71,13 +72,24 @@ std::uint32_t directory::home_of_block(const descriptor& d, std::uint64_t block)
   return table[block];
 }
 
-std::uint32_t directory::owner_of_block(const descriptor& d, std::uint64_t block) {
-  const std::uint32_t home = home_of_block(d, block);
-  GODWIT_ASSERT(home < where_.homes, "a block's home is a worker of the run");
-  if (d.owners == 0) return home;  // immovable: never a look-up
-  const std::uint64_t entry = net_.remote_load(home, net_.at<word>(d.owners)[block]);
-  // version << 32 | owner + 1
-  return entry == 0 ? home : static_cast<std::uint32_t>(entry & 0xffff'ffff) - 1;
+void directory::take_place(const descriptor& d, global_address at, piece& p) {
+  const std::uint64_t i = std::min((at - begin_of(d)) / d.move_bytes, d.places() - 1);
+  if (i != d.places() - 1) p.bytes = std::min(p.at + p.bytes, begin_of(d) + (i + 1) * d.move_bytes) - p.at;
+  p.words = &words_of(d, i);
+  p.home = std::exchange(
+      p.owner, ownership::from(p.words->owner.load(std::memory_order_acquire), p.owner).worker);  // MV1
+}
+
+piece directory::place_at(const place_words& words) {
+  const descriptor* d = find(net_.address_of(&words));
+  GODWIT_CHECK(d != nullptr && d->movable(), "the words of a place lie behind its allocation's data");
+  const auto i = static_cast<std::uint64_t>(&words - &words_of(*d, 0));
+  const global_address low = i * d->move_bytes;
+  piece p;
+  GODWIT_CHECK(
+      take_piece(begin_of(*d) + low, std::min(d->move_bytes, d->bytes - low), d, p) && p.words == &words,
+      "a place lies in one block");
+  return p;
 }
 
 bool directory::take_piece(global_address at, std::uint64_t bytes, const descriptor*& d, piece& p) {
@@ -94,7 +106,8 @@ bool directory::take_piece(global_address at, std::uint64_t bytes, const descrip
   const std::uint64_t end =
       begin_of(*d) + (last ? d->data_granules() << space::granule_bits : (block + 1) * d->block_bytes);
   if (at + bytes <= at || end <= at) return false;  // more bytes than addresses, or behind its data
-  p = {owner_of_block(*d, last ? d->blocks - 1 : block), at, std::min(at + bytes, end) - at};
+  p = {home_of_block(*d, last ? d->blocks - 1 : block), at, std::min(at + bytes, end) - at};
+  if (d->movable()) take_place(*d, at, p);
   GODWIT_ASSERT(p.owner < where_.homes && p.bytes != 0, "a piece has an owner");
   return true;
 }
@@ -117,8 +130,26 @@ std::uint32_t directory::home(global_address at) {
 bool directory::is_near(global_address at, std::uint64_t bytes) {
   if (!net_.several_hosts()) return true;
   bool near = true;
-  each_piece(at, bytes, [&](const piece& p) { near = near && net_.is_near(p.owner); });
+  each_piece(at, bytes, [&](const piece& p) { near = near && p.words == nullptr && net_.is_near(p.owner); });
   return near;
+}
+
+/// What moves together lies in one block, since that has one home.
+void directory::divide_places(descriptor& d, const detail::spread& how) const {
+  d.move_bytes = how.move_bytes != 0    ? how.move_bytes
+                 : how.block_bytes != 0 ? how.block_bytes
+                                        : default_block;
+  if (d.move_bytes % page_bytes != 0)
+    throw std::invalid_argument("godwit: allocate: what moves together must be a multiple of " +
+                                std::to_string(page_bytes) + " bytes, not " + std::to_string(d.move_bytes) +
+                                ": give distribution::movable a size");
+  if (how.what == kind::local) return;
+  if (how.what == kind::blocked && how.block_bytes == 0)
+    d.block_bytes = (d.block_bytes + d.move_bytes - 1) / d.move_bytes * d.move_bytes;
+  if (d.block_bytes % d.move_bytes != 0)
+    throw std::invalid_argument("godwit: allocate: blocks of " + std::to_string(d.block_bytes) +
+                                " bytes cannot be divided into movable parts of " +
+                                std::to_string(d.move_bytes) + ": make them a multiple");
 }
 
 void directory::divide(descriptor& d, std::uint64_t bytes, std::uint64_t alignment,
@@ -128,12 +159,13 @@ void directory::divide(descriptor& d, std::uint64_t bytes, std::uint64_t alignme
   d.home = how.home == ~0u ? net_.me() : how.home;
   d.block_bytes = how.block_bytes;
   if (d.block_bytes == 0 && how.what == kind::local) d.block_bytes = (bytes + 15) / 16 * 16;
-  if (d.block_bytes == 0 && how.what == kind::cyclic) d.block_bytes = default_cyclic_block;
+  if (d.block_bytes == 0 && how.what == kind::cyclic) d.block_bytes = default_block;
   if (d.block_bytes == 0 && how.what == kind::blocked) {
     const std::uint64_t equal = (bytes + where_.homes - 1) / where_.homes;
     const std::uint64_t grain = std::clamp<std::uint64_t>(alignment, 64, 4096);
     d.block_bytes = (equal + grain - 1) / grain * grain;
   }
+  if (how.movable) divide_places(d, how);
   GODWIT_ASSERT(bytes != 0 && d.block_bytes != 0, "an allocation has blocks");
   d.blocks = (bytes + d.block_bytes - 1) / d.block_bytes;
   if (how.what == kind::blocked && d.blocks > where_.homes)

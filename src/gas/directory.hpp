@@ -4,14 +4,14 @@
 //
 // Local memory names its home in the address. The descriptors of distributed allocations lie at worker 0's
 // host; other hosts copy them when they first need them. Homes follow from the descriptor alone. Owners are
-// homes, unless the allocation is movable: then the word of the block, at its home, says who the owner is; it
-// carries a version, so that nobody takes an old answer for a newer one.
+// homes, unless the allocation is movable: then the words of the place on this host have a hint (places.hpp).
 //
 // Called by allocator.hpp (which enters and removes), access.hpp and cache.hpp (which ask). Words: words.hpp.
 // Document: docs/decisions/0010-global-memory.md. Test: tests/gas/directory_test.cpp.
 #pragma once
 
 #include "base/check.hpp"
+#include "gas/places.hpp"
 #include "gas/reach.hpp"
 
 #include <cstdint>
@@ -22,20 +22,38 @@ namespace godwit::gas {
 
 /// Part of a range: as much as has one owner.
 struct piece {
-  std::uint32_t owner;
+  std::uint32_t owner;  ///< of movable memory a hint
   global_address at;
   std::uint64_t bytes;
+  place_words* words = nullptr;  ///< movable: of its place; else null
+  std::uint32_t home = 0;        ///< movable: of its place
+
+  gas::place place(const reach& net) const noexcept { return {*words, net.is_near(home)}; }
+  /// This host's own memory. Of movable memory true for as long as it is not moved.
+  bool is_memory(const reach& net) const noexcept {
+    return words != nullptr ? in(place(net).state(), still_here) : net.is_near(owner);
+  }
+  /// What this host has of it is a copy.
+  bool is_copy(const reach& net) const noexcept {
+    return words != nullptr ? in(place(net).state(), is_elsewhere) : !net.is_near(owner);
+  }
 };
 
 class directory {
  public:
+  static constexpr std::uint64_t page_bytes = 4 << 10;  ///< what moves is whole pages
+
   directory(const reach& net, const space& where) noexcept : net_(net), where_(where) {}
 
   /// The descriptor of the live shared allocation that @p at lies in, or null. Local, but round trips the
   /// first time.
   descriptor* find(global_address at);
   std::uint32_t home(global_address at);
-  std::uint32_t owner(global_address at) { return first_piece(at, 1).owner; }
+  /// Null unless @p at lies in movable memory.
+  descriptor* find_movable(global_address at) {
+    descriptor* d = find(at);
+    return d != nullptr && d->movable() ? d : nullptr;
+  }
 
   /// The beginning of a range, as far as it has one owner.
   piece first_piece(global_address at, std::uint64_t bytes);
@@ -47,7 +65,7 @@ class directory {
   void each_piece(global_address at, std::uint64_t bytes, F&& f) {
     if (!visit_pieces(at, bytes, f)) bad_address(at, bytes, "reach");
   }
-  /// All of it lies on this host: an access needs no round trip.
+  /// All of it lies on this host, and stays there: an access needs no round trip.
   bool is_near(global_address at, std::uint64_t bytes);
   [[noreturn]] void bad_address(global_address at, std::uint64_t bytes, const char* doing) const;
 
@@ -71,14 +89,25 @@ class directory {
   global_address begin_of(const descriptor& d) const noexcept {
     return where_.shared_low + (d.first << space::granule_bits);
   }
+  /// Of movable memory.
+  moved_words& moved_of(const descriptor& d) const noexcept {
+    return *net_.at<moved_words>(begin_of(d) + (d.data_granules() << space::granule_bits));
+  }
+  place_words& words_of(const descriptor& d, std::uint64_t i) const noexcept {
+    return reinterpret_cast<place_words*>(&moved_of(d) + 1)[i];
+  }
+  /// The whole place whose words these are.
+  piece place_at(const place_words& words);
   descriptor* entry(std::uint64_t granule) const noexcept {
     return net_.at<descriptor>(where_.directory_low) + granule;
   }
 
  private:
+  void divide_places(descriptor& d, const detail::spread& how) const;
   descriptor* look(std::uint64_t granule, std::uint64_t& state) noexcept;
   std::uint32_t home_of_block(const descriptor& d, std::uint64_t block);
-  std::uint32_t owner_of_block(const descriptor& d, std::uint64_t block);
+  /// Of movable memory: the place that @p at lies in, as far as @p p reaches.
+  void take_place(const descriptor& d, global_address at, piece& p);
   /// first_piece for who knows in which allocation @p at may lie: @p d, or null. False: in none.
   bool take_piece(global_address at, std::uint64_t bytes, const descriptor*& d, piece& p);
 

@@ -3,6 +3,7 @@
 //   directory   whose is it: find, home, owner, distribution         directory.hpp
 //   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
+//   mover       parts of movable memory to this host                 mover.hpp, places.hpp
 //
 // All stand on reach.hpp (how to get at the memory of any host) and space.hpp (what lies where); checks.hpp
 // looks for mistakes. Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md. Made
@@ -13,24 +14,31 @@
 #include "gas/allocator.hpp"
 #include "gas/checks.hpp"
 #include "gas/directory.hpp"
+#include "gas/mover.hpp"
 
 namespace godwit::gas {
 
 struct memory {
-  /// @p check: check_global.
-  memory(const reach_setup& how, const gas::space& space, bool check, const cache_setup& copies)
+  /// @p check: check_global. @p force: force_move.
+  memory(const reach_setup& how, const gas::space& space, bool check, bool force, const cache_setup& copies)
       : net(how),
         where(space),
         directory(net, where),
         checks(net, where, directory, check),
-        allocator(net, where, directory, checks),
-        access(net, directory, checks, copies) {
+        allocator(net, where, directory, checks, force),
+        access(net, directory, checks, copies),
+        mover(net, directory, allocator, access.copies(), *copies.stats),
+        force_moves(force && net.several_hosts()) {
     GODWIT_ASSERT(how.me < where.homes && how.workers == where.homes, "each worker is a home");
     GODWIT_ASSERT(where.local_low < where.shared_low && where.shared_low < where.bytes,
                   "local memory lies below distributed memory");
   }
   memory(const memory&) = delete;  // its parts know each other
 
+  /// force_move: before an access to what begins at @p at.
+  void before_access(global_address at) {
+    if (force_moves) mover.pull_at_random(at);
+  }
   void free(global_address at, std::uint64_t bytes, detail::place place) {
     if (at == 0) return;
     access.release();  // else what is dirty would be written into the next allocation here
@@ -51,6 +59,8 @@ struct memory {
   gas::checks checks;
   gas::allocator allocator;
   gas::access access;
+  gas::mover mover;
+  const bool force_moves;
 };
 
 }  // namespace godwit::gas

@@ -9,7 +9,7 @@
 namespace godwit::gas {
 
 using transport::far::inline_bytes;
-using transport::far::piece;
+using far_range = transport::far::piece;
 
 namespace {
 
@@ -30,19 +30,11 @@ void tidy(std::vector<part>& parts) noexcept {
   if (!parts.empty()) parts.erase(last + 1, parts.end());
 }
 
-}  // namespace
-
-std::uint64_t bytes_of(const std::vector<part>& parts) noexcept {
-  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const part& p) { return sum + p.bytes; });
-}
-
-std::uint64_t fetch(const reach& net, std::vector<part>& parts) noexcept {
-  tidy(parts);
-  const base::unexposed inside;
+/// Of memory that stays where it is.
+std::uint64_t fetch_fixed(const reach& net, std::vector<part>& parts) noexcept {
   std::uint64_t requests = 0;
-  constexpr std::size_t most = inline_bytes / sizeof(piece);
-  piece batch[most];
+  constexpr std::size_t most = inline_bytes / sizeof(far_range);
+  far_range batch[most];
   for (auto i = parts.begin(); i != parts.end(); ++requests) {
     const worker_no target{net.first_of(i->host)};
     if (i->bytes > largest_packed) {
@@ -63,9 +55,7 @@ std::uint64_t fetch(const reach& net, std::vector<part>& parts) noexcept {
   return requests;
 }
 
-std::uint64_t write(const reach& net, std::vector<part>& parts) noexcept {
-  tidy(parts);
-  const base::unexposed inside;
+std::uint64_t write_fixed(const reach& net, std::vector<part>& parts) noexcept {
   std::uint64_t requests = 0;
   std::byte packed[inline_bytes];
   for (auto i = parts.begin(); i != parts.end();) {  // host by host; only the last request is waited for
@@ -79,7 +69,7 @@ std::uint64_t write(const reach& net, std::vector<part>& parts) noexcept {
       used = 0;
     };
     for (; i != parts.end() && i->host == host; ++i) {
-      const piece head{reinterpret_cast<std::uint64_t>(net.at(i->at)), i->bytes};
+      const far_range head{reinterpret_cast<std::uint64_t>(net.at(i->at)), i->bytes};
       const std::size_t room = sizeof head + (i->bytes + 7) / 8 * 8;
       if (room > largest_packed) {
         net.port().put(target, net.at(i->at), i->here, i->bytes);
@@ -98,6 +88,38 @@ std::uint64_t write(const reach& net, std::vector<part>& parts) noexcept {
       net.port().fence(target);
   }
   return requests;
+}
+
+}  // namespace
+
+std::uint64_t bytes_of(const std::vector<part>& parts) noexcept {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const part& p) { return sum + p.bytes; });
+}
+
+namespace {
+/// Those of memory that stays where it is by @p fixed, the others by @p movable.
+template <class Fixed, class Movable>
+std::uint64_t by_kind(const reach& net, std::vector<part>& parts, std::vector<part>& left, Fixed&& fixed,
+                      Movable&& movable) noexcept {
+  const base::unexposed inside;
+  const auto first =
+      std::partition(parts.begin(), parts.end(), [](const part& p) { return p.words == nullptr; });
+  std::vector<part> places(first, parts.end());
+  parts.erase(first, parts.end());
+  tidy(parts);
+  const std::uint64_t requests = fixed(net, parts) + movable(net, places, left);
+  parts.insert(parts.end(), places.begin(), places.end());
+  return requests;
+}
+}  // namespace
+
+std::uint64_t fetch(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
+  return by_kind(net, parts, left, fetch_fixed, fetch_places);
+}
+
+std::uint64_t write(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
+  return by_kind(net, parts, left, write_fixed, write_places);
 }
 
 }  // namespace godwit::gas

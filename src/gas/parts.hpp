@@ -3,7 +3,7 @@
 // Called by access.cpp (gather, scatter) and cache_transfer.cpp. Tests: tests/global under MPI.
 #pragma once
 
-#include "gas/reach.hpp"
+#include "gas/directory.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -16,12 +16,53 @@ struct part {
   global_address at;
   std::uint64_t bytes;
   std::byte* here;
+  place_words* words = nullptr;  ///< movable: of its place, and `host` is a guess
+  std::uint32_t home = 0;        ///< movable
+  bool sent_on = false;          ///< movable: `host` is a better guess than before
+  part(const reach& net, const piece& p, std::byte* h) noexcept
+      : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {}
+
+  gas::place place(const reach& net) const noexcept { return {*words, net.is_near(home)}; }
+  far_place name() const noexcept { return {reinterpret_cast<std::uint64_t>(words), home}; }
+  /// @p owner: a worker of `host`.
+  piece as_piece(std::uint32_t owner) const noexcept { return {owner, at, bytes, words, home}; }
+  /// It is not to be had where it was asked for: where to ask next.
+  void follow(const reach& net, const place_answer& said) noexcept;
 };
 std::uint64_t bytes_of(const std::vector<part>& parts) noexcept;
 
-/// All of them are here when it returns. Sorts them, and joins those that touch. How many requests it took.
-std::uint64_t fetch(const reach& net, std::vector<part>& parts) noexcept;
+/// All of them are here when it returns, but what @p left gets: movable ones that were not where they were looked
+/// for, or may not be used now (docs/protocols/move.md). Sorts them, and joins those that touch. How many requests
+/// it took.
+std::uint64_t fetch(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
 /// All of them are there when it returns. The same else.
-std::uint64_t write(const reach& net, std::vector<part>& parts) noexcept;
+std::uint64_t write(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
+
+// parts_movable.cpp. The same for movable memory alone.
+std::uint64_t fetch_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
+std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
+/// One message to who is believed to have the place of @p p. The value before goes to @p before.
+place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsigned width,
+                       std::uint64_t operand, std::uint64_t expected, std::uint64_t& before) noexcept;
+
+/// Who has it, if it is where @p p believes. The answer is done with the owner, or as for others.
+place_answer owner_at(const reach& net, const part& p) noexcept;
+/// One of a mover's calls, to @p host.
+place_answer call_place(const reach& net, std::uint32_t host, place_call what, const far_move& m) noexcept;
+
+/// Between two times of asking for what may not be used now: some microseconds and more each time, in which other
+/// hosts are served.
+class later {
+ public:
+  explicit later(const reach& net) noexcept : net_(net) {}
+  void wait() noexcept;
+  /// Unless one of @p left was sent on: that is asked for again at once.
+  void wait_for(const std::vector<part>& left) noexcept;
+
+ private:
+  const reach& net_;
+  std::uint64_t ns_ = first_ns;
+  static constexpr std::uint64_t first_ns = 2'000, most_ns = 200'000;
+};
 
 }  // namespace godwit::gas

@@ -28,6 +28,21 @@ struct reach_setup {
   std::uint32_t my_host = 0;
 };
 
+/// memcpy, but a word that is aligned at both ends is copied by one load and one store: others may write it.
+inline void copy_bytes(void* to, const void* from, std::size_t n) noexcept {
+  const auto places = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
+  const auto copy_word = [&]<class Word>(Word*) {
+    __atomic_store_n(static_cast<Word*>(to),
+                     __atomic_load_n(static_cast<const Word*>(from), __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  };
+  if (n == sizeof(std::uint64_t) && places % sizeof(std::uint64_t) == 0)
+    copy_word(static_cast<std::uint64_t*>(nullptr));
+  else if (n == sizeof(std::uint32_t) && places % sizeof(std::uint32_t) == 0)
+    copy_word(static_cast<std::uint32_t*>(nullptr));
+  else
+    std::memcpy(to, from, n);
+}
+
 class reach {
  public:
   explicit reach(const reach_setup& s) noexcept : s_(s) {}

@@ -12,6 +12,19 @@ namespace godwit::gas {
 
 using word = std::atomic<std::uint64_t>;
 
+/// What a host knows of a part of movable memory that moves by itself, at the same address on every host:
+/// docs/protocols/move.md, places.hpp. Zero is how all begin.
+struct alignas(16) place_words {
+  word
+      owner;  ///< version and worker. W/R all of the host and its companion; only replaced by a newer one (MV1)
+  word local;  ///< state of this host's place and its uses. W/R likewise
+};
+/// In front of the first of an allocation.
+struct alignas(16) moved_words {
+  word
+      bytes;  ///< of the allocation that came to this host, minus those that left. W workers of it; R who frees
+};
+
 /// A distributed allocation: in the table entry of its first granule. Entries of the others name the first
 /// one. W the allocating worker (contents before `state`), then whoever frees it; R all, after `state`
 /// (acquire). Hosts other than worker 0's hold copies, fetched when needed, valid as long as `generation` is
@@ -24,16 +37,20 @@ struct alignas(128) descriptor {
   std::uint64_t bytes = 0;  ///< as asked for
   std::uint64_t block_bytes = 0;
   std::uint64_t blocks = 0;
-  word extent{};              ///< see extent_of. W/R under shared_lock
-  global_address table = 0;   ///< user: home of each block, 4 bytes; 0: by arithmetic
-  global_address owners = 0;  ///< movable: one word per block, at the block's home; 0: it never moves
-  std::uint32_t what = 0;     ///< detail::spread::kind
-  std::uint32_t home = 0;     ///< kind local
+  word extent{};             ///< see extent_of. W/R under shared_lock
+  global_address table = 0;  ///< user: home of each block, 4 bytes; 0: by arithmetic
+  std::uint64_t move_bytes =
+      0;                   ///< what moves together, whole pages; a block is a multiple. 0: it never moves
+  std::uint32_t what = 0;  ///< detail::spread::kind
+  std::uint32_t home = 0;  ///< kind local
 
-  /// Granules of the data, and behind them those of the blocks' owners.
+  bool movable() const noexcept { return move_bytes != 0; }
+  std::uint64_t places() const noexcept { return (bytes + move_bytes - 1) / move_bytes; }
+  /// Granules of the data, and behind them those of the words of its places.
   std::uint64_t data_granules() const noexcept { return space::granules_for(bytes); }
   std::uint64_t all_granules() const noexcept {
-    return data_granules() + (owners != 0 ? space::granules_for(blocks * sizeof(word)) : 0);
+    return data_granules() +
+           (movable() ? space::granules_for(sizeof(moved_words) + places() * sizeof(place_words)) : 0);
   }
 };
 

@@ -21,6 +21,10 @@ gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t w
 /// window.
 void prepare_global(const transport::shm::window& window, const options& opts);
 
+/// Where this host carries out what others ask of its part of movable memory.
+gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
+                          const gas::space& where, const options& opts) noexcept;
+
 /// In a worker, after its scheduler is there.
 void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
                   const sched::job_shape& job);

@@ -3,6 +3,7 @@
 #include "runtime/global.hpp"
 
 #include <godwit/global_memory.hpp>
+#include <godwit/move.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -58,6 +59,12 @@ gas::memory& memory_of(const char* what) {
     base::fatal("%s was called outside godwit::run: global memory exists only inside one", what);
   return *memory;
 }
+/// For an access to what begins at @p at.
+gas::memory& memory_at(detail::global_address at, const char* what) {
+  gas::memory& memory = memory_of(what);
+  memory.before_access(at);
+  return memory;
+}
 
 }  // namespace
 
@@ -87,6 +94,11 @@ void prepare_global(const transport::shm::window& window, const options& opts) {
   words->epoch.store(1, std::memory_order_relaxed);
 }
 
+gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
+                          const gas::space& where, const options& opts) noexcept {
+  return gas::site_of_host(memory, window.base(), where, gas::cache::units_of(opts.cache_bytes));
+}
+
 void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
                   const sched::job_shape& job) {
   sched::worker& w = sched::this_worker();
@@ -105,8 +117,14 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     copies.note = [](gas::cache_event what, std::uint64_t since_ns, std::uint64_t bytes) noexcept {
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
-  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, copies)
-                                       : &memory_.emplace(reach, where, check, copies);
+  const bool force = opts.force_move != choice::force_move::none;
+  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, force, copies)
+                                       : &memory_.emplace(reach, where, check, force, copies);
+  if (job.serves_itself) {
+    static gas::place_site places;
+    places = places_of(*w.here().memory, window, where, opts);
+    gas::enter_calls(w.calls(), places);
+  }
   detail::hot().memory = memory;
   detail::hot().run = run_;
   detail::hot().global_base = window.base();
@@ -158,6 +176,7 @@ global_usage global_memory_usage() noexcept {
 
 namespace detail {
 
+using runtime::memory_at;
 using runtime::memory_of;
 
 global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, const spread& how, place where) {
@@ -175,17 +194,17 @@ void global_populate(global_address at, std::uint64_t bytes) noexcept {
   memory_of("allocate").access.populate(at, bytes);
 }
 void global_get(global_address from, void* to, std::size_t bytes) {
-  memory_of("get").access.get(from, to, bytes);
+  memory_at(from, "get").access.get(from, to, bytes);
 }
 void global_put(global_address to, const void* from, std::size_t bytes) {
-  memory_of("put").access.put(to, from, bytes);
+  memory_at(to, "put").access.put(to, from, bytes);
 }
 void global_copy(global_address to, global_address from, std::uint64_t bytes) {
-  memory_of("copy").access.copy(to, from, bytes);
+  memory_at(to, "copy").access.copy(to, from, bytes);
 }
 std::uint64_t global_atomic(atomic_op what, global_address at, unsigned width, std::uint64_t operand,
                             std::uint64_t expected, bool relaxed) {
-  return memory_of("an atomic").access.atomic(what, at, width, operand, expected, relaxed);
+  return memory_at(at, "an atomic").access.atomic(what, at, width, operand, expected, relaxed);
 }
 void global_fence() noexcept { memory_of("fence").access.fence(); }
 void global_gather(const global_piece* pieces, std::size_t count) {
@@ -198,7 +217,7 @@ void global_scatter(const global_piece* pieces, std::size_t count) {
 namespace {
 /// Near or in several parts: at once. Else a request that is answered some time.
 ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n) {
-  gas::memory& m = memory_of("an asynchronous access");
+  gas::memory& m = memory_at(at, "an asynchronous access");
   sched::worker& w = sched::this_worker();
   std::uint32_t owner = 0;
   const bool one_far = m.access.single_far_owner(at, n, owner);
@@ -234,7 +253,7 @@ ref global_put_begin(global_address to, const void* from, std::size_t bytes) {
 }
 
 opened global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where) {
-  return memory_of("checkout").access.checkout(at, bytes, mode, where);
+  return memory_at(at, "checkout").access.checkout(at, bytes, mode, where);
 }
 void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept {
   if (auto* m = runtime::own_memory()) m->access.checkin(ticket, bytes, mode);
@@ -250,7 +269,44 @@ void global_pause() noexcept {
   }
   base::give_way();
 }
-std::uint32_t global_owner(global_address at) { return memory_of("owner_of").directory.owner(at); }
+std::uint32_t global_owner(global_address at) { return memory_of("owner_of").access.owner(at); }
+
+namespace {
+/// The call of a letter that asks a worker of another host to pull.
+struct pull_request {
+  global_address at;
+  std::uint64_t bytes;
+  std::uint32_t to;
+  ref record;
+  static void carry_out(const void* closure) {
+    const auto& r = *static_cast<const pull_request*>(closure);
+    const move_result result = memory_of("move").mover.pull(r.at, r.bytes, r.to);
+    sched::this_worker().records().publish(r.record, outcome::value, &result, sizeof result);
+  }
+};
+}  // namespace
+
+ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where) {
+  if (hot().checkouts != 0) checkout_held("move", where.file, where.line);
+  gas::memory& m = memory_of("move");
+  if (worker >= hot_workers())
+    throw std::invalid_argument("godwit: move: there is no worker " + std::to_string(worker) +
+                                ": the run has " + std::to_string(hot_workers()));
+  m.directory.each_piece(at, bytes, [](const gas::piece& p) {
+    if (p.words == nullptr)
+      throw std::invalid_argument(
+          "godwit: move: memory that is not movable: allocate it with distribution::movable");
+  });
+  sched::worker& w = sched::this_worker();
+  if (m.net.is_near(worker)) {
+    const move_result result = m.mover.pull(at, bytes, worker);
+    return w.records().make_completed(outcome::value, &result, sizeof result);
+  }
+  const ref record = w.records().make();
+  const pull_request request{at, bytes, worker, record};
+  w.send(transport::worker_no{worker}, record, pull_request::carry_out, &request, sizeof request);
+  return record;
+}
 
 void checkout_held(const char* doing, const char* file, unsigned line) noexcept {
   std::string made;

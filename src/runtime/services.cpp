@@ -19,9 +19,11 @@ services::services(launch& what, const family& workers)
       words_(&common_words(what.memory)->worker),
       node_(&host_words(what.memory)),
       memory_(what.memory),
-      random_(what.seed) {
+      random_(what.seed),
+      places_(places_of(memory_, what.global, what.global_space, what.opts)) {
   site_ = {&memory_, words_, node_, &random_, base::outsider};
   sched::enter_calls(calls_, site_);
+  gas::enter_calls(calls_, places_);
 }
 
 std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept {

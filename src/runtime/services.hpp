@@ -1,6 +1,6 @@
 // What the companion of this rank does for other hosts in the name of its workers: joins the companion
-// (transport/mpi, knows messages) with the calls of the layers (sched/far_calls.hpp knows threads; src/gas
-// has none of its own).
+// (transport/mpi, knows messages) with the calls of the layers (sched/far_calls.hpp knows threads,
+// gas/places.hpp memory that moves).
 //
 // Made by run_mpi.cpp in ranks that have workers; docs/protocols/far.md. Tests: tests/mpi/.
 #pragma once
@@ -33,6 +33,7 @@ class services final : public transport::mpi::host_services {
   transport::shm::segment& memory_;
   base::small_random random_;
   sched::call_site site_{};
+  gas::place_site places_;
   transport::far::call_table calls_;
 };
 

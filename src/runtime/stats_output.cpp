@@ -69,6 +69,7 @@ constexpr counter_field fields[] = {
     {"far_gets", &stats::far_gets, false},
     {"far_puts", &stats::far_puts, false},
     {"far_atomics", &stats::far_atomics, false},
+    {"moves", &stats::moves, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
@@ -135,6 +136,7 @@ constexpr row rows[] = {
     {"global gets, other hosts", [](const stats& s) { return f(s.far_gets); }, 0, true},
     {"  puts", [](const stats& s) { return f(s.far_puts); }, 0, true},
     {"  atomics", [](const stats& s) { return f(s.far_atomics); }, 0, true},
+    {"moves of memory", [](const stats& s) { return f(s.moves); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;

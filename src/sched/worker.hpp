@@ -77,7 +77,9 @@ class worker {
   /// Put a call into another worker's mailbox; @p done is completed afterwards.
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
             std::size_t bytes) noexcept;
-  /// Way am: carry out requests of other hosts that wait here. Cheap when there are none.
+  /// Way am: other layers' calls, which this worker carries out like its own.
+  transport::far::call_table& calls() noexcept { return inbox_.calls(); }
+  /// Carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept { inbox_.serve(); }
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;

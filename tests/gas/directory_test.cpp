@@ -28,7 +28,6 @@ struct place : one_host {
     descriptor d;
     blocks.divide(d, bytes, 1, how.how());
     d.first = first;
-    if (how.how().movable) d.owners = where.shared_low + ((first + d.data_granules()) << space::granule_bits);
     blocks.enter(d, false);
     return blocks.begin_of(d);
   }
@@ -55,7 +54,7 @@ TEST(Directory, PiecesOfARange) {
   EXPECT_EQ(
       p.pieces(a, 60 * KiB, 80 * KiB),
       (std::vector<place::part>{{0, 60 * KiB, 4 * KiB}, {1, 64 * KiB, 64 * KiB}, {2, 128 * KiB, 12 * KiB}}));
-  EXPECT_EQ(p.blocks.owner(a + 200 * KiB), 3u);
+  EXPECT_EQ(p.blocks.first_piece(a + 200 * KiB, 1).owner, 3u);
   EXPECT_EQ(p.blocks.first_piece(a + 60 * KiB, 80 * KiB).bytes, 4 * KiB);
   EXPECT_TRUE(p.blocks.is_near(a, 128 * KiB));
   EXPECT_FALSE(p.blocks.is_near(a, 128 * KiB + 1)) << "worker 2 is of the other host";
@@ -76,7 +75,7 @@ TEST(Directory, LocalMemoryNamesItsHome) {
     const global_address a = p.where.local_begin(w) + 1000;
     EXPECT_EQ(p.blocks.find(a), nullptr);
     EXPECT_EQ(p.blocks.home(a), w);
-    EXPECT_EQ(p.blocks.owner(a), w);
+    EXPECT_EQ(p.blocks.first_piece(a, 1).owner, w);
     EXPECT_EQ(p.blocks.is_near(a, 8), w < 2);
   }
 }
@@ -107,10 +106,9 @@ TEST(Directory, OwnersOfBlocksThatMove) {
   distribution how = distribution::cyclic(4 * KiB);
   const global_address a = p.enter(1, 40 * KiB, how.movable());
   const descriptor& d = *p.blocks.find(a);
-  EXPECT_EQ(p.blocks.owner(a), 0u) << "at first it is the home";
-  auto* owners = p.net.at<godwit::gas::word>(d.owners);
-  owners[0].store(std::uint64_t{1} << 32 | (3 + 1));  // version, owner
-  EXPECT_EQ(p.blocks.owner(a), 3u);
+  EXPECT_EQ(p.blocks.first_piece(a, 1).owner, 0u) << "at first it is the home";
+  p.blocks.words_of(d, 0).owner.store(godwit::gas::ownership{1, 3}.packed());
+  EXPECT_EQ(p.blocks.first_piece(a, 1).owner, 3u);
   EXPECT_EQ(p.blocks.home(a), 0u) << "stays";
   EXPECT_FALSE(p.blocks.is_near(a, 1));
   EXPECT_EQ(p.pieces(a, 4 * KiB - 1, 2), (std::vector<place::part>{{3, 4 * KiB - 1, 1}, {1, 4 * KiB, 1}}));

@@ -190,11 +190,11 @@ TEST(GlobalAccess, HomesAndOwners) {
   EXPECT_EQ(in_a_run({},
                      [] {
                        const std::uint32_t n = gw::worker_count();
-                       const auto p = gw::allocate<char>(64 * 20, gw::distribution::cyclic(64).movable());
+                       const auto p = gw::allocate<char>(4096 * 20, gw::distribution::cyclic(4096).movable());
                        for (std::uint32_t b = 0; b < 20; ++b)
-                         if (gw::home_of(p + b * 64 + 63) != b % n || gw::owner_of(p + b * 64) != b % n)
+                         if (gw::home_of(p + b * 4096 + 4095) != b % n || gw::owner_of(p + b * 4096) != b % n)
                            return "block " + std::to_string(b);
-                       gw::deallocate(p, 64 * 20);
+                       gw::deallocate(p, 4096 * 20);
                        const auto q = gw::allocate<char>(10, gw::distribution::at(n - 1));
                        if (gw::home_of(q + 9) != n - 1) return std::string("at");
                        gw::deallocate(q, 10);

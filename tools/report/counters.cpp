@@ -67,6 +67,7 @@ constexpr std::array table{
     counter{"far_gets", "single gets, other hosts", "past the cache: a round trip each"},
     counter{"far_puts", "single puts, other hosts", ""},
     counter{"far_atomics", "atomics, other hosts", ""},
+    counter{"moves", "moves of memory", ""},
     counter{"trace_events", "events written", ""},
     counter{"trace_dropped", "events dropped", "overwritten by later ones"},
 };

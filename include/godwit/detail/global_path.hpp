@@ -42,6 +42,7 @@ struct spread {
                            std::uint32_t homes) = nullptr;
   const void* arg = nullptr;
   bool movable = false;
+  std::uint64_t move_bytes = 0;  ///< movable: what moves together; 0: block_bytes, or 64 KiB
 };
 
 /// Bytes are zero if fresh, else undefined. Throws global_bad_alloc, std::invalid_argument.
@@ -74,10 +75,11 @@ void global_scatter(const global_piece* pieces, std::size_t count);
 ref global_get_begin(global_address from, std::size_t bytes);
 ref global_put_begin(global_address to, const void* from, std::size_t bytes);
 
-/// A checkout. Its ticket is the address, in the highest bit whether the host's cache holds copies open, so
-/// that checkin need not find out again. (As a member of its own it would cost the plain case a register.)
+/// A checkout. Its ticket is the address, and in the highest bits the way that it went, so that checkin need not
+/// find out again. (As a member of its own it would cost the plain case a register.)
 struct opened {
-  static constexpr std::uint64_t cached = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t cached = std::uint64_t{1} << 63;  ///< the host's cache holds copies open
+  static constexpr std::uint64_t pinned = std::uint64_t{1} << 62;  ///< movable memory of this host is in use
   std::byte* data;
   std::uint64_t ticket;
 };

@@ -270,22 +270,28 @@ void port::store(worker_no w, const word* at, std::uint64_t v) noexcept {
 }
 void port::fence(worker_no w) noexcept { word_request(op::fence, w, nullptr, 0, 0); }
 
-const entry& port::call(worker_no w, std::uint64_t number, std::uint64_t argument,
-                        std::uint64_t argument2) noexcept {
-  entry& e = prepare(op::call, w, nullptr);
+entry& port::prepare_call(op what, worker_no w, std::uint64_t number, std::uint64_t argument,
+                          std::uint64_t argument2, std::span<const std::byte> data) noexcept {
+  GODWIT_ASSERT(data.size() <= inline_bytes, "what a call brings fits into a request");
+  entry& e = prepare(what, w, nullptr);
   e.head.a = number;
   e.head.b = argument;
   e.head.more[0] = argument2;
+  e.head.bytes = data.size();
+  if (!data.empty()) std::memcpy(e.data, data.data(), data.size());
+  return e;
+}
+
+const entry& port::call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
+                        std::span<const std::byte> data) noexcept {
+  entry& e = prepare_call(op::call, w, number, argument, argument2, data);
   post(e);
   wait(e);
   return e;
 }
-void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2) noexcept {
-  entry& e = prepare(op::cast, w, nullptr);
-  e.head.a = number;
-  e.head.b = argument;
-  e.head.more[0] = argument2;
-  post(e);
+void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
+                std::span<const std::byte> data) noexcept {
+  post(prepare_call(op::cast, w, number, argument, argument2, data));
 }
 
 // Bytes from or to private memory pass through the bounce buffer, in pieces that are under way while others

@@ -10,6 +10,7 @@
 #include "transport/far/requests.hpp"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace godwit::transport::far {
@@ -32,9 +33,12 @@ class port {
   void put(worker_no w, void* to, const void* from, std::size_t n) noexcept;
   void fence(worker_no w) noexcept;
   /// Carried out by a higher layer at @p w 's home. The entry is valid until the next request.
-  const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument,
-                    std::uint64_t argument2) noexcept;
-  void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0) noexcept;
+  const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
+                    std::span<const std::byte> data = {}) noexcept;
+  void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0,
+            std::span<const std::byte> data = {}) noexcept;
+  /// Room in the own segment, bounce_bytes of it, where answers to calls can be left. Until the next get or put.
+  std::byte* bounce() const noexcept { return mine_->bounce; }
 
   /// See atomic_function. @p width 4 or 8 bytes.
   std::uint64_t atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
@@ -63,6 +67,8 @@ class port {
 
  private:
   entry& prepare(op what, worker_no w, const void* at) noexcept;
+  entry& prepare_call(op what, worker_no w, std::uint64_t number, std::uint64_t argument,
+                      std::uint64_t argument2, std::span<const std::byte> data) noexcept;
   void post(entry& e) noexcept;
   void wait(entry& e) noexcept;
   std::uint64_t word_request(op what, worker_no w, const word* at, std::uint64_t a, std::uint64_t b) noexcept;

@@ -23,7 +23,7 @@ enum class op : std::uint32_t {
   get,               ///< bytes from address
   put,               ///< bytes to address. No answer up to inline_bytes
   fence,             ///< answered when all earlier requests to this worker have taken effect
-  call,              ///< number a: something that a higher layer does at the home; answer: result and bytes
+  call,  ///< number a, with inline bytes: what a higher layer does at the home; answer: result and bytes
   cast,              ///< likewise without an answer
   /// result = the word of `bytes` (4, 8) bytes before; function `info` with a, for compare-exchange b
   /// expected
@@ -127,9 +127,17 @@ struct words {
 void execute_on(const shm::segment& memory, header& head, std::byte* data) noexcept;
 /// Bytes of the request that travel inline.
 constexpr std::uint64_t inline_of_request(const header& h) noexcept {
-  return (h.what == op::put && h.bytes <= inline_bytes) || h.what == op::gather || h.what == op::scatter
-             ? h.bytes
-             : 0;
+  switch (h.what) {
+    case op::put:
+      return h.bytes <= inline_bytes ? h.bytes : 0;
+    case op::gather:
+    case op::scatter:
+    case op::call:
+    case op::cast:
+      return h.bytes;
+    default:
+      return 0;
+  }
 }
 
 }  // namespace godwit::transport::far

@@ -1,0 +1,248 @@
+// See places.hpp and docs/protocols/move.md.
+#include "gas/places.hpp"
+
+#include "base/check.hpp"
+#include "gas/reach.hpp"
+
+#include <cstring>
+
+namespace godwit::gas {
+
+using transport::far::answer_room;
+using transport::far::entry;
+using transport::far::inline_bytes;
+
+void place::learn(ownership o) const noexcept {
+  std::uint64_t known = w_->owner.load(std::memory_order_relaxed);
+  while (known >> 24 < o.version &&
+         !w_->owner.compare_exchange_weak(known, o.packed(), std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+}
+
+bool place::give_to(std::uint32_t worker, std::uint32_t home) const noexcept {
+  std::uint64_t known = w_->owner.load(std::memory_order_relaxed);
+  for (;;) {
+    const ownership now = ownership::from(known, home);
+    if (now.worker == worker) return false;
+    if (w_->owner.compare_exchange_weak(known, ownership{now.version + 1, worker}.packed(),
+                                        std::memory_order_release, std::memory_order_relaxed))
+      return true;
+  }
+}
+
+bool place::change(place_states from, place_state to, std::uint32_t mover) const noexcept {
+  std::uint64_t now = w_->local.load(std::memory_order_relaxed);
+  do
+    if (!in(state_of(now), from)) return false;
+  while (!w_->local.compare_exchange_weak(now, packed(to, mover, now & most_uses), std::memory_order_acq_rel,
+                                          std::memory_order_relaxed));
+  return true;
+}
+
+place::closing place::close(std::uint32_t mover) const noexcept {
+  const bool begun = change(only(place_state::owned), place_state::closing, mover);
+  std::uint64_t now = packed(place_state::closing, mover, 0);
+  const std::uint64_t mine = now;
+  // MV2: a use that began before is counted, one that begins later sees that it is frozen.
+  if (w_->local.compare_exchange_strong(now, packed(place_state::frozen, mover, 0), std::memory_order_acq_rel,
+                                        std::memory_order_relaxed))
+    return closing::done;
+  return begun || now >> state_at == mine >> state_at ? closing::in_use : closing::refused;
+}
+
+void place::reopen(std::uint32_t mover) const noexcept {
+  std::uint64_t now = w_->local.load(std::memory_order_relaxed);
+  do
+    if (now >> state_at != packed(place_state::closing, mover, 0) >> state_at) return;
+  while (!w_->local.compare_exchange_weak(now, packed(place_state::owned, 0, now & most_uses),
+                                          std::memory_order_acq_rel, std::memory_order_relaxed));
+}
+
+namespace {
+
+/// A place as a request names it, at the host that the request came to.
+struct asked {
+  place_words& words;
+  place here;
+  asked(const place_site& site, const entry& e, const far_place& p) noexcept
+      : words(*site.memory->reach(e.head.target, reinterpret_cast<place_words*>(p.words))),
+        here(words, site.memory->near().holds(transport::worker_no{p.home})) {}
+};
+
+place_answer refusal(const asked& p, place_state s) noexcept {
+  if (in(s, is_elsewhere)) return {place_says::elsewhere, p.words.owner.load(std::memory_order_acquire)};
+  return {place_says::later};
+}
+
+/// Carry out @p touch under a use.
+template <class F>
+place_answer touch_at(const asked& p, F&& touch) noexcept {
+  const place_state s = p.here.use(still_here);
+  if (!in(s, still_here)) return refusal(p, s);
+  touch();
+  p.here.end_use();
+  return {place_says::done};
+}
+
+template <class T>
+T payload_of(const entry& e, std::size_t at = 0) noexcept {
+  T t;
+  std::memcpy(static_cast<void*>(&t), e.data + at, sizeof t);
+  return t;
+}
+
+void answer_with(entry& e, const place_answer& a) noexcept {
+  std::memcpy(e.data, &a, sizeof a);
+  e.head.info = sizeof a;
+}
+
+const place_site& site_of(void* place) noexcept { return *static_cast<const place_site*>(place); }
+
+/// Bytes where the window has them; gives back whether it did.
+std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
+  const place_site& site = site_of(place);
+  const std::uint64_t count = e.head.b;
+  GODWIT_ASSERT(count * sizeof(far_piece) <= inline_bytes, "the pieces came along");
+  far_piece pieces[inline_bytes / sizeof(far_piece)];
+  std::memcpy(static_cast<void*>(pieces), e.data, count * sizeof(far_piece));
+  std::size_t filled = count * sizeof(place_answer);
+  std::byte* big = nullptr;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const far_piece& p = pieces[i];
+    const auto* from = reinterpret_cast<const std::byte*>(p.address);
+    const place_answer a = touch_at(asked(site, e, p.where), [&] {
+      if (e.head.more[0] != 0) {  // large, and to be left where the asker says
+        big = room(p.bytes);
+        e.head.bytes = p.bytes;
+        e.head.local = e.head.more[0];
+        std::memcpy(big, from, p.bytes);
+        return;
+      }
+      GODWIT_ASSERT(filled + p.bytes <= inline_bytes, "what is read fits into one answer");
+      copy_bytes(e.data + filled, from, p.bytes);
+      filled += p.bytes;
+    });
+    std::memcpy(e.data + i * sizeof a, &a, sizeof a);
+  }
+  e.head.info = filled;
+  return big;
+}
+
+std::byte* write(void* place, entry& e, const answer_room&) noexcept {
+  const place_site& site = site_of(place);
+  const std::uint64_t count = e.head.b;
+  std::size_t at = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto p = payload_of<far_piece>(e, at);
+    at += sizeof p;
+    GODWIT_ASSERT(at <= inline_bytes && p.bytes <= inline_bytes - at, "what is written came along");
+    const place_answer a = touch_at(asked(site, e, p.where), [&] {
+      copy_bytes(reinterpret_cast<std::byte*>(p.address), e.data + at, p.bytes);
+    });
+    at += (p.bytes + 7) / 8 * 8;
+    // A piece takes more room than its answer: what is still to be read lies behind.
+    std::memcpy(e.data + i * sizeof a, &a, sizeof a);
+  }
+  static_assert(sizeof(place_answer) <= sizeof(far_piece));
+  e.head.info = count * sizeof(place_answer);
+  return nullptr;
+}
+
+std::byte* atomic(void* place, entry& e, const answer_room&) noexcept {
+  const auto a = payload_of<far_atomic>(e);
+  answer_with(e, touch_at(asked(site_of(place), e, a.where), [&] {
+                e.head.result = transport::far::apply_atomic(
+                    static_cast<transport::far::atomic_function>(a.function),
+                    reinterpret_cast<void*>(a.address), a.width, a.operand, a.expected);
+              }));
+  return nullptr;
+}
+
+std::byte* use(void* place, entry& e, const answer_room&) noexcept {
+  const asked p(site_of(place), e, payload_of<far_place>(e));
+  const place_state s = p.here.use(still_here);
+  const place_answer done{place_says::done, p.words.owner.load(std::memory_order_acquire)};
+  answer_with(e, in(s, still_here) ? done : refusal(p, s));
+  return nullptr;
+}
+
+std::byte* end_use(void* place, entry& e, const answer_room&) noexcept {
+  asked(site_of(place), e, payload_of<far_place>(e)).here.end_use();
+  return nullptr;
+}
+
+std::byte* close(void* place, entry& e, const answer_room&) noexcept {
+  const auto m = payload_of<far_move>(e);
+  const asked p(site_of(place), e, m.where);
+  const place_state s = p.here.state();
+  if (in(s, is_elsewhere)) {
+    answer_with(e, refusal(p, s));
+    return nullptr;
+  }
+  switch (p.here.close(m.mover)) {
+    case place::closing::done: {
+      const ownership now{p.here.owner(m.where.home).version + 1, m.mover};
+      p.here.learn(now);
+      answer_with(e, {place_says::done, now.packed()});
+      break;
+    }
+    case place::closing::in_use:
+      answer_with(e, {place_says::later, 0});
+      break;
+    case place::closing::refused:
+      answer_with(e, {place_says::later, 1});
+      break;
+  }
+  return nullptr;
+}
+
+std::byte* reopen(void* place, entry& e, const answer_room&) noexcept {
+  const auto m = payload_of<far_move>(e);
+  asked(site_of(place), e, m.where).here.reopen(m.mover);
+  answer_with(e, {place_says::done});
+  return nullptr;
+}
+
+std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
+  const auto m = payload_of<far_move>(e);
+  asked(site_of(place), e, m.where).here.learn(ownership::from(m.owner, m.where.home));
+  answer_with(e, {place_says::done});
+  return nullptr;
+}
+
+/// MV7: copies first, then elsewhere, where this host's cache may use the place again.
+std::byte* leave(void* place, entry& e, const answer_room&) noexcept {
+  const place_site& site = site_of(place);
+  const auto m = payload_of<far_move>(e);
+  const asked p(site, e, m.where);
+  GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV7: who has left was frozen");
+  if (!site.forget_copies(site, reinterpret_cast<std::byte*>(m.address), m.bytes)) {
+    answer_with(e, {place_says::later});
+    return nullptr;
+  }
+  site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+  reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+  static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
+  answer_with(e, {place_says::done});
+  return nullptr;
+}
+
+}  // namespace
+
+void enter_calls(transport::far::call_table& table, place_site& site) {
+  auto enter = [&](place_call number, transport::far::call_table::handler f) {
+    table.enter(static_cast<std::uint64_t>(number), f, &site);
+  };
+  enter(place_call::read, read);
+  enter(place_call::write, write);
+  enter(place_call::atomic, atomic);
+  enter(place_call::use, use);
+  enter(place_call::end_use, end_use);
+  enter(place_call::close, close);
+  enter(place_call::reopen, reopen);
+  enter(place_call::bind, bind);
+  enter(place_call::leave, leave);
+}
+
+}  // namespace godwit::gas
