@@ -1,24 +1,24 @@
 /* Blocks that move between hosts: who owns one now, who may use its bytes, how accesses find it.
  *
  * What it is: docs/protocols/move.md. HOSTS hosts; the home of every block is host 0. X(h, b) is the place of block b on
- * host h: its two words, `place` (owner, version) and `local` (state, uses, registered), and its bytes, which are a
- * counter. All accesses are additions of one, so whatever is lost or done twice shows in the end. A request to another
+ * host h: its two words, `place` (owner, version) and `local` (state, who closes, uses; registered), and its bytes, which are
+ * a counter. All accesses are additions of one, so whatever is lost or done twice shows in the end. A request to another
  * host is one step there, with everything in between: what a companion does under a use is what a near access does in
  * several steps here. Memory is sequentially consistent. Asserted: an access asks at most MOST times (an answer `not now` is
- * not counted), a redirect is newer than what led to it, a copy is not older than what asked for it, the home is at most one
- * move behind; in the end each block has one owner, no uses, every addition, and its home knows where it is.
+ * not counted), a redirect is newer than what led to it, a copy is not older than what asked for it, the owner's word is exact
+ * and the home's at most one move behind; in the end each block has one owner, no uses, every addition, and its home knows where it is.
  * What it is not: the cache, its units and locks (move_cache.pml); budgets; many blocks in one message.
  *
  * Roles, each of one worker:
  *   user     adds one, twice, from wherever it is to wherever the block is
  *   holder   a long use of a block if it is owned here; meanwhile adds one to another block, then to this one
- *   fetcher  the cache of a host: fills its place with a copy, under a short use
+ *   fetcher  the cache of a host: fills its place with a copy, under the lock of the unit; what arrives takes it too
  *   mover    pulls a block to its host. With ABORT its patience may be over at any moment
  *   greedy   a holder that pulls another block meanwhile: two may wait for each other until one's patience is over (ABORT)
  * CASE: who is there, see init. Run by models/check.sh. Mutants, must FAIL:
- *   uses     NEAR_WITHOUT_USE, CLOSING_REFUSES_NESTED, HOLD_WHILE_WAITING
- *   source   FREEZE_BEFORE_DRAIN, UNREGISTERED_CLOSES, ABORT_FORGETS, ABORT_KEEPS_CLOSED, OPENS_FROZEN
- *   arrival  ARRIVE_AT_ONCE, ARRIVING_NO_DRAIN, OWNED_BEFORE_DATA, LEFT_BEFORE_DATA, TWO_PULLERS
+ *   uses     NEAR_WITHOUT_USE, CLOSING_REFUSES_NESTED
+ *   source   FREEZE_BEFORE_DRAIN, UNREGISTERED_CLOSES, ABORT_FORGETS, ABORT_KEEPS_CLOSED
+ *   arrival  ARRIVE_AT_ONCE, ARRIVAL_WITHOUT_LOCK, LOCK_WHILE_WAITING, OWNED_BEFORE_DATA, LEFT_BEFORE_DATA, TWO_PULLERS
  *   hints    NO_VERSION, HOME_NOT_TOLD, NEVER_ASKS_HOME, LOCAL_BEFORE_PLACE
  * and CASE=8 without ABORT.
  */
@@ -56,6 +56,8 @@
 byte state[HOSTS * BLOCKS];                /* local */
 byte uses[HOSTS * BLOCKS];
 bit registered[HOSTS * BLOCKS];
+byte closer[HOSTS * BLOCKS];               /* for which host it is closing: that + 1 */
+bit lock[HOSTS * BLOCKS];                  /* of the unit that the bytes lie in */
 byte owner[HOSTS * BLOCKS];                /* place */
 byte version[HOSTS * BLOCKS];
 byte bytes[HOSTS * BLOCKS];                /* the bytes in this host's window */
@@ -192,18 +194,18 @@ proctype fetcher(byte h; byte b) {
   :: look(h, b);
      if
      :: HAS(state[X(h, b)]) -> break       /* no copy is needed */
-     :: atomic { AWAY(state[X(h, b)]) && t != h -> uses[X(h, b)]++ };
+     :: atomic { AWAY(state[X(h, b)]) && t != h && !lock[X(h, b)] -> lock[X(h, b)] = 1 };
         atomic { TURN(h) ask(b); if :: reply == DONE -> n = bytes[X(t, b)]; assert(n >= least) :: else fi };
         if
         :: atomic { reply == DONE -> bytes[X(h, b)] = n; n = 0 }
-#ifdef HOLD_WHILE_WAITING
+#ifdef LOCK_WHILE_WAITING
         :: reply == NOT_NOW && !BETWEEN(state[X(t, b)])
         :: reply == REDIRECT
 #else
         :: reply == NOT_NOW || reply == REDIRECT
 #endif
         fi;
-        uses[X(h, b)]--;
+        lock[X(h, b)] = 0;
         if
         :: reply == DONE -> break
         :: atomic { reply == NOT_NOW && !BETWEEN(state[X(t, b)]) -> reply = NONE; t = 0; v = 0 }
@@ -238,25 +240,22 @@ proctype fetcher(byte h; byte b) {
 #define MAY_WANT(s) ((s) == ELSEWHERE)
 #endif
 
-/* The request `close`, at t. First owned -> closing, if it may; then, if it is unused, closing -> frozen for us. */
+/* The request `close`, at t. First owned -> closing for us, if it may; then, if it is unused, closing -> frozen. */
+#define OURS (closer[X(t, b)] == h + 1)
 inline close() {
   if
-  :: MAY_CLOSE(X(t, b)) -> state[X(t, b)] = CLOSING
+  :: MAY_CLOSE(X(t, b)) -> state[X(t, b)] = CLOSING; closer[X(t, b)] = h + 1
   :: else
   fi;
   if
-  :: state[X(t, b)] == CLOSING && UNUSED(X(t, b)) -> state[X(t, b)] = FROZEN; reply = MOVED;
-     assert(owner[X(HOME, b)] == t)        /* at most one move behind */
-  :: state[X(t, b)] == CLOSING -> reply = CLOSED
+  :: state[X(t, b)] == CLOSING && OURS && UNUSED(X(t, b)) -> state[X(t, b)] = FROZEN; reply = MOVED;
+     assert(owner[X(t, b)] == t && owner[X(HOME, b)] == t)     /* exact; at most one move behind */
+  :: state[X(t, b)] == CLOSING && OURS && !UNUSED(X(t, b)) -> reply = CLOSED
+  :: state[X(t, b)] == CLOSING && !OURS -> reply = NOT_NOW
   :: AWAY(state[X(t, b)]) -> reply = REDIRECT; t2 = owner[X(t, b)]; v2 = version[X(t, b)]
   :: BETWEEN(state[X(t, b)]) || (state[X(t, b)] == OWNED && !MAY_CLOSE(X(t, b))) -> reply = NOT_NOW
   fi
 }
-#ifdef OPENS_FROZEN
-#define OPENS(s) (s == CLOSING || s == FROZEN)
-#else
-#define OPENS(s) (s == CLOSING)
-#endif
 
 proctype mover(byte h; byte b; bit holds; byte held) {
   byte t, v, t2, v2, n, reply, turns;
@@ -267,9 +266,6 @@ proctype mover(byte h; byte b; bit holds; byte held) {
   fi;
   if
   :: atomic { MAY_WANT(state[X(h, b)]) -> state[X(h, b)] = FIRST };
-#ifdef ARRIVE_AT_ONCE
-     uses[X(h, b)] == 0;
-#endif
      do
      :: atomic { t = owner[X(h, b)]; v = version[X(h, b)]; TURN(h) assert(t != h); close() };
         if
@@ -292,38 +288,37 @@ proctype mover(byte h; byte b; bit holds; byte held) {
      :: reply == MOVED ->
         atomic { v = version[X(t, b)] + 1; owner[X(t, b)] = h; version[X(t, b)] = v };    /* still at t */
         state[X(h, b)] = ARRIVING;
-#ifndef ARRIVING_NO_DRAIN
-        uses[X(h, b)] == 0;
-#endif
 #ifdef OWNED_BEFORE_DATA
         atomic { owner[X(h, b)] = h; version[X(h, b)] = v; registered[X(h, b)] = 0; state[X(h, b)] = OWNED };
 #endif
 #ifdef LEFT_BEFORE_DATA
-        state[X(t, b)] = ELSEWHERE;
+        atomic { state[X(t, b)] = ELSEWHERE; closer[X(t, b)] = 0 };
         bytes[X(t, b)] = 0;                /* as the cache of that host may, by discarding or filling */
 #endif
         n = bytes[X(t, b)];
+#ifdef ARRIVAL_WITHOUT_LOCK
         atomic { bytes[X(h, b)] = n; n = 0 };
+#else
+        atomic { !lock[X(h, b)] -> bytes[X(h, b)] = n; n = 0 };
+#endif
 #ifndef OWNED_BEFORE_DATA
         atomic { learn(X(h, b), h, v); registered[X(h, b)] = 0; state[X(h, b)] = OWNED };
 #endif
-        if                                 /* both are told at once */
-        :: state[X(t, b)] = ELSEWHERE;
 #ifndef HOME_NOT_TOLD
-           atomic { learn(X(HOME, b), h, v) }
-        :: atomic { learn(X(HOME, b), h, v) };
-           state[X(t, b)] = ELSEWHERE
+        atomic { learn(X(HOME, b), h, v) };    /* register */
 #endif
-        fi;
-        registered[X(h, b)] = 1
+        registered[X(h, b)] = 1;
+        atomic { state[X(t, b)] = ELSEWHERE; closer[X(t, b)] = 0 }     /* left */
      :: reply == CLOSED ->                 /* patience is over */
 #ifndef ABORT_KEEPS_CLOSED
-        atomic { if :: OPENS(state[X(t, b)]) -> state[X(t, b)] = OWNED :: else fi };      /* `open`, at t */
+        atomic { if :: state[X(t, b)] == CLOSING && OURS -> state[X(t, b)] = OWNED; closer[X(t, b)] = 0 :: else fi };      /* `open`, at t */
 #endif
         state[X(h, b)] = ELSEWHERE
      :: reply == NOT_NOW -> state[X(h, b)] = ELSEWHERE
      fi
-  :: atomic { owner[X(h, b)] == h -> version[X(h, b)]++ }    /* from worker to worker of this host */
+  :: atomic { state[X(h, b)] == OWNED -> uses[X(h, b)]++ };  /* from worker to worker of this host */
+     version[X(h, b)]++;
+     uses[X(h, b)]--
   :: IMPATIENT
   fi;
   atomic { reply = NONE; t = 0; v = 0; turns = 0 };

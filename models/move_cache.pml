@@ -7,18 +7,24 @@
  * release before and acquire after. So all race-free programs of at most OPS operations run. Besides, any worker may pull a
  * block to its host (MOVES times; with ABORT it may give up), and release, acquire or discard (NOISE times).
  * Whatever the schedule, no read is stale, and in the end the owner has what the last writer wrote.
+ * Whatever the cache does with bytes of a place it does under the unit's lock, or, if the unit is not here, under the lock of
+ * its set: the fill, with the look at `local`; entering a range; discarding; what arrives; what is done about a block that
+ * has left, there by trying the locks. Uses are those of near accesses. A checkout may go through the cache wherever the
+ * block is, as it does in the code when another block of its range is not here.
  * How an owner is found is move.pml's: here a request goes to the host that owns the block, or is answered `not now`.
- * Registration too: a block is closed as soon as it is owned. Memory is sequentially consistent, but a fill may look at its place
- * before it has the unit and its lock; words of a unit change under its lock. ON0 workers are on host 0, one on each further host.
- * What it is not: full ranges, tags, long uses of several blocks.
+ * Registration too: a block is closed as soon as it is owned. Memory is sequentially consistent. To lock and to look is one
+ * step, as is all that is done under locks at once. ON0 workers are on host 0, one on each further host.
+ * What it is not: full ranges, tags, blocks of several units, long uses of several blocks.
  *
  * Smaller searches: START (who holds word 1 at first; word 0: worker 0), CHECKOUTS (no other operations),
  * SECOND_MOVES (of two blocks only the second moves).
  * Run by models/check.sh. Mutants, must FAIL:
- *   arrival     ARRIVAL_OVER_DIRTY, ARRIVAL_OVER_OPEN, ARRIVAL_WITHOUT_LOCK, ARRIVING_NO_DRAIN
+ *   arrival     ARRIVAL_OVER_DIRTY, ARRIVAL_OVER_OPEN, ARRIVAL_WITHOUT_LOCK, ABSENT_WITHOUT_LOCK
+ *   leaving     LEFT_DISCARDS_DIRTY, LEFT_DISCARDS_OPEN, LEFT_WITHOUT_LOCK, LEFT_KEEPS_EPOCH, ELSEWHERE_FIRST
  *   write-back  WRITE_BACK_LOST, ARRIVING_CLEARS, FROZEN_CLEARS, LOCK_WHILE_WAITING
- *   fill        FILL_SKIPS_FROZEN (with BLOCKS=2), FILL_WITHOUT_USE, FILL_LOCKS_WHILE_WAITING
- *   discard     SETTLE_DISCARDS_DIRTY, SETTLE_DISCARDS_OPEN, DISCARD_WITHOUT_USE
+ *   fill        LOOK_BEFORE_LOCK, FILL_LOCKS_WHILE_WAITING, FILL_SKIPS_FROZEN (with BLOCKS=2)
+ *   discard     DISCARD_WITHOUT_LOCK
+ *   put         WRITTEN_KEEPS_COPY, WRITTEN_KEEPS_DIRTY
  *   near        NEAR_WITHOUT_USE, FREEZE_BEFORE_DRAIN
  */
 #ifndef WORKERS
@@ -45,10 +51,8 @@
 #define X(h, b) ((h) * BLOCKS + (b))
 #if BLOCKS == 2
 #define B(i) (i)
-#define OTHER (1 - B(g))
 #else
 #define B(i) 0
-#define OTHER 0
 #endif
 #define BIT(i) (1 << (i))
 #define GONE 9
@@ -76,6 +80,7 @@ bit arrived[2];
 byte ops = OPS, moves = MOVES, noise = NOISE, ended;
 
 #define FREE (!lock[h])
+#define ENTERED (FREE && (here[h] || !set_lock[h]))      /* the unit's lock may be had, also by putting it there */
 #define S(b) state[X(h, b)]
 #define USES(b) uses[X(h, b)]
 #define HERE(i) mem[M(h, i)]
@@ -99,12 +104,6 @@ inline find(b) {
   fi
 }
 
-/* Put the dirty ranges to the owner, until all are there; then forget the copy if `drop`. */
-inline write_back(drop) {
-  do
-  :: atomic {
-       FREE ->
-       d = dirty[h]; e2 = epoch[h];
 #if defined(ARRIVING_CLEARS)
 #define WHERE_IT_BELONGS(s) (HAS(s) || (s) == ARRIVING)
 #elif defined(FROZEN_CLEARS)
@@ -112,49 +111,67 @@ inline write_back(drop) {
 #else
 #define WHERE_IT_BELONGS(s) HAS(s)
 #endif
-       if :: WHERE_IT_BELONGS(S(B(0))) -> dirty[h] = dirty[h] & 2 :: else fi;
-       if :: WHERE_IT_BELONGS(S(B(1))) -> dirty[h] = dirty[h] & 1 :: else fi;
+#define LATER 4                            /* some of it not now */
+/* Put the dirty ranges to the owner, until all are there; then forget the copy if `drop`. */
+inline write_back(drop) {
+  do
+  :: atomic {
+       FREE ->
+       e2 = epoch[h];
        k = dirty[h];                       /* what is to be sent */
-       if :: BETWEEN(S(B(0))) -> k = k & 2 :: else fi;
-       if :: BETWEEN(S(B(1))) -> k = k & 1 :: else fi;
        if
-       :: k == 0 && dirty[h] == 0 ->       /* nothing is left */
+       :: !(k & 1) || AWAY(S(B(0)))
+       :: (k & 1) && WHERE_IT_BELONGS(S(B(0))) -> k = k & ~1
+       :: (k & 1) && !AWAY(S(B(0))) && !WHERE_IT_BELONGS(S(B(0))) -> k = (k & ~1) | LATER
+       fi;
+       if
+       :: !(k & 2) || AWAY(S(B(1)))
+       :: (k & 2) && WHERE_IT_BELONGS(S(B(1))) -> k = k & ~2
+       :: (k & 2) && !AWAY(S(B(1))) && !WHERE_IT_BELONGS(S(B(1))) -> k = (k & ~2) | LATER
+       fi;
+       if
+       :: k == 0 ->                        /* nothing is left */
+          if :: dirty[h] == 3 && e2 > stamp[h] -> stamp[h] = e2 :: else fi;
+          dirty[h] = 0;
           if :: drop -> stamp[h] = 0 :: else fi;
-          d = 0; e2 = 0; break
-       :: k == 0 && dirty[h] != 0          /* all not now, as the own place says */
-       :: k != 0 -> lock[h] = 1; v0 = HERE(0); v1 = HERE(1)
+          e2 = 0; break
+       :: k == LATER
+       :: else -> lock[h] = 1
        fi
      };
      if
-     :: k != 0 ->
+     :: k & 3 ->
         if
         :: atomic { k & 1 -> find(B(0));
              if
-             :: x == HOSTS -> k = k & 2
-             :: else -> mem[M(x, 0)] = v0;
-                if :: BLOCKS == 1 && (k & 2) -> mem[M(x, 1)] = v1 :: else fi
+             :: x == HOSTS -> k = k | LATER
+             :: else -> mem[M(x, 0)] = HERE(0);
+                if :: BLOCKS == 1 && (k & 2) -> mem[M(x, 1)] = HERE(1) :: else fi
              fi;
-             if :: BLOCKS == 1 && x == HOSTS -> k = 0 :: else fi;
+             if :: BLOCKS == 1 -> k = k & ~2 :: else fi;
              x = 0 }
         :: else
         fi;
         if
-        :: atomic { (k & 2) && (BLOCKS == 2 || !(d & 1)) -> find(B(1));
-             if :: x == HOSTS -> k = k & 1 :: else -> mem[M(x, 1)] = v1 fi;
+        :: atomic { k & 2 -> find(B(1));
+             if :: x == HOSTS -> k = k | LATER :: else -> mem[M(x, 1)] = HERE(1) fi;
              x = 0 }
         :: else
         fi;
         atomic {
-#ifdef WRITE_BACK_LOST
-          dirty[h] = 0;
+          if
+#ifndef WRITE_BACK_LOST
+          :: k & LATER                     /* then all of the unit stays dirty */
+          :: else ->
 #else
-          dirty[h] = dirty[h] & ~k;
+          :: true ->
 #endif
-          if                               /* all of it is what we wrote: then the copy is good */
-          :: d == 3 && dirty[h] == 0 && e2 > stamp[h] -> stamp[h] = e2
-          :: else
+             if                            /* all of it is what we wrote: then the copy is good */
+             :: dirty[h] == 3 && e2 > stamp[h] -> stamp[h] = e2
+             :: else
+             fi;
+             dirty[h] = 0; k = 0
           fi;
-          v0 = 0; v1 = 0; k = 0; d = 0;
 #ifdef LOCK_WHILE_WAITING
           if :: dirty[h] == 0 -> lock[h] = 0 :: else fi
 #else
@@ -163,7 +180,7 @@ inline write_back(drop) {
         }
      :: else
      fi;
-     d = 0; e2 = 0;
+     k = 0; e2 = 0;
      if
      :: dirty[h] == 0
      :: QUIET(0) && QUIET(BLOCKS - 1)      /* not now: wait, without the lock */
@@ -177,32 +194,18 @@ inline write_back(drop) {
 inline release() { if :: dirty[h] == 0 :: else -> write_back(false) fi }
 inline acquire() { epoch[h]++ }
 
-#ifdef SETTLE_DISCARDS_DIRTY
-#define CLEAN true
-#else
-#define CLEAN (dirty[h] == 0)
-#endif
-#ifdef SETTLE_DISCARDS_OPEN
-#define CLOSED true
-#else
-#define CLOSED (pins[h] == 0)
-#endif
-#ifdef DISCARD_WITHOUT_USE
-#define USE_ALL(n)
-#else
-#define USE_ALL(n) if :: k & 1 -> USES(B(0)) = USES(B(0)) + n :: else fi; if :: k & 2 -> USES(B(1)) = USES(B(1)) + n :: else fi;
-#endif
-/* Give the pages back: of a unit that is replaced, or of what a block has left behind that is in no unit. Nobody can enter
- * the unit meanwhile (the set's lock), and no block arrive (short uses). */
+/* The unit is replaced: its pages are given back, those of places that are away. Under both locks. */
 inline discard() {
   atomic {
     FREE && !set_lock[h] ->
     if
-    :: CLEAN && CLOSED ->
-       set_lock[h] = 1; here[h] = 0; stamp[h] = 0;
+    :: here[h] && pins[h] == 0 && dirty[h] == 0 ->
+#ifndef DISCARD_WITHOUT_LOCK
+       set_lock[h] = 1; lock[h] = 1;
+#endif
        if :: AWAY(S(B(0))) -> k = 1 :: else fi;
        if :: AWAY(S(B(1))) -> k = k | 2 :: else fi;
-       USE_ALL(1) how = 1
+       how = 1
     :: else
     fi
   };
@@ -210,13 +213,56 @@ inline discard() {
   :: atomic { how == 1 ->
        if :: k & 1 -> HERE(0) = GONE :: else fi;
        if :: k & 2 -> HERE(1) = GONE :: else fi;
-       USE_ALL(-1)
-#ifdef SETTLE_DISCARDS_DIRTY
-       dirty[h] = 0;
+       here[h] = 0; stamp[h] = 0;
+#ifndef DISCARD_WITHOUT_LOCK
+       set_lock[h] = 0; lock[h] = 0;
 #endif
-       set_lock[h] = 0; k = 0; how = 0 }
+       k = 0; how = 0 }
   :: else
   fi
+}
+
+#ifdef LEFT_DISCARDS_DIRTY
+#define CLEAN true
+#else
+#define CLEAN (dirty[t] == 0)
+#endif
+#ifdef LEFT_DISCARDS_OPEN
+#define CLOSED true
+#else
+#define CLOSED (pins[t] == 0)
+#endif
+/* At the source: copies that nobody needs go, and none is new enough any more; then the cache may have the place. Locks are
+ * tried; `not now` while somebody has one. */
+inline left() {
+#ifdef ELSEWHERE_FIRST
+  state[X(t, u)] = ELSEWHERE;
+#endif
+#ifdef LEFT_WITHOUT_LOCK
+  if :: !here[t] || (CLOSED && CLEAN) -> how = 3 :: else fi;
+  atomic {
+    if
+    :: how == 3 ->
+#else
+  atomic {
+    !set_lock[t] && (!here[t] || !lock[t]) ->
+    if
+    :: !here[t] || (CLOSED && CLEAN) ->
+#endif
+       if :: B(0) == u -> mem[M(t, 0)] = GONE :: else fi;
+       if :: B(1) == u -> mem[M(t, 1)] = GONE :: else fi
+    :: else
+    fi;
+#ifdef LEFT_DISCARDS_DIRTY
+    dirty[t] = 0;
+#endif
+#ifndef LEFT_KEEPS_EPOCH
+    stamp[t] = 0
+#endif
+  };
+#ifndef ELSEWHERE_FIRST
+  state[X(t, u)] = ELSEWHERE
+#endif
 }
 
 #if defined(ARRIVAL_OVER_DIRTY)
@@ -262,20 +308,22 @@ inline pull() {                            /* block u is wanted here */
   if
   :: how == 2 ->
      S(u) = ARRIVING;
-#ifndef ARRIVING_NO_DRAIN
-     USES(u) == 0;
-#endif
      atomic { v0 = mem[M(t, 0)]; v1 = mem[M(t, 1)] };
      if
 #ifdef ARRIVAL_WITHOUT_LOCK
-     :: k = dirty[h]; k = k | writing[h]; arrive()
+     :: here[h] -> k = dirty[h]; k = k | writing[h]; arrive()
 #else
      :: atomic { here[h] && FREE -> k = KEPT; arrive() }
+#endif
+#ifdef ABSENT_WITHOUT_LOCK
      :: !here[h] -> arrive()
+#else
+     :: atomic { !here[h] && !set_lock[h] -> set_lock[h] = 1 };
+        atomic { arrive(); set_lock[h] = 0 }
 #endif
      fi;
      atomic { S(u) = OWNED; v0 = 0; v1 = 0; k = 0 };
-     state[X(t, u)] = ELSEWHERE            /* its bytes stay as a copy; whoever wants discards them */
+     left()
   :: else -> S(u) = ELSEWHERE
   fi;
   atomic { how = 0; t = 0; u = 0 }
@@ -290,80 +338,87 @@ inline pull() {                            /* block u is wanted here */
 #define NEW value[g] = (value[g] + 1) % 8
 
 /* Routes */
-#define NONE 0
 #define NEAR 1
 #define CACHED 2
-#define FILL 3
 
-#ifdef FILL_WITHOUT_USE
-#define USE(b, n)
-#else
-#define USE(b, n) USES(b) = USES(b) + n
-#endif
 #ifdef FILL_SKIPS_FROZEN
 #define MAY_SKIP(s) (HAS(s) || (s) == FROZEN)
 #else
 #define MAY_SKIP(s) HAS(s)
 #endif
+/* d: words to ask for, and LATER */
+inline look() {
+  if :: AWAY(S(B(0))) -> d = 1 :: MAY_SKIP(S(B(0))) -> d = 0 :: else -> d = LATER fi;
+  if :: AWAY(S(B(1))) -> d = d | 2 :: MAY_SKIP(S(B(1))) :: else -> d = d | LATER fi
+}
+#ifdef LOOK_BEFORE_LOCK
+#define LOOK_EARLY atomic { look() };
+#define LOOK
+#else
+#define LOOK_EARLY
+#define LOOK look()
+#endif
 #define NEW_ENOUGH (stamp[h] >= e || MINE)
-/* A checkout through the cache: how = CACHED, or NONE if it is not the time or the place. d: fills also from the other block.
- * The use is taken, or `local` only looked at, before the unit is there: so early may a look be that orders nothing. */
+inline hand_out() { if :: what != READ -> writing[h] = writing[h] | BIT(g) :: else fi; how = CACHED }
+/* A checkout through the cache. What was not now is asked for again, until it is here; the unit stays open meanwhile. */
 inline open_unit() {
+  LOOK_EARLY
   atomic {
+    ENTERED ->
+    here[h] = 1; pins[h]++;
     if
-    :: FREE && what == READ && NEW_ENOUGH -> pins[h]++; how = CACHED          /* a hit asks nobody */
-    :: !(what == READ && NEW_ENOUGH) && AWAY(S(B(g))) && (what == WRITE || AWAY(S(OTHER)) || MAY_SKIP(S(OTHER))) ->
-       how = FILL; USE(B(g), 1);
-       if :: BLOCKS == 2 && what != WRITE && AWAY(S(OTHER)) -> d = 1; USE(OTHER, 1) :: else fi
-    :: !(what == READ && NEW_ENOUGH) && !(AWAY(S(B(g))) && (what == WRITE || AWAY(S(OTHER)) || MAY_SKIP(S(OTHER))))
+    :: what == WRITE || NEW_ENOUGH -> hand_out()      /* a hit asks nobody */
+    :: else -> lock[h] = 1; LOOK
     fi
   };
-  if
-  :: how == FILL ->
-     atomic {
-       FREE && !set_lock[h] ->
-       lock[h] = 1; here[h] = 1; pins[h]++;
-       if :: what == WRITE || NEW_ENOUGH -> e = 0 :: else fi
-     };
+  do
+  :: how == CACHED -> break
+  :: else ->
      if
-     :: e != 0 ->
-        atomic { find(B(g)); k = x;
-          if :: x != HOSTS -> v0 = mem[M(x, 0)]; v1 = mem[M(x, 1)] :: else fi; x = 0 };
-#if BLOCKS == 2
-        if
-        :: d == 1 && k != HOSTS ->
-           atomic { find(OTHER); k = x;
-             if :: x != HOSTS && g == 0 -> v1 = mem[M(x, 1)] :: x != HOSTS && g == 1 -> v0 = mem[M(x, 0)] :: else fi; x = 0 }
-        :: else
-        fi
-#endif
+     :: atomic { d & 1 -> find(B(0));
+          if
+          :: x != HOSTS -> v0 = mem[M(x, 0)]; v1 = mem[M(x, 1)]
+          :: else -> d = (d & ~1) | LATER; if :: BLOCKS == 1 -> d = LATER :: else fi
+          fi;
+          x = 0 }
      :: else
      fi;
+#if BLOCKS == 2
+     if
+     :: atomic { d & 2 -> find(1);
+          if :: x != HOSTS -> v1 = mem[M(x, 1)] :: else -> d = (d & ~2) | LATER fi;
+          x = 0 }
+     :: else
+     fi;
+#endif
      atomic {
-       if
-       :: k == HOSTS -> pins[h]--; how = NONE
-       :: else ->
-          if
-          :: e != 0 ->
-             if :: (g == 0 || BLOCKS == 1 || d == 1) && !((dirty[h] | writing[h]) & 1) -> HERE(0) = v0 :: else fi;
-             if :: (g == 1 || BLOCKS == 1 || d == 1) && !((dirty[h] | writing[h]) & 2) -> HERE(1) = v1 :: else fi;
-             stamp[h] = e
-          :: else
-          fi;
-          if :: what != READ -> writing[h] = writing[h] | BIT(g) :: else fi;
-          how = CACHED
+       k = dirty[h] | writing[h];
+       if                                  /* into place at once if there is nothing to go around, else when all is here */
+       :: !(d & LATER) || k == 0 ->
+          if :: (d & 1) && !(k & 1) -> HERE(0) = v0 :: else fi;
+          if :: (d & 2) && !(k & 2) -> HERE(1) = v1 :: else fi
+       :: else
        fi;
-       USE(B(g), -1);
-       if :: d == 1 -> USE(OTHER, -1) :: else fi;
+       if :: !(d & LATER) -> stamp[h] = e; hand_out() :: else fi;
        d = 0; v0 = 0; v1 = 0; k = 0;
 #ifdef FILL_LOCKS_WHILE_WAITING
        if :: how == CACHED -> lock[h] = 0 :: else fi
 #else
        lock[h] = 0
 #endif
-     }
-  :: else
-  fi
+     };
+     if
+     :: how == CACHED
+     :: else ->                            /* not now */
+        QUIET(0) && QUIET(BLOCKS - 1);
+#ifdef FILL_LOCKS_WHILE_WAITING
+        lock[h] = 0;
+#endif
+        LOOK_EARLY
+        atomic { FREE -> if :: stamp[h] >= e -> hand_out() :: else -> lock[h] = 1; LOOK fi }
+     fi
+  od;
+  d = 0
 }
 
 /* Past the cache: carried out by the owner, which may be this host meanwhile. */
@@ -383,7 +438,18 @@ inline at_owner() {
   od
 }
 
-inline written() { if :: here[h] -> HERE(g) = value[g] :: else fi }      /* copies follow */
+/* Copies follow a put, if they are copies; else they are forgotten. What is dirty follows in any case. */
+#ifdef WRITTEN_KEEPS_DIRTY
+#define FOLLOWS AWAY(S(B(g)))
+#else
+#define FOLLOWS (AWAY(S(B(g))) || MINE)
+#endif
+inline written() {
+  if :: here[h] && FOLLOWS -> HERE(g) = value[g] :: else fi;
+#ifndef WRITTEN_KEEPS_COPY
+  if :: here[h] && !AWAY(S(B(g))) -> stamp[h] = 0 :: else fi
+#endif
+}
 
 proctype worker(byte me) {
   byte g, u, what, how, e, e2, d, v0, v1, k, t, x, to, h;
@@ -423,33 +489,24 @@ proctype worker(byte me) {
         USES(B(g))--;
 #endif
         break
-     :: atomic { S(B(g)) != OWNED || what == READ -> e = epoch[h] };
+     :: atomic { S(B(g)) != OWNED || what <= BOTH -> e = epoch[h] };
         if
         :: what <= BOTH ->
            open_unit();
-           if
-           :: how == CACHED ->
-              e = 0;
-              atomic {
-                if :: what == WRITE :: else -> assert(HERE(g) == value[g]) fi;
-                if :: what == READ :: else -> NEW; HERE(g) = value[g] fi
-              };
-              atomic {                     /* checkin */
-                FREE -> assert(HERE(g) == value[g]);
-                if
-                :: what != READ -> dirty[h] = dirty[h] | BIT(g); writing[h] = writing[h] & ~BIT(g)
-                :: else
-                fi;
-                pins[h]--
-              };
-              break
-           :: else ->                      /* not now: begin again */
-              e = 0;
-              QUIET(0) && QUIET(BLOCKS - 1) && S(B(g)) != CLOSING;
-#ifdef FILL_LOCKS_WHILE_WAITING
-              lock[h] = 0
-#endif
-           fi
+           e = 0;
+           atomic {
+             if :: what == WRITE :: else -> assert(HERE(g) == value[g]) fi;
+             if :: what == READ :: else -> NEW; HERE(g) = value[g] fi
+           };
+           atomic {                        /* checkin */
+             FREE -> assert(HERE(g) == value[g]);
+             if
+             :: what != READ -> dirty[h] = dirty[h] | BIT(g); writing[h] = writing[h] & ~BIT(g)
+             :: else
+             fi;
+             pins[h]--
+           };
+           break
         :: what == GET ->
            atomic {
              FREE ->
