@@ -6,7 +6,8 @@
  * host is one step there, with everything in between: what a companion does under a use is what a near access does in
  * several steps here. Memory is sequentially consistent. Asserted: an access asks at most MOST times (an answer `not now` is
  * not counted), a redirect is newer than what led to it, a copy is not older than what asked for it, the owner's word is exact
- * and the home's at most one move behind; in the end each block has one owner, no uses, every addition, and its home knows where it is.
+ * and the home's at most one move behind; in the end each block has one owner, no uses, every addition, and its home knows
+ * where it is.
  * What it is not: the cache, its units and locks (move_cache.pml); budgets; many blocks in one message.
  *
  * Roles, each of one worker:
