@@ -95,7 +95,6 @@ runs() {
     for v in "-DSTART=1 -DNOISE=1" "-DSTART=1 -DBLOCKS=2" "-DON0=1 -DBLOCKS=2 -DCHECKOUTS" "-DON0=1 -DABORT -DMOVES=3 -DCHECKOUTS"; do
       echo "pass|move_cache|-DOPS=2 $v|$small|-m1000000 -w24"
     done
-    echo "fail|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS -DFILL_SKIPS_FROZEN|$small -DT_REVERSE|-m1000000 -w24"
   fi
   for v in 5 1 "1 -DABORT" "3 -DABORT" 3 "4 -DABORT" 4 "2 -DABORT" 2 "6 -DABORT" 6 "7 -DABORT" 7 "8 -DABORT" "9 -DABORT" 9 "10 -DABORT" 10; do
     echo "pass|move|-DCASE=$v|$small|-m1000000 -w22"
@@ -211,6 +210,7 @@ runs() {
     LOOK_BEFORE_LOCK FILL_LOCKS_WHILE_WAITING NEAR_WITHOUT_USE FREEZE_BEFORE_DRAIN "NOISE=1 -DDISCARD_WITHOUT_LOCK"; do
     echo "fail|move_cache|-DOPS=2 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000 -w20"
   done
+  echo "fail|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS -DFILL_SKIPS_FROZEN|$small|-m1000000 -w20"
   echo "fail|move_cache|-DOPS=2 -DSTART=1 -DWRITTEN_KEEPS_DIRTY|$small|-m1000000 -w20"
   echo "fail|move_cache|-DOPS=3 -DSTART=1 -DWRITTEN_KEEPS_COPY|$small|-m1000000 -w22"
   for m in HOP_KEEPS_COPIES LINK_FIRST; do

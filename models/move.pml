@@ -131,6 +131,14 @@ inline redirected(h, b) {
 #define TURN(h) if :: turns == 2 && h != HOME -> t = HOME :: else fi;
 #endif
 
+inline heard() {
+  if
+  :: reply == DONE -> break
+  :: atomic { reply == NOT_NOW && !BETWEEN(state[X(t, b)]) -> reply = NONE; t = 0; v = 0 }
+  :: atomic { reply == REDIRECT -> redirected(h, b) }
+  fi
+}
+
 inline add_one(x) { bytes[x]++; added[b]++ }
 
 proctype user(byte h; byte b; bit holds; byte times; byte held) {
@@ -168,11 +176,17 @@ proctype user(byte h; byte b; bit holds; byte times; byte held) {
              if :: reply == DONE -> add_one(X(t, b)) :: else fi;
              if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi
            };
-           if
-           :: reply == DONE -> break
-           :: atomic { reply == NOT_NOW && !BETWEEN(state[X(t, b)]) -> reply = NONE; t = 0; v = 0 }
-           :: atomic { reply == REDIRECT -> redirected(h, b) }
-           fi
+           heard()
+        :: atomic {                        /* asked even so: what is not newer then is `not now` */
+             BETWEEN(state[X(h, b)]) && t != h -> TURN(h) ask(b);
+             if
+             :: reply == DONE -> add_one(X(t, b))
+             :: reply == REDIRECT && turns != 2 && v2 <= v -> reply = NOT_NOW; t2 = 0; v2 = 0
+             :: else
+             fi;
+             if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi
+           };
+           heard()
         :: atomic { AWAY(state[X(h, b)]) && t == h -> t = 0; v = 0 }     /* it came and left since we looked */
         :: atomic { !MAY_USE(state[X(h, b)]) && !AWAY(state[X(h, b)]) -> t = 0; v = 0 };
            MAY_USE(state[X(h, b)]) || AWAY(state[X(h, b)])
