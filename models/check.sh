@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the protocol models with spin: each must pass, each mutant must fail. One line per run; exit status 1 if
-# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, three to four minutes of CPU time.
+# any expectation is not met, 77 (ctest: skipped) without spin. Needs 2 cores, < 3 GB, four to five minutes of CPU time.
 #   models/check.sh          what ctest runs (label model)
-#   models/check.sh --full   also the large configurations: a quarter of an hour of CPU time
+#   models/check.sh --full   also the large configurations: twenty minutes of CPU time
 #   models/check.sh deque    only the runs whose line contains this text
 # Counterexamples: cd models; spin -a -DMUTANT x.pml; gcc -DSAFETY -DREACH -o pan pan.c; ./pan -i; spin -p -k x.pml.trail x.pml
 set -u
@@ -86,7 +86,22 @@ runs() {
     echo "pass|hand_over|-DN=3 -DT=4|$small|-m1000000 -w24"
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
     echo "pass|monitor||$small|-m1000000 -w24"
+    echo "pass|move|-DCASE=5 -DABORT|$small|-m1000000 -w24"
+    echo "pass|move_cache|-DOPS=3 -DSTART=1|$small|-m1000000 -w24"
+    echo "pass|move_cache|-DOPS=3 -DSTART=1 -DMOVES=3 -DCHECKOUTS|$small|-m1000000 -w24"
+    echo "pass|move_cache|-DOPS=3 -DSTART=1 -DON0=1 -DCHECKOUTS|$small|-m1000000 -w24"
+    echo "pass|move_cache|-DOPS=3 -DSTART=2 -DBLOCKS=2 -DCHECKOUTS|$small|-m1000000 -w24"
+    echo "pass|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS|$small|-m1000000 -w24"
+    for v in "-DSTART=1 -DNOISE=1" "-DSTART=1 -DBLOCKS=2" "-DON0=1 -DBLOCKS=2 -DCHECKOUTS" "-DON0=1 -DABORT -DMOVES=3 -DCHECKOUTS"; do
+      echo "pass|move_cache|-DOPS=2 $v|$small|-m1000000 -w24"
+    done
   fi
+  for v in 5 1 "1 -DABORT" "3 -DABORT" 3 "4 -DABORT" 4 "2 -DABORT" 2 "6 -DABORT" 6 "7 -DABORT" 7 "8 -DABORT" "9 -DABORT" 9 "10 -DABORT" 10; do
+    echo "pass|move|-DCASE=$v|$small|-m1000000 -w22"
+  done
+  for v in "-DNOISE=1 -DCHECKOUTS" "-DBLOCKS=2 -DCHECKOUTS" "-DON0=1 -DCHECKOUTS" "-DABORT -DCHECKOUTS" ""; do
+    echo "pass|move_cache|-DOPS=2 -DSTART=1 $v|$small|-m1000000 -w22"
+  done
   echo "pass|global_map|-DFAR|$small -O2|-m1000000 -w22"
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
@@ -184,6 +199,20 @@ runs() {
     "FAR -DLOCK_KEEPS_COPIES"; do
     echo "fail|global_map|-D$m|$small|-m1000000"
   done
+  for m in "1 -DNEAR_WITHOUT_USE" "6 -DCLOSING_REFUSES_NESTED" "3 -DLOCK_WHILE_WAITING" "1 -DFREEZE_BEFORE_DRAIN" "10 -DUNREGISTERED_CLOSES" \
+    "1 -DABORT -DABORT_FORGETS" "1 -DABORT -DABORT_KEEPS_CLOSED" "2 -DARRIVE_AT_ONCE" "3 -DARRIVAL_WITHOUT_LOCK" \
+    "1 -DOWNED_BEFORE_DATA" "1 -DLEFT_BEFORE_DATA" "7 -DTWO_PULLERS" "4 -DNO_VERSION" "1 -DHOME_NOT_TOLD" "10 -DNEVER_ASKS_HOME" \
+    "4 -DLOCAL_BEFORE_PLACE" 8; do
+    echo "fail|move|-DCASE=$m|$small|-m1000000 -w20"
+  done
+  for m in ARRIVAL_OVER_DIRTY ARRIVAL_OVER_OPEN ARRIVAL_WITHOUT_LOCK ABSENT_WITHOUT_LOCK LEFT_DISCARDS_DIRTY LEFT_DISCARDS_OPEN \
+    LEFT_WITHOUT_LOCK LEFT_KEEPS_EPOCH ELSEWHERE_FIRST WRITE_BACK_LOST ARRIVING_CLEARS FROZEN_CLEARS LOCK_WHILE_WAITING \
+    LOOK_BEFORE_LOCK FILL_LOCKS_WHILE_WAITING NEAR_WITHOUT_USE FREEZE_BEFORE_DRAIN "NOISE=1 -DDISCARD_WITHOUT_LOCK"; do
+    echo "fail|move_cache|-DOPS=2 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000 -w20"
+  done
+  echo "fail|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS -DFILL_SKIPS_FROZEN|$small|-m1000000 -w20"
+  echo "fail|move_cache|-DOPS=2 -DSTART=1 -DWRITTEN_KEEPS_DIRTY|$small|-m1000000 -w20"
+  echo "fail|move_cache|-DOPS=3 -DSTART=1 -DWRITTEN_KEEPS_COPY|$small|-m1000000 -w22"
   for m in HOP_KEEPS_COPIES LINK_FIRST; do
     echo "fail|global_map|-DFAR -D$m|$small|-m1000000"
   done

@@ -29,7 +29,7 @@ bool access::touch_here(const piece& p, F&& touch) {
     return true;
   }
   const place here = p.place(net_);
-  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV8
+  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
   if (!in(here.use(allowed), allowed)) return false;
   touch();
   here.end_use();
@@ -235,7 +235,7 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
 }
 
 bool access::pin(global_address at, std::uint64_t bytes) {
-  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV8
+  const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
   std::uint64_t pinned = 0;
   blocks_.each_piece(at, bytes, [&](const piece& p) {
     if (p.at == at + pinned && p.words != nullptr && in(p.place(net_).use(allowed), allowed))

@@ -340,7 +340,7 @@ bool cache::read(global_address at, void* to, std::size_t bytes, copies which) n
 void cache::written(const part& p) noexcept {
   each_present(p.at, p.bytes, [&](unit& u, unit_range r) {
     if (p.words != nullptr && !in(p.place(net_).state(), is_elsewhere)) {
-      u.epoch = 0;  // MV4: it is the memory itself by now, or is to be: others may have written there since
+      u.epoch = 0;  // MV10: it is the memory itself by now, or is to be: others may have written there since
       return;
     }
     const global_address to = begin_of(u) + r.low;
@@ -359,7 +359,7 @@ void cache::arrive(const piece& p, const std::byte* bytes) noexcept {
         unlock(*u);
         break;
       }
-      // Nobody enters it while the set is locked.
+      // Nobody enters it while the set is locked: MV10
       unit* const set = set_of(n);
       if (!base::try_lock(set->set_lock, base::holder())) continue;
       const bool absent = !is_in(set, n);
@@ -376,11 +376,11 @@ bool cache::forget(unit* units, std::uint64_t unit_count, std::byte* window, std
   for (std::uint64_t n = number_of(begin); n <= number_of(begin + bytes - 1); ++n) {
     const unit_range r = part_of(n, begin, bytes);
     unit* const set = set_in(units, unit_count, n);
-    // GL8: who may be a companion, or serve under a unit's lock, waits for none.
+    // GL8, MV4: who may be a companion, or serve under a unit's lock, waits for none.
     if (!base::try_lock(set->set_lock, base::holder())) return false;
     unit* const u = is_in(set, n);
     const bool mine = u == nullptr || base::try_lock(u->lock, base::holder());
-    if (mine && (u == nullptr || (u->pins == 0 && u->dirty.empty())))  // MV7: open and dirty bytes stay
+    if (mine && (u == nullptr || (u->pins == 0 && u->dirty.empty())))  // MV10: open and dirty bytes stay
       transport::shm::window::discard(window + n * unit_bytes + r.low, r.high - r.low);
     if (mine && u != nullptr) {
       u->epoch = 0;

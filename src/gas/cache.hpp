@@ -93,10 +93,12 @@ class cache {
   void written(const part& p) noexcept;
   /// The word at @p at is about to be changed at its home: write back, and forget the copy.
   void drop(global_address at, std::size_t bytes) noexcept;
-  /// A place has its bytes now, those at @p bytes: into the window, but not over what was written here (GL2, MV4).
+  /// A place has its bytes now, those at @p bytes: into the window, but not over what was written
+  /// here: GL2, MV10
   void arrive(const piece& p, const std::byte* bytes) noexcept;
-  /// What was this host's own memory is another's: what is here of it are copies, and only what is open or dirty
-  /// stays. Never waits. False: somebody else is using them now. For companions, too: @p units is the host's table.
+  /// What was this host's own memory is another's: what is here of it are copies, and only what is open or
+  /// dirty stays. Never waits. False: somebody else is using them now. For companions, too: @p units is the
+  /// host's table.
   static bool forget(unit* units, std::uint64_t unit_count, std::byte* window, std::byte* at,
                      std::uint64_t bytes) noexcept;
 
@@ -124,7 +126,7 @@ class cache {
   }
   std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
   void lock(unit& u) noexcept;
-  /// Somebody else's step is awaited: without the lock of @p u, which stays the unit that it is. MV3
+  /// Somebody else's step is awaited: without the lock of @p u, which stays the unit that it is. MV4
   void wait_without_lock(unit& u, later& more) noexcept;
   /// Comes back with nothing of @p u dirty; unlocked meanwhile if its owners are not to be had at once.
   void clean(unit& u) noexcept;
@@ -169,7 +171,8 @@ class cache {
   bool mark_dirty(unit& u, unit_range r) noexcept;
   void mark_clean(unit& u, std::uint64_t epoch) noexcept;
   bool write_back_once() noexcept;
-  /// Locked units: their dirty ranges are at home afterwards. False: of some of them not all, these stay dirty.
+  /// Locked units: their dirty ranges are at home afterwards. False: of some of them not all, these stay
+  /// dirty.
   bool write_back(unit* const* units, std::size_t count) noexcept;
 
   /// One of them reaches into the unit that begins at @p unit_begin.

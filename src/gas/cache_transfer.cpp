@@ -17,7 +17,7 @@ void cache::add_far_parts(std::vector<part>& parts, global_address at, std::uint
   blocks_.visit_pieces(at, bytes, [&](const piece& p) {
     if (p.is_memory(net_)) return;
     parts.emplace_back(net_, p, here + (p.at - at));
-    // What has just left, or is about to come, is not to be had before it has settled here. MV3
+    // What is about to leave or to come is not to be had before it has: MV11
     if (p.words != nullptr && !p.is_copy(net_)) parts.back().host = net_.my_host();
   });
 }
@@ -46,7 +46,7 @@ std::vector<part> cache::fetch_units(std::uint64_t first, std::uint64_t count) n
 }
 
 void cache::put_around(unit& u, std::uint64_t low, std::uint64_t high, const std::byte* from) noexcept {
-  GODWIT_ASSERT(is_locked(u), "GL2: a unit's ranges are looked at under its lock");
+  GODWIT_ASSERT(is_locked(u), "GL2, MV10: a unit's ranges are looked at under its lock");
   unit_range kept[2 * unit_ranges::most];
   auto* const end =
       std::copy(u.writing.begin(), u.writing.end(), std::copy(u.dirty.begin(), u.dirty.end(), kept));
@@ -114,7 +114,7 @@ bool cache::write_back(unit* const* units, std::size_t count) noexcept {
   }
   write(net_, parts, left);
   for (unit* u : std::span(units, count))
-    if (!any_in(left, begin_of(*u))) mark_clean(*u, epoch);
+    if (!any_in(left, begin_of(*u))) mark_clean(*u, epoch);  // MV11
   const std::uint64_t bytes = bytes_of(parts);
   s_.stats->global_written_bytes += bytes;
   s_.stats->global_write_back_ns += base::fast_ns() - since;

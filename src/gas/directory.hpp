@@ -32,7 +32,7 @@ struct piece {
   bool is_memory(const reach& net) const noexcept {
     return words != nullptr ? in(place(net).state(), still_here) : net.is_near(owner);
   }
-  /// What this host has of it is a copy.
+  /// What this host has of it is a copy. Movable memory between two hosts is neither: MV11
   bool is_copy(const reach& net) const noexcept {
     return words != nullptr ? in(place(net).state(), is_elsewhere) : !net.is_near(owner);
   }

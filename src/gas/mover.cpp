@@ -10,7 +10,7 @@
 namespace godwit::gas {
 
 namespace {
-/// Of waiting for those who use a part, or move it.
+/// Of waiting for those who use a part, or move it: MV6.
 constexpr std::uint64_t patience_ns = 100'000'000;
 }  // namespace
 
@@ -34,7 +34,7 @@ void mover::pull_at_random(global_address at) {
 move_result mover::pull_one(const piece& p, std::uint32_t to) {
   const place here = p.place(net_);
   const std::uint64_t since = base::now_ns();
-  // One puller of a host at a time.
+  // One puller of a host at a time: MV5
   for (later more(net_); !here.change(only(place_state::elsewhere), place_state::wanted); more.wait()) {
     if (const auto done = reassign(p, to); done) return *done;
     if (base::now_ns() - since > patience_ns) return move_result::busy;
@@ -51,7 +51,7 @@ move_result mover::pull_one(const piece& p, std::uint32_t to) {
     return give_up(move_result::busy);
   }
   const bool arriving = here.change(only(place_state::wanted), place_state::arriving);
-  GODWIT_ASSERT(arriving, "MV4: who wants a part is the one that gets it");
+  GODWIT_ASSERT(arriving, "MV5: who wants a part is the one that gets it");
   static_cast<void>(arriving);
   const auto bytes = std::make_unique_for_overwrite<std::byte[]>(p.bytes);
   {
@@ -61,7 +61,7 @@ move_result mover::pull_one(const piece& p, std::uint32_t to) {
   cache_.arrive(p, bytes.get());
   blocks_.moved_of(*blocks_.find(p.at)).bytes.fetch_add(p.bytes, std::memory_order_relaxed);
   here.learn(now);
-  static_cast<void>(here.change(only(place_state::arriving), place_state::fresh));  // MV5
+  static_cast<void>(here.change(only(place_state::arriving), place_state::fresh));  // MV2, MV8
   settle(p, source, now);
   return move_result::moved;
 }
@@ -75,7 +75,8 @@ std::optional<move_result> mover::reassign(const piece& p, std::uint32_t to) {
   return changed ? move_result::moved : move_result::already_there;
 }
 
-/// The owner of @p p lets nobody use it any more, and says who has it now. Version 0: it could not be had in time.
+/// The owner of @p p lets nobody use it any more, and says who has it now. Version 0: it could not be had in
+/// time.
 ownership mover::freeze(const piece& p, std::uint32_t to, part& source, std::uint64_t since) {
   const far_move request{source.name(), to, 0, 0, 0, 0};
   bool closing = false;  // by us, at source.host
@@ -89,7 +90,7 @@ ownership mover::freeze(const piece& p, std::uint32_t to, part& source, std::uin
       source.follow(net_, {});
     }
     if (base::now_ns() - since <= patience_ns) continue;
-    if (closing) call(source, place_call::reopen, request);
+    if (closing) call(source, place_call::reopen, request);  // MV7
     return {};
   }
 }
@@ -110,7 +111,7 @@ void mover::settle(const piece& p, const part& source, ownership now) {
     at_home.host = home;
     static_cast<void>(call(at_home, place_call::bind, request));
   }
-  static_cast<void>(p.place(net_).change(only(place_state::fresh), place_state::owned));  // MV6
+  static_cast<void>(p.place(net_).change(only(place_state::fresh), place_state::owned));  // MV9
   for (later more(net_); call(source, place_call::leave, request).what != place_says::done;) more.wait();
 }
 

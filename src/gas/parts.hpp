@@ -19,6 +19,7 @@ struct part {
   place_words* words = nullptr;  ///< movable: of its place, and `host` is a guess
   std::uint32_t home = 0;        ///< movable
   bool sent_on = false;          ///< movable: `host` is a better guess than before
+  std::uint8_t redirects = 0;    ///< movable: how often it was sent on
   part(const reach& net, const piece& p, std::byte* h) noexcept
       : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {}
 
@@ -31,9 +32,9 @@ struct part {
 };
 std::uint64_t bytes_of(const std::vector<part>& parts) noexcept;
 
-/// All of them are here when it returns, but what @p left gets: movable ones that were not where they were looked
-/// for, or may not be used now (docs/protocols/move.md). Sorts them, and joins those that touch. How many requests
-/// it took.
+/// All of them are here when it returns, but what @p left gets: movable ones that were not where they were
+/// looked for, or may not be used now (docs/protocols/move.md). Sorts them, and joins those that touch.
+/// How many requests it took.
 std::uint64_t fetch(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
 /// All of them are there when it returns. The same else.
 std::uint64_t write(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
@@ -50,8 +51,8 @@ place_answer owner_at(const reach& net, const part& p) noexcept;
 /// One of a mover's calls, to @p host.
 place_answer call_place(const reach& net, std::uint32_t host, place_call what, const far_move& m) noexcept;
 
-/// Between two times of asking for what may not be used now: some microseconds and more each time, in which other
-/// hosts are served.
+/// Between two times of asking for what may not be used now: some microseconds and more each time, in which
+/// other hosts are served.
 class later {
  public:
   explicit later(const reach& net) noexcept : net_(net) {}

@@ -51,7 +51,8 @@ void tidy(std::vector<part>& parts) noexcept {
             [](const part& x, const part& y) { return x.host != y.host ? x.host < y.host : x.at < y.at; });
 }
 
-/// The parts from @p i on that travel together: of one host, small, and no more than fit. @p room: what one takes.
+/// The parts from @p i on that travel together: of one host, small, and no more than fit.
+/// @p room: what one takes.
 template <class Room>
 std::span<part> batch_from(std::vector<part>& parts, std::size_t i, Room&& room) noexcept {
   std::size_t n = 0;
@@ -100,12 +101,15 @@ void write_large(const reach& net, part& p, std::vector<part>& left) noexcept {
 
 void part::follow(const reach& net, const place_answer& said) noexcept {
   const gas::place mine = place(net);
-  sent_on = said.what == place_says::elsewhere;
-  const ownership told = ownership::from(said.owner, home), known = mine.owner(home);
-  if (sent_on) {
+  sent_on = false;
+  if (said.what == place_says::elsewhere) {
+    const ownership told = ownership::from(said.owner, home);
+    const bool newer = told.version > mine.owner(home).version;
     mine.learn(told);  // MV1
-    // Nothing newer there: the home knows, or is about to be told.
-    host = net.host_of(told.version > known.version ? told.worker : home);
+    if (redirects < 3) ++redirects;
+    const bool ask_home = redirects == 2 && !net.is_near(home);  // MV9
+    host = net.host_of(ask_home ? home : mine.owner(home).worker);
+    sent_on = newer || ask_home;
   }
   // What is to come here, or has just left, cannot be asked here.
   if (host != net.my_host()) return;

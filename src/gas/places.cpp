@@ -44,7 +44,7 @@ place::closing place::close(std::uint32_t mover) const noexcept {
   const bool begun = change(only(place_state::owned), place_state::closing, mover);
   std::uint64_t now = packed(place_state::closing, mover, 0);
   const std::uint64_t mine = now;
-  // MV2: a use that began before is counted, one that begins later sees that it is frozen.
+  // MV3: a use that began before is counted, one that begins later sees that it is frozen.
   if (w_->local.compare_exchange_strong(now, packed(place_state::frozen, mover, 0), std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
     return closing::done;
@@ -65,13 +65,15 @@ namespace {
 struct asked {
   place_words& words;
   place here;
+  std::uint64_t owner;  ///< before `local` is looked at: MV2
   asked(const place_site& site, const entry& e, const far_place& p) noexcept
       : words(*site.memory->reach(e.head.target, reinterpret_cast<place_words*>(p.words))),
-        here(words, site.memory->near().holds(transport::worker_no{p.home})) {}
+        here(words, site.memory->near().holds(transport::worker_no{p.home})),
+        owner(words.owner.load(std::memory_order_acquire)) {}
 };
 
 place_answer refusal(const asked& p, place_state s) noexcept {
-  if (in(s, is_elsewhere)) return {place_says::elsewhere, p.words.owner.load(std::memory_order_acquire)};
+  if (in(s, is_elsewhere)) return {place_says::elsewhere, p.owner};
   return {place_says::later};
 }
 
@@ -183,7 +185,7 @@ std::byte* close(void* place, entry& e, const answer_room&) noexcept {
   switch (p.here.close(m.mover)) {
     case place::closing::done: {
       const ownership now{p.here.owner(m.where.home).version + 1, m.mover};
-      p.here.learn(now);
+      p.here.learn(now);  // MV2: after it is frozen
       answer_with(e, {place_says::done, now.packed()});
       break;
     }
@@ -197,6 +199,7 @@ std::byte* close(void* place, entry& e, const answer_room&) noexcept {
   return nullptr;
 }
 
+/// MV7: if it is this mover's, and not frozen.
 std::byte* reopen(void* place, entry& e, const answer_room&) noexcept {
   const auto m = payload_of<far_move>(e);
   asked(site_of(place), e, m.where).here.reopen(m.mover);
@@ -204,6 +207,7 @@ std::byte* reopen(void* place, entry& e, const answer_room&) noexcept {
   return nullptr;
 }
 
+/// MV9
 std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
   const auto m = payload_of<far_move>(e);
   asked(site_of(place), e, m.where).here.learn(ownership::from(m.owner, m.where.home));
@@ -211,12 +215,12 @@ std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
   return nullptr;
 }
 
-/// MV7: copies first, then elsewhere, where this host's cache may use the place again.
+/// MV8: copies first, then elsewhere, where this host's cache may use the place again.
 std::byte* leave(void* place, entry& e, const answer_room&) noexcept {
   const place_site& site = site_of(place);
   const auto m = payload_of<far_move>(e);
   const asked p(site, e, m.where);
-  GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV7: who has left was frozen");
+  GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
   if (!site.forget_copies(site, reinterpret_cast<std::byte*>(m.address), m.bytes)) {
     answer_with(e, {place_says::later});
     return nullptr;

@@ -3,8 +3,8 @@
 //
 // Who wants to touch the bytes comes to a place and is let in, told to wait, or sent on. Here are the words,
 // the way in, and what is carried out for other hosts (calls, transport/far/calls.hpp); who goes from host to
-// host until it is done: travel.hpp, and who moves parts: mover.hpp. Protocol: docs/protocols/move.md (MV).
-// Model: models/move.pml. Tests: tests/gas/places_test.cpp, tests/global/move_test.cpp.
+// host until it is done: parts.hpp, and who moves parts: mover.hpp. Protocol: docs/protocols/move.md (MV).
+// Models: models/move.pml, models/move_cache.pml. Tests: tests/global/move_test.cpp.
 #pragma once
 
 #include "gas/words.hpp"
@@ -29,12 +29,12 @@ struct ownership {
 enum class place_state : std::uint32_t {
   untouched,  ///< owned where the home is, else elsewhere
   elsewhere,
-  wanted,    ///< elsewhere, and a worker of this host is about to pull it
+  wanted,    ///< elsewhere, and a worker of this host is about to pull it: MV5
   arriving,  ///< nobody touches the bytes but who pulls it
-  fresh,     ///< owned, but the home does not know it yet (MV6)
+  fresh,     ///< owned, but the home does not know it yet: MV9
   owned,
   closing,  ///< a mover waits until it is not used
-  frozen,   ///< it has left; copies here are to be settled
+  frozen,   ///< its bytes are being read, or have left; then the cache is to be told
 };
 
 /// A set of states.
@@ -51,7 +51,7 @@ constexpr bool in(place_state s, place_states set) noexcept {
 }
 /// The bytes are here and may be used.
 inline constexpr place_states is_here = place_state::fresh | place_state::owned;
-/// The same for who holds other memory already (MV8), and for other hosts.
+/// The same for who holds other memory already (MV6), and for other hosts.
 inline constexpr place_states still_here = is_here | place_state::closing;
 /// Another host has them.
 inline constexpr place_states is_elsewhere = place_state::elsewhere | place_state::wanted;
@@ -63,7 +63,7 @@ class place {
   place(place_words& words, bool home_here) noexcept : w_(&words), home_here_(home_here) {}
 
   place_state state() const noexcept { return state_of(w_->local.load(std::memory_order_acquire)); }
-  /// One use more, if the state is one of @p allowed: then end_use. Gives back the state. Two atomics. MV2
+  /// One use more, if the state is one of @p allowed: then end_use. Gives back the state. Two atomics. MV3
   place_state use(place_states allowed) const noexcept {
     const place_state s = state_of(w_->local.fetch_add(1, std::memory_order_acq_rel));
     if (!in(s, allowed)) end_use();
@@ -82,9 +82,9 @@ class place {
   /// From one of @p from to @p to, whatever its uses. False: it is in none of them. @p mover: who closes it.
   bool change(place_states from, place_state to, std::uint32_t mover = 0) const noexcept;
   enum class closing { done, in_use, refused };
-  /// Owned -> closing -> frozen for worker @p mover; asked again and again while it is in use. MV2
+  /// Owned -> closing -> frozen for worker @p mover; asked again and again while it is in use. MV3
   closing close(std::uint32_t mover) const noexcept;
-  /// What close began for @p mover is given up.
+  /// What close began for @p mover is given up. MV7
   void reopen(std::uint32_t mover) const noexcept;
   std::uint32_t uses() const noexcept {
     return static_cast<std::uint32_t>(w_->local.load(std::memory_order_acquire) & most_uses);
@@ -131,7 +131,8 @@ enum class place_call : std::uint64_t {
   /// argument: number of `far_piece`s in the payload; argument2: where large bytes of the only one go, or 0.
   /// Answer: a place_answer each, then the bytes of those that are done
   read = transport::far::call_number("gas.read"),
-  /// argument: number of pieces, each with its bytes behind it, rounded up to words. Answer: a place_answer each
+  /// argument: number of pieces, each with its bytes behind it, rounded up to words. Answer: a place_answer
+  /// each
   write = transport::far::call_number("gas.write"),
   atomic = transport::far::call_number("gas.atomic"),  ///< payload: far_atomic. Answer: place_answer; result
   /// for bytes that do not fit into a message: a use of the place, until it is given back.
@@ -139,8 +140,8 @@ enum class place_call : std::uint64_t {
   use = transport::far::call_number("gas.use"),
   end_use = transport::far::call_number("gas.end_use"),  ///< cast. payload: far_place
   // Of movers. Payload: far_move; answer: place_answer
-  /// done, with the new owner; elsewhere; later: it is closing for us, but in use; later, with an owner: it is another
-  /// mover's, or the home does not know yet who has it
+  /// done, with the new owner; elsewhere; later: it is closing for us, but in use; later, with an owner: it
+  /// is another mover's, or the home does not know yet who has it
   close = transport::far::call_number("gas.close"),
   reopen = transport::far::call_number("gas.reopen"),  ///< what close began is given up
   bind = transport::far::call_number("gas.bind"),      ///< at the home: it learns the owner
@@ -165,7 +166,7 @@ struct far_move {
 struct place_site {
   const transport::shm::segment* memory = nullptr;
   host_words* host = nullptr;
-  /// The host's copies of these bytes of the window are no longer its own memory. False: they are in use; again.
+  /// These bytes of the window are copies from now on, no longer the host's own memory. False: in use; again.
   bool (*forget_copies)(const place_site& site, std::byte* at, std::uint64_t bytes) noexcept = nullptr;
   std::byte* window = nullptr;
   void* units = nullptr;  ///< of the host's cache

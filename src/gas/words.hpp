@@ -14,14 +14,13 @@ using word = std::atomic<std::uint64_t>;
 /// What a host knows of a part of movable memory that moves by itself, at the same address on every host:
 /// docs/protocols/move.md, places.hpp. Zero is how all begin.
 struct alignas(16) place_words {
-  word
-      owner;  ///< version and worker. W/R all of the host and its companion; only replaced by a newer one (MV1)
-  word local;  ///< state of this host's place and its uses. W/R likewise
+  word owner;  ///< version and worker. W/R all of the host and its companion; a newer one only: MV1
+  word local;  ///< state of this host's place and its uses. W/R likewise: MV3
 };
 /// In front of the first of an allocation.
 struct alignas(16) moved_words {
-  word
-      bytes;  ///< of the allocation that came to this host, minus those that left. W workers of it; R who frees
+  /// of the allocation that came to this host, minus those that left. W workers of it; R who frees
+  word bytes;
 };
 
 /// A distributed allocation: in the table entry of its first granule. Entries of the others name the first
