@@ -70,8 +70,8 @@ class distribution {
                          .arg = reinterpret_cast<const void*>(f)});
   }
   /// Parts of @p move_bytes may be moved to other workers later (move.hpp). A multiple of 4 KiB, and the
-  /// distribution's blocks a multiple of it, else std::invalid_argument; 0: the distribution's blocks if their
-  /// size was given, else 64 KiB. Memory that is not movable never pays for that. docs/moving.md.
+  /// distribution's blocks a multiple of it, else std::invalid_argument; 0: the distribution's blocks if
+  /// their size was given, else 64 KiB. Memory that is not movable never pays for that. docs/moving.md.
   distribution& movable(std::uint64_t move_bytes = 0) noexcept {
     how_.movable = true;
     how_.move_bytes = move_bytes;

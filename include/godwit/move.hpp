@@ -1,5 +1,6 @@
-// Moving global memory: parts of an allocation that is movable (distribution::movable) go to another worker, and
-// keep their address. Whoever uses them meanwhile waits a little, or is sent on; nothing else changes.
+// Moving global memory: parts of an allocation that is movable (distribution::movable) go to another
+// worker, and keep their address. Whoever uses them meanwhile waits a little, or is sent on; nothing else
+// changes.
 //
 //   auto a = gw::allocate<double>(n, gw::distribution::blocked().movable(64 << 10));
 //   gw::move(a, 1000, 3).join();   // the parts that hold a[0] ... a[999] are worker 3's now
@@ -16,25 +17,12 @@
 
 namespace godwit {
 
-/// What became of a move. Of several parts that which comes last in this list.
-enum class move_result : std::uint32_t {
-  already_there,  ///< it was the worker's
-  moved,
-  busy,     ///< somebody has checked it out for too long, or others move it all the time. It is where it was
-  no_room,  ///< the worker's host has no budget for it (option global_limit). It is where it was
-};
-
-namespace detail {
-/// Gives back a record that completes with the move_result. Throws what is said at move().
-ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where);
-}  // namespace detail
-
-/// Give all movable parts that hold objects [p, p + n) to worker @p to. The parts are moved whole, one after the
-/// other: see distribution::movable. In which order moves of one part from several threads take effect is open.
-/// Throws std::invalid_argument if there is no such worker, or if some of it is not movable.
-/// A thread that holds a checkout must not move (it may wait for itself): that ends the run with the place.
-/// Cost: inside the host some ns for each part; else a message to worker @p to, which does it at its next spawn, or
-/// when it is idle, in four round trips for each part, and the bytes.
+/// Give all movable parts that hold objects [p, p + n) to worker @p to. The parts are moved whole, one
+/// after the other: see distribution::movable. In which order moves of one part from several threads take
+/// effect is open. Throws std::invalid_argument if there is no such worker, or if some of it is not
+/// movable. A thread that holds a checkout must not move (it may wait for itself): that ends the run with
+/// the place. Cost: inside the host some ns for each part; else a message to worker @p to, which does it at
+/// its next spawn, or when it is idle, in four round trips for each part, and the bytes.
 template <class T>
 future<move_result> move(global_ptr<T> p, std::uint64_t n, std::uint32_t to,
                          detail::place where = detail::place::here()) {

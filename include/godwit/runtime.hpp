@@ -73,7 +73,8 @@ struct worker_stats {
   std::uint64_t far_gets = 0;
   std::uint64_t far_puts = 0;     ///< put and scatter
   std::uint64_t far_atomics = 0;  ///< atomics
-  std::uint64_t moves = 0;        ///< parts of movable memory that came to this worker's host, or to it inside the host
+  /// parts of movable memory that came to this worker's host, or to it inside the host
+  std::uint64_t moves = 0;
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.

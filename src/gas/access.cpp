@@ -282,10 +282,13 @@ std::byte* access::try_local(global_address at, std::uint64_t bytes) noexcept {
 void access::populate(global_address at, std::uint64_t bytes) noexcept {
   // One byte per page: reads would map the zero page.
   blocks_.each_piece(at, bytes, [&](const piece& p) {
-    for (global_address i = p.at; p.owner == net_.me() && i < p.at + p.bytes; i = (i | 4095) + 1) {
-      auto* byte = reinterpret_cast<volatile std::byte*>(net_.at(i));
-      *byte = *byte;
-    }
+    if (p.owner != net_.me()) return;
+    touch_here(p, [&] {
+      for (global_address i = p.at; i < p.at + p.bytes; i = (i | 4095) + 1) {
+        auto* byte = reinterpret_cast<volatile std::byte*>(net_.at(i));
+        *byte = *byte;
+      }
+    });
   });
 }
 

@@ -66,7 +66,8 @@ class access {
   }
 
  private:
-  /// Do @p touch if the bytes of @p p are this host's memory now, and may be used. Of movable memory under a use.
+  /// Do @p touch if the bytes of @p p are this host's memory now, and may be used. Of movable memory under
+  /// a use.
   template <class F>
   bool touch_here(const piece& p, F&& touch);
   /// The same for an atomic of movable memory, wherever it is.

@@ -339,12 +339,16 @@ bool cache::read(global_address at, void* to, std::size_t bytes, copies which) n
 
 void cache::written(const part& p) noexcept {
   each_present(p.at, p.bytes, [&](unit& u, unit_range r) {
-    if (p.words != nullptr && !in(p.place(net_).state(), is_elsewhere)) {
-      u.epoch = 0;  // MV10: it is the memory itself by now, or is to be: others may have written there since
-      return;
-    }
-    const global_address to = begin_of(u) + r.low;
-    std::memcpy(net_.at(to), p.here + (to - p.at), r.high - r.low);
+    const auto put = [&](std::uint16_t low, std::uint16_t high) {
+      const global_address to = begin_of(u) + low;
+      std::memcpy(net_.at(to), p.here + (to - p.at), high - low);
+    };
+    if (p.words == nullptr || in(p.place(net_).state(), is_elsewhere)) return put(r.low, r.high);
+    // MV10: it is the memory itself by now, or is to be: others may have written there since. But not what
+    // is dirty, which will be written back as it is here.
+    u.epoch = 0;
+    for (const unit_range d : u.dirty)
+      if (d.low < r.high && r.low < d.high) put(std::max(d.low, r.low), std::min(d.high, r.high));
   });
 }
 

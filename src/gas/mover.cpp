@@ -34,6 +34,8 @@ void mover::pull_at_random(global_address at) {
 move_result mover::pull_one(const piece& p, std::uint32_t to) {
   const place here = p.place(net_);
   const std::uint64_t since = base::now_ns();
+  if (const auto done = reassign(p, to); done) return *done;
+  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(p.bytes);  // now: later there is no way back
   // One puller of a host at a time: MV5
   for (later more(net_); !here.change(only(place_state::elsewhere), place_state::wanted); more.wait()) {
     if (const auto done = reassign(p, to); done) return *done;
@@ -53,7 +55,6 @@ move_result mover::pull_one(const piece& p, std::uint32_t to) {
   const bool arriving = here.change(only(place_state::wanted), place_state::arriving);
   GODWIT_ASSERT(arriving, "MV5: who wants a part is the one that gets it");
   static_cast<void>(arriving);
-  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(p.bytes);
   {
     const base::unexposed inside;
     net_.port().get(worker_no{net_.first_of(source.host)}, bytes.get(), net_.at(p.at), p.bytes);

@@ -1,5 +1,5 @@
-// Who moves parts of movable memory to this worker's host: docs/protocols/move.md, Move. A move is a pull: it is
-// done by a worker of the host that the part goes to, from beginning to end.
+// Who moves parts of movable memory to this worker's host: docs/protocols/move.md, Move. A move is a pull:
+// it is done by a worker of the host that the part goes to, from beginning to end.
 //
 // Called by src/runtime/global_path.cpp. Tests: tests/global/move_test.cpp.
 #pragma once
@@ -7,7 +7,7 @@
 #include "gas/allocator.hpp"
 #include "gas/cache.hpp"
 
-#include <godwit/move.hpp>
+#include <godwit/detail/global_path.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -20,8 +20,8 @@ class mover {
       : net_(net), blocks_(blocks), budgets_(budgets), cache_(copies), stats_(stats) {}
 
   /// Everything movable in the range, part by part, to worker @p to, which is of this host. The result that
-  /// says most: no_room before busy before moved before already_there. Cost: a part of this host's some ns, of
-  /// another one four round trips and its bytes.
+  /// says most: no_room before busy before moved before already_there. Cost: a part of this host's some ns,
+  /// of another one four round trips and its bytes.
   move_result pull(global_address at, std::uint64_t bytes, std::uint32_t to);
 
   /// Now and then the part that @p at lies in, if it is movable and this thread holds nothing.

@@ -9,6 +9,18 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace godwit {
+
+/// What became of a move (move.hpp). Of several parts that which comes last in this list.
+enum class move_result : std::uint32_t {
+  already_there,  ///< it was the worker's
+  moved,
+  busy,     ///< it was checked out for too long, or others move it all the time. It is where it was
+  no_room,  ///< the worker's host has no budget for it (option global_limit). It is where it was
+};
+
+}  // namespace godwit
+
 namespace godwit::detail {
 
 /// Byte number in the global memory of a run; 0 is no place.
@@ -75,8 +87,8 @@ void global_scatter(const global_piece* pieces, std::size_t count);
 ref global_get_begin(global_address from, std::size_t bytes);
 ref global_put_begin(global_address to, const void* from, std::size_t bytes);
 
-/// A checkout. Its ticket is the address, and in the highest bits the way that it went, so that checkin need not
-/// find out again. (As a member of its own it would cost the plain case a register.)
+/// A checkout. Its ticket is the address, and in the highest bits the way that it went, so that checkin
+/// need not find out again. (As a member of its own it would cost the plain case a register.)
 struct opened {
   static constexpr std::uint64_t cached = std::uint64_t{1} << 63;  ///< the host's cache holds copies open
   static constexpr std::uint64_t pinned = std::uint64_t{1} << 62;  ///< movable memory of this host is in use
@@ -88,6 +100,9 @@ struct opened {
 [[gnu::cold]] void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept;
 /// Null unless the whole range is memory of this host.
 [[gnu::cold]] std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept;
+
+/// Gives back a record that completes with the move_result. Throws what is said at move().
+ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where);
 
 /// Number of the worker that @p at belongs to.
 std::uint32_t global_home(global_address at);

@@ -37,7 +37,8 @@ class port {
                     std::span<const std::byte> data = {}) noexcept;
   void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0,
             std::span<const std::byte> data = {}) noexcept;
-  /// Room in the own segment, bounce_bytes of it, where answers to calls can be left. Until the next get or put.
+  /// Room in the own segment, bounce_bytes of it, where answers to calls can be left. Until the next get or
+  /// put.
   std::byte* bounce() const noexcept { return mine_->bounce; }
 
   /// See atomic_function. @p width 4 or 8 bytes.

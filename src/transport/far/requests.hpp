@@ -22,7 +22,7 @@ enum class op : std::uint32_t {
   put,               ///< bytes to address. No answer up to inline_bytes
   fence,             ///< answered when all earlier requests to this worker have taken effect
   call,  ///< number a, with inline bytes: what a higher layer does at the home; answer: result and bytes
-  cast,              ///< likewise without an answer
+  cast,  ///< likewise without an answer
   /// result = the word of `bytes` (4, 8) bytes before; function `info` with a, for compare-exchange b
   /// expected
   atomic,
