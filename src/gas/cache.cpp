@@ -352,14 +352,14 @@ void cache::written(const part& p) noexcept {
   });
 }
 
-void cache::arrive(const piece& p, const std::byte* bytes) noexcept {
-  for (std::uint64_t n = number_of(p.at); n <= number_of(p.at + p.bytes - 1); ++n) {
-    const unit_range r = part_of(n, p.at, p.bytes);
-    const std::byte* const from = bytes + (n * unit_bytes + r.low - p.at);
+void cache::arrive(global_address at, std::uint64_t bytes, const std::byte* from) noexcept {
+  for (std::uint64_t n = number_of(at); n <= number_of(at + bytes - 1); ++n) {
+    const unit_range r = part_of(n, at, bytes);
+    const std::byte* const here = from + (n * unit_bytes + r.low - at);
     for (base::spin_wait spins;; pause(spins)) {
       bool busy;
       if (unit* u = find(n, true, busy)) {
-        put_around(*u, r.low, r.high, from);
+        put_around(*u, r.low, r.high, here);
         unlock(*u);
         break;
       }
@@ -367,7 +367,7 @@ void cache::arrive(const piece& p, const std::byte* bytes) noexcept {
       unit* const set = set_of(n);
       if (!base::try_lock(set->set_lock, base::holder())) continue;
       const bool absent = !is_in(set, n);
-      if (absent) std::memcpy(net_.at(n * unit_bytes + r.low), from, r.high - r.low);
+      if (absent) std::memcpy(net_.at(n * unit_bytes + r.low), here, r.high - r.low);
       base::unlock(set->set_lock, base::holder());
       if (absent) break;
     }

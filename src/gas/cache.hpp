@@ -93,9 +93,9 @@ class cache {
   void written(const part& p) noexcept;
   /// The word at @p at is about to be changed at its home: write back, and forget the copy.
   void drop(global_address at, std::size_t bytes) noexcept;
-  /// A place has its bytes now, those at @p bytes: into the window, but not over what was written
-  /// here: GL2, MV10
-  void arrive(const piece& p, const std::byte* bytes) noexcept;
+  /// These bytes of places are this host's from now on: from @p from into the window, but not over what was
+  /// written here: GL2, MV10
+  void arrive(global_address at, std::uint64_t bytes, const std::byte* from) noexcept;
   /// What was this host's own memory is another's: what is here of it are copies, and only what is open or
   /// dirty stays. Never waits. False: somebody else is using them now. For companions, too: @p units is the
   /// host's table.

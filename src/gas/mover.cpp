@@ -5,24 +5,33 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
-#include <memory>
+#include <bit>
 
 namespace godwit::gas {
 
 namespace {
 /// Of waiting for those who use a part, or move it: MV6.
 constexpr std::uint64_t patience_ns = 100'000'000;
+constexpr std::uint32_t nobody = ~0u;
 }  // namespace
 
 move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to) {
   GODWIT_ASSERT(net_.is_near(to), "a move is a pull: by the host that the part goes to");
-  auto result = move_result::already_there;
+  result_ = move_result::already_there;
+  wave_.reserve(most_in_wave);
+  std::uint64_t under_way = 0;
   blocks_.each_piece(at, bytes, [&](const piece& p) {
-    const move_result one = pull_one(blocks_.place_at(*p.words), to);
-    if (one == move_result::moved) ++stats_.moves;
-    result = std::max(result, one);
+    const piece whole = blocks_.place_at(*p.words);
+    if (reassign(whole, to)) return;
+    under_way += whole.bytes;
+    if (wave_.size() == most_in_wave || under_way > transport::far::bounce_bytes) {
+      fly(to);
+      under_way = whole.bytes;
+    }
+    wave_.emplace_back(net_, whole);
   });
-  return result;
+  fly(to);
+  return result_;
 }
 
 void mover::pull_at_random(global_address at) {
@@ -31,89 +40,180 @@ void mover::pull_at_random(global_address at) {
   static_cast<void>(pull(at, 1, net_.me()));
 }
 
-move_result mover::pull_one(const piece& p, std::uint32_t to) {
+bool mover::reassign(const piece& p, std::uint32_t to) {
   const place here = p.place(net_);
-  const std::uint64_t since = base::now_ns();
-  if (const auto done = reassign(p, to); done) return *done;
-  const auto bytes = std::make_unique_for_overwrite<std::byte[]>(p.bytes);  // now: later there is no way back
-  // One puller of a host at a time: MV5
-  for (later more(net_); !here.change(only(place_state::elsewhere), place_state::wanted); more.wait()) {
-    if (const auto done = reassign(p, to); done) return *done;
-    if (base::now_ns() - since > patience_ns) return move_result::busy;
-  }
-  const auto give_up = [&](move_result why) {
-    static_cast<void>(here.change(only(place_state::wanted), place_state::elsewhere));
-    return why;
-  };
-  if (!budgets_.take_budget(net_.my_host(), p.bytes)) return give_up(move_result::no_room);
-  part source(net_, p, nullptr);
-  const ownership now = freeze(p, to, source, since);
-  if (now.version == 0) {
-    budgets_.give_budget(net_.my_host(), p.bytes);
-    return give_up(move_result::busy);
-  }
-  const bool arriving = here.change(only(place_state::wanted), place_state::arriving);
-  GODWIT_ASSERT(arriving, "MV5: who wants a part is the one that gets it");
-  static_cast<void>(arriving);
-  {
-    const base::unexposed inside;
-    net_.port().get(worker_no{net_.first_of(source.host)}, bytes.get(), net_.at(p.at), p.bytes);
-  }
-  cache_.arrive(p, bytes.get());
-  blocks_.moved_of(*blocks_.find(p.at)).bytes.fetch_add(p.bytes, std::memory_order_relaxed);
-  here.learn(now);
-  static_cast<void>(here.change(only(place_state::arriving), place_state::fresh));  // MV2, MV8
-  settle(p, source, now);
-  return move_result::moved;
-}
-
-/// Of a part that is this host's: to another of its workers. Nothing: it is not, or not now.
-std::optional<move_result> mover::reassign(const piece& p, std::uint32_t to) {
-  const place here = p.place(net_);
-  if (!in(here.use(is_here), is_here)) return std::nullopt;
+  if (!in(here.use(is_here), is_here)) return false;
   const bool changed = here.give_to(to, p.home);  // nobody freezes it: it is in use
   here.end_use();
-  return changed ? move_result::moved : move_result::already_there;
+  if (!changed) return true;
+  ++stats_.moves;
+  result_ = std::max(result_, move_result::moved);
+  return true;
 }
 
-/// The owner of @p p lets nobody use it any more, and says who has it now. Version 0: it could not be had in
-/// time.
-ownership mover::freeze(const piece& p, std::uint32_t to, part& source, std::uint64_t since) {
-  const far_move request{source.name(), to, 0, 0, 0, 0};
-  bool closing = false;  // by us, at source.host
-  for (later more(net_);; source.sent_on ? void() : more.wait()) {
-    if (source.host != net_.my_host()) {
-      const place_answer said = call(source, place_call::close, request);
-      if (said.what == place_says::done) return ownership::from(said.owner, p.home);
-      closing = said.what == place_says::later && said.owner == 0;
-      source.follow(net_, said);
-    } else {
-      source.follow(net_, {});
+void mover::end(flight& f, move_result how) {
+  f.at = flight::step::ended;
+  if (how == move_result::moved) ++stats_.moves;
+  result_ = std::max(result_, how);
+}
+
+void mover::fly(std::uint32_t to) {
+  const std::uint64_t since = base::now_ns();
+  for (later more(net_); !wave_.empty();) {
+    for (flight& f : wave_)
+      if (f.at == flight::step::waits) want(f, to);
+    close(to);
+    land(to);
+    std::erase_if(wave_, [](const flight& f) { return f.at == flight::step::ended; });
+    if (base::now_ns() - since > patience_ns) return give_up(to);
+    if (std::any_of(wave_.begin(), wave_.end(), [](const flight& f) { return f.source.sent_on; })) continue;
+    if (!wave_.empty()) more.wait();
+  }
+}
+
+/// One puller of a host at a time: MV5
+void mover::want(flight& f, std::uint32_t to) {
+  const place here = f.p.place(net_);
+  if (!here.change(only(place_state::elsewhere), place_state::wanted)) {
+    if (reassign(f.p, to)) f.at = flight::step::ended;
+    return;
+  }
+  if (budgets_.take_budget(net_.my_host(), f.p.bytes)) {
+    f.at = flight::step::wanted;
+  } else {
+    static_cast<void>(here.change(only(place_state::wanted), place_state::elsewhere));
+    end(f, move_result::no_room);
+  }
+}
+
+template <class Whom, class Said>
+void mover::call(place_call what, std::uint32_t to, Whom&& whom, Said&& said) {
+  far_move moves[most_in_wave];
+  flight* asked[most_in_wave];
+  std::uint64_t left = 0;  // a bit per flight
+  for (std::size_t i = 0; i < wave_.size(); ++i)
+    if (whom(wave_[i]) != nobody) left |= std::uint64_t{1} << i;
+  while (left != 0) {
+    const std::uint32_t host = whom(wave_[static_cast<std::size_t>(std::countr_zero(left))]);
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < wave_.size(); ++i) {
+      flight& f = wave_[i];
+      if ((left >> i & 1) == 0 || whom(f) != host) continue;
+      left &= ~(std::uint64_t{1} << i);
+      moves[n] = {f.source.name(), to,
+                  f.now.packed(),  reinterpret_cast<std::uint64_t>(net_.at(f.p.at)),
+                  f.p.bytes,       reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*blocks_.find(f.p.at)))};
+      asked[n++] = &f;
     }
-    if (base::now_ns() - since <= patience_ns) continue;
-    if (closing) call(source, place_call::reopen, request);  // MV7
-    return {};
+    place_answer answers[most_in_wave];
+    call_places(net_, host, what, {moves, n}, answers);
+    for (std::size_t i = 0; i < n; ++i) said(*asked[i], answers[i]);
   }
 }
 
-place_answer mover::call(const part& to, place_call what, const far_move& m) {
-  return call_place(net_, to.host, what, m);
+/// The owners let nobody use them any more, and say who has them now.
+void mover::close(std::uint32_t to) {
+  for (flight& f : wave_)
+    if (f.at == flight::step::wanted && f.source.host == net_.my_host()) f.source.follow(net_, {});
+  call(
+      place_call::close, to,
+      [&](const flight& f) {
+        return f.at == flight::step::wanted && f.source.host != net_.my_host() ? f.source.host : nobody;
+      },
+      [&](flight& f, const place_answer& said) {
+        if (said.what == place_says::done) {
+          f.at = flight::step::frozen;
+          f.now = ownership::from(said.owner, f.p.home);
+          return;
+        }
+        f.closing = said.what == place_says::later && said.owner == 0;
+        f.source.follow(net_, said);
+      });
 }
 
-/// The home learns who has it, then the source that it has left.
-void mover::settle(const piece& p, const part& source, ownership now) {
-  const far_move request{
-      source.name(), now.worker,
-      now.packed(),  reinterpret_cast<std::uint64_t>(net_.at(p.at)),
-      p.bytes,       reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*blocks_.find(p.at)))};
-  const std::uint32_t home = net_.host_of(p.home);
-  if (home != net_.my_host() && home != source.host) {
-    part at_home = source;
-    at_home.host = home;
-    static_cast<void>(call(at_home, place_call::bind, request));
+/// What is frozen comes here, and is used again.
+void mover::land(std::uint32_t to) {
+  const auto frozen = [](const flight& f) { return f.at == flight::step::frozen; };
+  if (std::none_of(wave_.begin(), wave_.end(), frozen)) return;
+  for (flight& f : wave_) {
+    if (!frozen(f)) continue;
+    const bool arriving = f.p.place(net_).change(only(place_state::wanted), place_state::arriving);
+    GODWIT_ASSERT(arriving, "MV5: who wants a part is the one that gets it");
+    static_cast<void>(arriving);
   }
-  static_cast<void>(p.place(net_).change(only(place_state::fresh), place_state::owned));  // MV9
-  for (later more(net_); call(source, place_call::leave, request).what != place_says::done;) more.wait();
+  for (auto first = wave_.begin(); first != wave_.end();) {
+    auto last = first++;
+    if (!frozen(*last)) continue;
+    const auto begin = last;
+    while (first != wave_.end() && frozen(*first) && first->source.host == last->source.host &&
+           first->p.at == last->p.at + last->p.bytes)
+      last = first++;
+    fetch({begin, first});
+  }
+  for (flight& f : wave_) {
+    if (!frozen(f)) continue;
+    blocks_.moved_of(*blocks_.find(f.p.at)).bytes.fetch_add(f.p.bytes, std::memory_order_relaxed);
+    f.p.place(net_).learn(f.now);
+    static_cast<void>(f.p.place(net_).change(only(place_state::arriving), place_state::fresh));  // MV2, MV8
+  }
+  settle(to);
+}
+
+void mover::fetch(std::span<const flight> together) {
+  const global_address at = together.front().p.at;
+  const std::uint64_t bytes = together.back().p.at + together.back().p.bytes - at;
+  std::byte* const landing = net_.port().bounce();
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t n = std::min<std::uint64_t>(bytes - done, transport::far::bounce_bytes);
+    {
+      const base::unexposed inside;
+      net_.port().get(worker_no{net_.first_of(together.front().source.host)}, landing, net_.at(at + done), n);
+    }
+    cache_.arrive(at + done, n, landing);
+    done += n;
+  }
+}
+
+/// The homes learn who has them, then the sources that they have left.
+void mover::settle(std::uint32_t to) {
+  call(
+      place_call::bind, to,
+      [&](const flight& f) {
+        const std::uint32_t home = net_.host_of(f.p.home);
+        const bool knows = home == net_.my_host() || home == f.source.host;
+        return f.at == flight::step::frozen && !knows ? home : nobody;
+      },
+      [](flight&, const place_answer&) {});
+  for (flight& f : wave_)  // MV9
+    if (f.at == flight::step::frozen)
+      static_cast<void>(f.p.place(net_).change(only(place_state::fresh), place_state::owned));
+  for (later more(net_);; more.wait()) {
+    bool all = true;
+    call(
+        place_call::leave, to,
+        [](const flight& f) { return f.at == flight::step::frozen ? f.source.host : nobody; },
+        [&](flight& f, const place_answer& said) {
+          if (said.what == place_says::done)
+            end(f, move_result::moved);
+          else
+            all = false;
+        });
+    if (all) return;
+  }
+}
+
+void mover::give_up(std::uint32_t to) {
+  call(
+      place_call::reopen, to, [](const flight& f) { return f.closing ? f.source.host : nobody; },  // MV7
+      [](flight&, const place_answer&) {});
+  for (flight& f : wave_) {
+    if (f.at == flight::step::wanted) {
+      budgets_.give_budget(net_.my_host(), f.p.bytes);
+      static_cast<void>(f.p.place(net_).change(only(place_state::wanted), place_state::elsewhere));
+    }
+    end(f, move_result::busy);
+  }
+  wave_.clear();
 }
 
 }  // namespace godwit::gas

@@ -1,5 +1,8 @@
 // Who moves parts of movable memory to this worker's host: docs/protocols/move.md, Move. A move is a pull:
-// it is done by a worker of the host that the part goes to, from beginning to end.
+// it is done by a worker of the host that the parts go to, from beginning to end.
+//
+// Parts that are not this host's fly in waves: what is asked of one source, or told to one home, goes in one
+// message, and bytes that lie together come together. Each part by itself is moved as if it were alone.
 //
 // Called by src/runtime/global_path.cpp. Tests: tests/global/move_test.cpp.
 #pragma once
@@ -9,8 +12,10 @@
 
 #include <godwit/detail/global_path.hpp>
 
+#include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <span>
+#include <vector>
 
 namespace godwit::gas {
 
@@ -19,27 +24,50 @@ class mover {
   mover(const reach& net, directory& blocks, allocator& budgets, cache& copies, worker_stats& stats) noexcept
       : net_(net), blocks_(blocks), budgets_(budgets), cache_(copies), stats_(stats) {}
 
-  /// Everything movable in the range, part by part, to worker @p to, which is of this host. The result that
-  /// says most: no_room before busy before moved before already_there. Cost: a part of this host's some ns,
-  /// of another one four round trips and its bytes.
+  /// Everything movable in the range to worker @p to, which is of this host. The result that says most:
+  /// no_room before busy before moved before already_there. Cost: a part of this host's some ns; up to
+  /// `most_in_wave` parts of another one, of `bounce_bytes` in all, four round trips and their bytes.
   move_result pull(global_address at, std::uint64_t bytes, std::uint32_t to);
 
   /// Now and then the part that @p at lies in, if it is movable and this thread holds nothing.
   void pull_at_random(global_address at);
 
  private:
-  move_result pull_one(const piece& p, std::uint32_t to);
-  std::optional<move_result> reassign(const piece& p, std::uint32_t to);
-  ownership freeze(const piece& p, std::uint32_t to, part& source, std::uint64_t since);
-  void settle(const piece& p, const part& source, ownership now);
-  /// One message to where @p to is believed to be.
-  place_answer call(const part& to, place_call what, const far_move& m);
+  static constexpr std::size_t most_in_wave = std::min<std::size_t>(64, most_moves_in_call);
+
+  /// A part that is to come here.
+  struct flight {
+    enum class step { waits, wanted, frozen, ended };
+    piece p;
+    part source;
+    step at = step::waits;
+    bool closing = false;  ///< by us, at source.host
+    ownership now{};       ///< frozen: since then
+    flight(const reach& net, const piece& what) noexcept : p(what), source(net, what, nullptr) {}
+  };
+
+  // The steps of docs/protocols/move.md, for all of a wave that have come so far.
+  void fly(std::uint32_t to);
+  void want(flight& f, std::uint32_t to);
+  void close(std::uint32_t to);
+  void land(std::uint32_t to);
+  void fetch(std::span<const flight> together);
+  void settle(std::uint32_t to);
+  void give_up(std::uint32_t to);
+  /// This host's own, to another of its workers. False: it is not this host's, or not now.
+  bool reassign(const piece& p, std::uint32_t to);
+  void end(flight& f, move_result how);
+  /// One message to each host that @p whom names for some flights; then @p said(flight, answer) for these.
+  template <class Whom, class Said>
+  void call(place_call what, std::uint32_t to, Whom&& whom, Said&& said);
 
   const reach& net_;
   directory& blocks_;
   allocator& budgets_;
   cache& cache_;
   worker_stats& stats_;
+  std::vector<flight> wave_;  ///< has room: nothing is allocated while parts are under way
+  move_result result_{};
   std::uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

@@ -6,6 +6,7 @@
 #include "gas/directory.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace godwit::gas {
@@ -32,9 +33,9 @@ struct part {
 };
 std::uint64_t bytes_of(const std::vector<part>& parts) noexcept;
 
-/// All of them are here when it returns, but what @p left gets: movable ones that were not where they were
-/// looked for, or may not be used now (docs/protocols/move.md). Sorts them, and joins those that touch.
-/// How many requests it took.
+/// All of them are here when it returns, but what @p left gets: movable ones that may not be used now
+/// (docs/protocols/move.md). Waits for answers only. Sorts them, and joins those that touch. How many
+/// requests it took.
 std::uint64_t fetch(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
 /// All of them are there when it returns. The same else.
 std::uint64_t write(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
@@ -48,8 +49,9 @@ place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsig
 
 /// Who has it, if it is where @p p believes. The answer is done with the owner, or as for others.
 place_answer owner_at(const reach& net, const part& p) noexcept;
-/// One of a mover's calls, to @p host.
-place_answer call_place(const reach& net, std::uint32_t host, place_call what, const far_move& m) noexcept;
+/// One of a mover's calls, to @p host; an answer for each of @p moves.
+void call_places(const reach& net, std::uint32_t host, place_call what, std::span<const far_move> moves,
+                 place_answer* answers) noexcept;
 
 /// Between two times of asking for what may not be used now: some microseconds and more each time, in which
 /// other hosts are served.

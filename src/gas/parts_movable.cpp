@@ -17,6 +17,8 @@ namespace {
 
 /// As many bytes of a piece go with others in a message; more come or go by themselves.
 constexpr std::uint64_t largest_packed = inline_bytes / 2;
+/// So often somebody is asked at once who was named by the one before; then after a while: MV9.
+constexpr std::uint8_t most_redirects = 4;
 /// And this is the most of what comes or goes by itself.
 constexpr std::uint64_t largest_piece = transport::far::bounce_piece;
 
@@ -106,7 +108,7 @@ void part::follow(const reach& net, const place_answer& said) noexcept {
     const ownership told = ownership::from(said.owner, home);
     const bool newer = told.version > mine.owner(home).version;
     mine.learn(told);  // MV1
-    if (redirects < 3) ++redirects;
+    if (redirects <= most_redirects) ++redirects;
     const bool ask_home = redirects == 2 && !net.is_near(home);  // MV9
     host = net.host_of(ask_home ? home : mine.owner(home).worker);
     sent_on = newer || ask_home;
@@ -127,7 +129,9 @@ void later::wait_for(const std::vector<part>& left) noexcept {
   if (std::none_of(left.begin(), left.end(), [](const part& p) { return p.sent_on; })) wait();
 }
 
-std::uint64_t fetch_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
+namespace {
+
+std::uint64_t fetch_once(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
   tidy(parts);
   std::uint64_t requests = 0;
   std::byte text[inline_bytes];
@@ -165,7 +169,7 @@ std::uint64_t fetch_places(const reach& net, std::vector<part>& parts, std::vect
   return requests;
 }
 
-std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
+std::uint64_t write_once(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
   tidy(parts);
   std::uint64_t requests = 0;
   std::byte text[inline_bytes];
@@ -196,6 +200,31 @@ std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vect
   return requests;
 }
 
+/// Do @p once with @p parts, and again at once with those that were sent on.
+template <class F>
+std::uint64_t follow_on(const reach& net, std::vector<part>& parts, std::vector<part>& left,
+                        F&& once) noexcept {
+  std::vector<part> refused;
+  std::uint64_t requests = once(net, parts, refused);
+  while (!refused.empty()) {
+    std::vector<part> again;
+    for (const part& p : refused) (p.sent_on && p.redirects <= most_redirects ? again : left).push_back(p);
+    refused.clear();
+    requests += once(net, again, refused);
+  }
+  return requests;
+}
+
+}  // namespace
+
+std::uint64_t fetch_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
+  return follow_on(net, parts, left, fetch_once);
+}
+
+std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept {
+  return follow_on(net, parts, left, write_once);
+}
+
 place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsigned width,
                        std::uint64_t operand, std::uint64_t expected, std::uint64_t& before) noexcept {
   const base::unexposed inside;
@@ -218,9 +247,12 @@ place_answer owner_at(const reach& net, const part& p) noexcept {
   return a;
 }
 
-place_answer call_place(const reach& net, std::uint32_t host, place_call what, const far_move& m) noexcept {
+void call_places(const reach& net, std::uint32_t host, place_call what, std::span<const far_move> moves,
+                 place_answer* answers) noexcept {
   const base::unexposed inside;
-  return answer_of(net.port().call(worker_no{net.first_of(host)}, call_of(what), 0, 0, as_text(m)));
+  const entry& e =
+      net.port().call(worker_no{net.first_of(host)}, call_of(what), moves.size(), 0, std::as_bytes(moves));
+  for (std::size_t i = 0; i < moves.size(); ++i) answers[i] = answer_of(e, i);
 }
 
 }  // namespace godwit::gas

@@ -174,62 +174,72 @@ std::byte* end_use(void* place, entry& e, const answer_room&) noexcept {
   return nullptr;
 }
 
-std::byte* close(void* place, entry& e, const answer_room&) noexcept {
-  const auto m = payload_of<far_move>(e);
-  const asked p(site_of(place), e, m.where);
-  const place_state s = p.here.state();
-  if (in(s, is_elsewhere)) {
-    answer_with(e, refusal(p, s));
-    return nullptr;
+/// Carry out @p f for each move of a mover's call.
+template <class F>
+std::byte* each_move(void* place, entry& e, F&& f) noexcept {
+  const place_site& site = site_of(place);
+  const std::uint64_t count = e.head.b;
+  GODWIT_ASSERT(count <= most_moves_in_call, "the moves came along");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto m = payload_of<far_move>(e, i * sizeof(far_move));
+    const place_answer a = f(site, asked(site, e, m.where), m);
+    std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
+  static_assert(sizeof(place_answer) <= sizeof(far_move));
+  e.head.info = count * sizeof(place_answer);
+  return nullptr;
+}
+
+place_answer close_one(const asked& p, const far_move& m) noexcept {
+  const place_state s = p.here.state();
+  if (in(s, is_elsewhere)) return refusal(p, s);
   switch (p.here.close(m.mover)) {
     case place::closing::done: {
       const ownership now{p.here.owner(m.where.home).version + 1, m.mover};
       p.here.learn(now);  // MV2: after it is frozen
-      answer_with(e, {place_says::done, now.packed()});
-      break;
+      return {place_says::done, now.packed()};
     }
     case place::closing::in_use:
-      answer_with(e, {place_says::later, 0});
-      break;
+      return {place_says::later, 0};
     case place::closing::refused:
-      answer_with(e, {place_says::later, 1});
       break;
   }
-  return nullptr;
+  return {place_says::later, 1};
+}
+
+std::byte* close(void* place, entry& e, const answer_room&) noexcept {
+  return each_move(place, e, [](const place_site&, const asked& p, const far_move& m) noexcept {
+    return close_one(p, m);
+  });
 }
 
 /// MV7: if it is this mover's, and not frozen.
 std::byte* reopen(void* place, entry& e, const answer_room&) noexcept {
-  const auto m = payload_of<far_move>(e);
-  asked(site_of(place), e, m.where).here.reopen(m.mover);
-  answer_with(e, {place_says::done});
-  return nullptr;
+  return each_move(place, e, [](const place_site&, const asked& p, const far_move& m) noexcept {
+    p.here.reopen(m.mover);
+    return place_answer{place_says::done};
+  });
 }
 
 /// MV9
 std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
-  const auto m = payload_of<far_move>(e);
-  asked(site_of(place), e, m.where).here.learn(ownership::from(m.owner, m.where.home));
-  answer_with(e, {place_says::done});
-  return nullptr;
+  return each_move(place, e, [](const place_site&, const asked& p, const far_move& m) noexcept {
+    p.here.learn(ownership::from(m.owner, m.where.home));
+    return place_answer{place_says::done};
+  });
 }
 
 /// MV8: copies first, then elsewhere, where this host's cache may use the place again.
 std::byte* leave(void* place, entry& e, const answer_room&) noexcept {
-  const place_site& site = site_of(place);
-  const auto m = payload_of<far_move>(e);
-  const asked p(site, e, m.where);
-  GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
-  if (!site.forget_copies(site, reinterpret_cast<std::byte*>(m.address), m.bytes)) {
-    answer_with(e, {place_says::later});
-    return nullptr;
-  }
-  site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
-  reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
-  static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
-  answer_with(e, {place_says::done});
-  return nullptr;
+  return each_move(place, e, [](const place_site& site, const asked& p, const far_move& m) noexcept {
+    GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
+    if (!site.forget_copies(site, reinterpret_cast<std::byte*>(m.address), m.bytes))
+      return place_answer{place_says::later};
+    site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+    reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+    static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
+    return place_answer{place_says::done};
+  });
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ enum class place_call : std::uint64_t {
   /// payload: far_place. Answer: place_answer, if done with the owner
   use = transport::far::call_number("gas.use"),
   end_use = transport::far::call_number("gas.end_use"),  ///< cast. payload: far_place
-  // Of movers. Payload: far_move; answer: place_answer
+  // Of movers. argument: number of `far_move`s in the payload. Answer: a place_answer each
   /// done, with the new owner; elsewhere; later: it is closing for us, but in use; later, with an owner: it
   /// is another mover's, or the home does not know yet who has it
   close = transport::far::call_number("gas.close"),
@@ -161,6 +161,8 @@ struct far_move {
   std::uint64_t bytes;
   std::uint64_t moved;
 };
+
+inline constexpr std::size_t most_moves_in_call = transport::far::inline_bytes / sizeof(far_move);
 
 /// Where they are carried out.
 struct place_site {
