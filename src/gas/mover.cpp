@@ -21,10 +21,10 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
   wave_.reserve(most_in_wave);
   std::uint64_t under_way = 0;
   blocks_.each_piece(at, bytes, [&](const piece& p) {
+    if (reassign(p, to)) return;
     const piece whole = blocks_.place_at(*p.words);
-    if (reassign(whole, to)) return;
     under_way += whole.bytes;
-    if (wave_.size() == most_in_wave || under_way > transport::far::bounce_bytes) {
+    if (wave_.size() == most_in_wave || under_way > most_bytes_in_wave) {
       fly(to);
       under_way = whole.bytes;
     }
@@ -160,18 +160,17 @@ void mover::land(std::uint32_t to) {
 }
 
 void mover::fetch(std::span<const flight> together) {
-  const global_address at = together.front().p.at;
-  const std::uint64_t bytes = together.back().p.at + together.back().p.bytes - at;
-  std::byte* const landing = net_.port().bounce();
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t n = std::min<std::uint64_t>(bytes - done, transport::far::bounce_bytes);
-    {
-      const base::unexposed inside;
-      net_.port().get(worker_no{net_.first_of(together.front().source.host)}, landing, net_.at(at + done), n);
-    }
-    cache_.arrive(at + done, n, landing);
-    done += n;
-  }
+  struct landing {
+    cache& copies;
+    global_address at;
+  } to{cache_, together.front().p.at};
+  const std::uint64_t bytes = together.back().p.at + together.back().p.bytes - to.at;
+  const base::unexposed inside;
+  net_.port().get_by_pieces(worker_no{net_.first_of(together.front().source.host)}, net_.at(to.at), bytes,
+                            {&to, [](void* l, std::size_t offset, const std::byte* from, std::size_t n) {
+                               static_cast<landing*>(l)->copies.arrive(static_cast<landing*>(l)->at + offset,
+                                                                       n, from);
+                             }});
 }
 
 /// The homes learn who has them, then the sources that they have left.

@@ -26,7 +26,7 @@ class mover {
 
   /// Everything movable in the range to worker @p to, which is of this host. The result that says most:
   /// no_room before busy before moved before already_there. Cost: a part of this host's some ns; up to
-  /// `most_in_wave` parts of another one, of `bounce_bytes` in all, four round trips and their bytes.
+  /// `most_in_wave` parts of another one, four round trips and their bytes.
   move_result pull(global_address at, std::uint64_t bytes, std::uint32_t to);
 
   /// Now and then the part that @p at lies in, if it is movable and this thread holds nothing.
@@ -34,6 +34,7 @@ class mover {
 
  private:
   static constexpr std::size_t most_in_wave = std::min<std::size_t>(64, most_moves_in_call);
+  static constexpr std::uint64_t most_bytes_in_wave = 8 << 20;
 
   /// A part that is to come here.
   struct flight {

@@ -296,11 +296,11 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
   if (worker >= hot_workers())
     throw std::invalid_argument("godwit: move: there is no worker " + std::to_string(worker) +
                                 ": the run has " + std::to_string(hot_workers()));
-  m.directory.each_piece(at, bytes, [](const gas::piece& p) {
-    if (p.words == nullptr)
-      throw std::invalid_argument(
-          "godwit: move: memory that is not movable: allocate it with distribution::movable");
-  });
+  if (m.directory.find_movable(at) == nullptr) {  // what follows is of the same allocation, or none
+    m.directory.each_piece(at, bytes, [](const gas::piece&) {});
+    throw std::invalid_argument(
+        "godwit: move: memory that is not movable: allocate it with distribution::movable");
+  }
   sched::worker& w = sched::this_worker();
   if (m.net.is_near(worker)) {
     const move_result result = m.mover.pull(at, bytes, worker);

@@ -172,6 +172,14 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       endif()
     endif()
   endforeach()
+  # The same while all memory moves all the time.
+  foreach(suite global_litmus global_checkout global_atomic global_access global_array global_vector global_bytes global_map algorithm_for_each
+                algorithm_reduce algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
+    if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR suite MATCHES "litmus|checkout|atomic|sort"))
+      list(JOIN api_mpi_without_${suite} ":" without)
+      godwit_add_api_setting_test(${suite} GODWIT_FORCE_MOVE=random -${without})
+    endif()
+  endforeach()
   # The policies that are for one host, and greedy: between two ranks of it.
   if(TARGET api_policy)
     string(CONCAT policies policy.fork_join:policy.results_larger_than_a_record:policy.coded_results_and_arguments:

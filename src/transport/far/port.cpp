@@ -305,6 +305,14 @@ void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept 
     if (n <= inline_bytes) std::memcpy(at, e.data, n);
     return;
   }
+  get_by_pieces(w, from, n,
+                {at, [](void* to_begin, std::size_t offset, const std::byte* bytes, std::size_t now) {
+                   std::memcpy(static_cast<std::byte*>(to_begin) + offset, bytes, now);
+                 }});
+}
+
+void port::get_by_pieces(worker_no w, const void* from, std::size_t n, const taker& take) noexcept {
+  const auto* source = static_cast<const std::byte*>(from);
   entry* under_way[bounce_pieces];
   std::size_t asked = 0, taken = 0;
   for (std::size_t i = 0; taken < n; ++i) {
@@ -312,7 +320,7 @@ void port::get(worker_no w, void* to, const void* from, std::size_t n) noexcept 
       const std::size_t now = std::min(n - taken, bounce_piece);
       const std::size_t slot = taken / bounce_piece % bounce_pieces;
       wait(*under_way[slot]);
-      std::memcpy(at + taken, mine_->bounce + slot * bounce_piece, now);
+      take.f(take.argument, taken, mine_->bounce + slot * bounce_piece, now);
       taken += now;
     }
     if (asked == n) continue;

@@ -30,6 +30,13 @@ class port {
   std::uint64_t fetch_add(worker_no w, const word* at, std::uint64_t v) noexcept;
   /// Bytes that go to the own segment are put there directly; others pass through a buffer of 1 MiB.
   void get(worker_no w, void* to, const void* from, std::size_t n) noexcept;
+  /// Called for each piece of a get, in their order: it lies at @p bytes until the call is over. Must not use
+  /// the port; the next pieces are under way meanwhile.
+  struct taker {
+    void* argument;
+    void (*f)(void* argument, std::size_t offset, const std::byte* bytes, std::size_t n);
+  };
+  void get_by_pieces(worker_no w, const void* from, std::size_t n, const taker& take) noexcept;
   void put(worker_no w, void* to, const void* from, std::size_t n) noexcept;
   void fence(worker_no w) noexcept;
   /// Carried out by a higher layer at @p w 's home. The entry is valid until the next request.
