@@ -70,7 +70,7 @@ PAGES = [
     over_global_memory("utsmem", 40, 5, "--size 5"),
     over_global_memory("nbody", 120, 10, "--size 200"),
     over_global_memory("micro", 15, 6, "-n 500 --blocks 3 --size 5000"),
-    over_global_memory("move", 60, 8, "-n 500 --blocks 3 --size 1 --updates 2000 --moves 100"),
+    over_global_memory("moves", 60, 8, "-n 500 --blocks 3 --size 1 --updates 2000 --moves 100"),
     over_global_memory("stream", 60, 8, "--size 300001 --stream-size 100003 --grain 4096 --passes 2"),
     over_global_memory("gups", 10, 3, "--size 65536 --grain 1024 --ways values,atomics"),
     over_global_memory("cilksort", 45, 5, "--size 200003 --leaf 1000 --merge-leaf 3000"),

@@ -93,7 +93,8 @@ class checked_out {
 };
 
 /// Check out @p n objects from @p p on. Read gives const memory. Throws global_bad_alloc when the range is
-/// larger than what the cache can hold (option cache_bytes). Cost: in the host some ns; else a look-up, and
+/// larger than what the cache can hold (option cache_bytes); what access::write asked for is undefined then,
+/// if it is movable. Cost: in the host some ns; else a look-up, and
 /// one round trip per home for what is not cached.
 template <class T, class Mode>
 [[gnu::always_inline]] inline auto checkout(global_ptr<T> p, std::size_t n, Mode,

@@ -17,12 +17,14 @@
 
 namespace godwit {
 
-/// Give all movable parts that hold objects [p, p + n) to worker @p to. The parts are moved whole, one
-/// after the other: see distribution::movable. In which order moves of one part from several threads take
-/// effect is open. Throws std::invalid_argument if there is no such worker, or if some of it is not
-/// movable. A thread that holds a checkout must not move (it may wait for itself): that ends the run with
-/// the place. Cost: inside the host some ns for each part; else a message to worker @p to, which does it at
-/// its next spawn, or when it is idle, in four round trips for each part, and the bytes.
+/// Give all movable parts that hold objects [p, p + n) to worker @p to. The parts are moved whole, see
+/// distribution::movable; they arrive one by one, and each can be used again as soon as it has arrived. In
+/// which order moves of one part from several threads take effect is open. The move must have ended (join)
+/// before the memory is freed. Throws std::invalid_argument if there is no such worker, if the memory is not
+/// movable, or if the allocation ends before the range. A thread that holds a checkout must not move (it may
+/// wait for itself): that ends the run with the place. Cost: to a worker of this host, done when it returns:
+/// some ns for each part that this host has, for up to 64 others together four round trips and their bytes.
+/// Else a message to worker @p to, which does it at its next spawn, or when it is idle.
 template <class T>
 future<move_result> move(global_ptr<T> p, std::uint64_t n, std::uint32_t to,
                          detail::place where = detail::place::here()) {

@@ -82,6 +82,7 @@ void cache::lock(unit& u) noexcept {
 void cache::wait_without_lock(unit& u, later& more) noexcept {
   ++u.pins;  // GL7
   unlock(u);
+  GODWIT_ASSERT(held_ == 0, "MV4: who waits for a block has no lock");
   more.wait();
   lock(u);
   --u.pins;
@@ -238,7 +239,8 @@ unit* cache::obtain_for(opening& o) noexcept {
     u = obtain(number, true);
   }
   const std::uint64_t since = base::fast_ns();
-  for (base::spin_wait spins; u != nullptr && o.mode != access_mode::read && u->writing.full();) {
+  for (base::spin_wait spins;
+       u != nullptr && o.mode != access_mode::read && u->writers == unit_ranges::most;) {
     unlock(*u);  // holders compute, and check in when they are done
     open_batch(o);
     pause(spins);
@@ -253,16 +255,23 @@ bool cache::open_next(opening& o) noexcept {
   unit* u = obtain_for(o);
   if (u == nullptr) return false;
   ++u->pins;
+  if (o.mode != access_mode::read) ++u->writers;
   u->used = ++clock_;
-  const bool valid =
-      o.mode == access_mode::write || u->epoch >= o.wanted || u->dirty.cover(part) || u->writing.cover(part);
-  if (!valid && u->dirty.empty() && u->writing.empty()) {
+  const auto valid = [&] {
+    return o.mode == access_mode::write || u->epoch >= o.wanted || u->dirty.cover(part) ||
+           u->writing.cover(part);
+  };
+  if (!valid() && u->dirty.empty() && u->writing.empty()) {
     o.batch[o.batched++] = u;
     if (o.batched == most_in_batch) open_batch(o);
     return true;
   }
-  open_batch(o);
-  if (!valid)
+  if (o.batched != 0) {  // it may have to wait for blocks: MV4
+    unlock(*u);
+    open_batch(o);
+    lock(*u);
+  }
+  if (!valid())
     fetch_later(o, *u);
   else if (o.mode != access_mode::write)
     ++s_.stats->global_hits;
@@ -294,6 +303,7 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool 
     else
       u->epoch = 0;  // it was never handed out, and a fetch may have left it as it was
     u->writing.take_out(part);
+    --u->writers;
   }
   --u->pins;
   unlock(*u);
@@ -421,8 +431,9 @@ void cache::check_invariants() const noexcept {
     const unit& u = s_.units[i];
     if (!u.dirty.empty()) ++dirty;
     GODWIT_CHECK(
-        u.tag.load(std::memory_order_relaxed) != 0 || (u.pins == 0 && u.dirty.empty() && u.writing.empty()),
+        u.tag.load(std::memory_order_relaxed) != 0 || (u.pins == 0 && u.dirty.empty() && u.writers == 0),
         "an empty unit of the cache is in use");
+    GODWIT_CHECK(u.writers == u.writing.count, "who has a unit open for writing is counted wrongly");
     const bool marked = (dirty_word(i / 64).load(std::memory_order_relaxed) >> i % 64 & 1) != 0;
     GODWIT_CHECK(!u.dirty.empty() == marked, "the map of dirty units is wrong");
   }

@@ -8,6 +8,7 @@
 // tests/global/{litmus,checkout}_test.cpp under MPI.
 #pragma once
 
+#include "base/check.hpp"
 #include "base/lock.hpp"
 #include "gas/directory.hpp"
 #include "gas/parts.hpp"
@@ -40,7 +41,10 @@ struct unit_ranges {
   bool cover(unit_range r) const noexcept;
   bool overlap(unit_range r) const noexcept;
   /// One more, to be taken out as it came. Not full.
-  void add(unit_range r) noexcept { all[count++] = r; }
+  void add(unit_range r) noexcept {
+    GODWIT_CHECK(!full(), "a range has room among the others of its unit");
+    all[count++] = r;
+  }
   void take_out(unit_range r) noexcept;
   /// Join it with what touches it. False: no room.
   bool join(unit_range r) noexcept;
@@ -58,6 +62,8 @@ struct alignas(64) unit {
   std::atomic<std::uint32_t> set_lock;
   unit_ranges dirty;    ///< to be written back
   unit_ranges writing;  ///< checked out for writing
+  /// checkouts that have it open for writing, or are about to: so many have room in `writing`
+  std::uint16_t writers;
 };
 
 /// An event for the trace; may be null.
@@ -130,9 +136,16 @@ class cache {
   void wait_without_lock(unit& u, later& more) noexcept;
   /// Comes back with nothing of @p u dirty; unlocked meanwhile if its owners are not to be had at once.
   void clean(unit& u) noexcept;
-  bool try_lock(unit& u) noexcept { return base::try_lock(u.lock, base::holder()); }
+  bool try_lock(unit& u) noexcept {
+    const bool mine = base::try_lock(u.lock, base::holder());
+    held_ += mine ? 1 : 0;
+    return mine;
+  }
   static bool is_locked(const unit& u) noexcept { return u.lock.load(std::memory_order_relaxed) != 0; }
-  void unlock(unit& u) noexcept { base::unlock(u.lock, base::holder()); }
+  void unlock(unit& u) noexcept {
+    --held_;
+    base::unlock(u.lock, base::holder());
+  }
   void pause(base::spin_wait& w) noexcept;
 
   /// The unit with this number, locked; null: it is not here. @p wait false: also null if it is locked.
@@ -184,6 +197,7 @@ class cache {
   directory& blocks_;
   const cache_setup s_;
   std::uint64_t clock_ = 0;
+  unsigned held_ = 0;  ///< locks of units that this worker has
 };
 
 /// Where the calls of places.hpp are carried out on this host.

@@ -80,18 +80,6 @@ void directory::take_place(const descriptor& d, global_address at, piece& p) {
       p.owner, ownership::from(p.words->owner.load(std::memory_order_acquire), p.owner).worker);  // MV1
 }
 
-piece directory::place_at(const place_words& words) {
-  const descriptor* d = find(net_.address_of(&words));
-  GODWIT_CHECK(d != nullptr && d->movable(), "the words of a place lie behind its allocation's data");
-  const auto i = static_cast<std::uint64_t>(&words - &words_of(*d, 0));
-  const global_address low = i * d->move_bytes;
-  piece p;
-  GODWIT_CHECK(
-      take_piece(begin_of(*d) + low, std::min(d->move_bytes, d->bytes - low), d, p) && p.words == &words,
-      "a place lies in one block");
-  return p;
-}
-
 bool directory::take_piece(global_address at, std::uint64_t bytes, const descriptor*& d, piece& p) {
   if (where_.is_local(at)) {  // an allocation has one home there
     const std::uint32_t home = where_.local_home(at);

@@ -95,8 +95,6 @@ class directory {
   place_words& words_of(const descriptor& d, std::uint64_t i) const noexcept {
     return reinterpret_cast<place_words*>(&moved_of(d) + 1)[i];
   }
-  /// The whole place whose words these are.
-  piece place_at(const place_words& words);
   descriptor* entry(std::uint64_t granule) const noexcept {
     return net_.at<descriptor>(where_.directory_low) + granule;
   }

@@ -19,16 +19,23 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
   GODWIT_ASSERT(net_.is_near(to), "a move is a pull: by the host that the part goes to");
   result_ = move_result::already_there;
   wave_.reserve(most_in_wave);
+  const descriptor* d = blocks_.find_movable(at);
+  if (d == nullptr) blocks_.bad_address(at, bytes, "move");
+  moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
+  // Whole parts.
+  const global_address begin = blocks_.begin_of(*d);
+  const global_address low = begin + (at - begin) / d->move_bytes * d->move_bytes;
+  const global_address high =
+      begin + std::min(d->bytes, (at + bytes - begin + d->move_bytes - 1) / d->move_bytes * d->move_bytes);
   std::uint64_t under_way = 0;
-  blocks_.each_piece(at, bytes, [&](const piece& p) {
+  blocks_.each_piece(low, high - low, [&](const piece& p) {
     if (reassign(p, to)) return;
-    const piece whole = blocks_.place_at(*p.words);
-    under_way += whole.bytes;
+    under_way += p.bytes;
     if (wave_.size() == most_in_wave || under_way > most_bytes_in_wave) {
       fly(to);
-      under_way = whole.bytes;
+      under_way = p.bytes;
     }
-    wave_.emplace_back(net_, whole);
+    wave_.emplace_back(net_, p);
   });
   fly(to);
   return result_;
@@ -36,7 +43,9 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
 
 void mover::pull_at_random(global_address at) {
   random_ = random_ * 6364136223846793005 + 1442695040888963407 + net_.me();
-  if (random_ >> 61 != 0 || detail::hot().checkouts != 0 || !blocks_.find_movable(at)) return;
+  if (random_ >> 61 != 0 || detail::hot().checkouts != 0) return;
+  const descriptor* d = blocks_.find_movable(at);
+  if (d == nullptr || at - blocks_.begin_of(*d) >= d->bytes) return;
   static_cast<void>(pull(at, 1, net_.me()));
 }
 
@@ -58,12 +67,12 @@ void mover::end(flight& f, move_result how) {
 }
 
 void mover::fly(std::uint32_t to) {
-  const std::uint64_t since = base::now_ns();
+  std::uint64_t since = base::now_ns();
   for (later more(net_); !wave_.empty();) {
     for (flight& f : wave_)
       if (f.at == flight::step::waits) want(f, to);
     close(to);
-    land(to);
+    if (land(to)) since = base::now_ns();  // nobody waited meanwhile
     std::erase_if(wave_, [](const flight& f) { return f.at == flight::step::ended; });
     if (base::now_ns() - since > patience_ns) return give_up(to);
     if (std::any_of(wave_.begin(), wave_.end(), [](const flight& f) { return f.source.sent_on; })) continue;
@@ -131,46 +140,50 @@ void mover::close(std::uint32_t to) {
       });
 }
 
-/// What is frozen comes here, and is used again.
-void mover::land(std::uint32_t to) {
+/// What is frozen comes here, and is used again. False: nothing was.
+bool mover::land(std::uint32_t to) {
+  bool any = false;
   const auto frozen = [](const flight& f) { return f.at == flight::step::frozen; };
-  if (std::none_of(wave_.begin(), wave_.end(), frozen)) return;
-  for (flight& f : wave_) {
-    if (!frozen(f)) continue;
-    const bool arriving = f.p.place(net_).change(only(place_state::wanted), place_state::arriving);
-    GODWIT_ASSERT(arriving, "MV5: who wants a part is the one that gets it");
-    static_cast<void>(arriving);
+  for (auto next = wave_.begin(); next != wave_.end();) {
+    const auto first = next++;
+    if (!frozen(*first)) continue;
+    for (const flight* last = &*first; next != wave_.end() && frozen(*next) &&
+                                       next->source.host == last->source.host &&
+                                       next->p.at == last->p.at + last->p.bytes;)
+      last = &*next++;
+    fetch({first, next});
+    any = true;
   }
-  for (auto first = wave_.begin(); first != wave_.end();) {
-    auto last = first++;
-    if (!frozen(*last)) continue;
-    const auto begin = last;
-    while (first != wave_.end() && frozen(*first) && first->source.host == last->source.host &&
-           first->p.at == last->p.at + last->p.bytes)
-      last = first++;
-    fetch({begin, first});
-  }
-  for (flight& f : wave_) {
-    if (!frozen(f)) continue;
-    blocks_.moved_of(*blocks_.find(f.p.at)).bytes.fetch_add(f.p.bytes, std::memory_order_relaxed);
-    f.p.place(net_).learn(f.now);
-    static_cast<void>(f.p.place(net_).change(only(place_state::arriving), place_state::fresh));  // MV2, MV8
-  }
-  settle(to);
+  if (any) settle(to);
+  return any;
 }
 
+/// Parts that lie together, of one source.
 void mover::fetch(std::span<const flight> together) {
+  const auto change_all = [&](place_state from, place_state now) {
+    for (const flight& f : together) {
+      const bool changed = f.p.place(net_).change(only(from), now);
+      GODWIT_ASSERT(changed, "MV5: who wants a part is the one that gets it");
+      static_cast<void>(changed);
+    }
+  };
   struct landing {
     cache& copies;
     global_address at;
   } to{cache_, together.front().p.at};
   const std::uint64_t bytes = together.back().p.at + together.back().p.bytes - to.at;
-  const base::unexposed inside;
-  net_.port().get_by_pieces(worker_no{net_.first_of(together.front().source.host)}, net_.at(to.at), bytes,
-                            {&to, [](void* l, std::size_t offset, const std::byte* from, std::size_t n) {
-                               static_cast<landing*>(l)->copies.arrive(static_cast<landing*>(l)->at + offset,
-                                                                       n, from);
-                             }});
+  change_all(place_state::wanted, place_state::arriving);
+  {
+    const base::unexposed inside;
+    net_.port().get_by_pieces(worker_no{net_.first_of(together.front().source.host)}, net_.at(to.at), bytes,
+                              {&to, [](void* l, std::size_t offset, const std::byte* from, std::size_t n) {
+                                 static_cast<landing*>(l)->copies.arrive(
+                                     static_cast<landing*>(l)->at + offset, n, from);
+                               }});
+  }
+  reinterpret_cast<moved_words*>(moved_)->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  for (const flight& f : together) f.p.place(net_).learn(f.now);
+  change_all(place_state::arriving, place_state::fresh);  // MV2, MV8
 }
 
 /// The homes learn who has them, then the sources that they have left.

@@ -51,7 +51,7 @@ class mover {
   void fly(std::uint32_t to);
   void want(flight& f, std::uint32_t to);
   void close(std::uint32_t to);
-  void land(std::uint32_t to);
+  bool land(std::uint32_t to);
   void fetch(std::span<const flight> together);
   void settle(std::uint32_t to);
   void give_up(std::uint32_t to);
@@ -69,6 +69,7 @@ class mover {
   worker_stats& stats_;
   std::vector<flight> wave_;  ///< has room: nothing is allocated while parts are under way
   move_result result_{};
+  std::uint64_t moved_ = 0;  ///< address of the allocation's moved_words
   std::uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

@@ -13,8 +13,6 @@ using far_range = transport::far::piece;
 
 namespace {
 
-constexpr std::uint64_t largest_packed = inline_bytes / 2;
-
 /// By host and address; those that touch become one.
 void tidy(std::vector<part>& parts) noexcept {
   std::sort(parts.begin(), parts.end(),

@@ -32,6 +32,8 @@ struct part {
   void follow(const reach& net, const place_answer& said) noexcept;
 };
 std::uint64_t bytes_of(const std::vector<part>& parts) noexcept;
+/// As many bytes of a range travel with others in a message; more come or go by themselves.
+inline constexpr std::uint64_t largest_packed = transport::far::inline_bytes / 2;
 
 /// All of them are here when it returns, but what @p left gets: movable ones that may not be used now
 /// (docs/protocols/move.md). Waits for answers only. Sorts them, and joins those that touch. How many

@@ -15,12 +15,11 @@ using transport::far::inline_bytes;
 
 namespace {
 
-/// As many bytes of a piece go with others in a message; more come or go by themselves.
-constexpr std::uint64_t largest_packed = inline_bytes / 2;
+/// The most of what comes or goes by itself.
+constexpr std::uint64_t largest_piece = transport::far::bounce_piece;
+
 /// So often somebody is asked at once who was named by the one before; then after a while: MV9.
 constexpr std::uint8_t most_redirects = 4;
-/// And this is the most of what comes or goes by itself.
-constexpr std::uint64_t largest_piece = transport::far::bounce_piece;
 
 std::uint64_t call_of(place_call c) noexcept { return static_cast<std::uint64_t>(c); }
 worker_no target_of(const reach& net, const part& p) noexcept { return worker_no{net.first_of(p.host)}; }
@@ -96,7 +95,8 @@ void write_large(const reach& net, part& p, std::vector<part>& left) noexcept {
   }
   net.port().put(target, net.at(p.at), p.here, p.bytes);  // answered, or before what follows: far.md, Order
   if (p.bytes <= inline_bytes) net.port().fence(target);
-  net.port().cast(target, call_of(place_call::end_use), 0, 0, as_text(where));
+  // Awaited: later it would end a use of whatever lies there by then.
+  net.port().call(target, call_of(place_call::end_use), 0, 0, as_text(where));
 }
 
 }  // namespace
@@ -136,8 +136,9 @@ std::uint64_t fetch_once(const reach& net, std::vector<part>& parts, std::vector
   std::uint64_t requests = 0;
   std::byte text[inline_bytes];
   for (std::size_t i = 0; i < parts.size(); ++requests) {
-    const std::span<part> batch = batch_from(
-        parts, i, [](const part& p) { return std::max(sizeof(far_piece), sizeof(place_answer) + p.bytes); });
+    const std::span<part> batch = batch_from(parts, i, [](const part& p) {
+      return std::max(sizeof(far_piece), sizeof(place_answer) + whole_words(p.bytes));
+    });
     i += batch.size();
     if (batch[0].host == net.my_host()) {
       for (part& p : batch) leave(net, p, {}, left);
@@ -163,7 +164,7 @@ std::uint64_t fetch_once(const reach& net, std::vector<part>& parts, std::vector
         continue;
       }
       std::memcpy(p.here, bytes, p.bytes);
-      bytes += p.bytes;
+      bytes += whole_words(p.bytes);
     }
   }
   return requests;
@@ -175,7 +176,7 @@ std::uint64_t write_once(const reach& net, std::vector<part>& parts, std::vector
   std::byte text[inline_bytes];
   for (std::size_t i = 0; i < parts.size(); ++requests) {
     const std::span<part> batch =
-        batch_from(parts, i, [](const part& p) { return sizeof(far_piece) + (p.bytes + 7) / 8 * 8; });
+        batch_from(parts, i, [](const part& p) { return sizeof(far_piece) + whole_words(p.bytes); });
     i += batch.size();
     if (batch[0].host == net.my_host()) {
       for (part& p : batch) leave(net, p, {}, left);
@@ -190,7 +191,7 @@ std::uint64_t write_once(const reach& net, std::vector<part>& parts, std::vector
       const far_piece piece = piece_of(net, p);
       std::memcpy(to, &piece, sizeof piece);
       std::memcpy(to + sizeof piece, p.here, p.bytes);
-      to += sizeof piece + (p.bytes + 7) / 8 * 8;
+      to += sizeof piece + whole_words(p.bytes);
     }
     const entry& e =
         net.port().call(target_of(net, batch[0]), call_of(place_call::write), batch.size(), 0, {text, to});
@@ -240,11 +241,7 @@ place_answer owner_at(const reach& net, const part& p) noexcept {
   if (p.host == net.my_host()) return {};
   const base::unexposed inside;
   const far_place where = p.name();
-  const place_answer a =
-      answer_of(net.port().call(target_of(net, p), call_of(place_call::use), 0, 0, as_text(where)));
-  if (a.what == place_says::done)
-    net.port().cast(target_of(net, p), call_of(place_call::end_use), 0, 0, as_text(where));
-  return a;
+  return answer_of(net.port().call(target_of(net, p), call_of(place_call::owner), 0, 0, as_text(where)));
 }
 
 void call_places(const reach& net, std::uint32_t host, place_call what, std::span<const far_move> moves,

@@ -41,14 +41,14 @@ bool place::change(place_states from, place_state to, std::uint32_t mover) const
 }
 
 place::closing place::close(std::uint32_t mover) const noexcept {
-  const bool begun = change(only(place_state::owned), place_state::closing, mover);
+  static_cast<void>(change(only(place_state::owned), place_state::closing, mover));
   std::uint64_t now = packed(place_state::closing, mover, 0);
   const std::uint64_t mine = now;
   // MV3: a use that began before is counted, one that begins later sees that it is frozen.
   if (w_->local.compare_exchange_strong(now, packed(place_state::frozen, mover, 0), std::memory_order_acq_rel,
                                         std::memory_order_relaxed))
     return closing::done;
-  return begun || now >> state_at == mine >> state_at ? closing::in_use : closing::refused;
+  return now >> state_at == mine >> state_at ? closing::in_use : closing::refused;
 }
 
 void place::reopen(std::uint32_t mover) const noexcept {
@@ -123,7 +123,7 @@ std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
       }
       GODWIT_ASSERT(filled + p.bytes <= inline_bytes, "what is read fits into one answer");
       copy_bytes(e.data + filled, from, p.bytes);
-      filled += p.bytes;
+      filled += whole_words(p.bytes);
     });
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
@@ -142,7 +142,7 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
     const place_answer a = touch_at(asked(site, e, p.where), [&] {
       copy_bytes(reinterpret_cast<std::byte*>(p.address), e.data + at, p.bytes);
     });
-    at += (p.bytes + 7) / 8 * 8;
+    at += whole_words(p.bytes);
     // A piece takes more room than its answer: what is still to be read lies behind.
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
@@ -164,13 +164,20 @@ std::byte* atomic(void* place, entry& e, const answer_room&) noexcept {
 std::byte* use(void* place, entry& e, const answer_room&) noexcept {
   const asked p(site_of(place), e, payload_of<far_place>(e));
   const place_state s = p.here.use(still_here);
-  const place_answer done{place_says::done, p.words.owner.load(std::memory_order_acquire)};
-  answer_with(e, in(s, still_here) ? done : refusal(p, s));
+  answer_with(e, in(s, still_here) ? place_answer{place_says::done} : refusal(p, s));
   return nullptr;
 }
 
 std::byte* end_use(void* place, entry& e, const answer_room&) noexcept {
   asked(site_of(place), e, payload_of<far_place>(e)).here.end_use();
+  answer_with(e, {place_says::done});
+  return nullptr;
+}
+
+std::byte* owner(void* place, entry& e, const answer_room&) noexcept {
+  const asked p(site_of(place), e, payload_of<far_place>(e));
+  const place_state s = p.here.state();
+  answer_with(e, in(s, still_here) ? place_answer{place_says::done, p.owner} : refusal(p, s));
   return nullptr;
 }
 
@@ -253,6 +260,7 @@ void enter_calls(transport::far::call_table& table, place_site& site) {
   enter(place_call::atomic, atomic);
   enter(place_call::use, use);
   enter(place_call::end_use, end_use);
+  enter(place_call::owner, owner);
   enter(place_call::close, close);
   enter(place_call::reopen, reopen);
   enter(place_call::bind, bind);

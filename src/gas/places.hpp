@@ -7,6 +7,7 @@
 // Models: models/move.pml, models/move_cache.pml. Tests: tests/global/move_test.cpp.
 #pragma once
 
+#include "base/check.hpp"
 #include "gas/words.hpp"
 #include "transport/far/calls.hpp"
 
@@ -69,7 +70,10 @@ class place {
     if (!in(s, allowed)) end_use();
     return s;
   }
-  void end_use() const noexcept { w_->local.fetch_sub(1, std::memory_order_release); }
+  void end_use() const noexcept {
+    [[maybe_unused]] const std::uint64_t before = w_->local.fetch_sub(1, std::memory_order_release);
+    GODWIT_ASSERT((before & most_uses) != 0, "MV3: a use that ends has begun");
+  }
 
   ownership owner(std::uint32_t home) const noexcept {
     return ownership::from(w_->owner.load(std::memory_order_acquire), home);
@@ -120,6 +124,9 @@ struct place_answer {
   std::uint64_t owner = 0;  ///< elsewhere: as in place_words
 };
 
+/// Room of so many bytes among others in a message: words stay aligned.
+constexpr std::uint64_t whole_words(std::uint64_t bytes) noexcept { return (bytes + 7) / 8 * 8; }
+
 /// Bytes of a part to be read or written by another host.
 struct far_piece {
   far_place where;
@@ -129,16 +136,17 @@ struct far_piece {
 
 enum class place_call : std::uint64_t {
   /// argument: number of `far_piece`s in the payload; argument2: where large bytes of the only one go, or 0.
-  /// Answer: a place_answer each, then the bytes of those that are done
+  /// Answer: a place_answer each, then the bytes of those that are done, each rounded up to words
   read = transport::far::call_number("gas.read"),
   /// argument: number of pieces, each with its bytes behind it, rounded up to words. Answer: a place_answer
   /// each
   write = transport::far::call_number("gas.write"),
   atomic = transport::far::call_number("gas.atomic"),  ///< payload: far_atomic. Answer: place_answer; result
-  /// for bytes that do not fit into a message: a use of the place, until it is given back.
-  /// payload: far_place. Answer: place_answer, if done with the owner
+  /// for bytes that do not fit into a message: a use of the place, until it is given back. Payload:
+  /// far_place. Answer: place_answer
   use = transport::far::call_number("gas.use"),
-  end_use = transport::far::call_number("gas.end_use"),  ///< cast. payload: far_place
+  end_use = transport::far::call_number("gas.end_use"),
+  owner = transport::far::call_number("gas.owner"),  ///< the same; done: with the owner
   // Of movers. argument: number of `far_move`s in the payload. Answer: a place_answer each
   /// done, with the new owner; elsewhere; later: it is closing for us, but in use; later, with an owner: it
   /// is another mover's, or the home does not know yet who has it

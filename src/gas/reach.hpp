@@ -39,6 +39,8 @@ inline void copy_bytes(void* to, const void* from, std::size_t n) noexcept {
     copy_word(static_cast<std::uint64_t*>(nullptr));
   else if (n == sizeof(std::uint32_t) && places % sizeof(std::uint32_t) == 0)
     copy_word(static_cast<std::uint32_t*>(nullptr));
+  else if (n == sizeof(std::uint16_t) && places % sizeof(std::uint16_t) == 0)
+    copy_word(static_cast<std::uint16_t*>(nullptr));
   else
     std::memcpy(to, from, n);
 }

@@ -296,14 +296,19 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
   if (worker >= hot_workers())
     throw std::invalid_argument("godwit: move: there is no worker " + std::to_string(worker) +
                                 ": the run has " + std::to_string(hot_workers()));
-  if (m.directory.find_movable(at) == nullptr) {  // what follows is of the same allocation, or none
+  const gas::descriptor* d = m.directory.find_movable(at);
+  if (d == nullptr) {
     m.directory.each_piece(at, bytes, [](const gas::piece&) {});
     throw std::invalid_argument(
         "godwit: move: memory that is not movable: allocate it with distribution::movable");
   }
+  const gas::global_address end = m.directory.begin_of(*d) + d->bytes;
+  if (const std::uint64_t rest = end - std::min(at, end); bytes > rest)
+    throw std::invalid_argument("godwit: move: " + std::to_string(bytes) +
+                                " bytes, where the allocation has " + std::to_string(rest));
   sched::worker& w = sched::this_worker();
-  if (m.net.is_near(worker)) {
-    const move_result result = m.mover.pull(at, bytes, worker);
+  if (m.net.is_near(worker) || bytes == 0) {
+    const move_result result = bytes == 0 ? move_result::already_there : m.mover.pull(at, bytes, worker);
     return w.records().make_completed(outcome::value, &result, sizeof result);
   }
   const ref record = w.records().make();

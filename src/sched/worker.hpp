@@ -77,7 +77,8 @@ class worker {
   /// Put a call into another worker's mailbox; @p done is completed afterwards.
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
             std::size_t bytes) noexcept;
-  /// Way am: other layers' calls, which this worker carries out like its own.
+  // Way am: this worker carries out requests of other hosts.
+  /// Where other layers enter theirs.
   transport::far::call_table& calls() noexcept { return inbox_.calls(); }
   /// Carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept { inbox_.serve(); }

@@ -6,6 +6,7 @@
 #include "support/schedule.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -101,6 +102,8 @@ TEST(Move, WhatCannotBeAskedForIsRefused) {
                        if (!refused([&] { gw::move(fixed, 0).join(); })) return "not movable";
                        if (!refused([&] { gw::move(local, 0).join(); })) return "local";
                        if (!refused([&] { gw::move(p, gw::worker_count()).join(); })) return "no such worker";
+                       if (!refused([&] { gw::move(p + 50, 51, 0).join(); })) return "behind the end";
+                       if (gw::move(p, 0, 0).join() != gw::move_result::already_there) return "nothing";
                        if (!refused([] { gw::allocate<int>(9, gw::distribution::cyclic(64).movable()); }))
                          return "blocks that are no pages";
                        if (!refused([] { gw::allocate<int>(9, gw::distribution::cyclic().movable(5000)); }))
@@ -151,10 +154,11 @@ TEST(Move, NoAdditionIsLost) {
 
 /// A tree of threads, each of which changes its part of an array by checkouts and puts, several times, with
 /// joins in between; meanwhile the parts move.
-std::string checkouts_under_moves(std::uint64_t words, std::uint64_t rounds, std::uint64_t moves) {
+std::string checkouts_under_moves(std::uint64_t words, std::uint64_t part, std::uint64_t rounds,
+                                  std::uint64_t moves) {
   const std::uint32_t n = gw::worker_count();
-  const auto p = gw::allocate<std::uint64_t>(words, dealt_out());
-  for (std::uint64_t i = 0; i < words; ++i) gw::put(p + i, 0);
+  const auto p = gw::allocate<std::uint64_t>(words, gw::distribution::cyclic(part).movable(part));
+  for (auto& x : gw::checkout(p, words, gw::access::write)) x = 0;
   auto mover = gw::spawn([=] {
     for (std::uint64_t i = 0; i < moves; ++i) gw::move(p + mix(i) % words, mix(i + 1) % n).join();
   });
@@ -187,8 +191,54 @@ std::string checkouts_under_moves(std::uint64_t words, std::uint64_t rounds, std
 
 TEST(Move, NoWriteOfACheckoutIsLost) {
   support::for_each_schedule([](const gw::options& o) {
-    EXPECT_EQ(in_a_run(o, [] { return checkouts_under_moves(20 * words_of_page + 3, 4, 30); }), "");
+    EXPECT_EQ(in_a_run(o, [] { return checkouts_under_moves(20 * words_of_page + 3, page, 4, 30); }), "");
   });
+}
+
+// Parts of several units of the cache, of which some are dirty or new enough and others are not.
+TEST(Move, NoWriteOfACheckoutIsLostInLargeParts) {
+  support::for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(in_a_run(o, [] { return checkouts_under_moves(99 * words_of_page, 16 * page, 4, 30); }), "");
+  });
+}
+
+/// A thread holds a checkout of what another one, perhaps on another host, wants to have.
+std::string moves_of_what_is_held() {
+  const auto p =
+      gw::allocate<std::uint64_t>(words_of_page, gw::distribution::at(gw::worker_id()).movable(page), page);
+  const auto flags = gw::allocate<std::uint64_t>(2, gw::distribution::at(0));
+  gw::put(p, 5);
+  gw::put(flags, 0);
+  gw::put(flags + 1, 0);
+  auto mover = gw::spawn([=] {
+    while (gw::atomic_load(flags) == 0) gw::yield();
+    const std::uint32_t owner = gw::owner_of(p), me = gw::worker_id();
+    const gw::move_result r = gw::move(p, me).join();
+    const std::uint32_t now = gw::owner_of(p);
+    gw::atomic_store(flags + 1, 1);
+    if (r == gw::move_result::busy) return now == owner ? 1 : 2;
+    return r == gw::move_result::no_room || now != me ? 3 : 1;
+  });
+  {
+    auto held = gw::checkout(p, 1, gw::access::read_write);
+    gw::atomic_store(flags, 1);
+    const auto since = std::chrono::steady_clock::now();
+    while (gw::atomic_load(flags + 1) == 0 &&
+           std::chrono::steady_clock::now() - since < std::chrono::milliseconds(400)) {
+    }
+    held[0] += 1;
+  }
+  const int result = mover.join();
+  const std::uint64_t value = gw::get(p);
+  gw::deallocate(p, words_of_page);
+  gw::deallocate(flags, 2);
+  if (value != 6) return "the write of who held it is lost: " + std::to_string(value);
+  return result == 1 ? "" : "result " + std::to_string(result);
+}
+
+TEST(Move, WhatIsHeldForLongStaysWhereItIs) {
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(in_a_run(support::schedule(4), [] { return moves_of_what_is_held(); }), "");
 }
 
 TEST(Move, BudgetsFollow) {

@@ -76,20 +76,26 @@ function(godwit_add_api_mpi_test suite ranks mode)
 endfunction()
 
 # godwit_add_api_setting_test(SUITE SETTING FILTER): a few cases between three hosts with NAME=VALUE in the environment;
-# with the first MPI only, since what is set concerns the scheduler.
+# with the first MPI only, since what is set concerns the scheduler. GODWIT_ALL_MPI_TESTS: with the others two hosts.
 function(godwit_add_api_setting_test suite setting filter)
   string(REGEX REPLACE "^GODWIT_" "" name ${setting})
   string(TOLOWER "${name}" name)
-  set(families ${godwit_mpi_families})
-  if(NOT GODWIT_ALL_MPI_TESTS)
-    list(GET godwit_mpi_families 0 families)
+  list(GET godwit_mpi_families 0 families)
+  set(timeout 120)
+  if(GODWIT_ALL_MPI_TESTS)
+    set(families ${godwit_mpi_families})
+    set(timeout 900)
   endif()
-  godwit_add_mpi_test(NAME mpi.${suite}.${name} RANKS 3 TIMEOUT 120 FAMILIES ${families}
-                      COMMAND $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
-  if(godwit_mpi_tests)
-    set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
-                 ${setting} GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 ${api_mpi_short})
-  endif()
+  set(ranks 3)
+  foreach(family ${families})
+    godwit_add_mpi_test(NAME mpi.${suite}.${name} RANKS ${ranks} TIMEOUT ${timeout} FAMILIES ${family}
+                        COMMAND $<TARGET_FILE:${suite}> --gtest_brief=1 --gtest_filter=${filter})
+    if(godwit_mpi_tests)
+      set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
+                   ${setting} GODWIT_HOSTS=ranks GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 ${api_mpi_short})
+    endif()
+    set(ranks 2)
+  endforeach()
 endfunction()
 
 # godwit_add_api_hosts_test(SUITE FAMILY HOSTS [FILTER]): between network namespaces, over TCP (scripts/hosts; skipped with 77

@@ -28,7 +28,7 @@ enum class op : std::uint32_t {
   atomic,
   gather,   ///< `bytes` of inline `piece`s; answer: what lies there, `info` bytes inline
   scatter,  ///< `bytes` of inline pieces, each followed by what to write there (padded to 8 bytes)
-  discard,  ///< `a` bytes at address need no memory any more: they read as zero or as before
+  discard,  ///< `a` bytes at address need no memory any more: whole pages of them read as zero
 };
 
 /// What `atomic` does to the word.

@@ -85,7 +85,9 @@ void window::discard(void* address, std::uint64_t bytes) noexcept {
   static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(address) + page - 1) / page * page;
   const std::uintptr_t high = (reinterpret_cast<std::uintptr_t>(address) + bytes) / page * page;
-  if (low < high) static_cast<void>(madvise(reinterpret_cast<void*>(low), high - low, MADV_REMOVE));
+  if (low >= high) return;
+  if (madvise(reinterpret_cast<void*>(low), high - low, MADV_REMOVE) != 0)
+    std::memset(reinterpret_cast<void*>(low), 0, high - low);
 }
 
 }  // namespace godwit::transport::shm

@@ -1,10 +1,10 @@
-// global_move: what it costs that memory may move, what a move costs, and updates while blocks move.
+// global_moves: what it costs that memory may move, what a move costs, and updates while blocks move.
 //
 // Accesses: one thread; blocks of the same operation on memory that stays and on memory that may move
 // alternate. Moves: of blocks that the last worker has, to this worker. Where the last worker is on another
 // host (bench/global_hosts.py), that is another host's memory. Updates: all workers add to random words of a
 // few pages while a thread moves these; every word is then compared with what the additions make.
-// Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_move).
+// Document: docs/results/README.md. Test: bench/CMakeLists.txt (bench.global_moves).
 
 #include <array>
 #include <cstdio>
@@ -301,7 +301,7 @@ bool show_storms(bench::program& program, unsigned workers, const settings& s, s
 int main(int argc, char** argv) {
   settings s;
   std::uint64_t moves = 1000;
-  bench::program program("global_move", "Memory that may move: accesses, moves, updates beside moves.", argc,
+  bench::program program("global_moves", "Memory that may move: accesses, moves, updates beside moves.", argc,
                          argv);
   program.option("-n", s.times, "Accesses in a block (default 100,000; with --quick 10,000)");
   program.option("--blocks", s.blocks, "Blocks of each kind (default 25; with --quick 7)");
@@ -326,7 +326,7 @@ int main(int argc, char** argv) {
     if (godwit::is_first_process()) show_costs(program, c);
     if (!show_storms(program, w, s, moves)) throw std::runtime_error("updates were lost, or made twice");
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "global_move: %s\n", e.what());
+    std::fprintf(stderr, "global_moves: %s\n", e.what());
     return 1;
   }
   return program.finish();
