@@ -285,6 +285,13 @@ struct future_access {
   [[gnu::always_inline]] static future<T> make() noexcept {
     return future<T>(typename future<T>::uninitialised{});
   }
+  /// Of a record. What makes the record may throw, and has then done so before there is a future.
+  template <class T>
+  static future<T> of(ref record) noexcept {
+    future<T> f = make<T>();
+    state(f) = record;
+    return f;
+  }
   template <class T>
   static ref& state(future<T>& f) noexcept {
     if constexpr (std::is_void_v<T> || migratable<T>)

@@ -69,13 +69,10 @@ future<std::remove_cv_t<T>> get_async(global_ptr<T> p) {
   detail::require_global_value<T>();
   static_assert(sizeof(T) <= 3900,
                 "godwit::get_async: too large for one message: use get_async(p, n) or checkout");
-  future<V> f = detail::future_access::make<V>();
-  if (detail::global_is_plain()) {
-    detail::future_access::state(f) = detail::in_frame;
-    std::memcpy(detail::future_access::room(f), detail::global_raw<std::byte>(p.address()), sizeof(V));
-  } else {
-    detail::future_access::state(f) = detail::global_get_begin(p.address(), sizeof(V));
-  }
+  if (!detail::global_is_plain())
+    return detail::future_access::of<V>(detail::global_get_begin(p.address(), sizeof(V)));
+  future<V> f = detail::future_access::of<V>(detail::in_frame);
+  std::memcpy(detail::future_access::room(f), detail::global_raw<std::byte>(p.address()), sizeof(V));
   return f;
 }
 /// Begin to write. The value is copied at once; joining the future waits until it is there.
@@ -83,14 +80,11 @@ template <class T>
 future<void> put_async(global_ptr<T> p, const std::type_identity_t<T>& v) {
   detail::require_global_value<T>();
   static_assert(sizeof(T) <= 3900, "godwit::put_async: too large for one message: use put or checkout");
-  future<void> f = detail::future_access::make<void>();
-  if (detail::global_is_plain()) {
-    detail::future_access::state(f) = detail::in_frame;
-    put(p, v);
-  } else {
-    detail::future_access::state(f) = detail::global_put_begin(p.address(), std::addressof(v), sizeof(T));
-  }
-  return f;
+  if (!detail::global_is_plain())
+    return detail::future_access::of<void>(
+        detail::global_put_begin(p.address(), std::addressof(v), sizeof(T)));
+  put(p, v);
+  return detail::future_access::of<void>(detail::in_frame);
 }
 
 /// to[i] = *from[i] for all i. Pieces of one host travel together: a message per 200 or so, not one each.

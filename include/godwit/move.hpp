@@ -28,9 +28,7 @@ namespace godwit {
 template <class T>
 future<move_result> move(global_ptr<T> p, std::uint64_t n, std::uint32_t to,
                          detail::place where = detail::place::here()) {
-  future<move_result> f = detail::future_access::make<move_result>();
-  detail::future_access::state(f) = detail::global_move(p.address(), n * sizeof(T), to, where);
-  return f;
+  return detail::future_access::of<move_result>(detail::global_move(p.address(), n * sizeof(T), to, where));
 }
 /// The part that holds *p.
 template <class T>
