@@ -112,13 +112,14 @@ function drawMoves() {
   const map = m.map, span = map.to - map.from, time = column => map.from + span * column / map.columns;
   const rows = map.rows.length, height = Math.min(460, Math.max(90, rows * 16)), bars = 56, top = 8, gap = 12;
   box.style.height = top + bars + gap + height + 46 + "px";
-  const runs = [], marks = [], counts = new Array(map.columns).fill(0);
+  const together = Math.ceil(map.columns / 120);  // columns of the map in a bar
+  const runs = [], marks = [], counts = new Array(Math.ceil(map.columns / together)).fill(0);
   map.rows.forEach((row, r) => {
     for (let i = 0, column = 0; i < row.runs.length; column += row.runs[i + 1], i += 2)
       runs.push([time(column), time(column + row.runs[i + 1]), r, row.runs[i]]);
     for (let i = 0; i < row.moves.length; i += 2) {
       marks.push([time(row.moves[i]), time(row.moves[i] + 1), r, row.moves[i + 1]]);
-      counts[row.moves[i]] += row.moves[i + 1];
+      counts[Math.floor(row.moves[i] / together)] += row.moves[i + 1];
     }
   });
   const most = Math.max(1, ...counts), text = cssColour("text");
@@ -129,11 +130,11 @@ function drawMoves() {
   const left = 58, right = 16;
   const axis = {type: "value", min: map.from, max: map.to, ...axisStyle(), splitLine: {show: false}};
   const rect = (api, from, to, y0, y1, fill, least) => {
-    const a = api.coord([from, y0]), b = api.coord([to, y1]), x = Math.round(a[0]);
-    const y = Math.min(a[1], b[1]);
+    const [a, b] = [api.coord([from, y0]), api.coord([to, y1])].map(p => p.map(Math.round));
+    const x = a[0], y = Math.min(a[1], b[1]);
     return {
       type: "rect",
-      shape: {x, y, width: Math.max(least, Math.round(b[0]) - x), height: Math.max(1, Math.abs(b[1] - a[1]))},
+      shape: {x, y, width: Math.max(least, b[0] - x), height: Math.max(1, Math.abs(b[1] - a[1]))},
       style: {fill}
     };
   };
@@ -201,11 +202,13 @@ function drawMoves() {
             type: "custom",
             xAxisIndex: 0,
             yAxisIndex: 0,
-            data: counts.map((n, c) => [time(c), time(c + 1), n]).filter(d => d[2] > 0),
+            data: counts
+                      .map((n, c) => [time(c * together), time(Math.min((c + 1) * together, map.columns)), n])
+                      .filter(d => d[2] > 0),
             encode: {x: [0, 1], y: 2},
             clip: true,
             renderItem: (_, api) =>
-                rect(api, api.value(0), api.value(1), 0, api.value(2), cssColour("accent"), 2)
+                rect(api, api.value(0), api.value(1), 0, api.value(2), cssColour("accent"), 1)
           },
           {
             type: "custom",
