@@ -75,6 +75,14 @@ struct worker_stats {
   std::uint64_t far_atomics = 0;  ///< atomics
   /// parts of movable memory that came to this worker's host, or to it inside the host
   std::uint64_t moves = 0;
+  std::uint64_t move_calls = 0;     ///< calls of move that this worker carried out
+  std::uint64_t moved_bytes = 0;    ///< of `moves`, bytes that came from other hosts
+  std::uint64_t moves_busy = 0;     ///< parts that stayed: in use for too long, or moved by others
+  std::uint64_t moves_no_room = 0;  ///< parts that stayed: this host's limit is reached
+  std::uint64_t move_ns = 0;        ///< time of bringing parts from other hosts
+  std::uint64_t move_wait_ns = 0;   ///< of that, while nothing came: others used a part, or moved it
+  std::uint64_t part_waits = 0;     ///< accesses here that waited for parts on their way
+  std::uint64_t part_wait_ns = 0;   ///< time that took
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.

@@ -37,7 +37,7 @@ bool access::touch_here(const piece& p, F&& touch) {
 }
 
 void access::fetch_all(std::vector<part>& far) {
-  for (later more(net_);; more.wait_for(far)) {
+  for (part_wait more(net_);; more.wait_for(far)) {
     std::vector<part> left;
     stats_->far_gets += fetch(net_, far, left);
     std::erase_if(left, [&](const part& p) {
@@ -50,7 +50,7 @@ void access::fetch_all(std::vector<part>& far) {
 }
 
 void access::write_all(std::vector<part>& far) {
-  for (later more(net_);; more.wait_for(far)) {
+  for (part_wait more(net_);; more.wait_for(far)) {
     std::vector<part> left;
     stats_->far_puts += write(net_, far, left);
     std::erase_if(left, [&](const part& p) {
@@ -159,14 +159,14 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
   if (far) {
     cache_.drop(p.at, width);
     part at(net_, p, nullptr);
-    for (later more(net_);;) {
+    for (part_wait more(net_);;) {
       ++stats_->far_atomics;
       const place_answer said = at.host != net_.my_host()
                                     ? atomic_at(net_, at, f, width, operand, expected, before)
                                     : place_answer{};
       if (said.what == place_says::done) break;
       at.follow(net_, said);
-      if (!at.sent_on) more.wait();
+      if (!at.sent_on) more.wait(p.at);
       if (here()) break;
     }
   }
@@ -265,12 +265,12 @@ std::uint32_t access::owner(global_address at) {
   std::uint32_t owner = 0;
   std::byte nothing;
   part asked(net_, p, &nothing);
-  for (later more(net_);;) {
+  for (part_wait more(net_);;) {
     if (touch_here(p, [&] { owner = p.place(net_).owner(p.home).worker; })) return owner;
     const place_answer said = owner_at(net_, asked);
     if (said.what == place_says::done) return ownership::from(said.owner, p.home).worker;
     asked.follow(net_, said);
-    if (!asked.sent_on) more.wait();
+    if (!asked.sent_on) more.wait(p.at);
   }
 }
 

@@ -200,7 +200,28 @@ global_address allocator::allocate_shared(std::uint64_t bytes, std::uint64_t ali
   d.first = place.first;
   d.extent.store(extent_of{count, true}.packed(), std::memory_order_relaxed);  // the entry says so already
   blocks_.enter(d, place.reused);
+  if (d.movable() && net_.seen()) note_homes(d);
   return blocks_.begin_of(d);
+}
+
+/// Parts that lie together and have one home are told together.
+void allocator::note_homes(const descriptor& d) {
+  constexpr std::uint64_t most_told = 4096;
+  std::uint64_t told = 0;
+  part_event run{part_event::kind::allocated, blocks_.begin_of(d)};
+  run.bytes = d.move_bytes;
+  const auto tell = [&] {
+    if (run.count != 0) net_.note(run);
+    run.part += std::exchange(run.count, 0);
+    ++told;
+  };
+  blocks_.each_piece(blocks_.begin_of(d), d.bytes, [&](const piece& p) {
+    const std::uint32_t home = told < most_told ? p.home : part_event::no_worker;
+    if (home != run.to) tell();
+    run.to = home;
+    ++run.count;
+  });
+  tell();
 }
 
 void allocator::freed_twice(global_address at, const detail::place& where) const {
@@ -270,7 +291,9 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
   std::vector<std::uint64_t> share = blocks_.bytes_per_host(*d);
   for (std::uint32_t h = 0; d->movable() && h < net_.host_count(); ++h)
     share[h] += net_.remote_load(net_.first_of(h), blocks_.moved_of(*d).bytes);
+  const bool movable = d->movable();
   if (!blocks_.remove(*d)) freed_twice(at, where);
+  if (movable && net_.seen()) net_.note({.what = part_event::kind::freed, .allocation = at});
   sites_.erase(at);
   for (std::uint32_t h = 0; h < net_.host_count(); ++h) {
     if (h == net_.my_host()) {

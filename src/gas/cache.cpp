@@ -79,18 +79,18 @@ void cache::lock(unit& u) noexcept {
   for (base::spin_wait w; !try_lock(u);) pause(w);  // GL8: requests of others are served meanwhile
 }
 
-void cache::wait_without_lock(unit& u, later& more) noexcept {
+void cache::wait_without_lock(unit& u, part_wait& more) noexcept {
   ++u.pins;  // GL7
   unlock(u);
   GODWIT_ASSERT(held_ == 0, "MV4: who waits for a block has no lock");
-  more.wait();
+  more.wait(begin_of(u));
   lock(u);
   --u.pins;
 }
 
 void cache::clean(unit& u) noexcept {
   unit* one = &u;
-  for (later more(net_); !u.dirty.empty() && !write_back(&one, 1);) wait_without_lock(u, more);
+  for (part_wait more(net_); !u.dirty.empty() && !write_back(&one, 1);) wait_without_lock(u, more);
 }
 
 unit* cache::find(std::uint64_t number, bool wait, bool& busy) noexcept {
@@ -223,7 +223,7 @@ void cache::open_batch(opening& o) noexcept {
 
 /// Locked and pinned: until it is new enough.
 void cache::fetch_later(opening& o, unit& u) noexcept {
-  for (later more(net_); u.epoch < o.wanted; wait_without_lock(u, more))
+  for (part_wait more(net_); u.epoch < o.wanted; wait_without_lock(u, more))
     if (fetch_around(u)) {
       u.epoch = o.wanted;
       return;

@@ -133,7 +133,7 @@ class cache {
   std::uint64_t slot_of(const unit& u) const noexcept { return static_cast<std::uint64_t>(&u - s_.units); }
   void lock(unit& u) noexcept;
   /// Somebody else's step is awaited: without the lock of @p u, which stays the unit that it is. MV4
-  void wait_without_lock(unit& u, later& more) noexcept;
+  void wait_without_lock(unit& u, part_wait& more) noexcept;
   /// Comes back with nothing of @p u dirty; unlocked meanwhile if its owners are not to be had at once.
   void clean(unit& u) noexcept;
   bool try_lock(unit& u) noexcept {

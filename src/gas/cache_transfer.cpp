@@ -124,7 +124,7 @@ bool cache::write_back(unit* const* units, std::size_t count) noexcept {
 
 void cache::write_back() noexcept {
   if (!has_dirty()) return;
-  for (later more(net_); !write_back_once();) more.wait();
+  for (part_wait more(net_); !write_back_once();) more.wait(0);
 }
 
 /// False: some could not be written back now, and are dirty still.

@@ -21,12 +21,14 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
   wave_.reserve(most_in_wave);
   const descriptor* d = blocks_.find_movable(at);
   if (d == nullptr) blocks_.bad_address(at, bytes, "move");
+  ++stats_.move_calls;
   moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
+  begin_ = blocks_.begin_of(*d);
+  part_bytes_ = d->move_bytes;
   // Whole parts.
-  const global_address begin = blocks_.begin_of(*d);
-  const global_address low = begin + (at - begin) / d->move_bytes * d->move_bytes;
+  const global_address low = begin_ + (at - begin_) / part_bytes_ * part_bytes_;
   const global_address high =
-      begin + std::min(d->bytes, (at + bytes - begin + d->move_bytes - 1) / d->move_bytes * d->move_bytes);
+      begin_ + std::min(d->bytes, (at + bytes - begin_ + part_bytes_ - 1) / part_bytes_ * part_bytes_);
   std::uint64_t under_way = 0;
   blocks_.each_piece(low, high - low, [&](const piece& p) {
     if (reassign(p, to)) return;
@@ -52,31 +54,79 @@ void mover::pull_at_random(global_address at) {
 bool mover::reassign(const piece& p, std::uint32_t to) {
   const place here = p.place(net_);
   if (!in(here.use(is_here), is_here)) return false;
-  const bool changed = here.give_to(to, p.home);  // nobody freezes it: it is in use
+  const std::uint32_t before = here.give_to(to, p.home);  // nobody freezes it: it is in use
   here.end_use();
-  if (!changed) return true;
+  if (before == to) return true;
   ++stats_.moves;
+  note(p, before, to, part_event::kind::given);
   result_ = std::max(result_, move_result::moved);
   return true;
 }
 
-void mover::end(flight& f, move_result how) {
+void mover::end(flight& f, std::uint32_t to, move_result how) {
   f.at = flight::step::ended;
-  if (how == move_result::moved) ++stats_.moves;
   result_ = std::max(result_, how);
+  if (how == move_result::moved) {
+    ++stats_.moves;
+    stats_.moved_bytes += f.p.bytes;
+    ++came_;
+    came_bytes_ += f.p.bytes;
+    return note(f.p, f.from, to, part_event::kind::came);
+  }
+  const bool busy = how == move_result::busy;
+  ++(busy ? stats_.moves_busy : stats_.moves_no_room);
+  note(f.p, f.p.place(net_).owner(f.p.home).worker, to,
+       busy ? part_event::kind::busy : part_event::kind::no_room);
+}
+
+void mover::note(const piece& p, std::uint32_t from, std::uint32_t to, part_event::kind what) const noexcept {
+  if (!net_.seen()) return;
+  const bool came = what == part_event::kind::came;
+  net_.note({.what = what,
+             .allocation = begin_,
+             .part = (p.at - begin_) / part_bytes_,
+             .from = from,
+             .to = to,
+             .bytes = came ? p.bytes : 0,
+             .since_ns = what == part_event::kind::given ? 0 : since_ns_});
 }
 
 void mover::fly(std::uint32_t to) {
+  if (wave_.empty()) return;
+  since_ns_ = base::fast_ns();
+  came_ = came_bytes_ = 0;
+  const global_address first = wave_.front().p.at;
+  bring(to);
+  stats_.move_ns += base::fast_ns() - since_ns_;
+  if (net_.seen())
+    net_.note({.what = part_event::kind::moved,
+               .allocation = begin_,
+               .part = (first - begin_) / part_bytes_,
+               .to = to,
+               .count = came_,
+               .bytes = came_bytes_,
+               .since_ns = since_ns_});
+}
+
+void mover::bring(std::uint32_t to) {
   std::uint64_t since = base::now_ns();
   for (later more(net_); !wave_.empty();) {
+    const std::uint64_t began = base::now_ns();
     for (flight& f : wave_)
       if (f.at == flight::step::waits) want(f, to);
     close(to);
-    if (land(to)) since = base::now_ns();  // nobody waited meanwhile
+    const bool came = land(to);
+    const std::uint64_t now = base::now_ns();
+    if (came)
+      since = now;  // nobody waited meanwhile
+    else
+      stats_.move_wait_ns += now - began;
     std::erase_if(wave_, [](const flight& f) { return f.at == flight::step::ended; });
-    if (base::now_ns() - since > patience_ns) return give_up(to);
+    if (now - since > patience_ns) return give_up(to);
     if (std::any_of(wave_.begin(), wave_.end(), [](const flight& f) { return f.source.sent_on; })) continue;
-    if (!wave_.empty()) more.wait();
+    if (wave_.empty()) return;
+    more.wait();
+    stats_.move_wait_ns += base::now_ns() - now;
   }
 }
 
@@ -91,7 +141,7 @@ void mover::want(flight& f, std::uint32_t to) {
     f.at = flight::step::wanted;
   } else {
     static_cast<void>(here.change(only(place_state::wanted), place_state::elsewhere));
-    end(f, move_result::no_room);
+    end(f, to, move_result::no_room);
   }
 }
 
@@ -133,6 +183,7 @@ void mover::close(std::uint32_t to) {
         if (said.what == place_says::done) {
           f.at = flight::step::frozen;
           f.now = ownership::from(said.owner, f.p.home);
+          f.from = said.before;
           return;
         }
         f.closing = said.what == place_says::later && said.owner == 0;
@@ -206,7 +257,7 @@ void mover::settle(std::uint32_t to) {
         [](const flight& f) { return f.at == flight::step::frozen ? f.source.host : nobody; },
         [&](flight& f, const place_answer& said) {
           if (said.what == place_says::done)
-            end(f, move_result::moved);
+            end(f, to, move_result::moved);
           else
             all = false;
         });
@@ -223,7 +274,7 @@ void mover::give_up(std::uint32_t to) {
       budgets_.give_budget(net_.my_host(), f.p.bytes);
       static_cast<void>(f.p.place(net_).change(only(place_state::wanted), place_state::elsewhere));
     }
-    end(f, move_result::busy);
+    end(f, to, move_result::busy);
   }
   wave_.clear();
 }

@@ -42,13 +42,15 @@ class mover {
     piece p;
     part source;
     step at = step::waits;
-    bool closing = false;  ///< by us, at source.host
-    ownership now{};       ///< frozen: since then
+    bool closing = false;    ///< by us, at source.host
+    ownership now{};         ///< frozen: since then
+    std::uint32_t from = 0;  ///< frozen: the worker that had it
     flight(const reach& net, const piece& what) noexcept : p(what), source(net, what, nullptr) {}
   };
 
   // The steps of docs/protocols/move.md, for all of a wave that have come so far.
   void fly(std::uint32_t to);
+  void bring(std::uint32_t to);
   void want(flight& f, std::uint32_t to);
   void close(std::uint32_t to);
   bool land(std::uint32_t to);
@@ -57,7 +59,9 @@ class mover {
   void give_up(std::uint32_t to);
   /// This host's own, to another of its workers. False: it is not this host's, or not now.
   bool reassign(const piece& p, std::uint32_t to);
-  void end(flight& f, move_result how);
+  void end(flight& f, std::uint32_t to, move_result how);
+  /// For who wants to see it.
+  void note(const piece& p, std::uint32_t from, std::uint32_t to, part_event::kind what) const noexcept;
   /// One message to each host that @p whom names for some flights; then @p said(flight, answer) for these.
   template <class Whom, class Said>
   void call(place_call what, std::uint32_t to, Whom&& whom, Said&& said);
@@ -69,7 +73,11 @@ class mover {
   worker_stats& stats_;
   std::vector<flight> wave_;  ///< has room: nothing is allocated while parts are under way
   move_result result_{};
-  std::uint64_t moved_ = 0;  ///< address of the allocation's moved_words
+  global_address begin_ = 0;  ///< of the allocation
+  std::uint64_t part_bytes_ = 0;
+  std::uint64_t moved_ = 0;                  ///< address of the allocation's moved_words
+  std::uint64_t since_ns_ = 0;               ///< the wave's beginning
+  std::uint64_t came_ = 0, came_bytes_ = 0;  ///< with it
   std::uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

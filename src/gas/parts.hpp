@@ -61,13 +61,34 @@ class later {
  public:
   explicit later(const reach& net) noexcept : net_(net) {}
   void wait() noexcept;
-  /// Unless one of @p left was sent on: that is asked for again at once.
-  void wait_for(const std::vector<part>& left) noexcept;
 
  private:
   const reach& net_;
   std::uint64_t ns_ = first_ns;
   static constexpr std::uint64_t first_ns = 2'000, most_ns = 200'000;
+};
+
+/// The same for an access, which is counted and seen if it has to wait at all.
+class part_wait {
+ public:
+  explicit part_wait(const reach& net) noexcept : net_(net), more_(net) {}
+  part_wait(const part_wait&) = delete;
+  ~part_wait() {
+    if (since_ns_ != 0) [[unlikely]]
+      ended();
+  }
+  /// @p at: of what is waited for; 0: several.
+  void wait(global_address at) noexcept;
+  /// Unless one of @p left was sent on: that is asked for again at once.
+  void wait_for(const std::vector<part>& left) noexcept;
+
+ private:
+  void ended() noexcept;
+
+  const reach& net_;
+  later more_;
+  std::uint64_t since_ns_ = 0;  ///< 0: it has not waited
+  global_address at_ = 0;
 };
 
 }  // namespace godwit::gas

@@ -2,7 +2,10 @@
 #include "gas/parts.hpp"
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "base/world.hpp"
+
+#include <godwit/runtime.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -125,8 +128,22 @@ void later::wait() noexcept {
   ns_ = std::min(2 * ns_, most_ns);
 }
 
-void later::wait_for(const std::vector<part>& left) noexcept {
-  if (std::none_of(left.begin(), left.end(), [](const part& p) { return p.sent_on; })) wait();
+void part_wait::wait(global_address at) noexcept {
+  if (since_ns_ == 0) {
+    since_ns_ = base::fast_ns();
+    at_ = at;
+  }
+  more_.wait();
+}
+
+void part_wait::wait_for(const std::vector<part>& left) noexcept {
+  if (std::none_of(left.begin(), left.end(), [](const part& p) { return p.sent_on; })) wait(left.front().at);
+}
+
+void part_wait::ended() noexcept {
+  ++net_.stats().part_waits;
+  net_.stats().part_wait_ns += base::fast_ns() - since_ns_;
+  if (net_.seen()) net_.note({.what = part_event::kind::waited, .allocation = at_, .since_ns = since_ns_});
 }
 
 namespace {

@@ -20,14 +20,14 @@ void place::learn(ownership o) const noexcept {
   }
 }
 
-bool place::give_to(std::uint32_t worker, std::uint32_t home) const noexcept {
+std::uint32_t place::give_to(std::uint32_t worker, std::uint32_t home) const noexcept {
   std::uint64_t known = w_->owner.load(std::memory_order_relaxed);
   for (;;) {
     const ownership now = ownership::from(known, home);
-    if (now.worker == worker) return false;
+    if (now.worker == worker) return worker;
     if (w_->owner.compare_exchange_weak(known, ownership{now.version + 1, worker}.packed(),
                                         std::memory_order_release, std::memory_order_relaxed))
-      return true;
+      return now.worker;
   }
 }
 
@@ -202,9 +202,10 @@ place_answer close_one(const asked& p, const far_move& m) noexcept {
   if (in(s, is_elsewhere)) return refusal(p, s);
   switch (p.here.close(m.mover)) {
     case place::closing::done: {
-      const ownership now{p.here.owner(m.where.home).version + 1, m.mover};
+      const ownership before = p.here.owner(m.where.home);
+      const ownership now{before.version + 1, m.mover};
       p.here.learn(now);  // MV2: after it is frozen
-      return {place_says::done, now.packed()};
+      return {place_says::done, now.packed(), before.worker};
     }
     case place::closing::in_use:
       return {place_says::later, 0};

@@ -80,8 +80,8 @@ class place {
   }
   /// Believe it if it is newer. MV1
   void learn(ownership o) const noexcept;
-  /// To another worker of this host, while it is in use here. False: it has it already.
-  bool give_to(std::uint32_t worker, std::uint32_t home) const noexcept;
+  /// To another worker of this host, while it is in use here. Gives back who had it before.
+  std::uint32_t give_to(std::uint32_t worker, std::uint32_t home) const noexcept;
 
   /// From one of @p from to @p to, whatever its uses. False: it is in none of them. @p mover: who closes it.
   bool change(place_states from, place_state to, std::uint32_t mover = 0) const noexcept;
@@ -121,7 +121,11 @@ struct far_place {
 enum class place_says : std::uint32_t { done, later, elsewhere };
 struct place_answer {
   place_says what = place_says::later;
-  std::uint64_t owner = 0;  ///< elsewhere: as in place_words
+  std::uint32_t before = 0;  ///< close, done: the worker that had it
+  std::uint64_t owner = 0;   ///< elsewhere: as in place_words
+  place_answer() noexcept = default;
+  place_answer(place_says w, std::uint64_t o = 0, std::uint32_t b = 0) noexcept
+      : what(w), before(b), owner(o) {}
 };
 
 /// Room of so many bytes among others in a message: words stay aligned.

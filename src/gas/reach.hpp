@@ -6,12 +6,17 @@
 #pragma once
 
 #include "base/unexposed.hpp"
+#include "gas/part_event.hpp"
 #include "gas/words.hpp"
 #include "transport/far/fabric.hpp"
 #include "transport/shm/window.hpp"
 
 #include <algorithm>
 #include <cstring>
+
+namespace godwit {
+struct worker_stats;
+}
 
 namespace godwit::gas {
 
@@ -26,6 +31,8 @@ struct reach_setup {
   const transport::shm::near_range* hosts = nullptr;
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
+  worker_stats* stats = nullptr;  ///< may be null with one host
+  part_note note_part = nullptr;  ///< may be null: nobody wants to see it
 };
 
 /// memcpy, but a word that is aligned at both ends is copied by one load and one store: others may write it.
@@ -61,6 +68,10 @@ class reach {
   std::uint32_t my_host() const noexcept { return s_.my_host; }
   std::uint32_t me() const noexcept { return s_.me; }
   transport::far::port& port() const noexcept { return s_.net->far(); }
+  worker_stats& stats() const noexcept { return *s_.stats; }
+  /// Somebody wants to see what happens to parts of movable memory.
+  bool seen() const noexcept { return s_.note_part != nullptr; }
+  void note(const part_event& e) const noexcept { s_.note_part(e); }
 
   template <class T = std::byte>
   T* at(global_address a) const noexcept {

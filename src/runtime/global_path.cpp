@@ -69,6 +69,36 @@ std::uint64_t available_memory() {
   return best == ~std::uint64_t{0} ? std::uint64_t{1} << 40 : best;
 }
 
+/// What happens to parts, as events of the trace.
+void note_part(const gas::part_event& e) noexcept {
+  using what = gas::part_event::kind;
+  using trace::kind;
+  static_assert(gas::part_event::no_worker == trace::no_worker);
+  sched::worker& w = sched::this_worker();
+  const std::uint64_t b = trace::part_and_worker(e.part, e.to);
+  const auto count = static_cast<std::uint32_t>(e.count);
+  const auto part = [&](trace::part_result how) {
+    w.note_parts(kind::part, e.since_ns, e.allocation, b, e.bytes, e.from, static_cast<std::uint16_t>(how));
+  };
+  switch (e.what) {
+    case what::allocated:
+    case what::freed:
+      return w.note_parts(kind::parts, 0, e.allocation, b, e.bytes, count);
+    case what::came:
+      return part(trace::part_result::came);
+    case what::given:
+      return part(trace::part_result::given);
+    case what::busy:
+      return part(trace::part_result::busy);
+    case what::no_room:
+      return part(trace::part_result::no_room);
+    case what::moved:
+      return w.note_parts(kind::moves, e.since_ns, e.allocation, b, e.bytes, count);
+    case what::waited:
+      return w.note_parts(kind::part_wait, e.since_ns, e.allocation);
+  }
+}
+
 gas::memory& memory_of(const char* what) {
   gas::memory* memory = own_memory();
   if (memory == nullptr) [[unlikely]]
@@ -123,9 +153,15 @@ void start_global(const transport::shm::window& window, const gas::space& where,
 #ifndef NDEBUG
   check = check || opts.check_global == choice::check_global::automatic;
 #endif
-  const gas::reach_setup reach{&w.here().net, window.base(), transport::index(w.here().me),
-                               job.workers,   job.hosts,     job.host_count,
-                               job.my_host};
+  const gas::reach_setup reach{&w.here().net,
+                               window.base(),
+                               transport::index(w.here().me),
+                               job.workers,
+                               job.hosts,
+                               job.host_count,
+                               job.my_host,
+                               &w.here().words->stats,
+                               opts.trace.empty() ? nullptr : note_part};
   gas::cache_setup copies{reinterpret_cast<gas::unit*>(window.base() + where.units_low),
                           gas::cache::units_of(opts.cache_bytes), &w.here().words->stats, nullptr};
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));

@@ -69,6 +69,14 @@ constexpr counter_field fields[] = {
     {"far_puts", &stats::far_puts, false},
     {"far_atomics", &stats::far_atomics, false},
     {"moves", &stats::moves, false},
+    {"move_calls", &stats::move_calls, false},
+    {"moved_bytes", &stats::moved_bytes, false},
+    {"moves_busy", &stats::moves_busy, false},
+    {"moves_no_room", &stats::moves_no_room, false},
+    {"move_ns", &stats::move_ns, false},
+    {"move_wait_ns", &stats::move_wait_ns, false},
+    {"part_waits", &stats::part_waits, false},
+    {"part_wait_ns", &stats::part_wait_ns, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
@@ -133,7 +141,15 @@ constexpr row rows[] = {
     {"global gets, other hosts", [](const stats& s) { return f(s.far_gets); }, 0, true},
     {"  puts", [](const stats& s) { return f(s.far_puts); }, 0, true},
     {"  atomics", [](const stats& s) { return f(s.far_atomics); }, 0, true},
-    {"moves of memory", [](const stats& s) { return f(s.moves); }, 0, true},
+    {"moves of memory, parts", [](const stats& s) { return f(s.moves); }, 0, true},
+    {"  calls", [](const stats& s) { return f(s.move_calls); }, 0, true},
+    {"  KiB, other hosts", [](const stats& s) { return f(s.moved_bytes) / 1024; }, 1, true},
+    {"  parts busy", [](const stats& s) { return f(s.moves_busy); }, 0, true},
+    {"  parts without room", [](const stats& s) { return f(s.moves_no_room); }, 0, true},
+    {"  time, ms", [](const stats& s) { return f(s.move_ns) / 1e6; }, 2, true},
+    {"    of that waiting", [](const stats& s) { return f(s.move_wait_ns) / 1e6; }, 2, true},
+    {"waits for moving parts", [](const stats& s) { return f(s.part_waits); }, 0, true},
+    {"  time, ms", [](const stats& s) { return f(s.part_wait_ns) / 1e6; }, 2, true},
 };
 
 constexpr std::size_t most_columns = 8;

@@ -249,6 +249,14 @@ void worker::note_global(trace::global_access what, std::uint64_t since_ns, std:
   account_.note(trace::kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
 }
 
+void worker::note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b,
+                        std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
+  if (!account_.traced()) return;
+  const unexposed inside;
+  const std::uint64_t now = base::fast_ns();
+  account_.note(what, now, a, b, since_ns != 0 ? now - since_ns : 0, bytes, other, detail);
+}
+
 void worker::finish_stats() noexcept {
   account_.finish();
   worker_stats& stats = here_.words->stats;

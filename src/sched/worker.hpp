@@ -86,6 +86,9 @@ class worker {
   void on_expose_signal(std::uint32_t float_control) noexcept;
   /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
+  /// Likewise: something happened to movable memory, since @p since_ns if that is not 0.
+  void note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b = 0,
+                  std::uint64_t bytes = 0, std::uint32_t other = 0, std::uint16_t detail = 0) noexcept;
 
   const site& here() const noexcept { return here_; }
   const sched::scheduler_stack& scheduler_stack() const noexcept { return scheduler_stack_; }

@@ -46,7 +46,36 @@ enum class kind : std::uint16_t {
   clock,     ///< a: nanoseconds to add to this worker's clock to get that of the first rank, from here on
   /// bytes of global memory went from or to other hosts. detail: global_access; bytes; duration_ns
   global,
+  // Movable memory (docs/moving.md). Its parts are named by the address of their allocation and a number;
+  // where a worker is told, too, by part_and_worker.
+  /// an allocation begins, or goes on: parts of it that have one home. a: allocation; b: the first of them,
+  /// and the home (no_worker: not said); other: how many, 0: it was freed; bytes: of a part
+  parts,
+  /// a part was given to a worker, or stayed. a: allocation; b: part, and to whom; other: from whom; bytes:
+  /// that came from another host; duration_ns: since it was wanted; detail: part_result
+  part,
+  /// parts came from other hosts together; behind them. a: allocation; b: one of them, and to whom; other:
+  /// how many; bytes; duration_ns
+  moves,
+  part_wait,  ///< an access waited for parts on their way. a: address, 0: of what is dirty; duration_ns
   count_
+};
+
+inline constexpr std::uint32_t no_worker = 0xff'ffff;
+constexpr std::uint64_t part_and_worker(std::uint64_t part, std::uint32_t worker) noexcept {
+  return part << 24 | worker;
+}
+constexpr std::uint64_t part_of(std::uint64_t b) noexcept { return b >> 24; }
+constexpr std::uint32_t worker_of(std::uint64_t b) noexcept {
+  return static_cast<std::uint32_t>(b & no_worker);
+}
+
+/// What became of a part that was to be moved.
+enum class part_result : std::uint16_t {
+  came,   ///< from another host
+  given,  ///< to another worker of its host
+  busy,   ///< stayed: in use for too long, or others moved it
+  no_room
 };
 
 /// What another host was asked for.

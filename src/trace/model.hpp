@@ -25,14 +25,16 @@ inline constexpr std::uint32_t nobody = ~0u;  ///< no worker
 
 /// What a worker did for a while.
 enum class activity : std::uint8_t {
-  thread,    ///< ran a thread
-  below,     ///< inside thread: that waits, others run on top of it
-  idle,      ///< had none; slice::cause says why
-  sleep,     ///< inside idle
-  getting,   ///< inside idle: the steal or resume that ended it
-  far_call,  ///< inside any
-  message,   ///< inside any
-  global,    ///< inside any
+  thread,     ///< ran a thread
+  below,      ///< inside thread: that waits, others run on top of it
+  idle,       ///< had none; slice::cause says why
+  sleep,      ///< inside idle
+  getting,    ///< inside idle: the steal or resume that ended it
+  far_call,   ///< inside any
+  message,    ///< inside any
+  global,     ///< inside any
+  moves,      ///< inside any: brought parts of movable memory here
+  part_wait,  ///< inside any: waited for such parts
 };
 
 /// What a thread did for a while.
@@ -53,6 +55,10 @@ struct worker_slice {
   std::uint32_t latency_ns = 0;  ///< of the steal or resume
   std::uint16_t detail = 0;      ///< idle: idle_cause; far_call: number; global: global_access
   std::uint64_t flow = 0;        ///< ends here
+  std::uint64_t address = 0;     ///< moves: of the allocation; part_wait: what was waited for, 0: several
+  std::uint64_t part = 0;        ///< moves: the first
+  std::uint32_t count = 0;       ///< moves: parts that came
+  std::uint32_t to = nobody;     ///< moves
 };
 
 struct thread_slice {
@@ -68,6 +74,9 @@ enum class mark : std::uint8_t {
   done,       ///< what others wait for is there
   suspended,  ///< the thread left, its parent goes on in place
   exposed,    ///< continuations were made public
+  part,       ///< of movable memory: it went from one worker to another, or stayed
+  allocated,  ///< movable memory: parts that have one home
+  freed,
 };
 
 struct instant {
@@ -76,10 +85,16 @@ struct instant {
   std::uint64_t time_ns = 0;
   std::uint32_t thread = 0;
   std::uint32_t other = nobody;
-  std::uint32_t bytes = 0;  ///< suspended: copied out; exposed: how many
+  std::uint32_t bytes = 0;  ///< suspended: copied out; exposed: how many; part: moved; allocated: of a part
   std::uint32_t place = 0;
   bool by_signal = false;
   std::span<const std::uint64_t> flows = {};  ///< begin here
+  std::uint64_t address = 0;                  ///< part, allocated, freed: of the allocation
+  std::uint64_t part = 0;                     ///< part; allocated: the first of `count`
+  std::uint32_t to = nobody;                  ///< part; allocated: the home
+  std::uint32_t count = 0;
+  std::uint32_t took_ns = 0;               ///< part
+  part_result result = part_result::came;  ///< part
 };
 
 enum class counter : std::uint8_t { busy_workers, ready_joins };
@@ -161,6 +176,7 @@ class model {
   void cancel(std::uint32_t w, const trace::event& e);
   void idle(std::uint32_t w, const trace::event& e);
   void nested(std::uint32_t w, const trace::event& e, activity what);
+  void about_parts(std::uint32_t w, const trace::event& e);
   void flush(std::uint32_t w);
   void flush_sleeps(std::uint32_t w);
   void update_busy(std::uint32_t w, std::uint64_t time);

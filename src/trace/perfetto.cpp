@@ -2,6 +2,7 @@
 #include "trace/perfetto.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace godwit::trace {
 
@@ -30,6 +31,11 @@ const char* came_by(kind k) {
 /// Some places have names of their own instead of a line.
 std::string line_of(const place_text& where) {
   return where.line != 0 ? ":" + std::to_string(where.line) : std::string();
+}
+std::string address_text(std::uint64_t address) {
+  char text[32];
+  std::snprintf(text, sizeof text, "global:0x%llx", static_cast<unsigned long long>(address));
+  return text;
 }
 const char* left_by(kind k) {
   switch (k) {
@@ -192,6 +198,16 @@ void perfetto::name(const worker_slice& s) {
       return name("serves another host");
     case activity::global:
       return name(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory");
+    case activity::moves:
+      name("moves memory here");
+      add("allocation", address_text(s.address));
+      add("first part", s.part);
+      add("parts that came", s.count);
+      return add("to worker", s.to);
+    case activity::part_wait:
+      name("waits for memory that moves");
+      if (s.address != 0) add("address", address_text(s.address));
+      return;
   }
 }
 
@@ -214,7 +230,8 @@ void perfetto::on(const worker_slice& s) {
   }
   if (s.from != nobody && s.how != kind::start)
     add(s.what == activity::far_call ? "to worker" : "from worker", s.from);
-  if (s.bytes != 0) add(s.what == activity::global ? "bytes" : "bytes copied in", s.bytes);
+  if (s.bytes != 0)
+    add(s.what == activity::global || s.what == activity::moves ? "bytes" : "bytes copied in", s.bytes);
   if (s.latency_ns != 0) add("latency ns", s.latency_ns);
   if (s.flow != 0) event_.fixed(f_flows_end, s.flow);
   emit(s.begin_ns);
@@ -253,6 +270,29 @@ void perfetto::on(const thread_slice& s) {
   emit(s.end_ns);
 }
 
+/// Something about movable memory.
+void perfetto::name_part(const instant& i) {
+  static constexpr const char* results[] = {"part came", "part given", "part stayed: busy",
+                                            "part stayed: no room"};
+  add("allocation", address_text(i.address));
+  if (i.what == mark::freed) return name("movable memory freed");
+  if (i.what == mark::allocated) {
+    name("movable memory allocated");
+    add("first part", i.part);
+    add("parts", i.count);
+    add("bytes of a part", i.bytes);
+    if (i.to != nobody) add("home", i.to);
+    return;
+  }
+  const auto result = static_cast<std::size_t>(i.result);
+  name(result < std::size(results) ? results[result] : "part");
+  add("part", i.part);
+  add("from worker", i.other);
+  add("to worker", i.to);
+  if (i.bytes != 0) add("bytes", i.bytes);
+  if (i.took_ns != 0) add("ns", i.took_ns);
+}
+
 void perfetto::on(const instant& i) {
   start(type_instant, uuid_of_worker(i.worker));
   switch (i.what) {
@@ -273,6 +313,11 @@ void perfetto::on(const instant& i) {
       name("exposes");
       add("continuations", i.bytes);
       if (i.by_signal) add("by signal", 1);
+      break;
+    case mark::part:
+    case mark::allocated:
+    case mark::freed:
+      name_part(i);
       break;
   }
   if (i.thread != 0) add("thread", i.thread);

@@ -54,6 +54,7 @@ class perfetto final : public sink {
   std::uint64_t intern(Names& known, std::uint32_t field, std::string_view name);
   void name(std::string_view name);
   void name(const worker_slice& s);
+  void name_part(const instant& i);
   void add_place(std::uint32_t place);
   const std::string& short_place(std::uint32_t place);
   void emit(std::uint64_t time_ns);

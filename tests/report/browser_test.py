@@ -130,6 +130,44 @@ def check_trace(page, path, name, workers):
     check_quiet(page, path, name)
 
 
+def map_tooltip(page):
+    """What is shown when the pointer is over the map of moves."""
+    x, y = centre(page, "moves-map", 0.5)
+    for step in (0, 2):
+        page.mouse("mouseMoved", x + step, y)
+        page.frames()
+    return page.value("byId('moves-map').textContent")
+
+
+def check_moves(page, path, name):
+    open_page(page, path)
+    check(page.value("!byId('moves-section').hidden"), f"{name}: the section Moves is shown")
+    check("parts came from other hosts" in page.value("byId('moves-text').textContent"), f"{name}: moves in words")
+    for parts in (24, 500):
+        index = page.value(f"godwitReport.model.moves.memory.findIndex(m => m.parts === {parts})")
+        page.value(f"byId('moves-{index}').click()")
+        page.frames()
+        check(colours(page, "moves-map") >= 8, f"{name}: {parts} parts: {colours(page, 'moves-map')} colours")
+        check(page.value("byId('moves-busiest').rows.length") == 11, f"{name}: {parts} parts: busiest parts")
+        shown_text = map_tooltip(page)
+        check("part" in shown_text and "worker" in shown_text, f"{name}: under the pointer: {shown_text}")
+    check(page.value("byId('moves-legend').children.length") == 4, f"{name}: an entry for each owner")
+    check(page.value("byId('moves-workers').rows.length") == 5, f"{name}: who moved them")
+    before = page.value("ownerColour(0)")
+    page.dark(True)
+    page.frames()
+    check(page.value("ownerColour(0)") != before, f"{name}: other colours in the dark theme")
+    check(colours(page, "moves-map") >= 8, f"{name}: dark map")
+    page.dark(False)
+    page.size(400, 900)
+    page.wait_for("byId('moves-map').querySelector('canvas').getBoundingClientRect().width <= 400")
+    page.frames()
+    check(colours(page, "moves-map") >= 8, f"{name}: narrow map")
+    check(page.value("document.documentElement.scrollWidth") <= 400, f"{name}: nothing sticks out of a narrow page")
+    page.size(1280, 900)
+    check_quiet(page, path, name)
+
+
 def main():
     generate, report = sys.argv[1:3]
     path = browser.find()
@@ -138,10 +176,11 @@ def main():
               "Install it (Debian: apt-get install chromium)")
         return 77
     with tempfile.TemporaryDirectory(prefix="godwit-report-") as folder:
-        small, large, counters = (
-            os.path.join(folder, n) for n in ("small.pftrace", "large.pftrace", "stats.json"))
+        small, large, moves, counters = (
+            os.path.join(folder, n) for n in ("small.pftrace", "large.pftrace", "moves.pftrace", "stats.json"))
         run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         run(generate, small, "4", "3000", "serial=0.1")
+        run(generate, moves, "4", "3000", "hosts=2", "moves=200")
         run(generate, large, "48", "300000", "hosts=3", "policy=stalling")
         with open(counters, "w", encoding="utf-8") as out:
             json.dump({"run": {"program": "uts", "workers": 2, "seconds": 1.5},
@@ -150,9 +189,12 @@ def main():
                                     "far_steal_times": [0, 3, 9, 1]}] * 2}, out)
         run(report, small)
         run(report, large, "--page-mib", "3")
+        run(report, moves)
         run(report, counters)
         with browser.Browser(path) as page:
             check_trace(page, small + ".html", "small", 4)
+            check(page.value("byId('moves-section').hidden"), "small: nothing moved, and no section says so")
+            check_moves(page, moves + ".html", "moves")
             check_trace(page, large + ".html", "large", 48)
             check(page.value("godwitReport.model.timeline.threshold") > 0, "large: has less than full detail")
             open_page(page, counters + ".html")

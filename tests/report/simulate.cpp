@@ -233,4 +233,43 @@ trace_builder simulate(const schedule& s) {
   }
 }
 
+void add_moves(trace_builder& t, std::uint64_t moves, std::uint64_t seed) {
+  using godwit::trace::event;
+  const auto workers = static_cast<std::uint32_t>(t.events.size());
+  std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+  for (const auto& list : t.events)
+    for (const event& e : list) {
+      begin = std::min(begin, e.time_ns);
+      end = std::max(end, e.time_ns);
+    }
+  std::mt19937_64 random(seed);
+  constexpr struct {
+    std::uint64_t address;
+    std::uint32_t parts;
+  } memory[] = {{0x10000000, 24}, {0x20000000, 500}};
+  for (const auto& m : memory) {
+    std::vector<std::uint32_t> owner(m.parts);
+    for (std::uint32_t p = 0; p < m.parts; ++p) owner[p] = p * workers / m.parts;
+    for (std::uint32_t first = 0, p = 0; p < m.parts; first = p) {
+      while (p < m.parts && owner[p] == owner[first]) ++p;
+      t.parts(0, begin, m.address, first, p - first, owner[first]);
+    }
+    for (std::uint64_t i = 1; i <= moves; ++i) {
+      const std::uint64_t at = begin + (end - begin) * i / (moves + 1);
+      // Neighbours, and more and more of them to worker 0: a picture with a shape.
+      const std::uint64_t p = (i * 7 + random() % 5) % m.parts;
+      const std::uint32_t to =
+          random() % moves < i ? 0 : static_cast<std::uint32_t>((owner[p] + 1 + random() % 2) % workers);
+      if (to == owner[p]) continue;
+      t.part(to, at, m.address, p, owner[p], to);
+      if (i % 4 == 0) t.moves(to, at, m.address, 1, 20'000);
+      if (i % 9 == 0) t.part_wait(owner[p], at, m.address + p * 65536, 15'000);
+      owner[p] = to;
+    }
+  }
+  for (auto& list : t.events)
+    std::stable_sort(list.begin(), list.end(),
+                     [](const event& x, const event& y) { return x.time_ns < y.time_ns; });
+}
+
 }  // namespace report_test

@@ -130,6 +130,37 @@ void trace_builder::complete(std::uint32_t w, std::uint64_t t, std::uint64_t rec
   add(w, make(t, kind::complete, record));
 }
 
+void trace_builder::parts(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t first,
+                          std::uint32_t count, std::uint32_t home, std::uint32_t part_bytes) {
+  event e = make(t, kind::parts, address, godwit::trace::part_and_worker(first, home));
+  e.other = count;
+  e.bytes = part_bytes;
+  add(w, e);
+}
+
+void trace_builder::part(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t number,
+                         std::uint32_t from, std::uint32_t to, godwit::trace::part_result how,
+                         std::uint32_t bytes) {
+  event e = make(t, kind::part, address, godwit::trace::part_and_worker(number, to));
+  e.other = from;
+  e.bytes = how == godwit::trace::part_result::came ? bytes : 0;
+  e.detail = static_cast<std::uint16_t>(how);
+  add(w, e);
+}
+
+void trace_builder::moves(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint32_t count,
+                          std::uint32_t duration) {
+  event e = make(t, kind::moves, address, godwit::trace::part_and_worker(0, w), duration);
+  e.other = count;
+  e.bytes = count * 65536;
+  add(w, e);
+}
+
+void trace_builder::part_wait(std::uint32_t w, std::uint64_t t, std::uint64_t address,
+                              std::uint32_t duration) {
+  add(w, make(t, kind::part_wait, address, 0, duration));
+}
+
 std::uint64_t trace_builder::event_count() const {
   std::uint64_t sum = 0;
   for (const auto& list : events) sum += list.size();

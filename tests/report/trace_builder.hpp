@@ -38,6 +38,15 @@ struct trace_builder {
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);
   void complete(std::uint32_t w, std::uint64_t t, std::uint64_t record);
+  /// Parts [first, first + count) of movable memory at @p address whose home is @p home; count 0: it is freed.
+  void parts(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t first,
+             std::uint32_t count, std::uint32_t home, std::uint32_t part_bytes = 65536);
+  void part(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t number, std::uint32_t from,
+            std::uint32_t to, godwit::trace::part_result how = godwit::trace::part_result::came,
+            std::uint32_t bytes = 65536);
+  void moves(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint32_t count,
+             std::uint32_t duration);
+  void part_wait(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint32_t duration);
   void add(std::uint32_t w, const godwit::trace::event& e) { events[w].push_back(e); }
 
   std::uint64_t event_count() const;
@@ -58,5 +67,7 @@ struct schedule {
   std::uint64_t seed = 1;
 };
 trace_builder simulate(const schedule& s);
+/// Two allocations whose parts wander while the rest of @p t happens: one of few parts, one of many.
+void add_moves(trace_builder& t, std::uint64_t moves, std::uint64_t seed);
 
 }  // namespace report_test

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "input.hpp"
+#include "moves.hpp"
 
 #include <array>
 #include <cstdint>
@@ -134,6 +135,7 @@ struct analysis {
   std::vector<waiting_place> places;
   std::uint64_t longest_chain_ns = 0;  ///< of busy time that depended on each other as executed: >= T_inf
   last_path path;
+  moves_analysis moves;  ///< of movable memory
   std::uint32_t threads = 0;
 
   std::uint64_t wall() const noexcept { return end - whole_from; }

@@ -55,7 +55,7 @@ void add_global(worker_totals& totals, const event& e) {
 
 class walker {
  public:
-  explicit walker(const recording& r) : r_(r) {
+  explicit walker(const recording& r) : r_(r), moves_(r.workers) {
     a_.workers = r.workers;
     a_.events = r.event_count();
     a_.dropped = r.dropped_count();
@@ -84,6 +84,7 @@ class walker {
     levels(a_.end, 0, 0);
     walk_back();
     a_.threads = threads_.count();
+    a_.moves = moves_.finish(a_.end);
     return std::move(a_);
   }
 
@@ -133,6 +134,7 @@ class walker {
   thread_table threads_;
   place_table place_table_;
   std::vector<node> nodes_;
+  move_events moves_;
   std::uint32_t last_node_ = nothing;
   std::uint64_t last_end_ = 0;
   std::uint64_t now_ = 0;
@@ -243,6 +245,12 @@ void walker::handle(std::uint32_t w, const event& e) {
       break;
     case kind::global:
       if (counts(at)) add_global(totals, e);
+      break;
+    case kind::parts:
+    case kind::part:
+    case kind::moves:
+    case kind::part_wait:
+      moves_.event(w, e, at);
       break;
     default:
       break;  // place: read with its suspend; cancel: likewise; expose, clock: say nothing here

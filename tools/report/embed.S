@@ -18,6 +18,7 @@ godwit_report_scripts:
 	.incbin "page/data.js"
 	.incbin "page/time.js"
 	.incbin "page/charts.js"
+	.incbin "page/moves.js"
 	.incbin "page/main.js"
 godwit_report_scripts_end:
 godwit_report_echarts:

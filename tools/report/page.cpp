@@ -131,6 +131,55 @@ json path_json(const last_path& path) {
           {"joins", path.joins}};
 }
 
+json worker_moves_json(const worker_moves& m) {
+  return {{"came", m.came}, {"given", m.given},     {"bytes", m.bytes}, {"busy", m.busy},
+          {"ns", m.ns},     {"no_room", m.no_room}, {"waits", m.waits}, {"wait", m.wait_ns}};
+}
+
+json owner_map_json(const owner_map& map) {
+  const auto owner_json = [](std::uint32_t o) { return o == owner_unknown ? json(-1) : json(o); };
+  json rows = json::array();
+  for (const owner_map::row& row : map.rows) {
+    json runs = json::array(), moves = json::array();
+    for (const owner_map::run& run : row.runs) {
+      runs.push_back(owner_json(run.owner));
+      runs.push_back(run.columns);
+    }
+    for (const auto& [column, n] : row.moves) {
+      moves.push_back(column);
+      moves.push_back(n);
+    }
+    rows.push_back({{"runs", runs}, {"moves", moves}});
+  }
+  return {{"from", map.from}, {"to", map.to}, {"group", map.group}, {"columns", map.columns}, {"rows", rows}};
+}
+
+/// Where parts of movable memory were, and who moved them. Null: nothing moved.
+json moves_json(const moves_analysis& m, std::uint64_t from, std::uint64_t to) {
+  if (!m.any()) return nullptr;
+  constexpr std::size_t most_maps = 4, most_busiest = 10;
+  constexpr std::uint32_t most_rows = 96, columns = 480;
+  json workers = json::array(), memory = json::array();
+  for (const worker_moves& w : m.by_worker) workers.push_back(worker_moves_json(w));
+  for (std::size_t i = 0; i < std::min(m.memory.size(), most_maps); ++i) {
+    const movable_memory& a = m.memory[i];
+    json busiest = json::array();
+    for (const moved_part& p : busiest_parts(a, most_busiest))
+      busiest.push_back({p.part, p.moves, p.owners, p.last_owner});
+    memory.push_back({{"address", a.address},
+                      {"parts", a.parts},
+                      {"part_bytes", a.part_bytes},
+                      {"moves", a.changes.size()},
+                      {"bytes", a.bytes},
+                      {"busiest", busiest},
+                      {"map", owner_map_json(map_of(a, from, to, most_rows, columns))}});
+  }
+  return {{"total", worker_moves_json(m.total())},
+          {"workers", workers},
+          {"memory", memory},
+          {"allocations", m.memory.size()}};
+}
+
 json bounds_json(const run_figures& f) {
   return {{"t1", f.t1()},   {"t1_measured", f.work > 0}, {"span", f.span},      {"chain", f.longest_chain},
           {"wall", f.wall}, {"run", f.whole_run},        {"workers", f.workers}};
@@ -221,6 +270,7 @@ json model_of(const recording& r, const analysis* a, const std::string& file, co
   model["dropped"] = a->dropped;
   model["places"] = places_json(a->places);
   model["matrix"] = matrix_json(a->from_whom);
+  model["moves"] = moves_json(a->moves, from, to);
   model["path"] = path_json(a->path);
   return model;
 }

@@ -75,6 +75,7 @@ struct explainer {
   void asleep();
   void messages();
   void global_memory();
+  void moves();
   void caveats();
 };
 
@@ -318,6 +319,30 @@ void explainer::global_memory() {
                    "checkout brings whole ranges; gather and scatter combine many small pieces."});
 }
 
+/// So does bringing parts of movable memory, and waiting for them.
+void explainer::moves() {
+  if (a == nullptr || f.busy() <= 0) return;
+  const worker_moves all = a->moves.total();
+  const auto share = [&](std::uint64_t ns) { return static_cast<double>(ns) / f.busy(); };
+  if (share(all.ns + all.wait_ns) < 0.02) return;
+  finding x{level::cause,
+            "Moves of memory took " + format_percent(share(all.ns + all.wait_ns)) + " of the busy time", "",
+            ""};
+  x.text = "Bringing " + plural(static_cast<double>(all.came), "part") + " (" +
+           format_bytes(static_cast<double>(all.bytes)) + ") from other hosts took " +
+           format_time(static_cast<double>(all.ns)) + "; accesses waited " +
+           plural(static_cast<double>(all.waits), "time") + " for parts on their way, " +
+           format_time(static_cast<double>(all.wait_ns)) + " in all.";
+  if (all.busy > all.came / 4)
+    x.advice = plural(static_cast<double>(all.busy), "part") +
+               " stayed because they were in use: move what nobody has checked out.";
+  else
+    x.advice =
+        "Moves shows which parts go to and fro: leave those where they are, or send the threads to them; "
+        "move many parts with one call.";
+  out.push_back(x);
+}
+
 void explainer::caveats() {
   if (number_of(r.info, "status") != 0)
     out.push_back(
@@ -391,6 +416,7 @@ std::vector<finding> explain(const run_figures& f, const recording& r, const ana
   e.asleep();
   e.messages();
   e.global_memory();
+  e.moves();
   e.caveats();
   return std::move(e.out);
 }

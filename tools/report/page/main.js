@@ -25,6 +25,7 @@ function draw() {
   if (hasTrace) {
     drawTime();
     drawMatrix();
+    drawMoves();
   }
   if (model.idle.length > 0) drawIdle();
   if (model.bounds.t1 > 0) drawBounds();
@@ -41,6 +42,7 @@ function start() {
   if (hasTrace) {
     startTime();
     buildMatrix();
+    buildMoves();
     fillPlaces();
   }
   if (model.bounds.t1 > 0) fillBoundsText();
@@ -56,7 +58,10 @@ function start() {
     pending = setTimeout(() => {
       for (const chart of [...charts.values(), activityChart, timelineChart])
         if (chart) chart.resize();
-      if (hasTrace) fillActivity();
+      if (hasTrace) {
+        fillActivity();
+        drawMoves();
+      }
     }, 100);
   });
   // For scripts that drive the page (tests/report/browser_test.py).
