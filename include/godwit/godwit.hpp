@@ -6,6 +6,7 @@
 #include <godwit/algorithm.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
+#include <godwit/control.hpp>
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
 #include <godwit/global_access.hpp>
