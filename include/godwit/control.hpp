@@ -36,7 +36,7 @@
 namespace godwit {
 
 /// As a home: the calling worker.
-inline constexpr std::uint32_t here = ~std::uint32_t{0};
+inline constexpr std::uint32_t calling_worker = ~std::uint32_t{0};
 
 namespace detail {
 
@@ -99,9 +99,9 @@ class control_handle {
 
   void free(const char* what, const place& where) const { control_free(what, at_, sizeof(State), where); }
 
-  /// f(State&), at the home.
+  /// f(State&), at the home. @p may_know: see control_call.
   template <class F>
-  auto carry_out(const char* what, F f, const place& where) const {
+  auto carry_out(const char* what, F f, const place& where, bool may_know = false) const {
     using R = std::invoke_result_t<F&, State&>;
     constexpr auto step = [](void* state, void* closure, void* result) noexcept {
       value_of_bytes<F> own(closure);
@@ -113,7 +113,7 @@ class control_handle {
       }
       return control_says::done;
     };
-    return *run<value_or_none<R>>(what, step, f, false, where);
+    return *run<value_or_none<R>>(what, step, f, false, where, may_know);
   }
   /// When g(State&) is true, or has a value. @p wait: until then, else only if it is so now.
   template <class G>
@@ -134,8 +134,8 @@ class control_handle {
   }
   /// Nothing: it would have to wait, and must not.
   template <class R, class Closure>
-  std::optional<R> run(const char* what, control_step* step, Closure& closure, bool wait,
-                       const place& where) const {
+  std::optional<R> run(const char* what, control_step* step, Closure& closure, bool wait, const place& where,
+                       bool may_know = true) const {
     static_assert(
         plain<Closure> && sizeof(Closure) <= control_most_bytes,
         "godwit: what is carried out on a control object must be plain bytes, at most 512: it travels");
@@ -149,7 +149,8 @@ class control_handle {
                             sizeof(Closure),
                             result,
                             std::is_same_v<R, no_value> ? 0 : sizeof(R),
-                            wait};
+                            wait,
+                            may_know};
     if (!control_run(call, where)) return std::nullopt;
     return value_of_bytes<R>(result).value;
   }
@@ -219,7 +220,7 @@ class control : public detail::control_handle<State> {
   control() noexcept = default;
   /// At worker @p home. Throws global_bad_alloc; std::invalid_argument if there is no such worker. Cost: local, or some
   /// round trips.
-  static control make(const State& initial, std::uint32_t home = here,
+  static control make(const State& initial, std::uint32_t home = calling_worker,
                       detail::place where = detail::place::here()) {
     return control(initial, home, where);
   }
@@ -236,7 +237,7 @@ class control : public detail::control_handle<State> {
     if constexpr (std::is_void_v<std::invoke_result_t<F&, State&>>)
       static_cast<void>(this->carry_out(what, f, where));
     else
-      return this->carry_out(what, f, where);
+      return this->carry_out(what, f, where, true);
   }
   /// Wait until g(State&) is true, or has a value, which is given back: g returns bool or std::optional. It may change
   /// the state when it is true, then nobody else comes in between, and must leave it as it is otherwise. At most 40
@@ -275,7 +276,7 @@ class global_latch : public detail::control_handle<std::uint64_t> {
  public:
   global_latch() noexcept = default;
   /// @p n: 0 is open. Cost and errors: control::make.
-  static global_latch make(std::uint64_t n, std::uint32_t home = here,
+  static global_latch make(std::uint64_t n, std::uint32_t home = calling_worker,
                            detail::place where = detail::place::here()) {
     return global_latch(n, home, where);
   }
@@ -317,7 +318,7 @@ class global_semaphore : public detail::control_handle<std::uint64_t> {
 
  public:
   global_semaphore() noexcept = default;
-  static global_semaphore make(std::uint64_t n, std::uint32_t home = here,
+  static global_semaphore make(std::uint64_t n, std::uint32_t home = calling_worker,
                                detail::place where = detail::place::here()) {
     return global_semaphore(n, home, where);
   }
@@ -378,7 +379,7 @@ class reduction : public detail::control_handle<detail::reduction_state<T>> {
  public:
   reduction() noexcept = default;
   /// Throws std::invalid_argument for @p n = 0. Cost and errors: control::make.
-  static reduction make(std::uint64_t n, std::uint32_t home = here,
+  static reduction make(std::uint64_t n, std::uint32_t home = calling_worker,
                         detail::place where = detail::place::here()) {
     return reduction(n, home, where);
   }
@@ -468,7 +469,7 @@ class all_reduce : public detail::control_handle<detail::all_reduce_state<T>> {
  public:
   all_reduce() noexcept = default;
   /// Throws std::invalid_argument for @p n = 0. Cost and errors: control::make.
-  static all_reduce make(std::uint64_t n, std::uint32_t home = here,
+  static all_reduce make(std::uint64_t n, std::uint32_t home = calling_worker,
                          detail::place where = detail::place::here()) {
     return all_reduce(n, home, where);
   }
@@ -499,7 +500,7 @@ class global_barrier : public detail::control_handle<detail::all_reduce_state<de
  public:
   global_barrier() noexcept = default;
   /// Throws std::invalid_argument for @p n = 0. Cost and errors: control::make.
-  static global_barrier make(std::uint64_t n, std::uint32_t home = here,
+  static global_barrier make(std::uint64_t n, std::uint32_t home = calling_worker,
                              detail::place where = detail::place::here()) {
     return global_barrier(n, home, where);
   }

@@ -81,7 +81,7 @@ class talk {
   void take_result() {
     std::memcpy(c_.result, text_ + sizeof(control_answer), c_.result_bytes);
     std::size_t at = sizeof(control_answer) + whole_words(request_.result_bytes);
-    memory_.access.acquire();
+    if (c_.may_know) memory_.access.acquire();
     for (tell(at); answer_.more != 0; tell(sizeof(control_answer))) {
       request_.what = control_asks::more;
       request_.closure_bytes = 0;
@@ -237,6 +237,8 @@ bool control_run(const control_call& c, place where) {
   sched::this_worker().records().release(record);
   return true;
 }
+
+void control_release() noexcept { static_cast<gas::memory*>(hot().memory)->access.release(); }
 
 std::uint32_t all_workers() noexcept { return static_cast<gas::memory*>(hot().memory)->where.homes; }
 

@@ -34,6 +34,7 @@ struct control_call {
   void* result = nullptr;
   std::size_t result_bytes = 0;
   bool may_wait = false;
+  bool may_know = true;  ///< the result may tell of what others did: then what they wrote before is seen
 };
 
 /// An object at worker @p home (~0: the caller's). @p alike: all who wait want the same, so that when the first
@@ -46,6 +47,8 @@ void control_free(const char* what, global_address at, std::size_t bytes, place 
 /// another worker.
 bool control_run(const control_call& call, place where);
 
+/// What the calling thread wrote so far is seen by who acquires later: before a relaxed atomic. Nothing on one host.
+void control_release() noexcept;
 /// All workers of the run, spare ones included.
 std::uint32_t all_workers() noexcept;
 
