@@ -160,12 +160,15 @@ class group : public detail::control_handle<detail::group_state> {
     if (somebody_waits) atomic_fetch_and(leaf, ~stays, std::memory_order_relaxed);
     return me;
   }
+  /// GR4. Between hosts what members wrote is sent home before, and seen by who comes out of wait: the leaves need no
+  /// more.
+  static std::memory_order order() noexcept {
+    return detail::global_is_plain() ? std::memory_order_acq_rel : std::memory_order_relaxed;
+  }
   /// One less. GR3: the leaf is not touched again; the group remains until it is unregistered.
   void depart(std::uint32_t leaf) const {
     detail::control_release();  // GR4
-    const std::uint64_t before = detail::global_is_plain()
-                                     ? atomic_fetch_sub(leaf_of(leaf), member, std::memory_order_acq_rel)
-                                     : atomic_fetch_sub(leaf_of(leaf), member, std::memory_order_relaxed);
+    const std::uint64_t before = atomic_fetch_sub(leaf_of(leaf), member, order());
     if (before == member) unregister();
   }
 
@@ -185,7 +188,7 @@ class group : public detail::control_handle<detail::group_state> {
         where, true);
     if (at_first.empty != 0) return at_first.error;
     for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
-      if (atomic_fetch_and(leaf_of(w), ~stays, std::memory_order_relaxed) == stays) unregister();
+      if (atomic_fetch_and(leaf_of(w), ~stays, order()) == stays) unregister();
     return *carry_out_when(
         what,
         [](state& s) noexcept -> std::optional<detail::ref> {
