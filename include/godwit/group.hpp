@@ -21,6 +21,8 @@
 
 namespace godwit {
 
+class group;
+
 namespace detail {
 
 struct group_state {
@@ -31,6 +33,8 @@ struct group_state {
 
 template <class F>
 struct group_member;
+template <class F, class... Args>
+void run_group_member(group in, std::uint64_t leaf, F f, Args... args);
 
 }  // namespace detail
 
@@ -70,13 +74,10 @@ class group : public detail::control_handle<detail::group_state> {
   /// The same where the program's policy is @p Policy (policy.hpp). fn and args must be migratable.
   template <class Policy, class F, class... Args>
   void spawn_by(F&& fn, Args&&... args) const {
-    const std::uint32_t leaf = arrive();
+    const std::uint64_t leaf = arrive();
     try {
-      static_cast<void>(Policy::spawn(
-          [](group g, std::uint32_t at, std::decay_t<F> f, std::decay_t<Args>... as) {
-            g.be_member(at, [&] { std::move(f)(std::move(as)...); });
-          },
-          *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
+      static_cast<void>(Policy::spawn(&detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
+                                      *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
     } catch (...) {  // an argument's codec
       depart(leaf);
       throw;
@@ -96,7 +97,7 @@ class group : public detail::control_handle<detail::group_state> {
 
   /// Not an interface for users: the body of a member, charged to @p leaf.
   template <class F>
-  void be_member(std::uint32_t leaf, F&& body) const {
+  void be_member(std::uint64_t leaf, F&& body) const {
     detail::ref error = 0;
     try {
       body();
@@ -137,13 +138,13 @@ class group : public detail::control_handle<detail::group_state> {
       atomic_store(leaf_of(w), 0, std::memory_order_relaxed);
   }
 
-  global_ptr<std::uint64_t> leaf_of(std::uint32_t worker) const { return leaves_ + worker * leaf_words; }
+  global_ptr<std::uint64_t> leaf_of(std::uint64_t worker) const { return leaves_ + worker * leaf_words; }
   void unregister() const {
     static_cast<void>(carry_out(what, [](state& s) noexcept { --s.registered; }, {}));
   }
 
   /// One member more, charged to the calling worker's leaf. Only that worker takes it away from 0.
-  std::uint32_t arrive() const {
+  std::uint64_t arrive() const {
     const std::uint32_t me = worker_id();
     const auto leaf = leaf_of(me);
     std::uint64_t now = atomic_load(leaf, std::memory_order_relaxed);
@@ -166,7 +167,7 @@ class group : public detail::control_handle<detail::group_state> {
     return detail::global_is_plain() ? std::memory_order_acq_rel : std::memory_order_relaxed;
   }
   /// One less. GR3: the leaf is not touched again; the group remains until it is unregistered.
-  void depart(std::uint32_t leaf) const {
+  void depart(std::uint64_t leaf) const {
     detail::control_release();  // GR4
     const std::uint64_t before = atomic_fetch_sub(leaf_of(leaf), member, order());
     if (before == member) unregister();
@@ -206,12 +207,16 @@ namespace detail {
 template <class F>
 struct group_member {
   group in;
-  std::uint32_t leaf;
+  std::uint64_t leaf;  ///< a whole word: what is between members might look like the address of a frame
   F f;
   void operator()() {
     in.be_member(leaf, [this] { static_cast<void>(std::move(f)()); });
   }
 };
+template <class F, class... Args>
+void run_group_member(group in, std::uint64_t leaf, F f, Args... args) {
+  in.be_member(leaf, [&] { static_cast<void>(std::invoke(std::move(f), std::move(args)...)); });
+}
 }  // namespace detail
 
 }  // namespace godwit

@@ -236,7 +236,9 @@ TEST(Group, UnderEveryPolicyWithFutures) {
                 g->spawn_by<P>(&policy_tree<P>::grow, g.get(), c, 6);
                 g->wait();
               }
-              return std::uint64_t{gw::get(c)};
+              const std::uint64_t all = gw::get(c);
+              gw::global_delete(c);
+              return all;
             },
             o);
     });
