@@ -86,6 +86,7 @@ runs() {
     echo "pass|hand_over|-DN=3 -DT=4|$small|-m1000000 -w24"
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
     echo "pass|monitor||$small|-m1000000 -w24"
+    echo "pass|group|-DWAITERS=2 -DPHASES=2|$small|-m1000000 -w24"
     echo "pass|move|-DCASE=5 -DABORT|$small|-m1000000 -w24"
     echo "pass|move_cache|-DOPS=3 -DSTART=1|$small|-m1000000 -w24"
     echo "pass|move_cache|-DOPS=3 -DSTART=1 -DMOVES=3 -DCHECKOUTS|$small|-m1000000 -w24"
@@ -141,6 +142,9 @@ runs() {
   echo "pass|hand_over||$small|-m1000000"
   echo "pass|park||$small|-m1000000"
   echo "pass|monitor|-DR=1|$small|-m1000000 -w20"
+  for v in "" -DWAITERS=2 -DPHASES=2; do
+    echo "pass|group|$v|$small|-m1000000 -w20"
+  done
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
     SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
@@ -233,6 +237,10 @@ runs() {
   for m in OPEN_FIRST NEXT_AFTER_UNPARK EXPIRE_ANYWAY EXPIRED_OVER_NOTIFIED EXPIRED_STAYS TIMER_NOT_STOPPED TIMER_IN_LIST_LOCK \
     FAST_WITH_LOCK UNLOCK_FAST_WITH_LOCK UNLOCK_IN_TWO TOUCHED_LATER NOT_MARKED MARK_LOST HANDED_OPEN HANDED_NOT_SEEN; do
     echo "fail|wait_list|-DROUNDS=2 -D$m|$small|-m1000000"
+  done
+  for m in STAYS_LATE REGISTER_LATE IGNORES_WAITING NOT_OWNER UNREGISTER_FIRST LOOK_AGAIN ANNOUNCE_LATE NO_VISIT VISIT_EMPTY \
+    "WAITERS=2 -DPHASES=2 -DWAITS_ONCE"; do
+    echo "fail|group|-D$m|$small|-m1000000"
   done
   for m in NO_STATE_LOOK CHAIN_ALL LIST_AFTER_UNLOCK NO_USERS USERS_BEFORE_TIMER "ALONE -DEARLY_NOT_SEEN"; do
     echo "fail|wait_list|-DCOND -D$m|$small|-m1000000"

@@ -6,6 +6,7 @@
 #include <godwit/algorithm.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
+#include <godwit/control.hpp>
 #include <godwit/error.hpp>
 #include <godwit/future.hpp>
 #include <godwit/global_access.hpp>
@@ -17,10 +18,12 @@
 #include <godwit/global_ptr.hpp>
 #include <godwit/global_span.hpp>
 #include <godwit/global_vector.hpp>
+#include <godwit/group.hpp>
 #include <godwit/move.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/task.hpp>
+#include <godwit/team.hpp>
 #include <godwit/threads.hpp>

@@ -17,6 +17,7 @@
 
 #include "base/check.hpp"
 #include "base/world.hpp"
+#include "gas/controls.hpp"
 
 namespace godwit {
 
@@ -176,6 +177,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     static gas::place_site places;
     places = places_of(*w.here().memory, window, where, opts);
     gas::enter_calls(w.calls(), places);
+    gas::enter_control_calls(w.calls(), places);
   }
   detail::hot().memory = memory;
   detail::hot().run = run_;

@@ -2,6 +2,7 @@
 #include "runtime/services.hpp"
 
 #include "base/lock.hpp"
+#include "gas/controls.hpp"
 
 #include <atomic>
 
@@ -22,6 +23,7 @@ services::services(launch& what, const family& workers)
       places_(places_of(memory_, what.global, what.global_space, what.opts)) {
   sched::enter_calls(calls_, site_);
   gas::enter_calls(calls_, places_);
+  gas::enter_control_calls(calls_, places_);
 }
 
 std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept {
