@@ -11,6 +11,7 @@
  * A request to another host is the steps at the asker and one at the home, with everything in between. Memory is
  * sequentially consistent: inside a host these words change under the unit's lock or by one of the atomic additions.
  * With AM the home's worker carries out requests, when it waits or has nothing to do: SERVES.
+ * With BEGUN checkouts may be begun, and completed later: the unit is not locked while the request is away.
  * What it is not: which entry of the table a unit gets, where a block's owner is looked up, checkouts of several units.
  *
  * Smaller searches: START (who holds word 1 at first; word 0: worker 0), CHECKOUTS (no other operations).
@@ -21,6 +22,8 @@
  *   eviction    EVICT_DIRTY, EVICT_PINNED
  *   by value    ATOMIC_KEEPS_COPY, ATOMIC_DROPS_BEFORE, ATOMIC_OVER_DIRTY, PUT_KEEPS_COPY, PUT_WRITES_COPY_BEFORE,
  *               PUT_WRITES_COPY_AFTER, GET_IGNORES_DIRTY
+ *   BEGUN       CHANGES_IGNORED, WRITE_BACK_NOT_COUNTED, DROP_NOT_COUNTED, WRITTEN_NOT_COUNTED, BEGUN_OVER_KEPT,
+ *               BEGUN_OVER_NEWER, BEGUN_STAMPS_LATE
  *   with AM     NO_SERVE_IN_LOCK, NO_SERVE_IN_WAIT
  */
 #ifndef WORKERS
@@ -64,6 +67,28 @@ byte holder[WORDS];                        /* the token: which worker */
 bit  arrived[WORDS];                       /* it came from another host: acquire first */
 byte value[WORDS];                         /* what the last write in happens-before order wrote */
 byte ops = OPS, noise = NOISE, ended;
+
+#ifdef BEGUN
+byte changes[2 * UNITS];                   /* of a unit: what it had was written to its homes, or forgotten */
+#define CHANGES(u) changes[U(h, u)]++;
+#else
+#define CHANGES(u)
+#endif
+#ifdef WRITE_BACK_NOT_COUNTED
+#define CLEANED(u)
+#else
+#define CLEANED(u) CHANGES(u)
+#endif
+#ifdef DROP_NOT_COUNTED
+#define DROPPED(u)
+#else
+#define DROPPED(u) CHANGES(u)
+#endif
+#ifdef WRITTEN_NOT_COUNTED
+#define FOLLOWED(u)
+#else
+#define FOLLOWED(u) CHANGES(u)
+#endif
 
 #ifdef AM
 byte serves;                               /* one bit per worker: it waits, so it carries out requests for its host's memory */
@@ -115,7 +140,7 @@ byte serves;                               /* one bit per worker: it waits, so i
 inline then(u, what) {
   if
   :: what == RELEASE
-  :: what == DROP -> STAMP(u) = 0
+  :: what == DROP -> STAMP(u) = 0; DROPPED(u)
   :: what == EVICT && !MAY_EVICT(u)
   :: what == EVICT && MAY_EVICT(u) ->
      STAMP(u) = 0;
@@ -165,6 +190,7 @@ inline write_back(u, what) {
        FREE(u);
 #endif
        HAS_ANSWER
+       CLEANED(u)
        if                                  /* all of it is what we wrote: then the copy is good */
        :: d == 3 && e2 > STAMP(u) -> STAMP(u) = e2
        :: else
@@ -263,6 +289,56 @@ inline open_unit() {                       /* what: READ, WRITE or BOTH; e: the 
   fi
 }
 
+#ifdef BEGUN
+#ifdef CHANGES_IGNORED
+#define UNCHANGED(u) true
+#else
+#define UNCHANGED(u) (changes[U(h, u)] == seen)
+#endif
+#ifdef BEGUN_OVER_NEWER
+#define OLDER(u) true
+#else
+#define OLDER(u) (STAMP(u) < e)
+#endif
+#ifdef BEGUN_OVER_KEPT
+#define STAYS(u) 0
+#else
+#define STAYS(u) KEPT(u)
+#endif
+/* What goes before open_unit: the request, unlocked, and later its answer into the copy, if it is still good */
+inline begin_and_complete() {
+  BEFORE_LOCK(u)
+  atomic {
+    FREE(u) -> LOCKED
+    pins[U(h, u)]++;
+    seen = changes[U(h, u)];
+    asked = !(STAMP(u) >= e || MINE);
+    ASKS skip
+  };
+  if
+  :: asked ->
+     atomic { AT_HOME(u) v0 = home[2 * u]; v1 = home[2 * u + 1] };
+     BEFORE_LOCK(u)
+     atomic {
+       FREE(u) -> LOCKED HAS_ANSWER
+       if
+       :: OLDER(u) && UNCHANGED(u) ->
+          if :: HOME(2 * u) != h && !(STAYS(u) & 1) -> copy[C(h, 2 * u)] = v0 :: else fi;
+          if :: HOME(2 * u + 1) != h && !(STAYS(u) & 2) -> copy[C(h, 2 * u + 1)] = v1 :: else fi;
+#ifdef BEGUN_STAMPS_LATE
+          STAMP(u) = epoch[h]
+#else
+          STAMP(u) = e
+#endif
+       :: else
+       fi;
+       seen = 0; asked = 0; v0 = 0; v1 = 0
+     }
+  :: else
+  fi
+}
+#endif
+
 inline close_unit() {
   BEFORE_LOCK(u)
   atomic {
@@ -283,7 +359,7 @@ inline close_unit() {
 
 inline written() {                         /* copies follow */
   BEFORE_LOCK(u)
-  atomic { FREE(u) -> LOCKED copy[C(h, g)] = value[g]; ASKS skip }
+  atomic { FREE(u) -> LOCKED copy[C(h, g)] = value[g]; FOLLOWED(u) ASKS skip }
 }
 
 #if UNITS > 1
@@ -295,6 +371,10 @@ inline written() {                         /* copies follow */
 proctype worker(byte me) {
   byte g, u, what, e, e2, d, v0, v1, to;
   bit h;
+#ifdef BEGUN
+  byte seen;
+  bit begun, asked;
+#endif
   atomic { h = HOST(me); WAITS skip };
   do
   :: atomic {
@@ -316,6 +396,10 @@ proctype worker(byte me) {
           if
           :: what = READ
           :: what = WRITE
+#ifdef BEGUN
+          :: what = READ; begun = 1
+          :: what = BOTH; begun = 1
+#endif
 #ifndef CHECKOUTS
           :: what = BOTH
           :: what = GET
@@ -328,7 +412,13 @@ proctype worker(byte me) {
      if
      :: what == 0
      :: what != 0 && what <= BOTH ->
+#ifdef BEGUN
+        if :: begun -> begin_and_complete() :: else fi;
+#endif
         open_unit();
+#ifdef BEGUN
+        if :: begun -> atomic { FREE(u) -> pins[U(h, u)]--; begun = 0 } :: else fi;
+#endif
         atomic {
           if :: what != WRITE -> assert(copy[C(h, g)] == value[g]) :: else fi;
           if :: what != READ -> NEW; copy[C(h, g)] = value[g] :: else fi

@@ -99,8 +99,10 @@ class checked_out {
 template <class T, class Mode>
 [[gnu::always_inline]] inline auto checkout(global_ptr<T> p, std::size_t n, Mode,
                                             detail::place where = detail::place::here()) {
-  detail::require_global_value<T>();
+  detail::require_global_element<T>();
   constexpr bool reads = std::is_same_v<Mode, access::read_t>;
+  static_assert(!detail::owning_element<T> || !std::is_same_v<Mode, access::write_t>,
+                "godwit::checkout: elements that own memory are not overwritten: access::read_write");
   static_assert(reads || !std::is_const_v<T>,
                 "godwit::checkout: a global_ptr<const T> can be checked out for reading only");
   using E = std::conditional_t<reads, const T, T>;

@@ -10,9 +10,11 @@
 // docs/containers.md.
 #pragma once
 
+#include <godwit/detail/global_elements.hpp>
 #include <godwit/detail/global_owner.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/global_span.hpp>
+#include <godwit/move.hpp>
 #include <godwit/task.hpp>
 
 #include <cstdint>
@@ -38,11 +40,20 @@ void fill_parallel(global_span<T> s, const T& value) {
          [s, half, value] { fill_parallel(s.subspan(half), value); });
 }
 
+/// Elements that own something: as they are before anybody has given them anything.
+template <class T>
+void fill_empty(global_span<T> s) {
+  fill_parallel<owned_bytes<T>>({owned_bytes<T>::at(s.data()), s.size()}, owned_bytes<T>::empty());
+}
+/// Function objects that make elements from their index.
+template <class F, class T>
+concept makes_elements = owning_element<T> && std::is_invocable_r_v<T, const F&, std::uint64_t>;
+
 /// What global_array and global_vector (@p Grows) have in common: memory of a run, and how its elements are
 /// reached.
 template <class T, bool Grows>
 class global_elements {
-  static_assert((require_global_value<T>(), true));
+  static_assert((require_global_element<T>(), true));
 
  public:
   using element_type = T;
@@ -104,6 +115,14 @@ class global_elements {
     return span().checkout(mode, where);
   }
 
+  /// Elements [first, first + n) go to worker @p to, with all that lies in the same movable parts. gw::move
+  /// says the rest. Until it has ended (join) the memory must stay: no growing, no destruction.
+  future<move_result> move(std::uint64_t first, std::uint64_t n, std::uint32_t to,
+                           place where = place::here()) {
+    if (n > size_ || first > size_ - n) index_out_of_range(what, first + n, size_);
+    return godwit::move(data() + static_cast<std::ptrdiff_t>(first), n, to, where);
+  }
+
  protected:
   static constexpr const char* what = Grows ? "global_vector" : "global_array";
   void check() const {
@@ -129,21 +148,33 @@ class global_array : public detail::global_elements<T, false> {
  public:
   /// Nothing; allocates nothing. What a global variable should be.
   constexpr global_array() noexcept = default;
-  /// Room for @p n objects, contents undefined (zero only if the memory is fresh). Throws what allocate
-  /// throws. Cost: allocate's.
+  /// Room for @p n objects, contents undefined (zero only if the memory is fresh); elements that own
+  /// something are default-constructed, by as many threads as are worth it. Throws what allocate throws.
+  /// Cost: allocate's.
   explicit global_array(std::uint64_t n, const distribution& d = distribution::blocked(),
                         detail::place where = detail::place::here()) {
     if (n == 0) return;
     at_ = allocate<T>(n, d, alignof(T) > 64 ? alignof(T) : 64, where);
     size_ = n;
     run_ = detail::hot_run();
+    if constexpr (detail::owning_element<T>) detail::fill_empty<T>(this->span());
   }
   /// @p n copies of @p value, written by as many threads as are worth it: the calling thread may go on at
   /// another worker.
   global_array(std::uint64_t n, const distribution& d, const T& value,
-               detail::place where = detail::place::here())
+               detail::place where = detail::place::here()) requires(!detail::owning_element<T>)
       : global_array(n, d, where) {
     detail::fill_parallel<T>(this->span(), value);
+  }
+  /// Of elements that own something: element i is `make(i)`, called by the worker that is its home, all
+  /// workers at once. make must be plain bytes, and must not spawn or join (found out). If it throws, all are
+  /// destroyed, and its text comes out: in a global_bad_alloc if it was one, else in a std::runtime_error.
+  /// Cost: a message per worker.
+  template <detail::makes_elements<T> F>
+  global_array(std::uint64_t n, const distribution& d, const F& make,
+               detail::place where = detail::place::here())
+      : global_array(n, d, where) {
+    detail::make_elements<T>(this->span(), make);
   }
 
   global_array(const global_array&) = delete;  // godwit: not copied: capture its span(), or move it
@@ -158,9 +189,13 @@ class global_array : public detail::global_elements<T, false> {
   }
   ~global_array() { reset(); }
 
-  /// Free the memory now; empty afterwards. Cost: deallocate's.
+  /// Free the memory now; empty afterwards. Elements that own something are destroyed, if they are many by
+  /// their homes: the calling thread may go on at another worker. Cost: deallocate's.
   void reset() noexcept {
-    if (this->alive()) deallocate(at_, size_);
+    if (this->alive()) {
+      detail::destroy_elements<T>(this->span());
+      deallocate(at_, size_);
+    }
     forget();
   }
   /// Give up the memory without freeing it; who takes it frees it by deallocate(s.data(), s.size()), or
@@ -203,5 +238,8 @@ struct codec<global_array<T>> {
     return a;
   }
 };
+
+template <class T>
+inline constexpr bool relocatable<global_array<T>> = true;
 
 }  // namespace godwit

@@ -177,4 +177,7 @@ struct codec<global_bytes> {
   }
 };
 
+template <>
+inline constexpr bool relocatable<global_bytes> = true;
+
 }  // namespace godwit

@@ -18,6 +18,7 @@
 #include <godwit/global_array.hpp>
 #include <godwit/global_map_view.hpp>
 #include <godwit/global_memory.hpp>
+#include <godwit/move.hpp>
 #include <godwit/runtime.hpp>
 
 #include <algorithm>
@@ -43,7 +44,10 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   /// An empty map in which @p entries find room. Cost: about twice their bytes, spread over all homes, zeroed
   /// by as many threads as are worth it: the calling thread may go on at another worker. Throws what allocate
   /// throws.
-  explicit global_map(std::uint64_t entries) {
+  explicit global_map(std::uint64_t entries) : global_map(entries, distribution::blocked()) {}
+  /// @p d: how the table is dealt out, also later ones. If it is movable, parts of the table can be moved
+  /// while the map is used.
+  global_map(std::uint64_t entries, const distribution& d) : how_(d) {
     lines_ = allocate<control>(worker_count(), distribution::cyclic(sizeof(control)), alignof(control));
     run_ = detail::hot_run();
     try {
@@ -56,11 +60,12 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   }
   global_map(const global_map&) = delete;             // godwit: not copied: capture its view(), or move it
   global_map& operator=(const global_map&) = delete;  // godwit: not copied: move it
-  global_map(global_map&& other) noexcept : base(other) { other.forget(); }
+  global_map(global_map&& other) noexcept : base(other), how_(other.how_) { other.forget(); }
   global_map& operator=(global_map&& other) noexcept {
     if (this != &other) {
       reset();
       static_cast<base&>(*this) = other;
+      how_ = other.how_;
       other.forget();
     }
     return *this;
@@ -75,6 +80,27 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
       deallocate(lines_, worker_count());
     }
     forget();
+  }
+
+  /// Give buckets [first, first + n) of the table to worker @p to, with all that lies in the same movable
+  /// parts; gw::move says the rest. Buckets that continue them stay where they are. Others may use the map
+  /// meanwhile; what is quiet waits until it has ended (join).
+  future<move_result> move(std::uint64_t first, std::uint64_t n, std::uint32_t to,
+                           detail::place where = detail::place::here()) {
+    const table t = this->table_now();
+    if (n > t.buckets || first > t.buckets - n)
+      detail::index_out_of_range("global_map", first + n, t.buckets);
+    return godwit::move(global_ptr<std::byte>(t.at + first * base::bucket_bytes), n * base::bucket_bytes, to,
+                        where);
+  }
+  /// The bucket of @p key, for move. Local.
+  std::uint64_t bucket_of(const K& key) const {
+    const table t = this->table_now();
+    return (base::head_of(t, key) - t.at) / base::bucket_bytes;
+  }
+  /// The worker that has the bucket of @p key now. Cost: owner_of's.
+  std::uint32_t owner_of(const K& key) const {
+    return godwit::owner_of(global_ptr<std::byte>(base::head_of(this->table_now(), key)));
   }
 
   view_type view() const noexcept { return *this; }
@@ -148,13 +174,13 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     return {global_ptr<std::uint64_t>(t.at), t.buckets * base::bucket_bytes / 8};
   }
   void forget() noexcept { static_cast<base&>(*this) = base(); }
-  /// Blocks of whole buckets, one for each home.
-  static table make_table(std::uint64_t buckets) {
-    const std::uint64_t per_home = (buckets + worker_count() - 1) / worker_count();
+  table make_table(std::uint64_t buckets) const {
+    distribution d = how_;
+    // Blocks of whole buckets, one for each home.
+    if (d.how().what == detail::spread::kind::blocked && d.how().block_bytes == 0 && !d.how().movable)
+      d = distribution::blocked((buckets + worker_count() - 1) / worker_count() * base::bucket_bytes);
     table t{0, buckets};
-    t.at = allocate<std::byte>(buckets * base::bucket_bytes,
-                               distribution::blocked(per_home * base::bucket_bytes), 4096)
-               .address();
+    t.at = allocate<std::byte>(buckets * base::bucket_bytes, d, 4096).address();
     try {
       detail::fill_parallel<std::uint64_t>(words_of(t), 0);
     } catch (...) {
@@ -163,6 +189,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
     }
     return t;
   }
+  distribution how_ = distribution::blocked();
   global_ptr<table> table_of(std::uint32_t worker) const {
     return global_ptr<table>(this->word_of(worker, 0).address());
   }
@@ -192,6 +219,7 @@ struct codec<global_map<K, V, Hash, Equal>> {
   static void write(writer& w, map& m) {
     w.put(m.lines_);
     w.put(m.run_);
+    w.put(m.how_);
     m.forget();
   }
   static map read(reader& r) {
@@ -199,8 +227,12 @@ struct codec<global_map<K, V, Hash, Equal>> {
     map m;
     m.lines_ = r.template get<decltype(m.lines_)>();
     m.run_ = r.template get<std::uint32_t>();
+    m.how_ = r.template get<distribution>();
     return m;
   }
 };
+
+template <class K, class V, class Hash, class Equal>
+inline constexpr bool relocatable<global_map<K, V, Hash, Equal>> = true;
 
 }  // namespace godwit

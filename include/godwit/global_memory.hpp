@@ -36,7 +36,7 @@ class distribution {
   static distribution at(std::uint32_t home) noexcept { return distribution({.home = home}); }
   /// One contiguous part per home, in order; the parts are equal but for the last ones.
   /// @p block_bytes: how large they are; 0: what is allocated, divided by the number of homes.
-  static distribution blocked(std::uint64_t block_bytes = 0) noexcept {
+  static constexpr distribution blocked(std::uint64_t block_bytes = 0) noexcept {
     return distribution({.what = detail::spread::kind::blocked, .block_bytes = block_bytes});
   }
   /// Block i at home i mod worker_count(). @p block_bytes: any size; 0: 64 KiB.
@@ -81,7 +81,7 @@ class distribution {
   const detail::spread& how() const noexcept { return how_; }
 
  private:
-  explicit distribution(const detail::spread& how) noexcept : how_(how) {}
+  constexpr explicit distribution(const detail::spread& how) noexcept : how_(how) {}
   detail::spread how_;
 };
 
@@ -92,7 +92,7 @@ class distribution {
 template <class T>
 global_ptr<T> allocate(std::uint64_t n, const distribution& d = distribution::local(),
                        std::uint64_t alignment = alignof(T), detail::place where = detail::place::here()) {
-  detail::require_global_value<T>();
+  detail::require_global_element<T>();
   if (n > (std::uint64_t{1} << 62) / sizeof(T))
     throw global_bad_alloc("godwit: that many objects do not fit any memory");
   return global_ptr<T>(detail::global_allocate(n * sizeof(T), alignment, d.how(), where));

@@ -23,18 +23,39 @@ namespace godwit {
 template <class T>
 class global_ref;
 
+/// A value of T is moved by copying its bytes and forgetting where they were. So are trivially copyable types
+/// and the owners of global memory (global_vector, global_array, global_map, global_bytes); say so for a class
+/// of yours that has such members, and nothing that knows its own address:
+///   template <> inline constexpr bool godwit::relocatable<particles> = true;
+template <class T>
+inline constexpr bool relocatable = std::is_trivially_copyable_v<T>;
+
 namespace detail {
-/// May values of T lie in global memory? They are moved by copying bytes, by anybody, at any time.
+/// Values of T may lie in global memory, and be read and written by value, by anybody, at any time.
 template <class T>
 concept global_value = std::is_object_v<T> && std::is_trivially_copyable_v<std::remove_cv_t<T>>;
-
+/// They own something: they may lie in global arrays and vectors, and have one owner.
 template <class T>
-constexpr void require_global_value() {
+concept owning_element = std::is_object_v<T> && !global_value<T> && relocatable<std::remove_cv_t<T>> &&
+                         std::is_nothrow_default_constructible_v<std::remove_cv_t<T>> &&
+                         std::is_nothrow_destructible_v<std::remove_cv_t<T>>;
+
+/// May values of T be elements of global memory at all?
+template <class T>
+constexpr void require_global_element() {
   static_assert(
-      global_value<T>,
+      global_value<T> || owning_element<T>,
       "godwit: this type cannot lie in global memory: it is not trivially copyable (std::string, "
       "std::vector, "
-      "std::unique_ptr...). Store plain values, global_ptr to further memory, or global_bytes for text");
+      "std::unique_ptr...). Store plain values, global_ptr to further memory, global_bytes for text, other "
+      "global containers, or a class of these that is godwit::relocatable");
+}
+template <class T>
+constexpr void require_global_value() {
+  require_global_element<T>();
+  static_assert(!owning_element<T>,
+                "godwit: this type owns global memory and is not copied: check the element out, or use take "
+                "and replace");
 }
 
 /// Where the T of an U at @p at begins, one of which may be a base class of the other.

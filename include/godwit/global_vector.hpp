@@ -1,6 +1,7 @@
 // global_vector<T>: a growing sequence of objects in global memory, with one owner.
 //
-// Grown by one thread at a time, like std::vector; read and written by any through span(). Contiguous:
+// Elements may own something (global_vector<global_vector<int>>): docs/containers.md. Grown by one thread at a
+// time, like std::vector; read and written by any through span(). Contiguous:
 // growing moves the elements, after which spans and pointers from before hold nothing. Ownership, runs and
 // codec as in global_array.hpp. To append from many threads at once: begin_append(). Tests:
 // tests/global/vector_test.cpp. See docs/containers.md.
@@ -85,9 +86,21 @@ class global_vector : public detail::global_elements<T, true> {
   explicit global_vector(const distribution& d) noexcept : how_(d) {}
   /// @p n copies of @p value. Written by several threads if worth it: the calling thread may go on at another
   /// worker.
-  explicit global_vector(std::uint64_t n, const distribution& d = distribution::local(), const T& value = T())
+  explicit global_vector(std::uint64_t n, const distribution& d = distribution::local(),
+                         const T& value = T()) requires(!detail::owning_element<T>)
       : global_vector(d) {
     resize(n, value);
+  }
+  /// Of elements that own something: @p n that are default-constructed.
+  explicit global_vector(std::uint64_t n,
+                         const distribution& d = distribution::local()) requires detail::owning_element<T>
+      : global_vector(d) {
+    resize(n);
+  }
+  /// The same, but element i is `make(i)`: global_array.hpp says how.
+  template <detail::makes_elements<T> F>
+  global_vector(std::uint64_t n, const distribution& d, const F& make) : global_vector(n, d) {
+    detail::make_elements<T>(this->span(), make);
   }
 
   global_vector(const global_vector&) = delete;  // godwit: not copied: capture its span(), or move it
@@ -103,9 +116,13 @@ class global_vector : public detail::global_elements<T, true> {
   }
   ~global_vector() { reset(); }
 
-  /// Free the memory now; empty afterwards, and usable again.
+  /// Free the memory now; empty afterwards, and usable again. Elements that own something are destroyed, if
+  /// they are many by their homes: the calling thread may go on at another worker.
   void reset() noexcept {
-    if (this->alive()) deallocate(at_, capacity_);
+    if (this->alive()) {
+      detail::destroy_elements<T>(this->span());
+      deallocate(at_, capacity_);
+    }
     forget();
   }
   /// What is in it, as an array of its own. The vector is empty afterwards. Cost: shrink_to_fit's.
@@ -128,11 +145,20 @@ class global_vector : public detail::global_elements<T, true> {
 
   /// Cost: a put, now and then an allocation and a copy (the capacity doubles). Never migrates. Throws what
   /// allocate throws; then nothing has changed.
-  void push_back(const T& v) {
+  void push_back(const T& v) requires(!detail::owning_element<T>) {
     check();
     if (size_ == capacity_) [[unlikely]]
       grow_to(size_ + 1);
     put(at_ + static_cast<std::ptrdiff_t>(size_), v);
+    ++size_;
+  }
+  /// Elements that own something are moved in.
+  void push_back(T&& v) requires detail::owning_element<T> {
+    check();
+    if (size_ == capacity_) [[unlikely]]
+      grow_to(size_ + 1);
+    using bytes = detail::owned_bytes<T>;
+    put(bytes::at(at_ + static_cast<std::ptrdiff_t>(size_)), bytes::of(v));
     ++size_;
   }
   template <class... Args>
@@ -143,11 +169,12 @@ class global_vector : public detail::global_elements<T, true> {
   /// Not on an empty vector.
   void pop_back() {
     check();
-    --size_;
+    destroy_from(size_ - 1);
   }
+  /// Elements that own something: cost as reset's.
   void clear() {
     check();
-    size_ = 0;
+    destroy_from(0);
   }
   /// Cost: a copy if that is more than the capacity, through the calling worker; never migrates.
   void reserve(std::uint64_t n) {
@@ -164,14 +191,22 @@ class global_vector : public detail::global_elements<T, true> {
   }
   /// New elements are copies of @p value, written by as many threads as are worth it: the calling thread may
   /// go on at another worker.
-  void resize(std::uint64_t n, const T& value = T()) {
+  void resize(std::uint64_t n, const T& value = T()) requires(!detail::owning_element<T>) {
     check();
     if (n > capacity_) grow_to(n);
     const std::uint64_t before = std::exchange(size_, n);
     if (n > before) detail::fill_parallel<T>({at_ + static_cast<std::ptrdiff_t>(before), n - before}, value);
   }
+  /// The same for elements that own something: those that go are destroyed, new ones default-constructed.
+  void resize(std::uint64_t n) requires detail::owning_element<T> {
+    check();
+    if (n < size_) return destroy_from(n);
+    if (n > capacity_) grow_to(n);
+    detail::fill_empty<T>({at_ + static_cast<std::ptrdiff_t>(size_), n - size_});
+    size_ = n;
+  }
   /// n elements more, contents undefined, for those who write them next. Gives back where. Never migrates.
-  global_span<T> append_uninitialised(std::uint64_t n) {
+  global_span<T> append_uninitialised(std::uint64_t n) requires(!detail::owning_element<T>) {
     check();
     if (n > capacity_ - size_) grow_to(size_ + n);
     const global_span<T> s{at_ + static_cast<std::ptrdiff_t>(size_), n};
@@ -179,12 +214,12 @@ class global_vector : public detail::global_elements<T, true> {
     return s;
   }
   /// Append objects that lie here. Never migrates.
-  void append(std::span<const T> from) {
+  void append(std::span<const T> from) requires(!detail::owning_element<T>) {
     if (from.empty()) return check();
     put(append_uninitialised(from.size()).data(), from.data(), from.size());
   }
   /// Append objects of global memory, also of this vector. Through the calling worker.
-  void append(global_span<const T> from) {
+  void append(global_span<const T> from) requires(!detail::owning_element<T>) {
     check();
     if (from.empty()) return;
     const std::uint64_t n = size_ + from.size();
@@ -201,8 +236,8 @@ class global_vector : public detail::global_elements<T, true> {
   }
   /// Append whatever can be iterated over here.
   template <std::ranges::input_range R>
-  requires std::convertible_to<std::ranges::range_reference_t<R>, T>
-  void append_range(R&& r) {
+  requires(std::convertible_to<std::ranges::range_reference_t<R>, T> &&
+           !detail::owning_element<T>) void append_range(R&& r) {
     if constexpr (std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                   std::is_same_v<std::ranges::range_value_t<R>, T>) {
       append(std::span<const T>(std::ranges::data(r), std::ranges::size(r)));
@@ -217,7 +252,7 @@ class global_vector : public detail::global_elements<T, true> {
 
   /// Let any number of threads append @p at_most elements at most. Until end_append the vector itself must be
   /// left alone, though it may be moved.
-  global_appender<T> begin_append(std::uint64_t at_most) {
+  global_appender<T> begin_append(std::uint64_t at_most) requires(!detail::owning_element<T>) {
     reserve(size_ + at_most);
     global_appender<T> a;
     a.data_ = at_;
@@ -240,6 +275,10 @@ class global_vector : public detail::global_elements<T, true> {
     base::operator=({});
     capacity_ = 0;
   }
+  void destroy_from(std::uint64_t first) noexcept {
+    const std::uint64_t n = std::exchange(size_, first) - first;
+    detail::destroy_elements<T>({at_ + static_cast<std::ptrdiff_t>(first), n});
+  }
   void take(global_vector& other) noexcept {
     base::operator=(other);
     capacity_ = other.capacity_;
@@ -254,7 +293,7 @@ class global_vector : public detail::global_elements<T, true> {
   /// New memory with the same contents; the old one remains.
   void replace(std::uint64_t capacity) {
     const global_ptr<T> to = allocate<T>(capacity, how_, alignof(T) > 64 ? alignof(T) : 64);
-    if (size_ != 0) copy_n<T>(at_, size_, to);
+    if (size_ != 0) memcpy(to, at_, size_ * sizeof(T));
     at_ = to;
     capacity_ = capacity;
     run_ = detail::hot_run();
@@ -289,5 +328,8 @@ struct codec<global_vector<T>> {
     return v;
   }
 };
+
+template <class T>
+inline constexpr bool relocatable<global_vector<T>> = true;
 
 }  // namespace godwit

@@ -304,6 +304,11 @@ std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").access.try_local(at, bytes);
 }
 std::uint32_t global_home(global_address at) { return memory_of("home_of").directory.home(at); }
+std::uint64_t global_home_piece(global_address at, std::uint64_t bytes, std::uint32_t& home) {
+  const gas::piece p = memory_of("home_of").directory.first_piece(at, bytes);
+  home = p.words != nullptr ? p.home : p.owner;
+  return p.bytes;
+}
 void global_pause() noexcept {
   if (auto* m = runtime::own_memory(); m != nullptr && m->net.several_hosts()) {
     const base::unexposed inside;

@@ -274,13 +274,14 @@ struct memory_operand {
     int exceptions = std::uncaught_exceptions();
     alignas(T) std::byte bytes[N * sizeof(T)];
     buffer(const memory_operand& of, std::uint64_t from, std::uint64_t count) : at(of.begin(from)), n(count) {
-      if constexpr (reads) get(at, elements(), n);
+      if constexpr (reads) get(here(), bytes, n * sizeof(T));
     }
     buffer(const buffer&) = delete;
     ~buffer() {
       if constexpr (writes)
-        if (reads || std::uncaught_exceptions() <= exceptions) put(at, elements(), n);
+        if (reads || std::uncaught_exceptions() <= exceptions) put(here(), bytes, n * sizeof(T));
     }
+    global_ptr<std::byte> here() const noexcept { return global_ptr<std::byte>(at.address()); }
     T* elements() noexcept { return reinterpret_cast<T*>(bytes); }
     pointer data() noexcept { return elements(); }
   };
@@ -325,7 +326,7 @@ struct index_operand {
 
 template <class T>
 constexpr read_operand<std::remove_cv_t<T>> reading(global_span<T> s) noexcept {
-  require_global_value<T>();
+  require_global_element<T>();
   return {s.data().address()};
 }
 template <class I>
@@ -340,7 +341,7 @@ constexpr write_operand<T> writing(global_ptr<T> p) noexcept {
 }
 template <class T>
 constexpr auto updating(global_span<T> s) noexcept {
-  require_global_value<T>();
+  require_global_element<T>();
   if constexpr (std::is_const_v<T>)
     return read_operand<std::remove_cv_t<T>>{s.data().address()};
   else

@@ -106,6 +106,8 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
 
 /// Number of the worker that @p at belongs to.
 std::uint32_t global_home(global_address at);
+/// How many bytes from @p at on, @p bytes at most, have one home, and which.
+std::uint64_t global_home_piece(global_address at, std::uint64_t bytes, std::uint32_t& home);
 /// And that has it now.
 std::uint32_t global_owner(global_address at);
 /// The caller spins until another worker has done something: let the system run that one, and serve other
