@@ -22,11 +22,7 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
   const descriptor* d = blocks_.find_movable(at);
   if (d == nullptr) blocks_.bad_address(at, bytes, "move");
   moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
-  // Whole parts.
-  const global_address begin = blocks_.begin_of(*d);
-  const global_address low = begin + (at - begin) / d->move_bytes * d->move_bytes;
-  const global_address high =
-      begin + std::min(d->bytes, (at + bytes - begin + d->move_bytes - 1) / d->move_bytes * d->move_bytes);
+  const auto [low, high] = blocks_.whole_parts(*d, at, bytes);
   std::uint64_t under_way = 0;
   blocks_.each_piece(low, high - low, [&](const piece& p) {
     if (reassign(p, to)) return;
@@ -109,7 +105,7 @@ void mover::call(place_call what, std::uint32_t to, Whom&& whom, Said&& said) {
       flight& f = wave_[i];
       if ((left >> i & 1) == 0 || whom(f) != host) continue;
       left &= ~(std::uint64_t{1} << i);
-      moves[n] = {f.source.name(), to,
+      moves[n] = {f.source.name(net_), to,
                   f.now.packed(),  reinterpret_cast<std::uint64_t>(net_.at(f.p.at)),
                   f.p.bytes,       reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*blocks_.find(f.p.at)))};
       asked[n++] = &f;
