@@ -21,6 +21,7 @@
 #include <godwit/move.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
+#include <godwit/rebalance.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/task.hpp>
