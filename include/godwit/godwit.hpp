@@ -19,9 +19,11 @@
 #include <godwit/global_span.hpp>
 #include <godwit/global_vector.hpp>
 #include <godwit/group.hpp>
+#include <godwit/heat.hpp>
 #include <godwit/move.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
+#include <godwit/rebalance.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
 #include <godwit/task.hpp>

@@ -18,7 +18,7 @@ using detail::global_piece;
 using detail::opened;
 
 template <class F>
-bool access::touch_here(const piece& p, F&& touch) {
+bool access::touch_here(const piece& p, F&& touch, bool counts) {
   if (p.words == nullptr) {
     if (!net_.is_near(p.owner)) return false;
     touch();
@@ -32,6 +32,7 @@ bool access::touch_here(const piece& p, F&& touch) {
   const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
   if (!in(here.use(allowed), allowed)) return false;
   touch();
+  if (counts) here.count_near();
   here.end_use();
   return true;
 }
@@ -238,8 +239,9 @@ bool access::pin(global_address at, std::uint64_t bytes) {
   const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
   std::uint64_t pinned = 0;
   blocks_.each_piece(at, bytes, [&](const piece& p) {
-    if (p.at == at + pinned && p.words != nullptr && in(p.place(net_).use(allowed), allowed))
-      pinned += p.bytes;
+    if (p.at != at + pinned || p.words == nullptr || !in(p.place(net_).use(allowed), allowed)) return;
+    p.place(net_).count_near();
+    pinned += p.bytes;
   });
   if (pinned == bytes) return true;
   unpin(at, pinned);
@@ -266,7 +268,9 @@ std::uint32_t access::owner(global_address at) {
   std::byte nothing;
   part asked(net_, p, &nothing);
   for (part_wait more(net_);;) {
-    if (touch_here(p, [&] { owner = p.place(net_).owner(p.home).worker; })) return owner;
+    if (touch_here(
+            p, [&] { owner = p.place(net_).owner(p.home).worker; }, false))
+      return owner;
     const place_answer said = owner_at(net_, asked);
     if (said.what == place_says::done) return ownership::from(said.owner, p.home).worker;
     asked.follow(net_, said);

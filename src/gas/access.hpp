@@ -67,9 +67,9 @@ class access {
 
  private:
   /// Do @p touch if the bytes of @p p are this host's memory now, and may be used. Of movable memory under
-  /// a use.
+  /// a use, which is counted as an access.
   template <class F>
-  bool touch_here(const piece& p, F&& touch);
+  bool touch_here(const piece& p, F&& touch, bool counts = true);
   /// The same for an atomic of movable memory, wherever it is.
   std::uint64_t atomic_on_movable(const piece& p, atomic_function f, unsigned width, std::uint64_t operand,
                                   std::uint64_t expected, bool relaxed);

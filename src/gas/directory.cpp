@@ -223,6 +223,13 @@ bool directory::remove(descriptor& d) noexcept {
   return true;
 }
 
+std::pair<global_address, global_address> directory::whole_parts(const descriptor& d, global_address at,
+                                                                 std::uint64_t bytes) const noexcept {
+  const global_address begin = begin_of(d);
+  return {begin + (at - begin) / d.move_bytes * d.move_bytes,
+          begin + std::min(d.bytes, (at + bytes - begin + d.move_bytes - 1) / d.move_bytes * d.move_bytes)};
+}
+
 void directory::bad_address(global_address at, std::uint64_t bytes, const char* doing) const {
   if (at < space::null_bytes)
     base::fatal(

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace godwit::gas {
@@ -67,6 +68,10 @@ class directory {
   /// All of it lies on this host, and stays there: an access needs no round trip.
   bool is_near(global_address at, std::uint64_t bytes);
   [[noreturn]] void bad_address(global_address at, std::uint64_t bytes, const char* doing) const;
+
+  /// From the beginning of the first to the end of the last part of movable memory that has bytes of a range.
+  std::pair<global_address, global_address> whole_parts(const descriptor& d, global_address at,
+                                                        std::uint64_t bytes) const noexcept;
 
   // Of the allocator.
   /// How an allocation is divided into blocks; it has no place yet. Throws std::invalid_argument if that

@@ -10,35 +10,33 @@
 namespace godwit::gas {
 
 namespace {
-/// Of waiting for those who use a part, or move it: MV6.
-constexpr std::uint64_t patience_ns = 100'000'000;
 constexpr std::uint32_t nobody = ~0u;
 }  // namespace
 
-move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to) {
+move_result mover::pull(std::span<const byte_range> ranges, std::uint32_t to, std::uint64_t patience_ns) {
   GODWIT_ASSERT(net_.is_near(to), "a move is a pull: by the host that the part goes to");
   result_ = move_result::already_there;
-  wave_.reserve(most_in_wave);
-  const descriptor* d = blocks_.find_movable(at);
-  if (d == nullptr) blocks_.bad_address(at, bytes, "move");
+  patience_ns_ = patience_ns;
   ++stats_.move_calls;
-  moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
-  begin_ = blocks_.begin_of(*d);
-  part_bytes_ = d->move_bytes;
-  // Whole parts.
-  const global_address low = begin_ + (at - begin_) / part_bytes_ * part_bytes_;
-  const global_address high =
-      begin_ + std::min(d->bytes, (at + bytes - begin_ + part_bytes_ - 1) / part_bytes_ * part_bytes_);
+  wave_.reserve(most_in_wave);
   std::uint64_t under_way = 0;
-  blocks_.each_piece(low, high - low, [&](const piece& p) {
-    if (reassign(p, to)) return;
-    under_way += p.bytes;
-    if (wave_.size() == most_in_wave || under_way > most_bytes_in_wave) {
-      fly(to);
-      under_way = p.bytes;
-    }
-    wave_.emplace_back(net_, p);
-  });
+  for (const byte_range& r : ranges) {
+    const descriptor* d = blocks_.find_movable(r.at);
+    if (d == nullptr) blocks_.bad_address(r.at, r.bytes, "move");
+    moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
+    begin_ = blocks_.begin_of(*d);
+    part_bytes_ = d->move_bytes;
+    const auto [low, high] = blocks_.whole_parts(*d, r.at, r.bytes);
+    blocks_.each_piece(low, high - low, [&](const piece& p) {
+      if (reassign(p, to)) return;
+      under_way += p.bytes;
+      if (wave_.size() == most_in_wave || under_way > most_bytes_in_wave) {
+        fly(to);
+        under_way = p.bytes;
+      }
+      wave_.emplace_back(net_, p);
+    });
+  }
   fly(to);
   return result_;
 }
@@ -122,7 +120,7 @@ void mover::bring(std::uint32_t to) {
     else
       stats_.move_wait_ns += now - began;
     std::erase_if(wave_, [](const flight& f) { return f.at == flight::step::ended; });
-    if (now - since > patience_ns) return give_up(to);
+    if (now - since > patience_ns_) return give_up(to);
     if (std::any_of(wave_.begin(), wave_.end(), [](const flight& f) { return f.source.sent_on; })) continue;
     if (wave_.empty()) return;
     more.wait();
@@ -159,9 +157,10 @@ void mover::call(place_call what, std::uint32_t to, Whom&& whom, Said&& said) {
       flight& f = wave_[i];
       if ((left >> i & 1) == 0 || whom(f) != host) continue;
       left &= ~(std::uint64_t{1} << i);
-      moves[n] = {f.source.name(), to,
-                  f.now.packed(),  reinterpret_cast<std::uint64_t>(net_.at(f.p.at)),
-                  f.p.bytes,       reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*blocks_.find(f.p.at)))};
+      moves[n] = {
+          f.source.name(net_), to,
+          f.now.packed(),      reinterpret_cast<std::uint64_t>(net_.at(f.p.at)),
+          f.p.bytes,           reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*blocks_.find(f.p.at)))};
       asked[n++] = &f;
     }
     place_answer answers[most_in_wave];

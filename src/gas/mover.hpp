@@ -19,6 +19,12 @@
 
 namespace godwit::gas {
 
+/// Bytes of global memory.
+struct byte_range {
+  global_address at;
+  std::uint64_t bytes;
+};
+
 class mover {
  public:
   mover(const reach& net, directory& blocks, allocator& budgets, cache& copies, worker_stats& stats) noexcept
@@ -27,7 +33,12 @@ class mover {
   /// Everything movable in the range to worker @p to, which is of this host. The result that says most:
   /// no_room before busy before moved before already_there. Cost: a part of this host's some ns; up to
   /// `most_in_wave` parts of another one, four round trips and their bytes.
-  move_result pull(global_address at, std::uint64_t bytes, std::uint32_t to);
+  move_result pull(global_address at, std::uint64_t bytes, std::uint32_t to) {
+    const byte_range all{at, bytes};
+    return pull({&all, 1}, to, usual_patience_ns);
+  }
+  /// The same for several ranges of one allocation. @p patience_ns: how long it waits for who uses a part.
+  move_result pull(std::span<const byte_range> ranges, std::uint32_t to, std::uint64_t patience_ns);
 
   /// Now and then the part that @p at lies in, if it is movable and this thread holds nothing.
   void pull_at_random(global_address at);
@@ -35,6 +46,8 @@ class mover {
  private:
   static constexpr std::size_t most_in_wave = std::min<std::size_t>(64, most_moves_in_call);
   static constexpr std::uint64_t most_bytes_in_wave = 8 << 20;
+  /// Of waiting for those who use a part, or move it: MV6.
+  static constexpr std::uint64_t usual_patience_ns = 100'000'000;
 
   /// A part that is to come here.
   struct flight {
@@ -78,6 +91,7 @@ class mover {
   std::uint64_t moved_ = 0;                  ///< address of the allocation's moved_words
   std::uint64_t since_ns_ = 0;               ///< the wave's beginning
   std::uint64_t came_ = 0, came_bytes_ = 0;  ///< with it
+  std::uint64_t patience_ns_ = 0;
   std::uint64_t random_ = 0x9e3779b97f4a7c15;
 };
 

@@ -25,7 +25,9 @@ struct part {
       : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {}
 
   gas::place place(const reach& net) const noexcept { return {*words, net.is_near(home)}; }
-  far_place name() const noexcept { return {reinterpret_cast<std::uint64_t>(words), home}; }
+  far_place name(const reach& net) const noexcept {
+    return {reinterpret_cast<std::uint64_t>(words), home, net.my_host()};
+  }
   /// @p owner: a worker of `host`.
   piece as_piece(std::uint32_t owner) const noexcept { return {owner, at, bytes, words, home}; }
   /// It is not to be had where it was asked for: where to ask next.

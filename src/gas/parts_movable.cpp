@@ -28,7 +28,7 @@ std::uint64_t call_of(place_call c) noexcept { return static_cast<std::uint64_t>
 worker_no target_of(const reach& net, const part& p) noexcept { return worker_no{net.first_of(p.host)}; }
 
 far_piece piece_of(const reach& net, const part& p) noexcept {
-  return {p.name(), static_cast<std::uint32_t>(p.bytes), reinterpret_cast<std::uint64_t>(net.at(p.at))};
+  return {p.name(net), static_cast<std::uint32_t>(p.bytes), reinterpret_cast<std::uint64_t>(net.at(p.at))};
 }
 template <class T>
 std::span<const std::byte> as_text(const T& t) noexcept {
@@ -90,7 +90,7 @@ void fetch_large(const reach& net, part& p, std::vector<part>& left) noexcept {
 /// Its owner is asked to keep it in use while the bytes are under way.
 void write_large(const reach& net, part& p, std::vector<part>& left) noexcept {
   const worker_no target = target_of(net, p);
-  const far_place where = p.name();
+  const far_place where = p.name(net);
   const place_answer a = answer_of(net.port().call(target, call_of(place_call::use), 0, 0, as_text(where)));
   if (a.what != place_says::done) {
     leave(net, p, a, left);
@@ -246,7 +246,7 @@ std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vect
 place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsigned width,
                        std::uint64_t operand, std::uint64_t expected, std::uint64_t& before) noexcept {
   const base::unexposed inside;
-  const far_atomic what{p.name(), static_cast<std::uint32_t>(f),
+  const far_atomic what{p.name(net), static_cast<std::uint32_t>(f),
                         width,    reinterpret_cast<std::uint64_t>(net.at(p.at)),
                         operand,  expected};
   const entry& e = net.port().call(target_of(net, p), call_of(place_call::atomic), 0, 0, as_text(what));
@@ -257,7 +257,7 @@ place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsig
 place_answer owner_at(const reach& net, const part& p) noexcept {
   if (p.host == net.my_host()) return {};
   const base::unexposed inside;
-  const far_place where = p.name();
+  const far_place where = p.name(net);
   return answer_of(net.port().call(target_of(net, p), call_of(place_call::owner), 0, 0, as_text(where)));
 }
 

@@ -66,10 +66,12 @@ struct asked {
   place_words& words;
   place here;
   std::uint64_t owner;  ///< before `local` is looked at: MV2
+  std::uint32_t asker;
   asked(const place_site& site, const entry& e, const far_place& p) noexcept
       : words(*site.memory->reach(e.head.target, reinterpret_cast<place_words*>(p.words))),
         here(words, site.memory->near().holds(transport::worker_no{p.home})),
-        owner(words.owner.load(std::memory_order_acquire)) {}
+        owner(words.owner.load(std::memory_order_acquire)),
+        asker(p.asker) {}
 };
 
 place_answer refusal(const asked& p, place_state s) noexcept {
@@ -83,6 +85,7 @@ place_answer touch_at(const asked& p, F&& touch) noexcept {
   const place_state s = p.here.use(still_here);
   if (!in(s, still_here)) return refusal(p, s);
   touch();
+  p.here.count_far(p.asker);
   p.here.end_use();
   return {place_says::done};
 }
@@ -164,6 +167,7 @@ std::byte* atomic(void* place, entry& e, const answer_room&) noexcept {
 std::byte* use(void* place, entry& e, const answer_room&) noexcept {
   const asked p(site_of(place), e, payload_of<far_place>(e));
   const place_state s = p.here.use(still_here);
+  if (in(s, still_here)) p.here.count_far(p.asker);
   answer_with(e, in(s, still_here) ? place_answer{place_says::done} : refusal(p, s));
   return nullptr;
 }
@@ -178,6 +182,20 @@ std::byte* owner(void* place, entry& e, const answer_room&) noexcept {
   const asked p(site_of(place), e, payload_of<far_place>(e));
   const place_state s = p.here.state();
   answer_with(e, in(s, still_here) ? place_answer{place_says::done, p.owner} : refusal(p, s));
+  return nullptr;
+}
+
+std::byte* state(void* place, entry& e, const answer_room&) noexcept {
+  const place_site& site = site_of(place);
+  const std::uint64_t count = e.head.b;
+  GODWIT_ASSERT(count <= most_states_in_call, "the places came along, and their states fit");
+  far_place places[most_states_in_call];
+  std::memcpy(static_cast<void*>(places), e.data, count * sizeof(far_place));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const part_state s = asked(site, e, places[i]).here.look(e.head.more[0] != 0);
+    std::memcpy(e.data + i * sizeof s, &s, sizeof s);
+  }
+  e.head.info = count * sizeof(part_state);
   return nullptr;
 }
 
@@ -243,6 +261,7 @@ std::byte* leave(void* place, entry& e, const answer_room&) noexcept {
     GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
     if (!site.forget_copies(site, reinterpret_cast<std::byte*>(m.address), m.bytes))
       return place_answer{place_says::later};
+    p.here.forget_heat();
     site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
     reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
     static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
@@ -262,6 +281,7 @@ void enter_calls(transport::far::call_table& table, place_site& site) {
   enter(place_call::use, use);
   enter(place_call::end_use, end_use);
   enter(place_call::owner, owner);
+  enter(place_call::state, state);
   enter(place_call::close, close);
   enter(place_call::reopen, reopen);
   enter(place_call::bind, bind);

@@ -57,6 +57,24 @@ inline constexpr place_states still_here = is_here | place_state::closing;
 /// Another host has them.
 inline constexpr place_states is_elsewhere = place_state::elsewhere | place_state::wanted;
 
+/// What a place says to another host.
+enum class place_says : std::uint32_t { done, later, elsewhere };
+struct place_answer {
+  place_says what = place_says::later;
+  std::uint32_t before = 0;  ///< close, done: the worker that had it
+  std::uint64_t owner = 0;   ///< elsewhere: as in place_words
+  place_answer() noexcept = default;
+  place_answer(place_says w, std::uint64_t o = 0, std::uint32_t b = 0) noexcept
+      : what(w), before(b), owner(o) {}
+};
+
+/// What is known of a part where it is.
+struct part_state {
+  place_answer place;  ///< done: with the owner
+  std::uint32_t near = 0, far = 0;
+  std::uint32_t other = 0, lead = 0;  ///< as in place_words
+};
+
 /// A part's place on this host.
 class place {
  public:
@@ -74,6 +92,13 @@ class place {
     [[maybe_unused]] const std::uint64_t before = w_->local.fetch_sub(1, std::memory_order_release);
     GODWIT_ASSERT((before & most_uses) != 0, "MV3: a use that ends has begun");
   }
+
+  // Accesses are counted while they use the place. heat.cpp
+  void count_near() const noexcept { more(w_->near); }
+  void count_far(std::uint32_t host) const noexcept;
+  /// Owner and accesses, if it is here. @p halve: then half of them are forgotten.
+  part_state look(bool halve) const noexcept;
+  void forget_heat() const noexcept;
 
   ownership owner(std::uint32_t home) const noexcept {
     return ownership::from(w_->owner.load(std::memory_order_acquire), home);
@@ -95,6 +120,10 @@ class place {
   }
 
  private:
+  static void more(std::atomic<std::uint32_t>& count) noexcept {
+    const std::uint32_t n = count.load(std::memory_order_relaxed);
+    count.store(n + (n != ~0u ? 1 : 0), std::memory_order_relaxed);
+  }
   // local: uses, state, the mover that closes
   static constexpr std::uint64_t most_uses = (std::uint64_t{1} << 32) - 1;
   static constexpr unsigned state_at = 32, mover_at = 36;
@@ -115,17 +144,7 @@ class place {
 struct far_place {
   std::uint64_t words;
   std::uint32_t home;
-};
-
-/// What a place says to another host.
-enum class place_says : std::uint32_t { done, later, elsewhere };
-struct place_answer {
-  place_says what = place_says::later;
-  std::uint32_t before = 0;  ///< close, done: the worker that had it
-  std::uint64_t owner = 0;   ///< elsewhere: as in place_words
-  place_answer() noexcept = default;
-  place_answer(place_says w, std::uint64_t o = 0, std::uint32_t b = 0) noexcept
-      : what(w), before(b), owner(o) {}
+  std::uint32_t asker;  ///< host
 };
 
 /// Room of so many bytes among others in a message: words stay aligned.
@@ -151,6 +170,9 @@ enum class place_call : std::uint64_t {
   use = transport::far::call_number("gas.use"),
   end_use = transport::far::call_number("gas.end_use"),
   owner = transport::far::call_number("gas.owner"),  ///< the same; done: with the owner
+  /// argument: number of far_places in the payload. argument2: not 0: what was counted is halved. Answer: a
+  /// part_state each
+  state = transport::far::call_number("gas.state"),
   // Of movers. argument: number of `far_move`s in the payload. Answer: a place_answer each
   /// done, with the new owner; elsewhere; later: it is closing for us, but in use; later, with an owner: it
   /// is another mover's, or the home does not know yet who has it
@@ -174,6 +196,7 @@ struct far_move {
   std::uint64_t moved;
 };
 
+inline constexpr std::size_t most_states_in_call = transport::far::inline_bytes / sizeof(part_state);
 inline constexpr std::size_t most_moves_in_call = transport::far::inline_bytes / sizeof(far_move);
 
 /// Where they are carried out.

@@ -13,12 +13,18 @@ using word = std::atomic<std::uint64_t>;
 
 /// What a host knows of a part of movable memory that moves by itself, at the same address on every host:
 /// docs/protocols/move.md, places.hpp. Zero is how all begin.
-struct alignas(16) place_words {
+struct alignas(32) place_words {
   word owner;  ///< version and worker. W/R all of the host and its companion; a newer one only: MV1
   word local;  ///< state of this host's place and its uses. W/R likewise: MV3
+  // Accesses, since the part came here or was last looked at by who balances: heat.hpp. W the host's workers
+  // and its companion, one after the other or not: what counts at the same time may be lost. R all of them
+  std::atomic<std::uint32_t> near;   ///< by this host
+  std::atomic<std::uint32_t> far;    ///< by others
+  std::atomic<std::uint32_t> other;  ///< of these the host that may have made more than half, plus one
+  std::atomic<std::uint32_t> lead;   ///< accesses by it, minus those by further hosts: at least so many
 };
 /// In front of the first of an allocation.
-struct alignas(16) moved_words {
+struct alignas(32) moved_words {
   /// of the allocation that came to this host, minus those that left. W workers of it; R who frees
   word bytes;
 };

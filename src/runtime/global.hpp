@@ -32,4 +32,10 @@ void end_global() noexcept;
 /// With several hosts: global memory sees threads come and go by these hooks of the scheduler.
 void hook_global(sched::worker_hooks& hooks) noexcept;
 
+/// Of the calling worker; outside a run it ends with a line that names @p what.
+gas::memory& memory_of(const char* what);
+/// The allocation of a range that must be movable memory. Throws std::invalid_argument, which names @p doing.
+const gas::descriptor& movable_range(gas::memory& m, gas::global_address at, std::uint64_t bytes,
+                                     const char* doing);
+
 }  // namespace godwit::runtime

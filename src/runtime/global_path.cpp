@@ -100,12 +100,6 @@ void note_part(const gas::part_event& e) noexcept {
   }
 }
 
-gas::memory& memory_of(const char* what) {
-  gas::memory* memory = own_memory();
-  if (memory == nullptr) [[unlikely]]
-    base::fatal("%s was called outside godwit::run: global memory exists only inside one", what);
-  return *memory;
-}
 /// For an access to what begins at @p at.
 gas::memory& memory_at(detail::global_address at, const char* what) {
   gas::memory& memory = memory_of(what);
@@ -114,6 +108,28 @@ gas::memory& memory_at(detail::global_address at, const char* what) {
 }
 
 }  // namespace
+
+gas::memory& memory_of(const char* what) {
+  gas::memory* memory = own_memory();
+  if (memory == nullptr) [[unlikely]]
+    base::fatal("%s was called outside godwit::run: global memory exists only inside one", what);
+  return *memory;
+}
+
+const gas::descriptor& movable_range(gas::memory& m, gas::global_address at, std::uint64_t bytes,
+                                     const char* doing) {
+  const gas::descriptor* d = m.directory.find_movable(at);
+  if (d == nullptr) {
+    m.directory.each_piece(at, bytes, [](const gas::piece&) {});
+    throw std::invalid_argument("godwit: " + std::string(doing) +
+                                ": memory that is not movable: allocate it with distribution::movable");
+  }
+  const gas::global_address end = m.directory.begin_of(*d) + d->bytes;
+  if (const std::uint64_t rest = end - std::min(at, end); bytes > rest)
+    throw std::invalid_argument("godwit: " + std::string(doing) + ": " + std::to_string(bytes) +
+                                " bytes, where the allocation has " + std::to_string(rest));
+  return *d;
+}
 
 std::uint64_t choose_global_bytes(const options& opts) noexcept {
   if (opts.global_bytes != options().global_bytes) return opts.global_bytes;
@@ -339,16 +355,7 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
   if (worker >= hot_workers())
     throw std::invalid_argument("godwit: move: there is no worker " + std::to_string(worker) +
                                 ": the run has " + std::to_string(hot_workers()));
-  const gas::descriptor* d = m.directory.find_movable(at);
-  if (d == nullptr) {
-    m.directory.each_piece(at, bytes, [](const gas::piece&) {});
-    throw std::invalid_argument(
-        "godwit: move: memory that is not movable: allocate it with distribution::movable");
-  }
-  const gas::global_address end = m.directory.begin_of(*d) + d->bytes;
-  if (const std::uint64_t rest = end - std::min(at, end); bytes > rest)
-    throw std::invalid_argument("godwit: move: " + std::to_string(bytes) +
-                                " bytes, where the allocation has " + std::to_string(rest));
+  static_cast<void>(runtime::movable_range(m, at, bytes, "move"));
   sched::worker& w = sched::this_worker();
   if (m.net.is_near(worker) || bytes == 0) {
     const move_result result = bytes == 0 ? move_result::already_there : m.mover.pull(at, bytes, worker);

@@ -140,4 +140,67 @@ TEST(Places, WhatIsDoneUnderAUseIsOverWhenItIsFrozen) {
   EXPECT_EQ(a_place(words, true).uses(), 0u);
 }
 
+TEST(Heat, IsCountedByWhoAsks) {
+  place_words words{};
+  const a_place p(words, true);
+  for (int i = 0; i < 5; ++i) p.count_near();
+  for (int i = 0; i < 3; ++i) p.count_far(7);
+  const auto seen = p.look(false);
+  EXPECT_EQ(seen.place.what, godwit::gas::place_says::done);
+  EXPECT_EQ(seen.near, 5u);
+  EXPECT_EQ(seen.far, 3u);
+  EXPECT_EQ(seen.other, 8u);
+  EXPECT_EQ(seen.lead, 3u);
+  EXPECT_EQ(p.uses(), 0u);
+}
+
+TEST(Heat, WhoComesMostIsFoundAmongMany) {
+  place_words words{};
+  const a_place p(words, true);
+  for (std::uint32_t i = 0; i < 1000; ++i) p.count_far(i % 5 < 3 ? 42 : i % 11);  // 600 of 1000 and some
+  const auto seen = p.look(false);
+  EXPECT_EQ(seen.far, 1000u);
+  EXPECT_EQ(seen.other, 43u);
+  EXPECT_GE(seen.lead, 200u) << "its 600 against 400 others at worst";
+  EXPECT_LE(seen.lead, 600u) << "at least so many are its";
+}
+
+TEST(Heat, IsHalvedAndForgotten) {
+  place_words words{};
+  const a_place p(words, true);
+  for (int i = 0; i < 9; ++i) p.count_near();
+  p.count_far(1);
+  EXPECT_EQ(p.look(true).near, 9u);
+  EXPECT_EQ(p.look(false).near, 4u);
+  EXPECT_EQ(p.look(false).far, 0u);
+  p.forget_heat();
+  EXPECT_EQ(p.look(false).near, 0u);
+  EXPECT_EQ(p.look(false).other, 0u);
+}
+
+// HPX-5 4.1.0 keeps its counts in memory that the first access frees, and each further one again
+// (BlockStatisticsTable.cpp:208-214).
+TEST(HpxFaults, CountsSurviveFurtherAccesses) {
+  place_words words{};
+  const a_place p(words, true);
+  for (std::uint32_t i = 1; i <= 1000; ++i) {
+    p.count_far(3);
+    EXPECT_EQ(p.look(false).far, i);
+    EXPECT_EQ(p.look(false).lead, i);
+  }
+  words.near.store(~0u, std::memory_order_relaxed);
+  p.count_near();
+  EXPECT_EQ(p.look(false).near, ~0u) << "full is full: it does not begin again";
+}
+
+TEST(Heat, OfAPlaceThatIsElsewhereSaysWhere) {
+  place_words words{};
+  const a_place p(words, false);
+  p.learn({4, 9});
+  const auto seen = p.look(false);
+  EXPECT_EQ(seen.place.what, godwit::gas::place_says::elsewhere);
+  EXPECT_EQ(godwit::gas::ownership::from(seen.place.owner, home).worker, 9u);
+  EXPECT_EQ(p.uses(), 0u);
+}
+
 }  // namespace

@@ -179,10 +179,10 @@ void fill(gw::global_ptr<T> p, std::uint64_t n, T value) {
 
 }  // namespace
 
-bfs_room make_bfs_room(const global_graph& g) {
+bfs_room make_bfs_room(const global_graph& g, const gw::distribution& parents) {
   const auto spread = gw::distribution::blocked();
   bfs_room r;
-  r.parent = gw::allocate<vertex>(g.vertices, spread);
+  r.parent = gw::allocate<vertex>(g.vertices, parents);
   r.frontier = gw::allocate<vertex>(g.vertices, spread);
   r.found = gw::allocate<vertex>(g.vertices, spread);
   r.seen = gw::allocate<std::uint64_t>(words_of(g), spread);

@@ -23,6 +23,7 @@ struct problem {
   std::uint64_t seed = 1;
   unsigned iterations = 10;  ///< of PageRank
   unsigned sources = 4;      ///< searches
+  bool permuted = true;      ///< labels are scrambled
 
   std::uint64_t vertices() const { return std::uint64_t{1} << scale; }
   std::uint64_t edges() const { return edge_factor << scale; }
@@ -47,8 +48,8 @@ inline vertex scrambled(std::uint64_t v, const problem& p) {
   return static_cast<vertex>(v);
 }
 
-/// Both ends of edge @p i.
-inline std::pair<vertex, vertex> edge(const problem& p, std::uint64_t i) {
+/// Both ends of edge @p i, as generated: heavy vertices have small numbers, or those of few bits.
+inline std::pair<vertex, vertex> plain_edge(const problem& p, std::uint64_t i) {
   constexpr double two_to_32 = 4294967296.0;
   constexpr auto a = static_cast<std::uint32_t>(0.57 * two_to_32),
                  ab = static_cast<std::uint32_t>(0.76 * two_to_32),
@@ -61,6 +62,12 @@ inline std::pair<vertex, vertex> edge(const problem& p, std::uint64_t i) {
     u = 2 * u + (r >= ab);
     v = 2 * v + ((r >= a && r < ab) || r >= abc);
   }
+  return {static_cast<vertex>(u), static_cast<vertex>(v)};
+}
+/// The same in the graph.
+inline std::pair<vertex, vertex> edge(const problem& p, std::uint64_t i) {
+  const auto [u, v] = plain_edge(p, i);
+  if (!p.permuted) return {u, v};
   return {scrambled(u, p), scrambled(v, p)};
 }
 

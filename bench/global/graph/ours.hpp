@@ -37,7 +37,8 @@ struct bfs_room {
   gw::global_ptr<vertex> frontier, found;
   gw::global_ptr<std::uint64_t> count;  ///< of found
 };
-bfs_room make_bfs_room(const global_graph& g);
+/// @p parents: how those are dealt out.
+bfs_room make_bfs_room(const global_graph& g, const gw::distribution& parents = gw::distribution::blocked());
 void destroy(const bfs_room& room, const global_graph& g);
 /// Fills room.parent.
 void bfs(const global_graph& g, bfs_room room, vertex source);
