@@ -75,6 +75,13 @@ struct worker_stats {
   std::uint64_t far_atomics = 0;  ///< atomics
   /// parts of movable memory that came to this worker's host, or to it inside the host
   std::uint64_t moves = 0;
+  // Movable memory of other hosts: whom to ask for it.
+  std::uint64_t translations = 0;           ///< parts that were asked for; of these
+  std::uint64_t translation_hits = 0;       ///< of whom it was known, rightly,
+  std::uint64_t translation_stale = 0;      ///< who had been given away since,
+  std::uint64_t translation_misses = 0;     ///< of whom nothing was known: their homes were asked
+  std::uint64_t translation_evictions = 0;  ///< of a bounded table: forgotten for others
+  std::uint64_t forwards = 0;  ///< how often requests were sent on by who had had the part, or was its home
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.

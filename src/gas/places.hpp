@@ -115,13 +115,17 @@ class place {
 struct far_place {
   std::uint64_t words;
   std::uint32_t home;
+  std::uint32_t hops = 0;  ///< the request was sent on, or its asker, so often: MV12
 };
+/// MV12: a request for a single small piece goes on by itself so far.
+inline constexpr std::uint32_t most_hops = 2;
 
 /// What a place says to another host.
 enum class place_says : std::uint32_t { done, later, elsewhere };
 struct place_answer {
   place_says what = place_says::later;
-  std::uint64_t owner = 0;  ///< elsewhere: as in place_words
+  std::uint32_t hops = 0;   ///< far_place::hops when it came to who answers
+  std::uint64_t owner = 0;  ///< elsewhere, and done if it was sent on: as in place_words
 };
 
 /// Room of so many bytes among others in a message: words stay aligned.

@@ -18,6 +18,8 @@ namespace godwit::gas {
 using transport::worker_no;
 using transport::far::atomic_function;
 
+class translations;
+
 struct reach_setup {
   transport::fabric* net = nullptr;
   std::byte* window = nullptr;
@@ -26,6 +28,7 @@ struct reach_setup {
   const transport::shm::near_range* hosts = nullptr;
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
+  translations* hints = nullptr;
 };
 
 /// memcpy, but a word that is aligned at both ends is copied by one load and one store: others may write it.
@@ -61,6 +64,8 @@ class reach {
   std::uint32_t my_host() const noexcept { return s_.my_host; }
   std::uint32_t me() const noexcept { return s_.me; }
   transport::far::port& port() const noexcept { return s_.net->far(); }
+  /// Who is asked for movable memory: translations.hpp.
+  translations& hints() const noexcept { return *s_.hints; }
 
   template <class T = std::byte>
   T* at(global_address a) const noexcept {

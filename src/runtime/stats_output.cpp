@@ -69,6 +69,12 @@ constexpr counter_field fields[] = {
     {"far_puts", &stats::far_puts, false},
     {"far_atomics", &stats::far_atomics, false},
     {"moves", &stats::moves, false},
+    {"translations", &stats::translations, false},
+    {"translation_hits", &stats::translation_hits, false},
+    {"translation_stale", &stats::translation_stale, false},
+    {"translation_misses", &stats::translation_misses, false},
+    {"translation_evictions", &stats::translation_evictions, false},
+    {"forwards", &stats::forwards, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
@@ -134,6 +140,12 @@ constexpr row rows[] = {
     {"  puts", [](const stats& s) { return f(s.far_puts); }, 0, true},
     {"  atomics", [](const stats& s) { return f(s.far_atomics); }, 0, true},
     {"moves of memory", [](const stats& s) { return f(s.moves); }, 0, true},
+    {"translations", [](const stats& s) { return f(s.translations); }, 0, true},
+    {"  hits", [](const stats& s) { return f(s.translation_hits); }, 0, true},
+    {"  stale", [](const stats& s) { return f(s.translation_stale); }, 0, true},
+    {"  misses", [](const stats& s) { return f(s.translation_misses); }, 0, true},
+    {"  evictions", [](const stats& s) { return f(s.translation_evictions); }, 0, true},
+    {"requests sent on", [](const stats& s) { return f(s.forwards); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;

@@ -108,6 +108,7 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
 std::uint32_t global_home(global_address at);
 /// And that has it now.
 std::uint32_t global_owner(global_address at);
+std::uint32_t global_likely_owner(global_address at);
 /// The caller spins until another worker has done something: let the system run that one, and serve other
 /// hosts meanwhile.
 [[gnu::cold]] void global_pause() noexcept;
