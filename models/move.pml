@@ -16,11 +16,14 @@
  *   fetcher  the cache of a host: fills its place with a copy, under the lock of the unit; what arrives takes it too
  *   mover    pulls a block to its host. With ABORT its patience may be over at any moment
  *   greedy   a holder that pulls another block meanwhile: two may wait for each other until one's patience is over (ABORT)
+ * With FORWARD a user's requests are small ones: who is asked and does not have the block sends them on. One on its way is a
+ * step of its own, and may come to any state, at its own host too.
  * CASE: who is there, see init. Run by models/check.sh. Mutants, must FAIL:
  *   uses     NEAR_WITHOUT_USE, CLOSING_REFUSES_NESTED
  *   source   FREEZE_BEFORE_DRAIN, UNREGISTERED_CLOSES, ABORT_FORGETS, ABORT_KEEPS_CLOSED
  *   arrival  ARRIVE_AT_ONCE, ARRIVAL_WITHOUT_LOCK, LOCK_WHILE_WAITING, OWNED_BEFORE_DATA, LEFT_BEFORE_DATA, TWO_PULLERS
  *   hints    NO_VERSION, HOME_NOT_TOLD, NEVER_ASKS_HOME, LOCAL_BEFORE_PLACE
+ *   FORWARD  SENT_ON_FOR_EVER, SENT_ON_PAST_HOME, SENT_ON_AND_DONE
  * and CASE=8 without ABORT.
  */
 #ifndef CASE
@@ -121,7 +124,9 @@ inline ask(b) {
 
 /* The answer was REDIRECT. Once it is followed; then the home is asked, and what it says is followed. */
 inline redirected(h, b) {
+#ifndef FORWARD
   assert(turns == 2 || v2 > v);            /* else the hint led to who has never had it */
+#endif
   learn(X(h, b), t2, v2);
   turns++; reply = NONE; t = 0; v = 0; t2 = 0; v2 = 0
 }
@@ -131,8 +136,36 @@ inline redirected(h, b) {
 #define TURN(h) if :: turns == 2 && h != HOME -> t = HOME :: else fi;
 #endif
 
+/* FORWARD: t does not have it, and sends the request on: the second time to the home. No third time. */
+#ifdef FORWARD
+#ifdef SENT_ON_PAST_HOME
+#define NEXT t2
+#else
+#define NEXT (turns == 1 && t != HOME -> HOME : t2)
+#endif
+#ifdef SENT_ON_FOR_EVER
+#define MAY_SEND true
+#else
+#define MAY_SEND (turns < 2)
+#endif
+inline send_on() {
+  if
+  :: reply == REDIRECT && MAY_SEND && NEXT != t -> on = NEXT + 1; turns++; reply = NONE; t = 0; t2 = 0; v2 = 0
+#ifdef SENT_ON_AND_DONE
+     ; bytes[X(on - 1, b)]++
+#endif
+  :: else
+  fi
+}
+#else
+#define send_on()
+#endif
+
 inline heard() {
   if
+#ifdef FORWARD
+  :: reply == NONE
+#endif
   :: reply == DONE -> break
   :: atomic { reply == NOT_NOW && !BETWEEN(state[X(t, b)]) -> reply = NONE; t = 0; v = 0 }
   :: atomic { reply == REDIRECT -> redirected(h, b) }
@@ -143,6 +176,9 @@ inline add_one(x) { bytes[x]++; added[b]++ }
 
 proctype user(byte h; byte b; bit holds; byte times; byte held) {
   byte t, v, t2, v2, s, reply, asked, turns;
+#ifdef FORWARD
+  byte on;                                 /* where the request goes that was sent on: that + 1 */
+#endif
   bit got;
   if                                       /* a holder: a long use, if that block is owned here */
   :: holds ->
@@ -154,7 +190,22 @@ proctype user(byte h; byte b; bit holds; byte times; byte held) {
   :: times != 0 ->
      asked = 0; turns = 0;
      do
-     :: look(h, b);
+#ifdef FORWARD
+     :: atomic {                           /* it comes to who it was sent on to; who answers says that it is the owner */
+          on != 0 -> t = on - 1; on = 0; ask(b);
+          if
+          :: reply == DONE -> add_one(X(t, b)); learn(X(h, b), t, version[X(t, b)])
+          :: else
+          fi;
+          if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi;
+          send_on()
+        };
+        heard()
+     :: on == 0 ->
+#else
+     ::
+#endif
+        look(h, b);
         if
         :: MAY_USE(state[X(h, b)]) ->
            atomic {
@@ -174,7 +225,8 @@ proctype user(byte h; byte b; bit holds; byte times; byte held) {
         :: atomic {
              GOES_AWAY(h, b) -> TURN(h) ask(b);
              if :: reply == DONE -> add_one(X(t, b)) :: else fi;
-             if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi
+             if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi;
+             send_on()
            };
            heard()
         :: atomic {                        /* asked even so: what is not newer then is `not now` */
@@ -184,7 +236,8 @@ proctype user(byte h; byte b; bit holds; byte times; byte held) {
              :: reply == REDIRECT && turns != 2 && v2 <= v -> reply = NOT_NOW; t2 = 0; v2 = 0
              :: else
              fi;
-             if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi
+             if :: reply != NOT_NOW -> asked++; assert(asked <= MOST) :: else fi;
+             send_on()
            };
            heard()
         :: atomic { AWAY(state[X(h, b)]) && t == h -> t = 0; v = 0 }     /* it came and left since we looked */

@@ -17,6 +17,8 @@ enum class substrate : std::uint8_t { automatic, processes, threads, mpi };
 enum class bind : std::uint8_t { none, cores };
 enum class force_steal : std::uint8_t { none, parents, children, random };
 enum class force_move : std::uint8_t { none, random };
+enum class translations_replace : std::uint8_t { lru, random };
+enum class translations_lock : std::uint8_t { none, single_lock, concurrent };
 enum class way : std::uint8_t { automatic, rma, server, assist, am };
 enum class hosts : std::uint8_t { automatic, ranks };
 enum class victims : std::uint8_t { near, uniform };
@@ -92,6 +94,12 @@ struct options {
   /// global memory allocated on one host at most; 0: by what is available
   std::uint64_t global_limit = 0;
   std::uint64_t cache_bytes = 256ull << 20;  ///< per host: copies of other hosts' global memory
+  /// owners of movable memory that other hosts have, to be remembered per worker or host; 0: all (flat)
+  std::uint64_t translations = 0;
+  /// which of them is forgotten: the least recently used, or any
+  choice::translations_replace translations_replace = choice::translations_replace::lru;
+  /// none: each worker remembers its own; single_lock, concurrent: a host's workers together
+  choice::translations_lock translations_lock = choice::translations_lock::none;
   choice::check_global check_global =
       choice::check_global::automatic;  ///< notice misuse of global memory: on, off, auto (debug builds)
 };

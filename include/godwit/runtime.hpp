@@ -83,6 +83,13 @@ struct worker_stats {
   std::uint64_t move_wait_ns = 0;   ///< of that, while nothing came: others used a part, or moved it
   std::uint64_t part_waits = 0;     ///< accesses here that waited for parts on their way
   std::uint64_t part_wait_ns = 0;   ///< time that took
+  // Movable memory of other hosts: whom to ask for it.
+  std::uint64_t translations = 0;           ///< parts that were asked for; of these
+  std::uint64_t translation_hits = 0;       ///< of whom it was known, rightly,
+  std::uint64_t translation_stale = 0;      ///< who had been given away since,
+  std::uint64_t translation_misses = 0;     ///< of whom nothing was known: their homes were asked
+  std::uint64_t translation_evictions = 0;  ///< of a bounded table: forgotten for others
+  std::uint64_t forwards = 0;  ///< how often requests were sent on by who had had the part, or was its home
 };
 
 /// Counters of the last run that ended in this process, one entry per worker.

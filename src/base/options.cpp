@@ -131,6 +131,17 @@ constexpr option_info table[] = {
     {.name = "cache_bytes", .field = &options::cache_bytes, .what = "a size",
      .help = "per host: copies of global memory of other hosts",
      .unit = option_unit::bytes, .low = MiB, .high = TiB},
+    {.name = "translations", .field = &options::translations, .what = "a number of translations",
+     .help = "how many parts of movable memory of other hosts it is remembered of who has them: for "
+             "comparison with directories of a bounded size",
+     .low = 1, .high = 1 << 24, .zero = "flat: of all"},
+    {.name = "translations_replace", .field = &options::translations_replace, .what = "a choice",
+     .help = "which translation is forgotten for another: the least recently used, or any",
+     .choices = {"lru", "random"}},
+    {.name = "translations_lock", .field = &options::translations_lock, .what = "a choice",
+     .help = "whose translations are those: each worker's own, or a host's together, under one lock or under "
+             "many",
+     .choices = {"none", "single_lock", "concurrent"}},
     {.name = "check_global", .field = &options::check_global, .what = "a choice",
      .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "
              "auto: in debug builds",
@@ -142,10 +153,10 @@ constexpr option_info table[] = {
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
-                                f33, f34, f35] = o;
-  return 35;
+                                f33, f34, f35, f36, f37, f38] = o;
+  return 38;
 }
-static_assert(std::size(table) == 35, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 38, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";
@@ -454,6 +465,8 @@ GODWIT_CHOICE(far_steal);
 GODWIT_CHOICE(output);
 GODWIT_CHOICE(policy);
 GODWIT_CHOICE(check_global);
+GODWIT_CHOICE(translations_replace);
+GODWIT_CHOICE(translations_lock);
 #undef GODWIT_CHOICE
 
 }  // namespace choice

@@ -4,6 +4,7 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/check.hpp"
+#include "gas/translations.hpp"
 
 #include <algorithm>
 #include <span>
@@ -35,6 +36,11 @@ bool access::touch_here(const piece& p, F&& touch, bool counts) {
   if (counts) here.count_near();
   here.end_use();
   return true;
+}
+
+void access::add_far(std::vector<part>& far, const piece& p, std::byte* here) {
+  far.emplace_back(net_, p, here);
+  if (p.words != nullptr) net_.hints().look_up(net_, far.back());
 }
 
 void access::fetch_all(std::vector<part>& far) {
@@ -160,6 +166,7 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
   if (far) {
     cache_.drop(p.at, width);
     part at(net_, p, nullptr);
+    net_.hints().look_up(net_, at);
     for (part_wait more(net_);;) {
       ++stats_->far_atomics;
       const place_answer said = at.host != net_.my_host()
@@ -195,7 +202,7 @@ void access::gather(const global_piece* pieces, std::size_t count) {
                                                                        : cache::copies::new_enough;
       if (!touch_here(p, [&] { copy_bytes(here, net_.at(p.at), p.bytes); }) &&
           !cache_.read(p.at, here, p.bytes, which))
-        far.emplace_back(net_, p, here);
+        add_far(far, p, here);
     });
   }
   fetch_all(far);
@@ -207,7 +214,7 @@ void access::scatter(const global_piece* pieces, std::size_t count) {
     if (check_.on()) check_.check_range(g.at, g.bytes, "scatter");
     blocks_.each_piece(g.at, g.bytes, [&](const piece& p) {
       auto* here = static_cast<std::byte*>(g.here) + (p.at - g.at);
-      if (!touch_here(p, [&] { copy_bytes(net_.at(p.at), here, p.bytes); })) far.emplace_back(net_, p, here);
+      if (!touch_here(p, [&] { copy_bytes(net_.at(p.at), here, p.bytes); })) add_far(far, p, here);
     });
   }
   for (const part& p : far) cache_.written(p);
@@ -265,17 +272,27 @@ std::uint32_t access::owner(global_address at) {
   const piece p = blocks_.first_piece(at, 1);
   if (p.words == nullptr) return p.owner;
   std::uint32_t owner = 0;
+  const auto here = [&] {
+    return touch_here(
+        p, [&] { owner = p.place(net_).owner(p.home).worker; }, false);
+  };
+  if (here()) return owner;
   std::byte nothing;
   part asked(net_, p, &nothing);
+  net_.hints().look_up(net_, asked);
   for (part_wait more(net_);;) {
-    if (touch_here(
-            p, [&] { owner = p.place(net_).owner(p.home).worker; }, false))
-      return owner;
     const place_answer said = owner_at(net_, asked);
     if (said.what == place_says::done) return ownership::from(said.owner, p.home).worker;
     asked.follow(net_, said);
     if (!asked.sent_on) more.wait(p.at);
+    if (here()) return owner;
   }
+}
+
+std::uint32_t access::likely_owner(global_address at) {
+  const piece p = blocks_.first_piece(at, 1);
+  if (p.words == nullptr || !several_hosts_ || in(p.place(net_).state(), still_here)) return p.owner;
+  return net_.hints().guess(net_, part(net_, p, nullptr));
 }
 
 std::byte* access::try_local(global_address at, std::uint64_t bytes) noexcept {

@@ -39,6 +39,8 @@ class access {
   void checkin(std::uint64_t ticket, std::uint64_t bytes, detail::access_mode mode) noexcept;
   /// The worker that has it now. Local; of movable memory of another host one round trip or more.
   std::uint32_t owner(global_address at);
+  /// Who would be asked for it. Local, and perhaps wrong.
+  std::uint32_t likely_owner(global_address at);
   std::byte* try_local(global_address at, std::uint64_t bytes) noexcept;
   void populate(global_address at, std::uint64_t bytes) noexcept;
 
@@ -73,6 +75,8 @@ class access {
   /// The same for an atomic of movable memory, wherever it is.
   std::uint64_t atomic_on_movable(const piece& p, atomic_function f, unsigned width, std::uint64_t operand,
                                   std::uint64_t expected, bool relaxed);
+  /// One more that is not here.
+  void add_far(std::vector<part>& far, const piece& p, std::byte* here);
   /// Read or write @p far, all of them.
   void fetch_all(std::vector<part>& far);
   void write_all(std::vector<part>& far);

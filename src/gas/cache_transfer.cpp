@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "gas/translations.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -17,6 +18,7 @@ void cache::add_far_parts(std::vector<part>& parts, global_address at, std::uint
   blocks_.visit_pieces(at, bytes, [&](const piece& p) {
     if (p.is_memory(net_)) return;
     parts.emplace_back(net_, p, here + (p.at - at));
+    if (p.words != nullptr) net_.hints().look_up(net_, parts.back());
     // What is about to leave or to come is not to be had before it has: MV11
     if (p.words != nullptr && !p.is_copy(net_)) parts.back().host = net_.my_host();
   });

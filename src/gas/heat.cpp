@@ -29,8 +29,8 @@ part_state place::look(bool halve) const noexcept {
   const std::uint64_t hint = w_->owner.load(std::memory_order_acquire);  // MV2
   const place_state s = use(still_here);
   if (!in(s, still_here))
-    return {in(s, is_elsewhere) ? place_answer{place_says::elsewhere, hint} : place_answer{}};
-  part_state seen{{place_says::done, w_->owner.load(std::memory_order_acquire)},
+    return {in(s, is_elsewhere) ? place_answer{place_says::elsewhere, 0, hint} : place_answer{}};
+  part_state seen{{place_says::done, 0, w_->owner.load(std::memory_order_acquire)},
                   w_->near.load(std::memory_order_relaxed),
                   w_->far.load(std::memory_order_relaxed),
                   w_->other.load(std::memory_order_relaxed),

@@ -4,6 +4,7 @@
 //   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
 //   mover       parts of movable memory to this host                 mover.hpp, places.hpp
+//   hints       whom to ask for parts of it                          translations.hpp
 //
 // All stand on reach.hpp (how to get at the memory of any host) and space.hpp (what lies where); checks.hpp
 // looks for mistakes. Documents: docs/global-memory.md, docs/memory-model.md, docs/protocols/global.md. Made
@@ -13,13 +14,16 @@
 #include "gas/access.hpp"
 #include "gas/allocator.hpp"
 #include "gas/mover.hpp"
+#include "gas/translations.hpp"
 
 namespace godwit::gas {
 
 struct memory {
-  /// @p check: check_global. @p force: force_move.
-  memory(const reach_setup& how, const gas::space& space, bool check, bool force, const cache_setup& copies)
-      : net(how),
+  /// @p check: check_global. @p force: force_move. @p how but its hints.
+  memory(reach_setup how, const gas::space& space, bool check, bool force, const cache_setup& copies,
+         const translation_setup& known)
+      : hints(*copies.stats, known),
+        net((how.hints = &hints, how)),
         where(space),
         directory(net, where),
         checks(net, where, directory, check),
@@ -51,6 +55,7 @@ struct memory {
     access.check_invariants();
   }
 
+  translations hints;
   const reach net;
   const space where;
   gas::directory directory;

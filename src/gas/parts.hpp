@@ -21,15 +21,24 @@ struct part {
   std::uint32_t home = 0;        ///< movable
   bool sent_on = false;          ///< movable: `host` is a better guess than before
   std::uint8_t redirects = 0;    ///< movable: how often it was sent on
+  /// movable: whether who is asked next was found among translations, and was not asked yet
+  enum class guesses : std::uint8_t { none, unknown, known } guess = guesses::none;
+  std::uint64_t version = 0;  ///< movable: of what led to `host`
   part(const reach& net, const piece& p, std::byte* h) noexcept
-      : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {}
+      : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {
+    if (words != nullptr) guess_from(net, place(net).owner(home));
+  }
 
   gas::place place(const reach& net) const noexcept { return {*words, net.is_near(home)}; }
   far_place name(const reach& net) const noexcept {
-    return {reinterpret_cast<std::uint64_t>(words), home, net.my_host()};
+    return {reinterpret_cast<std::uint64_t>(words), home, net.my_host(), redirects};
   }
   /// @p owner: a worker of `host`.
   piece as_piece(std::uint32_t owner) const noexcept { return {owner, at, bytes, words, home}; }
+  void guess_from(const reach& net, ownership o) noexcept {
+    host = net.host_of(o.worker);
+    version = o.version;
+  }
   /// It is not to be had where it was asked for: where to ask next.
   void follow(const reach& net, const place_answer& said) noexcept;
 };
@@ -48,11 +57,11 @@ std::uint64_t write(const reach& net, std::vector<part>& parts, std::vector<part
 std::uint64_t fetch_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
 std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vector<part>& left) noexcept;
 /// One message to who is believed to have the place of @p p. The value before goes to @p before.
-place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsigned width,
-                       std::uint64_t operand, std::uint64_t expected, std::uint64_t& before) noexcept;
+place_answer atomic_at(const reach& net, part& p, atomic_function f, unsigned width, std::uint64_t operand,
+                       std::uint64_t expected, std::uint64_t& before) noexcept;
 
 /// Who has it, if it is where @p p believes. The answer is done with the owner, or as for others.
-place_answer owner_at(const reach& net, const part& p) noexcept;
+place_answer owner_at(const reach& net, part& p) noexcept;
 /// One of a mover's calls, to @p host; an answer for each of @p moves.
 void call_places(const reach& net, std::uint32_t host, place_call what, std::span<const far_move> moves,
                  place_answer* answers) noexcept;

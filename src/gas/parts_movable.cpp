@@ -4,6 +4,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/world.hpp"
+#include "gas/translations.hpp"
 
 #include <godwit/runtime.hpp>
 
@@ -48,6 +49,7 @@ void tidy(std::vector<part>& parts) noexcept {
     rest.at += largest_piece;
     rest.here += largest_piece;
     rest.bytes -= largest_piece;
+    rest.guess = part::guesses::none;  // one look-up
     parts[i].bytes = largest_piece;
     parts.push_back(rest);
   }
@@ -72,6 +74,12 @@ void leave(const reach& net, part& p, const place_answer& said, std::vector<part
   p.follow(net, said);
   left.push_back(p);
 }
+/// What was asked has answered. False: not with @p p, which is left.
+bool got(const reach& net, part& p, const place_answer& said, std::vector<part>& left) noexcept {
+  net.hints().answered(net, p, said);
+  if (said.what != place_says::done) leave(net, p, said, left);
+  return said.what == place_says::done;
+}
 
 /// One that does not fit into a message with others.
 void fetch_large(const reach& net, part& p, std::vector<part>& left) noexcept {
@@ -80,22 +88,15 @@ void fetch_large(const reach& net, part& p, std::vector<part>& left) noexcept {
   std::byte* const landing = direct ? p.here : net.port().bounce();
   const entry& e = net.port().call(target_of(net, p), call_of(place_call::read), 1,
                                    reinterpret_cast<std::uint64_t>(landing), as_text(piece_of(net, p)));
-  if (const place_answer a = answer_of(e); a.what != place_says::done) {
-    leave(net, p, a, left);
-  } else if (!direct) {
-    std::memcpy(p.here, landing, p.bytes);
-  }
+  if (got(net, p, answer_of(e), left) && !direct) std::memcpy(p.here, landing, p.bytes);
 }
 
 /// Its owner is asked to keep it in use while the bytes are under way.
 void write_large(const reach& net, part& p, std::vector<part>& left) noexcept {
   const worker_no target = target_of(net, p);
   const far_place where = p.name(net);
-  const place_answer a = answer_of(net.port().call(target, call_of(place_call::use), 0, 0, as_text(where)));
-  if (a.what != place_says::done) {
-    leave(net, p, a, left);
+  if (!got(net, p, answer_of(net.port().call(target, call_of(place_call::use), 0, 0, as_text(where))), left))
     return;
-  }
   net.port().put(target, net.at(p.at), p.here, p.bytes);  // answered, or before what follows: far.md, Order
   if (p.bytes <= inline_bytes) net.port().fence(target);
   // Awaited: later it would end a use of whatever lies there by then.
@@ -107,18 +108,20 @@ void write_large(const reach& net, part& p, std::vector<part>& left) noexcept {
 void part::follow(const reach& net, const place_answer& said) noexcept {
   const gas::place mine = place(net);
   sent_on = false;
+  redirects = std::max(redirects, static_cast<std::uint8_t>(said.hops));  // MV12
   if (said.what == place_says::elsewhere) {
     const ownership told = ownership::from(said.owner, home);
-    const bool newer = told.version > mine.owner(home).version;
-    mine.learn(told);  // MV1
+    const bool newer = told.version > version;
+    net.hints().learn(net, *this, told);
     if (redirects <= most_redirects) ++redirects;
+    guess_from(net, mine.owner(home));
     const bool ask_home = redirects == 2 && !net.is_near(home);  // MV9
-    host = net.host_of(ask_home ? home : mine.owner(home).worker);
+    if (ask_home) host = net.host_of(home);
     sent_on = newer || ask_home;
   }
   // What is to come here, or has just left, cannot be asked here.
   if (host != net.my_host()) return;
-  host = net.host_of(mine.owner(home).worker);
+  guess_from(net, mine.owner(home));
   sent_on = false;
 }
 
@@ -176,10 +179,7 @@ std::uint64_t fetch_once(const reach& net, std::vector<part>& parts, std::vector
     const std::byte* bytes = e.data + batch.size() * sizeof(place_answer);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       part& p = batch[k];
-      if (const place_answer a = answer_of(e, k); a.what != place_says::done) {
-        leave(net, p, a, left);
-        continue;
-      }
+      if (!got(net, p, answer_of(e, k), left)) continue;
       std::memcpy(p.here, bytes, p.bytes);
       bytes += whole_words(p.bytes);
     }
@@ -213,7 +213,7 @@ std::uint64_t write_once(const reach& net, std::vector<part>& parts, std::vector
     const entry& e =
         net.port().call(target_of(net, batch[0]), call_of(place_call::write), batch.size(), 0, {text, to});
     for (std::size_t k = 0; k < batch.size(); ++k)
-      if (const place_answer a = answer_of(e, k); a.what != place_says::done) leave(net, batch[k], a, left);
+      static_cast<void>(got(net, batch[k], answer_of(e, k), left));
   }
   return requests;
 }
@@ -243,22 +243,27 @@ std::uint64_t write_places(const reach& net, std::vector<part>& parts, std::vect
   return follow_on(net, parts, left, write_once);
 }
 
-place_answer atomic_at(const reach& net, const part& p, atomic_function f, unsigned width,
-                       std::uint64_t operand, std::uint64_t expected, std::uint64_t& before) noexcept {
+place_answer atomic_at(const reach& net, part& p, atomic_function f, unsigned width, std::uint64_t operand,
+                       std::uint64_t expected, std::uint64_t& before) noexcept {
   const base::unexposed inside;
   const far_atomic what{p.name(net), static_cast<std::uint32_t>(f),
                         width,    reinterpret_cast<std::uint64_t>(net.at(p.at)),
                         operand,  expected};
   const entry& e = net.port().call(target_of(net, p), call_of(place_call::atomic), 0, 0, as_text(what));
   before = e.head.result;
-  return answer_of(e);
+  const place_answer said = answer_of(e);
+  net.hints().answered(net, p, said);
+  return said;
 }
 
-place_answer owner_at(const reach& net, const part& p) noexcept {
+place_answer owner_at(const reach& net, part& p) noexcept {
   if (p.host == net.my_host()) return {};
   const base::unexposed inside;
   const far_place where = p.name(net);
-  return answer_of(net.port().call(target_of(net, p), call_of(place_call::owner), 0, 0, as_text(where)));
+  const place_answer said =
+      answer_of(net.port().call(target_of(net, p), call_of(place_call::owner), 0, 0, as_text(where)));
+  net.hints().answered(net, p, said);
+  return said;
 }
 
 void call_places(const reach& net, std::uint32_t host, place_call what, std::span<const far_move> moves,

@@ -66,17 +66,18 @@ struct asked {
   place_words& words;
   place here;
   std::uint64_t owner;  ///< before `local` is looked at: MV2
-  std::uint32_t asker;
+  std::uint32_t asker, hops;
   asked(const place_site& site, const entry& e, const far_place& p) noexcept
       : words(*site.memory->reach(e.head.target, reinterpret_cast<place_words*>(p.words))),
         here(words, site.memory->near().holds(transport::worker_no{p.home})),
         owner(words.owner.load(std::memory_order_acquire)),
-        asker(p.asker) {}
+        asker(p.asker),
+        hops(p.hops) {}
 };
 
 place_answer refusal(const asked& p, place_state s) noexcept {
-  if (in(s, is_elsewhere)) return {place_says::elsewhere, p.owner};
-  return {place_says::later};
+  if (in(s, is_elsewhere)) return {place_says::elsewhere, p.hops, p.owner};
+  return {place_says::later, p.hops};
 }
 
 /// Carry out @p touch under a use.
@@ -87,7 +88,7 @@ place_answer touch_at(const asked& p, F&& touch) noexcept {
   touch();
   p.here.count_far(p.asker);
   p.here.end_use();
-  return {place_says::done};
+  return {place_says::done, p.hops, p.hops != 0 ? p.owner : 0};
 }
 
 template <class T>
@@ -103,6 +104,22 @@ void answer_with(entry& e, const place_answer& a) noexcept {
 }
 
 const place_site& site_of(void* place) noexcept { return *static_cast<const place_site*>(place); }
+
+/// MV12: instead of the answer @p a to @p e, whose payload begins with the asked-for part at @p where, the
+/// request goes on: to who has the part, as far as is known here, the second time to its home. False: it
+/// does not, @p a is the answer.
+bool send_on(const place_site& site, entry& e, std::size_t where, const place_answer& a) noexcept {
+  if (a.what != place_says::elsewhere || a.hops >= most_hops) return false;
+  auto part = payload_of<far_place>(e, where);
+  const transport::shm::near_range near = site.memory->near();
+  const bool to_home = a.hops == 1 && !near.holds(transport::worker_no{part.home});
+  const transport::worker_no next{to_home ? part.home : ownership::from(a.owner, part.home).worker};
+  if (near.holds(next)) return false;  // it came and left since its owner was looked at
+  ++part.hops;
+  std::memcpy(e.data + where, &part, sizeof part);
+  e.head.target = next;
+  return true;
+}
 
 /// Bytes where the window has them; gives back whether it did.
 std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
@@ -128,6 +145,7 @@ std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
       copy_bytes(e.data + filled, from, p.bytes);
       filled += whole_words(p.bytes);
     });
+    if (count == 1 && e.head.more[0] == 0 && send_on(site, e, 0, a)) return nullptr;
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
   e.head.info = filled;
@@ -146,6 +164,7 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
       copy_bytes(reinterpret_cast<std::byte*>(p.address), e.data + at, p.bytes);
     });
     at += whole_words(p.bytes);
+    if (count == 1 && send_on(site, e, 0, a)) return nullptr;
     // A piece takes more room than its answer: what is still to be read lies behind.
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
@@ -156,11 +175,12 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
 
 std::byte* atomic(void* place, entry& e, const answer_room&) noexcept {
   const auto a = payload_of<far_atomic>(e);
-  answer_with(e, touch_at(asked(site_of(place), e, a.where), [&] {
-                e.head.result = transport::far::apply_atomic(
-                    static_cast<transport::far::atomic_function>(a.function),
-                    reinterpret_cast<void*>(a.address), a.width, a.operand, a.expected);
-              }));
+  const place_answer said = touch_at(asked(site_of(place), e, a.where), [&] {
+    e.head.result =
+        transport::far::apply_atomic(static_cast<transport::far::atomic_function>(a.function),
+                                     reinterpret_cast<void*>(a.address), a.width, a.operand, a.expected);
+  });
+  if (!send_on(site_of(place), e, 0, said)) answer_with(e, said);
   return nullptr;
 }
 
@@ -181,7 +201,9 @@ std::byte* end_use(void* place, entry& e, const answer_room&) noexcept {
 std::byte* owner(void* place, entry& e, const answer_room&) noexcept {
   const asked p(site_of(place), e, payload_of<far_place>(e));
   const place_state s = p.here.state();
-  answer_with(e, in(s, still_here) ? place_answer{place_says::done, p.owner} : refusal(p, s));
+  const place_answer said =
+      in(s, still_here) ? place_answer{place_says::done, p.hops, p.owner} : refusal(p, s);
+  if (!send_on(site_of(place), e, 0, said)) answer_with(e, said);
   return nullptr;
 }
 
@@ -223,14 +245,14 @@ place_answer close_one(const asked& p, const far_move& m) noexcept {
       const ownership before = p.here.owner(m.where.home);
       const ownership now{before.version + 1, m.mover};
       p.here.learn(now);  // MV2: after it is frozen
-      return {place_says::done, now.packed(), before.worker};
+      return {place_says::done, 0, now.packed(), before.worker};
     }
     case place::closing::in_use:
-      return {place_says::later, 0};
+      return {place_says::later, 0, 0};
     case place::closing::refused:
       break;
   }
-  return {place_says::later, 1};
+  return {place_says::later, 0, 1};
 }
 
 std::byte* close(void* place, entry& e, const answer_room&) noexcept {

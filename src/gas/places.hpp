@@ -61,11 +61,9 @@ inline constexpr place_states is_elsewhere = place_state::elsewhere | place_stat
 enum class place_says : std::uint32_t { done, later, elsewhere };
 struct place_answer {
   place_says what = place_says::later;
+  std::uint32_t hops = 0;    ///< far_place::hops when it came to who answers
+  std::uint64_t owner = 0;   ///< elsewhere, and done if it was sent on: as in place_words
   std::uint32_t before = 0;  ///< close, done: the worker that had it
-  std::uint64_t owner = 0;   ///< elsewhere: as in place_words
-  place_answer() noexcept = default;
-  place_answer(place_says w, std::uint64_t o = 0, std::uint32_t b = 0) noexcept
-      : what(w), before(b), owner(o) {}
 };
 
 /// What is known of a part where it is.
@@ -144,8 +142,11 @@ class place {
 struct far_place {
   std::uint64_t words;
   std::uint32_t home;
-  std::uint32_t asker;  ///< host
+  std::uint32_t asker : 24;  ///< host
+  std::uint32_t hops : 8;    ///< the request was sent on, or its asker, so often: MV12
 };
+/// MV12: a request for a single small piece goes on by itself so far.
+inline constexpr std::uint32_t most_hops = 2;
 
 /// Room of so many bytes among others in a message: words stay aligned.
 constexpr std::uint64_t whole_words(std::uint64_t bytes) noexcept { return (bytes + 7) / 8 * 8; }

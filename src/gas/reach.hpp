@@ -23,6 +23,8 @@ namespace godwit::gas {
 using transport::worker_no;
 using transport::far::atomic_function;
 
+class translations;
+
 struct reach_setup {
   transport::fabric* net = nullptr;
   std::byte* window = nullptr;
@@ -33,6 +35,7 @@ struct reach_setup {
   std::uint32_t my_host = 0;
   worker_stats* stats = nullptr;  ///< may be null with one host
   part_note note_part = nullptr;  ///< may be null: nobody wants to see it
+  translations* hints = nullptr;
 };
 
 /// memcpy, but a word that is aligned at both ends is copied by one load and one store: others may write it.
@@ -72,6 +75,8 @@ class reach {
   /// Somebody wants to see what happens to parts of movable memory.
   bool seen() const noexcept { return s_.note_part != nullptr; }
   void note(const part_event& e) const noexcept { s_.note_part(e); }
+  /// Who is asked for movable memory: translations.hpp.
+  translations& hints() const noexcept { return *s_.hints; }
 
   template <class T = std::byte>
   T* at(global_address a) const noexcept {

@@ -130,6 +130,18 @@ const gas::descriptor& movable_range(gas::memory& m, gas::global_address at, std
                                 " bytes, where the allocation has " + std::to_string(rest));
   return *d;
 }
+namespace {
+/// Of a host, but its translations, which lie behind them.
+std::uint64_t words_bytes(std::uint32_t workers) noexcept {
+  return sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
+}
+gas::translation_setup translations_of(const options& opts, const transport::shm::window& window,
+                                       std::uint32_t workers) noexcept {
+  const bool shared = opts.translations != 0 && opts.translations_lock != choice::translations_lock::none;
+  return {opts.translations, opts.translations_replace, opts.translations_lock,
+          shared ? window.base() + gas::space::words_low + words_bytes(workers) : nullptr};
+}
+}  // namespace
 
 std::uint64_t choose_global_bytes(const options& opts) noexcept {
   if (opts.global_bytes != options().global_bytes) return opts.global_bytes;
@@ -139,7 +151,9 @@ std::uint64_t choose_global_bytes(const options& opts) noexcept {
 
 gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t workers) {
   ++run_;
-  const std::uint64_t words = sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
+  std::uint64_t words = words_bytes(workers);
+  if (opts.translations_lock != choice::translations_lock::none)
+    words += gas::translation_table::bytes_of(opts.translations);
   const std::uint64_t units = gas::cache::table_bytes(gas::cache::units_of(opts.cache_bytes));
   const gas::space s = gas::plan_space(bytes, workers, words, units, sizeof(gas::descriptor));
   if (s.homes == 0)
@@ -187,8 +201,9 @@ void start_global(const transport::shm::window& window, const gas::space& where,
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
   const bool force = opts.force_move != choice::force_move::none;
-  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, force, copies)
-                                       : &memory_.emplace(reach, where, check, force, copies);
+  const gas::translation_setup known = translations_of(opts, window, job.workers);
+  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, force, copies, known)
+                                       : &memory_.emplace(reach, where, check, force, copies, known);
   if (job.serves_itself) {
     static gas::place_site places;
     places = places_of(*w.here().memory, window, where, opts);
@@ -333,6 +348,9 @@ void global_pause() noexcept {
   base::give_way();
 }
 std::uint32_t global_owner(global_address at) { return memory_of("owner_of").access.owner(at); }
+std::uint32_t global_likely_owner(global_address at) {
+  return memory_of("likely_owner_of").access.likely_owner(at);
+}
 
 namespace {
 /// The call of a letter that asks a worker of another host to pull.

@@ -77,6 +77,12 @@ constexpr counter_field fields[] = {
     {"move_wait_ns", &stats::move_wait_ns, false},
     {"part_waits", &stats::part_waits, false},
     {"part_wait_ns", &stats::part_wait_ns, false},
+    {"translations", &stats::translations, false},
+    {"translation_hits", &stats::translation_hits, false},
+    {"translation_stale", &stats::translation_stale, false},
+    {"translation_misses", &stats::translation_misses, false},
+    {"translation_evictions", &stats::translation_evictions, false},
+    {"forwards", &stats::forwards, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
@@ -150,6 +156,12 @@ constexpr row rows[] = {
     {"    of that waiting", [](const stats& s) { return f(s.move_wait_ns) / 1e6; }, 2, true},
     {"waits for moving parts", [](const stats& s) { return f(s.part_waits); }, 0, true},
     {"  time, ms", [](const stats& s) { return f(s.part_wait_ns) / 1e6; }, 2, true},
+    {"translations", [](const stats& s) { return f(s.translations); }, 0, true},
+    {"  hits", [](const stats& s) { return f(s.translation_hits); }, 0, true},
+    {"  stale", [](const stats& s) { return f(s.translation_stale); }, 0, true},
+    {"  misses", [](const stats& s) { return f(s.translation_misses); }, 0, true},
+    {"  evictions", [](const stats& s) { return f(s.translation_evictions); }, 0, true},
+    {"requests sent on", [](const stats& s) { return f(s.forwards); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;

@@ -77,6 +77,12 @@ constexpr std::array table{
     counter{"part_waits", "waits for parts on their way",
             "accesses that found a part neither here nor there"},
     counter{"part_wait_ns", "time of waits for parts", ""},
+    counter{"translations", "movable memory: translations", "parts of other hosts that were asked for"},
+    counter{"translation_hits", "hits", "of whom it was known, rightly"},
+    counter{"translation_stale", "stale", "who had been given away since"},
+    counter{"translation_misses", "misses", "of whom nothing was known: their homes were asked"},
+    counter{"translation_evictions", "evictions", "forgotten for others, in a bounded table"},
+    counter{"forwards", "requests sent on", "by who had had the part, or was its home"},
     counter{"trace_events", "events written", ""},
     counter{"trace_dropped", "events dropped", "overwritten by later ones"},
 };

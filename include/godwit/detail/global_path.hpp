@@ -110,6 +110,7 @@ std::uint32_t global_home(global_address at);
 std::uint64_t global_home_piece(global_address at, std::uint64_t bytes, std::uint32_t& home);
 /// And that has it now.
 std::uint32_t global_owner(global_address at);
+std::uint32_t global_likely_owner(global_address at);
 /// The caller spins until another worker has done something: let the system run that one, and serve other
 /// hosts meanwhile.
 [[gnu::cold]] void global_pause() noexcept;

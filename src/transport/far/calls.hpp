@@ -33,7 +33,9 @@ class call_table {
  public:
   /// Carries out @p e, whose argument is head.b, at its target's host. Fills in head.result, info, bytes,
   /// local and more[1], which are 0; info and bytes that fit lie in e.data. Gives back where the bytes are:
-  /// null if in e.data. Local: it waits for nobody. @p place: as entered.
+  /// null if in e.data. Local: it waits for nobody. @p place: as entered. Who is not the one to ask may name
+  /// a worker of another host in head.target instead: then that one is asked, with what is in e.data, and
+  /// answers.
   using handler = std::byte* (*)(void* place, entry& e, const answer_room& room) noexcept;
 
   void enter(std::uint64_t number, handler f, void* place);

@@ -316,7 +316,7 @@ bool companion::receive() {
     if (bytes >= sizeof(message_head) && m.epoch == setup_.epoch) {
       switch (m.what) {
         case kind::request:
-          handle_request(m, from);
+          handle_request(m, setup_.answers_for[m.asker]);  // it may have been sent on by another
           break;
         case kind::reply:
           handle_reply(m, from);
@@ -365,10 +365,25 @@ void companion::execute_here(const message& m, int from) {
     const std::uint64_t before = base::now_ns();
     big = setup_.services->carry_out(e, room);
     e.head.more[3] = base::now_ns() - before;
+    if (send_on(m, e)) return;
     if (e.head.more[1] != 0) mood_ = mood::expects;
   } else
     far::execute_on(*setup_.memory, e.head, e.data);
   answer(m, from, e, big, std::move(room), false);
+}
+
+/// Who was asked may name another worker instead of answering @p m (calls.hpp). False: it has answered.
+bool companion::send_on(const message& m, const entry& e) {
+  if (e.head.target == m.head.target) return false;
+  GODWIT_ASSERT(m.head.what == op::call, "calls are sent on: their answers go to who asked");
+  GODWIT_ASSERT(index(e.head.target) < setup_.answers_for.size() &&
+                    setup_.answers_for[index(e.head.target)] != setup_.rank,
+                "a call is sent on to a worker of another host");
+  auto on = std::make_unique<message>(static_cast<const message_head&>(m));
+  on->head.target = e.head.target;
+  std::memcpy(on->data, e.data, m.inline_bytes);
+  send(setup_.answers_for[index(e.head.target)], std::move(on));
+  return true;
 }
 
 /// @p e holds the answer to @p m. @p big: bytes of a call's answer that are not in e.data.

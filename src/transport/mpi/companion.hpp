@@ -150,6 +150,7 @@ class companion {
   void handle_request(const message& m, int from);
   static bool is_large_put(const message_head& m) noexcept;
   void handle_reply(const message& m, int from);
+  bool send_on(const message& m, const far::entry& e);
   void answer(const message& m, int from, far::entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
               bool workers_room);
   void finish(worker_no asker, std::uint32_t slot);

@@ -52,7 +52,7 @@ bool companion::serve_inboxes() {
       if (!done) {
         if (!box.gone) break;
         execute_here(letter.text, letter.from);
-      } else {
+      } else if (!send_on(letter.text, e)) {
         const bool by_itself = e.head.what == op::call && e.head.more[0] != 0;
         answer(letter.text, letter.from, e, by_itself ? alias<std::byte>(w, e.head.address) : nullptr,
                nullptr, by_itself);
