@@ -22,5 +22,6 @@
 #include <godwit/policy.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
+#include <godwit/spawn_at.hpp>
 #include <godwit/task.hpp>
 #include <godwit/threads.hpp>

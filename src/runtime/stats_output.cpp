@@ -69,6 +69,11 @@ constexpr counter_field fields[] = {
     {"far_puts", &stats::far_puts, false},
     {"far_atomics", &stats::far_atomics, false},
     {"moves", &stats::moves, false},
+    {"letters", &stats::letters, false},
+    {"threads_sent", &stats::threads_sent, false},
+    {"threads_sent_on", &stats::threads_sent_on, false},
+    {"threads_left", &stats::threads_left, false},
+    {"threads_kept", &stats::threads_kept, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
