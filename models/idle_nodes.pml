@@ -23,7 +23,7 @@
  *                           RECEIVER_NOT_RUNNING, LOCAL_NOT_COUNTED; with MERGE: KEEPS_UNIT; with SERVED:
  *                           SERVER_NOT_AWAITED, SERVER_IGNORES_ANNOUNCED; with PREPAID: UNIT_BEFORE_COUNT,
  *                           UNIT_AFTER_PUSH, DELIVERY_NOT_COUNTED, NO_UNIT, UNITS_AFTER_LOOK, UNITS_KEPT, UNITS_LOST,
- *                           PREPAY_NOT_AWAITED
+ *                           ANNOUNCED_KEEPS, PREPAY_NOT_AWAITED
  */
 #ifndef N
 #define N 3
@@ -171,27 +171,6 @@ inline announce(x) {
 #elif defined(TEST_FIRST)
      seen = (idle[x] == SIZE(x));
      if :: seen -> announced[x] = 1 :: else fi;
-#elif defined(PREPAID)
-#ifndef UNITS_AFTER_LOOK
-     atomic { took = units[x]; units[x] = 0 };   /* IN6: take back what is left, then announce and look */
-#endif
-     announced[x] = 1;
-     seen = (idle[x] == SIZE(x));
-#ifdef UNITS_AFTER_LOOK
-     atomic { took = units[x]; units[x] = 0 };
-#endif
-     if
-     :: !seen -> announced[x] = 0;
-#ifndef UNITS_LOST
-        atomic { units[x] = units[x] + took; took = 0 }
-#else
-        took = 0
-#endif
-     :: else
-     fi;
-#ifdef UNITS_KEPT
-     took = 0;
-#endif
 #else
      announced[x] = 1;                    /* IN2: announce, then look again */
      seen = (idle[x] == SIZE(x));
@@ -204,11 +183,7 @@ inline announce(x) {
      if :: !seen -> idle_nodes--; announced[x] = 0 :: else fi;
 #else
      if
-#ifdef PREPAID
-     :: seen -> atomic { idle_nodes = idle_nodes + 1 + took; took = 0; last = (idle_nodes == NODES) }
-#else
      :: seen -> atomic { idle_nodes++; last = (idle_nodes == NODES) }     /* IN1 */
-#endif
      :: else
      fi;
 #endif
@@ -224,11 +199,49 @@ announced_end:
   if :: last -> last = 0; decide() :: else fi
 }
 
+#ifdef PREPAID
+/* The same, and what the node has left of prepaid units goes back: also if it was announced meanwhile. */
+inline announce_all(x) {
+  lock(x);
+#ifndef UNITS_AFTER_LOOK
+  atomic { took = units[x]; units[x] = 0 };      /* IN6: take what is left, then announce, then look */
+#endif
+  if :: !announced[x] -> announced[x] = 1; now = 1 :: else fi;
+  seen = (idle[x] == SIZE(x));
+#ifdef UNITS_AFTER_LOOK
+  atomic { took = units[x]; units[x] = 0 };
+#endif
+#ifdef ANNOUNCED_KEEPS
+  if :: !now && seen -> seen = 0 :: else fi;
+#endif
+  if
+  :: !seen ->
+     if :: now -> announced[x] = 0 :: else fi;
+#ifndef UNITS_LOST
+     atomic { units[x] = units[x] + took }
+#endif
+  :: else ->
+#ifdef UNITS_KEPT
+     took = 0;
+#endif
+     if
+     :: now || took > 0 -> atomic { idle_nodes = idle_nodes + now + took; last = (idle_nodes == NODES) }   /* IN1 */
+     :: else
+     fi
+  fi;
+  atomic { took = 0; now = 0; seen = 0 };
+  unlock(x);
+  if :: last -> last = 0; decide() :: else fi
+}
+#endif
+
 inline become_idle() {
   is_idle = 1;
   atomic { idle[NODE(me)]++; seen = (idle[NODE(me)] == SIZE(NODE(me))) };
-#ifdef LATE
+#if defined(LATE)
   seen = 0
+#elif defined(PREPAID)
+  if :: seen -> seen = 0; announce_all(NODE(me)) :: else fi
 #else
   if :: seen -> seen = 0; announce(NODE(me)) :: else fi
 #endif
@@ -365,7 +378,7 @@ inline take(w) {
 
 proctype worker(byte me) {
 #ifdef PREPAID
-  byte took;
+  byte took; bit now;
 #endif
   byte v, to, nears, fars, fees;
   bit is_idle, seen, last, waits;

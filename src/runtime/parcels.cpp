@@ -94,6 +94,7 @@ struct alignas(64) visit {
   std::uint64_t bytes;
   std::uint64_t closure_bytes;
   detail::access_mode mode;
+  detail::place where;  ///< of the call, for messages: the same in all processes
 };
 void deliver_visit(const void* closure);
 
@@ -104,7 +105,7 @@ bool carry_out(const visit& v, const void* closure) {
   worker_no next{};
   if (on.way.is_here(next)) {
     standing not_here;
-    const detail::opened got = m.access.pin(on.way.address, v.bytes, v.mode, {}, not_here);
+    const detail::opened got = m.access.pin(on.way.address, v.bytes, v.mode, v.where, not_here);
     if (got.data != nullptr) {
       // A spawn would be seen only when something leaves: let it be looked for.
       hot().poll.store(1, std::memory_order_relaxed);
@@ -182,7 +183,7 @@ ref send_visit(visit_entry* entry, const void* closure, std::size_t closure_byte
                std::uint64_t bytes, access_mode mode, place where) {
   gas::memory& m = memory_of("with");
   need_no_checkout("with", where);
-  const visit v{entry, this_worker().records().make(), {at}, bytes, closure_bytes, mode};
+  const visit v{entry, this_worker().records().make(), {at}, bytes, closure_bytes, mode, where};
   const worker_no next{m.access.likely_owner(at)};
   if (m.net.is_near(transport::index(next))) {
     if (carry_out(v, closure)) this_worker().finish(v.record);

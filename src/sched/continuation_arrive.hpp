@@ -30,7 +30,7 @@ void continuation_worker<P>::arrive(const parcel& p) noexcept {
   im->what = p;
   im->what.object = here_.ref_of(im);
   std::memcpy(static_cast<void*>(im + 1), p.closure(), p.bytes);
-  take_in(im, im->what.object, p.address == 0);
+  take_in(here_.at<image>(im->what.object), im->what.object, p.address == 0);
 }
 
 /// PA2: @p im is of this host, and nobody else's.
