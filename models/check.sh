@@ -51,6 +51,8 @@ runs() {
     echo "pass|idle_nodes|-DN=4 -DLETTERS=0 -DLIVE|$live|-a -f -m2000000"
     echo "pass|idle_nodes|-DN=3 -DPER=1 -DLIVE|$live|-a -f -m2000000"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLETTERS=2|$small|-m1000000 -w24"
+    echo "pass|idle_nodes|-DN=3 -DPREPAID -DLETTERS=2|$small|-m1000000 -w26"
+    echo "pass|idle_nodes|-DN=3 -DPREPAID -DK=1|$small|-m1000000 -w24"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
     echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
@@ -113,7 +115,9 @@ runs() {
   echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
-  for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DLATE"; do
+  echo "pass|idle_nodes|-DN=3 -DPREPAID|$small -O2|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=2 -DPER=1 -DPREPAID -DLETTERS=2|$small|-m1000000 -w22"
+  for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DPREPAID" " -DLATE"; do
     echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
   done
   echo "pass|far||$small|-m1000000"
@@ -166,7 +170,9 @@ runs() {
   for m in NO_RETEST TEST_FIRST LOOK_FIRST FIRST_ONLY CLEAR_FIRST RUN_NOT_AWAITED ADD_FIRST NO_GATE_RUN NO_GATE_IDLE \
     SUB_TWICE ADD_TWICE TRY_GATE TAKE_FIRST STEAL_NOT_AWAITED ROOT_NOT_AWAITED LETTER_NOT_COUNTED LETTER_AFTER_PUSH \
     LETTER_NOT_AWAITED ADD_NOT_AWAITED ADD_WHEN_IDLE RECEIVER_NOT_RUNNING LOCAL_NOT_COUNTED "MERGE -DKEEPS_UNIT" \
-    "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED"; do
+    "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED" "PREPAID -DUNIT_BEFORE_COUNT" "PREPAID -DUNIT_AFTER_PUSH" \
+    "PREPAID -DDELIVERY_NOT_COUNTED" "PREPAID -DNO_UNIT" "PREPAID -DUNITS_AFTER_LOOK" "PREPAID -DUNITS_KEPT" "PREPAID -DUNITS_LOST" \
+    "PREPAID -DANNOUNCED_KEEPS" "PREPAID -DPREPAY_NOT_AWAITED"; do
     echo "fail|idle_nodes|-DN=3 -D$m|$small|-m1000000"
   done
   for m in CONTENTS_AFTER_POSTED CONTENTS_BEFORE_LOOK REPLY_AFTER_DONE REPLY_BEFORE_LOOK FREE_BEFORE_READ NO_FENCE_POST \

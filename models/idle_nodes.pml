@@ -11,7 +11,9 @@
  *
  * Variants, must pass: the plain model, ONE_WORD (count and announced in one atomic word), MERGE (a letter that finds
  * its node announced hands its unit to the node), SERVED (letters between nodes become letters within the receiver's
- * node, counted there by its server), LATE (an idle worker announces, whenever it finds the count full), LIVE (with weak
+ * node, counted there by its server), PREPAID (a node subtracts K at once, and every letter between nodes takes one of
+ * them along; it is delivered as a letter within the node, and what is left goes back when the node announces itself),
+ * LATE (an idle worker announces, whenever it finds the count full), LIVE (with weak
  * fairness, the end comes; no attempt to take fails for ever).
  * Mutants, must FAIL:
  *   of the node's count     NO_RETEST, TEST_FIRST, LOOK_FIRST, FIRST_ONLY, CLEAR_FIRST, RUN_NOT_AWAITED, ADD_FIRST,
@@ -19,7 +21,9 @@
  *   of the work             TAKE_FIRST, STEAL_NOT_AWAITED, ROOT_NOT_AWAITED
  *   of letters              LETTER_NOT_COUNTED, LETTER_AFTER_PUSH, LETTER_NOT_AWAITED, ADD_NOT_AWAITED, ADD_WHEN_IDLE,
  *                           RECEIVER_NOT_RUNNING, LOCAL_NOT_COUNTED; with MERGE: KEEPS_UNIT; with SERVED:
- *                           SERVER_NOT_AWAITED, SERVER_IGNORES_ANNOUNCED
+ *                           SERVER_NOT_AWAITED, SERVER_IGNORES_ANNOUNCED; with PREPAID: UNIT_BEFORE_COUNT,
+ *                           UNIT_AFTER_PUSH, DELIVERY_NOT_COUNTED, NO_UNIT, UNITS_AFTER_LOOK, UNITS_KEPT, UNITS_LOST,
+ *                           ANNOUNCED_KEEPS, PREPAY_NOT_AWAITED
  */
 #ifndef N
 #define N 3
@@ -61,6 +65,16 @@ byte answer[N];
 #else
 #define HAS_ANSWER(w) false
 #endif
+#ifdef PREPAID
+#ifndef K
+#define K 2
+#endif
+byte units[NODES];            /* node: units of idle_nodes that it may give to letters */
+byte wire[N];                 /* letters under way to a worker, each with a unit */
+#define UNDER_WAY(w) (wire[w] != 0)
+#else
+#define UNDER_WAY(w) false
+#endif
 #ifdef SERVED
 byte sent[N];                 /* 1 + whom the worker's letter is for, until the server there has answered */
 #define AWAITS(w) (sent[w] != 0)
@@ -74,7 +88,7 @@ inline decide() {
     i = 0;
     do
     :: i < N -> assert(task[i] == NONE && pool[i] == 0 && !poolr[i] && near[i] == 0 && far[i] == 0);
-                assert(!HAS_ANSWER(i) && !AWAITS(i)); i++
+                assert(!HAS_ANSWER(i) && !AWAITS(i) && !UNDER_WAY(i)); i++
     :: else -> break
     od; i = 0;
     assert(root_done || stuck);
@@ -113,6 +127,10 @@ inline count_in(x) {
         idle_nodes--
 #elif defined(RUN_NOT_AWAITED)
         subs++;
+        announced[x] = 0
+#elif defined(PREPAID)
+        atomic { if :: units[x] > 0 -> units[x]--; seen = 0 :: else fi };
+        if :: seen -> idle_nodes-- :: else fi;   /* IN6: a unit that came with a letter will do */
         announced[x] = 0
 #else
         idle_nodes--;                     /* IN3: remote; when it is done, */
@@ -181,11 +199,49 @@ announced_end:
   if :: last -> last = 0; decide() :: else fi
 }
 
+#ifdef PREPAID
+/* The same, and what the node has left of prepaid units goes back: also if it was announced meanwhile. */
+inline announce_all(x) {
+  lock(x);
+#ifndef UNITS_AFTER_LOOK
+  atomic { took = units[x]; units[x] = 0 };      /* IN6: take what is left, then announce, then look */
+#endif
+  if :: !announced[x] -> announced[x] = 1; now = 1 :: else fi;
+  seen = (idle[x] == SIZE(x));
+#ifdef UNITS_AFTER_LOOK
+  atomic { took = units[x]; units[x] = 0 };
+#endif
+#ifdef ANNOUNCED_KEEPS
+  if :: !now && seen -> seen = 0 :: else fi;
+#endif
+  if
+  :: !seen ->
+     if :: now -> announced[x] = 0 :: else fi;
+#ifndef UNITS_LOST
+     atomic { units[x] = units[x] + took }
+#endif
+  :: else ->
+#ifdef UNITS_KEPT
+     took = 0;
+#endif
+     if
+     :: now || took > 0 -> atomic { idle_nodes = idle_nodes + now + took; last = (idle_nodes == NODES) }   /* IN1 */
+     :: else
+     fi
+  fi;
+  atomic { took = 0; now = 0; seen = 0 };
+  unlock(x);
+  if :: last -> last = 0; decide() :: else fi
+}
+#endif
+
 inline become_idle() {
   is_idle = 1;
   atomic { idle[NODE(me)]++; seen = (idle[NODE(me)] == SIZE(NODE(me))) };
-#ifdef LATE
+#if defined(LATE)
   seen = 0
+#elif defined(PREPAID)
+  if :: seen -> seen = 0; announce_all(NODE(me)) :: else fi
 #else
   if :: seen -> seen = 0; announce(NODE(me)) :: else fi
 #endif
@@ -201,6 +257,23 @@ inline push_letter(to) {
   :: else ->
 #if defined(SERVED)
      atomic { !AWAITS(me) -> sent[me] = to + 1 }
+#elif defined(PREPAID)
+     atomic { if :: units[NODE(me)] > 0 -> units[NODE(me)]-- :: else -> seen = 1 fi };
+#ifdef NO_UNIT
+     seen = 0;
+#endif
+#ifdef PREPAY_NOT_AWAITED
+     atomic { if :: seen -> units[NODE(me)] = units[NODE(me)] + K - 1 :: else fi; wire[to]++ };
+     if :: seen -> seen = 0; idle_nodes = idle_nodes - K :: else fi
+#else
+     if
+     :: seen -> seen = 0;
+        idle_nodes = idle_nodes - K;      /* IN6: remote; when it is done, */
+        atomic { units[NODE(me)] = units[NODE(me)] + K - 1 }
+     :: else
+     fi;
+     atomic { wire[to]++ }                /* the letter takes one along */
+#endif
 #elif defined(LETTER_NOT_COUNTED)
      far[to]++
 #elif defined(LETTER_AFTER_PUSH)
@@ -226,7 +299,7 @@ inline handle() {                         /* one letter: completes the root's re
 inline read_mail() {
 #ifdef MERGE
   /* Taken first: until its unit is given back, a letter in the hand counts like one in the box. */
-  atomic { nears = near[me]; fars = far[me]; units = fars; near[me] = 0; far[me] = 0; task[me] = PLAIN };
+  atomic { nears = near[me]; fars = far[me]; fees = fars; near[me] = 0; far[me] = 0; task[me] = PLAIN };
   if
   :: is_idle ->
      is_idle = 0;
@@ -236,9 +309,9 @@ inline read_mail() {
         lock(NODE(me));
         if
         :: announced[NODE(me)] ->
-           assert(units > 0);             /* a letter of the own node would have kept it from being announced */
+           assert(fees > 0);             /* a letter of the own node would have kept it from being announced */
 #ifndef KEEPS_UNIT
-           units--;
+           fees--;
 #endif
            announced[NODE(me)] = 0        /* the letter's unit is now the node's: no remote operation */
         :: else
@@ -252,7 +325,7 @@ inline read_mail() {
 #ifndef RECEIVER_NOT_RUNNING
   become_running();
 #endif
-  atomic { nears = near[me]; fars = far[me]; units = fars; near[me] = 0; far[me] = 0; task[me] = PLAIN };
+  atomic { nears = near[me]; fars = far[me]; fees = fars; near[me] = 0; far[me] = 0; task[me] = PLAIN };
 #endif
   do
   :: nears > 0 ->
@@ -266,22 +339,22 @@ inline read_mail() {
   od;
   task[me] = NONE;
 #if defined(ADD_NOT_AWAITED)
-  d_step { adds = adds + units; units = 0 }
+  d_step { adds = adds + fees; fees = 0 }
 #elif defined(LETTER_NOT_COUNTED)
-  units = 0
+  fees = 0
 #elif defined(ADD_WHEN_IDLE)
   if
-  :: units > 0 ->
+  :: fees > 0 ->
      if
      :: pool[me] == 0 && !poolr[me] && near[me] == 0 && far[me] == 0 -> become_idle()
      :: else
      fi;
-     atomic { idle_nodes = idle_nodes + units; units = 0 }
+     atomic { idle_nodes = idle_nodes + fees; fees = 0 }
   :: else
   fi
 #else
   if
-  :: units > 0 -> atomic { idle_nodes = idle_nodes + units; units = 0; assert(idle_nodes < NODES) }    /* IN4 */
+  :: fees > 0 -> atomic { idle_nodes = idle_nodes + fees; fees = 0; assert(idle_nodes < NODES) }    /* IN4 */
   :: else
   fi
 #endif
@@ -304,7 +377,10 @@ inline take(w) {
 #define OWN (WORK(me) || near[me] != 0 || far[me] != 0 || HAS_ANSWER(me))
 
 proctype worker(byte me) {
-  byte v, to, nears, fars, units;
+#ifdef PREPAID
+  byte took; bit now;
+#endif
+  byte v, to, nears, fars, fees;
   bit is_idle, seen, last, waits;
   if :: me == 0 -> task[0] = ROOT :: else fi;
 work:
@@ -412,10 +488,47 @@ put:
 }
 #endif
 
+#ifdef PREPAID
+proctype delivery(byte x) {               /* letters of other nodes: into the mailboxes of node x */
+  byte w;
+end:
+  do
+  :: atomic { NODE(0) == x && wire[0] > 0 -> w = 0; goto put }
+  :: atomic { NODE(1) == x && wire[1] > 0 -> w = 1; goto put }
+#if N > 2
+  :: atomic { NODE(2) == x && wire[2] > 0 -> w = 2; goto put }
+#endif
+#if N > 3
+  :: atomic { NODE(3) == x && wire[3] > 0 -> w = 3; goto put }
+#endif
+  od;
+put:
+#if defined(UNIT_BEFORE_COUNT)
+  atomic { units[x]++ };
+  idle[x]--;
+  atomic { near[w]++; wire[w]--; w = 0; goto end }
+#elif defined(UNIT_AFTER_PUSH)
+  idle[x]--;
+  atomic { near[w]++; wire[w]-- };
+  atomic { units[x]++; w = 0; goto end }
+#elif defined(DELIVERY_NOT_COUNTED)
+  atomic { units[x]++ };
+  atomic { near[w]++; wire[w]--; w = 0; goto end }
+#else
+  idle[x]--;                              /* IN6: count the letter, then its unit is the node's, then push */
+  atomic { units[x]++ };
+  atomic { near[w]++; wire[w]--; w = 0; goto end }
+#endif
+}
+#endif
+
 init { atomic {
   i = 0; do :: i < N -> run worker(i); i++ :: else -> break od; i = 0;
 #ifdef NET
   run net();
+#endif
+#ifdef PREPAID
+  do :: i < NODES -> run delivery(i); i++ :: else -> break od; i = 0;
 #endif
 #ifdef SERVED
   do :: i < NODES -> run server(i); i++ :: else -> break od; i = 0

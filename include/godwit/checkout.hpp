@@ -116,6 +116,40 @@ template <class T, class Mode>
   return checked_out<E>(got, n, Mode::mode);
 }
 
+namespace detail {
+template <class T, class Mode>
+auto pinned(global_ptr<T> p, std::size_t n, bool wait, place where) {
+  require_global_value<T>();
+  constexpr bool reads = std::is_same_v<Mode, access::read_t>;
+  static_assert(reads || !std::is_const_v<T>,
+                "godwit::pin: a global_ptr<const T> can be pinned for reading only");
+  using E = std::conditional_t<reads, const T, T>;
+  opened got;
+  if (global_is_plain()) [[likely]] {
+    ++hot().checkouts;
+    got = {global_raw<std::byte>(p.address()), p.address()};
+  } else {
+    got = global_pin(p.address(), n * sizeof(T), Mode::mode, wait, where);
+  }
+  return checked_out<E>(got, got.data != nullptr ? n : 0, Mode::mode);
+}
+}  // namespace detail
+
+/// Check out @p n objects from @p p on that are memory of this host, and hold them here: until they are given
+/// back their parts do not move (moves wait for 100 ms, then give up). Waits while a part is between hosts.
+/// Throws std::runtime_error if one is another host's: go_to goes there. All that is said of checkouts holds:
+/// not across a spawn, join or go_to; several may be held, also of one part. Cost: in the host some ns, and
+/// two CPU atomics for each part; no message.
+template <class T, class Mode = access::read_write_t>
+auto pin(global_ptr<T> p, std::size_t n = 1, Mode = {}, detail::place where = detail::place::here()) {
+  return detail::pinned<T, Mode>(p, n, true, where);
+}
+/// The same, but gives an empty one if that would have to wait or throw.
+template <class T, class Mode = access::read_write_t>
+auto try_pin(global_ptr<T> p, std::size_t n = 1, Mode = {}, detail::place where = detail::place::here()) {
+  return detail::pinned<T, Mode>(p, n, false, where);
+}
+
 /// The memory itself if all of it is this host's, else null. Never communicates; no checkout: valid while the
 /// thread stays on this host and the memory is not freed.
 template <class T>

@@ -26,6 +26,7 @@
 #include <godwit/rebalance.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
+#include <godwit/spawn_at.hpp>
 #include <godwit/task.hpp>
 #include <godwit/team.hpp>
 #include <godwit/threads.hpp>

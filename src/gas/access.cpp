@@ -229,7 +229,7 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
     check_.note_checkout(at, bytes, mode != access_mode::read, where);
   }
   const bool fixed_here = !several_hosts_ || bytes == 0 || blocks_.is_near(at, bytes);
-  const bool pinned = !fixed_here && pin(at, bytes);
+  const bool pinned = !fixed_here && use_all(at, bytes);
   const bool cached = !fixed_here && !pinned;
   if (cached && !cache_.checkout(at, bytes, mode)) {
     if (check_.on()) check_.forget_checkout(at, bytes, mode != access_mode::read);
@@ -242,7 +242,7 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
   return {net_.at(at), at | (cached ? opened::cached : 0) | (pinned ? opened::pinned : 0)};
 }
 
-bool access::pin(global_address at, std::uint64_t bytes) {
+bool access::use_all(global_address at, std::uint64_t bytes) {
   const place_states allowed = detail::hot().checkouts != 0 ? still_here : is_here;  // MV6
   std::uint64_t pinned = 0;
   blocks_.each_piece(at, bytes, [&](const piece& p) {

@@ -14,6 +14,13 @@
 
 namespace godwit::gas {
 
+/// Where memory is, for who wants to go there.
+struct standing {
+  enum { here, soon, elsewhere } what = here;  ///< soon: between two hosts, or about to come here
+  std::uint32_t worker = 0;                    ///< elsewhere: where to go next
+  std::uint64_t owner = 0;                     ///< of movable memory, as place_words say it
+};
+
 class access {
  public:
   /// @p copies: with one host its units are not used.
@@ -36,11 +43,18 @@ class access {
   void scatter(const detail::global_piece* pieces, std::size_t count);
   detail::opened checkout(global_address at, std::uint64_t bytes, detail::access_mode mode,
                           detail::place where);
+  /// A checkout of memory that is this host's, which stays here for so long. data null: not now, with
+  /// `standing` of what is not here.
+  detail::opened pin(global_address at, std::uint64_t bytes, detail::access_mode mode, detail::place where,
+                     standing& not_here);
   void checkin(std::uint64_t ticket, std::uint64_t bytes, detail::access_mode mode) noexcept;
   /// The worker that has it now. Local; of movable memory of another host one round trip or more.
   std::uint32_t owner(global_address at);
   /// Who would be asked for it. Local, and perhaps wrong.
   std::uint32_t likely_owner(global_address at);
+  /// Of who wants to be where @p at is: @p told is what it knows of the owner, as places say it (0: nothing),
+  /// @p ask_home: go there first. Local.
+  standing where_is(global_address at, std::uint64_t told, bool ask_home);
   std::byte* try_local(global_address at, std::uint64_t bytes) noexcept;
   void populate(global_address at, std::uint64_t bytes) noexcept;
 
@@ -81,7 +95,7 @@ class access {
   void fetch_all(std::vector<part>& far);
   void write_all(std::vector<part>& far);
   /// A use of all places of the range, if all of it is movable memory that is here.
-  bool pin(global_address at, std::uint64_t bytes);
+  bool use_all(global_address at, std::uint64_t bytes);
   void unpin(global_address at, std::uint64_t bytes);
 
   const reach& net_;

@@ -31,6 +31,8 @@ void start_global(const transport::shm::window& window, const gas::space& where,
 void end_global() noexcept;
 /// With several hosts: global memory sees threads come and go by these hooks of the scheduler.
 void hook_global(sched::worker_hooks& hooks) noexcept;
+/// And it says where threads that were sent to it are to begin.
+void hook_parcels(sched::worker_hooks& hooks) noexcept;
 
 /// Of the calling worker; outside a run it ends with a line that names @p what.
 gas::memory& memory_of(const char* what);

@@ -83,6 +83,11 @@ constexpr counter_field fields[] = {
     {"translation_misses", &stats::translation_misses, false},
     {"translation_evictions", &stats::translation_evictions, false},
     {"forwards", &stats::forwards, false},
+    {"letters", &stats::letters, false},
+    {"threads_sent", &stats::threads_sent, false},
+    {"threads_sent_on", &stats::threads_sent_on, false},
+    {"threads_left", &stats::threads_left, false},
+    {"threads_kept", &stats::threads_kept, false},
 };
 static_assert(
     std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),

@@ -141,8 +141,12 @@ void on_own_stack(void* launched) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::worker_hooks hooks{exit_worker, unseen_error};
-  if (what.job.host_count > 1) hook_global(hooks);  // on one host the hardware does all of this
+  if (what.job.host_count > 1) {  // on one host the hardware does all of this
+    hook_global(hooks);
+    hook_parcels(hooks);
+  }
   begin_worker(what, what.memory, me_, hooks);
+  sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
   stack::protect(what.main_stack);

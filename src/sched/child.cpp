@@ -151,10 +151,50 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
   return r;
 }
 
-/// Own deque, then one victim after the other. 0: nothing anywhere.
+/// The next task that nobody else begins, or the newest of the own deque, or 0.
+template <class P>
+ref child_worker<P>::pop_here() noexcept {
+  if (arrivals_.empty()) return pop_own();
+  const ref r = arrivals_.front();
+  arrivals_.pop_front();
+  return r;
+}
+
+namespace {
+/// A task that holds a parcel: its own record is nobody's.
+void run_parcel(void* held, std::size_t, ref) {
+  auto& p = *static_cast<parcel*>(held);
+  p.entry(&p + 1, p.bytes, p.record);
+  this_worker().finish(p.record);
+}
+}  // namespace
+
+template <class P>
+void child_worker<P>::arrive(const parcel& p) noexcept {
+  auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + sizeof p + p.bytes));
+  clear_record(t);
+  t->state.store(state_detached, std::memory_order_relaxed);
+  t->float_control = p.float_control;
+  t->entry = run_parcel;
+  t->closure_bytes = sizeof p + p.bytes;
+  t->spawned_at = 0;
+  t->refers_to_stacks = false;
+  std::memcpy(t->closure(), &p, sizeof p);
+  std::memcpy(t->closure() + sizeof p, p.closure(), p.bytes);
+  arrivals_.push_back(here_.ref_of(t));
+}
+
+/// Who has begun stays.
+template <class P>
+bool child_worker<P>::migrate(worker_no, bool, const detail::place&) noexcept {
+  ++here_.words->stats.threads_kept;
+  return false;
+}
+
+/// What was sent here, own deque, then one victim after the other. 0: nothing anywhere.
 template <class P>
 ref child_worker<P>::look_for_task() noexcept {
-  if (const ref r = pop_own(); r != 0) return r;
+  if (const ref r = pop_here(); r != 0) return r;
   const std::uint32_t first = random_.below(here_.near.count);
   for (std::uint32_t i = 0; i < here_.near.count; ++i) {
     const worker_no v{here_.near.first + (first + i) % here_.near.count};
@@ -301,8 +341,9 @@ void child_worker<P>::yield_thread() noexcept {
   if constexpr (full) {
     // Who called this thread from a join may be ready by now, too.
     if (current_ == nullptr) return;  // a letter, between threads
-    if (!waiting_.empty() || !deque_.empty() || current_->caller != nullptr) wait_in_queue(0, {});
-  } else if (const ref r = pop_own(); r != 0) {
+    if (!waiting_.empty() || !deque_.empty() || !arrivals_.empty() || current_->caller != nullptr)
+      wait_in_queue(0, {});
+  } else if (const ref r = pop_here(); r != 0) {
     run_task(r, true);  // all that can be done: on top of this one
   }
   base::set_float_control(control);

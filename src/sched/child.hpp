@@ -16,6 +16,7 @@
 #include "sched/wait_queue.hpp"
 #include "sched/worker.hpp"
 
+#include <deque>
 #include <vector>
 
 namespace godwit::sched {
@@ -30,6 +31,8 @@ class child_worker final : public worker {
   ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
                  std::uintptr_t spawned_at) noexcept override;
   void yield_thread() noexcept override;
+  bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept override;
+  void arrive(const parcel& what) noexcept override;
   void share(ref r) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
@@ -56,6 +59,7 @@ class child_worker final : public worker {
   bool refers_to_stacks(const void* closure, std::size_t bytes) const noexcept;
   void make_room() noexcept;
   ref pop_own() noexcept;
+  ref pop_here() noexcept;
   ref take_from(worker_no victim) noexcept;
   ref look_for_task() noexcept;
   void run_task(ref r, bool buried) noexcept;
@@ -78,6 +82,7 @@ class child_worker final : public worker {
   ref starting_ = 0;                  ///< the task that the loop is about to run
   thread root_thread_{};
   thread* current_ = nullptr;
+  std::deque<ref> arrivals_;  ///< tasks that were sent here, and begin here
   wait_queue waiting_;
   std::vector<std::byte*> free_stacks_;             ///< low ends
   std::uintptr_t stacks_low_ = ~std::uintptr_t{0};  ///< full: all stacks lie in [stacks_low_, stacks_high_)

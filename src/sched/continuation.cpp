@@ -4,6 +4,7 @@
 
 #include <cxxabi.h>
 
+#include "sched/continuation_arrive.hpp"
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
@@ -84,6 +85,7 @@ void continuation_worker<P>::loop() noexcept {
     inbox_.serve();  // before the own queue: else a thread that only yields would never leave
     serve_mailbox();
     if constexpr (stalls) try_waiting();  // before the own queue, likewise
+    if (const ref r = arrivals_.pop()) resume_image(r);
     GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running takes threads");
     if (!ready_.empty()) {
       const ref r = P::crude_scheme ? ready_.pop_newest() : ready_.pop();
@@ -235,6 +237,7 @@ void continuation_worker<P>::try_waiting() noexcept {
   resume_image(here_.ref_of_image(im));
 }
 
+/// Comes back only if the thread had not begun, and was sent on.
 template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
   count_progress(here_.words->stats.resumes);
@@ -246,6 +249,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   std::uint64_t size = 0;
   if constexpr (stacks_stay) {
     if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
+    if (head.sp == not_begun) return begin_parcel(r);
     GODWIT_ASSERT(here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&head)) == head.top,
                   "an image lies on the stack of its thread");
     GODWIT_ASSERT(block_at(head.top)->suspended == &head, "who is resumed is suspended");
@@ -255,6 +259,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     here_.net.remote_get(from, static_cast<void*>(&copy), here_.home<image>(r), sizeof copy);
     GODWIT_ASSERT(head.kind == object_kind::image && head.freed.load(std::memory_order_relaxed) == 0,
                   "a thread is resumed from its image, once");
+    if (head.sp == not_begun) return begin_parcel(r);
     GODWIT_ASSERT(here_.is_stack(head.low, head.top, head.bytes_end),
                   "a thread's stack lies where stacks lie");
     size = head.bytes_end - head.low;

@@ -3,6 +3,7 @@
 // Where policies differ, `if constexpr` says how. The default (greedy) is what docs/protocols describe.
 #pragma once
 
+#include "sched/arrivals.hpp"
 #include "sched/policies.hpp"
 #include "sched/stack_range.hpp"
 #include "sched/wait_queue.hpp"
@@ -27,6 +28,9 @@ struct leaving {
   void* arg = nullptr;
   detail::wakes by = detail::wakes::inside;
   const char* what = nullptr;
+  bool sends = false;  ///< it goes to worker `to`, `exactly`, or to any of its host
+  worker_no to{};
+  bool exactly = false;
 };
 
 /// @p Policy: on<a policy, a substrate>.
@@ -46,6 +50,8 @@ class continuation_worker final : public worker {
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
             const detail::place& where) noexcept override;
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
+  bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept override;
+  void arrive(const parcel& what) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
 
@@ -101,6 +107,13 @@ class continuation_worker final : public worker {
   void cancel(image* im, std::uintptr_t sp, const parting& p) noexcept;  // does not come back
   void go_on_with_parent(const parting& p) noexcept;                     // likewise
   static void fresh_entry(void* arg);
+  void take_in(image* im, ref r, bool exactly) noexcept;
+  void begin_parcel(ref r) noexcept;
+  static void parcel_entry(void* arg);
+  [[gnu::noinline]] bool may_leave() noexcept;
+  void send_away(image* im, const leaving& why) noexcept;
+  std::uintptr_t take_stack() noexcept;
+  [[noreturn]] void no_more_stacks() const noexcept;
   bool may_hand_over() noexcept;
   void hand_over() noexcept;
   static void handed_over_entry(void* arg, std::uintptr_t sp);
@@ -135,6 +148,7 @@ class continuation_worker final : public worker {
   std::uint64_t strand_ends() noexcept;
   std::uint64_t span_of(ref r) const noexcept;
 
+  arrivals arrivals_{here_};
   wait_queue waiting_;           // stalling join
   stack_range own_stacks_;       // iso
   std::uintptr_t ended_sp_ = 0;  // own_stack: where the thread that is ending stood

@@ -26,6 +26,15 @@ void continuation_worker<P>::check_own_stack(std::uintptr_t sp, std::uintptr_t p
 }
 
 template <class P>
+void continuation_worker<P>::no_more_stacks() const noexcept {
+  base::fatal(
+      "worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
+      "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
+      index(here_.me), static_cast<std::size_t>((here_.region_high - here_.region_low) / here_.workers) >> 20,
+      thread_stack_bytes >> 10);
+}
+
+template <class P>
 void* continuation_worker<P>::new_stack() noexcept {
   if constexpr (stacks_stay) {
     return nullptr;  // with stacks that stay fork_call has changed the stack already
@@ -33,13 +42,7 @@ void* continuation_worker<P>::new_stack() noexcept {
     return worker::new_stack();
   } else {
     const std::uintptr_t top = own_stacks_.take();
-    if (top == 0)
-      base::fatal(
-          "worker %u: policy iso: its %zu MiB of addresses for stacks of %lu KiB are used up: raise "
-          "--godwit-stack-bytes (GODWIT_STACK_BYTES)",
-          index(here_.me),
-          static_cast<std::size_t>((here_.region_high - here_.region_low) / here_.workers) >> 20,
-          thread_stack_bytes >> 10);
+    if (top == 0) no_more_stacks();
     const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     const std::uintptr_t end = own_stacks_.top_of(sp);
     if (!own_stacks_.is_large(end) && sp - (end - thread_stack_bytes) < 4096)

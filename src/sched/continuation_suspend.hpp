@@ -35,6 +35,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->float_control = base::float_control();
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
+  im->bound = false;
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
   here_.words->stats.evacuated_bytes += bytes;
@@ -235,6 +236,10 @@ void continuation_worker<P>::note_suspension(image& im, std::uintptr_t sp, const
 template <class P>
 bool continuation_worker<P>::publish(image* im, const parting& p, const leaving& why) noexcept {
   if (why.publish != nullptr) return publish_parked(im, p, why);
+  if (why.sends) {
+    send_away(im, why);
+    return true;
+  }
   const ref me = here_.ref_of_image(im);
   if (why.waiting_for == 0) {
     push_ready(me, 0, P::crude_scheme);  // crude takes the newest: who yields must not be that

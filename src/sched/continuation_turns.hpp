@@ -23,7 +23,7 @@ void continuation_worker<P>::yield_thread() noexcept {
   // caller waits for.
   // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for
   // one of them.)
-  const bool nobody_else = ready_.empty() && (!stalls || waiting_.empty());
+  const bool nobody_else = ready_.empty() && arrivals_.empty() && (!stalls || waiting_.empty());
   if (here_.forced == choice::force_steal::none && detail::hot().bottom - 1 == &deque_.sentinel() &&
       nobody_else && !(can_park && events_.somebody_waits() && events_.is_due())) {
     inbox_.serve();
@@ -146,6 +146,20 @@ ref continuation_worker<P>::create_thread(detail::task_entry* entry, const void*
   }
 }
 
+/// Top of an unused stack, where stacks stay.
+template <class P>
+[[gnu::always_inline]] inline std::uintptr_t continuation_worker<P>::take_stack() noexcept {
+  detail::hot_words& hot = detail::hot();
+  void* top = hot.free_stacks;
+  if (*static_cast<void**>(top) == nullptr) {
+    more_stacks();
+    top = hot.free_stacks;
+  }
+  hot.free_stacks = *static_cast<void**>(top);
+  if (kept_stacks_ != 0) --kept_stacks_;
+  return reinterpret_cast<std::uintptr_t>(top);
+}
+
 template <class P>
 void continuation_worker<P>::begin_thread(ref r) noexcept {
   auto& t = *here_.at<fresh_thread>(r);
@@ -154,14 +168,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   if (account_.traced()) account_.note(kind::start, now, r);
   detail::hot_words& hot = detail::hot();
   GODWIT_ASSERT(t.kind == object_kind::record && t.entry != nullptr, "a thread that begins has a record");
-  void* top = hot.free_stacks;
-  if (*static_cast<void**>(top) == nullptr) {
-    more_stacks();
-    top = hot.free_stacks;
-  }
-  hot.free_stacks = *static_cast<void**>(top);
-  if (kept_stacks_ != 0) --kept_stacks_;
-  const auto sp = reinterpret_cast<std::uintptr_t>(top);
+  const std::uintptr_t sp = take_stack();
   const std::uintptr_t end = here_.shape.stacks->end_of(sp);
   enter_thread(end, end, r);
   GODWIT_ASSERT(block_at(end)->suspended == nullptr && block_at(end)->number == 0,
@@ -171,7 +178,7 @@ void continuation_worker<P>::begin_thread(ref r) noexcept {
   if constexpr (P::spans) strand_begins(t.span_ns);
   announce_stack(sp);
   hot.in_runtime = 0;
-  godwit_ctx_start(top, fresh_entry, &t);
+  godwit_ctx_start(reinterpret_cast<void*>(sp), fresh_entry, &t);
   __builtin_unreachable();
 }
 

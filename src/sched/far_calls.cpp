@@ -83,7 +83,7 @@ bool take_ready(call_site& site, worker_no victim, answer& to) noexcept {
   const auto& memory = *site.memory;
   ready_queue queue = queue_of(site, victim);
   if (queue.empty()) return false;
-  const ref r = queue.pop();
+  const ref r = queue.pop_unbound();
   if (r == 0) return false;
   image* im = memory.at<image>(r);
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");

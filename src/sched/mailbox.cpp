@@ -9,22 +9,25 @@ namespace godwit::sched {
 
 using transport::ref_worker;
 
-bool mailbox::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
-                   std::size_t bytes) noexcept {
+bool mailbox::send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
+                   std::span<const std::byte> rest) noexcept {
   const base::unexposed inside;
   here_.release_writes();
   const bool near = here_.net.is_near(to);
   GODWIT_ASSERT(index(to) < here_.workers, "a letter goes to a worker of the run");
-  auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
+  auto* m = static_cast<message*>(
+      heap_.allocate(object_kind::message, sizeof(message) + head.size() + rest.size()));
   m->done = done;
   m->call = call;
-  m->bytes = bytes;
+  m->bytes = head.size() + rest.size();
   m->between_hosts = near ? 0 : 1;
-  std::memcpy(static_cast<void*>(m + 1), closure, bytes);
+  auto* const closure = reinterpret_cast<std::byte*>(m + 1);
+  if (!head.empty()) std::memcpy(closure, head.data(), head.size());
+  if (!rest.empty()) std::memcpy(closure + head.size(), rest.data(), rest.size());
   count(!near, ~std::uint64_t{0});  // ID2, IN4: a letter on its way counts like a running worker
-  std::uint64_t head = here_.net.remote_load(to, &here_.words->mailbox, std::memory_order_relaxed);
-  do m->next = head;
-  while (!here_.net.remote_compare_exchange(to, &here_.words->mailbox, head, here_.ref_of(m)));
+  std::uint64_t newest = here_.net.remote_load(to, &here_.words->mailbox, std::memory_order_relaxed);
+  do m->next = newest;
+  while (!here_.net.remote_compare_exchange(to, &here_.words->mailbox, newest, here_.ref_of(m)));
   if (near)
     here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
   else
@@ -35,7 +38,7 @@ bool mailbox::send(worker_no to, ref done, void (*call)(const void*), const void
 mailbox::letter mailbox::open(ref m) const noexcept {
   message head;
   here_.net.remote_get(ref_worker(m), static_cast<void*>(&head), here_.home<message>(m), sizeof head);
-  GODWIT_ASSERT(head.kind == object_kind::message && head.done != 0, "a mailbox holds letters");
+  GODWIT_ASSERT(head.kind == object_kind::message, "a mailbox holds letters");
   GODWIT_ASSERT((head.between_hosts == 0) == here_.is_near(m), "a letter is counted where its way says");
   letter l{head.next, head.done, head.call, head.between_hosts != 0, nullptr, {}};
   if (here_.is_near(m)) {

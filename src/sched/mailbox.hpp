@@ -10,6 +10,7 @@
 #include "sched/records.hpp"
 #include "sched/site.hpp"
 
+#include <span>
 #include <vector>
 
 namespace godwit::sched {
@@ -24,9 +25,15 @@ class mailbox {
     return here_.words->mailbox.load(order) == 0;
   }
   /// Put a call of @p call with a copy of the closure into @p to 's box; the record @p done is to be
-  /// completed afterwards. Gives back whether @p to is of this host: then its sleepers must be woken.
+  /// completed afterwards, unless 0. Gives back whether @p to is of this host: then its sleepers must be
+  /// woken.
   bool send(worker_no to, ref done, void (*call)(const void*), const void* closure,
-            std::size_t bytes) noexcept;
+            std::size_t bytes) noexcept {
+    return send(to, done, call, {static_cast<const std::byte*>(closure), bytes}, {});
+  }
+  /// The same with a closure in two pieces.
+  bool send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
+            std::span<const std::byte> rest) noexcept;
   /// Carry out all letters; @p done(record) after each.
   template <class F>
   void take(F&& done) noexcept {
@@ -36,7 +43,7 @@ class mailbox {
       now.call(now.closure());
       const base::unexposed inside;
       records_.free(m);
-      done(now.done);
+      if (now.done != 0) done(now.done);
       // ID2, IN4: cannot be the last to count, this worker runs
       count(now.between_hosts, 1);
       m = now.next;

@@ -8,6 +8,8 @@
 #include "sched/record.hpp"
 #include "sched/words.hpp"
 
+#include <algorithm>
+
 namespace godwit::sched {
 
 /// One worker's queue, as another one or its owner sees it.
@@ -53,6 +55,26 @@ class ready_queue {
     ref r = 0;
     if (const std::uint64_t count = size(); count != 0) {
       r = take_first();
+      words_->ready_count.store(count - 1, std::memory_order_relaxed);
+    }
+    unlock();
+    return r;
+  }
+  /// The same with the first that is not bound to this host, if it is one of the first few.
+  ref pop_unbound() noexcept {
+    constexpr unsigned most_looks = 16;
+    if (!try_lock()) return 0;
+    const std::uint64_t count = size();
+    ref before = 0, r = count != 0 ? words_->ready_head.load(std::memory_order_relaxed) : 0;
+    for (unsigned i = 1; r != 0 && memory_->at<image>(r)->bound; ++i) {
+      before = r;
+      r = i < std::min<std::uint64_t>(count, most_looks) ? memory_->at<image>(r)->next : 0;
+    }
+    if (r != 0) {
+      if (before == 0)
+        take_first();
+      else
+        take_behind(before, r);
       words_->ready_count.store(count - 1, std::memory_order_relaxed);
     }
     unlock();
@@ -113,6 +135,14 @@ class ready_queue {
     GODWIT_ASSERT(memory_->reaches(transport::ref_worker(r)), "who is ready is of this host");
     words_->ready_head.store(memory_->at<image>(r)->next, std::memory_order_relaxed);
     return r;
+  }
+  void take_behind(ref before, ref r) noexcept {
+    const bool last = words_->ready_tail.load(std::memory_order_relaxed) == r;
+    if (last)
+      words_->ready_tail.store(before, std::memory_order_relaxed);
+    else
+      memory_->at<image>(memory_->at<image>(r)->next)->prev = before;
+    memory_->at<image>(before)->next = last ? 0 : memory_->at<image>(r)->next;
   }
   bool agrees() const noexcept {
     const ref head = words_->ready_head.load(std::memory_order_relaxed);

@@ -60,7 +60,8 @@ inline void clear_record(record* r) noexcept {
 
 /// What a ready queue touches of an image: one line with its head.
 struct queue_link {
-  /// of the saved context; 0: the thread has not begun (fresh_thread), and there is nothing but this link
+  /// of the saved context; 0: the thread has not begun (fresh_thread), and there is nothing but this link;
+  /// not_begun: the same, with a parcel
   std::uint64_t sp;
   ref next;         ///< in a waiters' list or a queue
   ref prev;         ///< in a ready queue: the one before it (meaningless for the first)
@@ -81,6 +82,7 @@ struct image : object, queue_link {
   ref waited_for;              ///< record of the join that it suspended at; 0: a yield
   const char* parked_at;       ///< kind of what it waits for, if that is no record (park); null: it is
   bool fork;                   ///< saved by fork_call (else by godwit_ctx_suspend)
+  bool bound;                  ///< it was sent to this host, and other hosts leave it here until it runs
   ref status;                  ///< fork: the record of the child it spawned last, handed to fork_call
   std::uint64_t suspended_ns;  ///< when it suspended
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
@@ -115,10 +117,29 @@ struct fresh_thread : record {
 };
 static_assert(sizeof(image) - sizeof(object) > sizeof(queue_link) && sizeof(fresh_thread) % 16 == 0);
 
+/// A thread that is sent to where it is to begin: in a letter, then behind an image that has no stack yet. The
+/// closure's bytes follow. docs/protocols/parcels.md
+struct alignas(64) parcel {
+  detail::task_entry* entry;
+  ref record;               ///< completed by its end
+  std::uint64_t bytes;      ///< of the closure
+  std::uint64_t address;    ///< in global memory: it begins where that is; 0: at the worker it was sent to
+  std::uint64_t owner;      ///< of the memory, as places say it; 0: not known
+  std::uint32_t redirects;  ///< so many hosts sent it on
+  std::uint32_t float_control;
+  ref object;  ///< what holds it here until the closure is taken out; 0: nothing
+  const std::byte* closure() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
+};
+static_assert(sizeof(parcel) == 64);
+inline constexpr std::uint64_t not_begun = 1;
+struct parcel_image : image {
+  parcel what;
+};
+
 /// Something to call on another worker.
 struct alignas(64) message : object {
   ref next;
-  ref done;  ///< record to complete
+  ref done;  ///< record to complete; 0: none
   void (*call)(const void*);
   std::uint64_t bytes;          ///< of the closure
   std::uint64_t between_hosts;  ///< counted in job_words::idle_nodes instead of node_words::idle

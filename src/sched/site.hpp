@@ -26,6 +26,8 @@ struct worker_hooks {
   bool (*must_release)() noexcept = nullptr;     ///< on_release would have to communicate
   void (*on_acquire)() noexcept = nullptr;       ///< a thread arrived that may know of writes elsewhere
   const detail::event_source* events = nullptr;  ///< substrate threads: what threads may wait for outside
+  /// threads that were sent to memory: may this one begin here? False: it has been sent on
+  bool (*may_begin)(const parcel& what) noexcept = nullptr;
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
 };

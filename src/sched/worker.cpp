@@ -172,7 +172,7 @@ void worker::finish(ref r) noexcept {
   std::uint64_t waiting = records_.exchange_state(r, state_done);  // JN1
   GODWIT_ASSERT(waiting != state_done, "a record is completed once");
   if (waiting == state_detached) {
-    records_.free_completed(r);
+    records_.free_unseen(r);
     return;
   }
   while (waiting != state_none) {
@@ -217,12 +217,23 @@ void worker::serve_mailbox() noexcept {
   mail_.take([this](ref done) { finish(done); });
 }
 
-void worker::send(worker_no to, ref done, void (*call)(const void*), const void* closure,
-                  std::size_t bytes) noexcept {
+void worker::send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
+                  std::span<const std::byte> rest) noexcept {
   GODWIT_ASSERT(!idle_.is_idle(), "ID2: only a worker that counts as running sends letters");
   const unexposed inside;
   // sleepers cannot be woken one by one; mail is rare
-  if (mail_.send(to, done, call, closure, bytes)) idle_.wake_all();
+  if (mail_.send(to, done, call, head, rest)) idle_.wake_all();
+  ++here_.words->stats.letters;
+}
+
+ref worker::send_thread(worker_no to, parcel what, const std::byte* closure,
+                        void (*deliver)(const void*)) noexcept {
+  const unexposed inside;
+  what.record = records_.make();
+  what.float_control = base::float_control();
+  ++here_.words->stats.threads_sent;
+  send(to, 0, deliver, std::as_bytes(std::span(&what, 1)), {closure, static_cast<std::size_t>(what.bytes)});
+  return what.record;
 }
 
 void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {

@@ -76,7 +76,23 @@ class worker {
 
   /// Put a call into another worker's mailbox; @p done is completed afterwards.
   void send(worker_no to, ref done, void (*call)(const void*), const void* closure,
-            std::size_t bytes) noexcept;
+            std::size_t bytes) noexcept {
+    send(to, done, call, {static_cast<const std::byte*>(closure), bytes}, {});
+  }
+  /// The same with a closure in two pieces.
+  void send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
+            std::span<const std::byte> rest) noexcept;
+  // Threads that are sent: docs/protocols/parcels.md.
+  /// Create a thread that begins at @p to, or where @p what says; gives back its record.
+  /// @p deliver: the call of the letter, which finds the parcel; it hands it to arrive.
+  ref send_thread(worker_no to, parcel what, const std::byte* closure, void (*deliver)(const void*)) noexcept;
+  /// Likewise the running thread, if it may leave: false. @p exactly: there, else anywhere on its host.
+  virtual bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept = 0;
+  /// One that was sent here is to begin. The closure lies behind it, and is copied.
+  virtual void arrive(const parcel& what) noexcept = 0;
+  /// Threads whose stacks name memory in there do not migrate: other workers' processes do not have it.
+  void keep_with(const stack::range& heap) noexcept { own_heap_ = heap; }
+
   // Way am: this worker carries out requests of other hosts.
   /// Where other layers enter theirs.
   transport::far::call_table& calls() noexcept { return inbox_.calls(); }
@@ -172,6 +188,7 @@ class worker {
   idleness idle_{here_, account_, {inbox_, mail_, events_, far_, records_}};
 
   sched::scheduler_stack scheduler_stack_;
+  stack::range own_heap_;              ///< empty: not known
   std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
 
  private:

@@ -1,0 +1,155 @@
+// Members of continuation_worker: threads that are sent -- those that begin where they were sent to, and
+// running ones that leave. docs/protocols/parcels.md (PA). Included by continuation.cpp alone, which
+// instantiates them.
+#pragma once
+
+#include "sched/continuation.hpp"
+
+#include <cstring>
+#include <cxxabi.h>
+
+namespace godwit::sched {
+
+using trace::kind;
+
+/// It waits for a stack: in the ready queue, where others of this host may take it, or for this very worker.
+template <class P>
+void continuation_worker<P>::arrive(const parcel& p) noexcept {
+  const unexposed inside;
+  auto* im = static_cast<parcel_image*>(
+      heap_.allocate(object_kind::image, sizeof(parcel_image) + static_cast<std::size_t>(p.bytes)));
+  im->sp = not_begun;
+  im->fp = im->extra = im->low = im->top = im->bytes_end = 0;
+  im->own_record = p.record;
+  im->waiting_for = im->waited_for = im->status = 0;
+  im->parked_at = nullptr;
+  im->fork = true;  // who hands over looks at that: there is no stack to go to
+  im->bound = true;
+  im->suspended_ns = im->ready_ns = im->span_ns = 0;
+  im->where = {};
+  im->what = p;
+  im->what.object = here_.ref_of(im);
+  std::memcpy(static_cast<void*>(im + 1), p.closure(), p.bytes);
+  take_in(here_.at<image>(im->what.object), im->what.object, p.address == 0);
+}
+
+/// PA2: @p im is of this host, and nobody else's.
+template <class P>
+void continuation_worker<P>::take_in(image* im, ref r, bool exactly) noexcept {
+  if (exactly)
+    arrivals_.push(r);
+  else
+    push_near(im, r, false);
+}
+
+/// Of a thread without a stack. Comes back if it was sent on. PA3
+template <class P>
+void continuation_worker<P>::begin_parcel(ref r) noexcept {
+  GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
+  const auto& im = *here_.at<parcel_image>(r);
+  if (im.what.address != 0 && here_.hooks.may_begin != nullptr && !here_.hooks.may_begin(im.what)) {
+    records_.free(r);
+    return;
+  }
+  here_.acquire_writes();
+  const std::uint64_t now = account_.traced() || account_.is_idle() ? base::fast_ns() : 0;
+  account_.end_idle(now);
+  if (account_.traced()) account_.note(kind::start, now, im.what.record);
+  std::uintptr_t end = here_.region_high;  // of the stack
+  std::uintptr_t begin = end - 64;
+  if constexpr (iso) {
+    end = own_stacks_.take();
+    if (end == 0) no_more_stacks();
+    begin = end - 64;
+  }
+  if constexpr (stacks_stay) {
+    begin = take_stack();
+    end = here_.shape.stacks->end_of(begin);
+    GODWIT_ASSERT(block_at(end)->suspended == nullptr && block_at(end)->number == 0,
+                  "the block of a thread that begins is empty");
+    block_at(end)->number = im.what.record;
+  }
+  enter_thread(end, end, im.what.record);
+  base::set_float_control(im.what.float_control);
+  if constexpr (P::spans) strand_begins(im.span_ns);
+  announce_stack(begin);
+  detail::hot().in_runtime = 0;
+  godwit_ctx_start(reinterpret_cast<void*>(begin), parcel_entry, reinterpret_cast<void*>(r));
+  __builtin_unreachable();
+}
+
+/// On the thread's stack. The closure lies in the object until the entry has taken it out (parcel_taken).
+template <class P>
+void continuation_worker<P>::parcel_entry(void* arg) {
+  auto* im = this_worker().here().at<parcel_image>(reinterpret_cast<ref>(arg));
+  const parcel p = im->what;
+  p.entry(im + 1, p.bytes, p.record);
+  this_worker().end_of_root_thread();
+}
+
+namespace {
+
+/// Does any word of [from, to) lie in @p there? What is there may be anything.
+__attribute__((no_sanitize("address", "undefined"))) inline bool names(std::uintptr_t from, std::uintptr_t to,
+                                                                       const stack::range& there) noexcept {
+  for (const auto* word = reinterpret_cast<const std::uintptr_t*>(from / sizeof(from) * sizeof(from));
+       word < reinterpret_cast<const std::uintptr_t*>(to); ++word)
+    if (there.holds(*word)) return true;
+  return false;
+}
+/// Of the caller's frames up to @p to.
+[[gnu::noinline]] inline bool stack_names(std::uintptr_t to, const stack::range& there) noexcept {
+  return names(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), to, there);
+}
+
+}  // namespace
+
+/// Between processes: is there nothing in the running thread's stack that only this one has?
+template <class P>
+bool continuation_worker<P>::may_leave() noexcept {
+  if (reinterpret_cast<const exception_state*>(abi::__cxa_get_globals())->caught != nullptr) return false;
+  if (own_heap_.high == 0) return true;
+  context::flush_windows();
+  __builtin_unwind_init();  // what callers have in registers lies on the stack now
+  const spawn_slot& parent = detail::hot().bottom[-1];
+  std::uintptr_t end = ancestors_.needed_end(parent, parent.sp);
+  if constexpr (iso) end = own_stacks_.top_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  return !stack_names(end, own_heap_);
+}
+
+template <class P>
+bool continuation_worker<P>::migrate(worker_no to, bool exactly, const detail::place& where) noexcept {
+  if constexpr (!stacks_stay) {
+    if (detail::hot().pending != nullptr)
+      exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
+    if (!may_leave()) {
+      ++here_.words->stats.threads_kept;
+      return false;
+    }
+  }
+  leaving why{.where = &where, .sends = true, .to = to, .exactly = exactly};
+  leave(why);
+  return true;
+}
+
+/// Step 3 of who goes to another worker: from here on it is that one's. PA1
+template <class P>
+void continuation_worker<P>::send_away(image* im, const leaving& why) noexcept {
+  struct migrant {
+    ref thread;
+    bool exactly;
+    static void arrives(const void* closure) {
+      const auto& m = *static_cast<const migrant*>(closure);
+      auto& w = static_cast<continuation_worker&>(this_worker());
+      const unexposed inside;
+      const ref r = w.here_.is_near(m.thread) ? m.thread : w.records_.make_near(m.thread);
+      w.take_in(w.here_.template at<image>(r), r, m.exactly);
+    }
+  };
+  im->bound = true;
+  const migrant m{here_.ref_of_image(im), why.exactly};
+  ++here_.words->stats.threads_left;
+  send(why.to, 0, migrant::arrives, &m, sizeof m);
+}
+
+}  // namespace godwit::sched
