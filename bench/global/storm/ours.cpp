@@ -31,6 +31,7 @@ struct update {
   std::uint64_t run;      ///< of the thread's own, or the first of two
   std::uint64_t word;     ///< of the run
   std::uint64_t value;
+  bool long_held;  ///< a checkout: movers have to wait for it
 };
 update update_of(const settings& s, std::uint32_t t, std::uint64_t i) {
   const std::uint64_t die = parts::scrambled(i, s.seed * 64 + t);
@@ -44,7 +45,14 @@ update update_of(const settings& s, std::uint32_t t, std::uint64_t i) {
           group * group_words + run_words + (die >> 40) % run_words,
           (die >> 50) % runs_of_thread,
           (die >> 55) % run_words,
-          (die >> 3) | 1};
+          (die >> 3) | 1,
+          die >> 61 == 0};
+}
+
+/// Longer than a mover needs to fetch a block, if it did not wait.
+void wait_a_little() {
+  for (const std::uint64_t until = bench::now_ns() + 500'000; bench::now_ns() < until;) {
+  }
 }
 
 /// A thread: its words as they must be, and what it found.
@@ -68,10 +76,12 @@ struct thread {
       compare(gw::checkout(run_words_at(u.run), run_words, gw::access::read), mine);
     } else if (u.what == update::write) {
       const auto c = gw::checkout(run_words_at(u.run), run_words, gw::access::write);
+      if (u.long_held) wait_a_little();
       for (std::uint64_t k = 0; k < run_words; ++k) c[k] = mine[k] = u.value + k;
     } else {
       const auto c = gw::checkout(run_words_at(u.run), run_words, gw::access::read_write);
       compare(c, mine);
+      if (u.long_held) wait_a_little();
       for (std::uint64_t k = 0; k < run_words; ++k) c[k] = mine[k] += u.value;
     }
   }
