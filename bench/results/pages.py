@@ -71,6 +71,8 @@ PAGES = [
     over_global_memory("nbody", 120, 10, "--size 200"),
     over_global_memory("micro", 15, 6, "-n 500 --blocks 3 --size 5000"),
     over_global_memory("moves", 60, 8, "-n 500 --blocks 3 --size 1 --updates 2000 --moves 100"),
+    over_global_memory("storm", 30, 4, "--runs 3 --moves 50"),
+    over_global_memory("amr", 30, 8, "--steps 8 --levels 3"),
     over_global_memory("stream", 60, 8, "--size 300001 --stream-size 100003 --grain 4096 --passes 2"),
     over_global_memory("gups", 10, 3, "--size 65536 --grain 1024 --ways values,atomics"),
     over_global_memory("cilksort", 45, 5, "--size 200003 --leaf 1000 --merge-leaf 3000"),

@@ -20,6 +20,7 @@ if(TARGET bench_global_stream AND godwit_mpi_families)
   endfunction()
   godwit_add_bench_mpi_test(micro -n 500 --blocks 3 --size 5000)
   godwit_add_bench_mpi_test(bandwidth --size 2 --times 1)
+  godwit_add_bench_mpi_test(amr --steps 40)
   godwit_add_bench_mpi_test(stream --size 300001 --stream-size 100003 --grain 4096 --passes 2)
   godwit_add_bench_mpi_test(gups --size 16384 --grain 256 --ways values,atomics)
   godwit_add_bench_mpi_test(cilksort --size 200003 --leaf 1000 --merge-leaf 3000)
@@ -28,6 +29,9 @@ if(TARGET bench_global_stream AND godwit_mpi_families)
   godwit_add_bench_mpi_test(spmv --size 5000 --times 3)
   godwit_add_bench_mpi_test(utsmem --size 4)
   godwit_add_bench_mpi_test(nbody --size 500 --steps 2)
+  # Storms of moves between four hosts, as they are asked for, but fewer; all of them: scripts/stress_moves.
+  godwit_add_mpi_test(NAME mpi.global_storm.hosts RANKS 4 FAMILIES ${one} TIMEOUT 240
+                      COMMAND $<TARGET_FILE:bench_global_storm> --runs 20 --moves 1000 --percent 50 --words 4096 --workers 4 --godwit-hosts=ranks)
 endif()
 
 if(TARGET bench_common AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
