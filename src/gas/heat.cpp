@@ -81,7 +81,7 @@ std::vector<seen_part> look_at_parts(const reach& net, directory& blocks, const 
   blocks.each_piece(low, high - low, [&](const piece& p) { seen.push_back({p, {}}); });
   std::vector<part> asked;
   for (seen_part& s : seen) asked.emplace_back(net, s.p, reinterpret_cast<std::byte*>(&s.state));
-  for (later more(net); !asked.empty(); more.wait_for(asked)) {
+  for (part_wait more(net); !asked.empty(); more.wait_for(asked)) {
     ask_once(net, asked, halve);
     std::erase_if(asked, [&](part& p) {
       const place_answer& said = reinterpret_cast<const part_state*>(p.here)->place;
