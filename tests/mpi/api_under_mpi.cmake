@@ -116,7 +116,7 @@ endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus global_move
-             global_linearizable)
+             global_linearizable global_move_seen)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -134,6 +134,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_global_litmus ${last})
   set(families_global_move ${first})
   set(families_global_linearizable ${last})
+  set(families_global_move_seen ${first})
   foreach(suite IN LISTS suites)
     if(NOT TARGET ${suite})
       continue()
