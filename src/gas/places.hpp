@@ -27,6 +27,7 @@ struct ownership {
   }
 };
 
+/// tools/gdb/godwit_gdb/memory.py knows their order, and how the words are packed.
 enum class place_state : std::uint32_t {
   untouched,  ///< owned where the home is, else elsewhere
   elsewhere,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "gas/words.hpp"
 #include "sched/policies.hpp"
 #include "sched/record.hpp"
 #include "sched/words.hpp"
@@ -110,6 +111,39 @@ void add_objects(table& t) noexcept {
   t.field<detail::place>("place.line", &detail::place::line);
 }
 
+/// Global memory: docs/protocols/move.md, src/gas/words.hpp.
+void add_global(table& t, const launch& what) noexcept {
+  using gas::descriptor;
+  using gas::place_words;
+  const gas::space& s = what.global_space;
+  t.add("global", reinterpret_cast<std::uint64_t>(what.global.base()));
+  t.add("global_bytes", s.bytes);
+  t.add("global.local", s.local_low);
+  t.add("global.local_bits", s.local_bits);
+  t.add("global.homes", s.homes);
+  t.add("global.shared", s.shared_low);
+  t.add("global.granule_bits", gas::space::granule_bits);
+  t.add("global.directory", s.directory_low);
+  t.add("global.words", gas::space::words_low);
+  t.field<gas::host_words>("host.generation", &gas::host_words::generation);
+  t.field<gas::host_words>("host.next_granule", &gas::host_words::next_granule);
+  t.add("descriptor", sizeof(descriptor));
+  t.field<descriptor>("descriptor.state", &descriptor::state);
+  t.field<descriptor>("descriptor.generation", &descriptor::generation);
+  t.field<descriptor>("descriptor.first", &descriptor::first);
+  t.field<descriptor>("descriptor.bytes", &descriptor::bytes);
+  t.field<descriptor>("descriptor.block", &descriptor::block_bytes);
+  t.field<descriptor>("descriptor.blocks", &descriptor::blocks);
+  t.field<descriptor>("descriptor.table", &descriptor::table);
+  t.field<descriptor>("descriptor.move", &descriptor::move_bytes);
+  t.field<descriptor>("descriptor.what", &descriptor::what);
+  t.field<descriptor>("descriptor.home", &descriptor::home);
+  t.add("moved_words", sizeof(gas::moved_words));
+  t.add("place", sizeof(place_words));
+  t.field<place_words>("place.owner", &place_words::owner);
+  t.field<place_words>("place.local", &place_words::local);
+}
+
 }  // namespace
 
 void describe_to_debuggers(const launch& what, std::uint64_t worker) noexcept {
@@ -123,6 +157,7 @@ void describe_to_debuggers(const launch& what, std::uint64_t worker) noexcept {
   add_places(t, what, worker);
   add_deque(t);
   add_objects(t);
+  add_global(t, what);
   godwit_debug_.entries = t.used();
 }
 

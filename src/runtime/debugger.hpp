@@ -22,7 +22,7 @@ struct godwit_debug_info {
   std::uint32_t version;  ///< of this struct and of what the names mean; godwit.py refuses others
   std::uint32_t entries;  ///< 0: this process has not started a run
   char policy[32];        ///< how threads are stolen and joined, options::policy
-  godwit_debug_entry entry[80];
+  godwit_debug_entry entry[112];
 };
 
 /// W this process, R debuggers.

@@ -71,19 +71,11 @@ void model::event(std::uint32_t w, const trace::event& e) {
       complete(w, e.a, e.time_ns, false);
       break;
     case kind::far_call:
-      nested(w, e, activity::far_call);
-      break;
     case kind::message:
-      nested(w, e, activity::message);
-      break;
     case kind::global:
-      nested(w, e, activity::global);
-      break;
     case kind::moves:
-      nested(w, e, activity::moves);
-      break;
     case kind::part_wait:
-      nested(w, e, activity::part_wait);
+      nested(w, e);
       break;
     case kind::part:
     case kind::parts:
@@ -463,38 +455,6 @@ void model::idle(std::uint32_t w, const trace::event& e) {
     flush_sleeps(w);
     me.floor_ns = floor;
   }
-}
-
-void model::nested(std::uint32_t w, const trace::event& e, activity what) {
-  worker_info& me = workers_[w];
-  const std::uint64_t from = std::max(begin_of(e), me.floor_ns);
-  const bool moves = what == activity::moves;
-  out_.on(worker_slice{.worker = w,
-                       .what = what,
-                       .begin_ns = from,
-                       .end_ns = std::max(e.time_ns, from),
-                       .from = what == activity::far_call ? e.other : nobody,
-                       .bytes = what == activity::global || moves ? e.bytes : 0,
-                       .detail = e.detail,
-                       .address = e.a,
-                       .part = moves ? part_of(e.b) : 0,
-                       .count = moves ? e.other : 0,
-                       .to = moves ? worker_of(e.b) : nobody});
-}
-
-void model::about_parts(std::uint32_t w, const trace::event& e) {
-  instant i{.worker = w, .time_ns = e.time_ns, .bytes = e.bytes, .address = e.a, .part = part_of(e.b)};
-  if (worker_of(e.b) != no_worker) i.to = worker_of(e.b);
-  if (static_cast<kind>(e.what) == kind::part) {
-    i.what = mark::part;
-    i.other = e.other;
-    i.took_ns = e.duration_ns;
-    i.result = static_cast<part_result>(e.detail);
-  } else {
-    i.what = e.other != 0 ? mark::allocated : mark::freed;
-    i.count = e.other;
-  }
-  out_.on(i);
 }
 
 void model::finish(std::uint64_t end_ns) {

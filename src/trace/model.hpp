@@ -175,7 +175,7 @@ class model {
   void suspend(std::uint32_t w, const trace::event& e);
   void cancel(std::uint32_t w, const trace::event& e);
   void idle(std::uint32_t w, const trace::event& e);
-  void nested(std::uint32_t w, const trace::event& e, activity what);
+  void nested(std::uint32_t w, const trace::event& e);
   void about_parts(std::uint32_t w, const trace::event& e);
   void flush(std::uint32_t w);
   void flush_sleeps(std::uint32_t w);

@@ -66,7 +66,7 @@ std::string at(const std::string& mark) {
 /// The program, from "everybody in place" until finish().
 class situation {
  public:
-  explicit situation(std::vector<std::string> flags = {}) {
+  explicit situation(std::vector<std::string> flags = {}, const char* program = SITUATION) {
     folder_ = new_folder();
     int out[2];
     if (pipe(out) != 0) std::abort();
@@ -76,12 +76,12 @@ class situation {
       dup2(out[1], 2);
       close(out[0]);
       close(out[1]);
-      std::vector<std::string> words{SITUATION, file()};
+      std::vector<std::string> words{program, file()};
       words.insert(words.end(), flags.begin(), flags.end());
       std::vector<char*> argv;
       for (std::string& w : words) argv.push_back(w.data());
       argv.push_back(nullptr);
-      execv(SITUATION, argv.data());
+      execv(program, argv.data());
       _exit(127);
     }
     close(out[1]);
@@ -390,6 +390,59 @@ TEST(gdb, a_core_file) {
   expect_in_order(text.substr(second, third - second), {"its registers are in that worker's own core file"});
   expect_in_order(text.substr(third),
                   {"a core file has no other workers", "in the core file", "not in this core file"});
+}
+
+/// Lines of `godwit memory ADDRESS`: part, home, owner, version, place.
+std::vector<std::string> parts_of(const std::string& text) {
+  static const std::regex line(R"(^(\d+) +global:0x[0-9a-f]+ +(\d+) +(\d+) +(\d+) +(.*)$)");
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string l; std::getline(in, l);)
+    if (std::smatch m; std::regex_match(l, m, line))
+      parts.push_back(m.str(1) + " " + m.str(2) + " " + m.str(3) + " " + m.str(4) + " " + m.str(5));
+  return parts;
+}
+
+TEST(gdb, movable_memory) {
+  NEED_GDB();
+  situation s({}, MEMORY_SITUATION);
+  std::string ready, movable, blocks, local;
+  std::ifstream(s.file()) >> ready >> movable >> blocks >> local;
+  ASSERT_EQ(ready, "ready");
+  char third[32];
+  std::snprintf(third, sizeof third, "%llx", std::stoull(movable, nullptr, 16) + 2 * 4096 + 40);
+  const std::string text =
+      gdb("-p " + s.supervisor(),
+          {"godwit memory", "echo -- next\\n", "godwit memory global:0x" + movable, "echo -- next\\n",
+           "godwit memory 0x" + std::string(third), "godwit memory global:0x" + blocks + "+60000",
+           "godwit memory global:0x" + local, "godwit memory 5", "godwit memory no_such"});
+  const auto second = text.find("-- next\n");
+  const auto rest = text.find("-- next\n", second + 1);
+  ASSERT_NE(rest, std::string::npos) << text;
+  EXPECT_TRUE(std::regex_search(text.substr(0, second),
+                                std::regex("global:0x" + movable + " +24 KiB +cyclic +6 +4096 B +6 +2 +0\n")))
+      << text;
+  EXPECT_EQ(
+      parts_of(text.substr(second, rest - second)),
+      (std::vector<std::string>{"0 0 0 0 owned, 0 uses", "1 1 1 0 owned, 0 uses", "2 0 1 1 owned, 0 uses",
+                                "3 1 1 2 owned, 0 uses", "4 0 0 0 owned, 0 uses", "5 1 1 0 owned, 0 uses"}))
+      << text;
+  expect_in_order(text.substr(rest),
+                  {"lies in part 2 of 6 of global:0x" + movable, "home: worker 0",
+                   "owner, as this host believes: worker 1, version 1", "place on this host: owned, 0 uses",
+                   "lies in global:0x" + blocks, "which does not move: worker 1 has it",
+                   "global:0x" + local + ": local memory of worker", "global:0x5 lies in no live allocation",
+                   "godwit: no_such: "});
+  // A global_ptr by name, in the frame that has it.
+  unsigned holder = 0;
+  for (const unsigned w : {0u, 1u})
+    if (gdb("-p " + s.worker(w), {"backtrace 12"}).find("hold (") != std::string::npos) holder = w;
+  expect_in_order(gdb("-p " + s.worker(holder),
+                      {"python import godwit_gdb.frames as g; [f.select() for f in g.frames() if f.name() == "
+                       "\"hold\"]",
+                       "godwit memory p"}),
+                  {"global:0x" + movable + ": 24 KiB, cyclic, 6 parts of 4096 B"});
+  EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
 TEST(gdb, what_cannot_be_shown_is_said) {

@@ -134,6 +134,12 @@ TEST(MoveSeen, EveryPartThatMovedIsCountedAndInTheTrace) {
   }
   EXPECT_EQ(steps_of(run, allocation), wanted);
   EXPECT_EQ(run.sum(&gw::worker_stats::moves), moves);
+  // Perfetto's names of them.
+  const bool came = run.sum(&gw::worker_stats::moved_bytes) != 0;
+  EXPECT_EQ(run.trace.has_text("part came"), came);
+  EXPECT_EQ(run.trace.has_text("moves memory here"), came);
+  EXPECT_TRUE(run.trace.has_text("movable memory allocated"));
+  EXPECT_TRUE(run.trace.has_text("movable memory freed"));
   EXPECT_EQ(run.sum(&gw::worker_stats::move_calls), 3u);
   EXPECT_EQ(run.sum(&gw::worker_stats::moves_busy), 0u);
   EXPECT_EQ(run.sum(&gw::worker_stats::moves_no_room), 0u);

@@ -119,7 +119,7 @@ endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus global_move
-             global_linearizable global_control global_group global_team)
+             global_linearizable global_move_seen global_control global_group global_team)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -140,6 +140,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_global_control ${first})
   set(families_global_group ${last})
   set(families_global_team ${first})
+  set(families_global_move_seen ${first})
   foreach(suite IN LISTS suites)
     if(NOT TARGET ${suite})
       continue()

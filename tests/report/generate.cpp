@@ -1,7 +1,7 @@
 // Writes a trace file of a simulated run: report_generate FILE [workers [events [key=value...]]]
 //
-// Keys: grain, latency (ns), serial (part), hosts, seed, policy=stalling, moves (of parts of movable memory), dropped=N (the
-// first events of every worker).
+// Keys: grain, latency (ns), serial (part), hosts, seed, policy=stalling, moves=N (of parts of each of two
+// movable allocations), dropped=N (the first events of every worker).
 #include "trace_builder.hpp"
 
 #include <algorithm>

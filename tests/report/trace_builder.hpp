@@ -38,7 +38,7 @@ struct trace_builder {
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);
   void complete(std::uint32_t w, std::uint64_t t, std::uint64_t record);
-  /// Parts [first, first + count) of movable memory at @p address whose home is @p home; count 0: it is freed.
+  /// Parts [first, first + count) of movable memory at @p address with the home @p home; count 0: freed.
   void parts(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t first,
              std::uint32_t count, std::uint32_t home, std::uint32_t part_bytes = 65536);
   void part(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t number, std::uint32_t from,

@@ -284,6 +284,50 @@ TEST(model, global_memory_lies_inside_the_thread) {
   EXPECT_EQ(runs[0].end_ns, 900u);
 }
 
+TEST(model, moves_of_memory_lie_inside_the_thread) {
+  recorder r;
+  const auto b = [](std::uint64_t part, std::uint32_t worker) {
+    return godwit::trace::part_and_worker(part, worker);
+  };
+  const auto busy = static_cast<std::uint16_t>(part_result::busy);
+  constexpr std::uint64_t memory = 0x5000, none = godwit::trace::no_worker;
+  play({{make(kind::start, 100, {.a = root}),
+         make(kind::parts, 150, {.a = memory, .b = b(0, 1), .bytes = 4096, .other = 8}),
+         make(kind::part, 290, {.a = memory, .b = b(7, 0), .duration_ns = 80, .bytes = 4096, .other = 1}),
+         make(kind::part, 295, {.a = memory, .b = b(6, 0), .duration_ns = 90, .other = 1, .detail = busy}),
+         make(kind::moves, 300, {.a = memory, .b = b(6, 0), .duration_ns = 100, .bytes = 4096, .other = 1}),
+         make(kind::part_wait, 500, {.a = memory + 8, .duration_ns = 50}),
+         make(kind::parts, 600, {.a = memory, .b = b(0, none)}), make(kind::end, 900, {.a = root})}},
+       r);
+  const auto moves = r.of(0, activity::moves);
+  ASSERT_EQ(moves.size(), 1u);
+  EXPECT_EQ(moves[0].begin_ns, 200u);
+  EXPECT_EQ(moves[0].end_ns, 300u);
+  EXPECT_EQ(moves[0].address, memory);
+  EXPECT_EQ(moves[0].part, 6u);
+  EXPECT_EQ(moves[0].to, 0u);
+  EXPECT_EQ(moves[0].count, 1u);
+  EXPECT_EQ(moves[0].bytes, 4096u);
+  const auto waits = r.of(0, activity::part_wait);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].begin_ns, 450u);
+  EXPECT_EQ(waits[0].address, memory + 8);
+  const auto parts = r.marks(mark::part);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].i.part, 7u);
+  EXPECT_EQ(parts[0].i.other, 1u);
+  EXPECT_EQ(parts[0].i.to, 0u);
+  EXPECT_EQ(parts[0].i.took_ns, 80u);
+  EXPECT_EQ(parts[0].i.result, part_result::came);
+  EXPECT_EQ(parts[1].i.result, part_result::busy);
+  ASSERT_EQ(r.marks(mark::allocated).size(), 1u);
+  EXPECT_EQ(r.marks(mark::allocated)[0].i.count, 8u);
+  EXPECT_EQ(r.marks(mark::allocated)[0].i.to, 1u);
+  ASSERT_EQ(r.marks(mark::freed).size(), 1u);
+  EXPECT_EQ(r.marks(mark::freed)[0].i.to, nobody);
+  EXPECT_EQ(r.of(0, activity::thread).size(), 1u) << "the thread goes on meanwhile";
+}
+
 TEST(model, what_ran_when_the_events_begin_is_known_in_the_second_pass) {
   const history h = {{make(kind::expose, 100, {.bytes = 1}), make(kind::end, 300, {.a = root})},
                      {make(kind::idle, 150, {.duration_ns = 10}),

@@ -95,6 +95,25 @@ TEST(stats_table, global_memory_of_other_hosts) {
   EXPECT_EQ(line_with(t, "  write-backs"), (words{"no line"}));
 }
 
+TEST(stats_table, moves_of_memory) {
+  run_facts f = facts_for(2);
+  EXPECT_EQ(line_with(stats_table(f), "moves of memory"), (words{"no line"}))
+      << "left out where there are none";
+  f.stats[0].moves = 3;
+  f.stats[1].moves = 9;
+  f.stats[1].moved_bytes = 8 * 4096;
+  f.stats[1].moves_busy = 2;
+  f.stats[0].part_waits = 5;
+  f.stats[0].part_wait_ns = 1'500'000;
+  const std::string t = stats_table(f);
+  EXPECT_EQ(line_with(t, "moves of memory, parts"), (words{"3", "9", "12"}));
+  EXPECT_EQ(line_with(t, "  KiB, other hosts"), (words{"0.0", "32.0", "32.0"}));
+  EXPECT_EQ(line_with(t, "  parts busy"), (words{"0", "2", "2"}));
+  EXPECT_EQ(line_with(t, "  parts without room"), (words{"no line"}));
+  EXPECT_EQ(line_with(t, "waits for moving parts"), (words{"5", "0", "5"}));
+  EXPECT_EQ(line_with(t, "  time, ms"), (words{"1.50", "0.00", "1.50"}));
+}
+
 TEST(stats_table, work_and_span) {
   run_facts f = facts_for(5);
   f.opts.span = true;

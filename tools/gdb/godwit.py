@@ -4,6 +4,7 @@
   godwit threads [-all]     all lightweight threads: running, queued, suspended, ready
   godwit backtrace ID       of any of them, whether it runs or not
   godwit select [ID]        look around in a thread that does not run (info locals, print); no ID: come back
+  godwit memory [ADDRESS]   movable allocations; whose an address of global memory is, and its place here
   godwit attach             stop the other workers of this host too
 
 Attached to any worker or to the supervising process, in a program started by gdb, or on a core file of a
@@ -21,8 +22,9 @@ import gdb
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import godwit_gdb.state as state  # noqa: E402
 import godwit_gdb.frames as frames  # noqa: E402
+import godwit_gdb.memory as memory  # noqa: E402
 
-for module in state, frames:  # sourced again: perhaps another version
+for module in state, frames, memory:  # sourced again: perhaps another version
     importlib.reload(module)
 sys.path.pop(0)
 
@@ -449,6 +451,111 @@ def attach(_):
         say("all of them go on with: set schedule-multiple on, continue; or: detach inferiors N ..., or quit")
 
 
+# ---- godwit memory
+
+
+def size_text(n):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 10 * 1024 or unit == "GiB":
+            return f"{n} {unit}"
+        n //= 1024
+
+
+def worker_of(number):
+    return "?" if number is None else str(number)
+
+
+def list_movable(view):
+    rows = [("Address", "Bytes", "Distribution", "Parts", "Of", "Here", "Moved", "In use")]
+    for a in view.allocations():
+        if not a.part_bytes:
+            continue
+        parts = [memory.Part(a, i) for i in range(min(a.parts(), memory.MOST_SEARCHED))]
+        count = lambda chosen: str(sum(map(chosen, parts))) + ("+" if len(parts) < a.parts() else "")
+        rows.append(
+            (
+                f"global:0x{a.begin:x}",
+                size_text(a.bytes),
+                a.kind_text(),
+                str(a.parts()),
+                size_text(a.part_bytes),
+                count(memory.Part.here),
+                count(lambda p: p.version != 0),
+                count(lambda p: p.uses != 0),
+            )
+        )
+    if len(rows) == 1:
+        say("no movable allocations")
+    else:
+        table(rows)
+
+
+def show_parts(a):
+    rows = [("Part", "Address", "Home", "Owner", "Version", "Place on this host")]
+    for i in range(min(a.parts(), MOST_LISTED)):
+        p = memory.Part(a, i)
+        rows.append(
+            (
+                str(i),
+                f"global:0x{p.address:x}",
+                worker_of(p.home),
+                worker_of(p.owner),
+                str(p.version),
+                p.place_text(),
+            )
+        )
+    table(rows)
+    if a.parts() > MOST_LISTED:
+        say(f"... and {a.parts() - MOST_LISTED} more: godwit memory ADDRESS for one of them")
+
+
+def show_address(view, address):
+    text = f"global:0x{address:x}"
+    if view.is_local(address):
+        say(f"{text}: local memory of worker {view.local_home(address)}, which does not move")
+        return
+    a = view.at(address)
+    if a is None:
+        say(
+            f"{text} lies in no live allocation"
+            + ("" if view.has_all else " that this host has used: ask on the host of worker 0")
+        )
+        return
+    what = f"{size_text(a.bytes)}, {a.kind_text()}"
+    if not a.part_bytes:
+        say(
+            f"{text} lies in global:0x{a.begin:x} ({what}), which does not move: "
+            f"worker {worker_of(a.home(address))} has it"
+        )
+        return
+    if address == a.begin:
+        say(f"{text}: {what}, {a.parts()} parts of {size_text(a.part_bytes)}")
+        show_parts(a)
+        return
+    p = memory.Part(a, (address - a.begin) // a.part_bytes)
+    say(f"{text} lies in part {p.number} of {a.parts()} of global:0x{a.begin:x} ({what})")
+    say(f"home: worker {worker_of(p.home)}")
+    say(f"owner, as this host believes: worker {worker_of(p.owner)}, version {p.version}")
+    say(f"place on this host: {p.place_text()}")
+
+
+def show_memory(arguments):
+    leave_replica()
+    view = memory.Memory(state.Run())
+    try:
+        if arguments:
+            show_address(view, memory.address_of(" ".join(arguments), view))
+        else:
+            list_movable(view)
+    except gdb.MemoryError:
+        raise state.Problem("godwit: global memory cannot be read here") from None
+    if view.names["hosts"] > 1:
+        say(
+            f"note: as the host of worker {view.run.first} knows it"
+            + ("" if view.has_all else "; allocations that it has not used are not listed")
+        )
+
+
 class Godwit(gdb.Command):
     __doc__ = "Lightweight threads and workers of a Godwit run.\n\n" + __doc__.split("\n\n", 1)[1]
 
@@ -491,6 +598,14 @@ command(
     select,
     """Look around in a thread that does not run.
 godwit select ID: gdb then shows a copy of it, for frame, info locals and print. godwit select: come back.""",
+)
+command(
+    "memory",
+    show_memory,
+    """Global memory, as this host knows it.
+godwit memory: the movable allocations, with how many of their parts are here, have moved, are in use.
+godwit memory ADDRESS: whose it is: home, owner, version, and the place on this host: its state and uses. Of the
+beginning of an allocation all parts. ADDRESS: global:0x..., a number, a global_ptr, a pointer into the window.""",
 )
 command(
     "attach",

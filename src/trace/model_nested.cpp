@@ -1,0 +1,59 @@
+// What happens inside of what a worker does: requests, the cache, moves of memory. See model.hpp.
+#include "trace/model.hpp"
+
+#include <algorithm>
+
+namespace godwit::trace {
+
+namespace {
+activity activity_of(kind k) noexcept {
+  switch (k) {
+    case kind::message:
+      return activity::message;
+    case kind::global:
+      return activity::global;
+    case kind::moves:
+      return activity::moves;
+    case kind::part_wait:
+      return activity::part_wait;
+    default:
+      return activity::far_call;
+  }
+}
+}  // namespace
+
+void model::nested(std::uint32_t w, const trace::event& e) {
+  const activity what = activity_of(static_cast<kind>(e.what));
+  worker_info& me = workers_[w];
+  const std::uint64_t from =
+      std::max(e.time_ns - std::min<std::uint64_t>(e.time_ns, e.duration_ns), me.floor_ns);
+  const bool moves = what == activity::moves;
+  out_.on(worker_slice{.worker = w,
+                       .what = what,
+                       .begin_ns = from,
+                       .end_ns = std::max(e.time_ns, from),
+                       .from = what == activity::far_call ? e.other : nobody,
+                       .bytes = what == activity::global || moves ? e.bytes : 0,
+                       .detail = e.detail,
+                       .address = e.a,
+                       .part = moves ? part_of(e.b) : 0,
+                       .count = moves ? e.other : 0,
+                       .to = moves ? worker_of(e.b) : nobody});
+}
+
+void model::about_parts(std::uint32_t w, const trace::event& e) {
+  instant i{.worker = w, .time_ns = e.time_ns, .bytes = e.bytes, .address = e.a, .part = part_of(e.b)};
+  if (worker_of(e.b) != no_worker) i.to = worker_of(e.b);
+  if (static_cast<kind>(e.what) == kind::part) {
+    i.what = mark::part;
+    i.other = e.other;
+    i.took_ns = e.duration_ns;
+    i.result = static_cast<part_result>(e.detail);
+  } else {
+    i.what = e.other != 0 ? mark::allocated : mark::freed;
+    i.count = e.other;
+  }
+  out_.on(i);
+}
+
+}  // namespace godwit::trace
