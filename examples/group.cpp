@@ -1,8 +1,9 @@
-// All solutions of the n queens puzzle, found by a group of threads that spawn each other and that nobody joins.
+// All solutions of the n queens puzzle, found by a group of threads that spawn each other and that nobody
+// joins.
 //
-// Each thread puts one queen and spawns a member for every place where the next one may stand. Who has put the last
-// queen adds to a sum at its own worker; on_all adds these up. Who waits for the group waits for all of them, wherever
-// they were stolen to. docs/control.md
+// Each thread puts one queen and spawns a member for every place where the next one may stand. Who has put
+// the last queen adds to a sum at its own worker; on_all adds these up. Who waits for the group waits for
+// all of them, wherever they were stolen to. docs/control.md
 #include <godwit/godwit.hpp>
 
 #include <cstdint>

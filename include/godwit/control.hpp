@@ -1,9 +1,9 @@
 // Control objects: what threads wait for that is not the end of one thread, on every substrate and between
 // hosts.
 //
-//   const gw::owned<gw::global_latch> all(3);              // at the calling worker; freed at the end of the block
+//   const gw::owned<gw::global_latch> all(3);              // at the calling worker; freed with the block
 //   gw::spawn([done = all.get()] { work(); done.count_down(); });
-//   all->wait();                                           // suspends the thread; its worker goes on with others
+//   all->wait();                                           // suspends the thread, not its worker
 //
 // An object lies at a home, a worker. Its operations are carried out there, one after the other: inside the
 // host under a lock by whoever calls, from other hosts by one message. Who waits is a suspended thread and

@@ -1,7 +1,7 @@
 // group: all threads that were spawned in it, by whomever and wherever, and the end of all of them.
 //
 //   const gw::owned<gw::group> g;
-//   g->spawn([g = g.get()] { for (node n : children) g.spawn(visit, g, n); });   // members may spawn more members
+//   g->spawn([g = g.get()] { for (node n : children) g.spawn(visit, g, n); });  // members spawn members
 //   g->wait();                                                                  // none is left
 //
 // Nobody joins single threads: they have no result. The handle is plain bytes; copy it into closures.
@@ -54,7 +54,7 @@ class group : public detail::control_handle<detail::group_state> {
   /// future that is dropped. May migrate the thread.
   void destroy(detail::place where = detail::place::here()) const {
     if (const detail::ref error = wait_until_empty(where); error != 0) detail::detach(error);
-    free(what, where);
+    free(what, where);  // GR3
     deallocate(leaves_, detail::all_workers() * leaf_words, where);
   }
 
@@ -171,8 +171,8 @@ class group : public detail::control_handle<detail::group_state> {
   }
   /// One less. GR3: the leaf is not touched again; the group remains until it is unregistered.
   void depart(std::uint64_t leaf) const {
-    detail::control_release();  // GR4
-    const std::uint64_t before = atomic_fetch_sub(leaf_of(leaf), member, order());
+    detail::control_release();                                                      // GR4
+    const std::uint64_t before = atomic_fetch_sub(leaf_of(leaf), member, order());  // GR3
     if (before == member) unregister();
   }
 
@@ -196,7 +196,7 @@ class group : public detail::control_handle<detail::group_state> {
     return *carry_out_when(
         what,
         [](state& s) noexcept -> std::optional<detail::ref> {
-          if (s.registered != 0) return std::nullopt;
+          if (s.registered != 0) return std::nullopt;  // GR1
           --s.waiting;
           return std::exchange(s.error, 0);
         },

@@ -27,13 +27,13 @@ static_assert(sizeof(waiter) == 64);
 /// others, by the companion.
 struct alignas(64) control_words {
   static constexpr std::uint32_t live = 0x6c6f7274, dead = 0x64616564, own_room = 2;
-  std::atomic<std::uint32_t> lock;
-  std::uint32_t magic;     ///< W who makes and who frees it
-  std::uint32_t alike;     ///< as control_make was told. W who makes it
-  std::uint32_t count;     ///< of those that wait: a ring
-  std::uint32_t first;     ///< place of the one who came first
-  std::uint32_t capacity;  ///< of the ring
-  global_address room;     ///< of the ring: `own`, or memory at the same home
+  std::atomic<std::uint32_t> lock;  ///< W and R all who carry out a step
+  std::uint32_t magic;              ///< W who makes and who frees it
+  std::uint32_t alike;              ///< as control_make was told. W who makes it
+  std::uint32_t count;              ///< of those that wait: a ring
+  std::uint32_t first;              ///< place of the one who came first
+  std::uint32_t capacity;           ///< of the ring
+  global_address room;              ///< of the ring: `own`, or memory at the same home
   detail::place made;
   alignas(64) waiter own[own_room];
 
