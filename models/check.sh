@@ -149,6 +149,7 @@ runs() {
   echo "pass|hand_over||$small|-m1000000"
   echo "pass|park||$small|-m1000000"
   echo "pass|monitor|-DR=1|$small|-m1000000 -w20"
+  echo "pass|control||$small|-m1000000 -w20"
   for v in "" -DWAITERS=2 -DPHASES=2; do
     echo "pass|group|$v|$small|-m1000000 -w20"
   done
@@ -246,6 +247,9 @@ runs() {
   for m in OPEN_FIRST NEXT_AFTER_UNPARK EXPIRE_ANYWAY EXPIRED_OVER_NOTIFIED EXPIRED_STAYS TIMER_NOT_STOPPED TIMER_IN_LIST_LOCK \
     FAST_WITH_LOCK UNLOCK_FAST_WITH_LOCK UNLOCK_IN_TWO TOUCHED_LATER NOT_MARKED MARK_LOST HANDED_OPEN HANDED_NOT_SEEN; do
     echo "fail|wait_list|-DROUNDS=2 -D$m|$small|-m1000000"
+  done
+  for m in TEST_FIRST LISTED_LATE TAKEN_LATE KEEPS_LIST FULL_CHANGES "WAITERS=4 -DGROWS_BACK"; do
+    echo "fail|control|-D$m|$small|-m1000000"
   done
   for m in STAYS_LATE REGISTER_LATE IGNORES_WAITING NOT_OWNER UNREGISTER_FIRST LOOK_AGAIN ANNOUNCE_LATE NO_VISIT VISIT_EMPTY \
     "WAITERS=2 -DPHASES=2 -DWAITS_ONCE"; do

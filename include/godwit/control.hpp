@@ -1,18 +1,18 @@
 // Control objects: what threads wait for that is not the end of one thread, on every substrate and between
 // hosts.
 //
-//   const gw::owned<gw::global_latch> all(3);              // at the calling worker; freed at the end of the block
+//   const gw::owned<gw::global_latch> all(3);              // at the calling worker; freed with the block
 //   gw::spawn([done = all.get()] { work(); done.count_down(); });
-//   all->wait();                                           // suspends the thread; its worker goes on with others
+//   all->wait();                                           // suspends the thread, not its worker
 //
-// An object lies at a home, a worker. Its operations are carried out there, one after the other: inside the host
-// under a lock by whoever calls, from other hosts by one message. Who waits is a suspended thread and occupies no
-// worker. Handles are plain bytes: copy them into closures, send them anywhere in the run. T::make makes an object
-// and destroy() frees it; gw::owned<T> does both.
+// An object lies at a home, a worker. Its operations are carried out there, one after the other: inside the
+// host under a lock by whoever calls, from other hosts by one message. Who waits is a suspended thread and
+// occupies no worker. Handles are plain bytes: copy them into closures, send them anywhere in the run.
+// T::make makes an object and destroy() frees it; gw::owned<T> does both.
 //
-// What a thread did before an operation is seen by whoever goes on because of it, as after a join. An object that is
-// used after destroy(), is destroyed while a thread waits for it, or is waited for under a checkout, ends the run with
-// the places. Policy child_rtc: nothing here may wait.
+// What a thread did before an operation is seen by whoever goes on because of it, as after a join. An
+// object that is used after destroy(), is destroyed while a thread waits for it, or is waited for under a
+// checkout, ends the run with the places. Policy child_rtc: nothing here may wait.
 // Source: ParalleX and HPX-5, local control objects. docs/control.md, docs/protocols/control.md. Tests:
 // tests/global/control_test.cpp.
 #pragma once
@@ -161,8 +161,8 @@ class control_handle {
 
 }  // namespace detail
 
-/// Makes a control object (or another thing with make and destroy: group) and destroys it at the end. Move-only,
-/// plain bytes: lies in the frame of a thread and moves along with it.
+/// Makes a control object (or another thing with make and destroy: group) and destroys it at the end.
+/// Move-only, plain bytes: lies in the frame of a thread and moves along with it.
 template <class Object>
 class [[nodiscard]] owned {
  public:
@@ -202,15 +202,17 @@ class [[nodiscard]] owned {
   std::uint32_t run_ = 0;
 };
 
-/// A control object of the program's own: a state, functions that change it, and conditions that threads wait for.
+/// A control object of the program's own: a state, functions that change it, and conditions that threads
+/// wait for.
 ///
 ///   struct slots { int free; };
 ///   auto c = gw::control<slots>::make({4});
 ///   c.when([](slots& s) noexcept { return s.free > 0 && s.free-- > 0; });   // suspended until there is one
 ///   c.set([](slots& s) noexcept { ++s.free; });
 ///
-/// Functions and conditions run at the object's home, perhaps in another process: they are plain bytes, noexcept,
-/// short, use nothing but the state and what they have captured, and neither spawn nor wait nor use global memory.
+/// Functions and conditions run at the object's home, perhaps in another process: they are plain bytes,
+/// noexcept, short, use nothing but the state and what they have captured, and neither spawn nor wait nor
+/// use global memory.
 template <class State>
 class control : public detail::control_handle<State> {
   using base = detail::control_handle<State>;
@@ -218,17 +220,18 @@ class control : public detail::control_handle<State> {
 
  public:
   control() noexcept = default;
-  /// At worker @p home. Throws global_bad_alloc; std::invalid_argument if there is no such worker. Cost: local, or some
-  /// round trips.
+  /// At worker @p home. Throws global_bad_alloc; std::invalid_argument if there is no such worker. Cost:
+  /// local, or some round trips.
   static control make(const State& initial, std::uint32_t home = calling_worker,
                       detail::place where = detail::place::here()) {
     return control(initial, home, where);
   }
   void destroy(detail::place where = detail::place::here()) const { this->free(what, where); }
 
-  /// f(State&); gives back what it does, plain bytes of at most 512. Then the conditions of all who wait are asked
-  /// again, in the order in which they came, until none is true. Does not migrate the thread. Cost: in the host a lock;
-  /// else one message; for each thread that goes on what the end of a thread costs that is waited for.
+  /// f(State&); gives back what it does, plain bytes of at most 512. Then the conditions of all who wait
+  /// are asked again, in the order in which they came, until none is true. Does not migrate the thread.
+  /// Cost: in the host a lock; else one message; for each thread that goes on what the end of a thread
+  /// costs that is waited for.
   template <class F>
   auto set(F f, detail::place where = detail::place::here()) const {
     static_assert(
@@ -239,9 +242,9 @@ class control : public detail::control_handle<State> {
     else
       return this->carry_out(what, f, where, true);
   }
-  /// Wait until g(State&) is true, or has a value, which is given back: g returns bool or std::optional. It may change
-  /// the state when it is true, then nobody else comes in between, and must leave it as it is otherwise. At most 40
-  /// bytes of captures. May migrate the thread. Cost: set's, twice if it must wait.
+  /// Wait until g(State&) is true, or has a value, which is given back: g returns bool or std::optional. It
+  /// may change the state when it is true, then nobody else comes in between, and must leave it as it is
+  /// otherwise. At most 40 bytes of captures. May migrate the thread. Cost: set's, twice if it must wait.
   template <class G>
   auto when(G g, detail::place where = detail::place::here()) const {
     static_assert(
@@ -365,9 +368,10 @@ struct reduction_state {
 };
 }  // namespace detail
 
-/// The sum, or what @p Op makes, of @p n contributions, for anybody who asks for it. They are combined in the order in
-/// which they come: Op should be associative and commutative, and sums of floating-point numbers may differ in their
-/// last bits from run to run. Op: a type without members; must not throw. T: plain bytes, at most 448.
+/// The sum, or what @p Op makes, of @p n contributions, for anybody who asks for it. They are combined in
+/// the order in which they come: Op should be associative and commutative, and sums of floating-point
+/// numbers may differ in their last bits from run to run. Op: a type without members; must not throw. T:
+/// plain bytes, at most 448.
 template <class T, class Op = std::plus<T>>
 class reduction : public detail::control_handle<detail::reduction_state<T>> {
   static_assert(detail::control_operator<Op, T>,
@@ -456,8 +460,9 @@ control_says contribute_and_wait(void* at, void* closure, void* result) noexcept
 
 }  // namespace detail
 
-/// @p n threads come with a value each, and all get what @p Op makes of them; then the next n come. The threads are the
-/// same each time: none comes twice in one generation. Order, Op and T as of reduction; T at most 240 bytes.
+/// @p n threads come with a value each, and all get what @p Op makes of them; then the next n come. The
+/// threads are the same each time: none comes twice in one generation. Order, Op and T as of reduction; T
+/// at most 240 bytes.
 template <class T, class Op = std::plus<T>>
 class all_reduce : public detail::control_handle<detail::all_reduce_state<T>> {
   static_assert(detail::control_operator<Op, T>,

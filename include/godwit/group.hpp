@@ -1,14 +1,14 @@
 // group: all threads that were spawned in it, by whomever and wherever, and the end of all of them.
 //
 //   const gw::owned<gw::group> g;
-//   g->spawn([g = g.get()] { for (node n : children) g.spawn(visit, g, n); });   // members may spawn more members
+//   g->spawn([g = g.get()] { for (node n : children) g.spawn(visit, g, n); });  // members spawn members
 //   g->wait();                                                                  // none is left
 //
 // Nobody joins single threads: they have no result. The handle is plain bytes; copy it into closures.
-// A spawn and an end are one atomic each, of a word at the worker where the thread was spawned; a member that ends on
-// another host than that takes a message.
-// Source: X10's finish; ParalleX and HPX-5, processes (docs/control.md). Protocol: docs/protocols/group.md (GR), checked
-// by models/group.pml. Tests: tests/global/group_test.cpp.
+// A spawn and an end are one atomic each, of a word at the worker where the thread was spawned; a member
+// that ends on another host than that takes a message.
+// Source: X10's finish; ParalleX and HPX-5, processes (docs/control.md). Protocol: docs/protocols/group.md
+// (GR), checked by models/group.pml. Tests: tests/global/group_test.cpp.
 #pragma once
 
 #include <godwit/control.hpp>
@@ -45,22 +45,23 @@ class group : public detail::control_handle<detail::group_state> {
  public:
   /// No group.
   group() noexcept = default;
-  /// An empty one; its counter lies at worker @p home. Throws global_bad_alloc; std::invalid_argument if there is no
-  /// such worker. Cost: 64 bytes per worker; on several hosts some round trips.
+  /// An empty one; its counter lies at worker @p home. Throws global_bad_alloc; std::invalid_argument if
+  /// there is no such worker. Cost: 64 bytes per worker; on several hosts some round trips.
   static group make(std::uint32_t home = calling_worker, detail::place where = detail::place::here()) {
     return group(home, where);
   }
-  /// Wait until it is empty, then free it. What a member threw and nobody has seen is reported, as of a future that is
-  /// dropped. May migrate the thread.
+  /// Wait until it is empty, then free it. What a member threw and nobody has seen is reported, as of a
+  /// future that is dropped. May migrate the thread.
   void destroy(detail::place where = detail::place::here()) const {
     if (const detail::ref error = wait_until_empty(where); error != 0) detail::detach(error);
-    free(what, where);
+    free(what, where);  // GR3
     deallocate(leaves_, detail::all_workers() * leaf_words, where);
   }
 
-  /// Create a thread that runs `fn(args...)` and is a member. fn and args as of godwit::spawn; what fn gives back is
-  /// dropped. From any thread, member or not, while the group exists. Never waits. Cost: spawn's and, if it stays on
-  /// its worker, two CPU atomics; where a worker of another host than the group's spawns its first member a message.
+  /// Create a thread that runs `fn(args...)` and is a member. fn and args as of godwit::spawn; what fn
+  /// gives back is dropped. From any thread, member or not, while the group exists. Never waits. Cost:
+  /// spawn's and, if it stays on its worker, two CPU atomics; where a worker of another host than the
+  /// group's spawns its first member a message.
   template <class F, class... Args>
   void spawn(F&& fn, Args&&... args) const {
     detail::with_closure(
@@ -84,10 +85,11 @@ class group : public detail::control_handle<detail::group_state> {
     }
   }
 
-  /// Wait until no member is left: until there was a moment without any, if others go on spawning. Then throw what the
-  /// first member threw that did so, to one of those that wait; what others threw later is dropped. The group can be
-  /// used again. A member must not wait for its own group: that is a deadlock, and is reported. May migrate the thread.
-  /// Cost: one round trip to the group's home and one to each worker of other hosts.
+  /// Wait until no member is left: until there was a moment without any, if others go on spawning. Then
+  /// throw what the first member threw that did so, to one of those that wait; what others threw later is
+  /// dropped. The group can be used again. A member must not wait for its own group: that is a deadlock,
+  /// and is reported. May migrate the thread. Cost: one round trip to the group's home and one to each
+  /// worker of other hosts.
   void wait(detail::place where = detail::place::here()) const {
     const detail::ref error = wait_until_empty(where);
     if (error == 0) return;
@@ -120,7 +122,8 @@ class group : public detail::control_handle<detail::group_state> {
   }
 
  private:
-  // A leaf: members charged to it, times two, and a bit: the worker remains registered although it has none.
+  // A leaf: members charged to it, times two, and a bit: the worker remains registered although it has
+  // none.
   static constexpr std::uint64_t member = 2, stays = 1;
   static constexpr std::uint64_t leaf_words = 8;  // a line each
 
@@ -161,15 +164,15 @@ class group : public detail::control_handle<detail::group_state> {
     if (somebody_waits) atomic_fetch_and(leaf, ~stays, std::memory_order_relaxed);
     return me;
   }
-  /// GR4. Between hosts what members wrote is sent home before, and seen by who comes out of wait: the leaves need no
-  /// more.
+  /// GR4. Between hosts what members wrote is sent home before, and seen by who comes out of wait: the
+  /// leaves need no more.
   static std::memory_order order() noexcept {
     return detail::global_is_plain() ? std::memory_order_acq_rel : std::memory_order_relaxed;
   }
   /// One less. GR3: the leaf is not touched again; the group remains until it is unregistered.
   void depart(std::uint64_t leaf) const {
-    detail::control_release();  // GR4
-    const std::uint64_t before = atomic_fetch_sub(leaf_of(leaf), member, order());
+    detail::control_release();                                                      // GR4
+    const std::uint64_t before = atomic_fetch_sub(leaf_of(leaf), member, order());  // GR3
     if (before == member) unregister();
   }
 
@@ -193,7 +196,7 @@ class group : public detail::control_handle<detail::group_state> {
     return *carry_out_when(
         what,
         [](state& s) noexcept -> std::optional<detail::ref> {
-          if (s.registered != 0) return std::nullopt;
+          if (s.registered != 0) return std::nullopt;  // GR1
           --s.waiting;
           return std::exchange(s.error, 0);
         },

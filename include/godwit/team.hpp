@@ -5,9 +5,9 @@
 //     const double all = t.all_reduce(mine);        // every member has the sum
 //   });
 //
-// Members are threads like others: they may spawn, join and migrate, and who waits in a collective is suspended. So
-// a member may run anywhere; `rank` is a number, not the worker's. Source: SPMD as in X10, Chapel and MPI
-// (docs/control.md). Tests: tests/global/team_test.cpp.
+// Members are threads like others: they may spawn, join and migrate, and who waits in a collective is
+// suspended. So a member may run anywhere; `rank` is a number, not the worker's. Source: SPMD as in X10,
+// Chapel and MPI (docs/control.md). Tests: tests/global/team_test.cpp.
 #pragma once
 
 #include <godwit/group.hpp>
@@ -105,11 +105,12 @@ control_says team_step(void* at, void* closure, void* result) noexcept {
 
 }  // namespace detail
 
-/// What a member of an on_all region is given. Plain bytes; of use in the thread of that member only, and threads that
-/// it joins: all members come to the same collectives in the same order, each once. What comes to another one than the
-/// others throws std::logic_error with both places, and so does every collective after a member left by an exception.
-/// Values: plain bytes, at most 160. Each collective costs one message to the home for each member that is not on its
-/// host, and what the end of a thread costs that is waited for.
+/// What a member of an on_all region is given. Plain bytes; of use in the thread of that member only, and
+/// threads that it joins: all members come to the same collectives in the same order, each once. What comes
+/// to another one than the others throws std::logic_error with both places, and so does every collective
+/// after a member left by an exception. Values: plain bytes, at most 160. Each collective costs one message
+/// to the home for each member that is not on its host, and what the end of a thread costs that is waited
+/// for.
 class team : public detail::control_handle<detail::team_state> {
   using state = detail::team_state;
   static constexpr const char* what = "team";
@@ -128,7 +129,8 @@ class team : public detail::control_handle<detail::team_state> {
   T broadcast(const T& value, std::uint32_t root = 0, detail::place where = detail::place::here()) const {
     return collective<detail::team_broadcast>(value, root, where);
   }
-  /// What @p Op makes of the values of all, for all. Combined in the order in which they come, as in reduction.
+  /// What @p Op makes of the values of all, for all. Combined in the order in which they come, as in
+  /// reduction.
   template <class T, class Op = std::plus<T>>
   T all_reduce(const T& value, Op = {}, detail::place where = detail::place::here()) const {
     static_assert(
@@ -200,9 +202,9 @@ class team : public detail::control_handle<detail::team_state> {
   std::uint32_t rank_ = 0, size_ = 0;
 };
 
-/// Run f(team) once for each worker, as threads that may all wait for each other, and wait for all. Throws what the
-/// first member threw that did; what others threw is dropped. @p f: plain bytes, copied for each. May migrate the
-/// thread. Cost: worker_count() spawns, and group::make and wait.
+/// Run f(team) once for each worker, as threads that may all wait for each other, and wait for all. Throws
+/// what the first member threw that did; what others threw is dropped. @p f: plain bytes, copied for each.
+/// May migrate the thread. Cost: worker_count() spawns, and group::make and wait.
 template <class F>
 void on_all(const F& f, detail::place where = detail::place::here()) {
   static_assert(plain<F> && std::is_invocable_v<F, team>,

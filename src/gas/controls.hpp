@@ -1,5 +1,5 @@
-// Control objects where they lie: a state in global memory, a lock, and who waits. A step is carried out under
-// the lock by a worker of the home's host, or for other hosts by whoever carries out their calls
+// Control objects where they lie: a state in global memory, a lock, and who waits. A step is carried out
+// under the lock by a worker of the home's host, or for other hosts by whoever carries out their calls
 // (transport/far/calls.hpp). Who waits is a number here, the record that the runtime completes
 // (src/runtime/control_path.cpp): this layer knows no scheduler.
 //
@@ -23,17 +23,17 @@ struct waiter {
 };
 static_assert(sizeof(waiter) == 64);
 
-/// Head of a control object; its state follows. All under the lock, by workers of this host and, for others, by
-/// the companion.
+/// Head of a control object; its state follows. All under the lock, by workers of this host and, for
+/// others, by the companion.
 struct alignas(64) control_words {
   static constexpr std::uint32_t live = 0x6c6f7274, dead = 0x64616564, own_room = 2;
-  std::atomic<std::uint32_t> lock;
-  std::uint32_t magic;     ///< W who makes and who frees it
-  std::uint32_t alike;     ///< as control_make was told. W who makes it
-  std::uint32_t count;     ///< of those that wait: a ring
-  std::uint32_t first;     ///< place of the one who came first
-  std::uint32_t capacity;  ///< of the ring
-  global_address room;     ///< of the ring: `own`, or memory at the same home
+  std::atomic<std::uint32_t> lock;  ///< W and R all who carry out a step
+  std::uint32_t magic;              ///< W who makes and who frees it
+  std::uint32_t alike;              ///< as control_make was told. W who makes it
+  std::uint32_t count;              ///< of those that wait: a ring
+  std::uint32_t first;              ///< place of the one who came first
+  std::uint32_t capacity;           ///< of the ring
+  global_address room;              ///< of the ring: `own`, or memory at the same home
   detail::place made;
   alignas(64) waiter own[own_room];
 
@@ -68,8 +68,8 @@ enum class control_answers : std::uint32_t {
   gone     ///< there is no such object
 };
 
-/// The answer: this, the result's bytes, and those that can go on: record, number of bytes, bytes; all of them
-/// rounded up to words.
+/// The answer: this, the result's bytes, and those that can go on: record, number of bytes, bytes; all of
+/// them rounded up to words.
 struct control_answer {
   control_answers what;
   std::uint32_t count;     ///< of those that can go on
@@ -79,14 +79,14 @@ struct control_answer {
   detail::place made;      ///< in_use
 };
 
-/// @p closure: of the request; may be written. @p out: at least transport::far::inline_bytes. Gives back how many
-/// bytes of it are the answer. Local. @p window: where global memory is mapped.
+/// @p closure: of the request; may be written. @p out: at least transport::far::inline_bytes. Gives back
+/// how many bytes of it are the answer. Local. @p window: where global memory is mapped.
 std::size_t carry_out(std::byte* window, const control_request& request, std::byte* closure,
                       std::byte* out) noexcept;
 
 inline constexpr std::uint64_t control_call_number = transport::far::call_number("gas.control");
-/// The call: argument the bytes of the payload, a control_request and its closure. Answer: info bytes. @p site: its
-/// window counts.
+/// The call: argument the bytes of the payload, a control_request and its closure. Answer: info bytes. @p
+/// site: its window counts.
 void enter_control_calls(transport::far::call_table& table, place_site& site);
 
 }  // namespace godwit::gas

@@ -1,6 +1,6 @@
-// The functions of control_path.hpp: joins control objects (gas/controls.hpp, which know no scheduler) with join
-// records (sched/records.hpp, which know no global memory). Who waits makes a record and leaves its name at the
-// object; whoever lets it go on completes the record. docs/protocols/control.md (CO).
+// The functions of control_path.hpp: joins control objects (gas/controls.hpp, which know no scheduler) with
+// join records (sched/records.hpp, which know no global memory). Who waits makes a record and leaves its
+// name at the object; whoever lets it go on completes the record. docs/protocols/control.md (CO).
 #include "gas/controls.hpp"
 
 #include <godwit/detail/control_path.hpp>
@@ -161,8 +161,8 @@ class talk {
   alignas(16) std::byte text_[inline_bytes];
 };
 
-/// True: done. False: the record will be completed, or it must not wait. Its frame, with the text of a message, does
-/// not travel with who waits.
+/// True: done. False: the record will be completed, or it must not wait. Its frame, with the text of a
+/// message, does not travel with who waits.
 [[gnu::noinline]] bool ask_once(const control_call& c, const place& where, ref& record) {
   talk t(c, where);
   control_answers said;

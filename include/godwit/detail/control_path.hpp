@@ -1,5 +1,5 @@
-// What control objects (control.hpp) call: a step is carried out where the object lies, and who has to wait is
-// suspended until another step lets it go on. Not an interface for users.
+// What control objects (control.hpp) call: a step is carried out where the object lies, and who has to wait
+// is suspended until another step lets it go on. Not an interface for users.
 //
 // Implemented in src/runtime/control_path.cpp on top of src/gas/controls.hpp. docs/protocols/control.md.
 #pragma once
@@ -16,8 +16,8 @@ enum class control_says : std::uint32_t {
   waiting  ///< not yet: ask again, with the closure as it is now (its first control_closure_bytes)
 };
 
-/// A function that is carried out on the object's state, alone, at its home. Must not throw, spawn, wait, or use
-/// global memory. Nothing is said about the alignment of @p closure and @p result beyond 8 bytes.
+/// A function that is carried out on the object's state, alone, at its home. Must not throw, spawn, wait,
+/// or use global memory. Nothing is said about the alignment of @p closure and @p result beyond 8 bytes.
 using control_step = control_says(void* state, void* closure, void* result) noexcept;
 
 /// Of a step that may have to wait: what is kept of its closure meanwhile.
@@ -37,17 +37,18 @@ struct control_call {
   bool may_know = true;  ///< the result may tell of what others did: then what they wrote before is seen
 };
 
-/// An object at worker @p home (~0: the caller's). @p alike: all who wait want the same, so that when the first
-/// cannot go on, nobody behind it can. Throws what allocate throws.
+/// An object at worker @p home (~0: the caller's). @p alike: all who wait want the same, so that when the
+/// first cannot go on, nobody behind it can. Throws what allocate throws.
 global_address control_make(const void* state, std::size_t bytes, bool alike, std::uint32_t home,
                             place where);
 /// @p bytes of the state. Somebody waits: ends the run with the places.
 void control_free(const char* what, global_address at, std::size_t bytes, place where);
-/// True: the step is done. False: it would have to wait, but must not. If it may wait, the thread may go on at
-/// another worker.
+/// True: the step is done. False: it would have to wait, but must not. If it may wait, the thread may go on
+/// at another worker.
 bool control_run(const control_call& call, place where);
 
-/// What the calling thread wrote so far is seen by who acquires later: before a relaxed atomic. Nothing on one host.
+/// What the calling thread wrote so far is seen by who acquires later: before a relaxed atomic. Nothing on
+/// one host.
 void control_release() noexcept;
 /// All workers of the run, spare ones included.
 std::uint32_t all_workers() noexcept;
