@@ -8,7 +8,7 @@
 //
 // Source: Active global address space (network-managed), sections 4.2, 5.1 and 6.7. Called by access.cpp and
 // cache_transfer.cpp, before they ask, and by parts_movable.cpp, which hears the answers. Tests:
-// tests/gas/translations_test.cpp, tests/global/translations_test.cpp.
+// tests/gas/translations_test.cpp, tests/global/hints_test.cpp.
 #pragma once
 
 #include "gas/parts.hpp"

@@ -119,7 +119,8 @@ endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus global_move
-             global_linearizable global_move_seen global_control global_group global_team)
+             global_linearizable global_move_faults global_move_seen global_hints global_rebalance global_on_move
+             global_spawn_at global_control global_group global_team)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -141,12 +142,18 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_global_group ${last})
   set(families_global_team ${first})
   set(families_global_move_seen ${first})
+  set(families_global_hints ${first})
+  set(families_global_move_faults ${last})
+  set(families_global_rebalance ${first})
+  set(families_global_on_move ${last})
+  set(families_global_spawn_at ${last})
   foreach(suite IN LISTS suites)
     if(NOT TARGET ${suite})
       continue()
     endif()
     godwit_add_api_mpi_test(${suite} 2 ranks.server ${families_${suite}})
-    if(GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|migration)|global_(litmus|move|control|group)")
+    if(GODWIT_ALL_MPI_TESTS OR suite MATCHES
+       "api_(future|migration)|global_(litmus|move|hints|rebalance|spawn_at|control|group)$")
       # Three ranks of MPICH on two CPUs need ten times as long as of Open MPI, waiting for each other.
       godwit_add_api_mpi_test(${suite} 3 ranks.am ${first})
       godwit_add_api_mpi_test(${suite} 2 auto.server ${first})

@@ -27,6 +27,7 @@ struct settings {
   std::uint64_t updates = 0;
   std::uint64_t grain = 0;  ///< updates in a leaf
   std::uint64_t batch = 0;  ///< updates gathered and scattered together
+  bool movable = false;     ///< pages may move, though none does
 };
 
 struct outcome {

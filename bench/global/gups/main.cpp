@@ -28,6 +28,8 @@ int main(int argc, char** argv) {
   program.option("--grain", s.grain, "Updates in a leaf (default: a 32nd of a worker's, at most 64 K)");
   program.option("--ways", wanted, "Some of values,atomics,batches (default all)",
                  bench::one_of({"values", "atomics", "batches"}));
+  bool movable = false;
+  program.flag("--movable", movable, "Each also in memory that may move");
   program.parse();
   if (s.words == 0) s.words = 1 << 20;
   if (!std::has_single_bit(s.words)) bench::usage_error("global_gups: --size must be a power of two");
@@ -44,17 +46,23 @@ int main(int argc, char** argv) {
                           all[{"serial", 0}].push_back(o);
                           return parts::only(o.updates, whole, right(s, o, false));
                         }});
+    const auto add = [&](way how, unsigned w, bool moves) {
+      const std::string name = name_of(how) + std::string(moves ? ", movable" : "");
+      variants.push_back({name, w, [&, how, w, moves, name] {
+                            settings of = s;
+                            of.movable = moves;
+                            const auto [o, whole] = bench::run_godwit(w, [of, how] { return ours(of, how); });
+                            all[{name, w}].push_back(o);
+                            const bool alone = w == 1 && how == way::values;
+                            return parts::only(o.updates, whole, right(s, o, how != way::atomics && !alone));
+                          }});
+    };
     for (const unsigned w : program.workers())
       for (const way how : ways) {
         const char* const keys[] = {"values", "atomics", "batches"};
         if (std::find(wanted.begin(), wanted.end(), keys[static_cast<int>(how)]) == wanted.end()) continue;
-        variants.push_back({name_of(how), w, [&, how, w] {
-                              const auto [o, whole] = bench::run_godwit(w, [s, how] { return ours(s, how); });
-                              all[{name_of(how), w}].push_back(o);
-                              const bool alone = w == 1 && how == way::values;
-                              return parts::only(o.updates, whole,
-                                                 right(s, o, how != way::atomics && !alone));
-                            }});
+        add(how, w, false);
+        if (movable) add(how, w, true);
       }
     const auto measured = program.measure(variants);
     if (godwit::is_first_process()) {
@@ -71,6 +79,12 @@ int main(int argc, char** argv) {
                        "M updates/s",
                        "updates / median time; wrong words, at most: " +
                            bench::grouped(static_cast<std::uint64_t>(bench::quantile(wrong, 1))));
+        if (one.name.ends_with(", movable")) {
+          const std::string fixed = one.name.substr(0, one.name.size() - std::string(", movable").size());
+          program.figure(key + ".over_fixed", what + ": time / of memory that stays",
+                         bench::paired_ratio(&one, bench::find(measured, fixed, one.workers)), "x",
+                         "median over the rounds");
+        }
       }
     }
   } catch (const std::exception& e) {

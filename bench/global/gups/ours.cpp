@@ -72,8 +72,10 @@ way check_by(const settings& s, table t, way how) {
 }  // namespace
 
 outcome ours(const settings& s, way how) {
-  const table t =
-      gw::allocate<std::uint64_t>(s.words, gw::distribution::cyclic(page_words * sizeof(std::uint64_t)));
+  constexpr std::uint64_t page_bytes = page_words * sizeof(std::uint64_t);
+  gw::distribution d = gw::distribution::cyclic(page_bytes);
+  if (s.movable) d.movable(page_bytes);
+  const table t = gw::allocate<std::uint64_t>(s.words, d);
   const std::uint64_t grain = std::min(s.words, page_words * 16);
   parts::halves(0, s.words, grain, [=](std::uint64_t low, std::uint64_t high) {
     const auto x = gw::checkout(word(t, low), high - low, gw::access::write);
