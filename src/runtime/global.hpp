@@ -30,7 +30,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
 /// At the end of a worker: what it has to complain about.
 void end_global() noexcept;
 /// With several hosts: global memory sees threads come and go by these hooks of the scheduler.
-void hook_global(sched::worker_hooks& hooks) noexcept;
+void hook_global(sched::worker_hooks& hooks, const options& opts) noexcept;
 
 /// Of the calling worker; outside a run it ends with a line that names @p what.
 gas::memory& memory_of(const char* what);

@@ -150,8 +150,8 @@ void start_global(const transport::shm::window& window, const gas::space& where,
       sched::this_worker().note_global(static_cast<trace::global_access>(what), since_ns, bytes);
     };
   const bool force = opts.force_move != choice::force_move::none;
-  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, force, copies)
-                                       : &memory_.emplace(reach, where, check, force, copies);
+  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, force, opts.rebalance, copies)
+                                       : &memory_.emplace(reach, where, check, force, opts.rebalance, copies);
   if (job.serves_itself) {
     static gas::place_site places;
     places = places_of(*w.here().memory, window, where, opts);
@@ -179,11 +179,12 @@ void end_global() noexcept {
   delete memory;
 }
 
-void hook_global(sched::worker_hooks& hooks) noexcept {
+void hook_global(sched::worker_hooks& hooks, const options& opts) noexcept {
   hooks.on_release = []() noexcept { own_memory()->access.release(); };
   hooks.must_release = []() noexcept { return own_memory()->access.must_release(); };
   hooks.on_acquire = []() noexcept { own_memory()->access.acquire(); };
   hooks.serve = serve_pending;
+  if (opts.rebalance) hooks.on_idle = []() noexcept { own_memory()->balance.look(); };
 }
 
 }  // namespace runtime

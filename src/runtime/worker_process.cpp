@@ -141,7 +141,7 @@ void on_own_stack(void* launched) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::worker_hooks hooks{exit_worker, unseen_error};
-  if (what.job.host_count > 1) hook_global(hooks);  // on one host the hardware does all of this
+  if (what.job.host_count > 1) hook_global(hooks, what.opts);  // on one host the hardware does all of this
   begin_worker(what, what.memory, me_, hooks);
   base::set_fatal_hook(tell_supervisor);
   install_handlers(map);
