@@ -28,10 +28,11 @@ const descriptor* auto_balance::next() {
   for (std::uint64_t n = 0; n < std::min(end, most_granules); ++n) {
     if (granule >= end) granule = 0;
     const descriptor* const d = blocks_.entry(granule);
-    const bool maybe = d->state.load(std::memory_order_acquire) == descriptor::live && d->movable();
-    const descriptor* const now = maybe ? blocks_.find_movable(where_.granule_begin(granule)) : nullptr;
     at.store(granule, std::memory_order_relaxed);
-    if (now == d && blocks_.is_live(*d)) return d;
+    // Live first: then what is found is no older, since `generation` is told before (directory.cpp, enter).
+    if (d->state.load(std::memory_order_acquire) == descriptor::live && d->movable() && blocks_.is_live(*d) &&
+        blocks_.find_movable(where_.granule_begin(granule)) == d)
+      return d;
     ++granule;
     net_.host().balance_part.store(0, std::memory_order_relaxed);
   }

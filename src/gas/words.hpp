@@ -25,9 +25,12 @@ struct alignas(32) place_words {
   std::atomic<std::uint32_t> lead;
 };
 /// In front of the first of an allocation.
-struct alignas(32) moved_words {
+struct alignas(64) moved_words {
   /// of the allocation that came to this host, minus those that left. W workers of it; R who frees
   word bytes;
+  /// on_move: what is called, 0: nothing. W the host's first worker, behind the closure; R who moves
+  word hook;
+  std::byte closure[detail::move_hook::closure_bytes];
 };
 
 /// A distributed allocation: in the table entry of its first granule. Entries of the others name the first

@@ -116,7 +116,7 @@ endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus global_move
-             global_linearizable global_rebalance)
+             global_linearizable global_rebalance global_on_move)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -135,6 +135,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_global_move ${first})
   set(families_global_linearizable ${last})
   set(families_global_rebalance ${first})
+  set(families_global_on_move ${last})
   foreach(suite IN LISTS suites)
     if(NOT TARGET ${suite})
       continue()
