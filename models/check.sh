@@ -128,6 +128,7 @@ runs() {
   for v in "" -DBITS_FIRST -DKEYS=3; do
     echo "pass|global_map|$v|$small|-m1000000 -w20"
   done
+  echo "pass|balance||$small|-m1000000"
   echo "pass|free_queue||$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
@@ -241,6 +242,9 @@ runs() {
     echo "fail|monitor|-DR=1 -D$m|$small|-m1000000"
   done
   echo "fail|monitor|-DEVENTS=1 -DNOT_PASSED_ON|$small|-m1000000 -w20"
+  for m in FREE_WITHOUT_LOCK LOOK_WITHOUT_LOCK LIVE_BEFORE_LOCK UNLOCK_BEFORE_BYTES KEEPS_LOCK; do
+    echo "fail|balance|-D$m|$small|-m1000000"
+  done
   for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
     echo "fail|hand_over|-D$m|$small|-m1000000"
   done

@@ -302,6 +302,18 @@ class Planner:
             Step("m7_matmul", "matmul", f"-n {of(200, 1000, 1000)} {rest}", of(1, 10, 20)),
         ])
 
+    def g14(self):
+        of = self.of
+        paper = f"--scale {of(12, 20, 20)} --only-partitions"
+        real = f"--scale {of(10, 16, 20)} --sources {of(2, 16, 64)} --workers {self.counts} --reps {self.reps}"
+        hosts = f"--scale {of(10, 12, 16)} --sources {of(2, 4, 16)} --workers 4 --reps {of(1, 1, 3)}"
+        self.add("G14", "Partitions of a graph that are given away", [
+            Step("g14_partitions", "global_rmat", paper, of(1, 10, 10)),
+            Step("g14_search", "global_rmat", real, of(1, 8, 200)),
+            Step("g14_hosts", "global_rmat", hosts, of(5, 15, 60), {"GODWIT_WAY": "server"}, 2, self.mpis[0],
+                 about={"way": "server"}),
+        ])
+
 
 def plan(machine, preset):
     """All experiments in the order in which they run."""
@@ -309,6 +321,6 @@ def plan(machine, preset):
     for part in (p.u11, p.u12, p.u13, p.u14, p.u15, p.u16, p.c8_c9, p.c10, p.c11, p.c12):
         part()
     p.add("C13", "What the joining strategies gain", [], ["C9"])  # compares what C9 measured
-    for part in (p.m5, p.m6, p.m7):
+    for part in (p.m5, p.m6, p.m7, p.g14):
         part()
     return p.experiments

@@ -21,6 +21,7 @@
 #include <godwit/group.hpp>
 #include <godwit/heat.hpp>
 #include <godwit/move.hpp>
+#include <godwit/on_move.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/rebalance.hpp>

@@ -67,6 +67,7 @@ struct options {
       choice::force_steal::none;  ///< none, parents, children, random: who must leave at spawns
   /// testing: whatever can be is movable, and accesses take it to their worker (random), or do not (none)
   choice::force_move force_move = choice::force_move::none;
+  bool rebalance = false;      ///< several hosts: idle workers fetch parts of movable memory that they use
   std::uint32_t delay_us = 0;  ///< testing: random delays of up to this long inside the protocols
   std::uint64_t seed = 0;      ///< of victim selection, forced steals and delays; 0: drawn
   bool private_heap = true;    ///< keep workers' heaps apart: pointers that migrated are noticed

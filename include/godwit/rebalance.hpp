@@ -1,13 +1,13 @@
 // Load that balances itself: who has too much of movable memory gives parts of it away.
 //
-//   gw::rebalance(a, n);                                          // by accesses, to the least loaded
-//   gw::rebalance(a, n, {.to = gw::balance::successor}, [](const gw::part_info& part) { return cost(part); });
+//   gw::rebalance(a, n);                                         // by accesses, to the least loaded
+//   gw::rebalance(a, n, {.to = gw::balance::successor}, cost);   // by cost(const gw::part_info&)
 //
-// A worker whose load is at least `threshold` times the mean gives its lightest part away; when all such have,
-// that was a round. Rounds go on until no worker is over, or nothing helps any more. A part moves once at most, and only if the
-// worker that gets it has less afterwards than the giver had before. Source: Active global address space,
-// section 6.7 (threshold and policies); docs/moving.md, Load that balances itself. Tests:
-// tests/global/rebalance_test.cpp.
+// A worker whose load is at least `threshold` times the mean gives its lightest part away; when all such
+// have, that was a round. Rounds go on until no worker is over, or nothing helps any more. A part moves once
+// at most, and only if the worker that gets it has less afterwards than the giver had before. Source:
+// Active global address space, section 6.7 (threshold and policies); docs/moving.md, Load that balances
+// itself. Tests: tests/global/rebalance_test.cpp.
 #pragma once
 
 #include <godwit/heat.hpp>
@@ -104,9 +104,9 @@ template <class Weight>
 /// time says more of what was lately. Parts in use by a checkout are left where they are. Others may use the
 /// memory meanwhile, and rebalance it too, but it must not be freed. Throws std::invalid_argument as
 /// plan_rebalance and move, global_bad_alloc if there is no room for the plan (48 bytes a part). A thread
-/// that holds a checkout must not call it: that ends the run with the place. Cost: parts_of; for each 64 parts
-/// that go to one host four round trips and their bytes, and a message to each worker of another host that
-/// gets some, which takes them at its next spawn or when it is idle.
+/// that holds a checkout must not call it: that ends the run with the place. Cost: parts_of; for each 64
+/// parts that go to one host four round trips and their bytes, and a message to each worker of another host
+/// that gets some, which takes them at its next spawn or when it is idle.
 template <class T, class Weight>
 rebalance_result rebalance(global_ptr<T> p, std::uint64_t n, const balance_rule& how, const Weight& weight,
                            detail::place where = detail::place::here()) {

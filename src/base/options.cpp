@@ -66,6 +66,8 @@ constexpr option_info table[] = {
     {.name = "force_steal", .field = &options::force_steal, .what = "a kind of forced steal",
      .help = "testing: who is made to leave at every spawn (1 = random, 0 = none)",
      .choices = {"none", "parents", "children", "random"}, .zero_one = {"none", "random"}},
+    {.name = "rebalance", .field = &options::rebalance, .what = "a switch",
+     .help = "several hosts: idle workers fetch parts of movable memory that their own host uses most"},
     {.name = "force_move", .field = &options::force_move, .what = "a kind of forced move",
      .help = "testing: distributed memory is movable, and accesses move it (1 = random, 0 = none)",
      .choices = {"none", "random"}, .zero_one = {"none", "random"}},
@@ -153,10 +155,10 @@ constexpr option_info table[] = {
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
-                                f33, f34, f35, f36, f37, f38] = o;
-  return 38;
+                                f33, f34, f35, f36, f37, f38, f39] = o;
+  return 39;
 }
-static_assert(std::size(table) == 38, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 39, "every field of godwit::options has exactly one row");
 
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";

@@ -42,6 +42,11 @@ part_state place::look(bool halve) const noexcept {
   return seen;
 }
 
+bool is_wanted(const part_state& s, std::uint64_t bytes) noexcept {
+  const std::uint64_t cost = 4 + bytes / 4096, near = s.near, other = s.lead;
+  return s.other != 0 && other > 2 * near && other - near > cost;
+}
+
 namespace {
 
 /// The states of @p parts, which @p host is believed to have, to where they want them.

@@ -19,6 +19,10 @@ struct seen_part {
   part_state state;  ///< done
 };
 
+/// By the host that `other` says: it made more than twice as many accesses as the owner's host, and so many
+/// more that the messages saved are more than those of a move: four round trips, and one per 4 KiB.
+bool is_wanted(const part_state& s, std::uint64_t bytes) noexcept;
+
 /// All parts that hold bytes of the range, which is movable memory. @p halve: what was counted is halved, so
 /// that it says more of what was lately. Cost: a message for some hundred parts of another host; those that
 /// are under way are waited for.

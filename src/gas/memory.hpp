@@ -3,6 +3,7 @@
 //   directory   whose is it: find, home, owner, distribution         directory.hpp
 //   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
+//   balance     the same, by itself                              auto_balance.hpp, heat.hpp
 //   mover       parts of movable memory to this host                 mover.hpp, places.hpp
 //   hints       whom to ask for parts of it                          translations.hpp
 //
@@ -13,15 +14,16 @@
 
 #include "gas/access.hpp"
 #include "gas/allocator.hpp"
+#include "gas/auto_balance.hpp"
 #include "gas/mover.hpp"
 #include "gas/translations.hpp"
 
 namespace godwit::gas {
 
 struct memory {
-  /// @p check: check_global. @p force: force_move. @p how but its hints.
-  memory(reach_setup how, const gas::space& space, bool check, bool force, const cache_setup& copies,
-         const translation_setup& known)
+  /// @p check: check_global. @p force: force_move. @p balances: rebalance. @p how but its hints.
+  memory(reach_setup how, const gas::space& space, bool check, bool force, bool balances,
+         const cache_setup& copies, const translation_setup& known)
       : hints(*copies.stats, known),
         net((how.hints = &hints, how)),
         where(space),
@@ -30,6 +32,7 @@ struct memory {
         allocator(net, where, directory, checks, force),
         access(net, directory, checks, copies),
         mover(net, directory, allocator, access.copies(), *copies.stats),
+        balance(net, where, directory, mover, balances && net.several_hosts()),
         force_moves(force && net.several_hosts()) {
     GODWIT_ASSERT(how.me < where.homes && how.workers == where.homes, "each worker is a home");
     GODWIT_ASSERT(where.local_low < where.shared_low && where.shared_low < where.bytes,
@@ -44,7 +47,10 @@ struct memory {
   void free(global_address at, std::uint64_t bytes, detail::place place) {
     if (at == 0) return;
     access.release();  // else what is dirty would be written into the next allocation here
-    allocator.free(at, bytes, place);
+    if (balance.on() && where.is_shared(at))
+      balance.without_looks([&] { allocator.free(at, bytes, place); });
+    else
+      allocator.free(at, bytes, place);
   }
   /// After a run without an error, when no worker of this host does anything any more; by each worker.
   void check_invariants() const {
@@ -63,6 +69,7 @@ struct memory {
   gas::allocator allocator;
   gas::access access;
   gas::mover mover;
+  auto_balance balance;
   const bool force_moves;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace godwit::gas {
 
@@ -53,12 +54,31 @@ bool mover::reassign(const piece& p, std::uint32_t to) {
   const place here = p.place(net_);
   if (!in(here.use(is_here), is_here)) return false;
   const std::uint32_t before = here.give_to(to, p.home);  // nobody freezes it: it is in use
+  if (before != to) tell(p, before, to);
   here.end_use();
   if (before == to) return true;
   ++stats_.moves;
   note(p, before, to, part_event::kind::given);
   result_ = std::max(result_, move_result::moved);
   return true;
+}
+
+void mover::set_hook(global_address at, const detail::move_hook& hook) {
+  const descriptor* d = blocks_.find_movable(at);
+  if (d == nullptr) blocks_.bad_address(at, 1, "set on_move of");
+  moved_words& words = blocks_.moved_of(*d);
+  std::memcpy(words.closure, hook.closure, sizeof hook.closure);
+  words.hook.store(reinterpret_cast<std::uint64_t>(hook.call), std::memory_order_release);
+}
+
+void mover::tell(const piece& p, std::uint32_t from, std::uint32_t to) const {
+  const auto& words = *reinterpret_cast<const moved_words*>(moved_);
+  const std::uint64_t hook = words.hook.load(std::memory_order_acquire);
+  if (hook == 0) return;
+  ++detail::hot().checkouts;  // it must neither spawn nor wait
+  reinterpret_cast<decltype(detail::move_hook::call)>(hook)(words.closure,
+                                                            {p.at, net_.at(p.at), p.bytes, from, to});
+  --detail::hot().checkouts;
 }
 
 void mover::end(flight& f, std::uint32_t to, move_result how) {
@@ -232,7 +252,10 @@ void mover::fetch(std::span<const flight> together) {
                                }});
   }
   reinterpret_cast<moved_words*>(moved_)->bytes.fetch_add(bytes, std::memory_order_relaxed);
-  for (const flight& f : together) f.p.place(net_).learn(f.now);
+  for (const flight& f : together) {
+    tell(f.p, f.from, f.now.worker);
+    f.p.place(net_).learn(f.now);
+  }
   change_all(place_state::arriving, place_state::fresh);  // MV2, MV8
 }
 

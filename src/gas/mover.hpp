@@ -40,6 +40,9 @@ class mover {
   /// The same for several ranges of one allocation. @p patience_ns: how long it waits for who uses a part.
   move_result pull(std::span<const byte_range> ranges, std::uint32_t to, std::uint64_t patience_ns);
 
+  /// on_move: from now on @p hook is called by moves to this host.
+  void set_hook(global_address at, const detail::move_hook& hook);
+
   /// Now and then the part that @p at lies in, if it is movable and this thread holds nothing.
   void pull_at_random(global_address at);
 
@@ -72,6 +75,8 @@ class mover {
   void give_up(std::uint32_t to);
   /// This host's own, to another of its workers. False: it is not this host's, or not now.
   bool reassign(const piece& p, std::uint32_t to);
+  /// on_move: call what there is to call.
+  void tell(const piece& p, std::uint32_t from, std::uint32_t to) const;
   void end(flight& f, std::uint32_t to, move_result how);
   /// For who wants to see it.
   void note(const piece& p, std::uint32_t from, std::uint32_t to, part_event::kind what) const noexcept;

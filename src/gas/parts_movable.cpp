@@ -247,8 +247,8 @@ place_answer atomic_at(const reach& net, part& p, atomic_function f, unsigned wi
                        std::uint64_t expected, std::uint64_t& before) noexcept {
   const base::unexposed inside;
   const far_atomic what{p.name(net), static_cast<std::uint32_t>(f),
-                        width,    reinterpret_cast<std::uint64_t>(net.at(p.at)),
-                        operand,  expected};
+                        width,       reinterpret_cast<std::uint64_t>(net.at(p.at)),
+                        operand,     expected};
   const entry& e = net.port().call(target_of(net, p), call_of(place_call::atomic), 0, 0, as_text(what));
   before = e.head.result;
   const place_answer said = answer_of(e);

@@ -47,6 +47,9 @@ struct space {
   }
   std::uint64_t granules() const noexcept { return (bytes - shared_low) >> granule_bits; }
   std::uint64_t granule_of(global_address a) const noexcept { return (a - shared_low) >> granule_bits; }
+  global_address granule_begin(std::uint64_t granule) const noexcept {
+    return shared_low + (granule << granule_bits);
+  }
   bool is_local(global_address a) const noexcept {
     return a - local_low < std::uint64_t{homes} << local_bits;
   }

@@ -16,17 +16,21 @@ using word = std::atomic<std::uint64_t>;
 struct alignas(32) place_words {
   word owner;  ///< version and worker. W/R all of the host and its companion; a newer one only: MV1
   word local;  ///< state of this host's place and its uses. W/R likewise: MV3
-  // Accesses, since the part came here or was last looked at by who balances: heat.hpp. W the host's workers
-  // and its companion, one after the other or not: what counts at the same time may be lost. R all of them
-  std::atomic<std::uint32_t> near;   ///< by this host
-  std::atomic<std::uint32_t> far;    ///< by others
-  std::atomic<std::uint32_t> other;  ///< of these the host that may have made more than half, plus one
-  std::atomic<std::uint32_t> lead;   ///< accesses by it, minus those by further hosts: at least so many
+  // Accesses since the part came here: heat.hpp. All of the host count, two at once perhaps as one.
+  std::atomic<std::uint32_t> near;  ///< by this host. W/R all of the host and its companion
+  std::atomic<std::uint32_t> far;   ///< by others. W/R likewise
+  /// of these the host that may have made more than half, plus one. W/R likewise
+  std::atomic<std::uint32_t> other;
+  /// accesses by it, minus those by further hosts: at least so many are its. W/R likewise
+  std::atomic<std::uint32_t> lead;
 };
 /// In front of the first of an allocation.
-struct alignas(32) moved_words {
+struct alignas(64) moved_words {
   /// of the allocation that came to this host, minus those that left. W workers of it; R who frees
   word bytes;
+  /// on_move: what is called, 0: nothing. W the host's first worker, behind the closure; R who moves
+  word hook;
+  std::byte closure[detail::move_hook::closure_bytes];
 };
 
 /// A distributed allocation: in the table entry of its first granule. Entries of the others name the first
@@ -85,12 +89,15 @@ struct host_words {
   word limit_bytes;              ///< W once, before the workers
   /// of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
   word generation;
+  // Of auto_balance.hpp: when the host looked last, and where it goes on. W/R who looks
+  word balanced_ns, balance_granule, balance_part;
   alignas(64) word check_lock;  ///< of open. W all of the host
   open_checkout open[most_open_checkouts];
 
   // job
   alignas(64) word shared_lock;  ///< of what follows. W all
   word next_granule;             ///< never used yet. W/R under shared_lock
+  word balance_lock;             ///< who looks at parts, or frees: BA1. W all
   word rover;                    ///< extent where the next search begins. W/R under shared_lock
 };
 

@@ -1,10 +1,11 @@
-// The functions of heat.hpp and rebalance.hpp on top of this worker's gas::memory.
+// The functions of heat.hpp, rebalance.hpp and on_move.hpp on top of this worker's gas::memory.
 //
 // A plan lies in global memory, at the worker that made it: the thread that waits for it may go on on another
 // host, where a vector would not be. Who is to have parts reads its rows there, pulls, and says in them what
 // became of it. Tests: tests/global/rebalance_test.cpp.
 #include "runtime/global.hpp"
 
+#include <godwit/on_move.hpp>
 #include <godwit/rebalance.hpp>
 
 #include "gas/heat.hpp"
@@ -142,6 +143,21 @@ std::vector<part_info> global_parts(global_address at, std::uint64_t bytes, bool
     all.push_back(info);
   }
   return all;
+}
+
+void global_on_move(global_address at, std::uint64_t bytes, const move_hook& hook, place where) {
+  static_cast<void>(runtime::movable_range(runtime::memory_of("on_move"), at, bytes, "on_move"));
+  struct everywhere {
+    global_address at;
+    move_hook hook;
+  } const what{at, hook};
+  run_on_each_worker({[](const void* closure) {
+                        gas::memory& m = runtime::memory_of("on_move");
+                        const auto& w = *static_cast<const everywhere*>(closure);
+                        if (m.net.me() == m.net.first_of(m.net.my_host())) m.mover.set_hook(w.at, w.hook);
+                      },
+                      &what, sizeof what},
+                     where);
 }
 
 balance_job begin_rebalance(const std::vector<part_info>& parts, const std::vector<double>& loads,

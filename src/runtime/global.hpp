@@ -30,7 +30,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
 /// At the end of a worker: what it has to complain about.
 void end_global() noexcept;
 /// With several hosts: global memory sees threads come and go by these hooks of the scheduler.
-void hook_global(sched::worker_hooks& hooks) noexcept;
+void hook_global(sched::worker_hooks& hooks, const options& opts) noexcept;
 /// And it says where threads that were sent to it are to begin.
 void hook_parcels(sched::worker_hooks& hooks) noexcept;
 

@@ -202,8 +202,9 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     };
   const bool force = opts.force_move != choice::force_move::none;
   const gas::translation_setup known = translations_of(opts, window, job.workers);
-  gas::memory* memory = job.in_process ? new gas::memory(reach, where, check, force, copies, known)
-                                       : &memory_.emplace(reach, where, check, force, copies, known);
+  gas::memory* memory =
+      job.in_process ? new gas::memory(reach, where, check, force, opts.rebalance, copies, known)
+                     : &memory_.emplace(reach, where, check, force, opts.rebalance, copies, known);
   if (job.serves_itself) {
     static gas::place_site places;
     places = places_of(*w.here().memory, window, where, opts);
@@ -232,11 +233,12 @@ void end_global() noexcept {
   delete memory;
 }
 
-void hook_global(sched::worker_hooks& hooks) noexcept {
+void hook_global(sched::worker_hooks& hooks, const options& opts) noexcept {
   hooks.on_release = []() noexcept { own_memory()->access.release(); };
   hooks.must_release = []() noexcept { return own_memory()->access.must_release(); };
   hooks.on_acquire = []() noexcept { own_memory()->access.acquire(); };
   hooks.serve = serve_pending;
+  if (opts.rebalance) hooks.on_idle = []() noexcept { own_memory()->balance.look(); };
 }
 
 }  // namespace runtime

@@ -223,6 +223,7 @@ void idleness::wait_for_work() noexcept {
   else
     for (int i = 0; i < 4; ++i) base::pause();
 
+  if (here_.hooks.on_idle != nullptr) here_.hooks.on_idle();
   const std::uint64_t now = base::fast_ns();
   if (idle_since_ns_ == 0) idle_since_ns_ = now;
   if (here_.opts.expose_signal && now - idle_since_ns_ > signal_after_ns &&

@@ -30,6 +30,7 @@ struct worker_hooks {
   bool (*may_begin)(const parcel& what) noexcept = nullptr;
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
+  void (*on_idle)() noexcept = nullptr;  ///< again and again while the worker is without work
 };
 
 /// The hosts of a run and how workers reach each other's. Inherited by every worker.

@@ -178,8 +178,7 @@ TEST(Heat, IsHalvedAndForgotten) {
   EXPECT_EQ(p.look(false).other, 0u);
 }
 
-// HPX-5 4.1.0 keeps its counts in memory that the first access frees, and each further one again
-// (BlockStatisticsTable.cpp:208-214).
+// HPX-5 4.1.0 keeps its counts in memory that the first access frees, and each further one again.
 TEST(HpxFaults, CountsSurviveFurtherAccesses) {
   place_words words{};
   const a_place p(words, true);

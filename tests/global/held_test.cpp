@@ -68,6 +68,15 @@ TEST(CheckoutHeld, AcrossAYield) {
               "held across a yield");
 }
 
+TEST(CheckoutHeld, AcrossARebalance) {
+  expect_held(with_checks([](gw::global_ptr<long> p) {
+                const auto movable = gw::allocate<long>(512, gw::distribution::at(0).movable(4096));
+                auto c = gw::checkout(p, 10, gw::access::read);
+                gw::rebalance(movable, 512);
+              }),
+              "held across a rebalance");
+}
+
 TEST(CheckoutHeld, AcrossInvoke) {
   expect_held(with_checks([](gw::global_ptr<long> p) {
                 auto c = gw::checkout(p, 10, gw::access::read);

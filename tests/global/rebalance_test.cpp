@@ -161,10 +161,13 @@ std::string by_accesses(gw::balance to) {
   const std::uint32_t n = gw::worker_count();
   const std::uint64_t pages = 4 * n;
   const words p = pages_at(0, pages);
-  gw::on_each_worker([=] {
-    for (std::uint64_t i = gw::worker_id(); i < pages; i += n)
-      for (std::uint64_t k = 0; k < 100; ++k) gw::put(p + i * words_of_page + k, k);
-  });
+  const auto use = [=] {
+    gw::on_each_worker([=] {
+      for (std::uint64_t i = gw::worker_id(); i < pages; i += n)
+        for (std::uint64_t k = 0; k < 100; ++k) gw::put(p + i * words_of_page + k, k);
+    });
+  };
+  use();
   const bool counted = several_hosts();
   const gw::rebalance_result r = gw::rebalance(p, pages * words_of_page, {.to = to});
   if (r.busy != 0) return "busy";
@@ -174,9 +177,12 @@ std::string by_accesses(gw::balance to) {
   // Where who uses it is another host than worker 0's, it is that host's now; the others are where they were.
   for (const gw::part_info& part : gw::parts_of(p, pages * words_of_page)) {
     const auto user = static_cast<std::uint32_t>((part.begin.address() - p.address()) / page % n);
-    if (is_far(user) == is_far(part.owner)) continue;  // two hosts: one is far; more: see below
-    return "worker " + std::to_string(part.owner) + " has what " + std::to_string(user) + " uses";
+    if (is_far(user) != is_far(part.owner))
+      return "worker " + std::to_string(part.owner) + " has what " + std::to_string(user) + " uses";
   }
+  use();
+  for (const gw::part_info& part : gw::parts_of(p, pages * words_of_page))
+    if (part.heat.far != 0) return std::string("an access went to another host still");
   const gw::rebalance_result again = gw::rebalance(p, pages * words_of_page, {.to = to});
   if (again.moves != 0) return "what came is not wanted elsewhere";
   gw::deallocate(p, pages * words_of_page);
@@ -257,6 +263,62 @@ std::string storm(std::uint64_t rounds) {
 TEST(Rebalance, NoAdditionIsLostWhileTwoBalance) {
   support::for_each_schedule(
       [](const gw::options& o) { EXPECT_EQ(in_a_run(o, [] { return storm(10); }), ""); });
+}
+
+/// With option rebalance, what a host uses of another one's memory comes to it: to some worker of it.
+std::string comes_by_itself() {
+  const std::uint32_t last = gw::worker_count() - 1;
+  const words p = pages_at(last, 64);
+  const bool far = is_far(last);
+  const auto mine = gw::allocate<std::uint64_t>(1, gw::distribution::at(gw::worker_id()));
+  const auto since = std::chrono::steady_clock::now();
+  const auto waits = [&] { return std::chrono::steady_clock::now() - since < std::chrono::seconds(20); };
+  std::uint64_t rounds = 0;
+  // The second page only: the others are nobody's.
+  for (bool here = false; !here && waits(); ++rounds) {
+    for (std::uint64_t i = 0; i < 50; ++i) gw::put(p + words_of_page + i, rounds + i);
+    here = !is_far(gw::owner_of(p + words_of_page));
+    if (!far && rounds == 20) break;
+  }
+  if (is_far(gw::owner_of(p + words_of_page))) return "it did not come";
+  for (std::uint64_t i = 0; i < 50; ++i)
+    if (gw::get(p + words_of_page + i) != rounds - 1 + i) return "a word";
+  for (std::uint64_t i = 0; i < 64; ++i)
+    if (i != 1 && gw::owner_of(p + i * words_of_page) != last) return "page " + std::to_string(i) + " moved";
+  gw::deallocate(p, 64 * words_of_page);
+  gw::deallocate(mine, 1);
+  return "";
+}
+
+gw::options by_itself() {
+  gw::options o;
+  o.workers = 4;
+  o.rebalance = true;
+  return o;
+}
+
+TEST(Rebalance, ByItselfWhatAHostUsesComesToIt) { EXPECT_EQ(in_a_run(by_itself(), comes_by_itself), ""); }
+
+/// Allocations that come and go while idle workers look at them.
+TEST(Rebalance, ByItselfAndFreedMeanwhile) {
+  EXPECT_EQ(in_a_run(by_itself(),
+                     [] {
+                       const std::uint32_t n = gw::worker_count();
+                       const auto since = std::chrono::steady_clock::now();
+                       std::uint64_t times = 0;
+                       for (; times < 20 ||
+                              std::chrono::steady_clock::now() - since < std::chrono::milliseconds(500);
+                            ++times) {
+                         const words p = pages_at(static_cast<std::uint32_t>(times % n), 8);
+                         for (std::uint64_t i = 0; i < 8 * 20; ++i)
+                           gw::put(p + i % 8 * words_of_page + i / 8, i);
+                         for (std::uint64_t i = 0; i < 8 * 20; ++i)
+                           if (gw::get(p + i % 8 * words_of_page + i / 8) != i) return "a word";
+                         gw::deallocate(p, 8 * words_of_page);
+                       }
+                       return "";
+                     }),
+            "");
 }
 
 TEST(Rebalance, WhatCannotBeAskedForIsRefused) {

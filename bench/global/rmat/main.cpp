@@ -2,10 +2,10 @@
 //
 // First on paper: degrees, and how many partitions nodes give away, and what that helps, with 32 to 512 nodes
 // (partitions.hpp): counts, the same on every machine, and at scale 20 compared with what is known of them.
-// Then in a run: the parents of a search lie in movable memory, a page for each 1,024 vertices, whose load are
-// their edges; gw::rebalance deals them out by that, and must move what the plan says. Before and after it
-// searches from all keys; each tree is looked at by the rules of Graph500 (graph.hpp). Edges of the searched
-// component per second, harmonic mean over the keys.
+// Then in a run: the parents of a search lie in movable memory, a page for each 1,024 vertices, whose load
+// are their edges; gw::rebalance deals them out by that, and must move what the plan says. Before and after
+// it searches from all keys; each tree is looked at by the rules of Graph500 (graph.hpp). Edges of the
+// searched component per second, harmonic mean over the keys.
 // Source: Active global address space, section 6.7. Test: bench/CMakeLists.txt (bench.global_rmat).
 #include <cmath>
 #include <cstdio>
@@ -150,7 +150,7 @@ void on_paper(bench::program& program, const problem& p) {
   const auto plain = show_nodes(program, p, b.plain, "as generated");
   const auto permuted = show_nodes(program, p, b.permuted, "permuted");
   if (p.scale != 20 || p.edge_factor != 16) return;
-  for (const std::string& line : out_of_bands(plain, permuted, b.plain.most())) program.wrong(line);
+  for (const std::string& line : out_of_bands(p, plain, permuted, b.plain.most())) program.wrong(line);
 }
 
 /// What is wrong with a run; empty: nothing.

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../graph/graph.hpp"
@@ -31,7 +32,7 @@ struct degrees {
   std::vector<std::uint64_t> cell;  ///< edges from the i-th to the j-th of most_cells groups of vertices
   std::uint32_t most() const;
 };
-/// As generated, and with labels scrambled.
+/// As generated, and with labels permuted.
 struct both {
   degrees plain, permuted;
 };
@@ -55,8 +56,8 @@ struct balanced {
 balanced balance(const graph::problem& p, const degrees& d, std::uint32_t nodes);
 
 /// What the paper's curves and our design say of scale 20 with 16 edges per vertex, as bands that every seed
-/// must meet. Gives back the lines that are wrong.
-std::vector<std::string> out_of_bands(const std::vector<balanced>& plain,
+/// must meet; for seed 1 the very numbers of moves. Gives back the lines that are wrong.
+std::vector<std::string> out_of_bands(const graph::problem& p, const std::vector<balanced>& plain,
                                       const std::vector<balanced>& permuted, std::uint32_t largest_degree);
 
 }  // namespace rmat

@@ -105,6 +105,19 @@ struct opened {
 /// Null unless the whole range is memory of this host.
 [[gnu::cold]] std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept;
 
+/// on_move.hpp: what is called when a part has come to another worker.
+struct arrived_part {
+  global_address at;
+  std::byte* data;
+  std::uint64_t bytes;
+  std::uint32_t from, to;
+};
+struct move_hook {
+  static constexpr std::size_t closure_bytes = 48;
+  void (*call)(const void* closure, const arrived_part& part) noexcept = nullptr;
+  alignas(8) std::byte closure[closure_bytes] = {};
+};
+
 /// Gives back a record that completes with the move_result. Throws what is said at move().
 ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where);
 

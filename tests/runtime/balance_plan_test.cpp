@@ -139,8 +139,8 @@ TEST(BalancePlan, WhatCannotBePlannedIsRefused) {
                              .choose = [](std::size_t, std::uint32_t, auto) { return std::uint32_t{2}; }});
 }
 
-// HPX-5 4.1.0 moves nothing at all unless it was built with METIS ("No partitioner found"); its graph for METIS
-// reads neighbours past the end of an array, and never those of the first rank (partitioning.cpp:311).
+// HPX-5 4.1.0 moves nothing at all unless it was built with METIS ("No partitioner found"); its graph for
+// METIS reads neighbours past the end of an array, and never those of the first rank.
 TEST(HpxFaults, RebalancingNeedsNoPartitioner) {
   EXPECT_EQ(gw::plan_rebalance(parts{{1, 0}, {1, 0}, {1, 0}, {1, 0}}, 2).moves.size(), 2u);
 }

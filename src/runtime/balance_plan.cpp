@@ -2,6 +2,7 @@
 #include <godwit/rebalance.hpp>
 
 #include "base/random.hpp"
+#include "gas/heat.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -130,9 +131,13 @@ balance_plan plan_rebalance(std::span<const part_load> parts, std::uint32_t work
 }
 
 std::uint32_t wanted_by(const part_info& part) noexcept {
+  const auto word = [](std::uint64_t n) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, ~0u));
+  };
   const part_heat& h = part.heat;
-  const std::uint64_t cost = 4 + part.bytes / 4096;
-  return h.other != ~0u && h.by_other > 2 * h.near && h.by_other - h.near > cost ? h.other : ~0u;
+  const bool wanted =
+      gas::is_wanted({{}, word(h.near), word(h.far), h.other + 1, word(h.by_other)}, part.bytes);
+  return wanted ? h.other : ~0u;
 }
 
 }  // namespace godwit
