@@ -1,5 +1,5 @@
 // Members of access: where memory is, for threads that go there, and checkouts of memory that is this host's.
-// docs/protocols/move.md, parcels.md. Called by src/runtime/parcels.cpp. Test: tests/global/spawn_at_test.cpp.
+// docs/protocols/move.md. Called by src/runtime/parcels.cpp. Test: tests/global/spawn_at_test.cpp.
 #include "gas/access.hpp"
 
 namespace godwit::gas {
