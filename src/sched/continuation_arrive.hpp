@@ -140,6 +140,7 @@ struct migrant {
   bool exactly;
 };
 
+/// PA1: whole, and this worker's now.
 template <class P>
 void continuation_worker<P>::migrant_arrives(const void* closure) {
   const auto& m = *static_cast<const migrant*>(closure);
