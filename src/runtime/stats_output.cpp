@@ -167,6 +167,11 @@ constexpr row rows[] = {
     {"  misses", [](const stats& s) { return f(s.translation_misses); }, 0, true},
     {"  evictions", [](const stats& s) { return f(s.translation_evictions); }, 0, true},
     {"requests sent on", [](const stats& s) { return f(s.forwards); }, 0, true},
+    {"letters", [](const stats& s) { return f(s.letters); }, 0, true},
+    {"threads sent", [](const stats& s) { return f(s.threads_sent); }, 0, true},
+    {"  sent on", [](const stats& s) { return f(s.threads_sent_on); }, 0, true},
+    {"threads left", [](const stats& s) { return f(s.threads_left); }, 0, true},
+    {"  kept", [](const stats& s) { return f(s.threads_kept); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;
