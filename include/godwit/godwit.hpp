@@ -17,6 +17,7 @@
 #include <godwit/global_ptr.hpp>
 #include <godwit/global_span.hpp>
 #include <godwit/global_vector.hpp>
+#include <godwit/map_file.hpp>
 #include <godwit/move.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>

@@ -34,8 +34,9 @@ class access {
   void fence() noexcept;
   void gather(const detail::global_piece* pieces, std::size_t count);
   void scatter(const detail::global_piece* pieces, std::size_t count);
+  /// @p wanted as in cache.hpp.
   detail::opened checkout(global_address at, std::uint64_t bytes, detail::access_mode mode,
-                          detail::place where);
+                          detail::place where, std::uint64_t wanted = 0);
   void checkin(std::uint64_t ticket, std::uint64_t bytes, detail::access_mode mode) noexcept;
   /// The worker that has it now. Local; of movable memory of another host one round trip or more.
   std::uint32_t owner(global_address at);

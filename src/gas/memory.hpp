@@ -3,6 +3,7 @@
 //   directory   whose is it: find, home, owner, distribution         directory.hpp
 //   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
+//   begun       checkouts that are begun, and completed later        begun.hpp
 //   mover       parts of movable memory to this host                 mover.hpp, places.hpp
 //
 // All stand on reach.hpp (how to get at the memory of any host) and space.hpp (what lies where); checks.hpp
@@ -12,6 +13,7 @@
 
 #include "gas/access.hpp"
 #include "gas/allocator.hpp"
+#include "gas/begun.hpp"
 #include "gas/mover.hpp"
 
 namespace godwit::gas {
@@ -25,6 +27,7 @@ struct memory {
         checks(net, where, directory, check),
         allocator(net, where, directory, checks, force),
         access(net, directory, checks, copies),
+        begun(net, directory, allocator, access),
         mover(net, directory, allocator, access.copies(), *copies.stats),
         force_moves(force && net.several_hosts()) {
     GODWIT_ASSERT(how.me < where.homes && how.workers == where.homes, "each worker is a home");
@@ -57,6 +60,7 @@ struct memory {
   gas::checks checks;
   gas::allocator allocator;
   gas::access access;
+  begun_checkouts begun;
   gas::mover mover;
   const bool force_moves;
 };

@@ -34,6 +34,8 @@ set(api_mpi_without_api_run
 set(api_mpi_without_global_array
     GlobalArray.FreesWhatItOwnsAlsoWhenSomethingIsThrown GlobalArray.WhatIsNotFreedIsReportedWithItsPlace
     GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun)
+set(api_mpi_without_global_begun Begun.AJoinInBetweenIsFoundOut)
+set(api_mpi_without_global_nested Nested.FreesAllItHad Nested.AJoinWhileAnElementIsMadeIsFoundOut)
 set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
 set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
 set(api_mpi_without_global_vector GlobalVector.FreesAllItHad GlobalVector.OutlivesItsRun)
@@ -169,12 +171,17 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     godwit_add_api_setting_test(api_migration GODWIT_WAY=server depth.deep_thin_trees)
   endif()
   # Global memory of other hosts: containers and algorithms, in short.
-  foreach(suite global_access global_atomic global_checkout global_array global_vector global_bytes global_map algorithm_for_each algorithm_reduce
+  foreach(suite global_access global_atomic global_checkout global_begun global_movable global_nested global_map_file global_array global_vector global_bytes global_map
+                algorithm_for_each algorithm_reduce
                 algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
     if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "reduce|scan|search|partition|shuffle|bytes|sort"))
       godwit_add_api_mpi_test(${suite} 2 ranks.server ${first})
       if(godwit_mpi_tests)
         set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT STRESS_SHORT=1)
+      endif()
+      if(suite MATCHES "begun|movable")
+        godwit_add_api_mpi_test(${suite} 3 ranks.am ${first})
+        godwit_add_api_mpi_test(${suite} 2 ranks.rma ${last})
       endif()
     endif()
   endforeach()
