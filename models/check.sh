@@ -63,6 +63,8 @@ runs() {
     echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=3 -DMIXED|$small|-m1000000 -w24"
+    echo "pass|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -DBEGUN|$small|-m1000000 -w24"
+    echo "pass|global|-DOPS=2 -DBEGUN|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=5 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DBOTH_WAYS -DUNITS=2 -DCHECKOUTS|$small|-m1000000 -w24"
     echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
@@ -111,6 +113,8 @@ runs() {
   echo "pass|global_map|-DFAR|$small -O2|-m1000000 -w22"
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=2 -DSTART=1 -DBEGUN|$small|-m1000000 -w22"
+  echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -DNOISE=0 -DBEGUN|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
   echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
@@ -204,6 +208,15 @@ runs() {
   for m in EVICT_DIRTY EVICT_PINNED "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
     "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
     echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000"
+  done
+  for m in CHANGES_IGNORED WRITE_BACK_NOT_COUNTED BEGUN_OVER_KEPT; do
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -DBEGUN -D$m|$small|-m1000000"
+  done
+  for m in DROP_NOT_COUNTED WRITTEN_NOT_COUNTED; do
+    echo "fail|global|-DOPS=3 -DSTART=1 -DBEGUN -D$m|$small|-m1000000"
+  done
+  for m in BEGUN_OVER_NEWER BEGUN_STAMPS_LATE; do
+    echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -DBEGUN -D$m|$small|-m1000000"
   done
   for m in ATOMIC_KEEPS_COPY ATOMIC_DROPS_BEFORE ATOMIC_OVER_DIRTY PUT_KEEPS_COPY PUT_WRITES_COPY_BEFORE \
     PUT_WRITES_COPY_AFTER GET_IGNORES_DIRTY; do

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <iterator>
 #include <span>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -92,6 +93,20 @@ class checked_out {
   detail::access_mode mode_;
 };
 
+namespace detail {
+template <class T, class Mode>
+constexpr void require_checkout() {
+  require_global_element<T>();
+  static_assert(!owning_element<T> || !std::is_same_v<Mode, access::write_t>,
+                "godwit::checkout: elements that own memory are not overwritten: access::read_write");
+  static_assert(std::is_same_v<Mode, access::read_t> || !std::is_const_v<T>,
+                "godwit::checkout: a global_ptr<const T> can be checked out for reading only");
+}
+[[noreturn, gnu::cold, gnu::noinline]] inline void completed_twice() {
+  throw std::logic_error("godwit: this checkout was completed before: begin another one");
+}
+}  // namespace detail
+
 /// Check out @p n objects from @p p on. Read gives const memory. Throws global_bad_alloc when the range is
 /// larger than what the cache can hold (option cache_bytes); what access::write asked for is undefined then,
 /// if it is movable. Cost: in the host some ns; else a look-up, and
@@ -99,12 +114,8 @@ class checked_out {
 template <class T, class Mode>
 [[gnu::always_inline]] inline auto checkout(global_ptr<T> p, std::size_t n, Mode,
                                             detail::place where = detail::place::here()) {
-  detail::require_global_element<T>();
+  detail::require_checkout<T, Mode>();
   constexpr bool reads = std::is_same_v<Mode, access::read_t>;
-  static_assert(!detail::owning_element<T> || !std::is_same_v<Mode, access::write_t>,
-                "godwit::checkout: elements that own memory are not overwritten: access::read_write");
-  static_assert(reads || !std::is_const_v<T>,
-                "godwit::checkout: a global_ptr<const T> can be checked out for reading only");
   using E = std::conditional_t<reads, const T, T>;
   detail::opened got;
   if (detail::global_is_plain()) [[likely]] {
@@ -148,6 +159,72 @@ auto pin(global_ptr<T> p, std::size_t n = 1, Mode = {}, detail::place where = de
 template <class T, class Mode = access::read_write_t>
 auto try_pin(global_ptr<T> p, std::size_t n = 1, Mode = {}, detail::place where = detail::place::here()) {
   return detail::pinned<T, Mode>(p, n, false, where);
+}
+
+/// A checkout that was begun: complete() gives it. Move-only, never leaves its thread; destroyed without
+/// complete it is given up, which waits for what is under way.
+template <class E>
+class begun_checkout {
+ public:
+  begun_checkout(global_ptr<E> p, std::size_t n, detail::access_mode mode)
+      : at_(p.address()), n_(n), mode_(mode), open_(true) {
+    if (detail::global_is_plain()) [[likely]]
+      ++detail::hot().checkouts;
+    else
+      begun_ = detail::global_checkout_begin(at_, n * sizeof(E), mode);
+  }
+  begun_checkout(begun_checkout&& other) noexcept
+      : at_(other.at_),
+        n_(other.n_),
+        begun_(other.begun_),
+        mode_(other.mode_),
+        open_(std::exchange(other.open_, false)) {}
+  begun_checkout& operator=(begun_checkout&& other) noexcept {
+    if (this != &other) {
+      give_up();
+      at_ = other.at_;
+      n_ = other.n_;
+      begun_ = other.begun_;
+      mode_ = other.mode_;
+      open_ = std::exchange(other.open_, false);
+    }
+    return *this;
+  }
+  ~begun_checkout() { give_up(); }
+
+  /// The checkout, when all of it is here. Once, else std::logic_error. Throws what checkout throws. Cost:
+  /// what is left to wait for; movable memory, and what has changed meanwhile, is fetched now.
+  checked_out<E> complete(detail::place where = detail::place::here()) {
+    if (!std::exchange(open_, false)) detail::completed_twice();
+    if (begun_ == nullptr) return {{detail::global_raw<std::byte>(at_), at_}, n_, mode_};
+    return {detail::global_checkout_complete(begun_, where), n_, mode_};
+  }
+
+ private:
+  void give_up() noexcept {
+    if (!std::exchange(open_, false)) return;
+    if (begun_ == nullptr)
+      --detail::hot().checkouts;
+    else
+      detail::global_checkout_abandon(begun_);
+  }
+
+  detail::global_address at_;
+  std::size_t n_;
+  void* begun_ = nullptr;
+  detail::access_mode mode_;
+  bool open_;
+};
+
+/// Begin to check out @p n objects from @p p on, and go on with something else: what other hosts have is
+/// under way meanwhile. From here on until what complete() gives is checked in, the thread holds a checkout:
+/// no spawn, no join. What is read is at least as new as what was released to this thread before; nobody may
+/// write it from here on. Cost: in the host some ns; else no more than posting a request per home.
+template <class T, class Mode>
+auto checkout_begin(global_ptr<T> p, std::size_t n, Mode) {
+  detail::require_checkout<T, Mode>();
+  using E = std::conditional_t<std::is_same_v<Mode, access::read_t>, const T, T>;
+  return begun_checkout<E>(p, n, Mode::mode);
 }
 
 /// The memory itself if all of it is this host's, else null. Never communicates; no checkout: valid while the

@@ -24,8 +24,8 @@ template <class T>
 class global_ref;
 
 /// A value of T is moved by copying its bytes and forgetting where they were. So are trivially copyable types
-/// and the owners of global memory (global_vector, global_array, global_map, global_bytes); say so for a class
-/// of yours that has such members, and nothing that knows its own address:
+/// and the owners of global memory (global_vector, global_array, global_map, global_bytes). Say so for a
+/// class of yours that has such members, and nothing that knows its own address:
 ///   template <> inline constexpr bool godwit::relocatable<particles> = true;
 template <class T>
 inline constexpr bool relocatable = std::is_trivially_copyable_v<T>;

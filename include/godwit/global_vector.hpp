@@ -1,7 +1,7 @@
 // global_vector<T>: a growing sequence of objects in global memory, with one owner.
 //
-// Elements may own something (global_vector<global_vector<int>>): docs/containers.md. Grown by one thread at a
-// time, like std::vector; read and written by any through span(). Contiguous:
+// Elements may own something (global_vector<global_vector<int>>): docs/containers.md. Grown by one thread at
+// a time, like std::vector; read and written by any through span(). Contiguous:
 // growing moves the elements, after which spans and pointers from before hold nothing. Ownership, runs and
 // codec as in global_array.hpp. To append from many threads at once: begin_append(). Tests:
 // tests/global/vector_test.cpp. See docs/containers.md.

@@ -20,6 +20,7 @@
 #include <godwit/global_vector.hpp>
 #include <godwit/group.hpp>
 #include <godwit/heat.hpp>
+#include <godwit/map_file.hpp>
 #include <godwit/move.hpp>
 #include <godwit/on_move.hpp>
 #include <godwit/options.hpp>

@@ -223,7 +223,8 @@ void access::scatter(const global_piece* pieces, std::size_t count) {
   for (const part& p : far) cache_.written(p);  // GL6: what was fetched meanwhile
 }
 
-opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode, detail::place where) {
+opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode, detail::place where,
+                        std::uint64_t wanted) {
   if (check_.on()) {
     check_.check_range(at, bytes, "check out");
     check_.note_checkout(at, bytes, mode != access_mode::read, where);
@@ -231,7 +232,7 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
   const bool fixed_here = !several_hosts_ || bytes == 0 || blocks_.is_near(at, bytes);
   const bool pinned = !fixed_here && use_all(at, bytes);
   const bool cached = !fixed_here && !pinned;
-  if (cached && !cache_.checkout(at, bytes, mode)) {
+  if (cached && !cache_.checkout(at, bytes, mode, wanted)) {
     if (check_.on()) check_.forget_checkout(at, bytes, mode != access_mode::read);
     throw global_bad_alloc("godwit: a checkout of " + std::to_string(bytes) + " bytes at " +
                            std::string(where.file) + ":" + std::to_string(where.line) +

@@ -41,8 +41,9 @@ class access {
   void fence() noexcept;
   void gather(const detail::global_piece* pieces, std::size_t count);
   void scatter(const detail::global_piece* pieces, std::size_t count);
+  /// @p wanted as in cache.hpp.
   detail::opened checkout(global_address at, std::uint64_t bytes, detail::access_mode mode,
-                          detail::place where);
+                          detail::place where, std::uint64_t wanted = 0);
   /// A checkout of memory that is this host's, which stays here for so long. data null: not now, with
   /// `standing` of what is not here.
   detail::opened pin(global_address at, std::uint64_t bytes, detail::access_mode mode, detail::place where,

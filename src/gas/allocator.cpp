@@ -224,6 +224,15 @@ void allocator::note_homes(const descriptor& d) {
   tell();
 }
 
+global_address allocator::reserve(std::uint64_t bytes) {
+  const extents::taken place = extents_.take(space::granules_for(bytes), 1);
+  if (!place.found)
+    no_room(bytes, net_.my_host(),
+            "the run has addresses for " + show(where_.bytes - where_.shared_low) + " of distributed memory",
+            raise_global_bytes);
+  return where_.shared_low + (place.first << space::granule_bits);
+}
+
 void allocator::freed_twice(global_address at, const detail::place& where) const {
   base::fatal("worker %u: global memory at global:0x%llx was freed twice, the second time at %s:%u",
               net_.me(), static_cast<unsigned long long>(at), where.file, where.line);

@@ -30,6 +30,9 @@ class allocator {
   global_address allocate(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how,
                           detail::place where);
   global_address allocate_local(std::uint64_t bytes, std::uint64_t alignment, detail::place where);
+  /// Addresses of the window for something else than global memory, on all hosts: until the run ends they are
+  /// nobody's. Some round trips.
+  global_address reserve(std::uint64_t bytes);
   /// Not 0. Nothing of it may be dirty in a cache: that would be written into the next allocation here.
   void free(global_address at, std::uint64_t bytes, detail::place where);
 

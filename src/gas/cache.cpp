@@ -280,9 +280,10 @@ bool cache::open_next(opening& o) noexcept {
   return true;
 }
 
-bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode) {
+bool cache::checkout(global_address at, std::uint64_t bytes, access_mode mode, std::uint64_t wanted) {
   GODWIT_ASSERT(bytes != 0, "no bytes need no checkout");
-  opening o(at, bytes, mode, net_.host().epoch.load(std::memory_order_acquire));  // GL3: before asking
+  if (wanted == 0) wanted = net_.host().epoch.load(std::memory_order_acquire);  // GL3: before asking
+  opening o(at, bytes, mode, wanted);
   const std::uint64_t first = o.next, last = number_of(at + bytes - 1);
   if (last - first >= s_.unit_count) return false;
   bool enough = true;
@@ -301,7 +302,7 @@ void cache::close(std::uint64_t number, unit_range part, access_mode mode, bool 
     if (changed)
       while (!mark_dirty(*u, part)) clean(*u);  // GL4: exactly these bytes
     else
-      u->epoch = 0;  // it was never handed out, and a fetch may have left it as it was
+      forget_copy(*u);  // it was never handed out, and a fetch may have left it as it was
     u->writing.take_out(part);
     --u->writers;
   }
@@ -353,6 +354,7 @@ void cache::written(const part& p) noexcept {
       const global_address to = begin_of(u) + low;
       std::memcpy(net_.at(to), p.here + (to - p.at), high - low);
     };
+    ++u.changes;  // GL9
     if (p.words == nullptr || in(p.place(net_).state(), is_elsewhere)) return put(r.low, r.high);
     // MV10: it is the memory itself by now, or is to be: others may have written there since. But not what
     // is dirty, which will be written back as it is here.
@@ -397,7 +399,7 @@ bool cache::forget(unit* units, std::uint64_t unit_count, std::byte* window, std
     if (mine && (u == nullptr || (u->pins == 0 && u->dirty.empty())))  // MV10: open and dirty bytes stay
       transport::shm::window::discard(window + n * unit_bytes + r.low, r.high - r.low);
     if (mine && u != nullptr) {
-      u->epoch = 0;
+      forget_copy(*u);
       base::unlock(u->lock, base::holder());
     }
     base::unlock(set->set_lock, base::holder());
@@ -409,7 +411,7 @@ bool cache::forget(unit* units, std::uint64_t unit_count, std::byte* window, std
 void cache::drop(global_address at, std::size_t bytes) noexcept {
   each_present(at, bytes, [&](unit& u, unit_range) {
     clean(u);
-    u.epoch = 0;  // GL6: what comes next goes past the copy, or went
+    forget_copy(u);  // GL6: what comes next goes past the copy, or went
   });
 }
 

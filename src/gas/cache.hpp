@@ -64,6 +64,26 @@ struct alignas(64) unit {
   unit_ranges writing;  ///< checked out for writing
   /// checkouts that have it open for writing, or are about to: so many have room in `writing`
   std::uint16_t writers;
+  /// counts what makes answers too old that are under way to checkouts that were begun: GL9
+  std::uint32_t changes;
+};
+
+/// What a checkout that was begun has asked for. Made by cache::begin, over with cache::end.
+struct begun_fetch {
+  struct asked_unit {
+    std::uint32_t changes;  ///< of the unit when it was pinned
+    bool asked;
+    std::byte* room = nullptr;  ///< asked: where its bytes come to
+  };
+  struct request {
+    std::uint64_t ticket;
+    std::byte* to;
+    std::uint64_t bytes;
+  };
+  std::uint64_t first = 0;        ///< number of the first unit that is pinned
+  std::vector<asked_unit> units;  ///< that one, and those behind it
+  std::uint64_t wanted = 0;       ///< epoch
+  std::vector<request> requests;
 };
 
 /// An event for the trace; may be null.
@@ -88,9 +108,19 @@ class cache {
       : net_(net), blocks_(blocks), s_(s) {}
 
   /// Make the range readable or writable at its place in the window, until checkin. False: more than the
-  /// cache can hold beside what is open.
-  bool checkout(global_address at, std::uint64_t bytes, detail::access_mode mode);
+  /// cache can hold beside what is open. @p wanted: copies as old as this epoch will do; 0: the host's.
+  bool checkout(global_address at, std::uint64_t bytes, detail::access_mode mode, std::uint64_t wanted = 0);
   void checkin(global_address at, std::uint64_t bytes, detail::access_mode mode) noexcept;
+
+  // A checkout that was begun, cache_begun.cpp: begin, ask, then settle and checkout, and in any case end.
+  /// Keep the units of the range, as far as there is room, and see which are to be fetched; how many.
+  std::uint64_t begin(begun_fetch& f, global_address at, std::uint64_t bytes) noexcept;
+  /// Ask for those; into @p room, so many units of the window. Does not wait for answers.
+  void ask(begun_fetch& f, std::byte* room) noexcept;
+  /// Wait for the answers, and let the units have them that they are still good for: GL9.
+  void settle(begun_fetch& f) noexcept;
+  /// The room is not needed any more when it returns.
+  void end(begun_fetch& f) noexcept;
 
   enum class copies { new_enough, own_writes };
   /// Copy out what is here, if all of it is here and @p which.
@@ -168,6 +198,8 @@ class cache {
   /// @p changed: it was handed out, so its bytes may be new.
   void close(std::uint64_t number, unit_range part, detail::access_mode mode, bool changed) noexcept;
 
+  void drain(begun_fetch& f) noexcept;
+
   // cache_transfer.cpp
   /// What other hosts own of a range, at its place in the memory that begins at @p here.
   void add_far_parts(std::vector<part>& parts, global_address at, std::uint64_t bytes,
@@ -180,6 +212,11 @@ class cache {
   bool fetch_around(unit& u) noexcept;
   /// Bytes [low, high) of a locked unit, from @p from, into place around what must not be overwritten.
   void put_around(unit& u, std::uint64_t low, std::uint64_t high, const std::byte* from) noexcept;
+  /// What was fetched from here on may be older than what the host has written, or than what it has.
+  static void forget_copy(unit& u) noexcept {
+    u.epoch = 0;
+    ++u.changes;  // GL9
+  }
   /// False: no room for one more range.
   bool mark_dirty(unit& u, unit_range r) noexcept;
   void mark_clean(unit& u, std::uint64_t epoch) noexcept;

@@ -96,6 +96,7 @@ void cache::mark_clean(unit& u, std::uint64_t epoch) noexcept {
   if (u.dirty.empty()) return;
   if (u.dirty.cover({0, unit_bytes})) u.epoch = std::max(u.epoch, epoch);  // all of it is what we wrote
   u.dirty.count = 0;
+  ++u.changes;  // GL9
   const std::uint64_t slot = slot_of(u);
   GODWIT_ASSERT(net_.host().dirty_units.load(std::memory_order_relaxed) != 0, "a dirty unit is counted");
   dirty_word(slot / 64).fetch_and(~(std::uint64_t{1} << slot % 64), std::memory_order_acq_rel);

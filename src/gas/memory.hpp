@@ -4,6 +4,7 @@
 //   allocator   give out and take back                               allocator.hpp, arena.hpp, extents.hpp
 //   access      get, put, checkout, atomics, through the cache       access.hpp, cache.hpp, parts.hpp
 //   balance     the same, by itself                              auto_balance.hpp, heat.hpp
+//   begun       checkouts that are begun, and completed later        begun.hpp
 //   mover       parts of movable memory to this host                 mover.hpp, places.hpp
 //   hints       whom to ask for parts of it                          translations.hpp
 //
@@ -15,6 +16,7 @@
 #include "gas/access.hpp"
 #include "gas/allocator.hpp"
 #include "gas/auto_balance.hpp"
+#include "gas/begun.hpp"
 #include "gas/mover.hpp"
 #include "gas/translations.hpp"
 
@@ -31,6 +33,7 @@ struct memory {
         checks(net, where, directory, check),
         allocator(net, where, directory, checks, force),
         access(net, directory, checks, copies),
+        begun(net, directory, allocator, access),
         mover(net, directory, allocator, access.copies(), *copies.stats),
         balance(net, where, directory, mover, balances && net.several_hosts()),
         force_moves(force && net.several_hosts()) {
@@ -68,6 +71,7 @@ struct memory {
   gas::checks checks;
   gas::allocator allocator;
   gas::access access;
+  begun_checkouts begun;
   gas::mover mover;
   auto_balance balance;
   const bool force_moves;

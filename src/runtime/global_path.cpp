@@ -260,6 +260,7 @@ global_address global_allocate(std::uint64_t bytes, std::uint64_t alignment, con
 global_address global_allocate_local(std::uint64_t bytes, std::uint64_t alignment, place where) {
   return memory_of("allocate").allocator.allocate_local(bytes, alignment, where);
 }
+global_address global_reserve(std::uint64_t bytes) { return memory_of("map_file").allocator.reserve(bytes); }
 void global_free(global_address at, std::uint64_t bytes, place where) {
   gas::memory* m = runtime::own_memory();
   if (m == nullptr) return;  // the run is over, and its memory with it
@@ -332,6 +333,16 @@ opened global_checkout(global_address at, std::uint64_t bytes, access_mode mode,
 }
 void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept {
   if (auto* m = runtime::own_memory()) m->access.checkin(ticket, bytes, mode);
+}
+void* global_checkout_begin(global_address at, std::uint64_t bytes, access_mode mode) {
+  return memory_at(at, "checkout_begin").begun.begin(at, bytes, mode);
+}
+opened global_checkout_complete(void* begun, place where) {
+  auto* const b = static_cast<gas::begun_checkout*>(begun);
+  return memory_at(b->at, "checkout_begin").begun.complete(b, where);
+}
+void global_checkout_abandon(void* begun) noexcept {
+  if (auto* m = runtime::own_memory()) m->begun.abandon(static_cast<gas::begun_checkout*>(begun));
 }
 std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept {
   return memory_of("try_local").access.try_local(at, bytes);

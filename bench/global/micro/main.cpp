@@ -24,7 +24,17 @@ namespace gw = godwit;
 constexpr std::size_t words = 2048;
 constexpr std::size_t page_words = 4096 / sizeof(std::uint64_t);
 
-enum form : int { f_get, f_put, f_get_page, f_put_page, f_checkout, f_checkout_page, f_fetch_add, forms };
+enum form : int {
+  f_get,
+  f_put,
+  f_get_page,
+  f_put_page,
+  f_checkout,
+  f_checkout_page,
+  f_checkout_begun,
+  f_fetch_add,
+  forms
+};
 constexpr struct {
   const char* key;
   const char* what;
@@ -36,6 +46,7 @@ constexpr struct {
     {"put4k", "put of 4 KiB", "memcpy"},
     {"checkout8", "checkout + checkin, 8 bytes read", "load"},
     {"checkout4k", "checkout + checkin, 4 KiB, one word written", "store"},
+    {"checkout_begun8", "checkout_begin + complete + checkin, 8 bytes read", "load"},
     {"fetch_add", "fetch-add of 8 bytes", "std::atomic"},
 };
 
@@ -54,6 +65,7 @@ struct plain_side {
   switch (f) {
     case f_get:
     case f_checkout:
+    case f_checkout_begun:
       for (std::uint64_t i = 0; i < n; ++i) {
         sum += m.at[spot(i)];
         anything_may_change();
@@ -106,6 +118,13 @@ place word(place p, std::size_t i) { return p + static_cast<std::ptrdiff_t>(i); 
     case f_checkout:
       for (std::uint64_t i = 0; i < n; ++i) {
         sum += gw::checkout(word(p, spot(i)), 1, gw::access::read)[0];
+        anything_may_change();
+      }
+      return sum;
+    case f_checkout_begun:
+      for (std::uint64_t i = 0; i < n; ++i) {
+        auto begun = gw::checkout_begin(word(p, spot(i)), 1, gw::access::read);
+        sum += begun.complete()[0];
         anything_may_change();
       }
       return sum;

@@ -62,6 +62,8 @@ struct spread {
                                              place where);
 /// Small objects: what global_allocate does for a local spread, shorter.
 global_address global_allocate_local(std::uint64_t bytes, std::uint64_t alignment, place where);
+/// Addresses for something else than global memory, the same on all hosts, until the run ends.
+global_address global_reserve(std::uint64_t bytes);
 /// @p bytes as allocated. 0 is nothing.
 void global_free(global_address at, std::uint64_t bytes, place where);
 /// Touch this worker's part of a fresh allocation.
@@ -102,6 +104,10 @@ struct opened {
 [[gnu::cold]] opened global_pin(global_address at, std::uint64_t bytes, access_mode mode, bool wait,
                                 place where);
 [[gnu::cold]] void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept;
+/// Ask for what is not here, without waiting. Then one of the two others, on the same worker.
+[[gnu::cold]] void* global_checkout_begin(global_address at, std::uint64_t bytes, access_mode mode);
+[[gnu::cold]] opened global_checkout_complete(void* begun, place where);
+[[gnu::cold]] void global_checkout_abandon(void* begun) noexcept;
 /// Null unless the whole range is memory of this host.
 [[gnu::cold]] std::byte* global_try_local(global_address at, std::uint64_t bytes) noexcept;
 

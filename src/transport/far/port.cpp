@@ -216,9 +216,8 @@ void port::post(entry& e) noexcept {
   ring_bell(*bell_);
 }
 
-void port::wait(entry& e) noexcept {
-  GODWIT_ASSERT(e.now.load(std::memory_order_relaxed) != state::free, "who waits has asked");
-  auto done = [&] { return e.now.load(std::memory_order_acquire) == state::done; };  // FA2
+template <class F>
+void port::wait_until(F&& done) noexcept {
   for (int i = 0; spin_ && i < spins_before_sleep && !done(); ++i) {
     idle();
     base::pause();
@@ -231,7 +230,12 @@ void port::wait(entry& e) noexcept {
     if (!done()) sleep_on(mine_->answers, seen, 2000);
     mine_->waiting.store(0, std::memory_order_relaxed);
   }
-  e.now.store(state::free, std::memory_order_relaxed);  // only this worker posts
+}
+
+void port::wait(entry& e) noexcept {
+  GODWIT_ASSERT(e.now.load(std::memory_order_relaxed) != state::free, "who waits has asked");
+  wait_until([&] { return e.now.load(std::memory_order_acquire) == state::done; });  // FA2
+  e.now.store(state::free, std::memory_order_relaxed);                               // only this worker posts
 }
 
 const entry& port::ask(entry& e) noexcept {
@@ -411,10 +415,13 @@ void port::scatter(worker_no w, const std::byte* packed, std::size_t bytes) noex
 
 std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data,
                           std::size_t bytes) noexcept {
-  GODWIT_ASSERT((what == op::get || what == op::put) && bytes <= inline_bytes,
-                "small gets and puts need not be waited for");
+  GODWIT_ASSERT(what == op::get || (what == op::put && bytes <= inline_bytes),
+                "gets and small puts need not be waited for");
+  GODWIT_ASSERT(bytes <= inline_bytes || memory_->owns(data, bytes) || memory_->in_window(data),
+                "large bytes come to where companions reach");
   entry& e = prepare(what, w, at);
   e.head.bytes = bytes;
+  if (bytes > inline_bytes) e.head.local = reinterpret_cast<std::uint64_t>(data);
   if (what == op::put) {
     std::memcpy(e.data, data, bytes);
     e.head.info = 1;  // with an answer
@@ -431,6 +438,12 @@ const entry* port::ended(std::uint64_t ticket) const noexcept {
                 "an answer that was not kept is in the ring");
   const entry& e = mine_->ring[ticket % ring_entries];
   return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // FA2
+}
+
+const entry& port::await(std::uint64_t ticket) noexcept {
+  const entry* answer = nullptr;
+  wait_until([&] { return (answer = ended(ticket)) != nullptr; });
+  return *answer;
 }
 
 void port::forget(std::uint64_t ticket) noexcept {

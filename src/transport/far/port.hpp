@@ -60,12 +60,15 @@ class port {
   /// @p packed: pieces, each followed by its bytes, padded to 8.
   void scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept;
 
-  // Requests that are not waited for: get and put of at most inline_bytes. A ticket names one until forget;
-  // at most most_tickets at a time. When one has ended, the worker's poll word is set.
+  // Requests that are not waited for: get, and put of at most inline_bytes. A ticket names one until forget;
+  // at most most_tickets at a time. When one has ended, the worker's poll word is set. What a larger get
+  // brings goes to @p data: in the own segment or the window, until it has ended.
   static constexpr std::uint32_t most_tickets = ring_entries / 2;
   std::uint64_t begin(op what, worker_no w, const void* at, const void* data, std::size_t bytes) noexcept;
   /// The answered entry, or null.
   const entry* ended(std::uint64_t ticket) const noexcept;
+  /// The same when it has come. Until the next request.
+  const entry& await(std::uint64_t ticket) noexcept;
   void forget(std::uint64_t ticket) noexcept;
 
   /// Do what is done while waiting for an answer.
@@ -81,6 +84,8 @@ class port {
                       std::uint64_t argument2, std::span<const std::byte> data) noexcept;
   void post(entry& e) noexcept;
   void wait(entry& e) noexcept;
+  template <class F>
+  void wait_until(F&& done) noexcept;
   const entry& ask(entry& e) noexcept;
   std::uint64_t word_request(op what, worker_no w, const word* at, std::uint64_t a, std::uint64_t b) noexcept;
 

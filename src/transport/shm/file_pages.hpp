@@ -1,0 +1,15 @@
+// Pages of a file in place of pages of the window: what runtime/map_file.cpp does in every worker.
+//
+// Test: tests/global/map_file_test.cpp. Document: docs/decisions/0024-mapped-files.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::transport::shm {
+
+/// From @p at on, a multiple of pages in the window, this process sees the first @p bytes of file @p fd, and
+/// cannot write them. False: errno says why. What was there is not there any more.
+bool map_read_only(std::byte* at, std::uint64_t bytes, int fd) noexcept;
+
+}  // namespace godwit::transport::shm
