@@ -95,7 +95,8 @@ word_call call_word(gw::global_ptr<std::uint64_t> p, std::uint32_t client, std::
   return c;
 }
 
-/// One of several at a time: a part or both, to any worker or to the own; some moves are not waited for at once.
+/// One of several at a time: a part or both, to any worker or to the own; some moves are not waited for at
+/// once.
 void move_parts(gw::global_ptr<std::uint64_t> p, std::uint32_t moves, std::uint64_t seed) {
   const std::uint32_t n = gw::worker_count();
   std::array<gw::future<gw::move_result>, 2> under_way;

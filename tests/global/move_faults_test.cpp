@@ -1,6 +1,6 @@
-// Faults of other systems that move memory, each as a test of ours: what HPX-5's source, and issues of Charm++ and
-// HPX, show can go wrong with a move. Who did it stands above each test. Runs under MPI as well (tests/mpi),
-// where most of it happens; on one host the counts of messages are all zero.
+// Faults of other systems that move memory, each as a test of ours: what HPX-5's source, and issues of
+// Charm++ and HPX, show can go wrong with a move. Who did it stands above each test. Runs under MPI as well
+// (tests/mpi), where most of it happens; on one host the counts of messages are all zero.
 // test: timeout=120
 //
 // STRESS_MOVES=n: moves of the test of budgets and pages (default 3,200). docs/protocols/move.md.
@@ -138,8 +138,8 @@ TEST(MoveFaults, AMoveToWhereItIsLeavesNothingHeld) {
             "");
 }
 
-// HPX-5: the owner is another one before the bytes are there. Nobody writes: whoever reads must never see anything
-// else than what was there.
+// HPX-5: the owner is another one before the bytes are there. Nobody writes: whoever reads must never see
+// anything else than what was there.
 std::string readers_beside_moves(std::uint64_t moves) {
   constexpr std::uint64_t parts = 3, readers = 4;
   const std::uint32_t n = gw::worker_count();
@@ -179,8 +179,8 @@ TEST(MoveFaults, TheBytesAreThereBeforeTheOwnerIs) {
       [](const gw::options& o) { EXPECT_EQ(in_a_run(o, [] { return readers_beside_moves(40); }), ""); });
 }
 
-// HPX-5: pins are admitted while a mover waits for those that there are, and unpin wakes nobody. Several threads of a
-// host use a part so that nearly always one of them has it checked out.
+// HPX-5: pins are admitted while a mover waits for those that there are, and unpin wakes nobody. Several
+// threads of a host use a part so that nearly always one of them has it checked out.
 std::string mover_beside_users(std::uint64_t moves) {
   constexpr std::uint64_t users = 4;
   const std::uint32_t n = gw::worker_count();
@@ -223,8 +223,8 @@ TEST(MoveFaults, UsersDoNotStarveAMover) {
     EXPECT_EQ(in_a_run(support::schedule(workers), [] { return mover_beside_users(6); }), "");
 }
 
-// HPX #4007: a block moves while somebody has it pinned. A mover waits, gives up, and everything is as it was: the
-// holder's write, who waited to use the part meanwhile, and the next move.
+// HPX #4007: a block moves while somebody has it pinned. A mover waits, gives up, and everything is as it
+// was: the holder's write, who waited to use the part meanwhile, and the next move.
 std::string move_given_up() {
   const std::uint32_t n = gw::worker_count();
   const words p = movable_at(gw::worker_id()),
@@ -273,8 +273,8 @@ TEST(MoveFaults, AMoveGivenUpLeavesEverythingAsItWas) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(in_a_run(support::schedule(4), [] { return move_given_up(); }), "");
 }
 
-// HPX-5: the home hears of the first move only, and an owner is written over by an older one. Charm++ #2060: chains
-// as long as a part's history. After many moves everybody asks once: six messages at most.
+// HPX-5: the home hears of the first move only, and an owner is written over by an older one. Charm++ #2060:
+// chains as long as a part's history. After many moves everybody asks once: six messages at most.
 TEST(MoveFaults, ChainsDoNotGrowWithTheNumberOfMoves) {
   constexpr std::uint64_t moves = 60;
   EXPECT_EQ(in_a_run(support::schedule(6),
@@ -302,8 +302,8 @@ TEST(MoveFaults, ChainsDoNotGrowWithTheNumberOfMoves) {
   EXPECT_LE(sum_of_last_run(&gw::worker_stats::far_gets), 6u * 6 + 2);
 }
 
-// Charm++ #112, #2726: each worker has a cache of its own, so each is sent on. Here a hint is for all of a host. Exact:
-// a host that does not know that the part has moved asks twice, and then each time once.
+// Charm++ #112, #2726: each worker has a cache of its own, so each is sent on. Here a hint is for all of a
+// host. Exact: a host that does not know that the part has moved asks twice, and then each time once.
 TEST(MoveFaults, OneWorkerIsSentOnForAllOfItsHost) {
   constexpr std::uint64_t gets = 10;
   const std::string found = in_a_run(support::schedule(6), [] {
@@ -336,7 +336,8 @@ TEST(MoveFaults, OneWorkerIsSentOnForAllOfItsHost) {
   if (found == "fewer than three hosts") GTEST_SKIP() << found;
   ASSERT_EQ(found.substr(0, 6), "right ");
   const std::uint64_t users = std::stoull(found.substr(6));
-  // The put asked the home, so this host's hint is the home. If two of its workers ask at once, both are sent on.
+  // The put asked the home, so this host's hint is the home. If two of its workers ask at once, both are sent
+  // on.
   const std::uint64_t messages = sum_of_last_run(&gw::worker_stats::far_gets);
   EXPECT_GE(messages, users * gets + 1);
   EXPECT_LE(messages, users * gets + users + 2);
@@ -374,8 +375,8 @@ std::uint64_t pages_there(const void* at, std::uint64_t pages) {
       std::count_if(in.begin(), in.end(), [](unsigned char c) { return c & 1; }));
 }
 
-// HPX-5 frees the bytes of a block twice, or never. What is in use on each host is what it was; a host that parts have
-// left has no pages of them; and nobody has any of what was freed.
+// HPX-5 frees the bytes of a block twice, or never. What is in use on each host is what it was; a host that
+// parts have left has no pages of them; and nobody has any of what was freed.
 std::string parts_that_come_and_go(std::uint64_t moves) {
   constexpr std::uint64_t parts = 64;
   const std::uint32_t n = gw::worker_count();
