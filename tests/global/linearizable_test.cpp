@@ -49,7 +49,7 @@ TEST(Checker, WhatCannotBeIsRefused) {
 }
 
 constexpr std::uint64_t page = 4096, words_of_page = page / 8;
-constexpr std::uint32_t clients = 4, most_calls = 60;
+constexpr std::uint32_t clients = 4, movers = 3, most_calls = 60;
 
 /// With nothing of what stands around it still to happen: a plain store may become visible to others later
 /// than its thread goes on (memory-model.md: inside a host these are C++'s words).
@@ -95,22 +95,38 @@ word_call call_word(gw::global_ptr<std::uint64_t> p, std::uint32_t client, std::
   return c;
 }
 
+/// One of several at a time: a part or both, to any worker or to the own; some moves are not waited for at
+/// once.
+void move_parts(gw::global_ptr<std::uint64_t> p, std::uint32_t moves, std::uint64_t seed) {
+  const std::uint32_t n = gw::worker_count();
+  std::array<gw::future<gw::move_result>, 2> under_way;
+  for (std::uint32_t i = 0; i < moves; ++i) {
+    const std::uint32_t die = mix(seed + i);
+    const std::uint32_t to = die % 3 == 0 ? gw::worker_id() : die / 8 % n;
+    auto& f = under_way[i % 2];
+    if (f.valid()) f.join();
+    f = die % 5 == 0 ? gw::move(p, 2 * words_of_page, to) : gw::move(p + die % 2 * words_of_page, to);
+  }
+  for (auto& f : under_way)
+    if (f.valid()) f.join();
+}
+
 /// Histories of two words of two parts, while these move. Empty: they can be.
 std::string words_under_moves(std::uint32_t calls, std::uint32_t moves, std::uint64_t seed) {
-  const std::uint32_t n = gw::worker_count();
   const auto p = gw::allocate<std::uint64_t>(2 * words_of_page, gw::distribution::cyclic(page).movable(page));
   const auto notes = gw::allocate<word_call>(2ul * clients * calls, gw::distribution::at(0));
-  std::array<gw::future<void>, clients + 1> all;
+  std::array<gw::future<void>, clients + movers> all;
   for (std::uint32_t c = 0; c < clients; ++c)
     all[c] = gw::spawn([=] {
-      for (std::uint32_t i = 0; i < calls; ++i)
+      for (std::uint32_t i = 0; i < calls; ++i) {
+        if (i % 4 == 0) gw::yield();  // moves to this worker are made now
         for (std::uint32_t w = 0; w < 2; ++w)
           gw::put(notes + ((w * clients + c) * std::uint64_t{calls} + i),
                   call_word(p + w * words_of_page, c, i, seed + 77 * w));
+      }
     });
-  all[clients] = gw::spawn([=] {
-    for (std::uint32_t i = 0; i < moves; ++i) gw::move(p + i % 2 * words_of_page, mix(seed + i) % n).join();
-  });
+  for (std::uint32_t m = 0; m < movers; ++m)
+    all[clients + m] = gw::spawn([=] { move_parts(p, moves / movers, seed + 1000 * m); });
   for (auto& f : all) f.join();
   std::string wrong;
   for (std::uint32_t w = 0; w < 2 && wrong.empty(); ++w) {

@@ -2,15 +2,15 @@
 //
 // The mesh is a forest of quadtrees over 4 x 4 squares; its leaves are grids of 16 x 16 cells, neighbours at
 // most one level apart, in the order of their Morton keys. A step updates all cells by the five-point stencil
-// of a finite-volume scheme (Lax-Friedrichs fluxes, forward Euler, one time step for all levels). Where levels
-// meet, both sides compute the fluxes of the finer faces from the same two values, and the coarser one takes
-// their mean; refining interpolates linearly with limited slopes, coarsening takes means. So what leaves a
-// cell enters another, and mass is conserved but for rounding. Every few steps the mesh follows the steepest
-// gradients.
+// of a finite-volume scheme (Lax-Friedrichs fluxes, forward Euler, one time step for all levels). Where
+// levels meet, both sides compute the fluxes of the finer faces from the same two values, and the coarser one
+// takes their mean; refining interpolates linearly with limited slopes, coarsening takes means. So what
+// leaves a cell enters another, and mass is conserved but for rounding. Every few steps the mesh follows the
+// steepest gradients.
 //
 // The tree (tree.cpp) and the loops over cells (kernels.cpp) are shared by the serial form and ours; results
-// are compared bit by bit. Source: Active global address space, 6.2; the sizes are ours, the paper gives none.
-// Document: docs/results/README.md. Tests: bench/CMakeLists.txt (bench.global_amr), tests/bench
+// are compared bit by bit. Source: Active global address space, 6.2; the sizes are ours, the paper gives
+// none. Document: docs/results/README.md. Tests: bench/CMakeLists.txt (bench.global_amr), tests/bench
 // (mpi.global_amr).
 #pragma once
 
@@ -58,8 +58,8 @@ using edge = std::array<double, side>;
 /// Two values for each cell along a side: what the two halves of its face have on their other side.
 using ghosts = std::array<double, 2 * side>;
 
-/// A grid as it is stored: 2 KiB of cells, their copies along the edges for those who ask, and around them what was
-/// asked of others. A page.
+/// A grid as it is stored: 2 KiB of cells, their copies along the edges for those who ask, and around them
+/// what was asked of others. A page.
 struct alignas(4096) grid {
   std::array<double, cells> u;  ///< row by row, from the lower left
   std::array<edge, directions> edges;
@@ -100,16 +100,16 @@ struct next_leaf {
   origin how = kept;
   std::uint32_t from = 0;  ///< number of the old leaf; coarsened: of the first of four
 };
-/// The mesh that the gradients ask for. @p steepness: of each of @p leaves. Grids of one level are never beside
-/// such of the level after the next.
+/// The mesh that the gradients ask for. @p steepness: of each of @p leaves. Grids of one level are never
+/// beside such of the level after the next.
 std::vector<next_leaf> plan(const std::vector<leaf>& leaves, const std::vector<double>& steepness,
                             std::uint32_t levels);
 /// The mesh to begin with; slots are numbers.
 std::vector<leaf> first_mesh(const settings& s);
 std::vector<std::array<neighbour, directions>> neighbours(const std::vector<leaf>& leaves);
 
-/// A partition of the leaves: in turn each worker takes, until it has its share, the grid of whose ghost cells its
-/// own grids use most. @p owners: who has them; of equals those are taken that it has already.
+/// A partition of the leaves: in turn each worker takes, until it has its share, the grid of whose ghost
+/// cells its own grids use most. @p owners: who has them; of equals those are taken that it has already.
 std::vector<std::uint32_t> by_ghosts(const std::vector<leaf>& leaves,
                                      const std::vector<std::uint32_t>& owners, std::uint32_t workers);
 
@@ -131,7 +131,8 @@ struct outcome {
   void see_mass(double m) noexcept;
 };
 
-/// The grids at the end of the serial form, by Morton key; made before the run, so that every worker has them.
+/// The grids at the end of the serial form, by Morton key; made before the run, so that every worker has
+/// them.
 struct right_grid {
   place where;
   std::array<double, cells> u;

@@ -1,7 +1,8 @@
-// global_amr: adaptive mesh refinement on movable global memory, against a serial one, with moves and without.
+// global_amr: adaptive mesh refinement on movable global memory, against a serial one, with moves and
+// without.
 //
-// What does not depend on the machine is judged: cells that differ from the serial form (none), mass, how even
-// the load is, and how many reads of others' ghost cells the moves save. Times are only reported.
+// What does not depend on the machine is judged: cells that differ from the serial form (none), mass, how
+// even the load is, and how many reads of others' ghost cells the moves save. Times are only reported.
 
 #include <cstdio>
 

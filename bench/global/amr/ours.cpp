@@ -1,10 +1,10 @@
 // On global memory: each grid is a movable part, and the worker that owns it computes it.
 //
 // The first grids are dealt out cyclically; those that are made later go to the worker that has the fewest.
-// With moves the mesh is then divided anew by who uses whose ghost cells (by_ghosts), and each worker moves to
-// itself what is to be its own: the paper's pin_remote_cells. The root thread has the tree; what it decides
-// travels on cards. A phase is done by all workers (on_each_worker) rather than by threads that could be
-// stolen: so what is far for whom does not depend on the schedule.
+// With moves the mesh is then divided anew by who uses whose ghost cells (by_ghosts), and each worker moves
+// to itself what is to be its own: the paper's pin_remote_cells. The root thread has the tree; what it
+// decides travels on cards. A phase is done by all workers (on_each_worker) rather than by threads that could
+// be stolen: so what is far for whom does not depend on the schedule.
 
 #include <algorithm>
 #include <godwit/godwit.hpp>

@@ -83,8 +83,8 @@ bool siblings_from(const std::vector<leaf>& leaves, std::size_t i) {
   return true;
 }
 
-/// The level that each leaf's cells are to have. Raises what is too coarse for its neighbours, or coarser alone than
-/// with its siblings, until nothing changes.
+/// The level that each leaf's cells are to have. Raises what is too coarse for its neighbours, or coarser
+/// alone than with its siblings, until nothing changes.
 std::vector<std::uint32_t> levels_wanted(const std::vector<leaf>& leaves,
                                          const std::vector<double>& steepness, std::uint32_t levels) {
   std::vector<std::uint32_t> wanted(leaves.size());

@@ -1,7 +1,7 @@
 // global_storm: storms of updates and moves, each verified to the last word. See storm.hpp.
 //
-// With several hosts it also counts, and limits, the messages of an access: those in vain too, while a block is on
-// its way. One storm is one run, so that counters are its own.
+// With several hosts it also counts, and limits, the messages of an access: those in vain too, while a block
+// is on its way. One storm is one run, so that counters are its own.
 
 #include <algorithm>
 #include <cstdio>

@@ -3,8 +3,8 @@
 // After guppie of HPX-5, with what that leaves out: everything that is read is compared with what it must be,
 // and every word at the end. A thread's next step follows from its number, so what the words must be is known
 // without running anything. Words are added to by all threads, or belong to one of them, side by side in the
-// same blocks. Document: docs/results/README.md. Tests: bench/CMakeLists.txt (bench.global_storm), tests/bench
-// (mpi.global_storm).
+// same blocks. Document: docs/results/README.md. Tests: bench/CMakeLists.txt (bench.global_storm),
+// tests/bench (mpi.global_storm).
 #pragma once
 
 #include <cstdint>
