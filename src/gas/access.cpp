@@ -168,10 +168,10 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
     part at(net_, p, nullptr);
     net_.hints().look_up(net_, at);
     for (part_wait more(net_);;) {
-      ++stats_->far_atomics;
-      const place_answer said = at.host != net_.my_host()
-                                    ? atomic_at(net_, at, f, width, operand, expected, before)
-                                    : place_answer{};
+      const bool ask = at.host != net_.my_host();
+      if (ask) ++stats_->far_atomics;
+      const place_answer said =
+          ask ? atomic_at(net_, at, f, width, operand, expected, before) : place_answer{};
       if (said.what == place_says::done) break;
       at.follow(net_, said);
       if (!at.sent_on) more.wait(p.at);

@@ -155,7 +155,7 @@ std::uint64_t fetch_once(const reach& net, std::vector<part>& parts, std::vector
   tidy(parts);
   std::uint64_t requests = 0;
   std::byte text[inline_bytes];
-  for (std::size_t i = 0; i < parts.size(); ++requests) {
+  for (std::size_t i = 0; i < parts.size();) {
     const std::span<part> batch = batch_from(parts, i, [](const part& p) {
       return std::max(sizeof(far_piece), sizeof(place_answer) + whole_words(p.bytes));
     });
@@ -164,6 +164,7 @@ std::uint64_t fetch_once(const reach& net, std::vector<part>& parts, std::vector
       for (part& p : batch) leave(net, p, {}, left);
       continue;
     }
+    ++requests;
     if (batch[0].bytes > largest_packed) {
       fetch_large(net, batch[0], left);
       continue;
@@ -191,7 +192,7 @@ std::uint64_t write_once(const reach& net, std::vector<part>& parts, std::vector
   tidy(parts);
   std::uint64_t requests = 0;
   std::byte text[inline_bytes];
-  for (std::size_t i = 0; i < parts.size(); ++requests) {
+  for (std::size_t i = 0; i < parts.size();) {
     const std::span<part> batch =
         batch_from(parts, i, [](const part& p) { return sizeof(far_piece) + whole_words(p.bytes); });
     i += batch.size();
@@ -199,6 +200,7 @@ std::uint64_t write_once(const reach& net, std::vector<part>& parts, std::vector
       for (part& p : batch) leave(net, p, {}, left);
       continue;
     }
+    ++requests;
     if (batch[0].bytes > largest_packed) {
       write_large(net, batch[0], left);
       continue;

@@ -203,8 +203,10 @@ TEST(MoveSeen, WhoWaitsIsCountedAndInTheTrace) {
     waits += run.sum(&gw::worker_stats::part_waits);
     if (!gw::is_first_process()) continue;
     std::uint64_t events = 0, ns = 0, stayed_events = 0;
-    run.each(kind::part_wait, [&](std::uint32_t, const event& e) {
+    run.each(kind::part_wait, [&](std::uint32_t worker, const event& e) {
       ++events;
+      // Who waits for what stays is of its host, and has nobody to ask.
+      EXPECT_TRUE(!stayed || gw::last_run_stats()[worker].far_gets == 0) << "worker " << worker;
       ns += e.duration_ns;
     });
     run.each(kind::part, [&](std::uint32_t, const event& e) {
