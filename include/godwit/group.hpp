@@ -17,6 +17,8 @@
 #include <godwit/task.hpp>
 
 #include <cstdint>
+#include <exception>
+#include <optional>
 #include <utility>
 
 namespace godwit {
@@ -51,9 +53,12 @@ class group : public detail::control_handle<detail::group_state> {
     return group(home, where);
   }
   /// Wait until it is empty, then free it. What a member threw and nobody has seen is reported, as of a
-  /// future that is dropped. May migrate the thread.
+  /// future that is dropped. May migrate the thread. While an exception is on its way, which a thread that
+  /// waits would leave behind: does not wait; a group that is not empty remains until the end of the run.
   void destroy(detail::place where = detail::place::here()) const {
-    if (const detail::ref error = wait_until_empty(where); error != 0) detail::detach(error);
+    const auto error = wait_until_empty(std::uncaught_exceptions() == 0, where);
+    if (!error) return;
+    if (*error != 0) detail::detach(*error);
     free(what, where);  // GR3
     deallocate(leaves_, detail::all_workers() * leaf_words, where);
   }
@@ -91,7 +96,7 @@ class group : public detail::control_handle<detail::group_state> {
   /// and is reported. May migrate the thread. Cost: one round trip to the group's home and one to each
   /// worker of other hosts.
   void wait(detail::place where = detail::place::here()) const {
-    const detail::ref error = wait_until_empty(where);
+    const detail::ref error = *wait_until_empty(true, where);
     if (error == 0) return;
     const detail::payload p = detail::wait(error, where.file, where.function, where.line);
     detail::rethrow(error, p);
@@ -176,8 +181,8 @@ class group : public detail::control_handle<detail::group_state> {
     if (before == member) unregister();
   }
 
-  /// Gives back what the first one threw.
-  detail::ref wait_until_empty(const detail::place& where) const {
+  /// Gives back what the first one threw; nothing if it is not empty, and @p may_wait is false.
+  std::optional<detail::ref> wait_until_empty(bool may_wait, const detail::place& where) const {
     struct now {
       std::uint64_t empty;
       detail::ref error;
@@ -193,14 +198,14 @@ class group : public detail::control_handle<detail::group_state> {
     if (at_first.empty != 0) return at_first.error;
     for (std::uint32_t w = 0; w < detail::all_workers(); ++w)
       if (atomic_fetch_and(leaf_of(w), ~stays, order()) == stays) unregister();
-    return *carry_out_when(
+    return carry_out_when(
         what,
         [](state& s) noexcept -> std::optional<detail::ref> {
           if (s.registered != 0) return std::nullopt;  // GR1
           --s.waiting;
           return std::exchange(s.error, 0);
         },
-        true, where);
+        may_wait, where);
   }
 
   global_ptr<std::uint64_t> leaves_;

@@ -55,6 +55,7 @@ class answer_text {
   }
   void undo(std::size_t bytes) noexcept { used_ -= whole_words(bytes); }
   std::size_t end() noexcept {
+    head.bytes = static_cast<std::uint32_t>(used_);
     std::memcpy(out_, static_cast<const void*>(&head), sizeof head);
     return used_;
   }

@@ -74,6 +74,7 @@ struct control_answer {
   control_answers what;
   std::uint32_t count;     ///< of those that can go on
   std::uint32_t more;      ///< there may be others: ask for more
+  std::uint32_t bytes;     ///< of all this
   std::uint32_t capacity;  ///< full, or of `room`
   global_address room;     ///< a ring that is not needed any more; 0: none
   detail::place made;      ///< in_use

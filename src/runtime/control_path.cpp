@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "runtime/global.hpp"
@@ -78,16 +79,22 @@ class talk {
     return ask();
   }
   /// Afterwards, if the step was done: its result, and who can go on now goes on. Does not migrate.
-  void take_result() {
+  void take_result() noexcept {
     std::memcpy(c_.result, text_ + sizeof(control_answer), c_.result_bytes);
-    std::size_t at = sizeof(control_answer) + whole_words(request_.result_bytes);
     if (c_.may_know) memory_.access.acquire();
-    for (tell(at); answer_.more != 0; tell(sizeof(control_answer))) {
-      request_.what = control_asks::more;
-      request_.closure_bytes = 0;
+    const std::size_t at = sizeof(control_answer) + whole_words(request_.result_bytes);
+    if (answer_.more == 0) return tell(text_ + at, answer_.count);
+    // First all, then the first one: as long as we have one of them in hand nobody frees the object.
+    std::vector<std::byte> all(text_ + at, text_ + answer_.bytes);
+    std::uint32_t count = answer_.count;
+    request_.what = control_asks::more;
+    request_.closure_bytes = 0;
+    while (answer_.more != 0) {
       send();
+      all.insert(all.end(), text_ + sizeof(control_answer), text_ + answer_.bytes);
+      count += answer_.count;
     }
-    request_.result_bytes = 0;
+    tell(all.data(), count);
   }
   void drop_record() noexcept {
     if (record_ == 0) return;
@@ -128,15 +135,15 @@ class talk {
     memory_.free(std::exchange(old_room_, 0), old_capacity_ * sizeof(waiter), where_);
   }
   /// CO2: they are ours. The records are completed one by one.
-  void tell(std::size_t at) noexcept {
+  void tell(const std::byte* at, std::uint32_t count) noexcept {
     sched::worker& w = sched::this_worker();
-    for (std::uint32_t i = 0; i < answer_.count; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i) {
       ref record;
       std::uint64_t bytes;
-      std::memcpy(&record, text_ + at, sizeof record);
-      std::memcpy(&bytes, text_ + at + sizeof record, sizeof bytes);
+      std::memcpy(&record, at, sizeof record);
+      std::memcpy(&bytes, at + sizeof record, sizeof bytes);
       at += 2 * sizeof(std::uint64_t);
-      w.records().publish(record, outcome::value, text_ + at, bytes);
+      w.records().publish(record, outcome::value, at, bytes);
       w.finish(record);
       at += whole_words(bytes);
     }

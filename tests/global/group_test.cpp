@@ -189,6 +189,28 @@ TEST(Group, TheFirstExceptionComesOutWhenAllHaveEnded) {
   });
 }
 
+TEST(Group, AnExceptionPassesOneThatIsNotEmpty) {
+  in_schedules([] {
+    const auto c = gw::global_new<std::uint64_t>(0u);
+    const gw::owned<gw::global_latch> go(1u), done(1u);
+    auto thrower = gw::spawn([c, go = go.get(), done = done.get()] {
+      const gw::owned<gw::group> g;
+      g->spawn([c, go, done] {
+        go.wait();
+        add(c);
+        done.count_down();
+      });
+      throw std::out_of_range("passes by");
+    });
+    WANT_THROW(thrower.join(), std::out_of_range, "passes by");
+    WANT(gw::get(c) == 0);
+    go->count_down();
+    done->wait();
+    WANT(gw::get(c) == 1);
+    gw::global_delete(c);
+  });
+}
+
 TEST(Group, ArgumentsAsOfSpawn) {
   in_schedules([] {
     const gw::owned<gw::group> g;
