@@ -5,9 +5,9 @@
 // one. With three hosts and more the pages have left their homes, so that a miss costs a message. Look-ups:
 // worker 0 looks up who has random pages, beside other workers of its host that do the same, in tables of
 // each worker's own and of all under one lock or many. What is counted must be what it should be, and the
-// words too; times are shown. Needs several hosts (GODWIT_HOSTS=ranks mpirun, or scripts/hosts). Source: Active
-// global address space (network-managed), section 6.7. Document: docs/moving.md. Test: bench/CMakeLists.txt
-// (bench.global_translations).
+// words too; times are shown. Needs several hosts (GODWIT_HOSTS=ranks mpirun, or scripts/hosts). Source:
+// Active global address space (network-managed), section 6.7. Document: docs/moving.md. Test:
+// bench/CMakeLists.txt (bench.global_translations).
 
 #include <array>
 #include <bitset>
