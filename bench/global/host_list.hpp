@@ -1,5 +1,6 @@
-// Which workers share a host, asked of the workers themselves, and work that one certain worker has to do. For
-// programs on movable memory, whose counters are those of one worker. Used by put_latency and translations.
+// Which workers share a host, asked of the workers themselves, and work that one certain worker has to do.
+// For programs on movable memory, whose counters are those of one worker. Used by put_latency and
+// translations.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ inline host_list find_hosts() {
   return all;
 }
 
-/// f() on worker @p w, inside whatever runs there; gives back its result, plain bytes of a few words. In a run.
+/// f() on worker @p w, inside whatever runs there; gives back its result, plain bytes. In a run.
 template <class F>
 auto on_worker(std::uint32_t w, const F& f) {
   using result = std::invoke_result_t<F>;

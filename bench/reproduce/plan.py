@@ -315,12 +315,38 @@ class Planner:
         ])
 
 
+    def g9(self):
+        of = self.of
+        flags = of("-n 200 --pages 50 ", "--quick ", "") + "--workers 3"
+        self.add("G9", "A put by what is known of the owner", [
+            Step("g9_puts", "global_put_latency", flags, of(3, 6, 40), hosts=3, mpi=self.mpis[0], about={"way": "auto"}),
+        ])
+
+    def g10(self):
+        of = self.of
+        gups = of("--size 65536 --updates 1024", "--updates 16384", "--updates 262144")
+        gups += f" --ways values,atomics --movable --workers 3 --reps {of(1, 3, 5)}"
+        tables = of("--updates 1000 --entries 2048 --look-ups 1000 ", "--quick ", "") + "--workers 9"
+        self.add("G10", "Random updates, and directories of a bounded size", [
+            Step("g10_gups", "global_gups", gups, of(3, 20, 200), hosts=3, mpi=self.mpis[0], about={"way": "auto"}),
+            Step("g10_tables", "global_translations", tables, of(20, 40, 300), hosts=3, mpi=self.mpis[0], about={"way": "auto"}),
+        ])
+
+    def g11(self):
+        of = self.of
+        flags = "-n 100 --blocks 1 --size 1 --workers 4 "
+        flags += of("--updates 500 --moves 10", "--updates 20000 --moves 1000", "--updates 1000000 --moves 100000")
+        self.add("G11", "Updates beside moves", [
+            Step("g11_moves", "global_moves", flags, of(4, 15, 300), hosts=4, mpi=self.mpis[0], about={"way": "auto"}),
+        ])
+
+
 def plan(machine, preset):
     """All experiments in the order in which they run."""
     p = Planner(machine, preset)
     for part in (p.u11, p.u12, p.u13, p.u14, p.u15, p.u16, p.c8_c9, p.c10, p.c11, p.c12):
         part()
     p.add("C13", "What the joining strategies gain", [], ["C9"])  # compares what C9 measured
-    for part in (p.m5, p.m6, p.m7, p.g14):
+    for part in (p.m5, p.m6, p.m7, p.g4, p.g9, p.g10, p.g11, p.g13, p.g14):
         part()
     return p.experiments

@@ -183,8 +183,8 @@ std::uint32_t owner_of(global_ptr<T> p) {
 }
 
 /// Number of the worker that would be asked for the memory of @p p: owner_of, as far as this host knows, so
-/// for movable memory perhaps one that has given it away. For who wants to be near, not for who must be. Cost:
-/// that of home_of.
+/// for movable memory perhaps one that has given it away. For who wants to be near, not for who must be.
+/// Cost: that of home_of.
 template <class T>
 std::uint32_t likely_owner_of(global_ptr<T> p) {
   return detail::global_likely_owner(p.address());

@@ -134,8 +134,8 @@ constexpr option_info table[] = {
      .help = "per host: copies of global memory of other hosts",
      .unit = option_unit::bytes, .low = MiB, .high = TiB},
     {.name = "translations", .field = &options::translations, .what = "a number of translations",
-     .help = "how many parts of movable memory of other hosts it is remembered of who has them: for "
-             "comparison with directories of a bounded size",
+     .help = "of how many parts of movable memory of other hosts to remember who has them, as directories "
+             "of a bounded size do",
      .low = 1, .high = 1 << 24, .zero = "flat: of all"},
     {.name = "translations_replace", .field = &options::translations_replace, .what = "a choice",
      .help = "which translation is forgotten for another: the least recently used, or any",

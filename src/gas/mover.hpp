@@ -61,7 +61,9 @@ class mover {
     bool closing = false;    ///< by us, at source.host
     ownership now{};         ///< frozen: since then
     std::uint32_t from = 0;  ///< frozen: the worker that had it
-    flight(const reach& net, const piece& what) noexcept : p(what), source(net, what, nullptr) {}
+    flight(const reach& net, const piece& what) noexcept : p(what), source(net, what, nullptr) {
+      source.guess_from(net, p.place(net).owner(p.home));
+    }
   };
 
   // The steps of docs/protocols/move.md, for all of a wave that have come so far.

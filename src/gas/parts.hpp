@@ -25,9 +25,7 @@ struct part {
   enum class guesses : std::uint8_t { none, unknown, known } guess = guesses::none;
   std::uint64_t version = 0;  ///< movable: of what led to `host`
   part(const reach& net, const piece& p, std::byte* h) noexcept
-      : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {
-    if (words != nullptr) guess_from(net, place(net).owner(home));
-  }
+      : host(net.host_of(p.owner)), at(p.at), bytes(p.bytes), here(h), words(p.words), home(p.home) {}
 
   gas::place place(const reach& net) const noexcept { return {*words, net.is_near(home)}; }
   far_place name(const reach& net) const noexcept {
@@ -35,6 +33,7 @@ struct part {
   }
   /// @p owner: a worker of `host`.
   piece as_piece(std::uint32_t owner) const noexcept { return {owner, at, bytes, words, home}; }
+  /// Movable: whom to ask.
   void guess_from(const reach& net, ownership o) noexcept {
     host = net.host_of(o.worker);
     version = o.version;

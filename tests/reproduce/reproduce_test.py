@@ -186,7 +186,7 @@ class Input(unittest.TestCase):
     def test_the_list_names_commands_that_exist(self):
         done = reproduce(None, "--list", "--build", BUILD)
         self.assertEqual(done.returncode, 0, done.stderr)
-        numbers = ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13", "M5", "M6", "M7", "G14")
+        numbers = ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13", "M5", "M6", "M7", "G4", "G9", "G10", "G11", "G13", "G14")
         for name in numbers:
             self.assertIn(f"--only {name}\n", done.stdout)
 

@@ -53,12 +53,28 @@ struct area {
 /// produce: argument bytes to argument2.
 enum call_no : uint64_t {
   produce = far::call_number("test.produce"),
-  count = far::call_number("test.count")
+  count = far::call_number("test.count"),
+  pass = far::call_number("test.pass")
 };
 
 byte* do_count(void* home, far::entry& e, const far::answer_room&) noexcept {
   e.head.result = e.head.b + 1;
   static_cast<area*>(home)->casts[e.head.b].fetch_add(1);
+  return nullptr;
+}
+
+/// The payload begins with how often it is sent on, to the other worker; then it is the answer.
+byte* do_pass(void*, far::entry& e, const far::answer_room&) noexcept {
+  uint64_t left = 0;
+  std::memcpy(&left, e.data, sizeof left);
+  if (left != 0) {
+    --left;
+    std::memcpy(e.data, &left, sizeof left);
+    e.head.target = worker_no{1 - index(e.head.target)};
+    return nullptr;
+  }
+  e.head.result = index(e.head.target);
+  e.head.info = e.head.b;
   return nullptr;
 }
 
@@ -96,6 +112,7 @@ struct services final : mpi::host_services {
   void enter_calls(bool count_first) {  // not in the same order in all ranks
     if (count_first) calls.enter(call_no::count, do_count, home);
     calls.enter(call_no::produce, do_produce, home);
+    calls.enter(call_no::pass, do_pass, home);
     if (!count_first) calls.enter(call_no::count, do_count, home);
   }
   byte* carry_out(far::entry& e, std::unique_ptr<byte[]>& room) noexcept override {
@@ -259,7 +276,7 @@ struct asker {
     auto becomes = [&](uint64_t v) { std::memcpy(&model[at], &v, 8); };
     byte* here = random.below(2) == 0 ? buffer.data() : j.home(me)->own + random.below(9);
     const uint64_t v = random.next();
-    switch (random.below(10)) {
+    switch (random.below(11)) {
       case 0:
         p.store(w, c, v), becomes(v);
         break;
@@ -299,6 +316,18 @@ struct asker {
         ASSERT_TRUE(e.head.result == bytes + 1 && e.head.info == 8 && e.head.bytes == bytes);
         const byte* got = 8 + bytes <= far::inline_bytes ? e.data + 8 : j.home(me)->large;
         ASSERT_TRUE(std::all_of(got, got + bytes, [&](byte b) { return b == byte(bytes % 251); })) << bytes;
+        break;
+      }
+      case 10: {  // sent on, there and back, also to who asks
+        byte text[2000];
+        const size_t bytes = 8 + random.below(sizeof text - 8);
+        const uint64_t times = j.serving ? random.below(4) : 0;
+        std::fill_n(text, bytes, byte(v));
+        std::memcpy(text, &times, sizeof times);
+        const auto& e = p.call(w, call_no::pass, bytes, 0, {text, bytes});
+        ASSERT_EQ(e.head.result, times % 2 == 0 ? index(w) : 1 - index(w));
+        ASSERT_EQ(e.head.info, bytes);
+        ASSERT_TRUE(std::all_of(e.data + 8, e.data + bytes, [&](byte b) { return b == byte(v); }));
         break;
       }
     }

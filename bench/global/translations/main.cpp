@@ -3,11 +3,11 @@
 // Updates: worker 0 adds to random words of 4,096 pages of 512 words, all of them other hosts', by get and
 // put; with a table of 256 to 2,048 translations, random or least recently used first out, and with the flat
 // one. With three hosts and more the pages have left their homes, so that a miss costs a message. Look-ups:
-// worker 0 looks up who has random pages, beside other workers of its host that do the same, in tables of each
-// worker's own and of all under one lock or many. What is counted must be what it should be, and the words
-// too; times are shown. Needs several hosts (GODWIT_HOSTS=ranks mpirun, or scripts/hosts). Source: Active
-// global address space (network-managed), section 6.7. Document: docs/moving.md. Test: bench/CMakeLists.txt
-// (bench.global_translations).
+// worker 0 looks up who has random pages, beside other workers of its host that do the same, in tables of
+// each worker's own and of all under one lock or many. What is counted must be what it should be, and the
+// words too; times are shown. Needs several hosts (GODWIT_HOSTS=ranks mpirun, or scripts/hosts). Source:
+// Active global address space (network-managed), section 6.7. Document: docs/moving.md. Test:
+// bench/CMakeLists.txt (bench.global_translations).
 
 #include <array>
 #include <bitset>
@@ -185,11 +185,11 @@ void show_updates(bench::program& program, const settings& s) {
     o.translations = kind.entries;
     o.translations_replace = kind.replace;
     const outcome found = gw::run<outcome>([n = s.updates] { return run_updates(n); }, o);
-    if (!gw::is_first_process()) continue;
-    if (found.hosts < 2) {
-      std::fprintf(program.out(), "  needs several hosts\n");
+    if (found.hosts < 2) {  // in all processes alike: runs are collective
+      if (gw::is_first_process()) std::fprintf(program.out(), "  needs several hosts\n");
       return;
     }
+    if (!gw::is_first_process()) continue;
     const gw::worker_stats w = gw::last_run_stats().front();
     if (const std::string why = misfit(kind, found, s.updates); !why.empty())
       program.wrong(kind.name() + ": " + why);
@@ -300,7 +300,7 @@ std::string misfit(const table_kind& kind, const looked& o, std::uint64_t n) {
          std::to_string(look_ups) + ", " + std::to_string(misses) + ", 0";
 }
 
-void show_look_ups(bench::program& program, const settings& s) {
+bench::ordered_json show_look_ups(bench::program& program, const settings& s) {
   constexpr std::array<table_kind, 5> tables = {{{"memory that stays", false, 0, translations_lock::none},
                                                  {"flat", true, 0, translations_lock::none},
                                                  {"each its own", true, pages, translations_lock::none},
@@ -319,18 +319,17 @@ void show_look_ups(bench::program& program, const settings& s) {
       o.translations_lock = kind.lock;
       const looked found = gw::run<looked>(
           [n = s.look_ups, beside, movable = kind.movable] { return run_look_ups(n, beside, movable); }, o);
-      if (!gw::is_first_process()) continue;
-      if (found.hosts < 2) {
-        std::fprintf(program.out(), "  needs several hosts\n");
-        return;
+      if (found.hosts < 2 || found.beside < beside) {  // the host has no more workers
+        if (gw::is_first_process() && found.hosts < 2) std::fprintf(program.out(), "  needs several hosts\n");
+        return rows;
       }
+      if (!gw::is_first_process()) continue;
       if (const std::string why = misfit(kind, found, s.look_ups); !why.empty())
         program.wrong(std::string(kind.name) + ", " + std::to_string(beside) + " beside: " + why);
-      if (found.beside < beside) continue;  // the host has no more workers
       std::fprintf(program.out(), "  %-20s %10u %10.1f\n", kind.name, beside, found.ns);
       rows.push_back({{"table", kind.name}, {"beside", beside}, {"ns", found.ns}});
     }
-  program.json()["measurements"].push_back({{"title", "Look-ups"}, {"rows", rows}});
+  return rows;
 }
 
 }  // namespace
@@ -353,7 +352,8 @@ int main(int argc, char** argv) {
   s.workers = program.most_workers();
   try {
     show_updates(program, s);
-    show_look_ups(program, s);
+    const bench::ordered_json rows = show_look_ups(program, s);
+    program.json()["measurements"].push_back({{"title", "Look-ups"}, {"rows", rows}});
   } catch (const std::exception& e) {
     std::fprintf(stderr, "global_translations: %s\n", e.what());
     return 1;

@@ -1,0 +1,103 @@
+"""From raw data to what stands on the page: the active global address space (G9 to G11)."""
+
+from .data import BUSY, Content, Table, measurements, number
+
+
+def g9(data):
+    c = Content()
+    record = data.get("g9_puts")
+    if record is None:
+        return c
+    rows = measurements(record, "Puts")[0]["rows"]
+    c.tables.append(
+        Table(
+            "A put of 8 bytes",
+            ["memory", "us", "messages", "look-ups", "the paper's messages"],
+            [
+                [r["what"], r["ns"] / 1e3, r["messages"], r["look_ups"], {"local": 0, "cached": 2}.get(r["key"], 3)]
+                for r in rows
+            ],
+            "Messages and look-ups are counted, and the program fails if one is too many. The paper (6.1): a put with the translation at hand"
+            " costs what a direct one does, one that is sent on less than one by the home.",
+        )
+    )
+    by, busy = {r["key"]: r["ns"] for r in rows}, data.busy(record)
+    if busy > BUSY:
+        c.sentences.append(f"Times are not judged: other programs used {busy:.1f} CPUs meanwhile.")
+    elif "via_home" in by:
+        c.sentences.append(
+            f"Over a put whose owner is known: sent on {number(by['forwarded'] / by['cached'])} x, by the home"
+            f" {number(by['via_home'] / by['cached'])} x."
+        )
+    return c
+
+
+def g10(data):
+    c = Content()
+    record = data.get("g10_gups")
+    if record is not None:
+        rows = [
+            [v["name"], v["workers"] or None, v["median_s"], v["min_s"]]
+            for m in measurements(record)
+            for v in m["variants"]
+            if "median_s" in v
+        ]
+        c.tables.append(
+            Table(
+                "Random updates of 2,048-word pages, dealt out to the hosts",
+                ["updates by", "workers", "s", "best s"],
+                rows,
+                "Every run is undone and compared word by word. The paper: its software and its network's directory differ by less than 10 %.",
+            )
+        )
+        for key, f in record["result"].get("figures", {}).items():
+            if key.endswith(".over_fixed") and data.busy(record) <= BUSY:
+                c.sentences.append(f"{f['what']}: {number(f['value'])} x.")
+    record = data.get("g10_tables")
+    if record is None:
+        return c
+    tables = [m["rows"] for m in measurements(record, "")]
+    c.tables.append(
+        Table(
+            "Updates of 2^21 words in 512-word pages, by the number of translations",
+            ["translations", "us", "over flat", "hit rate of gets", "of the pages", "misses", "evictions", "sent on"],
+            [
+                [
+                    r["translations"], r["us"], r["over_flat"], r["hit_rate"], r["entries"] / 4096 if r["entries"] else 1,
+                    r["misses"], r["evictions"], r["sent_on"],
+                ]
+                for r in tables[0]
+            ],
+            "Hit rates must be within 0.02 of the share of the pages that there is room for, else the program fails. The paper: 1 K"
+            " translations, random or LRU, cost 30 % of the updates.",
+        )
+    )
+    c.tables.append(
+        Table(
+            "Look-ups of one worker, beside others of its host",
+            ["table", "workers beside", "ns"],
+            [[r["table"], r["beside"], r["ns"]] for r in tables[1]],
+            "The paper: a table under one lock falls with contenders, a concurrent one does not, but costs 25 %.",
+        )
+    )
+    return c
+
+
+def g11(data):
+    c = Content()
+    record = data.get("g11_moves")
+    if record is None:
+        return c
+    rows = measurements(record, "Updates beside moves")[0]["rows"]
+    c.tables.append(
+        Table(
+            "Updates of 4 pages of 4 KiB",
+            ["moves", "moved", "updates s", "us per move", "wrong words"],
+            [[r["moves"], r["moved"], r["updates_s"], r["us_per_move"], r["wrong"]] for r in rows],
+            "A wrong word fails the program. The paper: with a directory in software the time of updates grows with the moves.",
+        )
+    )
+    return c
+
+
+__all__ = ["g9", "g10", "g11"]
