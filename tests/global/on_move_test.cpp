@@ -82,7 +82,7 @@ std::string counted_storm(std::uint64_t moves) {
   const std::uint32_t n = gw::worker_count();
   const auto p = gw::allocate<std::uint64_t>(pages * words_of_page, dealt_out());
   for (std::uint64_t i = 0; i < pages * words_of_page; ++i) gw::put(p + i, 0);
-  gw::on_move(p, pages * words_of_page, [](const gw::moved_part& part) { count_it(part); });
+  gw::on_move(p, pages * words_of_page, count_it);
   std::array<gw::future<std::uint64_t>, 2 * threads> all;
   for (std::uint64_t t = 0; t < threads; ++t) {
     all[2 * t] = gw::spawn([=] {
