@@ -52,9 +52,9 @@ struct ranged_hook {
 /// counts. Moves that begin after this returns see it; so no moves should be under way. Throws
 /// std::invalid_argument as move. Collective in cost: one message per worker.
 template <class T, class F>
-void on_move(global_ptr<T> p, std::uint64_t n, const F& f, detail::place where = detail::place::here()) {
+void on_move(global_ptr<T> p, std::uint64_t n, F f, detail::place where = detail::place::here()) {
   using hook = detail::ranged_hook<F>;
-  static_assert(detail::plain<F>, "godwit::on_move: f must be plain bytes: it is copied to every host");
+  static_assert(plain<F>, "godwit::on_move: f must be plain bytes: it is copied to every host");
   static_assert(sizeof(hook) <= detail::move_hook::closure_bytes, "godwit::on_move: f is too large");
   detail::move_hook h{hook::call, {}};
   new (h.closure) hook{p.address(), p.address() + n * sizeof(T), f};
