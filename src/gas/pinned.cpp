@@ -1,5 +1,5 @@
 // Members of access: where memory is, for threads that go there, and checkouts of memory that is this host's.
-// docs/protocols/move.md, parcels.md. Called by src/runtime/parcels.cpp. Test: tests/global/spawn_at_test.cpp.
+// docs/protocols/move.md. Called by src/runtime/parcels.cpp. Test: tests/global/spawn_at_test.cpp.
 #include "gas/access.hpp"
 
 namespace godwit::gas {
@@ -18,6 +18,7 @@ standing access::where_is(global_address at, std::uint64_t told, bool ask_home) 
   const place_state s = here.state();
   if (in(s, still_here)) return {standing::here, known.worker, known.packed()};
   if (!in(s, is_elsewhere)) return {standing::soon, known.worker, known.packed()};
+  // PA4
   if (ask_home && !net_.is_near(p.home)) return {standing::elsewhere, p.home, known.packed()};
   // Who believes that it is ours has been told so before it came.
   return {net_.is_near(known.worker) ? standing::soon : standing::elsewhere, known.worker, known.packed()};

@@ -81,6 +81,7 @@ bool may_begin(const parcel& p, void (*deliver)(const void*)) noexcept {
   forward(next, on, p.closure(), p.bytes, deliver);
   return false;
 }
+/// PA2: on to somebody else, or to arrive, once.
 void deliver_parcel(const void* closure) {
   const auto& p = *static_cast<const parcel*>(closure);
   if (p.address == 0 || may_begin(p, deliver_parcel)) this_worker().arrive(p);

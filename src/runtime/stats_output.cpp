@@ -139,6 +139,11 @@ constexpr row rows[] = {
     {"  puts", [](const stats& s) { return f(s.far_puts); }, 0, true},
     {"  atomics", [](const stats& s) { return f(s.far_atomics); }, 0, true},
     {"moves of memory", [](const stats& s) { return f(s.moves); }, 0, true},
+    {"letters", [](const stats& s) { return f(s.letters); }, 0, true},
+    {"threads sent", [](const stats& s) { return f(s.threads_sent); }, 0, true},
+    {"  sent on", [](const stats& s) { return f(s.threads_sent_on); }, 0, true},
+    {"threads left", [](const stats& s) { return f(s.threads_left); }, 0, true},
+    {"  kept", [](const stats& s) { return f(s.threads_kept); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;

@@ -1,5 +1,5 @@
 // Threads that were sent to this very worker, in the order in which they came, until it has no other thread:
-// nobody else takes them. Owner only. docs/protocols/parcels.md; who puts them there: continuation_arrive.hpp.
+// nobody else takes them. Owner only. docs/protocols/parcels.md; filled by continuation_arrive.hpp.
 #pragma once
 
 #include "sched/site.hpp"

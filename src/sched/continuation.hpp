@@ -112,6 +112,7 @@ class continuation_worker final : public worker {
   static void parcel_entry(void* arg);
   [[gnu::noinline]] bool may_leave() noexcept;
   void send_away(image* im, const leaving& why) noexcept;
+  static void migrant_arrives(const void* closure);
   std::uintptr_t take_stack() noexcept;
   [[noreturn]] void no_more_stacks() const noexcept;
   bool may_hand_over() noexcept;

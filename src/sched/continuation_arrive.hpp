@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <cxxabi.h>
+#include <span>
 
 namespace godwit::sched {
 
@@ -132,24 +133,52 @@ bool continuation_worker<P>::migrate(worker_no to, bool exactly, const detail::p
   return true;
 }
 
+/// How a running thread comes to another worker: as the location of its image or, from another host, with the
+/// image, if that fits into the message.
+struct migrant {
+  ref thread;  ///< 0: it follows
+  bool exactly;
+};
+
+/// PA1: whole, and this worker's now.
+template <class P>
+void continuation_worker<P>::migrant_arrives(const void* closure) {
+  const auto& m = *static_cast<const migrant*>(closure);
+  auto& w = static_cast<continuation_worker&>(this_worker());
+  const unexposed inside;
+  ref r = m.thread;
+  if (r == 0) {
+    alignas(image) std::byte head[sizeof(image)];
+    std::memcpy(head, &m + 1, sizeof head);
+    const auto& came = *reinterpret_cast<const image*>(head);
+    const std::size_t bytes = came.bytes_end - came.low;
+    auto* im = static_cast<image*>(w.heap_.allocate(object_kind::image, sizeof(image) + bytes));
+    std::memcpy(reinterpret_cast<std::byte*>(im) + sizeof(object), head + sizeof(object),
+                sizeof head - sizeof(object));
+    im->float_control = came.float_control;  // of its head, of which the rest is the copy's own
+    std::memcpy(im->bytes(), reinterpret_cast<const std::byte*>(&m + 1) + sizeof head, bytes);
+    r = w.here_.ref_of(im);
+  } else if (!w.here_.is_near(r)) {
+    r = w.records_.make_near(r);
+  }
+  w.take_in(w.here_.template at<image>(r), r, m.exactly);
+}
+
 /// Step 3 of who goes to another worker: from here on it is that one's. PA1
 template <class P>
 void continuation_worker<P>::send_away(image* im, const leaving& why) noexcept {
-  struct migrant {
-    ref thread;
-    bool exactly;
-    static void arrives(const void* closure) {
-      const auto& m = *static_cast<const migrant*>(closure);
-      auto& w = static_cast<continuation_worker&>(this_worker());
-      const unexposed inside;
-      const ref r = w.here_.is_near(m.thread) ? m.thread : w.records_.make_near(m.thread);
-      w.take_in(w.here_.template at<image>(r), r, m.exactly);
-    }
-  };
   im->bound = true;
-  const migrant m{here_.ref_of_image(im), why.exactly};
+  migrant m{here_.ref_of_image(im), why.exactly};
   ++here_.words->stats.threads_left;
-  send(why.to, 0, migrant::arrives, &m, sizeof m);
+  const auto head = std::as_bytes(std::span(&m, 1));
+  const std::size_t bytes = sizeof(image) + (im->bytes_end - im->low);
+  if (!own_stack && !here_.net.is_near(why.to) && sizeof m + bytes <= mailbox::most_in_message) {
+    m.thread = 0;
+    send(why.to, 0, migrant_arrives, head, {reinterpret_cast<const std::byte*>(im), bytes});
+    heap_.free(im);
+  } else {
+    send(why.to, 0, migrant_arrives, head, {});
+  }
 }
 
 }  // namespace godwit::sched

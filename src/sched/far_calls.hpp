@@ -26,6 +26,8 @@ struct call_no {
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
+  /// deliver: a letter, mailbox.hpp
+  static constexpr std::uint64_t letter = transport::far::call_number("sched.letter");
   /// cast: the run is over
   static constexpr std::uint64_t shut_down = transport::far::call_number("sched.shut_down");
 };

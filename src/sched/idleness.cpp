@@ -96,10 +96,16 @@ void idleness::become_running() noexcept {
   if (here_.one_host() || node.announced.load(std::memory_order_seq_cst) == 0) return;
   lock_gate();
   if (node.announced.load(std::memory_order_relaxed) != 0) {
-    // IN3: wait until it has taken effect: from then on nobody can decide that the run is over.
-    [[maybe_unused]] const std::uint64_t idle_hosts =
-        here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~std::uint64_t{0});
-    GODWIT_ASSERT(is_count(idle_hosts, here_.shape.host_count), "no more hosts are idle than there are");
+    // IN3: wait until it has taken effect: from then on nobody can decide that the run is over. IN6: who has
+    // a unit, which came with a letter, need not subtract one.
+    std::uint64_t units = node.units.load(std::memory_order_seq_cst);
+    while (units != 0 && !node.units.compare_exchange_weak(units, units - 1, std::memory_order_seq_cst)) {
+    }
+    if (units == 0) {
+      [[maybe_unused]] const std::uint64_t idle_hosts =
+          here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~std::uint64_t{0});
+      GODWIT_ASSERT(is_count(idle_hosts, here_.shape.host_count), "no more hosts are idle than there are");
+    }
     node.announced.store(0, std::memory_order_relaxed);
   }
   unlock_gate();  // IN3: the next one finds it done
@@ -137,16 +143,18 @@ bool idleness::is_last_host() noexcept {
   node_words& node = *here_.node;
   bool last = false;
   lock_gate();
-  if (node.announced.load(std::memory_order_relaxed) == 0) {
-    node.announced.store(1, std::memory_order_seq_cst);  // IN2
-    if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) {
-      node.announced.store(0, std::memory_order_seq_cst);
-    } else {
-      const std::uint64_t hosts =
-          here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, 1) + 1;  // IN1
-      GODWIT_ASSERT(is_count(hosts, here_.shape.host_count), "no more hosts are idle than there are");
-      last = hosts == here_.shape.host_count;
-    }
+  std::uint64_t back = node.units.exchange(0, std::memory_order_seq_cst);  // IN6: before the look
+  const bool first = node.announced.load(std::memory_order_relaxed) == 0;
+  if (first) node.announced.store(1, std::memory_order_seq_cst);  // IN2
+  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) {
+    if (first) node.announced.store(0, std::memory_order_seq_cst);
+    if (back != 0) node.units.fetch_add(back, std::memory_order_seq_cst);
+  } else if (first || back != 0) {
+    if (first) ++back;
+    const std::uint64_t hosts =
+        here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, back) + back;  // IN1
+    GODWIT_ASSERT(is_count(hosts, here_.shape.host_count), "no more hosts are idle than there are");
+    last = hosts == here_.shape.host_count;
   }
   unlock_gate();
   return last;

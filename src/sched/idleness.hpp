@@ -3,7 +3,8 @@
 // tests/sched/idleness_test.cpp, tests/sched/world_test.cpp.
 //
 // The words: node_words::idle, the idle workers of a host minus the letters between them;
-// job_words::idle_nodes, the hosts that are idle minus the letters between hosts.
+// job_words::idle_nodes, the hosts that are idle minus the units that hosts have subtracted for letters
+// between them; node_words::units, those that a host has left.
 //   ID1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
 //        count, then take: it counts as running again before it touches any work. Only running workers make
 //        work
@@ -11,6 +12,7 @@
 //   ID3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
 //   ID5  policies whose waiting threads poll: who decides looks at all of them first; they are part of
 //        "empty" in ID1
+//   IN6  letters between hosts: a unit each, which goes along
 //   IN2  a host announces itself before it looks whether all its workers are idle; a worker that leaves
 //        idleness counts itself before it looks whether its host is announced
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.

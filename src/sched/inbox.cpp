@@ -19,6 +19,7 @@ std::byte* room_in(void* own, std::size_t bytes) noexcept {
 }  // namespace
 
 void far_inbox::init() {
+  serves_ = here_.shape.serves_itself || !here_.one_host();
   if (!here_.shape.serves_itself) return;
   site_ = {here_.memory, here_.words, here_.node, &random_, here_.holder()};
   enter_calls(calls_, site_);
@@ -33,7 +34,7 @@ void far_inbox::serve_all() noexcept {
     const std::uint64_t before = base::fast_ns();
     GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
     ++next_;
-    if (e.head.what == op::call || e.head.what == op::cast) {
+    if (e.head.what == op::call || e.head.what == op::cast || e.head.what == op::deliver) {
       std::byte* big = calls_.carry_out(e, {room_in, &heap_});
       // The companion sends it from there, then marks the object before it as freed.
       if (big != nullptr) e.head.address = reinterpret_cast<std::uint64_t>(big);

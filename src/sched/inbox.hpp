@@ -1,4 +1,4 @@
-// Way am: requests of other hosts for a worker's memory are carried out by that worker, here.
+// What other hosts ask of a worker itself: letters, and in way am all requests for its memory.
 // docs/protocols/far.md. Test: tests/sched/parts_test.cpp.
 #pragma once
 
@@ -19,7 +19,7 @@ class far_inbox {
   transport::far::call_table& calls() noexcept { return calls_; }
   /// Cheap when there are none.
   void serve() noexcept {
-    if (here_.shape.serves_itself) serve_all();
+    if (serves_) serve_all();
   }
 
  private:
@@ -32,6 +32,7 @@ class far_inbox {
   call_site site_{};
   transport::far::call_table calls_;
   std::uint32_t next_ = 0;
+  bool serves_ = false;
 };
 
 }  // namespace godwit::sched

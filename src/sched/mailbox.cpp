@@ -3,58 +3,119 @@
 
 #include <cstring>
 
-#include "sched/far_calls.hpp"
-
 namespace godwit::sched {
 
 using transport::ref_worker;
+using transport::far::inline_bytes;
+
+namespace {
+
+/// What travels to another host; the closure follows, unless it is too large.
+struct far_letter {
+  void (*call)(const void*);
+  ref done;
+  ref elsewhere;
+  std::uint64_t bytes;
+};
+static_assert(inline_bytes - sizeof(far_letter) == mailbox::most_in_message);
+
+void join_pieces(std::byte* to, std::span<const std::byte> head, std::span<const std::byte> rest) noexcept {
+  if (!head.empty()) std::memcpy(to, head.data(), head.size());
+  if (!rest.empty()) std::memcpy(to + head.size(), rest.data(), rest.size());
+}
+
+}  // namespace
 
 bool mailbox::send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
                    std::span<const std::byte> rest) noexcept {
   const base::unexposed inside;
   here_.release_writes();
-  const bool near = here_.net.is_near(to);
   GODWIT_ASSERT(index(to) < here_.workers, "a letter goes to a worker of the run");
-  auto* m = static_cast<message*>(
-      heap_.allocate(object_kind::message, sizeof(message) + head.size() + rest.size()));
+  if (!here_.net.is_near(to)) {
+    send_far(to, done, call, head, rest);
+    return false;
+  }
+  const std::size_t bytes = head.size() + rest.size();
+  auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message) + bytes));
   m->done = done;
   m->call = call;
-  m->bytes = head.size() + rest.size();
-  m->between_hosts = near ? 0 : 1;
-  auto* const closure = reinterpret_cast<std::byte*>(m + 1);
-  if (!head.empty()) std::memcpy(closure, head.data(), head.size());
-  if (!rest.empty()) std::memcpy(closure + head.size(), rest.data(), rest.size());
-  count(!near, ~std::uint64_t{0});  // ID2, IN4: a letter on its way counts like a running worker
-  std::uint64_t newest = here_.net.remote_load(to, &here_.words->mailbox, std::memory_order_relaxed);
-  do m->next = newest;
-  while (!here_.net.remote_compare_exchange(to, &here_.words->mailbox, newest, here_.ref_of(m)));
-  if (near)
-    here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
-  else
-    here_.net.far().cast(to, call_no::nudge, 0);
-  return near;
+  m->bytes = bytes;
+  m->elsewhere = 0;
+  join_pieces(reinterpret_cast<std::byte*>(m + 1), head, rest);
+  here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2: counts like a running worker
+  push(to, m);
+  here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
+  return true;
 }
 
-mailbox::letter mailbox::open(ref m) const noexcept {
-  message head;
-  here_.net.remote_get(ref_worker(m), static_cast<void*>(&head), here_.home<message>(m), sizeof head);
-  GODWIT_ASSERT(head.kind == object_kind::message, "a mailbox holds letters");
-  GODWIT_ASSERT((head.between_hosts == 0) == here_.is_near(m), "a letter is counted where its way says");
-  letter l{head.next, head.done, head.call, head.between_hosts != 0, nullptr, {}};
-  if (here_.is_near(m)) {
-    l.near_closure = here_.at<message>(m)->closure();
+/// @p m lies in the own heap.
+void mailbox::push(worker_no to, message* m) noexcept {
+  word& box = here_.words_of(to)->mailbox;
+  m->next = box.load(std::memory_order_relaxed);
+  while (!box.compare_exchange_weak(m->next, here_.ref_of(m), std::memory_order_seq_cst,
+                                    std::memory_order_relaxed)) {
+  }
+}
+
+/// IN6: a letter between hosts has one of the units that its host has subtracted from job_words::idle_nodes.
+void mailbox::take_unit() noexcept {
+  word& units = here_.node->units;
+  std::uint64_t left = units.load(std::memory_order_seq_cst);
+  while (left != 0)
+    if (units.compare_exchange_weak(left, left - 1, std::memory_order_seq_cst)) return;
+  here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~prepaid + 1);
+  units.fetch_add(prepaid - 1, std::memory_order_seq_cst);
+}
+
+void mailbox::send_far(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
+                       std::span<const std::byte> rest) noexcept {
+  std::byte text[inline_bytes];
+  far_letter l{call, done, 0, head.size() + rest.size()};
+  std::size_t size = sizeof l;
+  if (size + l.bytes <= sizeof text) {
+    join_pieces(text + size, head, rest);
+    size += l.bytes;
   } else {
-    l.fetched.resize(head.bytes / sizeof(closure_line) + 1);
-    here_.net.remote_get(ref_worker(m), l.fetched.data(), here_.home<message>(m)->closure(), head.bytes);
+    object* kept = heap_.allocate(object_kind::bytes, sizeof(object) + l.bytes);
+    join_pieces(reinterpret_cast<std::byte*>(kept + 1), head, rest);
+    l.elsewhere = here_.ref_of(kept);
+  }
+  std::memcpy(text, static_cast<const void*>(&l), sizeof l);
+  take_unit();
+  here_.net.far().deliver(to, call_no::letter, {text, size});
+}
+
+/// At the worker that it is for, whatever that is doing. It may count as idle: then it is made to look.
+std::byte* mailbox::receive(void* place, transport::far::entry& e,
+                            const transport::far::answer_room&) noexcept {
+  auto& own = *static_cast<mailbox*>(place);
+  far_letter l;
+  std::memcpy(static_cast<void*>(&l), e.data, sizeof l);
+  const std::size_t here = l.elsewhere != 0 ? 0 : l.bytes;
+  auto* m = static_cast<message*>(own.heap_.allocate(object_kind::message, sizeof(message) + here));
+  m->done = l.done;
+  m->call = l.call;
+  m->bytes = l.bytes;
+  m->elsewhere = l.elsewhere;
+  if (here != 0) std::memcpy(static_cast<void*>(m + 1), e.data + sizeof l, here);
+  own.here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);   // IN6: count the letter,
+  own.here_.node->units.fetch_add(1, std::memory_order_seq_cst);  // then take its unit over,
+  own.push(own.here_.me, m);                                      // then let it be seen
+  own.here_.hot_of(own.here_.me)->poll.store(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+mailbox::letter mailbox::open(ref r) const noexcept {
+  const message& m = *here_.at<message>(r);
+  GODWIT_ASSERT(m.kind == object_kind::message, "a mailbox holds letters");
+  letter l{m.next, m.done, m.elsewhere, m.call, m.closure(), {}};
+  if (m.elsewhere != 0) {
+    l.fetched.resize(m.bytes / sizeof(closure_line) + 1);
+    here_.net.remote_get(ref_worker(m.elsewhere), l.fetched.data(),
+                         here_.home<std::byte>(m.elsewhere) + sizeof(object), m.bytes);
+    l.closure = l.fetched.data();
   }
   return l;
-}
-
-void mailbox::count(bool between_hosts, std::uint64_t change) noexcept {
-  if (between_hosts)
-    here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, change);
-  else
-    here_.node->idle.fetch_add(change, std::memory_order_seq_cst);
 }
 
 }  // namespace godwit::sched

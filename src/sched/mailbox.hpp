@@ -1,12 +1,14 @@
 // Letters: calls that a worker carries out for another one, between two threads. docs/protocols/idle.md
-// (ID2), idle_nodes.md (IN4). Test: tests/sched/mailbox_test.cpp.
+// (ID2), idle_nodes.md (IN4, IN6). Tests: tests/sched/mailbox_test.cpp, tests/global/spawn_at_test.cpp.
 //
 // The box is a word, public_words::mailbox: letters hang in a list by their refs, the newest first; who sends
-// pushes by compare-exchange, the owner takes all. A letter lies in its sender's heap.
+// pushes by compare-exchange, the owner takes all. A letter lies in its sender's heap. From another host it
+// comes in one message, and then lies in the owner's.
 #pragma once
 
 #include "base/check.hpp"
 #include "base/unexposed.hpp"
+#include "sched/far_calls.hpp"
 #include "sched/records.hpp"
 #include "sched/site.hpp"
 
@@ -19,6 +21,9 @@ class mailbox {
  public:
   mailbox(const site& here, heap& own, join_records& records) noexcept
       : here_(here), heap_(own), records_(records) {}
+
+  /// What other hosts send goes through here.
+  void enter(transport::far::call_table& calls) { calls.enter(call_no::letter, receive, this); }
 
   /// A look, for the owner.
   bool empty(std::memory_order order = std::memory_order_relaxed) const noexcept {
@@ -40,30 +45,36 @@ class mailbox {
     for (ref m = here_.words->mailbox.exchange(0, std::memory_order_acquire); m != 0;) {
       const letter now = open(m);
       here_.acquire_writes();
-      now.call(now.closure());
+      now.call(now.closure);
       const base::unexposed inside;
+      if (now.elsewhere != 0) records_.free(now.elsewhere);
       records_.free(m);
       if (now.done != 0) done(now.done);
       // ID2, IN4: cannot be the last to count, this worker runs
-      count(now.between_hosts, 1);
+      here_.node->idle.fetch_add(1, std::memory_order_seq_cst);
       m = now.next;
     }
   }
 
+  /// Units that are taken from job_words::idle_nodes at once. IN6
+  static constexpr std::uint64_t prepaid = 64;
+  /// Closures up to this size come to another host in one message.
+  static constexpr std::size_t most_in_message = transport::far::inline_bytes - 32;
+
  private:
   struct letter {
-    ref next, done;
+    ref next, done, elsewhere;
     void (*call)(const void*);
-    bool between_hosts;
-    const std::byte* near_closure;  ///< null: it had to be fetched
-    std::vector<closure_line> fetched;
-    const std::byte* closure() const noexcept {
-      return near_closure != nullptr ? near_closure : fetched.data()->bytes;
-    }
+    const void* closure;
+    std::vector<closure_line> fetched;  ///< from elsewhere
   };
   letter open(ref m) const noexcept;
-  /// @p change: of the number of idle workers (or hosts), less letters under way. ID2, IN4
-  void count(bool between_hosts, std::uint64_t change) noexcept;
+  void send_far(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
+                std::span<const std::byte> rest) noexcept;
+  static std::byte* receive(void* mailbox, transport::far::entry& e,
+                            const transport::far::answer_room& room) noexcept;
+  void push(worker_no to, message* m) noexcept;
+  void take_unit() noexcept;
 
   const site& here_;
   heap& heap_;

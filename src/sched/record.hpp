@@ -117,8 +117,8 @@ struct fresh_thread : record {
 };
 static_assert(sizeof(image) - sizeof(object) > sizeof(queue_link) && sizeof(fresh_thread) % 16 == 0);
 
-/// A thread that is sent to where it is to begin: in a letter, then behind an image that has no stack yet. The
-/// closure's bytes follow. docs/protocols/parcels.md
+/// A thread that is sent to where it is to begin: in a letter, then behind an image that has no stack yet.
+/// The closure's bytes follow. docs/protocols/parcels.md
 struct alignas(64) parcel {
   detail::task_entry* entry;
   ref record;               ///< completed by its end
@@ -141,8 +141,8 @@ struct alignas(64) message : object {
   ref next;
   ref done;  ///< record to complete; 0: none
   void (*call)(const void*);
-  std::uint64_t bytes;          ///< of the closure
-  std::uint64_t between_hosts;  ///< counted in job_words::idle_nodes instead of node_words::idle
+  std::uint64_t bytes;  ///< of the closure
+  ref elsewhere;        ///< from another host, and so large that it stayed there: the object; else 0
   const std::byte* closure() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
 };
 

@@ -63,6 +63,7 @@ struct node_words {
   alignas(64) word idle;       ///< idle workers of this host minus letters between them. W all of the host
   alignas(64) word announced;  ///< this host counts in job_words::idle_nodes. W under gate, R all of the host
   word gate;                   ///< lock of announced. W all of the host
+  word units;                  ///< of job_words::idle_nodes, prepaid for letters. W all of the host
   word left_idleness;          ///< times a worker became running; policies that poll. W all of the host
   word outside;                ///< threads that wait for something outside (park). W all
   word polling;                ///< a worker waits in event_source::collect. W all
@@ -85,7 +86,7 @@ struct node_words {
 
 /// One per job, in worker 0's segment.
 struct job_words {
-  alignas(64) word idle_nodes;  ///< hosts that are idle minus letters between hosts. W all, atomics
+  alignas(64) word idle_nodes;  ///< hosts that are idle minus units for letters between hosts. W all, atomics
   alignas(64) word root_done;   ///< W the worker that ends the root thread, R who decides
 };
 

@@ -59,6 +59,7 @@ void worker::init(const worker_setup& setup) noexcept {
   deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), give_way, delay_step);
   ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, give_way);
   inbox_.init();
+  mail_.enter(inbox_.calls());
   idle_.init();
 }
 
@@ -290,9 +291,10 @@ void worker::check_host(const transport::shm::segment& memory, bool only_host) n
   if (node.failed.load(std::memory_order_acquire) != 0) return;
   GODWIT_CHECK(node.shutdown.load(std::memory_order_acquire) != 0, "somebody decided that the run is over");
   GODWIT_CHECK(node.idle.load(std::memory_order_relaxed) == near.count,
-               "I1, I2: all workers are idle and no letter is under way");
+               "ID1, ID2: all workers are idle and no letter is under way");
   GODWIT_CHECK(node.outside.load(std::memory_order_relaxed) == 0,
                "PK3: no thread waits for something outside");
+  GODWIT_CHECK(node.units.load(std::memory_order_relaxed) == 0, "IN6: no prepaid unit is left");
   GODWIT_CHECK(node.gate.load(std::memory_order_relaxed) == 0, "nobody is at the gate");
   // (The last stores of thieves on other hosts may be dropped with the run.)
   for (std::uint32_t v = near.first; v < near.first + near.count && only_host; ++v) {

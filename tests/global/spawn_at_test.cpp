@@ -1,8 +1,9 @@
-// Threads and calls that go to data or to workers: include/godwit/spawn_at.hpp, docs/protocols/parcels.md; and
-// pin (checkout.hpp). Runs under MPI as well (tests/mpi), where most of it happens.
+// Threads and calls that go to data or to workers: include/godwit/spawn_at.hpp, docs/protocols/parcels.md;
+// and pin (checkout.hpp). Runs under MPI as well (tests/mpi), where most of it happens.
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
+#include "sched/worker.hpp"
 #include "support/schedule.hpp"
 
 #include <array>
@@ -303,6 +304,32 @@ TEST(SpawnAt, EachIsCarriedOutOnceWhileMemoryMoves) {
     o.check_global = gw::choice::check_global::off;  // they write to the same words, by atomics of their own
     EXPECT_EQ(in_a_run(o, [] { return storm(20, 30); }), "");
   });
+}
+
+/// Requests that this worker has made to other hosts.
+std::uint64_t requests() {
+  const auto& here = godwit::sched::this_worker().here();
+  return here.one_host() ? 0 : here.net.far().requests();
+}
+
+TEST(SpawnAt, AMessageEach) {
+  EXPECT_EQ(in_a_run({},
+                     [] {
+                       constexpr std::uint64_t count = 100;
+                       const gw::worker last(gw::worker_count() - 1);
+                       gw::migrate_to(gw::worker(0));
+                       std::array<gw::future<void>, count> threads;
+                       const std::uint64_t before = requests();
+                       for (auto& t : threads) t = gw::spawn_at(last, [] {});
+                       const std::uint64_t took = requests() - before;
+                       const bool far = !godwit::sched::this_worker().here().net.is_near(
+                           godwit::transport::worker_no{last.number});
+                       for (auto& t : threads) t.join();
+                       // Worker 0's host subtracts units without a message.
+                       if (took != (far ? count : 0)) return std::to_string(took) + " requests";
+                       return std::string();
+                     }),
+            "");
 }
 
 template <class F>

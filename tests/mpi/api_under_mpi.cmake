@@ -116,7 +116,7 @@ endfunction()
 
 if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(suites api_spawn api_invoke api_future api_exception api_migration api_foreign api_run stress_stress global_litmus global_move
-             global_linearizable)
+             global_linearizable global_spawn_at)
   # By default every suite with one MPI, in turn, and those that migrate most with both; the ways besides with one.
   list(GET godwit_mpi_families 0 first)
   list(GET godwit_mpi_families -1 last)
@@ -134,12 +134,13 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set(families_global_litmus ${last})
   set(families_global_move ${first})
   set(families_global_linearizable ${last})
+  set(families_global_spawn_at ${last})
   foreach(suite IN LISTS suites)
     if(NOT TARGET ${suite})
       continue()
     endif()
     godwit_add_api_mpi_test(${suite} 2 ranks.server ${families_${suite}})
-    if(GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|migration)|global_(litmus|move)")
+    if(GODWIT_ALL_MPI_TESTS OR suite MATCHES "api_(future|migration)|global_(litmus|move|spawn_at)")
       # Three ranks of MPICH on two CPUs need ten times as long as of Open MPI, waiting for each other.
       godwit_add_api_mpi_test(${suite} 3 ranks.am ${first})
       godwit_add_api_mpi_test(${suite} 2 auto.server ${first})

@@ -80,7 +80,8 @@ class host {
   /// A suspended thread of worker @p w, without a stack.
   image* new_image(std::uint32_t w) {
     auto* im = static_cast<image*>(heaps_[w].allocate(object_kind::image, sizeof(image)));
-    im->sp = 1;  // it has begun
+    im->sp = 64;  // it has begun
+    im->bound = false;
     im->parked_at = nullptr;
     return im;
   }

@@ -82,7 +82,8 @@ TEST_F(inbox, a_long_answer_lies_in_the_heap_until_it_has_left) {
   it.init();
   constexpr std::size_t bytes = 10'000;
   auto* im = static_cast<image*>(all.heap_of(1).allocate(object_kind::image, sizeof(image) + bytes));
-  im->sp = 1;
+  im->sp = 64;
+  im->bound = false;
   im->low = 4096;
   im->top = im->bytes_end = im->low + bytes;
   im->own_record = 77;

@@ -53,6 +53,27 @@ TEST_F(ready, in_front_and_from_the_end) {
   EXPECT_EQ(own.pop_newest(), only) << "the first of an empty queue is also its last";
 }
 
+TEST_F(ready, other_hosts_leave_who_is_bound) {
+  const auto bind = [&](ref r) { here.memory().at<image>(r)->bound = true; };
+  EXPECT_EQ(own.pop_unbound(), 0u);
+  const ref a = push(), b = push(), c = push(), d = push();
+  bind(a);
+  bind(c);
+  EXPECT_EQ(thiefs.pop_unbound(), b) << "from between the others";
+  EXPECT_EQ(thiefs.pop_unbound(), d) << "from the end";
+  EXPECT_EQ(thiefs.pop_unbound(), 0u);
+  const ref e = push();
+  EXPECT_EQ(own.size(), 3u);
+  EXPECT_EQ(own.pop(), a);
+  EXPECT_EQ(own.pop(), c);
+  EXPECT_EQ(own.pop_newest(), e);
+  const ref f = push(), g = push();
+  bind(g);
+  EXPECT_EQ(thiefs.pop_unbound(), f) << "the first";
+  EXPECT_EQ(own.pop(), g);
+  EXPECT_TRUE(own.empty());
+}
+
 TEST_F(ready, who_yields_goes_behind_the_others) {
   image* me = here.new_image(0);
   EXPECT_EQ(own.rotate(me, here.ref_of(me)), 0u) << "nobody else: it goes on";

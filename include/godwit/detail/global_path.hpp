@@ -97,8 +97,8 @@ struct opened {
 };
 /// Raw memory for [at, at + bytes). Throws what is said at checkout().
 [[gnu::cold]] opened global_checkout(global_address at, std::uint64_t bytes, access_mode mode, place where);
-/// The same of memory that is this host's, and stays here until then. Null: it is not, or, unless @p wait, not
-/// now; with @p wait throws what is said at pin().
+/// The same of memory that is this host's, and stays here until then. Null: it is not, or, unless @p wait,
+/// not now; with @p wait throws what is said at pin().
 [[gnu::cold]] opened global_pin(global_address at, std::uint64_t bytes, access_mode mode, bool wait,
                                 place where);
 [[gnu::cold]] void global_checkin(std::uint64_t ticket, std::uint64_t bytes, access_mode mode) noexcept;

@@ -97,6 +97,7 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
       break;
     case op::call:
     case op::cast:
+    case op::deliver:
       break;  // a higher layer's
     case op::atomic:
       head.result = apply_atomic(static_cast<atomic_function>(head.info), at,
@@ -289,6 +290,10 @@ const entry& port::call(worker_no w, std::uint64_t number, std::uint64_t argumen
 void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
                 std::span<const std::byte> data) noexcept {
   post(prepare_call(op::cast, w, number, argument, argument2, data));
+}
+
+void port::deliver(worker_no w, std::uint64_t number, std::span<const std::byte> data) noexcept {
+  post(prepare_call(op::deliver, w, number, 0, 0, data));
 }
 
 // Bytes from or to private memory pass through the bounce buffer, in pieces that are under way while others

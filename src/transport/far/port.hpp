@@ -44,6 +44,8 @@ class port {
                     std::span<const std::byte> data = {}) noexcept;
   void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0,
             std::span<const std::byte> data = {}) noexcept;
+  /// Like cast, but worker @p w carries it out, when it looks at its inbox. Later requests may overtake it.
+  void deliver(worker_no w, std::uint64_t number, std::span<const std::byte> data) noexcept;
   /// Room in the own segment, bounce_bytes of it, where answers to calls can be left. Until the next get or
   /// put.
   std::byte* bounce() const noexcept { return mine_->bounce; }

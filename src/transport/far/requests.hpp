@@ -29,6 +29,7 @@ enum class op : std::uint32_t {
   gather,   ///< `bytes` of inline `piece`s; answer: what lies there, `info` bytes inline
   scatter,  ///< `bytes` of inline pieces, each followed by what to write there (padded to 8 bytes)
   discard,  ///< `a` bytes at address need no memory any more: whole pages of them read as zero
+  deliver,  ///< like cast, but carried out by the target worker itself, whatever the way, and in its time
 };
 
 /// What `atomic` does to the word.
@@ -93,7 +94,7 @@ static_assert(sizeof(entry) == 4096);
 
 /// Small puts are answered only if `info` asks for it.
 constexpr bool has_answer(const header& h) noexcept {
-  return !(h.what == op::store || h.what == op::cast ||
+  return !(h.what == op::store || h.what == op::cast || h.what == op::deliver ||
            (h.what == op::put && h.bytes <= inline_bytes && h.info == 0));
 }
 
@@ -132,6 +133,7 @@ constexpr std::uint64_t inline_of_request(const header& h) noexcept {
     case op::scatter:
     case op::call:
     case op::cast:
+    case op::deliver:
       return h.bytes;
     default:
       return 0;

@@ -42,7 +42,7 @@ const char* name_of(way w) noexcept {
 companion::companion(companion_setup setup) : setup_(std::move(setup)), ring_(new posted[posted_receives]) {
   next_slot_.resize(setup_.served.count);
   started_ns_.resize(std::size_t{setup_.served.count} * far::ring_entries);
-  if (setup_.how == way::am) inboxes_.resize(setup_.served.count);
+  inboxes_.resize(setup_.served.count);
   for (std::size_t i = 0; i < posted_receives; ++i)
     check(setup_.mpi->irecv(&ring_[i].text, sizeof(message), any_source, head_tag, &ring_[i].op), "receive");
 }
@@ -191,6 +191,7 @@ bool companion::by_rma(worker_no w, entry& e) {
     case op::gather:
     case op::scatter:
     case op::discard:
+    case op::deliver:
       return false;
   }
   check(mpi.flush(&win, target), "flush");
@@ -339,7 +340,7 @@ bool companion::is_large_put(const message_head& m) noexcept {
 
 void companion::handle_request(const message& m, int from) {
   if (mood_ == mood::quiet) mood_ = mood::served;
-  if (setup_.how == way::am) {
+  if (setup_.how == way::am || m.head.what == op::deliver) {
     const worker_no target = m.head.target;
     GODWIT_ASSERT(setup_.served.holds(target), "a rank answers for its own workers");
     inbox& box = inboxes_[index(target) - setup_.served.first];
@@ -351,6 +352,7 @@ void companion::handle_request(const message& m, int from) {
 }
 
 void companion::execute_here(const message& m, int from) {
+  if (m.head.what == op::deliver) return;  // the worker is gone: so is the run, without its end
   if (is_large_put(m)) {
     expect_bytes(from, static_cast<int>(m.data_tag), alias<std::byte>(m.head.target, m.head.address),
                  m.head.bytes, m);

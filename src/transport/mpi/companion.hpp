@@ -30,9 +30,9 @@ struct host_services {
   /// Carry out a call or cast on this host's memory. Room for bytes that do not fit into e.data comes from
   /// @p room. Gives back where the bytes are, null: in e.data.
   virtual std::byte* carry_out(far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept = 0;
-  /// am: has worker @p w not ended yet?
+  /// Has worker @p w not ended yet?
   virtual bool runs(worker_no w) noexcept = 0;
-  /// am: a request waits for worker @p w.
+  /// A request waits for worker @p w: in am any, else one that it has to carry out itself.
   virtual void alert(worker_no w) noexcept = 0;
   /// am: the bytes of an answer, which the worker allocated, have left.
   virtual void release_room(worker_no w, std::byte* bytes) noexcept = 0;
@@ -124,7 +124,7 @@ class companion {
     operation op;
     std::shared_ptr<transfer> part_of;
   };
-  struct mail {  ///< am: a request on its way through a worker
+  struct mail {  ///< a request on its way through a worker: in am all, else op::deliver
     message text;
     int from;
   };
@@ -177,7 +177,7 @@ class companion {
   std::deque<incoming> receives_;
   std::vector<std::uint32_t> next_slot_;   ///< by served worker
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
-  std::vector<inbox> inboxes_;             ///< am, by worker of this rank
+  std::vector<inbox> inboxes_;             ///< by worker of this rank
   std::uint32_t unanswered_ = 0;
   mood mood_ = mood::quiet;
   failure told_;

@@ -1,4 +1,5 @@
-// Members of companion: way am, where each worker carries out what others ask of it. See companion.hpp and
+// Members of companion: what workers carry out themselves: in way am all that others ask of them, else what
+// is to be delivered to them. See companion.hpp and
 // docs/protocols/far.md, FA.
 #include "transport/mpi/companion.hpp"
 
