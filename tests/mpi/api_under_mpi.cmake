@@ -36,6 +36,7 @@ set(api_mpi_without_global_array
     GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun)
 set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
 set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
+set(api_mpi_without_global_spawn_at SpawnAt.UnderEveryPolicy)
 set(api_mpi_without_global_vector GlobalVector.FreesAllItHad GlobalVector.OutlivesItsRun)
 # Every round trip costs a wake-up or two: two workers, three kinds of steals, no delays.
 set(api_mpi_short STRESS_SHORT=1)
