@@ -51,7 +51,6 @@ runs() {
     echo "pass|idle_nodes|-DN=4 -DLETTERS=0 -DLIVE|$live|-a -f -m2000000"
     echo "pass|idle_nodes|-DN=3 -DPER=1 -DLIVE|$live|-a -f -m2000000"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLETTERS=2|$small|-m1000000 -w24"
-    echo "pass|idle_nodes|-DN=3 -DPREPAID -DLETTERS=2|$small|-m1000000 -w26"
     echo "pass|idle_nodes|-DN=3 -DPREPAID -DK=1|$small|-m1000000 -w24"
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"

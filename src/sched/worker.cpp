@@ -227,7 +227,7 @@ void worker::send(worker_no to, ref done, void (*call)(const void*), std::span<c
   ++here_.words->stats.letters;
 }
 
-ref worker::send_thread(worker_no to, parcel what, const std::byte* closure,
+ref worker::send_thread(worker_no to, parcel& what, const std::byte* closure,
                         void (*deliver)(const void*)) noexcept {
   const unexposed inside;
   what.record = records_.make();

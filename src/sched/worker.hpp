@@ -85,7 +85,8 @@ class worker {
   // Threads that are sent: docs/protocols/parcels.md.
   /// Create a thread that begins at @p to, or where @p what says; gives back its record.
   /// @p deliver: the call of the letter, which finds the parcel; it hands it to arrive.
-  ref send_thread(worker_no to, parcel what, const std::byte* closure, void (*deliver)(const void*)) noexcept;
+  ref send_thread(worker_no to, parcel& what, const std::byte* closure,
+                  void (*deliver)(const void*)) noexcept;
   /// Likewise the running thread, if it may leave: false. @p exactly: there, else anywhere on its host.
   virtual bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept = 0;
   /// One that was sent here is to begin. The closure lies behind it, and is copied.
