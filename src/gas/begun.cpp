@@ -4,8 +4,20 @@
 #include <godwit/global_memory.hpp>
 
 #include <memory>
+#include <utility>
 
 namespace godwit::gas {
+
+begun_checkouts::room begun_checkouts::take_room(std::uint64_t bytes) {
+  if (spare_.bytes >= bytes) return std::exchange(spare_, {});
+  free_spare();
+  return {memory_.allocate_local(bytes, 64, {}), bytes};
+}
+
+void begun_checkouts::free_spare() noexcept {
+  if (spare_.at != 0) memory_.free(spare_.at, spare_.bytes, {});
+  spare_ = {};
+}
 
 begun_checkout* begun_checkouts::begin(global_address at, std::uint64_t bytes, detail::access_mode mode) {
   auto b = std::make_unique<begun_checkout>();
@@ -16,10 +28,9 @@ begun_checkout* begun_checkouts::begin(global_address at, std::uint64_t bytes, d
   if (!here && mode != detail::access_mode::write) {
     cache& copies = access_.copies();
     if (const std::uint64_t units = copies.begin(b->fetch, at, bytes); units != 0) {
-      b->room_bytes = units * unit_bytes;
       try {
-        b->room = memory_.allocate_local(b->room_bytes, 64, {});
-        copies.ask(b->fetch, net_.at(b->room));
+        b->room = take_room(units * unit_bytes);
+        copies.ask(b->fetch, net_.at(b->room.at));
       } catch (const global_bad_alloc&) {  // then all of it is fetched when it is completed
         copies.end(b->fetch);
       }
@@ -31,7 +42,10 @@ begun_checkout* begun_checkouts::begin(global_address at, std::uint64_t bytes, d
 
 void begun_checkouts::end(begun_checkout& b) noexcept {
   access_.copies().end(b.fetch);
-  if (b.room != 0) memory_.free(b.room, b.room_bytes, {});
+  if (b.room.at != 0) {
+    free_spare();
+    spare_ = b.room;
+  }
   GODWIT_ASSERT(detail::hot().checkouts != 0, "what is over was begun");
   --detail::hot().checkouts;
 }

@@ -18,8 +18,10 @@ struct begun_checkout {
   std::uint64_t bytes;
   detail::access_mode mode;
   begun_fetch fetch;
-  global_address room = 0;  ///< where answers come to
-  std::uint64_t room_bytes = 0;
+  struct room {
+    global_address at = 0;
+    std::uint64_t bytes = 0;
+  } room;  ///< where answers come to
 };
 
 class begun_checkouts {
@@ -31,14 +33,20 @@ class begun_checkouts {
   begun_checkout* begin(global_address at, std::uint64_t bytes, detail::access_mode mode);
   detail::opened complete(begun_checkout* b, detail::place where);
   void abandon(begun_checkout* b) noexcept;
+  /// What is kept for the next ones.
+  void free_spare() noexcept;
 
  private:
+  using room = struct begun_checkout::room;
+  /// Throws global_bad_alloc.
+  room take_room(std::uint64_t bytes);
   void end(begun_checkout& b) noexcept;
 
   const reach& net_;
   directory& blocks_;
   gas::allocator& memory_;
   gas::access& access_;
+  room spare_;  ///< the last one that was given back: its pages are there
 };
 
 }  // namespace godwit::gas

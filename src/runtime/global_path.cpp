@@ -221,6 +221,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
 void end_global() noexcept {
   gas::memory* memory = own_memory();
   if (memory == nullptr) return;
+  memory->begun.free_spare();
 #ifndef NDEBUG
   if (sched::this_worker().here().node->failed.load(std::memory_order_acquire) == 0)
     memory->check_invariants();

@@ -4,8 +4,10 @@
 #include <godwit/godwit.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,7 @@ TEST(Begun, OldAnswersAreNotTaken) {
         const word v = 100 + static_cast<word>(way);
         gw::fence();
         auto begun = gw::checkout_begin(p, 2, gw::access::read);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the answer is here, and old from now on
         switch (way) {
           case 0:
             gw::put(p + 9, v);

@@ -39,6 +39,9 @@ set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateI
 set(api_mpi_without_global_control ControlMistakes.* Control.UnderEveryPolicyWithFutures)
 set(api_mpi_without_global_group GroupMistakes.* Group.UnderEveryPolicyWithFutures)
 set(api_mpi_without_global_team TeamMistakes.*)
+set(api_mpi_without_global_begun Begun.AJoinInBetweenIsFoundOut)
+set(api_mpi_without_global_nested Nested.FreesAllItHad Nested.AJoinWhileAnElementIsMadeIsFoundOut)
+set(api_mpi_without_global_spawn_at SpawnAt.UnderEveryPolicy)
 set(api_mpi_without_global_vector GlobalVector.FreesAllItHad GlobalVector.OutlivesItsRun)
 # Every round trip costs a wake-up or two: two workers, three kinds of steals, no delays.
 set(api_mpi_short STRESS_SHORT=1)
@@ -183,12 +186,16 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     godwit_add_api_setting_test(api_migration GODWIT_WAY=server depth.deep_thin_trees)
   endif()
   # Global memory of other hosts: containers and algorithms, in short.
-  foreach(suite global_access global_atomic global_checkout global_array global_vector global_bytes global_map algorithm_for_each algorithm_reduce
-                algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
+  foreach(suite global_access global_atomic global_checkout global_begun global_movable global_nested global_map_file global_array global_vector global_bytes global_map
+                algorithm_for_each algorithm_reduce algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
     if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "reduce|scan|search|partition|shuffle|bytes|sort"))
       godwit_add_api_mpi_test(${suite} 2 ranks.server ${first})
       if(godwit_mpi_tests)
         set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT STRESS_SHORT=1)
+      endif()
+      if(suite STREQUAL "global_begun")  # answers that nobody waits for, in every way
+        godwit_add_api_mpi_test(${suite} 3 ranks.am ${first})
+        godwit_add_api_mpi_test(${suite} 2 ranks.rma ${last})
       endif()
     endif()
   endforeach()

@@ -106,7 +106,7 @@ template <class T, class F>
 void make_elements(global_span<T> s, const F& make) {
   static_assert(plain<F>,
                 "godwit: the function that makes elements must be plain bytes: it is copied to every worker");
-  const global_ptr<std::uint64_t> failures = global_new<std::uint64_t>(0);
+  const global_ptr<std::uint64_t> failures = global_new<std::uint64_t>(std::uint64_t{0});
   const global_ptr<make_failure> failure = global_new<make_failure>();
   on_each_worker([s, make, failures, failure] {
     const at_home here;
