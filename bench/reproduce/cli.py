@@ -7,14 +7,14 @@ import subprocess
 import sys
 import time
 
-from . import addresses, page, sections, sections_dc, sections_mt
+from . import addresses, page, sections, sections_ag, sections_dc, sections_mt
 from .building import build
 from .data import Data
 from .plan import Machine, PRESETS, ROOT, plan
 from .store import Meter, Store, command_of
 
 WRITERS = {
-    name.upper(): getattr(module, name) for module in (sections, sections_dc, sections_mt) for name in module.__all__
+    name.upper(): getattr(module, name) for module in (sections, sections_dc, sections_mt, sections_ag) for name in module.__all__
 }
 
 
