@@ -11,7 +11,8 @@ cmake --preset sparc64 -DGODWIT_BUILD_BENCH=ON && cmake --build --preset sparc64
 fib of two arguments on one worker: the difference is free of what starting costs, and repeats to a few parts in a thousand.
 Counted is user mode. What the kernel does is not: therefore how often it is entered, system calls and, on SPARC, the traps that save and load
 contexts; ucontext does that three or four times per spawn. SPARC only: flushes of register windows (what they write is not counted, either).
-Over plain calls: less what the same difference is for them. Needs valgrind or qemu-user 7.0 to 8.2 with a C compiler (scripts/setup test).
+Over plain calls: less what the same difference is for them. With GODWIT_FORCE_STEAL=parents or children (and --variants asm
+--arguments 10,14) every spawn is one that was stolen. Needs valgrind or qemu-user 7.0 to 8.2 with a C compiler (scripts/setup test).
 """
 import argparse
 import json

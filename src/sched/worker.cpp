@@ -279,7 +279,7 @@ void worker::check_host(const transport::shm::segment& memory, bool only_host) n
   if (node.failed.load(std::memory_order_acquire) != 0) return;
   GODWIT_CHECK(node.shutdown.load(std::memory_order_acquire) != 0, "somebody decided that the run is over");
   GODWIT_CHECK(node.idle.load(std::memory_order_relaxed) == near.count,
-               "I1, I2: all workers are idle and no letter is under way");
+               "ID1, ID2: all workers are idle and no letter is under way");
   GODWIT_CHECK(node.outside.load(std::memory_order_relaxed) == 0,
                "PK3: no thread waits for something outside");
   GODWIT_CHECK(node.gate.load(std::memory_order_relaxed) == 0, "nobody is at the gate");
