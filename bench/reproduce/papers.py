@@ -1,6 +1,6 @@
 """What the papers report, as facts to stand beside ours. Numbers only; each says where it is from.
 
-UA, WS, DC, MT: the papers below; capital letters in names of constants are their tables.
+UA, WS, DC, MT, AG: the papers below; capital letters in names of constants are their tables.
 """
 
 SOURCES = {
@@ -13,6 +13,8 @@ SOURCES = {
         " 2022)"
     ),
     "MT": "Dun, Nakashima, Taura: Porting MassiveThreads Thread Library to FX10 Supercomputer System",
+    "AG": "Kulkarni, Dalessandro, Kissel, Lumsdaine, Sterling, Swany: Network-Managed Virtual Global Address Space for Message-driven"
+          " Runtimes (HPDC 2016)",
 }
 TASK_CYCLES = [  # U11
     ("uni-address threads, SPARC64 IXfx", 413, "UA table 2"),

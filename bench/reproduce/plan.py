@@ -314,7 +314,6 @@ class Planner:
                  about={"way": "server"}),
         ])
 
-
     def g9(self):
         of = self.of
         flags = of("-n 200 --pages 50 ", "--quick ", "") + "--workers 3"
@@ -339,6 +338,27 @@ class Planner:
         self.add("G11", "Updates beside moves", [
             Step("g11_moves", "global_moves", flags, of(4, 15, 300), hosts=4, mpi=self.mpis[0], about={"way": "auto"}),
         ])
+
+    def between_hosts(self, name, program, flags, seconds):
+        """A step on this machine, and one for each number of hosts, MPI and way of the preset."""
+        steps = [Step(f"{name}_one", program, f"{flags} --workers {max(self.p, 2)}", seconds / 4)]
+        ways = self.of([], ["server", "am"], ["server", "assist", "rma", "am"])
+        for hosts, mpi, way in itertools.product(self.of([], [2, 4], [2, 3, 4]), self.mpis, ways):
+            about = {"hosts": hosts, "mpi": mpi, "way": way}
+            steps.append(Step(f"{name}_{mpi}_{hosts}_{way}", program, f"{flags} --workers {hosts}", seconds, {"GODWIT_WAY": way},
+                              hosts, mpi, about=about))
+        return steps
+
+    def g4(self):
+        of = self.of
+        flags = of("--runs 2 --moves 50 --words 4096", "--runs 10 --moves 300 --words 4096", "--runs 50 --moves 1000")
+        self.add("G4", "Verified updates beside moves", self.between_hosts("g4", "global_storm", flags, of(4, 12, 120)))
+
+    def g13(self):
+        of = self.of
+        flags = of("--steps 12", "--steps 40", "--steps 200") + " --reps 1"
+        self.add("G13", "Adaptive mesh refinement with grids that move",
+                 self.between_hosts("g13", "global_amr", flags, of(4, 15, 60)))
 
 
 def plan(machine, preset):

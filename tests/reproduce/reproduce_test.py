@@ -47,7 +47,11 @@ class TinyRun(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.out = cls.folder.name
+<<<<<<< HEAD
         cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G14")
+=======
+        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G4,G13")
+>>>>>>> w15-amr
 
     @classmethod
     def tearDownClass(cls):
@@ -99,9 +103,24 @@ class TinyRun(unittest.TestCase):
         self.assertEqual(shown, {r["what"]: r["median_ns"] for r in rows if r["library"] == "godwit"})
         self.assertIn("create + join, one at a time", shown)
 
+    def test_moves(self):
+        with open(os.path.join(self.out, "csv", "G4-1.csv"), encoding="utf-8") as f:
+            storms = list(csv.DictReader(f))
+        self.assertEqual({(r["storms"], r["right"]) for r in storms}, {("2", "2")})
+        rows = [m for m in load(self.out, "g13_one")["result"]["measurements"] if "rows" in m][0]["rows"]
+        with open(os.path.join(self.out, "csv", "G13-1.csv"), encoding="utf-8") as f:
+            shown = [r for r in csv.DictReader(f) if r["hosts"] == "1"]
+        self.assertEqual([float(r["others' ghosts"]) for r in shown], [r["others_ghosts_a_step"] for r in rows])
+        self.assertEqual({r["cells wrong"] for r in shown}, {"0"})
+        self.assertIn("storms were right", text_of(self.out, "report.md"))
+
     def test_the_page_is_self_contained(self):
         page = text_of(self.out, "report.html")
+<<<<<<< HEAD
         for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G14"):
+=======
+        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G4", "G13"):
+>>>>>>> w15-amr
             self.assertIn(f'<h2 id="{name}">', page)
         self.assertIn("<svg", page)
         for outside in ("http:", "https:", "<script", "<link", "src="):
@@ -115,7 +134,11 @@ class TinyRun(unittest.TestCase):
         os.remove(os.path.join(raw, "c9_pfor.json"))
         with open(os.path.join(raw, "u11_spawn.json"), "w", encoding="utf-8") as f:
             f.write('{"step": "u11_spawn", "comm')  # cut off
+<<<<<<< HEAD
         again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G14")
+=======
+        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G4,G13")
+>>>>>>> w15-amr
         self.assertEqual(again.returncode, 0, again.stderr)
         changed = {f for f in before if os.stat(os.path.join(raw, f)).st_mtime_ns != before[f]}
         self.assertEqual(changed, {"c9_pfor.json", "u11_spawn.json"})
