@@ -23,12 +23,11 @@ move_result mover::pull(global_address at, std::uint64_t bytes, std::uint32_t to
   if (d == nullptr) blocks_.bad_address(at, bytes, "move");
   ++stats_.move_calls;
   moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
-  begin_ = blocks_.begin_of(*d);
-  part_bytes_ = d->move_bytes;
   // Whole parts.
-  const global_address low = begin_ + (at - begin_) / part_bytes_ * part_bytes_;
+  const global_address begin = blocks_.begin_of(*d);
+  const global_address low = begin + (at - begin) / d->move_bytes * d->move_bytes;
   const global_address high =
-      begin_ + std::min(d->bytes, (at + bytes - begin_ + part_bytes_ - 1) / part_bytes_ * part_bytes_);
+      begin + std::min(d->bytes, (at + bytes - begin + d->move_bytes - 1) / d->move_bytes * d->move_bytes);
   std::uint64_t under_way = 0;
   blocks_.each_piece(low, high - low, [&](const piece& p) {
     if (reassign(p, to)) return;
@@ -81,13 +80,17 @@ void mover::end(flight& f, std::uint32_t to, move_result how) {
 
 void mover::note(const piece& p, std::uint32_t from, std::uint32_t to, part_event::kind what) const noexcept {
   if (!net_.seen()) return;
-  const bool came = what == part_event::kind::came;
+  const descriptor& d = *blocks_.find(p.at);
+  const bool moved = what == part_event::kind::moved;
   net_.note({.what = what,
-             .allocation = begin_,
-             .part = (p.at - begin_) / part_bytes_,
+             .allocation = blocks_.begin_of(d),
+             .part = (p.at - blocks_.begin_of(d)) / d.move_bytes,
              .from = from,
              .to = to,
-             .bytes = came ? p.bytes : 0,
+             .count = moved ? came_ : 0,
+             .bytes = moved                            ? came_bytes_
+                      : what == part_event::kind::came ? p.bytes
+                                                       : 0,
              .since_ns = what == part_event::kind::given ? 0 : since_ns_});
 }
 
@@ -95,17 +98,10 @@ void mover::fly(std::uint32_t to) {
   if (wave_.empty()) return;
   since_ns_ = base::fast_ns();
   came_ = came_bytes_ = 0;
-  const global_address first = wave_.front().p.at;
+  const piece first = wave_.front().p;
   bring(to);
   stats_.move_ns += base::fast_ns() - since_ns_;
-  if (net_.seen())
-    net_.note({.what = part_event::kind::moved,
-               .allocation = begin_,
-               .part = (first - begin_) / part_bytes_,
-               .to = to,
-               .count = came_,
-               .bytes = came_bytes_,
-               .since_ns = since_ns_});
+  note(first, part_event::no_worker, to, part_event::kind::moved);
 }
 
 void mover::bring(std::uint32_t to) {
