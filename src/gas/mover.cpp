@@ -25,8 +25,6 @@ move_result mover::pull(std::span<const byte_range> ranges, std::uint32_t to, st
     const descriptor* d = blocks_.find_movable(r.at);
     if (d == nullptr) blocks_.bad_address(r.at, r.bytes, "move");
     moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
-    begin_ = blocks_.begin_of(*d);
-    part_bytes_ = d->move_bytes;
     const auto [low, high] = blocks_.whole_parts(*d, r.at, r.bytes);
     blocks_.each_piece(low, high - low, [&](const piece& p) {
       if (reassign(p, to)) return;
@@ -99,13 +97,17 @@ void mover::end(flight& f, std::uint32_t to, move_result how) {
 
 void mover::note(const piece& p, std::uint32_t from, std::uint32_t to, part_event::kind what) const noexcept {
   if (!net_.seen()) return;
-  const bool came = what == part_event::kind::came;
+  const descriptor& d = *blocks_.find(p.at);
+  const bool moved = what == part_event::kind::moved;
   net_.note({.what = what,
-             .allocation = begin_,
-             .part = (p.at - begin_) / part_bytes_,
+             .allocation = blocks_.begin_of(d),
+             .part = (p.at - blocks_.begin_of(d)) / d.move_bytes,
              .from = from,
              .to = to,
-             .bytes = came ? p.bytes : 0,
+             .count = moved ? came_ : 0,
+             .bytes = moved                            ? came_bytes_
+                      : what == part_event::kind::came ? p.bytes
+                                                       : 0,
              .since_ns = what == part_event::kind::given ? 0 : since_ns_});
 }
 
@@ -113,17 +115,10 @@ void mover::fly(std::uint32_t to) {
   if (wave_.empty()) return;
   since_ns_ = base::fast_ns();
   came_ = came_bytes_ = 0;
-  const global_address first = wave_.front().p.at;
+  const piece first = wave_.front().p;
   bring(to);
   stats_.move_ns += base::fast_ns() - since_ns_;
-  if (net_.seen())
-    net_.note({.what = part_event::kind::moved,
-               .allocation = begin_,
-               .part = (first - begin_) / part_bytes_,
-               .to = to,
-               .count = came_,
-               .bytes = came_bytes_,
-               .since_ns = since_ns_});
+  note(first, part_event::no_worker, to, part_event::kind::moved);
 }
 
 void mover::bring(std::uint32_t to) {

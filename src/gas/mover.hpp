@@ -80,7 +80,7 @@ class mover {
   /// on_move: call what there is to call.
   void tell(const piece& p, std::uint32_t from, std::uint32_t to) const;
   void end(flight& f, std::uint32_t to, move_result how);
-  /// For who wants to see it.
+  /// For who wants to see it. Of what came together: the first.
   void note(const piece& p, std::uint32_t from, std::uint32_t to, part_event::kind what) const noexcept;
   /// One message to each host that @p whom names for some flights; then @p said(flight, answer) for these.
   template <class Whom, class Said>
@@ -93,8 +93,6 @@ class mover {
   worker_stats& stats_;
   std::vector<flight> wave_;  ///< has room: nothing is allocated while parts are under way
   move_result result_{};
-  global_address begin_ = 0;  ///< of the allocation
-  std::uint64_t part_bytes_ = 0;
   std::uint64_t moved_ = 0;                  ///< address of the allocation's moved_words
   std::uint64_t since_ns_ = 0;               ///< the wave's beginning
   std::uint64_t came_ = 0, came_bytes_ = 0;  ///< with it

@@ -47,11 +47,7 @@ class TinyRun(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.out = cls.folder.name
-<<<<<<< HEAD
-        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G14")
-=======
-        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G4,G13")
->>>>>>> w15-amr
+        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G4,G13,G14")
 
     @classmethod
     def tearDownClass(cls):
@@ -116,11 +112,7 @@ class TinyRun(unittest.TestCase):
 
     def test_the_page_is_self_contained(self):
         page = text_of(self.out, "report.html")
-<<<<<<< HEAD
-        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G14"):
-=======
-        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G4", "G13"):
->>>>>>> w15-amr
+        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G4", "G13", "G14"):
             self.assertIn(f'<h2 id="{name}">', page)
         self.assertIn("<svg", page)
         for outside in ("http:", "https:", "<script", "<link", "src="):
@@ -134,11 +126,7 @@ class TinyRun(unittest.TestCase):
         os.remove(os.path.join(raw, "c9_pfor.json"))
         with open(os.path.join(raw, "u11_spawn.json"), "w", encoding="utf-8") as f:
             f.write('{"step": "u11_spawn", "comm')  # cut off
-<<<<<<< HEAD
-        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G14")
-=======
-        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G4,G13")
->>>>>>> w15-amr
+        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G4,G13,G14")
         self.assertEqual(again.returncode, 0, again.stderr)
         changed = {f for f in before if os.stat(os.path.join(raw, f)).st_mtime_ns != before[f]}
         self.assertEqual(changed, {"c9_pfor.json", "u11_spawn.json"})
