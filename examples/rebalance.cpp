@@ -1,8 +1,8 @@
 // Rows of very different length, dealt out evenly, are no even load. Who has too much gives rows away.
 //
-// Each row of a triangle is a part of movable memory, and as much work as it has elements. The first worker
-// has the long rows, the last one the short ones. rebalance moves rows until nobody has a fifth more than the
-// mean; owners sum up what is theirs. docs/moving.md
+// Each row is a part of movable memory, and as much work as elements of it are used. The first workers have
+// the long rows, the last ones the short ones. rebalance moves rows until nobody has a fifth more than the
+// mean; then owners sum up what is theirs. docs/moving.md
 #include <godwit/godwit.hpp>
 
 #include <cstdint>
