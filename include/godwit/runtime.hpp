@@ -90,7 +90,7 @@ struct worker_stats {
   std::uint64_t translation_misses = 0;     ///< of whom nothing was known: their homes were asked
   std::uint64_t translation_evictions = 0;  ///< of a bounded table: forgotten for others
   std::uint64_t forwards = 0;  ///< how often requests were sent on by who had had the part, or was its home
-  std::uint64_t letters = 0;          ///< calls that this worker asked others to carry out
+  std::uint64_t letters = 0;   ///< calls that this worker asked others to carry out
   std::uint64_t threads_sent = 0;     ///< spawn_at, with: threads and calls sent from here
   std::uint64_t threads_sent_on = 0;  ///< of all that came here: to where their memory had gone
   std::uint64_t threads_left = 0;     ///< migrate_to, go_to: threads that left this worker

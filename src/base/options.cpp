@@ -134,15 +134,13 @@ constexpr option_info table[] = {
      .help = "per host: copies of global memory of other hosts",
      .unit = option_unit::bytes, .low = MiB, .high = TiB},
     {.name = "translations", .field = &options::translations, .what = "a number of translations",
-     .help = "of how many parts of movable memory of other hosts to remember who has them, as directories "
-             "of a bounded size do",
+     .help = "remember who has so many parts of other hosts' movable memory, as bounded directories do",
      .low = 1, .high = 1 << 24, .zero = "flat: of all"},
     {.name = "translations_replace", .field = &options::translations_replace, .what = "a choice",
      .help = "which translation is forgotten for another: the least recently used, or any",
      .choices = {"lru", "random"}},
     {.name = "translations_lock", .field = &options::translations_lock, .what = "a choice",
-     .help = "whose translations are those: each worker's own, or a host's together, under one lock or under "
-             "many",
+     .help = "whose translations are those: each worker's own, or a host's together, under one or many locks",
      .choices = {"none", "single_lock", "concurrent"}},
     {.name = "check_global", .field = &options::check_global, .what = "a choice",
      .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "

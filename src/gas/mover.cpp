@@ -24,7 +24,9 @@ move_result mover::pull(std::span<const byte_range> ranges, std::uint32_t to, st
   for (const byte_range& r : ranges) {
     const descriptor* d = blocks_.find_movable(r.at);
     if (d == nullptr) blocks_.bad_address(r.at, r.bytes, "move");
-    moved_ = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
+    const auto moved = reinterpret_cast<std::uint64_t>(&blocks_.moved_of(*d));
+    GODWIT_ASSERT(wave_.empty() || moved == moved_, "the ranges are of one allocation");
+    moved_ = moved;
     const auto [low, high] = blocks_.whole_parts(*d, r.at, r.bytes);
     blocks_.each_piece(low, high - low, [&](const piece& p) {
       if (reassign(p, to)) return;

@@ -202,9 +202,9 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     };
   const bool force = opts.force_move != choice::force_move::none;
   const gas::translation_setup known = translations_of(opts, window, job.workers);
-  gas::memory* memory =
-      job.in_process ? new gas::memory(reach, where, check, force, opts.rebalance, copies, known)
-                     : &memory_.emplace(reach, where, check, force, opts.rebalance, copies, known);
+  gas::memory* memory = job.in_process
+                            ? new gas::memory(reach, where, check, force, opts.rebalance, copies, known)
+                            : &memory_.emplace(reach, where, check, force, opts.rebalance, copies, known);
   if (job.serves_itself) {
     static gas::place_site places;
     places = places_of(*w.here().memory, window, where, opts);
