@@ -14,6 +14,7 @@
 #include <godwit/control.hpp>
 #include <godwit/global_atomic.hpp>
 #include <godwit/global_memory.hpp>
+#include <godwit/spawn_at.hpp>
 #include <godwit/task.hpp>
 
 #include <cstdint>
@@ -80,14 +81,20 @@ class group : public detail::control_handle<detail::group_state> {
   /// The same where the program's policy is @p Policy (policy.hpp). fn and args must be migratable.
   template <class Policy, class F, class... Args>
   void spawn_by(F&& fn, Args&&... args) const {
-    const std::uint64_t leaf = arrive();
-    try {
+    charge([&](std::uint64_t leaf) {
       static_cast<void>(Policy::spawn(&detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
                                       *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
-    } catch (...) {  // an argument's codec
-      depart(leaf);
-      throw;
-    }
+    });
+  }
+  /// A member that begins where @p where_to says: a worker, or where memory is. Throws, and costs, what
+  /// godwit::spawn_at does.
+  template <class To, class F, class... Args>
+  void spawn_at(To where_to, F&& fn, Args&&... args) const {
+    charge([&](std::uint64_t leaf) {
+      static_cast<void>(godwit::spawn_at(where_to,
+                                         &detail::run_group_member<std::decay_t<F>, std::decay_t<Args>...>,
+                                         *this, leaf, std::forward<F>(fn), std::forward<Args>(args)...));
+    });
   }
 
   /// Wait until no member is left: until there was a moment without any, if others go on spawning. Then
@@ -168,6 +175,17 @@ class group : public detail::control_handle<detail::group_state> {
         {});
     if (somebody_waits) atomic_fetch_and(leaf, ~stays, std::memory_order_relaxed);
     return me;
+  }
+  /// spawn(leaf) creates a member; if it throws (an argument's codec), there is none.
+  template <class Spawn>
+  void charge(Spawn&& spawn) const {
+    const std::uint64_t leaf = arrive();
+    try {
+      spawn(leaf);
+    } catch (...) {
+      depart(leaf);
+      throw;
+    }
   }
   /// GR4. Between hosts what members wrote is sent home before, and seen by who comes out of wait: the
   /// leaves need no more.

@@ -71,6 +71,31 @@ TEST(Group, WhatMembersWroteIsSeen) {
   });
 }
 
+TEST(Group, MembersBeginWhereTheirMemoryIs) {
+  in_schedules([] {
+    constexpr std::uint64_t words = 512, parts = 6;
+    const gw::owned<gw::group> g;
+    const auto p =
+        gw::allocate<std::uint64_t>(parts * words, gw::distribution::cyclic(words * 8).movable(words * 8));
+    for (std::uint64_t i = 0; i < parts; ++i) gw::put(p + i * words, std::uint64_t{0});
+    for (std::uint64_t i = 0; i < parts; ++i) {
+      if (i % 2 != 0) gw::move(p + i * words, static_cast<std::uint32_t>(i) % gw::worker_count()).join();
+      g->spawn_at(p + i * words, [at = p + i * words] { gw::pin(at)[0] += 1; });  // throws where it is not
+    }
+    g->spawn_at(gw::worker(gw::worker_count() - 1), [g = g.get(), p] { g.spawn(add, p, 100u); });
+    g->wait();
+    WANT(gw::get(p) == 101);
+    for (std::uint64_t i = 1; i < parts; ++i) WANT(gw::get(p + i * words) == 1);
+    try {
+      g->spawn_at(gw::worker(gw::worker_count()), [] {});
+      WANT(false);
+    } catch (const std::invalid_argument&) {
+    }
+    g->wait();
+    gw::deallocate(p, parts * words);
+  });
+}
+
 TEST(Group, AnEmptyOneHasNothingToWaitFor) {
   in_schedules([] {
     const gw::owned<gw::group> g;
