@@ -6,7 +6,7 @@
 //
 // So pointers and spans into it are plain bytes that may be captured, sent and kept in global memory. Each
 // host reads its own copy of the file, when a page is first touched, through the system's page cache. Source:
-// Itoyori, reading of inputs. docs/decisions/0024-mapped-files.md. Tests: tests/global/map_file_test.cpp. See
+// Itoyori, reading of inputs. docs/decisions/0018-mapped-files.md. Tests: tests/global/map_file_test.cpp. See
 // docs/global-memory.md.
 #pragma once
 

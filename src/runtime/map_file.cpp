@@ -1,5 +1,5 @@
 // map_file: addresses out of the run's global memory, over which every worker maps the file. See
-// include/godwit/map_file.hpp and docs/decisions/0024-mapped-files.md.
+// include/godwit/map_file.hpp and docs/decisions/0018-mapped-files.md.
 #include <godwit/global_access.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/map_file.hpp>

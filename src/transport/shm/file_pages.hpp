@@ -1,6 +1,6 @@
 // Pages of a file in place of pages of the window: what runtime/map_file.cpp does in every worker.
 //
-// Test: tests/global/map_file_test.cpp. Document: docs/decisions/0024-mapped-files.md.
+// Test: tests/global/map_file_test.cpp. Document: docs/decisions/0018-mapped-files.md.
 #pragma once
 
 #include <cstddef>
