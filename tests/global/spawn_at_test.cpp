@@ -4,6 +4,7 @@
 #include <godwit/godwit.hpp>
 
 #include "sched/worker.hpp"
+#include "support/substrate.hpp"
 #include "support/schedule.hpp"
 
 #include <array>
@@ -228,6 +229,7 @@ TEST(SpawnAt, TheRunningThreadLeaves) {
 }
 
 TEST(SpawnAt, WhoOwnsHeapStays) {
+  GODWIT_NEEDS_PROCESSES("they have one heap");
   if (heaps_are_mixed) GTEST_SKIP() << "heaps are not told apart";
   EXPECT_EQ(in_a_run({},
                      [] {
