@@ -7,41 +7,6 @@
 
 namespace godwit::gas {
 
-void place::count_far(std::uint32_t host) const noexcept {
-  more(w_->far);
-  const std::uint32_t leads = w_->lead.load(std::memory_order_relaxed);
-  if (w_->other.load(std::memory_order_relaxed) == host + 1) {
-    more(w_->lead);
-  } else if (leads != 0) {
-    w_->lead.store(leads - 1, std::memory_order_relaxed);
-  } else {
-    w_->other.store(host + 1, std::memory_order_relaxed);
-    w_->lead.store(1, std::memory_order_relaxed);
-  }
-}
-
-void place::forget_heat() const noexcept {
-  for (auto* const count : {&w_->near, &w_->far, &w_->other, &w_->lead})
-    count->store(0, std::memory_order_relaxed);
-}
-
-part_state place::look(bool halve) const noexcept {
-  const std::uint64_t hint = w_->owner.load(std::memory_order_acquire);  // MV2
-  const place_state s = use(still_here);
-  if (!in(s, still_here))
-    return {in(s, is_elsewhere) ? place_answer{place_says::elsewhere, 0, hint} : place_answer{}};
-  part_state seen{{place_says::done, 0, w_->owner.load(std::memory_order_acquire)},
-                  w_->near.load(std::memory_order_relaxed),
-                  w_->far.load(std::memory_order_relaxed),
-                  w_->other.load(std::memory_order_relaxed),
-                  w_->lead.load(std::memory_order_relaxed)};
-  if (halve)
-    for (auto* const count : {&w_->near, &w_->far, &w_->lead})
-      count->store(count->load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
-  end_use();
-  return seen;
-}
-
 bool is_wanted(const part_state& s, std::uint64_t bytes) noexcept {
   const std::uint64_t cost = 4 + bytes / 4096, near = s.near, other = s.lead;
   return s.other != 0 && other > 2 * near && other - near > cost;

@@ -92,7 +92,7 @@ class place {
     GODWIT_ASSERT((before & most_uses) != 0, "MV3: a use that ends has begun");
   }
 
-  // Accesses are counted while they use the place. heat.cpp
+  // Accesses are counted while they use the place (heat.hpp).
   void count_near() const noexcept { more(w_->near); }
   void count_far(std::uint32_t host) const noexcept;
   /// Owner and accesses, if it is here. @p halve: then half of them are forgotten.
