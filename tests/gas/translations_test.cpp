@@ -3,6 +3,8 @@
 // workers may share one. Document: docs/moving.md.
 #include "gas/translations.hpp"
 
+#include "context/context.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -128,6 +130,9 @@ TEST(Translations, SharedUnderALock) {
     std::vector<std::thread> threads;
     for (std::uint64_t n = 0; n < 3; ++n)
       threads.emplace_back([&, n] {
+        godwit::detail::hot_words own{};  // of a worker each: it is named in locks
+        own.worker = static_cast<std::uint32_t>(n);
+        godwit::context::use_hot_words(&own);
         table t({entries, translations_replace::lru, lock, static_cast<std::byte*>(room.get())});
         for (std::uint64_t i = 0; i < 3'000; ++i) {
           const std::uint64_t p = (i * (n + 3)) % parts;
@@ -139,6 +144,7 @@ TEST(Translations, SharedUnderALock) {
             t.enter(part(p), age, p + parts * n);
           }
         }
+        godwit::context::use_hot_words(nullptr);
       });
     for (std::thread& t : threads) t.join();
     EXPECT_EQ(wrong.load(), 0u);
