@@ -131,6 +131,7 @@ TEST(Translations, SharedUnderALock) {
     for (std::uint64_t n = 0; n < 3; ++n)
       threads.emplace_back([&, n] {
         godwit::detail::hot_words own{};  // of a worker each: it is named in locks
+        own.self = &own;
         own.worker = static_cast<std::uint32_t>(n);
         godwit::context::use_hot_words(&own);
         table t({entries, translations_replace::lru, lock, static_cast<std::byte*>(room.get())});
