@@ -156,7 +156,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     endif()
     godwit_add_api_mpi_test(${suite} 2 ranks.server ${families_${suite}})
     if(GODWIT_ALL_MPI_TESTS OR suite MATCHES
-       "api_(future|migration)|global_(litmus|move|hints|rebalance|spawn_at|control|group)$")
+       "api_(future|migration)|global_(litmus|move|move_faults|linearizable|hints|rebalance|spawn_at|control|group)$")
       # Three ranks of MPICH on two CPUs need ten times as long as of Open MPI, waiting for each other.
       godwit_add_api_mpi_test(${suite} 3 ranks.am ${first})
       godwit_add_api_mpi_test(${suite} 2 auto.server ${first})
