@@ -18,6 +18,7 @@ std::uint64_t ancestors::needed_end(const spawn_slot& parent, std::uint64_t top)
 
 void ancestors::came(std::uint64_t top, std::uint64_t bytes_end) noexcept {
   spawn_slot& bottom = deque_.sentinel();
+  bottom.sp = top;
   GODWIT_ASSERT(bytes_end >= top, "ancestors' frames lie above a thread's");
   bottom.bytes_end = bytes_end;
   if (bytes_end > top) bottom.frame_hash = frame_hash(top, bytes_end);

@@ -14,8 +14,8 @@ class ancestors {
 
   /// Up to where stack bytes go with the thread that was spawned at @p parent and whose own end at @p top.
   std::uint64_t needed_end(const spawn_slot& parent, std::uint64_t top) const noexcept;
-  /// The thread at the bottom begins to run here, with the bytes up to @p bytes_end: remember what its
-  /// ancestors' frames look like.
+  /// The thread at the bottom, whose stack ends at @p top, begins to run here, with the bytes up to
+  /// @p bytes_end: the sentinel says so from now on. Remembers what its ancestors' frames look like.
   void came(std::uint64_t top, std::uint64_t bytes_end) noexcept;
   /// They were copied along with the thread at the bottom, whose slot this is: ends the run if it, or a
   /// descendant, has written there.

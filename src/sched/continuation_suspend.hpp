@@ -295,7 +295,7 @@ void continuation_worker<P>::cancel(image* im, std::uintptr_t sp, const parting&
   if (p.parent_here)
     detail::hot().bottom = p.slot + 1;
   else
-    ancestors_.came(p.top, p.bytes_end);  // the sentinel describes this thread already
+    ancestors_.came(p.top, p.bytes_end);  // what it completes stands in the sentinel already
   if constexpr (P::spans) strand_begins(std::max(span, waited_for != 0 ? span_of(waited_for) : 0));
   announce_stack(sp);
   detail::hot().in_runtime = 0;

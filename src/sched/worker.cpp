@@ -86,7 +86,6 @@ void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_re
   GODWIT_ASSERT(here_.shape.stacks != nullptr ? here_.shape.stacks->owns(top - 1)
                                               : here_.is_stack(top - 1, top, bytes_end),
                 "a thread's stack lies where stacks lie");
-  deque_.sentinel().sp = top;
   deque_.sentinel().record = own_record;
   ancestors_.came(top, bytes_end);
   idle_.thread_came();

@@ -174,10 +174,11 @@ TEST_F(frames_beside, go_along_with_a_closure_that_refers_to_them) {
 
 TEST_F(frames_beside, a_write_into_the_copy_ends_the_run) {
   spawn_slot& bottom = deque.sentinel();
-  bottom.sp = at(32);
+  bottom.sp = at(16);  // of who was there before
   bottom.record = all.ref_of(all.heap_of(0).allocate(object_kind::record, sizeof(record)));
   here.at<record>(bottom.record)->spawned_at = 0;
   it.came(at(32), at(64));
+  EXPECT_EQ(bottom.sp, at(32));
   EXPECT_EQ(bottom.bytes_end, at(64));
   it.check_came(bottom);
   stack[20] = 1;  // its own
