@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace godwit::base {
 
@@ -17,7 +14,7 @@ std::uint64_t system_ns() noexcept;
 /// too slow.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
-  return __rdtsc();
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
   std::uint64_t v;
   asm volatile("mrs %0, cntvct_el0" : "=r"(v));

@@ -3,16 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace godwit::base {
 
 /// For who looks again and again. Not for loops that wait for another worker: base::pause (world.hpp).
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
-  _mm_pause();
+  __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
 #elif defined(__riscv)
@@ -39,7 +36,7 @@ inline std::uint32_t float_control() noexcept {
 #if defined(__x86_64__)
   std::uint16_t x87;
   asm volatile("fnstcw %0" : "=m"(x87));
-  return pack_float_control(_mm_getcsr(), x87);
+  return pack_float_control(__builtin_ia32_stmxcsr(), x87);
 #elif defined(__aarch64__)
   std::uint64_t v;
   asm volatile("mrs %0, fpcr" : "=r"(v));
@@ -66,7 +63,7 @@ inline void set_float_control(std::uint32_t wanted) noexcept {
     const auto x87 = static_cast<std::uint16_t>(wanted >> 16);
     asm volatile("fldcw %0" ::"m"(x87));
   }
-  _mm_setcsr((_mm_getcsr() & ~0xffc0u) | (wanted & 0xffc0u));
+  __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0xffc0u) | (wanted & 0xffc0u));
 #elif defined(__aarch64__)
   const std::uint64_t v = wanted;
   asm volatile("msr fpcr, %0" ::"r"(v));
