@@ -23,6 +23,7 @@
 #include <godwit/map_file.hpp>
 #include <godwit/move.hpp>
 #include <godwit/on_move.hpp>
+#include <godwit/on_rank.hpp>
 #include <godwit/options.hpp>
 #include <godwit/policy.hpp>
 #include <godwit/rebalance.hpp>

@@ -113,6 +113,15 @@ interrupt_guard::what interrupt_guard::take() const noexcept {
   return read(interrupt_pipe_[0], &got, sizeof got) == sizeof got ? got : what{};
 }
 
+void wake_supervisor() noexcept {
+  const interrupt_guard::what nothing{};
+  if (write(interrupt_pipe_[1], &nothing, sizeof nothing) < 0 && errno != EAGAIN)
+    base::fatal(
+        "cannot wake the process that supervises this worker: %s: the program must leave descriptors "
+        "open that are not its own",
+        std::strerror(errno));
+}
+
 std::string interrupted(const interrupt_guard::what& got) {
   char sender[256] = "";
   if (got.sender != 0)

@@ -35,6 +35,9 @@ class interrupt_guard {
   struct sigaction before_[3]{};
 };
 
+/// In a worker: the process that supervises it looks at what it watches. Ends the run if that cannot be had.
+void wake_supervisor() noexcept;
+
 /// In words.
 std::string interrupted(const interrupt_guard::what& got);
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <iterator>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -93,6 +94,14 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "worker %u: policy %s: a thread used up its stack of %lu KiB, which is fixed: move large local "
         "variables to the heap, or use policy greedy",
         me, policy, sched::thread_stack_bytes >> 10);
+  if (map_.mpi_code.holds(address)) {
+    Dl_info called{};
+    const bool named = dladdr(reinterpret_cast<void*>(address), &called) != 0 && called.dli_sname != nullptr;
+    base::fatal(
+        "worker %u: a thread called %s: a worker is a process that its rank has forked, which MPI does not "
+        "know. Call MPI before or after run, or in a function that gw::on_rank calls in each rank",
+        me, named ? called.dli_sname : "a function of MPI");
+  }
   if (write && map_.main_stack.holds(address))
     base::fatal(
         "worker %u: a thread wrote to 0x%zx, a local variable of the function that called run (or of its "

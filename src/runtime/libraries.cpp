@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <link.h>
 #include <map>
 #include <string>
+#include <sys/mman.h>
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -67,6 +69,34 @@ void warn_of_threads() noexcept try {
       "needs them inside the run waits for ever: end them before run, or use --godwit-substrate=threads\n",
       text.c_str());
 } catch (...) {  // no memory for a warning
+}
+
+stack::range forbid_mpi() noexcept {
+  struct search {
+    std::uintptr_t function;
+    stack::range code;
+  } s{reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "MPI_Init")), {}};
+  if (s.function == 0) return {};
+  dl_iterate_phdr(
+      [](dl_phdr_info* file, std::size_t, void* found) {
+        auto& f = *static_cast<search*>(found);
+        if (file->dlpi_name == nullptr || file->dlpi_name[0] == '\0') return 0;  // the program
+        for (int i = 0; i < file->dlpi_phnum; ++i) {
+          const auto& part = file->dlpi_phdr[i];
+          if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+          const std::uintptr_t low = file->dlpi_addr + part.p_vaddr, page = 4096;
+          const stack::range code{low / page * page, (low + part.p_memsz + page - 1) / page * page};
+          if (!code.holds(f.function)) continue;
+          f.code = code;
+          return 1;
+        }
+        return 0;
+      },
+      &s);
+  if (s.code.high == 0 ||
+      mprotect(reinterpret_cast<void*>(s.code.low), s.code.high - s.code.low, PROT_NONE) != 0)
+    return {};
+  return s.code;
 }
 
 }  // namespace godwit::runtime

@@ -26,6 +26,7 @@
 #include "runtime/libraries.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/placement.hpp"
+#include "runtime/rank_calls.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/services.hpp"
 #include "runtime/trace_gather.hpp"
@@ -68,6 +69,8 @@ class ranks final : public substrate {
     what.job.workers = place_->workers;
     what.job.hosts = place_->hosts.data();
     what.job.host_count = static_cast<std::uint32_t>(place_->hosts.size());
+    what.job.ranks = place_->of_rank.data();
+    what.job.rank_count = static_cast<std::uint32_t>(place_->of_rank.size());
     what.job.my_host = has_workers() ? place_->my_host : 0;  // without workers nobody asks
     for (std::size_t h = 0; h < place_->hosts.size(); ++h) {
       const auto& first = session_.ranks()[static_cast<std::size_t>(place_->ranks_of[h].front())];
@@ -293,6 +296,11 @@ class ranks final : public substrate {
     prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
     const short_turns turns;
     companion_rest rest(one_host());
+    constexpr int multiple = 3;
+    rank_calls calls(session_.world().thread_level >= multiple
+                         ? ""
+                         : "MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with "
+                           "that level before run");
     std::uint64_t looked = 0;
     std::uint64_t next_tick = base::now_ns();
     while (workers_->alive() != 0 && !r.failed()) {
@@ -304,6 +312,7 @@ class ranks final : public substrate {
         looked = now;
         if (const verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
           fail(r, v.status, v.message);
+        calls.look(words_of(r.what.memory, worker_no{r.own.first}).worker.rank_call);
         if (r.speaks) tick(next_tick);
       }
       if (any) {

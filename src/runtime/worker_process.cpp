@@ -22,6 +22,7 @@
 #include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
+#include "runtime/libraries.hpp"
 
 extern "C" [[gnu::weak]] void __gcov_dump();
 
@@ -148,6 +149,7 @@ void on_own_stack(void* launched) {
   begin_worker(what, what.memory, me_, hooks);
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
+  map.mpi_code = forbid_mpi();
   install_handlers(map);
   stack::protect(what.main_stack);
   sched::this_worker().start(me_ == transport::worker_no{0} ? root_thread : nullptr, &what);

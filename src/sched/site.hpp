@@ -39,6 +39,8 @@ struct job_shape {
   const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
+  const transport::shm::near_range* ranks = nullptr;  ///< the workers of each; null: there is one
+  std::uint32_t rank_count = 1;
   worker_no bell_of{};            ///< the worker whose bell calls the companion that serves this one
   bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
   bool steals_by_call = true;     ///< steal from another host by one call, else word by word

@@ -8,6 +8,7 @@
 #include "transport/far/requests.hpp"
 #include "transport/transport.hpp"
 
+#include <godwit/detail/rank_call.hpp>
 #include <godwit/runtime.hpp>
 
 #include <atomic>
@@ -48,6 +49,9 @@ struct public_words {
   word fault_user;     ///< whose process that is
   word asleep;         ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
   worker_stats stats;  ///< W owner, R supervisor after the worker's end
+  // docs/cluster.md, on_rank.
+  word rank_lock;               ///< of worker 0: 1 while a thread is in on_rank. W all, atomics
+  detail::rank_call rank_call;  ///< of the first worker of a rank
 
   /// A look, without the lock: can anything be stolen?
   bool shares_work() const noexcept {

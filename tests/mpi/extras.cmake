@@ -93,6 +93,28 @@ if(godwit_mpi_families)
   endforeach()
 endif()
 
+# Programs that call MPI themselves, before run and, by on_rank, in it.
+if(NOT sanitized)
+  foreach(family IN LISTS godwit_mpi_families)
+    add_executable(mpi_calls_${family} ${godwit_mpi_tests_dir}/calls_check.cpp)
+    target_link_libraries(mpi_calls_${family} PRIVATE godwit godwit_build GodwitMpis::${family})
+    foreach(hosts auto ranks)
+      foreach(case "multiple sum=^value 3" "multiple plain=^value 610" "multiple throws=on_rank: rank 1: too cold"
+                   "funneled throws=rank 0: MPI was started with less than MPI_THREAD_MULTIPLE: call"
+                   "multiple wrong=worker 0: a thread called MPI_Comm_rank: .* gw::on_rank")
+        string(REGEX MATCH "^([a-z]+) ([a-z]+)=(.*)$" case "${case}")
+        set(said "${CMAKE_MATCH_3}")
+        godwit_add_mpi_test(NAME mpi.calls.${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${hosts} RANKS 2 FAMILIES ${family}
+                            COMMAND $<TARGET_FILE:mpi_calls_${family}> ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+        if(godwit_mpi_tests)
+          set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION "${said}")
+          set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT GODWIT_HOSTS=${hosts} GODWIT_QUIET=1)
+        endif()
+      endforeach()
+    endforeach()
+  endforeach()
+endif()
+
 include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/far_suite.cmake)
 # Minutes each: in one build only, unless everything is asked for.

@@ -234,7 +234,10 @@ int bcast(void* data, std::size_t bytes, int root) {
   return MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, root, comm);
 }
 
-int barrier_begin(operation* out) {
+int barrier_begin(operation* out) {  // also what ranks that end do first: the program may have finalized
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized) return not_running;
   return start(0, out, [](MPI_Request* request) { return MPI_Ibarrier(comm, request); });
 }
 

@@ -1,0 +1,36 @@
+// The functions that threads want called in their rank's own process (godwit/on_rank.hpp), as the process
+// that supervises workers sees them: it looks into the words of its first worker, and calls on an OS thread.
+// Document: docs/cluster.md. Tests: tests/global/on_rank_test.cpp, tests/mpi/calls_test.sh.
+#pragma once
+
+#include <godwit/detail/rank_call.hpp>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace godwit::runtime {
+
+class rank_calls {
+ public:
+  /// @p refusal: why nothing can be called here, or empty.
+  explicit rank_calls(std::string refusal = {}) : refusal_(std::move(refusal)) {}
+  /// The run may have failed, and what was called may wait for ever: then it is left to itself.
+  ~rank_calls();
+  rank_calls(const rank_calls&) = delete;
+  rank_calls& operator=(const rank_calls&) = delete;
+
+  /// Begin what is asked for in the words of the rank's first worker. Often; costs one load.
+  void look(detail::rank_call& call);
+  /// Begin it in this process, whose threads the workers are.
+  static void begin_here(detail::rank_call& call);
+
+ private:
+  struct one;
+  const std::string refusal_;
+  std::shared_ptr<one> call_;
+  std::thread called_;
+};
+
+}  // namespace godwit::runtime

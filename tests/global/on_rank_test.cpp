@@ -1,0 +1,90 @@
+// on_rank on one machine: once, in the process that called run, with plain memory; what it refuses. With MPI:
+// tests/mpi/calls_check.cpp.
+#include <gtest/gtest.h>
+#include <godwit/algorithm.hpp>
+#include <godwit/godwit.hpp>
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+#include <unistd.h>
+
+#include "container_runs.hpp"
+
+using namespace container_runs;
+
+namespace {
+
+constexpr std::uint64_t n = 10'000;
+
+TEST(OnRank, RunsOnceInTheProcessThatCalledRun) {
+  const pid_t main = getpid();
+  in_all_runs([main] {
+    auto at = gw::allocate<std::uint64_t>(2);
+    gw::put(at, std::uint64_t{0});
+    gw::on_rank(
+        [main](gw::rank r, std::span<std::uint64_t> mine) {
+          mine[0] += getpid() == main && r.number == 0 && r.count == 1 ? 1 : 1000;
+          mine[1] = mine.size();
+        },
+        gw::global_span<std::uint64_t>(at, 2));
+    WANT(gw::get(at) == 1);
+    WANT(gw::get(at + 1) == 2);
+    gw::deallocate(at, 2);
+  });
+}
+
+TEST(OnRank, SeesAndChangesWhatThreadsWrote) {
+  in_all_runs([] {
+    auto all = gw::allocate<std::uint32_t>(n, gw::distribution::blocked());
+    gw::for_each(gw::global_span<std::uint32_t>(all, n), [](std::uint32_t& v) { v = 7; });
+    auto busy = gw::spawn([] { return gw::worker_count(); });
+    gw::on_rank(
+        [](gw::rank, std::span<std::uint32_t> mine, std::uint32_t more) {
+          if (mine.size() != n) throw std::logic_error("not all");
+          for (std::uint32_t& v : mine) v += more;
+        },
+        gw::global_span<std::uint32_t>(all, n), 5u);
+    WANT(busy.join() == gw::worker_count());
+    for (std::uint64_t i = 0; i < n; i += 101) WANT(gw::get(all + i) == 12);
+    gw::deallocate(all, n);
+  });
+}
+
+TEST(OnRank, CallsOfSeveralThreadsComeOneAfterTheOther) {
+  in_all_runs([] {
+    auto at = gw::allocate<std::uint64_t>(1);
+    gw::put(at, std::uint64_t{0});
+    gw::for_each(gw::index_range(0, 6), [at](int) {
+      gw::on_rank([](gw::rank, std::span<std::uint64_t> mine) { ++mine[0]; },
+                  gw::global_span<std::uint64_t>(at, 1));
+    });
+    WANT(gw::get(at) == 6);
+    gw::deallocate(at, 1);
+  });
+}
+
+TEST(OnRank, GivesBackWhatWasThrown) {
+  in_all_runs([] {
+    WANT_THROW(gw::on_rank([](gw::rank) { throw std::runtime_error("too cold"); }), std::runtime_error,
+               "godwit: on_rank: rank 0: too cold");
+    WANT_THROW(gw::on_rank([](gw::rank) { throw 3; }), std::runtime_error, "no std::exception");
+    gw::on_rank([](gw::rank) {});  // goes on
+  });
+}
+
+TEST(OnRank, RefusesWhatMayLeave) {
+  in_all_runs([] {
+    auto all = gw::allocate<std::uint32_t>(n, gw::distribution::blocked().movable(4096));
+    const gw::global_span<std::uint32_t> span(all, n);
+    WANT_THROW(gw::on_rank([](gw::rank, std::span<std::uint32_t>) {}, span), std::runtime_error, "movable");
+    gw::deallocate(all, n);
+  });
+}
+
+TEST(OnRankMistakes, OutsideARun) {
+  EXPECT_THROW(gw::on_rank([](gw::rank) {}), std::logic_error);
+}
+
+}  // namespace

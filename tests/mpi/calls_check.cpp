@@ -1,0 +1,84 @@
+// A program that calls MPI itself: in on_rank, where it may, and in a thread, where that ends the run. Built
+// with each MPI. calls_check LEVEL WHAT: LEVEL multiple or funneled is what it asks MPI for; WHAT is sum, wrong
+// (a call in a thread), throws or plain. Prints one line in rank 0; extras.cmake says what it must be.
+#include <mpi.h>
+
+#include <godwit/godwit.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+namespace gw = godwit;
+
+constexpr std::uint64_t n = 1 << 16;
+
+[[gnu::noinline]] long fib(int k) {
+  if (k < 2) return k;
+  auto x = gw::spawn([k] { return fib(k - 1); });
+  const long y = fib(k - 2);
+  return x.join() + y;
+}
+
+/// Every rank exchanges with all others while threads compute and fetch between hosts.
+long sum() {
+  auto all = gw::allocate<double>(n, gw::distribution::blocked());
+  auto busy = gw::spawn([] { return fib(22); });
+  gw::for_each(gw::global_span<double>(all, n), [](double& v) { v = 1; });
+  long right = 0;
+  for (int round = 1; round <= 3; ++round) {
+    gw::on_rank(
+        [round](gw::rank r, std::span<double> mine) {
+          double own = 0, total = 0;
+          for (const double v : mine) own += v;
+          MPI_Allreduce(&own, &total, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+          int ranks = 0, number = -1;
+          MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+          MPI_Comm_rank(MPI_COMM_WORLD, &number);
+          if (unsigned(ranks) != r.count || unsigned(number) != r.number)
+            throw std::logic_error("another rank");
+          if (total != double(n) * round) throw std::logic_error("the sum is " + std::to_string(total));
+          for (double& v : mine) v += 1;
+        },
+        gw::global_span<double>(all, n));
+    ++right;
+  }
+  long wrong = 0;
+  for (std::uint64_t i = 0; i < n; i += 97) wrong += gw::get(all + i) != 4;
+  gw::deallocate(all, n);
+  return wrong == 0 && busy.join() == 17711 ? right : -1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string level = argc > 1 ? argv[1] : "", what = argc > 2 ? argv[2] : "";
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, level == "multiple" ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
+  int number = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &number);
+  std::string said;
+  try {
+    const long got = gw::run<long>(argc, argv, [&what]() -> long {
+      if (what == "sum") return sum();
+      if (what == "plain") return fib(15);
+      if (what == "wrong") {
+        int r = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &r);
+        return r;
+      }
+      gw::on_rank([](gw::rank r) {
+        if (r.number + 1 == r.count) throw std::runtime_error("too cold");
+      });
+      return 0;
+    });
+    said = "value " + std::to_string(got);
+  } catch (const std::exception& e) {
+    said = e.what();
+  }
+  if (number == 0) std::printf("%s\n", said.c_str());
+  MPI_Finalize();
+}
