@@ -1,6 +1,6 @@
 // A program that calls MPI itself: in on_rank, where it may, and in a thread, where that ends the run. Built
-// with each MPI. calls_check LEVEL WHAT: LEVEL multiple or funneled is what it asks MPI for; WHAT is sum, wrong
-// (a call in a thread), throws or plain. Prints one line in rank 0; extras.cmake says what it must be.
+// with each MPI. calls_check LEVEL WHAT: LEVEL multiple or funneled is what it asks MPI for; WHAT is sum,
+// wrong (a call in a thread), throws or plain. Prints one line in rank 0; extras.cmake says what it must be.
 #include <mpi.h>
 
 #include <godwit/godwit.hpp>
