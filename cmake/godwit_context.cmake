@@ -14,6 +14,7 @@ endif()
 # Continuations go where a shadow stack knows nothing of them: the linker leaves it off when one object lacks the mark. (In assembly:
 # switch_x86_64.S.)
 function(godwit_context_no_shadow_stack)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/context/portable.cpp PROPERTY SKIP_PRECOMPILE_HEADERS ON)  # its flags are others
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/context/portable.cpp APPEND PROPERTY COMPILE_OPTIONS -fcf-protection=branch)
   endif()

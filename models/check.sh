@@ -91,6 +91,8 @@ runs() {
     echo "pass|monitor||$small|-m1000000 -w24"
     echo "pass|group|-DWAITERS=2 -DPHASES=2|$small|-m1000000 -w24"
     echo "pass|move|-DCASE=5 -DABORT|$small|-m1000000 -w24"
+    echo "fail|move_cache|-DOPS=3 -DSTART=1 -DWRITTEN_KEEPS_COPY|$small|-m1000000 -w22"
+    echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK|$small|-m1000000"
     echo "pass|move_cache|-DOPS=3 -DSTART=1|$small|-m1000000 -w24"
     echo "pass|move_cache|-DOPS=3 -DSTART=1 -DMOVES=3 -DCHECKOUTS|$small|-m1000000 -w24"
     echo "pass|move_cache|-DOPS=3 -DSTART=1 -DON0=1 -DCHECKOUTS|$small|-m1000000 -w24"
@@ -204,8 +206,7 @@ runs() {
     SKIP_LOCKED WHOLE_UNIT UNLOCKED_WHILE_AWAY NO_RELEASE NO_ACQUIRE WRITING_NOT_DIRTY; do
     echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000"
   done
-  for m in EVICT_DIRTY EVICT_PINNED "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK" \
-    "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
+  for m in EVICT_DIRTY EVICT_PINNED "WORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_WAIT"; do
     echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -D$m|$small|-m1000000"
   done
   for m in CHANGES_IGNORED WRITE_BACK_NOT_COUNTED BEGUN_OVER_KEPT; do
@@ -239,7 +240,6 @@ runs() {
   done
   echo "fail|move_cache|-DOPS=3 -DSTART=2 -DON0=1 -DBLOCKS=2 -DSECOND_MOVES -DCHECKOUTS -DFILL_SKIPS_FROZEN|$small|-m1000000 -w20"
   echo "fail|move_cache|-DOPS=2 -DSTART=1 -DWRITTEN_KEEPS_DIRTY|$small|-m1000000 -w20"
-  echo "fail|move_cache|-DOPS=3 -DSTART=1 -DWRITTEN_KEEPS_COPY|$small|-m1000000 -w22"
   for m in HOP_KEEPS_COPIES LINK_FIRST; do
     echo "fail|global_map|-DFAR -D$m|$small|-m1000000"
   done

@@ -142,6 +142,8 @@ void add_global(table& t, const launch& what) noexcept {
   t.add("place", sizeof(place_words));
   t.field<place_words>("place.owner", &place_words::owner);
   t.field<place_words>("place.local", &place_words::local);
+  t.field<place_words>("place.near", &place_words::near);
+  t.field<place_words>("place.far", &place_words::far);
 }
 
 }  // namespace

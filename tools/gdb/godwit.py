@@ -491,7 +491,9 @@ def list_movable(view):
 
 
 def show_parts(a):
-    rows = [("Part", "Address", "Home", "Owner", "Version", "Place on this host")]
+    counted = a.memory.names["hosts"] > 1
+    accesses = lambda text: (text,) if counted else ()
+    rows = [("Part", "Address", "Home", "Owner", "Version", "Place on this host") + accesses("Accesses")]
     for i in range(min(a.parts(), MOST_LISTED)):
         p = memory.Part(a, i)
         rows.append(
@@ -503,6 +505,7 @@ def show_parts(a):
                 str(p.version),
                 p.place_text(),
             )
+            + accesses(p.heat_text())
         )
     table(rows)
     if a.parts() > MOST_LISTED:
@@ -537,6 +540,8 @@ def show_address(view, address):
     say(f"home: worker {worker_of(p.home)}")
     say(f"owner, as this host believes: worker {worker_of(p.owner)}, version {p.version}")
     say(f"place on this host: {p.place_text()}")
+    if p.here() and view.names["hosts"] > 1:
+        say(f"accesses since it came here: {p.heat_text()}")
 
 
 def show_memory(arguments):

@@ -76,10 +76,16 @@ class Part:
         if self.state == "untouched":
             home_here = self.home is not None and memory.run.is_near(self.home)
             self.state = "owned" if home_here else "elsewhere"
+        self.near = memory.u32(words + memory.names["place.near"])
+        self.far = memory.u32(words + memory.names["place.far"])
         self.mover = local >> MOVER_AT if self.state in ("closing", "frozen") else None
 
     def here(self):
         return self.state in ("owned", "fresh", "closing")
+
+    def heat_text(self):
+        """Accesses since it came here; with one host none are counted."""
+        return f"{self.near} by this host, {self.far} by others" if self.here() else "-"
 
     def place_text(self):
         text = self.state if self.mover is None else f"{self.state} for worker {self.mover}"
