@@ -1,6 +1,8 @@
 // A program that calls MPI itself: in on_rank, where it may, and in a thread, where that ends the run. Built
 // with each MPI. calls_check LEVEL WHAT: LEVEL multiple or funneled is what it asks MPI for; WHAT is sum,
 // wrong (a call in a thread), throws or plain. Prints one line in rank 0; extras.cmake says what it must be.
+#define OMPI_SKIP_MPICXX 1  // not the bindings for C++, which need a library more
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <godwit/godwit.hpp>

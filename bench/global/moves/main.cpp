@@ -166,6 +166,52 @@ void measure_moves(const settings& s, costs& c) {
   c.get_mb_s = parts::median_of(gets);
 }
 
+/// Threads that go to the last worker's memory, beside gets from there. Plain bytes: nothing else may lie in
+/// the frames of a thread that goes.
+struct trips {
+  static constexpr std::uint64_t most = 64;
+  std::array<double, most> get_ns{}, spawn_ns{}, go_ns{};  ///< each
+  std::uint64_t blocks = 0, stayed = 0;
+};
+
+[[gnu::noinline]] std::uint64_t go_there_and_back(words own, words other, std::uint64_t n) {
+  char frame[512];  // with those below it about 700 bytes travel
+  asm volatile("" ::"r"(frame) : "memory");
+  std::uint64_t stayed = 0;
+  for (std::uint64_t i = 0; i < n; ++i) stayed += (gw::go_to(other) ? 0 : 1) + (gw::go_to(own) ? 0 : 1);
+  asm volatile("" ::"r"(frame) : "memory");
+  return stayed;
+}
+
+/// In a run of its own.
+trips measure_trips(std::uint64_t blocks, std::uint64_t n) {
+  trips t;
+  const auto at = [](std::uint32_t w) {
+    return gw::allocate<std::uint64_t>(page_words, gw::distribution::at(w).movable(page), page);
+  };
+  const words own = at(gw::worker_id()), other = at(gw::worker_count() - 1);
+  gw::put(own, 1);
+  gw::put(other, 1);
+  t.blocks = std::min(blocks, trips::most);
+  for (std::uint64_t b = 0; b < t.blocks; ++b) {
+    const auto each = [n](std::uint64_t start) {
+      return static_cast<double>(bench::now_ns() - start) / static_cast<double>(n);
+    };
+    std::uint64_t start = bench::now_ns();
+    for (std::uint64_t i = 0; i < n; ++i) static_cast<void>(gw::get(other));
+    t.get_ns[b] = each(start);
+    start = bench::now_ns();
+    for (std::uint64_t i = 0; i < n; ++i) gw::spawn_at(other, [] {}).join();
+    t.spawn_ns[b] = each(start);
+    start = bench::now_ns();
+    t.stayed += go_there_and_back(own, other, n);
+    t.go_ns[b] = each(start) / 2;
+  }
+  gw::deallocate(own, page_words);
+  gw::deallocate(other, page_words);
+  return t;
+}
+
 /// Updates of random words of some pages, beside moves of these.
 struct storm {
   std::uint64_t updates = 0, moves = 0, seed = 0;
@@ -267,6 +313,32 @@ void show_costs(bench::program& program, const costs& c) {
   program.figure("get.mb_s", "the same bytes by get", c.get_mb_s, "MB/s", "median");
 }
 
+void show_trips(bench::program& program, const trips& t, std::uint64_t each) {
+  std::vector<double> spawns, goes;
+  for (std::uint64_t b = 0; b < t.blocks; ++b) {
+    spawns.push_back(t.spawn_ns[b] / t.get_ns[b]);
+    goes.push_back(t.go_ns[b] / t.get_ns[b]);
+  }
+  const auto median = [&](const std::array<double, trips::most>& all) {
+    return parts::median_of(
+        std::vector<double>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(t.blocks)));
+  };
+  const double get = median(t.get_ns), spawn = median(t.spawn_ns), go = median(t.go_ns);
+  std::fprintf(
+      program.out(),
+      "Threads to the last worker's memory, us, medians: get %.2f, spawn_at and join %.2f, go_to %.2f "
+      "(%llu of %llu stayed)\n",
+      get * 1e-3, spawn * 1e-3, go * 1e-3, static_cast<unsigned long long>(t.stayed),
+      static_cast<unsigned long long>(2 * each * t.blocks));
+  const char* how = "median over the rounds of the quotient within each";
+  program.figure("spawn_at", "spawn_at of an empty thread, and join", spawn * 1e-3, "us", "median");
+  program.figure("spawn_at.gets", "the same in gets of 8 bytes from there", parts::median_of(spawns), "x",
+                 how);
+  program.figure("go_to", "go_to with about 700 bytes of stack, one way", go * 1e-3, "us",
+                 "median of there and back, halved");
+  program.figure("go_to.gets", "the same in gets of 8 bytes from there", parts::median_of(goes), "x", how);
+}
+
 /// False: something was lost.
 bool show_storms(bench::program& program, unsigned workers, const settings& s, std::uint64_t most_moves) {
   std::fprintf(program.out(),
@@ -324,6 +396,9 @@ int main(int argc, char** argv) {
       return found;
     });
     if (godwit::is_first_process()) show_costs(program, c);
+    const std::uint64_t trips_each = std::max<std::uint64_t>(s.times / 100, 10);
+    const trips t = in_a_run(w, [s, trips_each] { return measure_trips(s.blocks, trips_each); });
+    if (godwit::is_first_process()) show_trips(program, t, trips_each);
     if (!show_storms(program, w, s, moves)) throw std::runtime_error("updates were lost, or made twice");
   } catch (const std::exception& e) {
     std::fprintf(stderr, "global_moves: %s\n", e.what());
