@@ -10,7 +10,6 @@
 #include <link.h>
 #include <map>
 #include <string>
-#include <sys/mman.h>
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -93,10 +92,7 @@ stack::range forbid_mpi() noexcept {
         return 0;
       },
       &s);
-  if (s.code.high == 0 ||
-      mprotect(reinterpret_cast<void*>(s.code.low), s.code.high - s.code.low, PROT_NONE) != 0)
-    return {};
-  return s.code;
+  return s.code.high != 0 && stack::take_away(s.code) ? s.code : stack::range{};
 }
 
 }  // namespace godwit::runtime

@@ -70,4 +70,8 @@ void protect(const range& r) noexcept {
   if (r.high > r.low) mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_READ);
 }
 
+bool take_away(const range& r) noexcept {
+  return mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_NONE) == 0;
+}
+
 }  // namespace godwit::stack

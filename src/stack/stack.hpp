@@ -33,6 +33,8 @@ range system_stack() noexcept;
 
 /// Make the inherited stack read-only in this process. The caller must run on another stack by now.
 void protect(const range& r) noexcept;
+/// Whoever uses these pages of this process from now on gets a fault. False: the system refuses.
+bool take_away(const range& r) noexcept;
 
 /// Steer all memory that this process maps from now on (so: malloc) into a range of its own, one of @p count.
 /// A pointer into another worker's private heap then faults instead of meeting other data. Gives back the
