@@ -166,20 +166,17 @@ void measure_moves(const settings& s, costs& c) {
   c.get_mb_s = parts::median_of(gets);
 }
 
-/// Threads that go to the last worker's memory, beside gets from there. Plain bytes: nothing else may lie in
-/// the frames of a thread that goes.
+/// A thread that goes to the last worker's memory and back, beside gets from there. Plain bytes: nothing else
+/// may lie in the frames of a thread that goes.
 struct trips {
   static constexpr std::uint64_t most = 64;
-  std::array<double, most> get_ns{}, spawn_ns{}, go_ns{};  ///< each
+  std::array<double, most> get_ns{}, go_ns{};  ///< each
   std::uint64_t blocks = 0, stayed = 0;
 };
 
 [[gnu::noinline]] std::uint64_t go_there_and_back(words own, words other, std::uint64_t n) {
-  char frame[512];  // with those below it about 700 bytes travel
-  asm volatile("" ::"r"(frame) : "memory");
   std::uint64_t stayed = 0;
   for (std::uint64_t i = 0; i < n; ++i) stayed += (gw::go_to(other) ? 0 : 1) + (gw::go_to(own) ? 0 : 1);
-  asm volatile("" ::"r"(frame) : "memory");
   return stayed;
 }
 
@@ -200,9 +197,6 @@ trips measure_trips(std::uint64_t blocks, std::uint64_t n) {
     std::uint64_t start = bench::now_ns();
     for (std::uint64_t i = 0; i < n; ++i) static_cast<void>(gw::get(other));
     t.get_ns[b] = each(start);
-    start = bench::now_ns();
-    for (std::uint64_t i = 0; i < n; ++i) gw::spawn_at(other, [] {}).join();
-    t.spawn_ns[b] = each(start);
     start = bench::now_ns();
     t.stayed += go_there_and_back(own, other, n);
     t.go_ns[b] = each(start) / 2;
@@ -314,27 +308,22 @@ void show_costs(bench::program& program, const costs& c) {
 }
 
 void show_trips(bench::program& program, const trips& t, std::uint64_t each) {
-  std::vector<double> spawns, goes;
+  std::vector<double> goes;
   for (std::uint64_t b = 0; b < t.blocks; ++b) {
-    spawns.push_back(t.spawn_ns[b] / t.get_ns[b]);
     goes.push_back(t.go_ns[b] / t.get_ns[b]);
   }
   const auto median = [&](const std::array<double, trips::most>& all) {
     return parts::median_of(
         std::vector<double>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(t.blocks)));
   };
-  const double get = median(t.get_ns), spawn = median(t.spawn_ns), go = median(t.go_ns);
-  std::fprintf(
-      program.out(),
-      "Threads to the last worker's memory, us, medians: get %.2f, spawn_at and join %.2f, go_to %.2f "
-      "(%llu of %llu stayed)\n",
-      get * 1e-3, spawn * 1e-3, go * 1e-3, static_cast<unsigned long long>(t.stayed),
-      static_cast<unsigned long long>(2 * each * t.blocks));
+  const double get = median(t.get_ns), go = median(t.go_ns);
+  std::fprintf(program.out(),
+               "Threads to the last worker's memory, us, medians: get %.2f, go_to %.2f "
+               "(%llu of %llu stayed)\n",
+               get * 1e-3, go * 1e-3, static_cast<unsigned long long>(t.stayed),
+               static_cast<unsigned long long>(2 * each * t.blocks));
   const char* how = "median over the rounds of the quotient within each";
-  program.figure("spawn_at", "spawn_at of an empty thread, and join", spawn * 1e-3, "us", "median");
-  program.figure("spawn_at.gets", "the same in gets of 8 bytes from there", parts::median_of(spawns), "x",
-                 how);
-  program.figure("go_to", "go_to with about 700 bytes of stack, one way", go * 1e-3, "us",
+  program.figure("go_to", "go_to with one to two KiB of stack, one way", go * 1e-3, "us",
                  "median of there and back, halved");
   program.figure("go_to.gets", "the same in gets of 8 bytes from there", parts::median_of(goes), "x", how);
 }
