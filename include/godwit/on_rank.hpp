@@ -6,7 +6,7 @@
 //
 // Workers are processes that a rank has forked, so that a call of MPI in a thread stops the run. What f needs
 // of global memory it gets as plain memory: the part that lies with the rank's workers. docs/cluster.md.
-// Tests: tests/global/on_rank_test.cpp, tests/mpi/calls_test.sh.
+// Tests: tests/global/on_rank_test.cpp, tests/mpi/calls_check.cpp.
 #pragma once
 
 #include <godwit/detail/rank_call.hpp>
@@ -42,10 +42,10 @@ std::span<T> of_rank(const global_span<T>& all, rank_call& call) noexcept {
 ///   lies with the workers of that rank, at its beginning in memory; it may be empty. Threads that have
 ///   written to it must have been joined, as for anything that another thread reads.
 /// Throws std::logic_error outside a run; std::runtime_error with the rank and what was thrown if f throws in
-/// one (the first one's), if a rank has no workers, if that part is not one range or movable, and, before
-/// anything is called there, if MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with
-/// that level before run. Cost: a message per rank, an OS thread each, and up to a millisecond until the end
-/// is noticed.
+/// one (the first one's); and, before anything is called anywhere, if a rank has no workers, if a part is
+/// movable or not one range, or if MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread
+/// with that level before run. Cost: two messages per rank, one rank after the other, an OS thread each, and
+/// up to a millisecond until the end is noticed.
 template <class F, class... Args>
 void on_rank(const F& f, const Args&... arguments) {
   static_assert(plain<F> && (plain<Args> && ...),

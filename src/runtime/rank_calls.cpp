@@ -85,10 +85,7 @@ void rank_calls::look(rank_call& call) {
   if (now != rank_call::running && called_.joinable()) called_.join();
   if (now != rank_call::asked) return;
   call_ = std::make_shared<one>(call);
-  if (refusal_.empty())
-    called_ = one::begin(call_);
-  else
-    call_->finish(refusal_.c_str());
+  called_ = one::begin(call_);
 }
 
 void rank_calls::begin_here(rank_call& call) {
@@ -111,24 +108,30 @@ std::uint32_t own_rank(const sched::site& here) noexcept {
   return r;
 }
 
-/// Sent to the first worker of each rank.
+/// Sent to the first worker of each rank: first to all of them, so that nothing is called anywhere if one
+/// refuses -- the others would wait for it in MPI -- and then once more.
 struct asking {
   static constexpr std::size_t most = 512;
   rank_prepare* prepare;
   rank here;
   alignas(16) std::byte closure[most];
 
-  static void arrive(const void* at) {
+  static void prepare_here(const void* at) {
     const auto& a = *static_cast<const asking*>(at);
     const sched::site& here = sched::this_worker().here();
     rank_call& call = here.words->rank_call;
     GODWIT_ASSERT(call.now.load(std::memory_order_relaxed) == rank_call::free, "one call at a time");
     call.here = a.here;
     call.error[0] = '\0';
-    a.prepare(a.closure, call);
-    if (call.error[0] != '\0') {
-      call.now.store(rank_call::done, std::memory_order_release);
-    } else if (here.shape.in_process) {
+    if (here.shape.no_rank_calls != nullptr)
+      std::snprintf(call.error, sizeof call.error, "%s", here.shape.no_rank_calls);
+    else
+      a.prepare(a.closure, call);
+  }
+  static void begin(const void*) {
+    const sched::site& here = sched::this_worker().here();
+    rank_call& call = here.words->rank_call;
+    if (here.shape.in_process) {
       runtime::rank_calls::begin_here(call);
     } else {
       call.now.store(rank_call::asked, std::memory_order_release);
@@ -194,31 +197,38 @@ void run_on_ranks(rank_prepare* prepare, const void* closure, std::size_t bytes)
       break;
     pause();
   }
-  for (std::uint32_t r = 0; r < a.here.count; ++r) {
-    a.here.number = r;
+  const auto tell = [&](std::uint32_t r, void (*call)(const void*)) {
     const auto to = transport::worker_no{word(r)};
-    if (to == here().me) {
-      asking::arrive(&a);
-      continue;
-    }
+    a.here.number = r;
+    if (to == here().me) return call(&a);
     const ref done = sched::this_worker().records().make();
-    sched::this_worker().send(to, done, asking::arrive, &a, sizeof a);
+    sched::this_worker().send(to, done, call, &a, sizeof a);
     static_cast<void>(sched::this_worker().wait(done, {}));
     sched::this_worker().records().release(done);
-  }
-  std::uint32_t failed = a.here.count;
+  };
+  std::uint32_t failed = a.here.count;  // the first one that did
   char error[sizeof(rank_call::error)];
+  const auto look_for_error = [&](std::uint32_t r) {
+    if (failed != a.here.count) return;
+    here().net.remote_get(transport::worker_no{word(r)}, error, &here().words->rank_call.error, sizeof error);
+    if (error[0] != '\0') failed = r;
+  };
+  here().release_writes();
   for (std::uint32_t r = 0; r < a.here.count; ++r) {
+    tell(r, asking::prepare_here);
+    look_for_error(r);
+  }
+  const bool refused = failed != a.here.count;
+  for (std::uint32_t r = 0; r < a.here.count && !refused; ++r) tell(r, asking::begin);
+  for (std::uint32_t r = 0; r < a.here.count && !refused; ++r) {
     const transport::worker_no w{word(r)};
     while (here().net.remote_load(w, &here().words->rank_call.now, std::memory_order_acquire) !=
            rank_call::done)
       pause();
-    if (failed == a.here.count) {
-      here().net.remote_get(w, error, &here().words->rank_call.error, sizeof error);
-      if (error[0] != '\0') failed = r;
-    }
+    look_for_error(r);
     here().net.remote_store(w, &here().words->rank_call.now, rank_call::free, std::memory_order_release);
   }
+  here().acquire_writes();  // what they wrote is new: GL3
   here().net.remote_store(transport::worker_no{0}, &here().words->rank_lock, 0, std::memory_order_release);
   if (failed != a.here.count)
     throw std::runtime_error("godwit: on_rank: rank " + std::to_string(failed) + ": " + error);

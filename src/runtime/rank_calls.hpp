@@ -1,21 +1,18 @@
 // The functions that threads want called in their rank's own process (godwit/on_rank.hpp), as the process
 // that supervises workers sees them: it looks into the words of its first worker, and calls on an OS thread.
-// Document: docs/cluster.md. Tests: tests/global/on_rank_test.cpp, tests/mpi/calls_test.sh.
+// Document: docs/cluster.md. Tests: tests/global/on_rank_test.cpp, tests/mpi/calls_check.cpp.
 #pragma once
 
 #include <godwit/detail/rank_call.hpp>
 
 #include <memory>
-#include <string>
 #include <thread>
-#include <utility>
 
 namespace godwit::runtime {
 
 class rank_calls {
  public:
-  /// @p refusal: why nothing can be called here, or empty.
-  explicit rank_calls(std::string refusal = {}) : refusal_(std::move(refusal)) {}
+  rank_calls() = default;
   /// The run may have failed, and what was called may wait for ever: then it is left to itself.
   ~rank_calls();
   rank_calls(const rank_calls&) = delete;
@@ -28,7 +25,6 @@ class rank_calls {
 
  private:
   struct one;
-  const std::string refusal_;
   std::shared_ptr<one> call_;
   std::thread called_;
 };

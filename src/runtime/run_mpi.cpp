@@ -71,6 +71,10 @@ class ranks final : public substrate {
     what.job.host_count = static_cast<std::uint32_t>(place_->hosts.size());
     what.job.ranks = place_->of_rank.data();
     what.job.rank_count = static_cast<std::uint32_t>(place_->of_rank.size());
+    if (constexpr int multiple = 3; session_.world().thread_level < multiple)
+      what.job.no_rank_calls =
+          "MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with that level before "
+          "run";
     what.job.my_host = has_workers() ? place_->my_host : 0;  // without workers nobody asks
     for (std::size_t h = 0; h < place_->hosts.size(); ++h) {
       const auto& first = session_.ranks()[static_cast<std::size_t>(place_->ranks_of[h].front())];
@@ -296,11 +300,7 @@ class ranks final : public substrate {
     prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
     const short_turns turns;
     companion_rest rest(one_host());
-    constexpr int multiple = 3;
-    rank_calls calls(session_.world().thread_level >= multiple
-                         ? ""
-                         : "MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with "
-                           "that level before run");
+    rank_calls calls;
     std::uint64_t looked = 0;
     std::uint64_t next_tick = base::now_ns();
     while (workers_->alive() != 0 && !r.failed()) {

@@ -41,9 +41,10 @@ struct job_shape {
   std::uint32_t my_host = 0;
   const transport::shm::near_range* ranks = nullptr;  ///< the workers of each; null: there is one
   std::uint32_t rank_count = 1;
-  worker_no bell_of{};            ///< the worker whose bell calls the companion that serves this one
-  bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
-  bool steals_by_call = true;     ///< steal from another host by one call, else word by word
+  const char* no_rank_calls = nullptr;  ///< why on_rank calls nothing in this rank; null: it does
+  worker_no bell_of{};                  ///< the worker whose bell calls the companion that serves this one
+  bool whole_host_calls = true;         ///< a steal from another host may ask any of its workers
+  bool steals_by_call = true;           ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
   /// workers are threads of one process (then stacks too, but for child stealing)
   bool in_process = false;

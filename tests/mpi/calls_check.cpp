@@ -1,6 +1,6 @@
 // A program that calls MPI itself: in on_rank, where it may, and in a thread, where that ends the run. Built
 // with each MPI. calls_check LEVEL WHAT: LEVEL multiple or funneled is what it asks MPI for; WHAT is sum,
-// wrong (a call in a thread), throws or plain. Prints one line in rank 0; extras.cmake says what it must be.
+// wrong (a call in a thread), throws, refuses or plain. Prints one line in rank 0, which extras.cmake knows.
 #define OMPI_SKIP_MPICXX 1  // not the bindings for C++, which need a library more
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -71,6 +71,16 @@ int main(int argc, char** argv) {
         int r = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &r);
         return r;
+      }
+      if (what == "refuses") {  // by the second rank only: the first one would wait for it in MPI
+        constexpr std::uint64_t block = 4096;
+        const auto all = gw::allocate<double>(
+            3 * block, gw::distribution::user(block * 8, [](std::uint64_t i, std::uint64_t, std::uint32_t) {
+              return i == 1 ? 0u : 1u;
+            }));
+        gw::on_rank([](gw::rank, std::span<double>) { MPI_Barrier(MPI_COMM_WORLD); },
+                    gw::global_span<double>(all, 3 * block));
+        return 0;
       }
       gw::on_rank([](gw::rank r) {
         if (r.number + 1 == r.count) throw std::runtime_error("too cold");
