@@ -39,8 +39,8 @@ def main():
         output = words[words.index("-o") + 1]
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
             for entry in json.load(f):
-                if entry["file"].replace(source, here) != words[-1]:
-                    continue
+                if entry["file"].replace(build, os.environ["HERE_BUILD"]).replace(source, here) != words[-1]:
+                    continue  # (what a build precompiles lies in the build)
                 command = shlex.split(entry["command"])
                 if os.path.realpath(shutil.which(command[0]) or command[0]) != wanted[0]:
                     del command[0]  # a launcher, such as ccache
