@@ -90,6 +90,8 @@ runs() {
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
     echo "pass|monitor||$small|-m1000000 -w24"
     echo "pass|group|-DWAITERS=2 -DPHASES=2|$small|-m1000000 -w24"
+    echo "pass|frozen|-DROUNDS=3|$small|-m1000000 -w24"
+    echo "pass|frozen|-DREADS=2 -DLOOKS=2|$small|-m1000000 -w24"
     echo "pass|move|-DCASE=5 -DABORT|$small|-m1000000 -w24"
     echo "fail|move_cache|-DOPS=3 -DSTART=1 -DWRITTEN_KEEPS_COPY|$small|-m1000000 -w22"
     echo "fail|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DNOISE=0 -DAM -DNO_SERVE_IN_LOCK|$small|-m1000000"
@@ -134,6 +136,7 @@ runs() {
     echo "pass|global_map|$v|$small|-m1000000 -w20"
   done
   echo "pass|balance||$small|-m1000000"
+  echo "pass|frozen||$small|-m1000000 -w20"
   echo "pass|free_queue||$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
@@ -256,6 +259,9 @@ runs() {
   echo "fail|monitor|-DEVENTS=1 -DNOT_PASSED_ON|$small|-m1000000 -w20"
   for m in FREE_WITHOUT_LOCK LOOK_WITHOUT_LOCK LIVE_BEFORE_LOCK UNLOCK_BEFORE_BYTES KEEPS_LOCK; do
     echo "fail|balance|-D$m|$small|-m1000000"
+  done
+  for m in THAWS_AFTER_LOOKING LOOK_AFTER_ASKING THAWS_FIRST GENERATION_FIRST NO_GENERATION NOT_COUNTED FLAG_WITHOUT_GENERATION; do
+    echo "fail|frozen|-D$m|$small|-m1000000 -w20"
   done
   for m in APPEND_FIRST SAVED_LATE NO_LOCK THIEF_NO_LOCK TWO_LOCKS COUNT_FIRST COUNT_MORE TAIL_KEPT HEAD_AFTER_UNLOCK; do
     echo "fail|hand_over|-D$m|$small|-m1000000"

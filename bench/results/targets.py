@@ -77,15 +77,6 @@ def target_table(rows):
     return lines
 
 
-def target_table(rows):
-    lines = ["| what | asked | measured | |", "|---|---|---|---|"]
-    for row in rows:
-        measured = f"{number(row['measured'])} {row['unit']}".strip()
-        verdict = "**not met**" if row["verdict"] == "not met" else row["verdict"]
-        lines.append(f"| {row['what']} | {row['asked']} | {measured} | {verdict} |")
-    return lines
-
-
 def summary(pages, found, since):
     """summary.md. found: {page's name: what its JSON has}, of the pages that are there; since: {name: commits, or None}."""
     rows = [row for name, result in found.items() for row in verdicts(name, result)]

@@ -19,6 +19,7 @@
 #include <godwit/global_span.hpp>
 #include <godwit/global_vector.hpp>
 #include <godwit/group.hpp>
+#include <godwit/freeze.hpp>
 #include <godwit/heat.hpp>
 #include <godwit/map_file.hpp>
 #include <godwit/move.hpp>

@@ -69,10 +69,15 @@ void access::write_all(std::vector<part>& far) {
   }
 }
 
-bool access::single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner) {
+void access::refuse_frozen(global_address at, const detail::place& where) {
+  if ((several_hosts_ || check_.on()) && blocks_.is_frozen(at)) blocks_.is_read_only(at, where);
+}
+
+bool access::single_far_owner(global_address at, std::uint64_t bytes, bool write, std::uint32_t& owner) {
   if (check_.on()) check_.check_range(at, bytes, "access");
   if (!several_hosts_ || bytes == 0) return false;
   const piece p = blocks_.first_piece(at, bytes);
+  if (write && p.frozen) blocks_.is_read_only(at, {});
   owner = p.owner;
   return p.bytes == bytes && p.words == nullptr && !net_.is_near(owner) && !cache_.has_dirty();
 }
@@ -95,6 +100,7 @@ void access::put(global_address to, const void* from, std::size_t bytes) {
   if (check_.on()) check_.check_range(to, bytes, "write");
   if (bytes == 0) return;
   const piece p = blocks_.first_piece(to, bytes);
+  if (p.frozen) blocks_.is_read_only(to, {});
   if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(net_.at(to), from, bytes); })) return;
   if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{to, bytes, const_cast<void*>(from)};
@@ -113,6 +119,7 @@ void access::copy(global_address to, global_address from, std::uint64_t bytes) {
     check_.check_range(from, bytes, "copy from");
     check_.check_range(to, bytes, "copy to");
   }
+  refuse_frozen(to, {});
   if (!several_hosts_ || (blocks_.is_near(from, bytes) && blocks_.is_near(to, bytes))) {
     std::memmove(net_.at(to), net_.at(from), bytes);
     return;
@@ -135,6 +142,7 @@ std::uint64_t access::atomic(atomic_op what, global_address at, unsigned width, 
   if (at % width != 0)
     base::fatal("worker %u: an atomic at global:0x%llx: it is not aligned to its %u bytes", net_.me(),
                 static_cast<unsigned long long>(at), width);
+  if (what != atomic_op::load) refuse_frozen(at, {});
   const auto function = static_cast<atomic_function>(what);
   if (!several_hosts_) return transport::far::apply_atomic(function, net_.at(at), width, operand, expected);
   GODWIT_ASSERT(width == 4 || width == 8, "an atomic is of a word");
@@ -212,6 +220,7 @@ void access::scatter(const global_piece* pieces, std::size_t count) {
   std::vector<part> far;
   for (const global_piece& g : std::span(pieces, count)) {
     if (check_.on()) check_.check_range(g.at, g.bytes, "scatter");
+    if (g.bytes != 0) refuse_frozen(g.at, {});
     blocks_.each_piece(g.at, g.bytes, [&](const piece& p) {
       auto* here = static_cast<std::byte*>(g.here) + (p.at - g.at);
       if (!touch_here(p, [&] { copy_bytes(net_.at(p.at), here, p.bytes); })) add_far(far, p, here);
@@ -229,6 +238,7 @@ opened access::checkout(global_address at, std::uint64_t bytes, access_mode mode
     check_.check_range(at, bytes, "check out");
     check_.note_checkout(at, bytes, mode != access_mode::read, where);
   }
+  if (mode != access_mode::read && bytes != 0) refuse_frozen(at, where);
   const bool fixed_here = !several_hosts_ || bytes == 0 || blocks_.is_near(at, bytes);
   const bool pinned = !fixed_here && use_all(at, bytes);
   const bool cached = !fixed_here && !pinned;

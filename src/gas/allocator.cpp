@@ -3,6 +3,8 @@
 
 #include <godwit/global_memory.hpp>
 
+#include "gas/heat.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -27,6 +29,8 @@ std::string show(std::uint64_t bytes) {
     std::snprintf(text, sizeof text, "%llu bytes", static_cast<unsigned long long>(bytes));
   return text;
 }
+
+constexpr std::uint64_t most_told = 4096;  // parts, in the trace
 
 constexpr const char* raise_global_bytes = "raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
 
@@ -206,7 +210,6 @@ global_address allocator::allocate_shared(std::uint64_t bytes, std::uint64_t ali
 
 /// Parts that lie together and have one home are told together.
 void allocator::note_homes(const descriptor& d) {
-  constexpr std::uint64_t most_told = 4096;
   std::uint64_t told = 0;
   part_event run{part_event::kind::allocated, blocks_.begin_of(d)};
   run.bytes = d.move_bytes;
@@ -222,6 +225,20 @@ void allocator::note_homes(const descriptor& d) {
     ++run.count;
   });
   tell();
+}
+
+/// How often its parts were used where they are.
+void allocator::note_heat(const descriptor& d) {
+  if (!net_.several_hosts()) return;  // else nobody counts
+  const std::uint64_t bytes = std::min(d.bytes, most_told * d.move_bytes);
+  std::uint64_t part = 0;
+  for (const seen_part& s : look_at_parts(net_, blocks_, d, blocks_.begin_of(d), bytes, false)) {
+    part_event e{part_event::kind::used, blocks_.begin_of(d), part++};
+    e.near = s.state.near;
+    e.count = s.state.far;
+    if (s.state.other != 0) e.to = net_.first_of(s.state.other - 1);
+    if (e.near + e.count != 0) net_.note(e);
+  }
 }
 
 global_address allocator::reserve(std::uint64_t bytes) {
@@ -301,6 +318,8 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
   for (std::uint32_t h = 0; d->movable() && h < net_.host_count(); ++h)
     share[h] += net_.remote_load(net_.first_of(h), blocks_.moved_of(*d).bytes);
   const bool movable = d->movable();
+  if (movable && net_.seen()) note_heat(*d);
+  blocks_.thaw(*d);  // the next one here would be taken for frozen
   if (!blocks_.remove(*d)) freed_twice(at, where);
   if (movable && net_.seen()) net_.note({.what = part_event::kind::freed, .allocation = at});
   sites_.erase(at);

@@ -58,6 +58,7 @@ class allocator {
   global_address allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how);
   /// For who wants to see it: whose the parts of a movable allocation are.
   void note_homes(const descriptor& d);
+  void note_heat(const descriptor& d);
   void free_local(global_address at, std::uint64_t bytes, detail::place where);
   void free_shared(global_address at, std::uint64_t bytes, detail::place where);
   [[noreturn]] void no_room(std::uint64_t bytes, std::uint32_t host, const std::string& of_what,

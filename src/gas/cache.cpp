@@ -75,6 +75,11 @@ void cache::pause(base::spin_wait& w) noexcept {
   w.turn();
 }
 
+std::uint64_t cache::stamp(std::uint64_t number, std::uint64_t wanted) noexcept {
+  const std::uint64_t thaws = net_.host().thaws.load(std::memory_order_acquire);  // FZ1: before looking
+  return blocks_.is_frozen(number * unit_bytes) ? frozen_bit | thaws : wanted;
+}
+
 void cache::lock(unit& u) noexcept {
   for (base::spin_wait w; !try_lock(u);) pause(w);  // GL8: requests of others are served meanwhile
 }
@@ -201,11 +206,14 @@ void cache::hand_out(opening& o, unit& u) noexcept {
 void cache::open_batch(opening& o) noexcept {
   if (o.batched == 0) return;
   unit* missing[most_in_batch];
+  std::uint64_t epochs[most_in_batch];
   std::size_t count = 0;
+  for (std::size_t i = 0; i < o.batched; ++i) epochs[i] = stamp(o.next + i, o.wanted);  // FZ1: before asking
   const std::vector<part> left = fetch_units(o.next, o.batched);
-  for (unit* u : std::span(o.batch, o.batched)) {
+  for (std::size_t i = 0; i < o.batched; ++i) {
+    unit* const u = o.batch[i];
     if (!any_in(left, begin_of(*u))) {
-      u->epoch = o.wanted;
+      u->epoch = epochs[i];
       hand_out(o, *u);
     } else {
       missing[count++] = u;
@@ -223,11 +231,13 @@ void cache::open_batch(opening& o) noexcept {
 
 /// Locked and pinned: until it is new enough.
 void cache::fetch_later(opening& o, unit& u) noexcept {
-  for (part_wait more(net_); u.epoch < o.wanted; wait_without_lock(u, more))
+  for (part_wait more(net_); is_old(u, o.wanted); wait_without_lock(u, more)) {
+    const std::uint64_t epoch = stamp(number_of(begin_of(u)), o.wanted);  // FZ1: before asking
     if (fetch_around(u)) {
-      u.epoch = o.wanted;
+      u.epoch = epoch;
       return;
     }
+  }
 }
 
 /// The unit behind the batch, locked; null: there is no room for it, or too many write there.
@@ -258,7 +268,7 @@ bool cache::open_next(opening& o) noexcept {
   if (o.mode != access_mode::read) ++u->writers;
   u->used = ++clock_;
   const auto valid = [&] {
-    return o.mode == access_mode::write || u->epoch >= o.wanted || u->dirty.cover(part) ||
+    return o.mode == access_mode::write || !is_old(*u, o.wanted) || u->dirty.cover(part) ||
            u->writing.cover(part);
   };
   if (!valid() && u->dirty.empty() && u->writing.empty()) {
@@ -332,7 +342,7 @@ bool cache::read(global_address at, void* to, std::size_t bytes, copies which) n
   bool any_dirty = false;
   each_present(at, bytes, [&](const unit& u, unit_range part) {
     any_dirty = any_dirty || u.dirty.overlap(part);
-    if ((u.epoch < wanted || which == copies::own_writes) && !u.dirty.cover(part) && !u.writing.cover(part))
+    if ((is_old(u, wanted) || which == copies::own_writes) && !u.dirty.cover(part) && !u.writing.cover(part))
       return;
     const global_address from = begin_of(u) + part.low;
     std::memcpy(static_cast<std::byte*>(to) + (from - at), net_.at(from), part.high - part.low);

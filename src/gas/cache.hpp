@@ -56,8 +56,9 @@ struct alignas(64) unit {
   std::uint32_t pins;               ///< checkouts that have it open
   /// number of the unit in the space, plus one; 0: empty. Also R without lock, as a hint
   word tag;
-  std::uint64_t epoch;  ///< of the host before the last fetch; 0: bytes not valid
-  std::uint64_t used;   ///< the cache's clock at the last checkout
+  /// of the host before the last fetch; 0: bytes not valid. Of frozen memory: see cache::stamp
+  std::uint64_t epoch;
+  std::uint64_t used;  ///< the cache's clock at the last checkout
   /// of the first unit of a set: whoever changes tags of the set. W all of the host
   std::atomic<std::uint32_t> set_lock;
   unit_ranges dirty;    ///< to be written back
@@ -73,6 +74,7 @@ struct begun_fetch {
   struct asked_unit {
     std::uint32_t changes;  ///< of the unit when it was pinned
     bool asked;
+    std::uint64_t epoch = 0;    ///< asked: of what comes
     std::byte* room = nullptr;  ///< asked: where its bytes come to
   };
   struct request {
@@ -149,6 +151,15 @@ class cache {
  private:
   struct opening;
 
+  static constexpr std::uint64_t frozen_bit = std::uint64_t{1} << 63;
+  /// The epoch of a unit that is about to be asked for: @p wanted, or, of frozen memory, the thaws so far,
+  /// with frozen_bit: docs/protocols/frozen.md
+  std::uint64_t stamp(std::uint64_t number, std::uint64_t wanted) noexcept;
+  /// What is here of a locked unit is not what who wants this epoch may see.
+  bool is_old(const unit& u, std::uint64_t wanted) const noexcept {
+    if (u.epoch < frozen_bit) return u.epoch < wanted;
+    return u.epoch != (frozen_bit | net_.host().thaws.load(std::memory_order_acquire));
+  }
   static global_address begin_of(const unit& u) noexcept {
     return (u.tag.load(std::memory_order_relaxed) - 1) * unit_bytes;
   }

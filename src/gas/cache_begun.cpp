@@ -55,7 +55,7 @@ std::uint64_t cache::begin(begun_fetch& f, global_address at, std::uint64_t byte
     u->used = ++clock_;
     const unit_range part{static_cast<std::uint16_t>(low - n * unit_bytes),
                           static_cast<std::uint16_t>(high - n * unit_bytes)};
-    const bool valid = u->epoch >= f.wanted || u->dirty.cover(part) || u->writing.cover(part);
+    const bool valid = !is_old(*u, f.wanted) || u->dirty.cover(part) || u->writing.cover(part);
     f.units.push_back({u->changes, !valid && !movable && far != 0});
     unlock(*u);
     if (f.units.back().asked) {
@@ -70,6 +70,7 @@ void cache::ask(begun_fetch& f, std::byte* room) noexcept {
   std::vector<part> parts;
   for (std::size_t i = 0; i < f.units.size(); ++i) {
     if (!f.units[i].asked) continue;
+    f.units[i].epoch = stamp(f.first + i, f.wanted);  // FZ1: before asking
     f.units[i].room = room;
     add_far_parts(parts, (f.first + i) * unit_bytes, unit_bytes, room);
     room += unit_bytes;
@@ -112,13 +113,13 @@ void cache::settle(begun_fetch& f) noexcept {
     unit* const u = find(f.first + i, true, busy);
     GODWIT_CHECK(u != nullptr && u->pins != 0, "GL7: a unit that a checkout was begun of stays in the cache");
     // GL9: else what is here came later, or what the host has written meanwhile is in neither.
-    if (u->epoch < f.wanted && u->changes == f.units[i].changes) {
+    if (is_old(*u, f.wanted) && u->changes == f.units[i].changes) {
       const global_address begin = begin_of(*u);
       blocks_.visit_pieces(begin, unit_bytes, [&](const piece& p) {
         if (p.is_copy(net_))
           put_around(*u, p.at - begin, p.at - begin + p.bytes, f.units[i].room + (p.at - begin));
       });
-      u->epoch = f.wanted;
+      u->epoch = f.units[i].epoch;
     }
     unlock(*u);
   }

@@ -94,7 +94,7 @@ bool cache::mark_dirty(unit& u, unit_range r) noexcept {
 /// Its dirty ranges were put when the host's epoch was @p epoch, and are home: GL5.
 void cache::mark_clean(unit& u, std::uint64_t epoch) noexcept {
   if (u.dirty.empty()) return;
-  if (u.dirty.cover({0, unit_bytes})) u.epoch = std::max(u.epoch, epoch);  // all of it is what we wrote
+  if (u.dirty.cover({0, unit_bytes}) && is_old(u, epoch)) u.epoch = epoch;  // all of it is what we wrote
   u.dirty.count = 0;
   ++u.changes;  // GL9
   const std::uint64_t slot = slot_of(u);

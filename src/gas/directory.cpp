@@ -29,6 +29,8 @@ descriptor* directory::look(std::uint64_t granule, std::uint64_t& state) noexcep
   constexpr std::size_t contents = offsetof(descriptor, first);  // behind state and generation
   std::memcpy(reinterpret_cast<std::byte*>(d) + contents,
               reinterpret_cast<const std::byte*>(&copy) + contents, sizeof copy - contents);
+  const bool frozen = copy.frozen.load(std::memory_order_relaxed) != 0;
+  d->frozen.store(frozen ? generation : 0, std::memory_order_release);  // FZ3
   d->generation.store(generation, std::memory_order_release);
   state = copy.state.load(std::memory_order_relaxed);
   d->state.store(state, std::memory_order_release);
@@ -95,6 +97,7 @@ bool directory::take_piece(global_address at, std::uint64_t bytes, const descrip
       begin_of(*d) + (last ? d->data_granules() << space::granule_bits : (block + 1) * d->block_bytes);
   if (at + bytes <= at || end <= at) return false;  // more bytes than addresses, or behind its data
   p = {home_of_block(*d, last ? d->blocks - 1 : block), at, std::min(at + bytes, end) - at};
+  p.frozen = is_frozen(*d);
   if (d->movable()) take_place(*d, at, p);
   GODWIT_ASSERT(p.owner < where_.homes && p.bytes != 0, "a piece has an owner");
   return true;
@@ -223,6 +226,21 @@ bool directory::remove(descriptor& d) noexcept {
   return true;
 }
 
+void directory::freeze(descriptor& d) noexcept {
+  net_.remote_store(0, d.frozen, 1);
+  for (std::uint32_t h = 0; h < net_.host_count(); ++h)  // they look again
+    net_.remote_add(net_.first_of(h), net_.host().generation, 1);
+}
+
+void directory::thaw(descriptor& d) noexcept {
+  if (net_.remote_load(0, d.frozen) == 0) return;
+  net_.remote_store(0, d.frozen, 0);  // FZ2: first
+  for (std::uint32_t h = 0; h < net_.host_count(); ++h) {
+    net_.remote_add(net_.first_of(h), net_.host().generation, 1);
+    net_.remote_add(net_.first_of(h), net_.host().thaws, 1);  // FZ2: behind that
+  }
+}
+
 std::pair<global_address, global_address> directory::whole_parts(const descriptor& d, global_address at,
                                                                  std::uint64_t bytes) const noexcept {
   const global_address begin = begin_of(d);
@@ -240,6 +258,15 @@ void directory::bad_address(global_address at, std::uint64_t bytes, const char* 
       "worker %u: tried to %s %llu bytes at global:0x%llx, which belong to no live allocation: freed "
       "already, of an earlier run, or beyond the end of one",
       net_.me(), doing, static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(at));
+}
+
+void directory::is_read_only(global_address at, const detail::place& where) const {
+  const std::string place =
+      where.file != nullptr ? std::string(" at ") + where.file + ":" + std::to_string(where.line) : "";
+  base::fatal(
+      "worker %u: tried to write at global:0x%llx%s, which is frozen (gw::freeze): its copies on other hosts "
+      "would not follow. Thaw it before (gw::thaw)",
+      net_.me(), static_cast<unsigned long long>(at), place.c_str());
 }
 
 }  // namespace godwit::gas

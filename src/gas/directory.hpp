@@ -27,6 +27,7 @@ struct piece {
   std::uint64_t bytes;
   place_words* words = nullptr;  ///< movable: of its place; else null
   std::uint32_t home = 0;        ///< movable: of its place
+  bool frozen = false;           ///< see directory::is_frozen
 
   gas::place place(const reach& net) const noexcept { return {*words, net.is_near(home)}; }
   /// This host's own memory. Of movable memory true for as long as it is not moved.
@@ -49,6 +50,11 @@ class directory {
   /// first time.
   descriptor* find(global_address at);
   std::uint32_t home(global_address at);
+  /// See is_frozen below. Local, as find.
+  bool is_frozen(global_address at) {
+    const descriptor* d = find(at);
+    return d != nullptr && is_frozen(*d);
+  }
   /// Null unless @p at lies in movable memory.
   descriptor* find_movable(global_address at) {
     descriptor* d = find(at);
@@ -68,6 +74,8 @@ class directory {
   /// All of it lies on this host, and stays there: an access needs no round trip.
   bool is_near(global_address at, std::uint64_t bytes);
   [[noreturn]] void bad_address(global_address at, std::uint64_t bytes, const char* doing) const;
+  /// Somebody wants to write frozen memory.
+  [[noreturn]] void is_read_only(global_address at, const detail::place& where) const;
 
   /// From the beginning of the first to the end of the last part of movable memory that has bytes of a range.
   std::pair<global_address, global_address> whole_parts(const descriptor& d, global_address at,
@@ -86,6 +94,16 @@ class directory {
   void enter(descriptor& d, bool reused);
   /// It cannot be found any more. False: somebody else has removed it before.
   bool remove(descriptor& d) noexcept;
+  // It is not written from now on; it may be again: docs/protocols/frozen.md. Cost: a round trip to worker
+  // 0's host, and one or two to each.
+  void freeze(descriptor& d) noexcept;
+  void thaw(descriptor& d) noexcept;
+  /// It is frozen, or was a moment ago. False, too, if this host has not seen it yet. Local.
+  bool is_frozen(const descriptor& d) const noexcept {
+    const std::uint64_t seen = d.frozen.load(std::memory_order_acquire);
+    return seen != 0 && (net_.is_near(0) ||  // FZ3
+                         seen == net_.host().generation.load(std::memory_order_acquire) + 1);
+  }
   bool is_live(const descriptor& d) const noexcept {
     return net_.remote_load(0, d.state) == descriptor::live;
   }

@@ -11,6 +11,7 @@ struct part_event {
   enum class kind {
     allocated,  ///< parts with one home; `to` is it, `count` how many
     freed,
+    used,     ///< so often: `near` by its owner's host, `count` by others, most of these by that of `to`
     came,     ///< a part, from another host
     given,    ///< to another worker of its host
     busy,     ///< it stayed
@@ -24,6 +25,7 @@ struct part_event {
   std::uint64_t part = 0;  ///< its number in the allocation
   std::uint32_t from = no_worker, to = no_worker;
   std::uint64_t count = 0;
+  std::uint64_t near = 0;
   std::uint64_t bytes = 0;     ///< came, moved: that travelled; allocated: of a part
   std::uint64_t since_ns = 0;  ///< of base::fast_ns
 };

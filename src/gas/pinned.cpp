@@ -27,6 +27,7 @@ standing access::where_is(global_address at, std::uint64_t told, bool ask_home) 
 opened access::pin(global_address at, std::uint64_t bytes, access_mode mode, detail::place where,
                    standing& not_here) {
   if (check_.on()) check_.check_range(at, bytes, "pin");
+  if (mode != access_mode::read && bytes != 0) refuse_frozen(at, where);
   const bool fixed_here = !several_hosts_ || bytes == 0 || blocks_.is_near(at, bytes);
   if (!fixed_here && !use_all(at, bytes)) {
     not_here = {};

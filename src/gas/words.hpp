@@ -40,7 +40,10 @@ struct alignas(64) moved_words {
 struct alignas(128) descriptor {
   enum : std::uint64_t { none, live, freed, interior };
   word state;
-  word generation;          ///< copies: of the host when it was fetched, plus one
+  word generation;  ///< copies: of the host when it was fetched, plus one
+  /// 0: may be written. Else 1; in copies what `generation` was when that was seen: FZ3. W/R as `generation`;
+  /// at home W who freezes and thaws
+  word frozen{};
   std::uint64_t first = 0;  ///< granule where the allocation begins
   std::uint64_t bytes = 0;  ///< as asked for
   std::uint64_t block_bytes = 0;
@@ -89,6 +92,7 @@ struct host_words {
   word limit_bytes;              ///< W once, before the workers
   /// of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
   word generation;
+  word thaws;  ///< of frozen allocations: copies of them that are older are stale. W all hosts
   // Of auto_balance.hpp: when the host looked last, and where it goes on. W/R who looks
   word balanced_ns, balance_granule, balance_part;
   alignas(64) word check_lock;  ///< of open. W all of the host

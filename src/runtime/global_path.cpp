@@ -85,6 +85,8 @@ void note_part(const gas::part_event& e) noexcept {
     case what::allocated:
     case what::freed:
       return w.note_parts(kind::parts, 0, e.allocation, b, e.bytes, count);
+    case what::used:
+      return w.note_parts(kind::heat, 0, e.allocation, b, e.near, count);
     case what::came:
       return part(trace::part_result::came);
     case what::given:
@@ -297,7 +299,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   gas::memory& m = memory_at(at, "an asynchronous access");
   sched::worker& w = sched::this_worker();
   std::uint32_t owner = 0;
-  const bool one_far = m.access.single_far_owner(at, n, owner);
+  const bool one_far = m.access.single_far_owner(at, n, write, owner);
   if (!one_far) {
     if (write)
       m.access.put(at, bytes, n);
@@ -364,6 +366,23 @@ void global_pause() noexcept {
 std::uint32_t global_owner(global_address at) { return memory_of("owner_of").access.owner(at); }
 std::uint32_t global_likely_owner(global_address at) {
   return memory_of("likely_owner_of").access.likely_owner(at);
+}
+
+bool global_freeze(global_address at, bool freeze, place where) {
+  const char* const doing = freeze ? "freeze" : "thaw";
+  if (hot().checkouts != 0) checkout_held(doing, where.file, where.line);
+  gas::memory& m = memory_of(doing);
+  gas::descriptor* d = m.directory.find(at);
+  if (d == nullptr) {
+    static_cast<void>(m.directory.first_piece(at, 1));  // local memory, or none
+    return false;
+  }
+  m.access.release();  // what this host has written is home
+  if (freeze)
+    m.directory.freeze(*d);
+  else
+    m.directory.thaw(*d);
+  return true;
 }
 
 namespace {

@@ -79,6 +79,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
       break;
     case kind::part:
     case kind::parts:
+    case kind::heat:
       about_parts(w, e);
       break;
     case kind::clock:

@@ -77,6 +77,7 @@ enum class mark : std::uint8_t {
   part,       ///< of movable memory: it went from one worker to another, or stayed
   allocated,  ///< movable memory: parts that have one home
   freed,
+  used,  ///< a part, by its owner's host `bytes` times, by others `count` times
 };
 
 struct instant {

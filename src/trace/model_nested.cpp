@@ -49,6 +49,9 @@ void model::about_parts(std::uint32_t w, const trace::event& e) {
     i.other = e.other;
     i.took_ns = e.duration_ns;
     i.result = static_cast<part_result>(e.detail);
+  } else if (static_cast<kind>(e.what) == kind::heat) {
+    i.what = mark::used;
+    i.count = e.other;
   } else {
     i.what = e.other != 0 ? mark::allocated : mark::freed;
     i.count = e.other;

@@ -284,6 +284,14 @@ void perfetto::name_part(const instant& i) {
     if (i.to != nobody) add("home", i.to);
     return;
   }
+  if (i.what == mark::used) {
+    name("movable memory used");
+    add("part", i.part);
+    add("accesses by its host", i.bytes);
+    add("accesses by others", i.count);
+    if (i.to != nobody) add("most of these by the host of worker", i.to);
+    return;
+  }
   const auto result = static_cast<std::size_t>(i.result);
   name(result < std::size(results) ? results[result] : "part");
   add("part", i.part);
@@ -317,6 +325,7 @@ void perfetto::on(const instant& i) {
     case mark::part:
     case mark::allocated:
     case mark::freed:
+    case mark::used:
       name_part(i);
       break;
   }

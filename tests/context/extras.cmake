@@ -32,8 +32,8 @@ endfunction()
 # What AddressSanitizer puts around longjmp and setcontext takes all stacks for the OS thread's.
 if(GODWIT_CONTEXT STREQUAL "asm" AND NOT GODWIT_SANITIZE MATCHES "thread")
   set(variants ucontext setjmp)
-  if(CMAKE_CROSSCOMPILING AND NOT GODWIT_ALL_TESTS)
-    set(variants "")  # the same source everywhere, and slow in an emulator
+  if(NOT main_build AND NOT GODWIT_ALL_TESTS)
+    set(variants "")  # in the build of all tests; slow in an emulator
   endif()
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "sparc64")
     # Emulators of user mode know that trap in 64-bit programs since version 8 or 9: older ones end the program.

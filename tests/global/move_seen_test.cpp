@@ -140,6 +140,17 @@ TEST(MoveSeen, EveryPartThatMovedIsCountedAndInTheTrace) {
   EXPECT_EQ(run.trace.has_text("moves memory here"), came);
   EXPECT_TRUE(run.trace.has_text("movable memory allocated"));
   EXPECT_TRUE(run.trace.has_text("movable memory freed"));
+  // Each part was written and read once, some before they came to where they are.
+  std::uint64_t used = 0;
+  run.each(kind::heat, [&](std::uint32_t, const event& e) {
+    EXPECT_EQ(e.a, allocation);
+    EXPECT_EQ(part_of(e.b), used++);
+    EXPECT_GE(e.bytes + e.other, 1u);
+    EXPECT_LE(e.bytes + e.other, 2u);
+    EXPECT_EQ(worker_of(e.b) != gw::trace::no_worker, e.other != 0);
+  });
+  EXPECT_EQ(used, came ? parts : 0u) << "on one host nobody counts";
+  EXPECT_EQ(run.trace.has_text("movable memory used"), came);
   EXPECT_EQ(run.sum(&gw::worker_stats::move_calls), 3u);
   EXPECT_EQ(run.sum(&gw::worker_stats::moves_busy), 0u);
   EXPECT_EQ(run.sum(&gw::worker_stats::moves_no_room), 0u);

@@ -175,6 +175,41 @@ TEST(Moves, TheBusiestPartsComeFirst) {
   EXPECT_EQ(list[1].part, 2u) << "of equals the first";
 }
 
+/// @p far accesses by worker 1's host to a part that worker 0 has, and 10 by that.
+trace_builder uses(std::uint32_t far) {
+  trace_builder t(2);
+  t.start(0, 1000, 7);
+  t.parts(0, 1000, here, 0, 4, 0, 4096);
+  t.heat(0, 1900, here, 1, 10, 3, 1);
+  t.heat(0, 1900, here, 2, 10, far, 1);
+  t.heat(0, 1900, here, 3, 4, 0, no_worker);
+  t.heat(0, 1900, here, 1ull << 39, 4, 0, no_worker);  // no such part
+  t.parts(0, 1910, here, 0, 0, no_worker);
+  t.end(0, 2000, 7);
+  return t;
+}
+
+TEST(Moves, WhoUsedWhatDidNotMove) {
+  const analysed x(uses(2000));
+  ASSERT_EQ(x.moves().memory.size(), 1u);
+  EXPECT_EQ(x.moves().near_uses(), 24u);
+  EXPECT_EQ(x.moves().far_uses(), 2003u);
+  const auto list = most_used_parts(x.moves().memory[0], 2);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].part, 2u);
+  EXPECT_EQ(list[0].by, 1u);
+  EXPECT_EQ(list[1].part, 1u);
+  EXPECT_NE(x.page().find("\"used\":[[2,10,2000,1],[1,10,3,1],[3,4,0,-1]]"), std::string::npos) << x.page();
+  const auto hint = [](const analysed& a) {
+    const auto all = explain(figures_of(a.r, &a.a), a.r, &a.a);
+    return std::any_of(all.begin(), all.end(), [](const finding& f) {
+      return f.title == "Movable memory was used 2,003 times by other hosts, 24 times by those that had it";
+    });
+  };
+  EXPECT_TRUE(hint(x));
+  EXPECT_FALSE(hint(analysed(uses(40))));
+}
+
 TEST(Moves, ThePageHasThemIfThereAreSome) {
   EXPECT_NE(analysed(some_moves()).page().find("\"moves\":{\"allocations\":1"), std::string::npos);
   trace_builder none(1);

@@ -156,6 +156,14 @@ void trace_builder::moves(std::uint32_t w, std::uint64_t t, std::uint64_t addres
   add(w, e);
 }
 
+void trace_builder::heat(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t number,
+                         std::uint32_t near, std::uint32_t far, std::uint32_t by) {
+  event e = make(t, kind::heat, address, godwit::trace::part_and_worker(number, by));
+  e.bytes = near;
+  e.other = far;
+  add(w, e);
+}
+
 void trace_builder::part_wait(std::uint32_t w, std::uint64_t t, std::uint64_t address,
                               std::uint32_t duration) {
   add(w, make(t, kind::part_wait, address, 0, duration));

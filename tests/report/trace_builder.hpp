@@ -46,6 +46,8 @@ struct trace_builder {
             std::uint32_t bytes = 65536);
   void moves(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint32_t count,
              std::uint32_t duration);
+  void heat(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint64_t number, std::uint32_t near,
+            std::uint32_t far, std::uint32_t by);
   void part_wait(std::uint32_t w, std::uint64_t t, std::uint64_t address, std::uint32_t duration);
   void add(std::uint32_t w, const godwit::trace::event& e) { events[w].push_back(e); }
 

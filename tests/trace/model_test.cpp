@@ -297,6 +297,7 @@ TEST(model, moves_of_memory_lie_inside_the_thread) {
          make(kind::part, 295, {.a = memory, .b = b(6, 0), .duration_ns = 90, .other = 1, .detail = busy}),
          make(kind::moves, 300, {.a = memory, .b = b(6, 0), .duration_ns = 100, .bytes = 4096, .other = 1}),
          make(kind::part_wait, 500, {.a = memory + 8, .duration_ns = 50}),
+         make(kind::heat, 590, {.a = memory, .b = b(5, 1), .bytes = 7, .other = 9}),
          make(kind::parts, 600, {.a = memory, .b = b(0, none)}), make(kind::end, 900, {.a = root})}},
        r);
   const auto moves = r.of(0, activity::moves);
@@ -323,6 +324,11 @@ TEST(model, moves_of_memory_lie_inside_the_thread) {
   ASSERT_EQ(r.marks(mark::allocated).size(), 1u);
   EXPECT_EQ(r.marks(mark::allocated)[0].i.count, 8u);
   EXPECT_EQ(r.marks(mark::allocated)[0].i.to, 1u);
+  ASSERT_EQ(r.marks(mark::used).size(), 1u);
+  EXPECT_EQ(r.marks(mark::used)[0].i.part, 5u);
+  EXPECT_EQ(r.marks(mark::used)[0].i.bytes, 7u);
+  EXPECT_EQ(r.marks(mark::used)[0].i.count, 9u);
+  EXPECT_EQ(r.marks(mark::used)[0].i.to, 1u);
   ASSERT_EQ(r.marks(mark::freed).size(), 1u);
   EXPECT_EQ(r.marks(mark::freed)[0].i.to, nobody);
   EXPECT_EQ(r.of(0, activity::thread).size(), 1u) << "the thread goes on meanwhile";

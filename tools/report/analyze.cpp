@@ -250,6 +250,7 @@ void walker::handle(std::uint32_t w, const event& e) {
     case kind::part:
     case kind::moves:
     case kind::part_wait:
+    case kind::heat:
       moves_.event(w, e, at);
       break;
     default:

@@ -32,6 +32,19 @@ worker_moves moves_analysis::total() const noexcept {
   return all;
 }
 
+std::uint64_t moves_analysis::near_uses() const noexcept {
+  std::uint64_t sum = 0;
+  for (const movable_memory& m : memory)
+    for (const movable_memory::use& u : m.uses) sum += u.near;
+  return sum;
+}
+std::uint64_t moves_analysis::far_uses() const noexcept {
+  std::uint64_t sum = 0;
+  for (const movable_memory& m : memory)
+    for (const movable_memory::use& u : m.uses) sum += u.far;
+  return sum;
+}
+
 void move_events::event(std::uint32_t w, const trace::event& e, std::uint64_t at) {
   worker_moves& mine = result_.by_worker[w];
   switch (static_cast<kind>(e.what)) {
@@ -39,6 +52,10 @@ void move_events::event(std::uint32_t w, const trace::event& e, std::uint64_t at
       return on_parts(e, at);
     case kind::part:
       return on_part(mine, e, at);
+    case kind::heat:
+      if (trace::part_of(e.b) < most_parts)
+        of(e.a, at).memory.uses.push_back({trace::part_of(e.b), e.bytes, e.other, trace::worker_of(e.b)});
+      return;
     case kind::moves:
       mine.ns += e.duration_ns;
       return;
@@ -104,7 +121,8 @@ void move_events::on_part(worker_moves& mine, const trace::event& e, std::uint64
 void move_events::retire(std::map<std::uint64_t, tracked>::iterator which, std::uint64_t at) {
   tracked& t = which->second;
   t.memory.end = at;
-  if (t.stayed || !t.memory.changes.empty()) result_.memory.push_back(std::move(t.memory));
+  if (t.stayed || !t.memory.changes.empty() || !t.memory.uses.empty())
+    result_.memory.push_back(std::move(t.memory));
   live_.erase(which);
 }
 
@@ -207,6 +225,16 @@ std::vector<moved_part> busiest_parts(const movable_memory& m, std::size_t most)
     list.push_back({part, s.moves, s.last, static_cast<std::uint32_t>(s.owners.size())});
   std::sort(list.begin(), list.end(), [](const moved_part& x, const moved_part& y) {
     return x.moves != y.moves ? x.moves > y.moves : x.part < y.part;
+  });
+  list.resize(std::min(list.size(), most));
+  return list;
+}
+
+std::vector<movable_memory::use> most_used_parts(const movable_memory& m, std::size_t most) {
+  std::vector<movable_memory::use> list = m.uses;
+  std::sort(list.begin(), list.end(), [](const auto& x, const auto& y) {
+    if (x.far != y.far) return x.far > y.far;
+    return x.near != y.near ? x.near > y.near : x.part < y.part;
   });
   list.resize(std::min(list.size(), most));
   return list;

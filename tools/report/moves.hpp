@@ -33,6 +33,11 @@ struct movable_memory {
     std::uint64_t part;
     std::uint32_t from, to;
   };
+  /// When it was freed: accesses to a part since it came to its owner.
+  struct use {
+    std::uint64_t part, near, far;
+    std::uint32_t by;  ///< a worker of the host that made most of `far`
+  };
   struct homes {
     std::uint64_t first, count;
     std::uint32_t home;
@@ -43,13 +48,16 @@ struct movable_memory {
   std::uint64_t bytes = 0;       ///< moved between hosts
   std::vector<homes> at_first;   ///< whose they were, as far as recorded
   std::vector<change> changes;   ///< by time
+  std::vector<use> uses;         ///< of parts that were used, as far as recorded
 };
 
 struct moves_analysis {
   std::vector<worker_moves> by_worker;
-  std::vector<movable_memory> memory;  ///< that of which parts moved or stayed; most moves first
+  std::vector<movable_memory> memory;  ///< that of which parts moved, stayed or were used; most moves first
 
   worker_moves total() const noexcept;
+  std::uint64_t near_uses() const noexcept;
+  std::uint64_t far_uses() const noexcept;
   bool any() const noexcept { return !memory.empty() || total().waits != 0; }
 };
 
@@ -100,5 +108,7 @@ struct moved_part {
 };
 /// Most moves first.
 std::vector<moved_part> busiest_parts(const movable_memory& m, std::size_t most);
+/// Most accesses by other hosts than the owner's first.
+std::vector<movable_memory::use> most_used_parts(const movable_memory& m, std::size_t most);
 
 }  // namespace godwit::report

@@ -154,7 +154,8 @@ json owner_map_json(const owner_map& map) {
   return {{"from", map.from}, {"to", map.to}, {"group", map.group}, {"columns", map.columns}, {"rows", rows}};
 }
 
-/// Where parts of movable memory were, and who moved them. Null: nothing moved.
+/// Where parts of movable memory were, who moved them, and who used them. Null: nothing moved, or was used
+/// between hosts.
 json moves_json(const moves_analysis& m, std::uint64_t from, std::uint64_t to) {
   if (!m.any()) return nullptr;
   constexpr std::size_t most_maps = 4, most_busiest = 10;
@@ -166,12 +167,16 @@ json moves_json(const moves_analysis& m, std::uint64_t from, std::uint64_t to) {
     json busiest = json::array();
     for (const moved_part& p : busiest_parts(a, most_busiest))
       busiest.push_back({p.part, p.moves, p.owners, p.last_owner});
+    json used = json::array();
+    for (const movable_memory::use& u : most_used_parts(a, most_busiest))
+      used.push_back({u.part, u.near, u.far, u.by == owner_unknown ? -1 : static_cast<std::int64_t>(u.by)});
     memory.push_back({{"address", a.address},
                       {"parts", a.parts},
                       {"part_bytes", a.part_bytes},
                       {"moves", a.changes.size()},
                       {"bytes", a.bytes},
                       {"busiest", busiest},
+                      {"used", used},
                       {"map", owner_map_json(map_of(a, from, to, most_rows, columns))}});
   }
   return {{"total", worker_moves_json(m.total())},

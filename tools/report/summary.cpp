@@ -322,6 +322,15 @@ void explainer::global_memory() {
 /// So does bringing parts of movable memory, and waiting for them.
 void explainer::moves() {
   if (a == nullptr || f.busy() <= 0) return;
+  const std::uint64_t far = a->moves.far_uses();
+  if (far > 1000 && far > 2 * a->moves.near_uses())
+    out.push_back({level::hint,
+                   "Movable memory was used " + format_count(static_cast<double>(far)) +
+                       " times by other hosts, " + format_count(static_cast<double>(a->moves.near_uses())) +
+                       " times by those that had it",
+                   "Each such access is a message, and memory that may move can be where it is used.",
+                   "gw::rebalance with balance::affinity, or --godwit-rebalance, brings parts to who uses "
+                   "them; spawn_at sends the threads to the parts."});
   const worker_moves all = a->moves.total();
   const auto share = [&](std::uint64_t ns) { return static_cast<double>(ns) / f.busy(); };
   if (share(all.ns + all.wait_ns) < 0.02) return;

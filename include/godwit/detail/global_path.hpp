@@ -124,6 +124,8 @@ struct move_hook {
   alignas(8) std::byte closure[closure_bytes] = {};
 };
 
+/// Of the whole allocation that @p at lies in; false as said at freeze().
+bool global_freeze(global_address at, bool freeze, place where);
 /// Gives back a record that completes with the move_result. Throws what is said at move().
 ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, place where);
 

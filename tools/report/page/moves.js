@@ -50,6 +50,7 @@ function buildMoves() {
                           onclick: () => {
                             movesShown = i;
                             fillBusiest();
+                            fillUsed();
                             drawMoves();
                           }
                         },
@@ -57,6 +58,7 @@ function buildMoves() {
   if (moves.allocations > moves.memory.length)
     byId("moves-choice").append(element("span", {}, "of " + formatCount(moves.allocations) + " allocations"));
   fillBusiest();
+  fillUsed();
   fillMovers();
 }
 const allocationName = m => "global:0x" + m.address.toString(16) + " (" + formatCount(m.moves) + " moves)";
@@ -73,6 +75,17 @@ function fillBusiest() {
     table.append(element(
         "tr", {}, cell(String(part), false), cell(formatCount(moves), true), cell(formatCount(owners), true),
         cell(ownerName(last), true)));
+}
+function fillUsed() {
+  const m = model.moves.memory[movesShown], table = byId("moves-used");
+  byId("moves-used-box").hidden = !m || m.used.length === 0;
+  table.replaceChildren();
+  if (!m || m.used.length === 0) return;
+  table.append(headRow(["part", "by its owner's host", "by others", "most of these"]));
+  for (const [part, near, far, by] of m.used)
+    table.append(element(
+        "tr", {}, cell(String(part), false), cell(formatCount(near), true), cell(formatCount(far), true),
+        cell(far > 0 && by >= 0 ? ownerName(by) : "", true)));
 }
 function fillMovers() {
   const table = byId("moves-workers");
