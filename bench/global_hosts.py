@@ -22,6 +22,8 @@ ROOT = os.path.dirname(HERE)
 PROGRAMS = [
     ("global_micro", ["-n", "100000", "--blocks", "5", "--size", "10000"]),
     ("global_moves", ["-n", "100000", "--blocks", "11", "--updates", "20000", "--moves", "1000"]),
+    ("global_storm", ["--runs", "20", "--moves", "500"]),
+    ("global_amr", ["--steps", "40", "--levels", "3"]),
     ("global_stream", ["--size", "4000000", "--stream-size", "1000000", "--passes", "3"]),
     ("global_gups", ["--size", "65536", "--updates", "65536", "--ways", "values,batches"]),
     ("global_cilksort", ["--size", "1000000"]),
@@ -30,6 +32,8 @@ PROGRAMS = [
 QUICK = [
     ("global_micro", ["-n", "10000", "--blocks", "3", "--size", "1000"]),
     ("global_moves", ["-n", "10000", "--blocks", "5", "--updates", "2000", "--moves", "100"]),
+    ("global_storm", ["--runs", "5", "--moves", "200"]),
+    ("global_amr", ["--steps", "8", "--levels", "3"]),
     ("global_stream", ["--size", "1000000", "--stream-size", "250000", "--passes", "2"]),
     ("global_gups", ["--size", "65536", "--updates", "8192", "--ways", "values,batches"]),
     ("global_cilksort", ["--size", "200000"]),

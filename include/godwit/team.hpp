@@ -10,6 +10,7 @@
 // Chapel and MPI (docs/control.md). Tests: tests/global/team_test.cpp.
 #pragma once
 
+#include <godwit/global_span.hpp>
 #include <godwit/group.hpp>
 
 #include <cstddef>
@@ -147,6 +148,18 @@ class team : public detail::control_handle<detail::team_state> {
         "godwit: the operator of a team's reduction is a type without members that combines two values");
     const T all = collective<detail::team_reduce<Op, false>>(value, root, where);
     return rank_ == root ? std::optional<T>(all) : std::nullopt;
+  }
+
+  /// The value of member r becomes all[r], and all have come: each may read the whole of it until one of them
+  /// comes to the next collective that writes it. T: plain bytes of any size. Throws std::invalid_argument
+  /// unless @p all has size() elements. Cost: a put for each member, and a barrier.
+  template <class T>
+  void all_gather(const T& value, global_span<T> all, detail::place where = detail::place::here()) const {
+    if (all.size() != size_)
+      throw std::invalid_argument("godwit: all_gather of a team of " + std::to_string(size_) + " into " +
+                                  std::to_string(all.size()) + " elements: give it one for each member");
+    all[rank_] = value;
+    barrier(where);
   }
 
   /// Not an interface for users: what on_all is made of.

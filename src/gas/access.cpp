@@ -73,11 +73,10 @@ void access::refuse_frozen(global_address at, const detail::place& where) {
   if ((several_hosts_ || check_.on()) && blocks_.is_frozen(at)) blocks_.is_read_only(at, where);
 }
 
-bool access::single_far_owner(global_address at, std::uint64_t bytes, bool write, std::uint32_t& owner) {
+bool access::single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner) {
   if (check_.on()) check_.check_range(at, bytes, "access");
   if (!several_hosts_ || bytes == 0) return false;
   const piece p = blocks_.first_piece(at, bytes);
-  if (write && p.frozen) blocks_.is_read_only(at, {});
   owner = p.owner;
   return p.bytes == bytes && p.words == nullptr && !net_.is_near(owner) && !cache_.has_dirty();
 }

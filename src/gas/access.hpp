@@ -71,7 +71,7 @@ class access {
   }
 
   /// The whole range has one owner for good, on another host, and nothing that is here is dirty.
-  bool single_far_owner(global_address at, std::uint64_t bytes, bool write, std::uint32_t& owner);
+  bool single_far_owner(global_address at, std::uint64_t bytes, std::uint32_t& owner);
   /// Ends the run if somebody wants to write frozen memory there. @p where may be empty.
   void refuse_frozen(global_address at, const detail::place& where);
   /// These bytes are about to be written at their home.

@@ -1,5 +1,5 @@
-// Units: found, replaced, opened and closed. What travels: cache_transfer.cpp. See cache.hpp and
-// docs/protocols/global.md.
+// Units: found, replaced, opened and closed. What travels: cache_transfer.cpp; what leaves: cache_leave.cpp.
+// See cache.hpp and docs/protocols/global.md.
 //
 // Locks: one per unit, held over the requests for it; and one per set, for changes of tags. A worker waits
 // for a unit's lock only while it holds none; further ones it takes by trying. While it waits it serves
@@ -20,9 +20,8 @@ using detail::access_mode;
 namespace {
 // of waiting for a way that others hold open: they compute
 constexpr std::uint64_t patience_ns = 10'000'000'000;
+}  // namespace
 
-constexpr std::uint64_t number_of(global_address a) noexcept { return a / unit_bytes; }
-/// The part of [at, at + bytes) inside unit @p number.
 unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes) noexcept {
   const global_address low = number * unit_bytes;
   const global_address from = std::max(at, low), to = std::min(at + bytes, low + unit_bytes);
@@ -30,13 +29,11 @@ unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes)
   return {static_cast<std::uint16_t>(from - low), static_cast<std::uint16_t>(to - low)};
 }
 
-/// Under the set's lock no tag of the set appears but by who holds it.
-unit* is_in(unit* set, std::uint64_t number) noexcept {
-  for (unsigned w = 0; w < cache::ways; ++w)
+unit* cache::is_in(unit* set, std::uint64_t number) noexcept {
+  for (unsigned w = 0; w < ways; ++w)
     if (set[w].tag.load(std::memory_order_acquire) == number + 1) return set + w;
   return nullptr;
 }
-}  // namespace
 
 bool unit_ranges::cover(unit_range r) const noexcept {
   return std::any_of(begin(), end(), [&](unit_range o) { return o.low <= r.low && r.high <= o.high; });
@@ -396,45 +393,11 @@ void cache::arrive(global_address at, std::uint64_t bytes, const std::byte* from
   }
 }
 
-bool cache::forget(unit* units, std::uint64_t unit_count, std::byte* window, std::byte* at,
-                   std::uint64_t bytes) noexcept {
-  const auto begin = static_cast<global_address>(at - window);
-  for (std::uint64_t n = number_of(begin); n <= number_of(begin + bytes - 1); ++n) {
-    const unit_range r = part_of(n, begin, bytes);
-    unit* const set = set_in(units, unit_count, n);
-    // GL8, MV4: who may be a companion, or serve under a unit's lock, waits for none.
-    if (!base::try_lock(set->set_lock, base::holder())) return false;
-    unit* const u = is_in(set, n);
-    const bool mine = u == nullptr || base::try_lock(u->lock, base::holder());
-    if (mine && (u == nullptr || (u->pins == 0 && u->dirty.empty())))  // MV10: open and dirty bytes stay
-      transport::shm::window::discard(window + n * unit_bytes + r.low, r.high - r.low);
-    if (mine && u != nullptr) {
-      forget_copy(*u);
-      base::unlock(u->lock, base::holder());
-    }
-    base::unlock(set->set_lock, base::holder());
-    if (!mine) return false;
-  }
-  return true;
-}
-
 void cache::drop(global_address at, std::size_t bytes) noexcept {
   each_present(at, bytes, [&](unit& u, unit_range) {
     clean(u);
     forget_copy(u);  // GL6: what comes next goes past the copy, or went
   });
-}
-
-place_site site_of_host(const transport::shm::segment& memory, std::byte* window, const space& where,
-                        std::uint64_t unit_count) noexcept {
-  return {&memory,
-          reinterpret_cast<host_words*>(window + space::words_low),
-          [](const place_site& site, std::byte* at, std::uint64_t bytes) noexcept {
-            return cache::forget(static_cast<unit*>(site.units), site.unit_count, site.window, at, bytes);
-          },
-          window,
-          window + where.units_low,
-          unit_count};
 }
 
 void cache::check_invariants() const noexcept {

@@ -18,6 +18,8 @@
 namespace godwit::gas {
 
 inline constexpr std::uint64_t unit_bytes = 16 << 10;
+/// Of the unit that a byte lies in.
+constexpr std::uint64_t number_of(global_address a) noexcept { return a / unit_bytes; }
 
 /// For the trace.
 enum class cache_event : std::uint32_t { fetch, write_back, evict };
@@ -26,6 +28,9 @@ enum class cache_event : std::uint32_t { fetch, write_back, evict };
 struct unit_range {
   std::uint16_t low, high;
 };
+
+/// The part of [at, at + bytes) inside unit @p number.
+unit_range part_of(std::uint64_t number, global_address at, std::uint64_t bytes) noexcept;
 
 /// Some parts of one unit. All zero: none.
 struct unit_ranges {
@@ -135,10 +140,10 @@ class cache {
   /// written here: GL2, MV10
   void arrive(global_address at, std::uint64_t bytes, const std::byte* from) noexcept;
   /// What was this host's own memory is another's: what is here of it are copies, and only what is open or
-  /// dirty stays. Never waits. False: somebody else is using them now. For companions, too: @p units is the
-  /// host's table.
-  static bool forget(unit* units, std::uint64_t unit_count, std::byte* window, std::byte* at,
-                     std::uint64_t bytes) noexcept;
+  /// dirty stays. Never waits. Gives back of how many bytes from @p at on it is so: of fewer if somebody else
+  /// is using the next ones now. For companions, too: @p units is the host's table.
+  static std::uint64_t forget(unit* units, std::uint64_t unit_count, std::byte* window, std::byte* at,
+                              std::uint64_t bytes) noexcept;
 
   bool has_dirty() const noexcept { return net_.host().dirty_units.load(std::memory_order_acquire) != 0; }
   /// All ranges that are dirty when this is called are at their homes when it returns.
@@ -166,6 +171,8 @@ class cache {
   static unit* set_in(unit* units, std::uint64_t unit_count, std::uint64_t number) noexcept {
     return units + number % (unit_count / ways) * ways;
   }
+  /// Null: it is not there. Under the set's lock no tag of the set appears but by who holds it.
+  static unit* is_in(unit* set, std::uint64_t number) noexcept;
   unit* set_of(std::uint64_t number) const noexcept { return set_in(s_.units, s_.unit_count, number); }
   /// Which units have dirty ranges: word @p i of one bit per unit. W under the unit's lock, R all.
   word& dirty_word(std::uint64_t i) const noexcept {

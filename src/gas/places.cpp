@@ -312,18 +312,38 @@ std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
   });
 }
 
-/// MV8: copies first, then elsewhere, where this host's cache may use the place again.
+/// Its bytes are copies here.
+place_answer left(const place_site& site, const asked& p, const far_move& m) noexcept {
+  GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
+  p.here.forget_heat();
+  site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+  reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+  static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
+  return {place_says::done};
+}
+
+/// MV8: copies first, then elsewhere, where this host's cache may use the place again. What lies together is
+/// forgotten together.
 std::byte* leave(void* place, entry& e, const answer_room&) noexcept {
-  return each_move(place, e, [](const place_site& site, const asked& p, const far_move& m) noexcept {
-    GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
-    if (!site.forget_copies(site, reinterpret_cast<std::byte*>(m.address), m.bytes))
-      return place_answer{place_says::later};
-    p.here.forget_heat();
-    site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
-    reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
-    static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
-    return place_answer{place_says::done};
-  });
+  const place_site& site = site_of(place);
+  const std::uint64_t count = e.head.b;
+  GODWIT_ASSERT(count <= most_moves_in_call, "the moves came along");
+  far_move moves[most_moves_in_call];
+  std::memcpy(static_cast<void*>(moves), e.data, count * sizeof(far_move));
+  const auto answer = [&](std::uint64_t i, const place_answer& a) {
+    std::memcpy(e.data + i * sizeof a, &a, sizeof a);
+  };
+  for (std::uint64_t i = 0; i < count;) {
+    std::uint64_t end = i, bytes = 0;
+    do bytes += moves[end++].bytes;
+    while (end < count && moves[end].address == moves[i].address + bytes);
+    std::uint64_t gone = site.forget_copies(site, reinterpret_cast<std::byte*>(moves[i].address), bytes);
+    for (; i < end && moves[i].bytes <= gone; gone -= moves[i++].bytes)
+      answer(i, left(site, asked(site, e, moves[i].where), moves[i]));
+    if (i < end) answer(i++, {place_says::later});
+  }
+  e.head.info = count * sizeof(place_answer);
+  return nullptr;
 }
 
 }  // namespace

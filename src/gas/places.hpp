@@ -205,8 +205,10 @@ inline constexpr std::size_t most_moves_in_call = transport::far::inline_bytes /
 struct place_site {
   const transport::shm::segment* memory = nullptr;
   host_words* host = nullptr;
-  /// These bytes of the window are copies from now on, no longer the host's own memory. False: in use; again.
-  bool (*forget_copies)(const place_site& site, std::byte* at, std::uint64_t bytes) noexcept = nullptr;
+  /// These bytes of the window are copies from now on, no longer the host's own memory: the first so many.
+  /// Fewer than all: the next are in use; again.
+  std::uint64_t (*forget_copies)(const place_site& site, std::byte* at,
+                                 std::uint64_t bytes) noexcept = nullptr;
   std::byte* window = nullptr;
   void* units = nullptr;  ///< of the host's cache
   std::uint64_t unit_count = 0;

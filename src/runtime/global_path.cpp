@@ -298,8 +298,9 @@ namespace {
 ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n) {
   gas::memory& m = memory_at(at, "an asynchronous access");
   sched::worker& w = sched::this_worker();
+  if (write && n != 0) m.access.refuse_frozen(at, {});
   std::uint32_t owner = 0;
-  const bool one_far = m.access.single_far_owner(at, n, write, owner);
+  const bool one_far = m.access.single_far_owner(at, n, owner);
   if (!one_far) {
     if (write)
       m.access.put(at, bytes, n);

@@ -72,6 +72,25 @@ TEST(Team, Collectives) {
   });
 }
 
+TEST(Team, AllGather) {
+  in_schedules([] {
+    gw::global_array<wide> room(gw::worker_count(), gw::distribution::cyclic(sizeof(wide)));
+    gw::on_all([all = room.span()](gw::team t) {
+      for (std::uint32_t round = 1; round <= 4; ++round) {
+        t.all_gather(wide{{t.rank() + 0.5, static_cast<double>(round)}}, all);
+        for (std::uint32_t r = 0; r < t.size(); ++r) {
+          const wide w = all[r];
+          WANT(w.x[0] == r + 0.5 && w.x[1] == round);
+        }
+        t.barrier();  // before it is written again
+      }
+    });
+    gw::on_all([all = room.span()](gw::team t) {
+      WANT_THROW(t.all_gather(wide{}, all.subspan(1)), std::invalid_argument, "give it one for each member");
+    });
+  });
+}
+
 TEST(Team, MembersSpawnAndJoin) {
   in_schedules([] {
     gw::on_all([](gw::team t) {

@@ -170,7 +170,7 @@ void measure_moves(const settings& s, costs& c) {
 /// may lie in the frames of a thread that goes.
 struct trips {
   static constexpr std::uint64_t most = 64;
-  std::array<double, most> get_ns{}, go_ns{};  ///< each
+  std::array<double, most> get_ns{}, go_ns{}, spawn_ns{};  ///< each
   std::uint64_t blocks = 0, stayed = 0;
 };
 
@@ -178,6 +178,23 @@ struct trips {
   std::uint64_t stayed = 0;
   for (std::uint64_t i = 0; i < n; ++i) stayed += (gw::go_to(other) ? 0 : 1) + (gw::go_to(own) ? 0 : 1);
   return stayed;
+}
+
+/// A thread that spawns the next one at the other place, so often. Nobody joins: who did would follow.
+struct bouncing {
+  words here, there;
+  std::uint64_t left;
+  gw::global_latch done;
+  void operator()() const {
+    if (left == 0) return done.count_down();
+    static_cast<void>(gw::spawn_at(there, bouncing{there, here, left - 1, done}));
+  }
+};
+[[gnu::noinline]] void spawn_there_and_back(words own, words other, std::uint64_t n) {
+  const gw::owned<gw::global_latch> done(1);
+  static_cast<void>(gw::spawn_at(other, bouncing{other, own, 2 * n - 1, done.get()}));
+  done->wait();
+  gw::go_to(own);
 }
 
 /// In a run of its own.
@@ -200,6 +217,9 @@ trips measure_trips(std::uint64_t blocks, std::uint64_t n) {
     start = bench::now_ns();
     t.stayed += go_there_and_back(own, other, n);
     t.go_ns[b] = each(start) / 2;
+    start = bench::now_ns();
+    spawn_there_and_back(own, other, n);
+    t.spawn_ns[b] = each(start) / 2;
   }
   gw::deallocate(own, page_words);
   gw::deallocate(other, page_words);
@@ -308,23 +328,28 @@ void show_costs(bench::program& program, const costs& c) {
 }
 
 void show_trips(bench::program& program, const trips& t, std::uint64_t each) {
-  std::vector<double> goes;
+  std::vector<double> goes, spawns;
   for (std::uint64_t b = 0; b < t.blocks; ++b) {
     goes.push_back(t.go_ns[b] / t.get_ns[b]);
+    spawns.push_back(t.spawn_ns[b] / t.get_ns[b]);
   }
   const auto median = [&](const std::array<double, trips::most>& all) {
     return parts::median_of(
         std::vector<double>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(t.blocks)));
   };
-  const double get = median(t.get_ns), go = median(t.go_ns);
+  const double get = median(t.get_ns), go = median(t.go_ns), spawn = median(t.spawn_ns);
   std::fprintf(program.out(),
-               "Threads to the last worker's memory, us, medians: get %.2f, go_to %.2f "
-               "(%llu of %llu stayed)\n",
-               get * 1e-3, go * 1e-3, static_cast<unsigned long long>(t.stayed),
+               "Threads to the last worker's memory, us, medians: get %.2f, spawn_at %.2f, "
+               "go_to %.2f (%llu of %llu stayed)\n",
+               get * 1e-3, spawn * 1e-3, go * 1e-3, static_cast<unsigned long long>(t.stayed),
                static_cast<unsigned long long>(2 * each * t.blocks));
   const char* how = "median over the rounds of the quotient within each";
   program.figure("go_to", "go_to with one to two KiB of stack, one way", go * 1e-3, "us",
                  "median of there and back, halved");
+  program.figure("spawn_at", "spawn_at, from its call to that of the thread that it made", spawn * 1e-3, "us",
+                 "median of chains there and back, each hop");
+  program.figure("spawn_at.gets", "the same in gets of 8 bytes from there", parts::median_of(spawns), "x",
+                 how);
   program.figure("go_to.gets", "the same in gets of 8 bytes from there", parts::median_of(goes), "x", how);
 }
 
