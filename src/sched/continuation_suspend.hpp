@@ -194,7 +194,7 @@ typename continuation_worker<P>::parting continuation_worker<P>::part_from_paren
   }
   if (p.parent_here) {
     if (b->record == 0) {
-      b->record = records_.make();
+      b->record = records_.make_unexposed();
       here_.at<record>(b->record)->spawned_at = spawned_at(*b);
     }
     p.own = b->record;

@@ -32,7 +32,7 @@ void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal
   const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
   context::flush_windows();
   deque_.expose(end, [&](spawn_slot& s) {
-    if (s.record == 0) s.record = records_.make();
+    if (s.record == 0) s.record = records_.make_unexposed();
     record* r = here_.at<record>(s.record);
     r->float_control = control;
     r->spawned_at = spawned_at(s);

@@ -21,22 +21,6 @@ using detail::outcome;
 using transport::ref_offset;
 using transport::ref_worker;
 
-ref join_records::make() noexcept {
-  const unexposed inside;  // the expose signal makes records, too
-  auto* r = static_cast<record*>(heap_.allocate(object_kind::record, sizeof(record)));
-  clear_record(r);
-  return here_.ref_of(r);
-}
-
-void join_records::free(ref r) noexcept {
-  if (ref_worker(r) == here_.me) {
-    GODWIT_ASSERT(here_.at<object>(r)->freed.load(std::memory_order_relaxed) == 0, "an object is freed once");
-    heap_.free(reinterpret_cast<object*>(here_.memory->common() + ref_offset(r)));
-  } else {
-    free_far(r);
-  }
-}
-
 void join_records::free_far(ref r) noexcept {
   const worker_no owner = ref_worker(r);
   if (!heap_.has_queue()) {
@@ -67,22 +51,27 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
                              here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
       "JN1: a result is written before the record is complete");
   GODWIT_ASSERT(!boxed || here_.is_near(to), "a box means something in this process only");
-  result_words words{0, static_cast<std::uint32_t>(bytes), kind, boxed, {}};
-  std::size_t travelling = sizeof words - sizeof words.small;
-  if (bytes > sizeof words.small) {
-    object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
-    std::memcpy(static_cast<void*>(o + 1), data, bytes);
-    words.object = here_.ref_of(o);
-  } else if (bytes != 0) {
-    std::memcpy(words.small, data, bytes);
-    travelling += bytes;
-  }
+  const auto write = [&](result_words& words) {  // gives back how many bytes of it say something
+    words.object = 0;
+    words.bytes = static_cast<std::uint32_t>(bytes);
+    words.kind = kind;
+    words.boxed = boxed;
+    if (bytes > sizeof words.small) {
+      object* o = heap_.allocate(object_kind::bytes, sizeof(object) + bytes);
+      std::memcpy(static_cast<void*>(o + 1), data, bytes);
+      words.object = here_.ref_of(o);
+    } else if (bytes != 0) {
+      std::memcpy(words.small, data, bytes);
+      return sizeof words - sizeof words.small + bytes;
+    }
+    return sizeof words - sizeof words.small;
+  };
   if (here_.is_near(to)) {
-    std::memcpy(static_cast<void*>(&here_.at<record>(to)->result), &words, sizeof words - sizeof words.small);
-    if (travelling > sizeof words - sizeof words.small)
-      std::memcpy(here_.at<record>(to)->result.small, words.small, sizeof words.small);
+    write(here_.at<record>(to)->result);
     return;
   }
+  result_words words;
+  const std::size_t travelling = write(words);
   // Before the exchange that completes the record: requests to one worker keep their order.
   here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &words, travelling);
 }
@@ -221,16 +210,18 @@ void join_records::free_completed(ref r) noexcept {
   const unexposed inside;
   GODWIT_ASSERT(!here_.is_near(r) || here_.at<record>(r)->state.load(std::memory_order_relaxed) == state_done,
                 "JN4: who is second on the state frees the record");
-  if (here_.is_near(r) && here_.at<record>(r)->result.boxed != 0) {
-    detail::boxed what;
-    std::memcpy(&what, here_.at<record>(r)->result.small, sizeof what);
-    if (what.object != nullptr) what.destroy(what.object);
-  }
   ref result = 0;
-  if (here_.is_near(r))
-    result = here_.at<record>(r)->result.object;
-  else
+  if (here_.is_near(r)) {
+    const result_words& last = here_.at<record>(r)->result;
+    if (last.boxed != 0) {
+      detail::boxed what;
+      std::memcpy(&what, last.small, sizeof what);
+      if (what.object != nullptr) what.destroy(what.object);
+    }
+    result = last.object;
+  } else {
     here_.net.remote_get(ref_worker(r), &result, &here_.home<record>(r)->result.object, sizeof result);
+  }
   if (result != 0) free(result);
   free(r);
 }

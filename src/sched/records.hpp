@@ -5,6 +5,7 @@
 // A record of another host is read and released by one call each (far_calls.hpp), completed word by word.
 #pragma once
 
+#include "base/unexposed.hpp"
 #include "sched/site.hpp"
 
 #include <algorithm>
@@ -17,7 +18,16 @@ class join_records {
   join_records(const site& here, heap& own) noexcept : here_(here), heap_(own) {}
 
   /// With one consumer; nobody came yet. Local.
-  ref make() noexcept;
+  ref make() noexcept {
+    const base::unexposed inside;  // the expose signal makes records, too
+    return make_unexposed();
+  }
+  /// The same for who keeps that signal out already.
+  ref make_unexposed() noexcept {
+    auto* r = static_cast<record*>(heap_.allocate(object_kind::record, sizeof(record)));
+    clear_record(r);
+    return here_.ref_of(r);
+  }
   ref make_completed(detail::outcome kind, const void* data, std::size_t bytes, bool boxed = false) noexcept;
   ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept {
     return make_completed(kind, &what, sizeof what, true);
@@ -75,7 +85,11 @@ class join_records {
   ref make_near(ref image_ref) noexcept;
 
   /// An object of any worker's heap.
-  void free(ref r) noexcept;
+  void free(ref r) noexcept {
+    if (transport::ref_worker(r) != here_.me) return free_far(r);
+    GODWIT_ASSERT(here_.at<object>(r)->freed.load(std::memory_order_relaxed) == 0, "an object is freed once");
+    heap_.free(reinterpret_cast<object*>(here_.memory->common() + transport::ref_offset(r)));
+  }
 
  private:
   bool abandon(ref r) noexcept;
