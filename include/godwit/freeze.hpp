@@ -15,7 +15,8 @@
 namespace godwit {
 
 /// Nobody writes the allocation that *p lies in, all of it, until it is thawed. All writes happen before. A
-/// write ends the run with the place, with several hosts and with check_global; else it goes unnoticed.
+/// write ends the run with the place, with several hosts and with check_global; else it goes unnoticed, as do
+/// writes through pointers of try_local and in functions of on_rank.
 /// Memory that is movable still moves, and deallocate thaws. False, and nothing happens, for memory that its
 /// worker allocated for itself (distribution::local, at): copies of that are fetched again as ever. A thread
 /// that holds a checkout must not call it: that ends the run with the place. Does not migrate. Cost: one

@@ -8,6 +8,7 @@
 #include <godwit/codec.hpp>
 #include <godwit/control.hpp>
 #include <godwit/error.hpp>
+#include <godwit/freeze.hpp>
 #include <godwit/future.hpp>
 #include <godwit/global_access.hpp>
 #include <godwit/global_array.hpp>
@@ -19,7 +20,6 @@
 #include <godwit/global_span.hpp>
 #include <godwit/global_vector.hpp>
 #include <godwit/group.hpp>
-#include <godwit/freeze.hpp>
 #include <godwit/heat.hpp>
 #include <godwit/map_file.hpp>
 #include <godwit/move.hpp>

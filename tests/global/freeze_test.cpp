@@ -151,6 +151,28 @@ TEST(Freeze, CopiesStayGoodOverAcquires) {
   }
 }
 
+// With several hosts a write ends the run, also without check_global: tests/mpi/extras.cmake looks at what is
+// said. FREEZE_WRITE: how it is written.
+TEST(FreezeFar, DISABLED_AWriteEndsTheRun) {
+  const word how = support::number_from_environment("FREEZE_WRITE", 0);
+  gw::options o = support::schedule(0);
+  o.check_global = gw::choice::check_global::off;
+  gw::run<void>(
+      [how] {
+        const auto p = gw::allocate<word>(n, gw::distribution::blocked());
+        write_all(p, 1);
+        gw::freeze(p);
+        const auto last = p + (n - 5);
+        if (how == 0) gw::put(last, word{2});
+        if (how == 1) gw::atomic_fetch_add(last, word{2});
+        if (how == 2) gw::checkout(last, 5, gw::access::write);
+        if (how == 3) gw::put_async(last, word{2}).join();
+        if (how == 4) gw::copy_n(p, 5, last);
+        if (how == 5) gw::put(p, word{2});
+      },
+      o);
+}
+
 support::outcome ends(const std::function<void(gw::global_ptr<word>)>& body) {
   return support::run_child([&] {
     gw::options o;

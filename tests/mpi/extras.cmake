@@ -117,6 +117,19 @@ if(NOT sanitized)
   endforeach()
 endif()
 
+# Who writes frozen memory, wherever it lies.
+if(TARGET global_freeze AND godwit_mpi_families AND NOT sanitized)
+  list(GET godwit_mpi_families 0 first)
+  foreach(how RANGE 5)
+    godwit_add_mpi_test(NAME mpi.frozen.${how} RANKS 2 FAMILIES ${first} COMMAND $<TARGET_FILE:global_freeze>
+                        --gtest_also_run_disabled_tests --gtest_filter=FreezeFar.*)
+    if(godwit_mpi_tests)
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION "which is frozen .gw::freeze.")
+      set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT FREEZE_WRITE=${how} GODWIT_HOSTS=ranks)
+    endif()
+  endforeach()
+endif()
+
 include(${CMAKE_CURRENT_LIST_DIR}/layout.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/far_suite.cmake)
 # Minutes each: in one build only, unless everything is asked for.

@@ -8,7 +8,10 @@
 
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 #include "../../common/godwit_run.hpp"
@@ -121,6 +124,52 @@ void check_moved(words p, std::uint64_t bytes) {
   for (std::uint64_t i = 0; i < bytes / 8; i += page_words)
     if (gw::get(p + static_cast<std::ptrdiff_t>(i)) != i)
       throw std::runtime_error("a word was not what it was before the move");
+}
+
+/// What the system takes for 64 KiB of shared memory, whoever moves them. ns.
+struct page_costs {
+  double fresh = 0, there = 0, given = 0, given_by_units = 0;
+};
+page_costs measure_pages() {
+  constexpr std::size_t part = 64 << 10, unit = 16 << 10, parts_of_it = 64;
+  const int fd = memfd_create("global_moves", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, part * parts_of_it) != 0) return {};
+  void* const all = mmap(nullptr, part * parts_of_it, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (all == MAP_FAILED) return {};
+  const std::vector<std::byte> from(part, std::byte{1});
+  const auto of_each = [&](std::size_t bytes, auto&& f) {
+    const std::uint64_t start = bench::now_ns();
+    for (std::size_t at = 0; at < part * parts_of_it; at += bytes) f(static_cast<std::byte*>(all) + at);
+    return static_cast<double>(bench::now_ns() - start) / parts_of_it;
+  };
+  const auto copy = [&](std::byte* to) { std::memcpy(to, from.data(), part); };
+  const auto give = [](std::size_t bytes) {
+    return [bytes](std::byte* at) { static_cast<void>(madvise(at, bytes, MADV_REMOVE)); };
+  };
+  std::vector<double> fresh, there, given, by_units;
+  for (int round = 0; round < 5; ++round) {
+    fresh.push_back(of_each(part, copy));
+    there.push_back(of_each(part, copy));
+    given.push_back(of_each(part, give(part)));
+    of_each(part, copy);
+    by_units.push_back(of_each(unit, give(unit)));
+  }
+  munmap(all, part * parts_of_it);
+  return {parts::median_of(fresh), parts::median_of(there), parts::median_of(given),
+          parts::median_of(by_units)};
+}
+void show_pages(bench::program& program, const page_costs& p) {
+  if (p.fresh == 0) return;
+  std::fprintf(
+      program.out(),
+      "The system, us for 64 KiB: copied to pages that are not there %.1f, that are %.1f; given back "
+      "%.1f, by 16 KiB %.1f\n",
+      p.fresh * 1e-3, p.there * 1e-3, p.given * 1e-3, p.given_by_units * 1e-3);
+  program.figure("pages.fresh", "64 KiB copied to pages that are not there", p.fresh * 1e-3, "us", "median");
+  program.figure("pages.there", "the same to pages that are", p.there * 1e-3, "us", "median");
+  program.figure("pages.given", "64 KiB of pages given back", p.given * 1e-3, "us", "median");
+  program.figure("pages.given.by_units", "the same by 16 KiB", p.given_by_units * 1e-3, "us", "median");
 }
 
 /// In a run, by one thread: pages one by one, then many at once.
@@ -409,7 +458,10 @@ int main(int argc, char** argv) {
       measure_moves(s, found);
       return found;
     });
-    if (godwit::is_first_process()) show_costs(program, c);
+    if (godwit::is_first_process()) {
+      show_costs(program, c);
+      show_pages(program, measure_pages());
+    }
     const std::uint64_t trips_each = std::max<std::uint64_t>(s.times / 100, 10);
     const trips t = in_a_run(w, [s, trips_each] { return measure_trips(s.blocks, trips_each); });
     if (godwit::is_first_process()) show_trips(program, t, trips_each);
