@@ -13,7 +13,7 @@
  * its node announced hands its unit to the node), SERVED (letters between nodes become letters within the receiver's
  * node, counted there by its server), PREPAID (a node subtracts K at once, and every letter between nodes takes one of
  * them along; it is delivered as a letter within the node, and what is left goes back when the node announces itself),
- * LATE (an idle worker announces, whenever it finds the count full), LIVE (with weak
+ * LATE (an idle worker announces, whenever it finds the count full; with PREPAID also if units are left), LIVE (with weak
  * fairness, the end comes; no attempt to take fails for ever).
  * Mutants, must FAIL:
  *   of the node's count     NO_RETEST, TEST_FIRST, LOOK_FIRST, FIRST_ONLY, CLEAR_FIRST, RUN_NOT_AWAITED, ADD_FIRST,
@@ -23,7 +23,7 @@
  *                           RECEIVER_NOT_RUNNING, LOCAL_NOT_COUNTED; with MERGE: KEEPS_UNIT; with SERVED:
  *                           SERVER_NOT_AWAITED, SERVER_IGNORES_ANNOUNCED; with PREPAID: UNIT_BEFORE_COUNT,
  *                           UNIT_AFTER_PUSH, DELIVERY_NOT_COUNTED, NO_UNIT, UNITS_AFTER_LOOK, UNITS_KEPT, UNITS_LOST,
- *                           ANNOUNCED_KEEPS, PREPAY_NOT_AWAITED
+ *                           ANNOUNCED_KEEPS, PREPAY_NOT_AWAITED; with LATE and PREPAID: LATE_KEEPS
  */
 #ifndef N
 #define N 3
@@ -421,7 +421,12 @@ work:
 #if N > 3
   :: atomic { WORK(3) -> v = 3; goto see }
 #endif
-#ifdef LATE
+#if defined(LATE) && defined(PREPAID) && !defined(LATE_KEEPS)
+  :: is_idle && (!announced[NODE(me)] || units[NODE(me)] > 0) && idle[NODE(me)] == SIZE(NODE(me)) ->
+       announce_all(NODE(me))
+#elif defined(LATE) && defined(PREPAID)
+  :: is_idle && !announced[NODE(me)] && idle[NODE(me)] == SIZE(NODE(me)) -> announce_all(NODE(me))
+#elif defined(LATE)
   :: is_idle && !announced[NODE(me)] && idle[NODE(me)] == SIZE(NODE(me)) -> announce(NODE(me))
 #endif
 #ifdef SERVER_NOT_AWAITED

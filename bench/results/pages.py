@@ -72,6 +72,7 @@ PAGES = [
     over_global_memory("micro", 15, 6, "-n 500 --blocks 3 --size 5000"),
     over_global_memory("moves", 60, 8, "-n 500 --blocks 3 --size 1 --updates 2000 --moves 100"),
     over_global_memory("storm", 30, 4, "--runs 3 --moves 50"),
+    over_global_memory("rmat", 120, 10, "--scale 12 --sources 2"),
     over_global_memory("amr", 30, 8, "--steps 8 --levels 3"),
     over_global_memory("stream", 60, 8, "--size 300001 --stream-size 100003 --grain 4096 --passes 2"),
     over_global_memory("gups", 10, 3, "--size 65536 --grain 1024 --ways values,atomics"),

@@ -93,6 +93,7 @@ struct worker_stats {
   std::uint64_t letters = 0;   ///< calls that this worker asked others to carry out
   std::uint64_t threads_sent = 0;     ///< spawn_at, with: threads and calls sent from here
   std::uint64_t threads_sent_on = 0;  ///< of all that came here: to where their memory had gone
+  std::uint64_t threads_fetched = 0;  ///< taken from another host with their memory, before they began
   std::uint64_t threads_left = 0;     ///< migrate_to, go_to: threads that left this worker
   std::uint64_t threads_kept = 0;     ///< that did not, because their stacks named its heap
 };

@@ -67,7 +67,7 @@ constexpr option_info table[] = {
      .help = "testing: who is made to leave at every spawn (1 = random, 0 = none)",
      .choices = {"none", "parents", "children", "random"}, .zero_one = {"none", "random"}},
     {.name = "rebalance", .field = &options::rebalance, .what = "a switch",
-     .help = "several hosts: idle workers fetch parts of movable memory that their own host uses most"},
+     .help = "several hosts: idle workers fetch parts of movable memory, with threads that wait for them"},
     {.name = "force_move", .field = &options::force_move, .what = "a kind of forced move",
      .help = "testing: distributed memory is movable, and accesses move it (1 = random, 0 = none)",
      .choices = {"none", "random"}, .zero_one = {"none", "random"}},

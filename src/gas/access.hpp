@@ -19,6 +19,9 @@ struct standing {
   enum { here, soon, elsewhere } what = here;  ///< soon: between two hosts, or about to come here
   std::uint32_t worker = 0;                    ///< elsewhere: where to go next
   std::uint64_t owner = 0;                     ///< of movable memory, as place_words say it
+  // here, and several hosts: of the part that moves with it. Else 0
+  global_address part = 0;
+  std::uint64_t part_bytes = 0;
 };
 
 class access {

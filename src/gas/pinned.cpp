@@ -16,7 +16,10 @@ standing access::where_is(global_address at, std::uint64_t told, bool ask_home) 
   if (told != 0) here.learn(ownership::from(told, p.home));  // MV1
   const ownership known = here.owner(p.home);                // MV2: before the state
   const place_state s = here.state();
-  if (in(s, still_here)) return {standing::here, known.worker, known.packed()};
+  if (in(s, still_here)) {
+    const auto [low, end] = blocks_.whole_parts(*blocks_.find(at), at, 1);
+    return {standing::here, known.worker, known.packed(), low, end - low};
+  }
   if (!in(s, is_elsewhere)) return {standing::soon, known.worker, known.packed()};
   // PA4
   if (ask_home && !net_.is_near(p.home)) return {standing::elsewhere, p.home, known.packed()};

@@ -29,7 +29,7 @@ class companion_rest {
     pause_us_ = shortest_us;
     if (mood == expects) eager_until_ns_ = now_ns + eager_ns;
     if (mood != quiet) spin_until_ns_ = std::max(spin_until_ns_, now_ns + spin_after_request_ns);
-    if (waiting) spin_until_ns_ = std::max(spin_until_ns_, now_ns + spin_while_waiting_ns);
+    if (waiting || mood == wrote) spin_until_ns_ = std::max(spin_until_ns_, now_ns + spin_while_waiting_ns);
   }
 
   /// A turn had nothing to do: sleep for so long; 0: look again at once. @p expecting: something is under

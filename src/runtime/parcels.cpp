@@ -12,6 +12,7 @@
 
 #include "base/code_place.hpp"
 #include "base/world.hpp"
+#include "context/context.hpp"
 
 namespace godwit {
 
@@ -19,6 +20,7 @@ namespace {
 
 using detail::hot;
 using gas::standing;
+using sched::data_part;
 using sched::parcel;
 using sched::this_worker;
 using transport::worker_no;
@@ -46,10 +48,13 @@ struct itinerary {
   std::uint64_t owner = 0;
   std::uint32_t redirects = 0;
 
-  /// Here: null place. Else the worker to send it to, which may be this one: again, a little later. PA4
-  bool is_here(worker_no& next) {
+  /// Here: what of it is. Else the worker to send it to, which may be this one: again, a little later. PA4
+  bool is_here(worker_no& next, data_part& data) {
     const standing s = memory_of("spawn_at").access.where_is(address, owner, redirects == 1);  // MV9
-    if (s.what == standing::here) return true;
+    if (s.what == standing::here) {
+      data = {s.part, s.part_bytes};
+      return true;
+    }
     owner = s.owner;
     next = s.what == standing::soon ? this_worker().here().me : worker_no{s.worker};
     if (s.what == standing::elsewhere)
@@ -70,10 +75,10 @@ void forward(worker_no to, const T& what, const void* closure, std::size_t bytes
 }
 
 /// PA3. @p p lies in a letter or behind an image; the closure behind it.
-bool may_begin(const parcel& p, void (*deliver)(const void*)) noexcept {
+bool may_begin(const parcel& p, data_part& data, void (*deliver)(const void*)) noexcept {
   itinerary way{p.address, p.owner, p.redirects};
   worker_no next{};
-  if (way.is_here(next)) return true;
+  if (way.is_here(next, data)) return true;
   parcel on = p;
   on.owner = way.owner;
   on.redirects = way.redirects;
@@ -84,7 +89,26 @@ bool may_begin(const parcel& p, void (*deliver)(const void*)) noexcept {
 /// PA2: on to somebody else, or to arrive, once.
 void deliver_parcel(const void* closure) {
   const auto& p = *static_cast<const parcel*>(closure);
-  if (p.address == 0 || may_begin(p, deliver_parcel)) this_worker().arrive(p);
+  data_part data;
+  if (p.address == 0 || may_begin(p, data, deliver_parcel)) this_worker().arrive(p, data);
+}
+/// Parcels that another host gave away, each in whole lines. PA6: they are nobody else's until their part has
+/// come, or has not; it is in use then, so nobody takes them back before one has begun.
+bool take_in(const data_part& data, std::span<const sched::closure_line> parcels) noexcept {
+  constexpr std::uint64_t patience_ns = 1'000'000;  // as of other moves that nobody has asked for
+  sched::worker& w = this_worker();
+  const gas::byte_range part{data.at, data.bytes};
+  const move_result came =
+      memory_of("rebalance").mover.pull({&part, 1}, transport::index(w.here().me), patience_ns);
+  const bool is_here = came == move_result::moved || came == move_result::already_there;
+  if (is_here) w.work_on(data);
+  for (std::size_t i = 0; i < parcels.size();) {
+    const auto& p = *reinterpret_cast<const parcel*>(&parcels[i]);
+    deliver_parcel(&p);
+    i += p.all_bytes() / sizeof(sched::closure_line);
+    if (is_here) ++w.here().words->stats.threads_fetched;
+  }
+  return is_here;
 }
 
 /// A call that visits memory, in its letter; the closure behind it.
@@ -104,7 +128,8 @@ bool carry_out(const visit& v, const void* closure) {
   gas::memory& m = memory_of("with");
   visit on = v;
   worker_no next{};
-  if (on.way.is_here(next)) {
+  data_part data;
+  if (on.way.is_here(next, data)) {
     standing not_here;
     const detail::opened got = m.access.pin(on.way.address, v.bytes, v.mode, v.where, not_here);
     if (got.data != nullptr) {
@@ -116,7 +141,7 @@ bool carry_out(const visit& v, const void* closure) {
     }
     if (not_here.what == standing::elsewhere) {
       worker_no other{};
-      if (itinerary{on.way.address, 0, 0}.is_here(other)) {
+      if (itinerary{on.way.address, 0, 0}.is_here(other, data)) {
         detail::run_into<void>(v.record, [&] {
           throw std::invalid_argument("godwit: with: " + std::to_string(v.bytes) +
                                       " bytes that several hosts own: move them together, or take less");
@@ -154,7 +179,10 @@ void refuse_references(const void* closure, std::size_t bytes, std::uintptr_t fr
 
 namespace runtime {
 void hook_parcels(sched::worker_hooks& hooks) noexcept {
-  hooks.may_begin = [](const parcel& p) noexcept { return may_begin(p, deliver_parcel); };
+  hooks.may_begin = [](const parcel& p, data_part& data) noexcept {
+    return may_begin(p, data, deliver_parcel);
+  };
+  hooks.take_in = take_in;
 }
 }  // namespace runtime
 
@@ -195,21 +223,35 @@ ref send_visit(visit_entry* entry, const void* closure, std::size_t closure_byte
   return v.record;
 }
 
-bool leave_for(const destination& to, place where) {
+namespace {
+/// In a frame of its own, below the one where the caller's registers have been saved.
+[[gnu::noinline]] bool leave_from_here(const destination& to, const place& where) {
+  const auto frames = reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa());
   memory_of("migrate_to or go_to");
   need_no_checkout(to.address != 0 ? "go_to" : "migrate_to", where);
   if (to.address == 0) {
     const worker_no next = checked(to.worker, "migrate_to");
-    return next == this_worker().here().me || this_worker().migrate(next, true, where);
+    return next == this_worker().here().me || this_worker().migrate(next, true, frames, where);
   }
   itinerary way{to.address};
-  for (worker_no next{}; !way.is_here(next);) {
+  data_part data;
+  for (worker_no next{}; !way.is_here(next, data);) {
     if (next == this_worker().here().me)
       this_worker().yield_thread();  // it is about to come here
-    else if (!this_worker().migrate(next, false, where))
+    else if (!this_worker().migrate(next, false, frames, where))
       return false;
   }
+  this_worker().work_on(data);
   return true;
+}
+}  // namespace
+
+bool leave_for(const destination& to, place where) {
+  context::flush_windows();
+  __builtin_unwind_init();  // what callers have in registers lies on the stack now
+  const bool left = leave_from_here(to, where);
+  asm volatile("");  // a call that is the last act would give up this frame before
+  return left;
 }
 
 opened global_pin(global_address at, std::uint64_t bytes, access_mode mode, bool wait, place where) {

@@ -86,6 +86,7 @@ constexpr counter_field fields[] = {
     {"letters", &stats::letters, false},
     {"threads_sent", &stats::threads_sent, false},
     {"threads_sent_on", &stats::threads_sent_on, false},
+    {"threads_fetched", &stats::threads_fetched, false},
     {"threads_left", &stats::threads_left, false},
     {"threads_kept", &stats::threads_kept, false},
 };
@@ -170,6 +171,7 @@ constexpr row rows[] = {
     {"letters", [](const stats& s) { return f(s.letters); }, 0, true},
     {"threads sent", [](const stats& s) { return f(s.threads_sent); }, 0, true},
     {"  sent on", [](const stats& s) { return f(s.threads_sent_on); }, 0, true},
+    {"  fetched", [](const stats& s) { return f(s.threads_fetched); }, 0, true},
     {"threads left", [](const stats& s) { return f(s.threads_left); }, 0, true},
     {"  kept", [](const stats& s) { return f(s.threads_kept); }, 0, true},
 };

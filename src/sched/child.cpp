@@ -170,7 +170,7 @@ void run_parcel(void* held, std::size_t, ref) {
 }  // namespace
 
 template <class P>
-void child_worker<P>::arrive(const parcel& p) noexcept {
+void child_worker<P>::arrive(const parcel& p, const data_part&) noexcept {
   auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + sizeof p + p.bytes));
   clear_record(t);
   t->state.store(state_detached, std::memory_order_relaxed);
@@ -186,7 +186,7 @@ void child_worker<P>::arrive(const parcel& p) noexcept {
 
 /// Who has begun stays.
 template <class P>
-bool child_worker<P>::migrate(worker_no, bool, const detail::place&) noexcept {
+bool child_worker<P>::migrate(worker_no, bool, std::uintptr_t, const detail::place&) noexcept {
   ++here_.words->stats.threads_kept;
   return false;
 }

@@ -31,8 +31,9 @@ class child_worker final : public worker {
   ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
                  std::uintptr_t spawned_at) noexcept override;
   void yield_thread() noexcept override;
-  bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept override;
-  void arrive(const parcel& what) noexcept override;
+  bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
+               const detail::place& where) noexcept override;
+  void arrive(const parcel& what, const data_part& data) noexcept override;
   void share(ref r) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;

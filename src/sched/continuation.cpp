@@ -100,7 +100,10 @@ void continuation_worker<P>::loop() noexcept {
       look_at_anybody();
     else
       look_at_all();
-    if (idle_.end_of_round()) idle_.become_idle();
+    if (idle_.end_of_round()) {
+      work_on({});
+      idle_.become_idle();
+    }
   }
 }
 
@@ -147,7 +150,7 @@ template <class P>
 void continuation_worker<P>::look_far() noexcept {
   GODWIT_ASSERT(!idle_.is_idle() && deque_.empty(),
                 "IN5: who steals counts as running, and its region is empty");
-  if (const far_catch got = far_.look(); got.kind != loot_kind::nothing) resume_caught(got);
+  if (const far_catch got = far_.look(); got.is_thread()) resume_caught(got);
 }
 
 /// Under the victim's lock: what the thief gets, and the stack's bytes into their place.
@@ -218,7 +221,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   if (account_.traced())
     account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
   idle_.wake_one();  // where there was one, there may be more
-  resume(got, loot_kind::fork);
+  resume(got, loot_kind::fork, here_.words_of(victim)->data());
 }
 
 /// Stalling join: look at the thread that has waited longest.
@@ -281,7 +284,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   if constexpr (P::spans) strand_begins(head.span_ns);
   resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
           head.own_record, head.status, head.float_control},
-         head.fork ? loot_kind::fork : loot_kind::suspended);
+         head.fork ? loot_kind::fork : loot_kind::suspended, head.data);
 }
 
 template <class P>

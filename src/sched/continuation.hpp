@@ -50,8 +50,9 @@ class continuation_worker final : public worker {
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
             const detail::place& where) noexcept override;
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
-  bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept override;
-  void arrive(const parcel& what) noexcept override;
+  bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
+               const detail::place& where) noexcept override;
+  void arrive(const parcel& what, const data_part& data) noexcept override;
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
 
@@ -110,7 +111,7 @@ class continuation_worker final : public worker {
   void take_in(image* im, ref r, bool exactly) noexcept;
   void begin_parcel(ref r) noexcept;
   static void parcel_entry(void* arg);
-  [[gnu::noinline]] bool may_leave() noexcept;
+  [[gnu::noinline]] bool may_leave(std::uintptr_t frames) noexcept;
   void send_away(image* im, const leaving& why) noexcept;
   static void migrant_arrives(const void* closure);
   std::uintptr_t take_stack() noexcept;

@@ -15,7 +15,7 @@ using trace::kind;
 
 /// It waits for a stack: in the ready queue, where others of this host may take it, or for this very worker.
 template <class P>
-void continuation_worker<P>::arrive(const parcel& p) noexcept {
+void continuation_worker<P>::arrive(const parcel& p, const data_part& data) noexcept {
   const unexposed inside;
   auto* im = static_cast<parcel_image*>(
       heap_.allocate(object_kind::image, sizeof(parcel_image) + static_cast<std::size_t>(p.bytes)));
@@ -28,6 +28,7 @@ void continuation_worker<P>::arrive(const parcel& p) noexcept {
   im->bound = true;
   im->suspended_ns = im->ready_ns = im->span_ns = 0;
   im->where = {};
+  im->data = data;
   im->what = p;
   im->what.object = here_.ref_of(im);
   std::memcpy(static_cast<void*>(im + 1), p.closure(), p.bytes);
@@ -48,7 +49,8 @@ template <class P>
 void continuation_worker<P>::begin_parcel(ref r) noexcept {
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running has a thread");
   const auto& im = *here_.at<parcel_image>(r);
-  if (im.what.address != 0 && here_.hooks.may_begin != nullptr && !here_.hooks.may_begin(im.what)) {
+  data_part data;
+  if (im.what.address != 0 && here_.hooks.may_begin != nullptr && !here_.hooks.may_begin(im.what, data)) {
     records_.free(r);
     return;
   }
@@ -71,6 +73,7 @@ void continuation_worker<P>::begin_parcel(ref r) noexcept {
     block_at(end)->number = im.what.record;
   }
   enter_thread(end, end, im.what.record);
+  work_on(data);
   base::set_float_control(im.what.float_control);
   if constexpr (P::spans) strand_begins(im.span_ns);
   announce_stack(begin);
@@ -98,32 +101,27 @@ __attribute__((no_sanitize("address", "undefined"))) inline bool names(std::uint
     if (there.holds(*word)) return true;
   return false;
 }
-/// Of the caller's frames up to @p to.
-[[gnu::noinline]] inline bool stack_names(std::uintptr_t to, const stack::range& there) noexcept {
-  return names(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), to, there);
-}
-
 }  // namespace
 
-/// Between processes: is there nothing in the running thread's stack that only this one has?
+/// Between processes: is there nothing in the running thread's stack, from @p frames on, that only this one
+/// has?
 template <class P>
-bool continuation_worker<P>::may_leave() noexcept {
+bool continuation_worker<P>::may_leave(std::uintptr_t frames) noexcept {
   if (reinterpret_cast<const exception_state*>(abi::__cxa_get_globals())->caught != nullptr) return false;
   if (own_heap_.high == 0) return true;
-  context::flush_windows();
-  __builtin_unwind_init();  // what callers have in registers lies on the stack now
   const spawn_slot& parent = detail::hot().bottom[-1];
   std::uintptr_t end = ancestors_.needed_end(parent, parent.sp);
-  if constexpr (iso) end = own_stacks_.top_of(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
-  return !stack_names(end, own_heap_);
+  if constexpr (iso) end = own_stacks_.top_of(frames);
+  return !names(frames, end, own_heap_);
 }
 
 template <class P>
-bool continuation_worker<P>::migrate(worker_no to, bool exactly, const detail::place& where) noexcept {
+bool continuation_worker<P>::migrate(worker_no to, bool exactly, std::uintptr_t frames,
+                                     const detail::place& where) noexcept {
   if constexpr (!stacks_stay) {
     if (detail::hot().pending != nullptr)
       exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
-    if (!may_leave()) {
+    if (!may_leave(frames)) {
       ++here_.words->stats.threads_kept;
       return false;
     }
@@ -168,8 +166,10 @@ void continuation_worker<P>::migrant_arrives(const void* closure) {
 template <class P>
 void continuation_worker<P>::send_away(image* im, const leaving& why) noexcept {
   im->bound = true;
+  im->data = {};
   migrant m{here_.ref_of_image(im), why.exactly};
   ++here_.words->stats.threads_left;
+  if (!here_.net.is_near(why.to)) far_.thread_left();
   const auto head = std::as_bytes(std::span(&m, 1));
   const std::size_t bytes = sizeof(image) + (im->bytes_end - im->low);
   if (!own_stack && !here_.net.is_near(why.to) && sizeof m + bytes <= mailbox::most_in_message) {

@@ -36,6 +36,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->bound = false;
+  im->data = here_.one_host() ? data_part{} : here_.words->data();
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
   here_.words->stats.evacuated_bytes += bytes;

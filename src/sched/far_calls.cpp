@@ -79,12 +79,66 @@ ready_queue queue_of(const call_site& site, worker_no w) noexcept {
   return {*site.memory, const_cast<public_words&>(*site.memory->at(w, site.words)), site.holder};
 }
 
-bool take_ready(call_site& site, worker_no victim, answer& to) noexcept {
+// What fits into an answer behind the line that says where the part is.
+constexpr std::uint64_t most_parcel_bytes = inline_bytes - sizeof(closure_line);
+
+/// What a thread that goes to another host leaves behind on this one. Those of a later kind are taken only if
+/// nobody here is of an earlier one. docs/protocols/parcels.md
+enum class leaves : std::uint8_t {
+  nothing,     ///< as far as is known
+  no_data,     ///< it has not begun, and the part that it was sent to goes along
+  data_there,  ///< it will be far from what it was sent to
+};
+
+/// Bytes that move with a thread, or will have to; `never`: it is of another kind.
+std::uint64_t weight(const call_site& site, const image& im, leaves what) noexcept {
+  if (im.sp == not_begun) {
+    if (what != leaves::no_data || im.data.bytes == 0) return ready_queue::never;
+    if (static_cast<const parcel_image&>(im).what.all_bytes() > most_parcel_bytes) return ready_queue::never;
+    const auto& near = site.memory->near();  // PA6: a part that a thread here works on stays
+    for (std::uint32_t i = 0; i < near.count; ++i)
+      if (site.memory->at(worker_no{near.first + i}, site.words)->data() == im.data)
+        return ready_queue::never;
+    return im.data.bytes;
+  }
+  if (im.bound || (im.data.bytes != 0) != (what == leaves::data_there)) return ready_queue::never;
+  return im.bytes_end - im.low + im.data.bytes;
+}
+
+/// @p first, and those behind it that were sent to the same part, as many as fit.
+void take_parcels(call_site& site, ready_queue& queue, ref first, answer& to) noexcept {
+  entry& e = to.e;
+  const data_part part = site.memory->at<image>(first)->data;
+  std::memcpy(e.data, &part, sizeof part);
+  e.head.info = sizeof(closure_line);
+  const auto end_of = [&](const image& im) {
+    return e.head.info + static_cast<const parcel_image&>(im).what.all_bytes();
+  };
+  for (ref r = first; r != 0;) {
+    auto* im = site.memory->at<parcel_image>(r);
+    std::memcpy(e.data + e.head.info, static_cast<const void*>(&im->what), sizeof(parcel) + im->what.bytes);
+    e.head.info = end_of(*im);
+    im->freed.store(1, std::memory_order_release);  // JH1
+    r = queue.pop_lightest([&](const image& other) {
+      return other.sp == not_begun && other.data == part && end_of(other) <= inline_bytes
+                 ? 0
+                 : ready_queue::never;
+    });
+  }
+  e.head.result = static_cast<std::uint64_t>(loot_kind::parcels);
+  e.head.more[1] = 1;  // a move of the part follows
+}
+
+bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noexcept {
   const auto& memory = *site.memory;
   ready_queue queue = queue_of(site, victim);
   if (queue.empty()) return false;
-  const ref r = queue.pop_unbound();
+  const ref r = queue.pop_lightest([&](const image& im) { return weight(site, im, what); });
   if (r == 0) return false;
+  if (what == leaves::no_data) {
+    take_parcels(site, queue, r, to);
+    return true;
+  }
   image* im = memory.at<image>(r);
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
   GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == 0, "an image is freed by who takes it");
@@ -99,8 +153,10 @@ bool take_ready(call_site& site, worker_no victim, answer& to) noexcept {
   return true;
 }
 
-bool take_continuation(call_site& site, worker_no victim, answer& to) noexcept {
+bool take_continuation(call_site& site, worker_no victim, leaves what, answer& to) noexcept {
   entry& e = to.e;
+  const bool has_data = site.memory->at(victim, site.words)->data().bytes != 0;
+  if (what == leaves::no_data || has_data != (what == leaves::data_there)) return false;
   const auto& memory = *site.memory;
   const bool check = (e.head.b & call_scope::skip_check) == 0;
   const auto outcome = steal(
@@ -125,8 +181,18 @@ bool take_continuation(call_site& site, worker_no victim, answer& to) noexcept {
   return true;
 }
 
-bool has_work(const call_site& site, worker_no v) noexcept {
-  return site.memory->at(v, site.words)->shares_work() || !queue_of(site, v).empty();
+/// The kinds that are taken for @p e.
+template <class F>
+bool any_kind(const entry& e, F&& f) noexcept {
+  const bool with_data = (e.head.b & call_scope::with_data) != 0;
+  return f(leaves::nothing) || (with_data && f(leaves::no_data)) || f(leaves::data_there);
+}
+
+bool has_work(const call_site& site, worker_no v, const entry& e) noexcept {
+  if (site.memory->at(v, site.words)->shares_work()) return true;
+  return any_kind(e, [&](leaves what) {
+    return queue_of(site, v).has([&](const image& im) { return weight(site, im, what); });
+  });
 }
 
 call_site& site_of(void* place, [[maybe_unused]] const entry& e) noexcept {
@@ -158,18 +224,22 @@ std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
   call_site& site = site_of(place, e);
   const victims all(site, e);
   answer to{e, room};
-  for (std::uint32_t i = 0; i < all.count; ++i)
-    if (take_ready(site, all.number(i), to) ||
-        ((e.head.b & call_scope::ready_only) == 0 && take_continuation(site, all.number(i), to)))
-      return to.big;
-  all.ask_for_work(site, e);
-  return nullptr;
+  const bool forks = (e.head.b & call_scope::ready_only) == 0;
+  const bool taken = any_kind(e, [&](leaves what) {
+    for (std::uint32_t i = 0; i < all.count; ++i)
+      if (take_ready(site, all.number(i), what, to) ||
+          (forks && take_continuation(site, all.number(i), what, to)))
+        return true;
+    return false;
+  });
+  if (!taken) all.ask_for_work(site, e);
+  return to.big;
 }
 
 void look(call_site& site, entry& e) noexcept {
   const victims all(site, e);
   for (std::uint32_t i = 0; i < all.count; ++i)
-    if (has_work(site, all.number(i))) {
+    if (has_work(site, all.number(i), e)) {
       e.head.result = 1;
       e.head.more[1] = 1;  // it will come back and take it
       return;

@@ -39,9 +39,12 @@ struct call_scope {
   static constexpr std::uint64_t skip_check = 4;    ///< lock without looking first
   static constexpr std::uint64_t ready_only = 8;    ///< only suspended threads that are ready
   static constexpr std::uint64_t hash_frames = 16;  ///< leave a hash of what is taken (options::check_frames)
+  static constexpr std::uint64_t with_data = 32;    ///< also who was sent here and has not begun: see parcels
 };
 
-enum class loot_kind : std::uint64_t { nothing, fork, suspended };
+/// parcels: threads that were sent to one part of movable memory and have not begun. A line with the
+/// data_part, then the parcels, each at a multiple of 64 bytes; info bytes in all.
+enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels };
 
 /// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming
 /// needs.

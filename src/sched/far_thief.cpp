@@ -59,15 +59,19 @@ worker_no far_thief::victim_on(std::uint32_t host) noexcept {
   return worker_no{here_.shape.hosts[host].first + random_.below(here_.shape.hosts[host].count)};
 }
 
-/// Of a look: all workers of the victim's host, or that one.
+/// Of a look: all workers of the victim's host, or that one; and which threads.
 std::uint64_t far_thief::scope() const noexcept {
-  return here_.shape.whole_host_calls && !here_.uniform ? call_scope::whole_host : 0;
+  const bool with_data = here_.opts.rebalance && here_.hooks.take_in != nullptr;
+  return (here_.shape.whole_host_calls && !here_.uniform ? call_scope::whole_host : 0) |
+         (with_data ? call_scope::with_data : 0);
 }
 
 void far_thief::in_vain() noexcept {
   ++failures_;
   next_ns_ = base::fast_ns() + pause_after(failures_);
 }
+
+void far_thief::thread_left() noexcept { next_ns_ = base::fast_ns() + first_pause_ns; }
 
 far_catch far_thief::look() noexcept {
   if (here_.uniform) return steal_from(other_host());
@@ -188,6 +192,17 @@ far_catch far_thief::steal_by_words(worker_no victim) noexcept {
   return caught;
 }
 
+/// PA6: none of them is anybody else's until their part is here.
+bool far_thief::take_parcels(const entry& e) noexcept {
+  alignas(closure_line) closure_line room[transport::far::inline_bytes / sizeof(closure_line)];
+  GODWIT_ASSERT(e.head.info <= sizeof room && e.head.info % sizeof(closure_line) == 0 && e.head.info != 0,
+                "parcels come in whole lines");
+  std::memcpy(room, e.data, e.head.info);
+  data_part data;
+  std::memcpy(&data, room, sizeof data);
+  return here_.hooks.take_in(data, {room + 1, e.head.info / sizeof(closure_line) - 1});
+}
+
 far_catch far_thief::steal_from(std::uint32_t host) noexcept {
   far_catch caught{.victim = victim_on(host)};
   std::uint64_t what = scope();
@@ -207,10 +222,12 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
     ++stats.far_failed;
     return caught;
   }
+  if (caught.kind == loot_kind::parcels) {
+    if (!take_parcels(e)) caught.kind = loot_kind::nothing;
+    return caught;
+  }
   loot& got = caught.got;
   std::memcpy(&got, e.data, sizeof got);
-  GODWIT_ASSERT(caught.kind == loot_kind::fork || caught.kind == loot_kind::suspended,
-                "a steal brings a thread");
   GODWIT_ASSERT(e.head.info == sizeof got && here_.is_stack(got.low, got.top, got.bytes_end),
                 "a stolen thread's stack lies where stacks lie");
   const std::size_t bytes = got.bytes_end - got.low;

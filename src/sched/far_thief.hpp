@@ -15,13 +15,15 @@
 
 namespace godwit::sched {
 
-/// A thread from another host, whose bytes are in place.
+/// What came from another host: a thread whose bytes are in place, or such as have not begun.
 struct far_catch {
   loot_kind kind = loot_kind::nothing;
   loot got{};
   std::uint64_t now = 0;    ///< when it was there
   std::uint64_t since = 0;  ///< when it was asked for
   worker_no victim{};
+  /// Else there is none, or some wait in this worker's ready queue.
+  bool is_thread() const noexcept { return kind == loot_kind::fork || kind == loot_kind::suspended; }
 };
 
 class far_thief {
@@ -40,6 +42,8 @@ class far_thief {
     failures_ = 0;
     next_ns_ = 0;
   }
+  /// It has sent one away, which may come back: a look would only delay that.
+  void thread_left() noexcept;
   /// Not before; 0: at once.
   std::uint64_t next_look_ns() const noexcept { return next_ns_; }
 
@@ -50,6 +54,7 @@ class far_thief {
   void in_vain() noexcept;
   far_catch steal_from(std::uint32_t host) noexcept;
   far_catch steal_by_words(worker_no victim) noexcept;
+  bool take_parcels(const transport::far::entry& e) noexcept;
 
   const site& here_;
   account& account_;

@@ -16,6 +16,7 @@ namespace {
 // Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
 constexpr std::uint32_t rounds_before_idle = 256;
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
+constexpr std::uint64_t announce_after_ns = 100'000;  // more than the way to another host and back, as a rule
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
@@ -121,7 +122,23 @@ void idleness::become_idle() noexcept {
   if (sees_ready_waiter()) return;
   GODWIT_ASSERT(!is_idle_, "who becomes idle was running");
   is_idle_ = true;
-  if (!is_last()) return;
+  const std::uint64_t idle = here_.node->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
+  GODWIT_ASSERT(is_count(idle, here_.near.count), "no more workers are idle than there are");
+  if (here_.one_host() && idle == here_.near.count) decide();
+}
+
+/// IN1: not as soon as the count is full. Who gets the next thread or letter before that has told nobody, and
+/// keeps its units.
+void idleness::announce_host() noexcept {
+  const node_words& node = *here_.node;
+  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) return;
+  if (node.announced.load(std::memory_order_seq_cst) != 0 && node.units.load(std::memory_order_seq_cst) == 0)
+    return;
+  if (is_last_host()) decide();
+}
+
+/// All count as idle, and this worker was the one to find out.
+void idleness::decide() noexcept {
   // ID3, IN1: nothing can happen any more
   if (polled_ != nullptr && !nothing_is_ready()) return;
   if (here_.net.remote_load(worker_no{0}, &here_.job->root_done, std::memory_order_acquire) == 0) {
@@ -132,13 +149,7 @@ void idleness::become_idle() noexcept {
   end_run();
 }
 
-/// Count this worker: has it brought the count to the number of all?
-bool idleness::is_last() noexcept {
-  const std::uint64_t idle = here_.node->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
-  GODWIT_ASSERT(is_count(idle, here_.near.count), "no more workers are idle than there are");
-  return idle == here_.near.count && (here_.one_host() || is_last_host());
-}
-
+/// Has this host been the last to be announced?
 bool idleness::is_last_host() noexcept {
   node_words& node = *here_.node;
   bool last = false;
@@ -240,7 +251,9 @@ void idleness::wait_for_work() noexcept {
     signal_hoarders_of(*here_.memory, here_.words, worker_no{here_.near.first},
                        worker_no{here_.near.first + present()}, here_.me);
   }
-  if (now - idle_since_ns_ >= std::uint64_t{here_.opts.spin_us} * 1000) sleep();
+  const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
+  if (!here_.one_host() && idle_ns >= std::min(announce_after_ns, spin_ns)) announce_host();
+  if (idle_ns >= spin_ns) sleep();
 }
 
 void idleness::sleep() noexcept {

@@ -82,8 +82,9 @@ class idleness {
 
  private:
   bool sees_ready_waiter() const noexcept;
-  bool is_last() noexcept;
+  void announce_host() noexcept;
   bool is_last_host() noexcept;
+  void decide() noexcept;
   bool nothing_is_ready() noexcept;
   [[noreturn]] void end_run() noexcept;
   void report_failure(const char* text) noexcept;

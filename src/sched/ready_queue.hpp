@@ -60,25 +60,31 @@ class ready_queue {
     unlock();
     return r;
   }
-  /// The same with the first that is not bound to this host, if it is one of the first few.
-  ref pop_unbound() noexcept {
-    constexpr unsigned most_looks = 16;
+  /// Weighs no thread: who is not to be taken.
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+  /// The same with the lightest of the first few, by @p weight(image); of several the first.
+  template <class W>
+  ref pop_lightest(W&& weight) noexcept {
     if (!try_lock()) return 0;
-    const std::uint64_t count = size();
-    ref before = 0, r = count != 0 ? words_->ready_head.load(std::memory_order_relaxed) : 0;
-    for (unsigned i = 1; r != 0 && memory_->at<image>(r)->bound; ++i) {
-      before = r;
-      r = i < std::min<std::uint64_t>(count, most_looks) ? memory_->at<image>(r)->next : 0;
-    }
-    if (r != 0) {
-      if (before == 0)
+    const found lightest = find_lightest(weight);
+    if (lightest.r != 0) {
+      if (lightest.before == 0)
         take_first();
       else
-        take_behind(before, r);
-      words_->ready_count.store(count - 1, std::memory_order_relaxed);
+        take_behind(lightest.before, lightest.r);
+      words_->ready_count.store(size() - 1, std::memory_order_relaxed);
     }
     unlock();
-    return r;
+    return lightest.r;
+  }
+  /// Would it find one? True, too, if somebody else has the lock.
+  template <class W>
+  bool has(W&& weight) noexcept {
+    if (empty()) return false;
+    if (!try_lock()) return true;
+    const bool found = find_lightest(weight).r != 0;
+    unlock();
+    return found;
   }
   /// The same with the last.
   ref pop_newest() noexcept {
@@ -143,6 +149,26 @@ class ready_queue {
     else
       memory_->at<image>(memory_->at<image>(r)->next)->prev = before;
     memory_->at<image>(before)->next = last ? 0 : memory_->at<image>(r)->next;
+  }
+  struct found {
+    ref r = 0, before = 0;
+  };
+  template <class W>
+  found find_lightest(W&& weight) noexcept {
+    constexpr std::uint64_t most_looks = 16;
+    std::uint64_t least = never;
+    found lightest;
+    ref r = words_->ready_head.load(std::memory_order_relaxed), before = 0;
+    for (std::uint64_t i = 0, n = std::min(size(), most_looks); i < n; ++i) {
+      const image& im = *memory_->at<image>(r);
+      if (const std::uint64_t w = weight(im); w < least) {
+        least = w;
+        lightest = {r, before};
+      }
+      before = r;
+      r = im.next;
+    }
+    return lightest;
   }
   bool agrees() const noexcept {
     const ref head = words_->ready_head.load(std::memory_order_relaxed);

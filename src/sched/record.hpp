@@ -88,6 +88,7 @@ struct image : object, queue_link {
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
   std::uint64_t span_ns;       ///< with options::span: longest chain up to here
   detail::place where;         ///< of the join, for reports; the pointers are valid in all siblings
+  data_part data;  ///< several hosts: what it leaves behind, or takes along, if another one takes it
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
@@ -129,6 +130,8 @@ struct alignas(64) parcel {
   std::uint32_t float_control;
   ref object;  ///< what holds it here until the closure is taken out; 0: nothing
   const std::byte* closure() const noexcept { return reinterpret_cast<const std::byte*>(this + 1); }
+  /// With the closure, in lines.
+  std::uint64_t all_bytes() const noexcept { return sizeof(parcel) + (bytes + 63) / 64 * 64; }
 };
 static_assert(sizeof(parcel) == 64);
 inline constexpr std::uint64_t not_begun = 1;

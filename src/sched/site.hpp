@@ -12,6 +12,8 @@
 #include "seams/park.hpp"
 #include <godwit/options.hpp>
 
+#include <span>
+
 namespace godwit::sched {
 
 /// What src/runtime supplies.
@@ -27,7 +29,11 @@ struct worker_hooks {
   void (*on_acquire)() noexcept = nullptr;       ///< a thread arrived that may know of writes elsewhere
   const detail::event_source* events = nullptr;  ///< substrate threads: what threads may wait for outside
   /// threads that were sent to memory: may this one begin here? False: it has been sent on
-  bool (*may_begin)(const parcel& what) noexcept = nullptr;
+  /// True: what of its memory is here goes to @p data.
+  bool (*may_begin)(const parcel& what, data_part& data) noexcept = nullptr;
+  /// some that another host gave away (loot_kind::parcels), with the part that they were sent to: bring that,
+  /// and let them arrive. False: it did not come, and they have been sent on
+  bool (*take_in)(const data_part& data, std::span<const closure_line> parcels) noexcept = nullptr;
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
   void (*on_idle)() noexcept = nullptr;  ///< again and again while the worker is without work

@@ -20,6 +20,13 @@ using transport::ref;
 using transport::word;
 using transport::worker_no;
 
+/// The part of movable memory that a thread was sent to (spawn_at, go_to), as long as it has not left that
+/// host; without bytes: none, or it is not known.
+struct data_part {
+  std::uint64_t at = 0, bytes = 0;
+  bool operator==(const data_part&) const = default;
+};
+
 /// One per worker.
 struct public_words {
   // Deque; docs/protocols/deque.md. One line: a thief's look costs one transfer.
@@ -48,11 +55,22 @@ struct public_words {
   word fault_sender;   ///< 1 + the process that sent the signal; 0: nobody did
   word fault_user;     ///< whose process that is
   word asleep;         ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
+  // Of the threads on this worker: see data_part. Each for itself, a wrong one is a bad choice. W owner, R
+  // who takes threads. docs/protocols/parcels.md, with several hosts
+  word data_at;
+  word data_bytes;
   worker_stats stats;  ///< W owner, R supervisor after the worker's end
   // docs/cluster.md, on_rank.
   word rank_lock;               ///< of worker 0: 1 while a thread is in on_rank. W all, atomics
   detail::rank_call rank_call;  ///< of the first worker of a rank
 
+  data_part data() const noexcept {
+    return {data_at.load(std::memory_order_relaxed), data_bytes.load(std::memory_order_relaxed)};
+  }
+  void work_on(const data_part& d) noexcept {
+    data_at.store(d.at, std::memory_order_relaxed);
+    data_bytes.store(d.bytes, std::memory_order_relaxed);
+  }
   /// A look, without the lock: can anything be stolen?
   bool shares_work() const noexcept {
     return top.load(std::memory_order_relaxed) < split.load(std::memory_order_relaxed);

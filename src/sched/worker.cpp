@@ -91,12 +91,13 @@ void worker::enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_re
   idle_.thread_came();
 }
 
-void worker::resume(const loot& what, loot_kind kind) noexcept {
+void worker::resume(const loot& what, loot_kind kind, const data_part& data) noexcept {
   GODWIT_ASSERT(here_.is_stack(what.low, what.top, what.bytes_end), "a thread's stack lies where stacks lie");
   GODWIT_ASSERT(what.sp == what.low + (kind == loot_kind::fork ? context::fork_bytes_below : 0),
                 "the bytes of a thread begin where it was saved");
   GODWIT_ASSERT(kind != loot_kind::fork || what.status != 0, "a parent goes on with the record of its child");
   enter_thread(what.top, what.bytes_end, what.own_record);
+  work_on(data);
 #if defined(__x86_64__)
   // A stolen thread's own return address leads into a parent that is not here: end backtraces instead.
   if (kind == loot_kind::fork && !here_.shape.own_stacks && here_.shape.stacks == nullptr)

@@ -88,9 +88,17 @@ class worker {
   ref send_thread(worker_no to, parcel& what, const std::byte* closure,
                   void (*deliver)(const void*)) noexcept;
   /// Likewise the running thread, if it may leave: false. @p exactly: there, else anywhere on its host.
-  virtual bool migrate(worker_no to, bool exactly, const detail::place& where) noexcept = 0;
+  /// @p frames: where the frames of the program begin, with what it has in registers. Those below are the
+  /// runtime's, and name nothing that stays behind.
+  virtual bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
+                       const detail::place& where) noexcept = 0;
   /// One that was sent here is to begin. The closure lies behind it, and is copied.
-  virtual void arrive(const parcel& what) noexcept = 0;
+  /// @p data: the part of its memory that is here.
+  virtual void arrive(const parcel& what, const data_part& data) noexcept = 0;
+  /// The running thread's data is this, from now on.
+  void work_on(const data_part& data) noexcept {
+    if (!here_.one_host()) here_.words->work_on(data);
+  }
   /// Threads whose stacks name memory in there do not migrate: other workers' processes do not have it.
   void keep_with(const stack::range& heap) noexcept { own_heap_ = heap; }
 
@@ -146,7 +154,7 @@ class worker {
 
   // How a thread comes. These do not come back, but for enter_thread.
   /// The bytes are in place.
-  void resume(const loot& what, loot_kind kind) noexcept;
+  void resume(const loot& what, loot_kind kind, const data_part& data = {}) noexcept;
   void resume_caught(const far_catch& what) noexcept;
   /// The region is empty and a thread is about to be put there, with the bytes up to @p bytes_end.
   void enter_thread(std::uint64_t top, std::uint64_t bytes_end, ref own_record) noexcept;

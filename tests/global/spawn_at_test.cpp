@@ -8,6 +8,7 @@
 #include "support/schedule.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <stdexcept>
@@ -306,6 +307,62 @@ TEST(SpawnAt, EachIsCarriedOutOnceWhileMemoryMoves) {
   support::for_each_schedule([](gw::options o) {
     o.check_global = gw::choice::check_global::off;  // they write to the same words, by atomics of their own
     EXPECT_EQ(in_a_run(o, [] { return storm(20, 30); }), "");
+  });
+}
+
+/// Threads wait at worker 0's host for parts that lie there, while other hosts have nothing to do. Some begin
+/// elsewhere, where their parts have come: option rebalance. Else none does.
+std::string queue_up(bool rebalances) {
+  constexpr std::uint64_t parts = 16, threads = 64;
+  const auto p =
+      gw::allocate<std::uint64_t>(parts * words_of_page, gw::distribution::at(0).movable(page), page);
+  const auto far_host = [] { return godwit::sched::this_worker().here().shape.my_host != 0; };
+  const bool several = !godwit::sched::this_worker().here().one_host();
+  std::uint64_t rounds = 0, elsewhere = 0;
+  for (; rounds < (several && rebalances ? 200 : 3) && elsewhere == 0; ++rounds) {
+    for (std::uint64_t b = 0; b < parts; ++b) {
+      gw::move(p + b * words_of_page, 0).join();
+      gw::put(p + b * words_of_page, 0);
+    }
+    std::array<gw::future<bool>, threads> all;
+    for (std::uint64_t t = 0; t < threads; ++t) {
+      const auto at = p + mix(t) % parts * words_of_page;
+      all[t] = gw::spawn_at(at, [at, far_host] {
+        gw::atomic_fetch_add(at, std::uint64_t{1});
+        const auto since = std::chrono::steady_clock::now();
+        while (std::chrono::steady_clock::now() - since < std::chrono::microseconds(300)) {
+        }
+        return far_host();
+      });
+    }
+    for (auto& t : all) elsewhere += t.join();
+    std::uint64_t sum = 0;
+    for (std::uint64_t b = 0; b < parts; ++b) sum += gw::get(p + b * words_of_page);
+    if (sum != threads) return std::to_string(sum) + " of them in round " + std::to_string(rounds);
+  }
+  gw::deallocate(p, parts * words_of_page);
+  if ((elsewhere != 0) != (several && rebalances)) return std::to_string(elsewhere) + " ran elsewhere";
+  return "";
+}
+
+TEST(SpawnAt, ThreadsThatWaitGoToIdleHostsWithTheirMemory) {
+  const auto fetched = [] {
+    std::uint64_t n = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) n += s.threads_fetched;
+    return n;
+  };
+  EXPECT_EQ(in_a_run({}, [] { return queue_up(false); }), "");
+  EXPECT_EQ(fetched(), 0u);
+  gw::options o;
+  o.rebalance = true;
+  EXPECT_EQ(in_a_run(o, [] { return queue_up(true); }), "");
+}
+
+TEST(SpawnAt, EachIsCarriedOutOnceWhileMemoryMovesAndIsFetched) {
+  support::for_each_schedule([](gw::options o) {
+    o.check_global = gw::choice::check_global::off;
+    o.rebalance = true;
+    EXPECT_EQ(in_a_run(o, [] { return storm(20, 10); }), "");
   });
 }
 

@@ -53,25 +53,40 @@ TEST_F(ready, in_front_and_from_the_end) {
   EXPECT_EQ(own.pop_newest(), only) << "the first of an empty queue is also its last";
 }
 
-TEST_F(ready, other_hosts_leave_who_is_bound) {
-  const auto bind = [&](ref r) { here.memory().at<image>(r)->bound = true; };
-  EXPECT_EQ(own.pop_unbound(), 0u);
+TEST_F(ready, the_lightest_of_the_first_few) {
+  const auto weigh = [&](ref r, std::uint64_t bytes) { here.memory().at<image>(r)->bytes_end = bytes; };
+  const auto lightest = [&] { return thiefs.pop_lightest([](const image& im) { return im.bytes_end; }); };
+  const auto has = [&](std::uint64_t bytes) {
+    return thiefs.has([&](const image& im) { return im.bytes_end == bytes ? 0 : ready_queue::never; });
+  };
+  EXPECT_EQ(lightest(), 0u);
+  EXPECT_FALSE(has(1));
   const ref a = push(), b = push(), c = push(), d = push();
-  bind(a);
-  bind(c);
-  EXPECT_EQ(thiefs.pop_unbound(), b) << "from between the others";
-  EXPECT_EQ(thiefs.pop_unbound(), d) << "from the end";
-  EXPECT_EQ(thiefs.pop_unbound(), 0u);
+  weigh(a, ready_queue::never);
+  weigh(b, 9);
+  weigh(c, ready_queue::never);
+  weigh(d, 7);
+  EXPECT_TRUE(has(9));
+  EXPECT_FALSE(has(8));
+  EXPECT_EQ(lightest(), d) << "from the end";
+  EXPECT_EQ(lightest(), b) << "from between the others";
+  EXPECT_EQ(lightest(), 0u) << "who is not to be taken";
   const ref e = push();
   EXPECT_EQ(own.size(), 3u);
   EXPECT_EQ(own.pop(), a);
   EXPECT_EQ(own.pop(), c);
   EXPECT_EQ(own.pop_newest(), e);
-  const ref f = push(), g = push();
-  bind(g);
-  EXPECT_EQ(thiefs.pop_unbound(), f) << "the first";
-  EXPECT_EQ(own.pop(), g);
+  const ref f = push(), g = push(), h = push();
+  weigh(f, 3);
+  weigh(g, 3);
+  weigh(h, 4);
+  EXPECT_EQ(lightest(), f) << "the first of those that weigh the same";
+  EXPECT_EQ(lightest(), g);
+  EXPECT_EQ(own.pop(), h);
   EXPECT_TRUE(own.empty());
+  for (int i = 0; i < 16; ++i) weigh(push(), ready_queue::never);
+  weigh(push(), 0);
+  EXPECT_EQ(lightest(), 0u) << "no further than the first few";
 }
 
 TEST_F(ready, who_yields_goes_behind_the_others) {

@@ -202,6 +202,9 @@ void show_updates(bench::program& program, const settings& s) {
                  static_cast<unsigned long long>(w.translation_misses),
                  static_cast<unsigned long long>(w.translation_evictions),
                  static_cast<unsigned long long>(w.forwards));
+    program.figure("updates." + kind.name(), "update, translations: " + kind.name(), us, "us",
+                   "mean of " + bench::grouped(s.updates));
+    program.figure("hit_rate." + kind.name(), "hit rate, translations: " + kind.name(), rate, "", "counted");
     rows.push_back({{"translations", kind.name()},
                     {"entries", kind.entries},
                     {"us", us},
@@ -327,6 +330,9 @@ bench::ordered_json show_look_ups(bench::program& program, const settings& s) {
       if (const std::string why = misfit(kind, found, s.look_ups); !why.empty())
         program.wrong(std::string(kind.name) + ", " + std::to_string(beside) + " beside: " + why);
       std::fprintf(program.out(), "  %-20s %10u %10.1f\n", kind.name, beside, found.ns);
+      program.figure("look_up." + std::string(kind.name) + "." + std::to_string(beside),
+                     std::string("look-up, ") + kind.name + ", " + std::to_string(beside) + " beside",
+                     found.ns, "ns", "mean of " + bench::grouped(s.look_ups));
       rows.push_back({{"table", kind.name}, {"beside", beside}, {"ns", found.ns}});
     }
   return rows;

@@ -140,6 +140,7 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
     expect_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, request);
   if (!answered) e.now.store(state::free, std::memory_order_release);
   send(to, std::move(m));
+  if (request.head.what == op::deliver) mood_ = mood::wrote;
   if (request.head.what == op::put && large)
     send_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, {});
 }

@@ -87,6 +87,7 @@ class companion {
     quiet,    ///< nothing; or our worker got its answer and needs the CPU more than we
     served,   ///< a request of another host was carried out: another may follow
     expects,  ///< one that will be followed by another
+    wrote,    ///< a letter of our worker has left: nobody waits for an answer, but as a rule there is one
   };
   mood take_mood() noexcept { return std::exchange(mood_, mood::quiet); }
 

@@ -1,0 +1,154 @@
+// Tests of what another host gets of this one's threads: which of them, in which order, and what comes with
+// it. docs/protocols/far.md, parcels.md (PA6).
+// test: timeout=60
+#include "sched/far_calls.hpp"
+#include "sched/ready_queue.hpp"
+
+#include "sched/host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace {
+
+using namespace host_of_tests;
+using godwit::transport::far::call_table;
+using godwit::transport::far::entry;
+
+constexpr data_part here_lies{0x10000, 4096}, there_lies{0x20000, 65536};
+
+struct far_calls : testing::Test {
+  host here{2, 2};
+  godwit::base::small_random random{1};
+  call_site site{&here.memory(), &here.words(0), &here.node(), &random, 3};
+  call_table table;
+  std::unique_ptr<entry> e = std::make_unique<entry>();
+  far_calls() { enter_calls(table, site); }
+
+  void push(std::uint32_t worker, image* im) {
+    ready_queue own(here.memory(), here.words(worker), godwit::base::holder_of(worker));
+    own.push(im, here.ref_of(im), false);
+  }
+  /// A suspended thread; @p number is what it completes.
+  void suspended(std::uint32_t worker, ref number, std::uint64_t stack, data_part data = {}) {
+    auto* im = static_cast<image*>(here.heap_of(worker).allocate(object_kind::image, sizeof(image) + stack));
+    im->sp = im->low = 4096;
+    im->top = im->bytes_end = 4096 + stack;
+    im->own_record = number;
+    im->fork = im->bound = false;
+    im->data = data;
+    std::memset(im->bytes(), static_cast<int>(number), stack);
+    push(worker, im);
+  }
+  /// One that was sent to memory, and has not begun.
+  void sent(std::uint32_t worker, ref number, std::uint64_t closure, data_part data) {
+    auto* im = static_cast<parcel_image*>(
+        here.heap_of(worker).allocate(object_kind::image, sizeof(parcel_image) + closure));
+    im->sp = not_begun;
+    im->low = im->bytes_end = 0;
+    im->fork = im->bound = true;
+    im->data = data;
+    im->what = {};
+    im->what.record = number;
+    im->what.bytes = closure;
+    std::memset(static_cast<void*>(im + 1), static_cast<int>(number), closure);
+    push(worker, im);
+  }
+  const entry& call(std::uint64_t what, std::uint64_t scope) {
+    e->head = {};
+    e->head.what = godwit::transport::far::op::call;
+    e->head.a = what;
+    e->head.b = scope | call_scope::whole_host;
+    table.carry_out(*e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr});
+    return *e;
+  }
+  /// The record of the thread that comes, 0: none.
+  ref steal(std::uint64_t scope = 0) {
+    call(call_no::steal, scope);
+    if (e->head.result != static_cast<std::uint64_t>(loot_kind::suspended)) return 0;
+    loot got;
+    std::memcpy(&got, e->data, sizeof got);
+    return got.own_record;
+  }
+  /// The records of those that come with @p part.
+  std::vector<ref> steal_parcels(const data_part& part) {
+    call(call_no::steal, call_scope::with_data);
+    std::vector<ref> all;
+    if (e->head.result != static_cast<std::uint64_t>(loot_kind::parcels)) return all;
+    data_part data;
+    std::memcpy(&data, e->data, sizeof data);
+    EXPECT_TRUE(data == part);
+    for (std::uint64_t at = sizeof(closure_line); at < e->head.info;) {
+      parcel p;
+      std::memcpy(static_cast<void*>(&p), e->data + at, sizeof p);
+      for (std::uint64_t i = 0; i < p.bytes; ++i)
+        EXPECT_EQ(e->data[at + sizeof p + i], static_cast<std::byte>(p.record)) << "the closure";
+      all.push_back(p.record);
+      at += p.all_bytes();
+    }
+    return all;
+  }
+  bool sees(std::uint64_t scope = 0) { return call(call_no::look, scope).head.result != 0; }
+};
+
+TEST_F(far_calls, who_leaves_no_data_behind_goes_first_and_the_lightest_of_these) {
+  EXPECT_FALSE(sees());
+  suspended(0, 11, 640, here_lies);
+  suspended(0, 12, 1280);
+  suspended(0, 13, 640);
+  suspended(1, 14, 64, there_lies);
+  EXPECT_TRUE(sees());
+  EXPECT_EQ(steal(), 13u);
+  EXPECT_EQ(steal(), 12u);
+  std::vector<ref> rest{steal(), steal()};
+  std::ranges::sort(rest);
+  EXPECT_EQ(rest, (std::vector<ref>{11, 14})) << "better far from it than not at all";
+  EXPECT_EQ(steal(), 0u);
+  EXPECT_FALSE(sees());
+}
+
+TEST_F(far_calls, of_those_with_data_the_one_with_least) {
+  suspended(0, 11, 640, there_lies);
+  suspended(0, 12, 1280, here_lies);
+  EXPECT_EQ(steal(), 12u) << "its stack is larger, its part smaller";
+  EXPECT_EQ(steal(), 11u);
+}
+
+TEST_F(far_calls, who_was_sent_here_goes_with_its_part_if_that_is_asked_for) {
+  sent(0, 21, 8, here_lies);
+  sent(0, 22, 100, there_lies);
+  sent(0, 23, 0, here_lies);
+  sent(0, 24, 8, {});  // to memory that does not move
+  EXPECT_FALSE(sees()) << "it does not look for what it would not get";
+  EXPECT_EQ(steal(), 0u);
+  EXPECT_TRUE(sees(call_scope::with_data));
+  EXPECT_EQ(steal_parcels(here_lies), (std::vector<ref>{21, 23})) << "all of a part, the smallest part first";
+  EXPECT_EQ(steal_parcels(there_lies), std::vector<ref>{22});
+  EXPECT_FALSE(sees(call_scope::with_data));
+  EXPECT_EQ(steal_parcels({}), std::vector<ref>{});
+}
+
+TEST_F(far_calls, a_part_that_a_thread_of_the_host_works_on_stays) {
+  sent(0, 21, 8, here_lies);
+  here.words(1).work_on(here_lies);
+  EXPECT_FALSE(sees(call_scope::with_data));
+  EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{});
+  suspended(1, 12, 64);
+  EXPECT_EQ(steal(call_scope::with_data), 12u);
+  here.words(1).work_on({});
+  EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{21});
+}
+
+TEST_F(far_calls, what_does_not_fit_follows_later) {
+  for (ref i = 21; i < 25; ++i) sent(0, i, 1200, here_lies);
+  EXPECT_EQ(steal_parcels(here_lies), (std::vector<ref>{21, 22, 23}));
+  EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{24});
+  sent(0, 25, 4000, here_lies);
+  EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{}) << "larger than a message";
+}
+
+}  // namespace
