@@ -3,6 +3,7 @@
 
 #include <godwit/global_memory.hpp>
 
+#include "base/lock.hpp"
 #include "gas/heat.hpp"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::string show(std::uint64_t bytes) {
   return text;
 }
 
-constexpr std::uint64_t most_told = 4096;  // parts, in the trace
+constexpr std::uint64_t most_told = 4096;  // parts: in the trace, and looked at in one go
 
 constexpr const char* raise_global_bytes = "raise --godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
 
@@ -227,17 +228,44 @@ void allocator::note_homes(const descriptor& d) {
   tell();
 }
 
-/// How often its parts were used where they are.
 void allocator::note_heat(const descriptor& d) {
-  if (!net_.several_hosts()) return;  // else nobody counts
-  const std::uint64_t bytes = std::min(d.bytes, most_told * d.move_bytes);
-  std::uint64_t part = 0;
-  for (const seen_part& s : look_at_parts(net_, blocks_, d, blocks_.begin_of(d), bytes, false)) {
-    part_event e{part_event::kind::used, blocks_.begin_of(d), part++};
-    e.near = s.state.near;
-    e.count = s.state.far;
-    if (s.state.other != 0) e.to = net_.first_of(s.state.other - 1);
-    if (e.near + e.count != 0) net_.note(e);
+  const global_address begin = blocks_.begin_of(d);
+  std::vector<used_part> used;
+  for (std::uint64_t first = 0; first < d.places(); first += most_told) {
+    const global_address low = begin + first * d.move_bytes;
+    const std::uint64_t bytes = std::min(begin + d.bytes - low, most_told * d.move_bytes);
+    std::uint64_t part = first;
+    for (const seen_part& s : look_at_parts(net_, blocks_, d, low, bytes, heat_then::goes)) {
+      const part_state& is = s.state;
+      used_part u{begin, part++, is.near, is.far, ownership::from(is.place.owner, s.p.home).worker, ~0u};
+      if (is.other != 0) u.other = net_.first_of(is.other - 1);
+      if (is.near == 0 && is.far == 0) continue;
+      used.push_back(u);
+      if (first != 0 || !net_.seen()) continue;
+      net_.note({.what = part_event::kind::used,
+                 .allocation = begin,
+                 .part = u.part,
+                 .to = is.other != 0 ? u.other : part_event::no_worker,
+                 .count = is.far,
+                 .near = is.near});
+    }
+    host_words& host = net_.host();
+    base::lock(host.used_lock, base::holder());
+    keep_most_used(host.used, used);
+    base::unlock(host.used_lock, base::holder());
+    used.clear();
+  }
+}
+
+void allocator::note_heat_of_all() {
+  const std::uint64_t end = net_.remote_load(0, net_.host().next_granule);
+  for (std::uint64_t granule = 0; granule < end;) {
+    const extent_of e = extent_of::from(net_.remote_load(0, blocks_.entry(granule)->extent));
+    if (e.taken)
+      if (const descriptor* d = blocks_.find_movable(where_.granule_begin(granule));
+          d != nullptr && blocks_.is_live(*d))
+        note_heat(*d);
+    granule += e.granules;
   }
 }
 
@@ -318,7 +346,7 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
   for (std::uint32_t h = 0; d->movable() && h < net_.host_count(); ++h)
     share[h] += net_.remote_load(net_.first_of(h), blocks_.moved_of(*d).bytes);
   const bool movable = d->movable();
-  if (movable && net_.seen()) note_heat(*d);
+  if (movable && net_.heat_told()) note_heat(*d);
   blocks_.thaw(*d);  // the next one here would be taken for frozen
   if (!blocks_.remove(*d)) freed_twice(at, where);
   if (movable && net_.seen()) net_.note({.what = part_event::kind::freed, .allocation = at});

@@ -43,6 +43,11 @@ class allocator {
   void usage(std::uint64_t& used, std::uint64_t& limit) const noexcept;
   /// check_global: what this worker allocated and nobody freed, one line; empty: nothing.
   std::string leaks() const;
+  /// How often the parts of a movable allocation were used goes to who wants to know: they are not counted
+  /// any more. Cost: a message for some hundred parts of another host.
+  void note_heat(const descriptor& d);
+  /// The same of all that is live, when nobody allocates or frees. Two round trips more for each allocation.
+  void note_heat_of_all();
   /// When nobody allocates.
   void check_invariants() const;
 
@@ -58,7 +63,6 @@ class allocator {
   global_address allocate_shared(std::uint64_t bytes, std::uint64_t alignment, const detail::spread& how);
   /// For who wants to see it: whose the parts of a movable allocation are.
   void note_homes(const descriptor& d);
-  void note_heat(const descriptor& d);
   void free_local(global_address at, std::uint64_t bytes, detail::place where);
   void free_shared(global_address at, std::uint64_t bytes, detail::place where);
   [[noreturn]] void no_room(std::uint64_t bytes, std::uint32_t host, const std::string& of_what,

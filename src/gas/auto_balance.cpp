@@ -48,7 +48,7 @@ void auto_balance::look_at(const descriptor& d) {
   const std::uint64_t bytes = std::min(count * d.move_bytes, blocks_.begin_of(d) + d.bytes - low);
   std::vector<byte_range> wanted;
   std::uint64_t sum = 0;
-  for (const seen_part& s : look_at_parts(net_, blocks_, d, low, bytes, true)) {
+  for (const seen_part& s : look_at_parts(net_, blocks_, d, low, bytes, heat_then::is_halved)) {
     const std::uint32_t owner = ownership::from(s.state.place.owner, s.p.home).worker;
     if (s.state.other != net_.my_host() + 1 || net_.is_near(owner)) continue;
     if (!is_wanted(s.state, s.p.bytes)) continue;

@@ -55,6 +55,14 @@ struct memory {
     else
       allocator.free(at, bytes, place);
   }
+  /// When all workers have found that the run is over, by one of them: how movable memory was used that
+  /// nobody has freed.
+  void note_heat_of_rest() {
+    if (balance.on())
+      balance.without_looks([&] { allocator.note_heat_of_all(); });
+    else
+      allocator.note_heat_of_all();
+  }
   /// After a run without an error, when no worker of this host does anything any more; by each worker.
   void check_invariants() const {
     allocator.check_invariants();

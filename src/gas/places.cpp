@@ -72,24 +72,29 @@ void place::count_far(std::uint32_t host) const noexcept {
   }
 }
 
-void place::forget_heat() const noexcept {
-  for (auto* const count : {&w_->near, &w_->far, &w_->other, &w_->lead})
-    count->store(0, std::memory_order_relaxed);
+void place::forget_heat(heat_then then, host_words& host) const noexcept {
+  const auto lower = [then](std::atomic<std::uint32_t>& count) -> std::uint64_t {
+    const std::uint32_t n = count.load(std::memory_order_relaxed), left = then == heat_then::goes ? 0 : n / 2;
+    count.store(left, std::memory_order_relaxed);
+    return n - left;
+  };
+  host.near_uses.fetch_add(lower(w_->near), std::memory_order_relaxed);
+  host.far_uses.fetch_add(lower(w_->far), std::memory_order_relaxed);
+  static_cast<void>(lower(w_->lead));
+  if (then == heat_then::goes) w_->other.store(0, std::memory_order_relaxed);
 }
 
-part_state place::look(bool halve) const noexcept {
+part_state place::look(heat_then then, host_words& host) const noexcept {
   const std::uint64_t hint = w_->owner.load(std::memory_order_acquire);  // MV2
   const place_state s = use(still_here);
   if (!in(s, still_here))
     return {in(s, is_elsewhere) ? place_answer{place_says::elsewhere, 0, hint} : place_answer{}};
-  part_state seen{{place_says::done, 0, w_->owner.load(std::memory_order_acquire)},
-                  w_->near.load(std::memory_order_relaxed),
-                  w_->far.load(std::memory_order_relaxed),
-                  w_->other.load(std::memory_order_relaxed),
-                  w_->lead.load(std::memory_order_relaxed)};
-  if (halve)
-    for (auto* const count : {&w_->near, &w_->far, &w_->lead})
-      count->store(count->load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
+  const part_state seen{{place_says::done, 0, w_->owner.load(std::memory_order_acquire)},
+                        w_->near.load(std::memory_order_relaxed),
+                        w_->far.load(std::memory_order_relaxed),
+                        w_->other.load(std::memory_order_relaxed),
+                        w_->lead.load(std::memory_order_relaxed)};
+  if (then != heat_then::stays) forget_heat(then, host);
   end_use();
   return seen;
 }
@@ -246,10 +251,11 @@ std::byte* state(void* place, entry& e, const answer_room&) noexcept {
   const place_site& site = site_of(place);
   const std::uint64_t count = e.head.b;
   GODWIT_ASSERT(count <= most_states_in_call, "the places came along, and their states fit");
+  const auto then = static_cast<heat_then>(e.head.more[0]);
   far_place places[most_states_in_call];
   std::memcpy(static_cast<void*>(places), e.data, count * sizeof(far_place));
   for (std::uint64_t i = 0; i < count; ++i) {
-    const part_state s = asked(site, e, places[i]).here.look(e.head.more[0] != 0);
+    const part_state s = asked(site, e, places[i]).here.look(then, *site.host);
     std::memcpy(e.data + i * sizeof s, &s, sizeof s);
   }
   e.head.info = count * sizeof(part_state);
@@ -315,7 +321,7 @@ std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
 /// Its bytes are copies here.
 place_answer left(const place_site& site, const asked& p, const far_move& m) noexcept {
   GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
-  p.here.forget_heat();
+  p.here.forget_heat(heat_then::goes, *site.host);
   site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
   reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
   static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));

@@ -74,6 +74,9 @@ struct part_state {
   std::uint32_t other = 0, lead = 0;  ///< as in place_words
 };
 
+/// What becomes of the counts of a part that somebody looks at. Counts that go are added to host_words.
+enum class heat_then : std::uint64_t { stays, is_halved, goes };
+
 /// A part's place on this host.
 class place {
  public:
@@ -95,9 +98,10 @@ class place {
   // Accesses are counted while they use the place (heat.hpp).
   void count_near() const noexcept { more(w_->near); }
   void count_far(std::uint32_t host) const noexcept;
-  /// Owner and accesses, if it is here. @p halve: then half of them are forgotten.
-  part_state look(bool halve) const noexcept;
-  void forget_heat() const noexcept;
+  /// Owner and accesses, if it is here. @p host: of this one.
+  part_state look(heat_then then, host_words& host) const noexcept;
+  /// Half of the counts, or all.
+  void forget_heat(heat_then then, host_words& host) const noexcept;
 
   ownership owner(std::uint32_t home) const noexcept {
     return ownership::from(w_->owner.load(std::memory_order_acquire), home);
@@ -172,8 +176,7 @@ enum class place_call : std::uint64_t {
   use = transport::far::call_number("gas.use"),
   end_use = transport::far::call_number("gas.end_use"),
   owner = transport::far::call_number("gas.owner"),  ///< the same; done: with the owner
-  /// argument: number of far_places in the payload. argument2: not 0: what was counted is halved. Answer: a
-  /// part_state each
+  /// argument: number of far_places in the payload. argument2: a heat_then. Answer: a part_state each
   state = transport::far::call_number("gas.state"),
   // Of movers. argument: number of `far_move`s in the payload. Answer: a place_answer each
   /// done, with the new owner; elsewhere; later: it is closing for us, but in use; later, with an owner: it

@@ -35,6 +35,7 @@ struct reach_setup {
   std::uint32_t my_host = 0;
   worker_stats* stats = nullptr;  ///< may be null with one host
   part_note note_part = nullptr;  ///< may be null: nobody wants to see it
+  bool heat_told = false;         ///< somebody wants to know how movable memory was used
   translations* hints = nullptr;
 };
 
@@ -75,6 +76,8 @@ class reach {
   /// Somebody wants to see what happens to parts of movable memory.
   bool seen() const noexcept { return s_.note_part != nullptr; }
   void note(const part_event& e) const noexcept { s_.note_part(e); }
+  /// What parts were used is to be known after they are gone. Counted with several hosts only.
+  bool heat_told() const noexcept { return s_.heat_told && several_hosts(); }
   /// Who is asked for movable memory: translations.hpp.
   translations& hints() const noexcept { return *s_.hints; }
 

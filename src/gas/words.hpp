@@ -84,6 +84,16 @@ struct open_checkout {
 };
 inline constexpr std::uint32_t most_open_checkouts = 1024;
 
+/// A part of movable memory, used so often since it came to its owner: heat.hpp. near + far 0: none.
+struct used_part {
+  global_address allocation;
+  std::uint64_t part;  ///< its number in it
+  std::uint32_t near, far;
+  std::uint32_t owner;  ///< worker
+  std::uint32_t other;  ///< first worker of the host that may have made more than half of far; ~0: none
+};
+inline constexpr std::size_t most_used_parts = 8;
+
 struct host_words {
   /// acquires of this host; cached units older than it are stale. W all, R all
   alignas(64) word epoch;
@@ -95,7 +105,11 @@ struct host_words {
   word thaws;  ///< of frozen allocations: copies of them that are older are stale. W all hosts
   // Of auto_balance.hpp: when the host looked last, and where it goes on. W/R who looks
   word balanced_ns, balance_granule, balance_part;
-  alignas(64) word check_lock;  ///< of open. W all of the host
+  // Of heat.hpp, what is no longer counted at parts. R who supervises, after the run
+  alignas(64) word near_uses, far_uses;  ///< W all of the host and its companion, atomics
+  word used_lock;                        ///< of `used`. W all of the host
+  used_part used[most_used_parts];       ///< most used first; of memory that is freed, or was left at the end
+  alignas(64) word check_lock;           ///< of open. W all of the host
   open_checkout open[most_open_checkouts];
 
   // job

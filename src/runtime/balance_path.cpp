@@ -52,7 +52,7 @@ void pull_rows::carry_out(const void* closure) {
   const move_result all = m.mover.pull(ranges, what.to, patience_ns);
   for (balance_row& r : rows) {
     const gas::piece p = m.directory.first_piece(r.at, 1);
-    const gas::part_state now = p.place(m.net).look(false);
+    const gas::part_state now = p.place(m.net).look(gas::heat_then::stays, m.net.host());
     const bool here = now.place.what == gas::place_says::done &&
                       gas::ownership::from(now.place.owner, p.home).worker == what.to;
     r.result = here ? move_result::moved : std::max(all, move_result::busy);
@@ -130,7 +130,8 @@ std::vector<part_info> global_parts(global_address at, std::uint64_t bytes, bool
   if (bytes == 0) return all;
   gas::memory& m = runtime::memory_of("parts_of");
   const gas::descriptor& d = runtime::movable_range(m, at, bytes, "parts_of");
-  for (const gas::seen_part& s : gas::look_at_parts(m.net, m.directory, d, at, bytes, halve)) {
+  const auto then = halve ? gas::heat_then::is_halved : gas::heat_then::stays;
+  for (const gas::seen_part& s : gas::look_at_parts(m.net, m.directory, d, at, bytes, then)) {
     part_info info{global_ptr<std::byte>(s.p.at),
                    s.p.bytes,
                    s.p.home,

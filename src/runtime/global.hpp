@@ -2,6 +2,7 @@
 // src/gas/memory.hpp.
 #pragma once
 
+#include "gas/heat.hpp"
 #include "gas/memory.hpp"
 #include "sched/worker.hpp"
 #include "transport/shm/window.hpp"
@@ -23,6 +24,11 @@ void prepare_global(const transport::shm::window& window, const options& opts);
 /// Where this host carries out what others ask of its part of movable memory.
 gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
                           const gas::space& where, const options& opts) noexcept;
+
+/// What is written of the run says how movable memory was used, if there are several hosts.
+bool tells_heat(const options& opts) noexcept;
+/// On this host, when the run is over.
+gas::heat_sums heat_of(const transport::shm::window& window) noexcept;
 
 /// In a worker, after its scheduler is there.
 void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,

@@ -173,6 +173,14 @@ void prepare_global(const transport::shm::window& window, const options& opts) {
   words->epoch.store(1, std::memory_order_relaxed);
 }
 
+bool tells_heat(const options& opts) noexcept {
+  return opts.stats || !opts.stats_json.empty() || !opts.trace.empty();
+}
+
+gas::heat_sums heat_of(const transport::shm::window& window) noexcept {
+  return gas::heat_sums::of(*reinterpret_cast<gas::host_words*>(window.base() + gas::space::words_low));
+}
+
 gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
                           const gas::space& where, const options& opts) noexcept {
   return gas::site_of_host(memory, window.base(), where, gas::cache::units_of(opts.cache_bytes));
@@ -194,7 +202,8 @@ void start_global(const transport::shm::window& window, const gas::space& where,
                                job.host_count,
                                job.my_host,
                                &w.here().words->stats,
-                               opts.trace.empty() ? nullptr : note_part};
+                               opts.trace.empty() ? nullptr : note_part,
+                               tells_heat(opts)};
   gas::cache_setup copies{reinterpret_cast<gas::unit*>(window.base() + where.units_low),
                           gas::cache::units_of(opts.cache_bytes), &w.here().words->stats, nullptr};
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));
@@ -241,6 +250,7 @@ void hook_global(sched::worker_hooks& hooks, const options& opts) noexcept {
   hooks.must_release = []() noexcept { return own_memory()->access.must_release(); };
   hooks.on_acquire = []() noexcept { own_memory()->access.acquire(); };
   hooks.serve = serve_pending;
+  if (tells_heat(opts)) hooks.on_end = []() noexcept { own_memory()->note_heat_of_rest(); };
   if (opts.rebalance) hooks.on_idle = []() noexcept { own_memory()->balance.look(); };
 }
 

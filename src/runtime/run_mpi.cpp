@@ -363,6 +363,7 @@ class ranks final : public substrate {
   void collect(run_state& r) override {
     agree_on_outcome(r);
     gather_stats(r);
+    if (!one_host() && tells_heat(r.what.opts)) gather_heat(r);
     if (!r.failed()) share_root_result(r);
   }
 
@@ -386,6 +387,12 @@ class ranks final : public substrate {
       std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * most), place_->of_rank[rank].count,
                   by_worker.begin() + place_->of_rank[rank].first);
     keep_stats(std::move(by_worker));
+  }
+
+  void gather_heat(run_state& r) {
+    for (const gas::heat_sums& of_host :
+         session_.gather(is_leader() ? heat_of(r.what.global) : gas::heat_sums{}))
+      r.heat.add(of_host);
   }
 
   /// The root's record is worker 0's; what it refers to may be another worker's.

@@ -257,6 +257,44 @@ void put_derived(base::json_writer& json, const stats& s, bool span) {
   json.end_object();
 }
 
+bool any_heat(const gas::heat_sums& h) noexcept { return h.near != 0 || h.far != 0; }
+bool is_used(const gas::used_part& p) noexcept { return p.near != 0 || p.far != 0; }
+
+/// Lines of their own: hosts count, not workers.
+std::string lines_of(const gas::heat_sums& heat) {
+  char line[200];
+  std::snprintf(line, sizeof line,
+                "godwit: accesses to movable memory: %llu by hosts that had it, %llu by others\n"
+                "godwit: %-36s%*s%*s%*s%*s\n",
+                static_cast<unsigned long long>(heat.near), static_cast<unsigned long long>(heat.far),
+                "parts used most: address, number", column_width, "owner", column_width, "near", column_width,
+                "far", column_width, "by host of");
+  std::string text = line;
+  for (const gas::used_part& p : heat.used) {
+    if (!is_used(p)) break;
+    char name[64];
+    std::snprintf(name, sizeof name, "  global:0x%llx, %llu", static_cast<unsigned long long>(p.allocation),
+                  static_cast<unsigned long long>(p.part));
+    std::snprintf(line, sizeof line, "godwit: %-36s%*u%*u%*u", name, column_width, p.owner, column_width,
+                  p.near, column_width, p.far);
+    text += line + cell(p.other != ~0u ? p.other : none, 0) + "\n";
+  }
+  return text;
+}
+
+void put_heat(base::json_writer& json, const gas::heat_sums& heat) {
+  json.new_line().key("heat").begin_object().field("near", heat.near).field("far", heat.far);
+  json.key("used_most").begin_array();
+  for (const gas::used_part& p : heat.used) {
+    if (!is_used(p)) break;
+    json.begin_object().field("allocation", p.allocation).field("part", p.part).field("owner", p.owner);
+    json.field("near", p.near).field("far", p.far);
+    if (p.other != ~0u) json.field("other", p.other);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
 }  // namespace
 
 std::span<const counter_field> counter_fields() noexcept { return fields; }
@@ -278,6 +316,7 @@ std::string stats_table(const run_facts& facts) {
   const stats total = total_of(facts.stats);
   std::string text = heading(facts);
   for (const row& r : rows) text += line_of(r, facts.stats, total);
+  if (any_heat(facts.heat)) text += lines_of(facts.heat);
   if (facts.opts.span && total.span_ns != 0) {
     char line[200];
     std::snprintf(line, sizeof line, "godwit: work T1 %.3f ms, span Tinf %.3f ms, parallelism T1/Tinf %.1f\n",
@@ -327,6 +366,7 @@ std::string stats_json(const run_facts& facts) {
   put_counters(json, total);
   json.new_line().key("derived");
   put_derived(json, total, facts.opts.span);
+  if (any_heat(facts.heat)) put_heat(json, facts.heat);
   json.new_line().key("worker_stats").begin_array();
   for (const stats& s : facts.stats) put_counters(json.new_line(), s);
   json.new_line().end_array().new_line().end_object();

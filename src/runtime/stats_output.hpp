@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gas/heat.hpp"
+
 namespace godwit::base {
 class json_writer;
 }
@@ -32,6 +34,7 @@ struct run_facts {
   std::vector<std::string> arguments;
   std::vector<host_facts> hosts;
   std::vector<worker_stats> stats;
+  gas::heat_sums heat;  ///< with one host empty
   double wall_seconds = 0;
   unsigned cpus = 0;  ///< that this process may use
   int status = 0;

@@ -198,6 +198,7 @@ bool idleness::nothing_is_ready() noexcept {
 }
 
 void idleness::end_run() noexcept {
+  if (here_.hooks.on_end != nullptr) here_.hooks.on_end();
   const job_shape& job = here_.shape;
   for (std::uint32_t h = 0; h < job.host_count; ++h)
     if (h != job.my_host) here_.net.far().call(worker_no{job.hosts[h].first}, call_no::shut_down, 0, 0);

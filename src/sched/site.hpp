@@ -37,6 +37,8 @@ struct worker_hooks {
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
   void (*on_idle)() noexcept = nullptr;  ///< again and again while the worker is without work
+  /// By the one worker that finds that the run is over, before the others hear of it
+  void (*on_end)() noexcept = nullptr;
 };
 
 /// The hosts of a run and how workers reach each other's. Inherited by every worker.

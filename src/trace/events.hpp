@@ -58,8 +58,9 @@ enum class kind : std::uint16_t {
   /// how many; bytes; duration_ns
   moves,
   part_wait,  ///< an access waited for parts on their way. a: address, 0: of what is dirty; duration_ns
-  /// accesses to a part since it came to its owner, told when it is freed. a: allocation; b: part, and a
-  /// worker of the host that made most of those by others; bytes: by the owner's host; other: by others
+  /// accesses to a part since it came to its owner, told when it is freed or at the end. a: allocation; b:
+  /// part, and a worker of the host that made most of those by others; bytes: by the owner's host; other: by
+  /// others
   heat,
   count_
 };

@@ -13,6 +13,8 @@
 
 namespace {
 
+using godwit::gas::heat_then;
+using godwit::gas::host_words;
 using godwit::gas::in;
 using godwit::gas::is_here;
 using godwit::gas::only;
@@ -142,10 +144,11 @@ TEST(Places, WhatIsDoneUnderAUseIsOverWhenItIsFrozen) {
 
 TEST(Heat, IsCountedByWhoAsks) {
   place_words words{};
+  host_words host{};
   const a_place p(words, true);
   for (int i = 0; i < 5; ++i) p.count_near();
   for (int i = 0; i < 3; ++i) p.count_far(7);
-  const auto seen = p.look(false);
+  const auto seen = p.look(heat_then::stays, host);
   EXPECT_EQ(seen.place.what, godwit::gas::place_says::done);
   EXPECT_EQ(seen.near, 5u);
   EXPECT_EQ(seen.far, 3u);
@@ -156,9 +159,10 @@ TEST(Heat, IsCountedByWhoAsks) {
 
 TEST(Heat, WhoComesMostIsFoundAmongMany) {
   place_words words{};
+  host_words host{};
   const a_place p(words, true);
   for (std::uint32_t i = 0; i < 1000; ++i) p.count_far(i % 5 < 3 ? 42 : i % 11);  // 600 of 1000 and some
-  const auto seen = p.look(false);
+  const auto seen = p.look(heat_then::stays, host);
   EXPECT_EQ(seen.far, 1000u);
   EXPECT_EQ(seen.other, 43u);
   EXPECT_GE(seen.lead, 200u) << "its 600 against 400 others at worst";
@@ -167,36 +171,43 @@ TEST(Heat, WhoComesMostIsFoundAmongMany) {
 
 TEST(Heat, IsHalvedAndForgotten) {
   place_words words{};
+  host_words host{};
   const a_place p(words, true);
   for (int i = 0; i < 9; ++i) p.count_near();
   p.count_far(1);
-  EXPECT_EQ(p.look(true).near, 9u);
-  EXPECT_EQ(p.look(false).near, 4u);
-  EXPECT_EQ(p.look(false).far, 0u);
-  p.forget_heat();
-  EXPECT_EQ(p.look(false).near, 0u);
-  EXPECT_EQ(p.look(false).other, 0u);
+  EXPECT_EQ(p.look(heat_then::is_halved, host).near, 9u);
+  EXPECT_EQ(p.look(heat_then::stays, host).near, 4u);
+  EXPECT_EQ(p.look(heat_then::stays, host).far, 0u);
+  EXPECT_EQ(host.near_uses.load(), 5u) << "what is not counted at the part any more";
+  EXPECT_EQ(host.far_uses.load(), 1u);
+  p.forget_heat(heat_then::goes, host);
+  EXPECT_EQ(p.look(heat_then::stays, host).near, 0u);
+  EXPECT_EQ(p.look(heat_then::stays, host).other, 0u);
+  EXPECT_EQ(host.near_uses.load(), 9u) << "each access once";
+  EXPECT_EQ(host.far_uses.load(), 1u);
 }
 
 // HPX-5 4.1.0 keeps its counts in memory that the first access frees, and each further one again.
 TEST(HpxFaults, CountsSurviveFurtherAccesses) {
   place_words words{};
+  host_words host{};
   const a_place p(words, true);
   for (std::uint32_t i = 1; i <= 1000; ++i) {
     p.count_far(3);
-    EXPECT_EQ(p.look(false).far, i);
-    EXPECT_EQ(p.look(false).lead, i);
+    EXPECT_EQ(p.look(heat_then::stays, host).far, i);
+    EXPECT_EQ(p.look(heat_then::stays, host).lead, i);
   }
   words.near.store(~0u, std::memory_order_relaxed);
   p.count_near();
-  EXPECT_EQ(p.look(false).near, ~0u) << "full is full: it does not begin again";
+  EXPECT_EQ(p.look(heat_then::stays, host).near, ~0u) << "full is full: it does not begin again";
 }
 
 TEST(Heat, OfAPlaceThatIsElsewhereSaysWhere) {
   place_words words{};
+  host_words host{};
   const a_place p(words, false);
   p.learn({4, 9});
-  const auto seen = p.look(false);
+  const auto seen = p.look(heat_then::stays, host);
   EXPECT_EQ(seen.place.what, godwit::gas::place_says::elsewhere);
   EXPECT_EQ(godwit::gas::ownership::from(seen.place.owner, home).worker, 9u);
   EXPECT_EQ(p.uses(), 0u);

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <unistd.h>
@@ -234,6 +238,72 @@ TEST(MoveSeen, WhoWaitsIsCountedAndInTheTrace) {
   } else {
     EXPECT_EQ(waits, 0u) << "on one host nothing is on its way";
   }
+}
+
+/// A number behind the key @p name, from @p at on, which goes behind it.
+std::uint64_t number_at(const std::string& json, std::size_t& at, const std::string& name) {
+  at = json.find("\"" + name + "\":", at);
+  if (at == std::string::npos) return ~std::uint64_t{0};
+  return std::stoull(json.substr(at += name.size() + 3));
+}
+
+constexpr std::uint64_t freed_part_puts = 30, left_part_puts = 70;
+
+/// Parts of worker 0 that the root thread uses: one that is freed, and two that nobody frees.
+std::string use_and_leave() {
+  const auto at_first = gw::distribution::at(0).movable(page);
+  const auto freed = gw::allocate<std::uint64_t>(words_of_page, at_first);
+  const auto left = gw::allocate<std::uint64_t>(2 * words_of_page, at_first);
+  const std::uint32_t last = gw::worker_count() - 1;
+  for (std::uint64_t i = 0; i < 10; ++i) gw::put(left + words_of_page, i);
+  gw::move(left, words_of_page, last).join();
+  for (std::uint64_t i = 0; i < left_part_puts; ++i) gw::put(left, i);
+  gw::rebalance(left, words_of_page, {.threshold = 1e9});  // halves what is counted, and moves nothing
+  for (std::uint64_t i = 0; i < freed_part_puts; ++i) gw::put(freed, i);
+  gw::move(freed, words_of_page, last).join();  // counts begin at zero
+  gw::put(freed, std::uint64_t{1});
+  gw::put(freed, std::uint64_t{2});
+  gw::deallocate(freed, words_of_page);
+  return std::to_string(left.address());
+}
+
+TEST(MoveSeen, HowOftenPartsWereUsedIsInTheStatisticsAlsoOfWhatNobodyFreed) {
+  gw::options o;
+  o.stats_json = testing::TempDir() + "godwit_move_heat." + std::to_string(getpid());
+  const seen_run run(o, use_and_leave);
+  if (!gw::is_first_process()) return;
+  std::ifstream in(o.stats_json);
+  const std::string json{std::istreambuf_iterator<char>(in), {}};
+  std::filesystem::remove(o.stats_json);
+  if (run.sum(&gw::worker_stats::moved_bytes) == 0) {
+    EXPECT_EQ(json.find("\"heat\""), std::string::npos) << "on one host nobody counts";
+    return;
+  }
+  std::size_t at = json.find("\"heat\"");
+  ASSERT_NE(at, std::string::npos) << json;
+  const std::uint64_t near = number_at(json, at, "near"), far = number_at(json, at, "far");
+  EXPECT_EQ(near + far, 10 + left_part_puts + freed_part_puts + 2) << "each access once: " << json;
+  struct used {
+    std::uint64_t allocation, part, owner, count;
+    auto operator<=>(const used&) const = default;
+  };
+  std::vector<used> most;
+  for (at = json.find("\"used_most\""); json.find("\"allocation\"", at) != std::string::npos;) {
+    used u{number_at(json, at, "allocation"), number_at(json, at, "part"), number_at(json, at, "owner"), 0};
+    u.count = number_at(json, at, "near");
+    u.count += number_at(json, at, "far");
+    most.push_back(u);
+  }
+  const std::uint64_t left = std::stoull(run.result), last = gw::last_run_stats().size() - 1;
+  const auto has = [&](std::uint64_t part, std::uint64_t owner, std::uint64_t count) {
+    return std::count(most.begin(), most.end(), used{left, part, owner, count});
+  };
+  EXPECT_EQ(most.size(), 3u) << json;
+  EXPECT_EQ(has(0, last, left_part_puts / 2), 1) << json;
+  EXPECT_EQ(has(1, 0, 10), 1) << json;
+  std::uint64_t of_left = 0;
+  run.each(kind::heat, [&](std::uint32_t, const event& e) { of_left += e.a == left ? 1 : 0; });
+  EXPECT_EQ(of_left, 2u) << "a trace has what was not freed, too";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 namespace {
@@ -112,6 +113,33 @@ TEST(stats_table, moves_of_memory) {
   EXPECT_EQ(line_with(t, "  parts without room"), (words{"no line"}));
   EXPECT_EQ(line_with(t, "waits for moving parts"), (words{"5", "0", "5"}));
   EXPECT_EQ(line_with(t, "  time, ms"), (words{"1.50", "0.00", "1.50"}));
+}
+
+TEST(stats_table, how_movable_memory_was_used) {
+  run_facts f = facts_for(2);
+  EXPECT_EQ(stats_table(f).find("movable"), std::string::npos) << "left out on one host";
+  EXPECT_EQ(stats_json(f).find("heat"), std::string::npos);
+  const godwit::gas::used_part here[] = {{0x1000, 1, 10, 3, 0, 1}, {0x1000, 2, 50, 0, 1, ~0u}};
+  godwit::gas::heat_sums one{60, 3}, other{1, 4'000'000'000};
+  std::copy(std::begin(here), std::end(here), one.used);
+  for (std::uint32_t i = 0; i < 8; ++i) other.used[i] = {0x2000, i, 1, 4'000'000'000u - i, 1, 0};
+  f.heat.add(one);
+  std::string t = stats_table(f);
+  EXPECT_NE(t.find("accesses to movable memory: 60 by hosts that had it, 3 by others\n"), std::string::npos);
+  EXPECT_EQ(line_with(t, "  global:0x1000, 1"), (words{"0", "10", "3", "1"}));
+  EXPECT_EQ(line_with(t, "  global:0x1000, 2"), (words{"1", "50", "0", "-"}));
+  EXPECT_NE(stats_json(f).find(R"("heat":{"near":60,"far":3,"used_most":[)"
+                               R"({"allocation":4096,"part":1,"owner":0,"near":10,"far":3,"other":1},)"
+                               R"({"allocation":4096,"part":2,"owner":1,"near":50,"far":0}]})"),
+            std::string::npos)
+      << stats_json(f);
+  f.heat.add(other);
+  t = stats_table(f);
+  EXPECT_NE(t.find("61 by hosts that had it, 4000000003 by others\n"), std::string::npos) << t;
+  EXPECT_EQ(line_with(t, "  global:0x2000, 7").at(2), "3999999993");
+  EXPECT_EQ(line_with(t, "  global:0x1000, 1"), words{"no line"}) << "eight were used more";
+  std::istringstream in(t);
+  for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), 110u) << line;
 }
 
 TEST(stats_table, work_and_span) {

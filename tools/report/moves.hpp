@@ -33,7 +33,7 @@ struct movable_memory {
     std::uint64_t part;
     std::uint32_t from, to;
   };
-  /// When it was freed: accesses to a part since it came to its owner.
+  /// When it was freed, or at the end: accesses to a part since it came to its owner.
   struct use {
     std::uint64_t part, near, far;
     std::uint32_t by;  ///< a worker of the host that made most of `far`
