@@ -44,8 +44,9 @@ std::span<T> of_rank(const global_span<T>& all, rank_call& call) noexcept {
 /// Throws std::logic_error outside a run; std::runtime_error with the rank and what was thrown if f throws in
 /// one (the first one's); and, before anything is called anywhere, if a rank has no workers, if a part is
 /// movable or not one range, or if MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread
-/// with that level before run. Cost: two messages per rank, one rank after the other, an OS thread each, and
-/// up to a millisecond until the end is noticed.
+/// with that level before run. Cost: four messages per rank -- it is asked, and answers, twice -- to all at
+/// once, so that the round trips in a row are some ten, however many ranks there are; an OS thread each; and
+/// the time until the first worker of each looks, which it does at its next spawn when it is busy.
 template <class F, class... Args>
 void on_rank(const F& f, const Args&... arguments) {
   static_assert(plain<F> && (plain<Args> && ...),

@@ -26,8 +26,9 @@ using detail::rank_call;
 
 /// One call, with what it needs for as long as it lasts: the run's memory may be gone before.
 struct rank_calls::one {
-  explicit one(rank_call& c) : here(c.here), run(c.run), answer(&c) {
-    std::memcpy(closure, c.closure, sizeof closure);
+  one(const transport::shm::segment& m, transport::worker_no w)
+      : memory(m), first(w), answer(&words_of(m, w).worker.rank_call), here(answer->here), run(answer->run) {
+    std::memcpy(closure, answer->closure, sizeof closure);
   }
 
   void carry_out() noexcept {
@@ -44,7 +45,8 @@ struct rank_calls::one {
     const std::lock_guard guard(lock);
     if (answer == nullptr) return;
     std::snprintf(answer->error, sizeof answer->error, "%s", error);
-    answer->now.store(rank_call::done, std::memory_order_release);
+    sched::mailbox::post(memory, &common_words(memory)->worker, host_words(memory), first, answer->letter);
+    answer->now.store(rank_call::done, std::memory_order_release);  // the last access: the run may end now
   }
   void abandon() noexcept {
     const std::lock_guard guard(lock);
@@ -68,11 +70,13 @@ struct rank_calls::one {
     return t;
   }
 
+  const transport::shm::segment& memory;
+  const transport::worker_no first;
+  std::mutex lock;
+  rank_call* answer;  ///< null: nobody waits any more, and memory is not there. Under lock
   const rank here;
   void (*const run)(void*, rank);
   alignas(64) std::byte closure[rank_call::closure_bytes];
-  std::mutex lock;
-  rank_call* answer;  ///< null: nobody waits any more. Under lock
 };
 
 rank_calls::~rank_calls() {
@@ -80,16 +84,16 @@ rank_calls::~rank_calls() {
   if (called_.joinable()) called_.detach();
 }
 
-void rank_calls::look(rank_call& call) {
-  const std::uint64_t now = call.now.load(std::memory_order_acquire);
+void rank_calls::look() {
+  const std::uint64_t now = words_of(memory_, first_).worker.rank_call.now.load(std::memory_order_acquire);
   if (now != rank_call::running && called_.joinable()) called_.join();
   if (now != rank_call::asked) return;
-  call_ = std::make_shared<one>(call);
+  call_ = std::make_shared<one>(memory_, first_);
   called_ = one::begin(call_);
 }
 
-void rank_calls::begin_here(rank_call& call) {
-  if (std::thread t = one::begin(std::make_shared<one>(call)); t.joinable()) t.detach();
+void rank_calls::begin_here(const transport::shm::segment& memory, transport::worker_no first) {
+  if (std::thread t = one::begin(std::make_shared<one>(memory, first)); t.joinable()) t.detach();
 }
 
 }  // namespace runtime
@@ -106,6 +110,21 @@ std::uint32_t own_rank(const sched::site& here) noexcept {
   std::uint32_t r = 0;
   while (!ranks_workers(here, r).holds(here.me)) ++r;
   return r;
+}
+
+/// Where the answers are counted.
+constexpr transport::worker_no counter{0};
+
+/// A rank has done a step: its first worker tells the thread that waits for all.
+void answer(const sched::site& here, const rank_call& call) noexcept {
+  if (call.error[0] != '\0') {
+    const std::uint64_t mine = std::uint64_t{call.here.number} + 1;
+    const sched::word* failed = &here.words->rank_failed;
+    std::uint64_t first = here.net.remote_load(counter, failed, std::memory_order_relaxed);
+    while ((first == 0 || mine < first) && !here.net.remote_compare_exchange(counter, failed, first, mine)) {
+    }
+  }
+  here.net.remote_fetch_add(counter, &here.words->rank_answers, 1);
 }
 
 /// Sent to the first worker of each rank: first to all of them, so that nothing is called anywhere if one
@@ -127,18 +146,54 @@ struct asking {
       std::snprintf(call.error, sizeof call.error, "%s", here.shape.no_rank_calls);
     else
       a.prepare(a.closure, call);
+    answer(here, call);
   }
   static void begin(const void*) {
     const sched::site& here = sched::this_worker().here();
     rank_call& call = here.words->rank_call;
+    call.letter = sched::this_worker().write_letter_for_later(ended);
     if (here.shape.in_process) {
-      runtime::rank_calls::begin_here(call);
+      runtime::rank_calls::begin_here(*here.memory, here.me);
     } else {
       call.now.store(rank_call::asked, std::memory_order_release);
       runtime::wake_supervisor();
     }
   }
+  static void ended(const void*) {
+    const sched::site& here = sched::this_worker().here();
+    rank_call& call = here.words->rank_call;
+    for (base::spin_wait w; call.now.load(std::memory_order_acquire) != rank_call::done;) w.turn();
+    call.now.store(rank_call::free, std::memory_order_relaxed);
+    answer(here, call);
+  }
 };
+
+/// Of the thread that waits, which may go on anywhere.
+const sched::site& here() noexcept { return sched::this_worker().here(); }
+
+/// Others run where it yields.
+void pause() {
+  yield();
+  base::nap(50'000);
+}
+
+/// Do @p step in all ranks, and wait until all have answered. Gives back the first one that failed, plus one.
+std::uint64_t in_all_ranks(asking& a, void (*step)(const void*)) {
+  here().net.remote_exchange(counter, &here().words->rank_failed, 0);
+  here().net.remote_exchange(counter, &here().words->rank_answers, 0);  // there before anybody is asked
+  for (std::uint32_t r = 0; r < a.here.count; ++r) {
+    const auto to = transport::worker_no{ranks_workers(here(), r).first};
+    a.here.number = r;
+    if (to == here().me)
+      step(&a);
+    else
+      sched::this_worker().send(to, 0, step, &a, sizeof a);
+  }
+  while (here().net.remote_load(counter, &here().words->rank_answers, std::memory_order_acquire) !=
+         a.here.count)
+    pause();
+  return here().net.remote_load(counter, &here().words->rank_failed, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -179,59 +234,28 @@ void run_on_ranks(rank_prepare* prepare, const void* closure, std::size_t bytes)
   if (bytes > sizeof a.closure)
     throw std::invalid_argument("godwit: on_rank: f and its arguments are larger than 512 bytes");
   std::memcpy(a.closure, closure, bytes);
-  const auto here = []() -> const sched::site& { return sched::this_worker().here(); };
   a.here.count = here().shape.rank_count;
   for (std::uint32_t r = 0; r < a.here.count; ++r)
     if (ranks_workers(here(), r).count == 0)
       throw std::runtime_error("godwit: on_rank: rank " + std::to_string(r) +
                                " has no workers: raise --godwit-workers to one per rank at least");
-  // Waiting is a thread's: others run where it yields, and it may go on anywhere.
-  const auto pause = [] {
-    yield();
-    base::nap(50'000);
-  };
-  const auto word = [&](std::uint32_t r) { return ranks_workers(here(), r).first; };
-  for (;;) {  // worker 0's counts calls in the whole run: 0 or 1
+  for (;;) {  // one call in the whole run
     std::uint64_t nobody = 0;
-    if (here().net.remote_compare_exchange(transport::worker_no{0}, &here().words->rank_lock, nobody, 1))
-      break;
+    if (here().net.remote_compare_exchange(counter, &here().words->rank_lock, nobody, 1)) break;
     pause();
   }
-  const auto tell = [&](std::uint32_t r, void (*call)(const void*)) {
-    const auto to = transport::worker_no{word(r)};
-    a.here.number = r;
-    if (to == here().me) return call(&a);
-    const ref done = sched::this_worker().records().make();
-    sched::this_worker().send(to, done, call, &a, sizeof a);
-    static_cast<void>(sched::this_worker().wait(done, {}));
-    sched::this_worker().records().release(done);
-  };
-  std::uint32_t failed = a.here.count;  // the first one that did
-  char error[sizeof(rank_call::error)];
-  const auto look_for_error = [&](std::uint32_t r) {
-    if (failed != a.here.count) return;
-    here().net.remote_get(transport::worker_no{word(r)}, error, &here().words->rank_call.error, sizeof error);
-    if (error[0] != '\0') failed = r;
-  };
   here().release_writes();
-  for (std::uint32_t r = 0; r < a.here.count; ++r) {
-    tell(r, asking::prepare_here);
-    look_for_error(r);
-  }
-  const bool refused = failed != a.here.count;
-  for (std::uint32_t r = 0; r < a.here.count && !refused; ++r) tell(r, asking::begin);
-  for (std::uint32_t r = 0; r < a.here.count && !refused; ++r) {
-    const transport::worker_no w{word(r)};
-    while (here().net.remote_load(w, &here().words->rank_call.now, std::memory_order_acquire) !=
-           rank_call::done)
-      pause();
-    look_for_error(r);
-    here().net.remote_store(w, &here().words->rank_call.now, rank_call::free, std::memory_order_release);
-  }
+  std::uint64_t failed = in_all_ranks(a, asking::prepare_here);
+  if (failed == 0) failed = in_all_ranks(a, asking::begin);
   here().acquire_writes();  // what they wrote is new: GL3
-  here().net.remote_store(transport::worker_no{0}, &here().words->rank_lock, 0, std::memory_order_release);
-  if (failed != a.here.count)
-    throw std::runtime_error("godwit: on_rank: rank " + std::to_string(failed) + ": " + error);
+  char error[sizeof(rank_call::error)];
+  if (failed != 0)
+    here().net.remote_get(
+        transport::worker_no{ranks_workers(here(), static_cast<std::uint32_t>(failed - 1)).first}, error,
+        &here().words->rank_call.error, sizeof error);
+  here().net.remote_store(counter, &here().words->rank_lock, 0, std::memory_order_release);
+  if (failed != 0)
+    throw std::runtime_error("godwit: on_rank: rank " + std::to_string(failed - 1) + ": " + error);
 }
 
 }  // namespace detail

@@ -300,7 +300,7 @@ class ranks final : public substrate {
     prctl(PR_SET_TIMERSLACK, 1000ul);  // sleep for as long as we say (the default adds 50 us)
     const short_turns turns;
     companion_rest rest(one_host());
-    rank_calls calls;
+    rank_calls calls(r.what.memory, worker_no{r.own.first});
     std::uint64_t looked = 0;
     std::uint64_t next_tick = base::now_ns();
     while (workers_->alive() != 0 && !r.failed()) {
@@ -312,7 +312,7 @@ class ranks final : public substrate {
         looked = now;
         if (const verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
           fail(r, v.status, v.message);
-        calls.look(words_of(r.what.memory, worker_no{r.own.first}).worker.rank_call);
+        calls.look();
         if (r.speaks) tick(next_tick);
       }
       if (any) {

@@ -59,10 +59,10 @@ class processes final : public substrate {
   void supervise(run_state& r) override {
     auto next_tick = base::now_ns();
     stuck_watch stuck(r.own.count);
-    rank_calls calls;
+    rank_calls calls(r.what.memory, transport::worker_no{r.own.first});
     while (workers_->alive() != 0 && !r.failed()) {
       workers_->sleep(stop_->fd(), stuck.sleep_ms(tick(next_tick)));
-      calls.look(words_of(r.what.memory, transport::worker_no{r.own.first}).worker.rank_call);
+      calls.look();
       if (stuck.due())
         if (std::string why = look_for_stuck(stuck, *workers_, r.what.memory); !why.empty()) {
           r.fail(base::status_failed, std::move(why));

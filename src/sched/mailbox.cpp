@@ -19,6 +19,12 @@ struct far_letter {
 };
 static_assert(inline_bytes - sizeof(far_letter) == mailbox::most_in_message);
 
+void link(word& box, message* m, ref r) noexcept {
+  m->next = box.load(std::memory_order_relaxed);
+  while (!box.compare_exchange_weak(m->next, r, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+  }
+}
+
 void join_pieces(std::byte* to, std::span<const std::byte> head, std::span<const std::byte> rest) noexcept {
   if (!head.empty()) std::memcpy(to, head.data(), head.size());
   if (!rest.empty()) std::memcpy(to + head.size(), rest.data(), rest.size());
@@ -48,13 +54,28 @@ bool mailbox::send(worker_no to, ref done, void (*call)(const void*), std::span<
   return true;
 }
 
+ref mailbox::write_for_later(void (*call)(const void*)) noexcept {
+  const base::unexposed inside;
+  auto* m = static_cast<message*>(heap_.allocate(object_kind::message, sizeof(message)));
+  m->done = 0;
+  m->call = call;
+  m->bytes = 0;
+  m->elsewhere = 0;
+  here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2: counts like a running worker
+  return here_.ref_of(m);
+}
+
+void mailbox::post(const transport::shm::segment& memory, public_words* words, node_words& node, worker_no to,
+                   ref letter) noexcept {
+  link(memory.at(to, words)->mailbox, memory.at<message>(letter), letter);
+  ask_for_work(memory, to);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (node.sleepers.load(std::memory_order_relaxed) != 0) wake_all_of(node);
+}
+
 /// @p m lies in the own heap.
 void mailbox::push(worker_no to, message* m) noexcept {
-  word& box = here_.words_of(to)->mailbox;
-  m->next = box.load(std::memory_order_relaxed);
-  while (!box.compare_exchange_weak(m->next, here_.ref_of(m), std::memory_order_seq_cst,
-                                    std::memory_order_relaxed)) {
-  }
+  link(here_.words_of(to)->mailbox, m, here_.ref_of(m));
 }
 
 /// IN6: a letter between hosts has one of the units that its host has subtracted from job_words::idle_nodes.

@@ -39,6 +39,13 @@ class mailbox {
   /// The same with a closure in two pieces.
   bool send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
             std::span<const std::byte> rest) noexcept;
+  /// A letter to the own worker that somebody else will put into its box, by post: who is no worker. It is
+  /// under way from now on (ID2). Gives back its ref.
+  ref write_for_later(void (*call)(const void*)) noexcept;
+  /// Put @p letter, which worker @p to has written, into its box, in any process that maps its host's memory.
+  /// @p words: the workers', at the common address.
+  static void post(const transport::shm::segment& memory, public_words* words, node_words& node, worker_no to,
+                   ref letter) noexcept;
   /// Carry out all letters; @p done(record) after each.
   template <class F>
   void take(F&& done) noexcept {

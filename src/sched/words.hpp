@@ -61,7 +61,9 @@ struct public_words {
   word data_bytes;
   worker_stats stats;  ///< W owner, R supervisor after the worker's end
   // docs/cluster.md, on_rank.
-  word rank_lock;               ///< of worker 0: 1 while a thread is in on_rank. W all, atomics
+  word rank_lock;     ///< of worker 0: 1 while a thread is in on_rank. W all, atomics
+  word rank_answers;  ///< of worker 0: ranks that have done its step. W first workers, atomics; R that thread
+  word rank_failed;   ///< of worker 0: the first rank that failed in it, plus one. W, R likewise
   detail::rank_call rank_call;  ///< of the first worker of a rank
 
   data_part data() const noexcept {

@@ -82,6 +82,8 @@ class worker {
   /// The same with a closure in two pieces.
   void send(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
             std::span<const std::byte> rest) noexcept;
+  /// mailbox::write_for_later
+  ref write_letter_for_later(void (*call)(const void*)) noexcept { return mail_.write_for_later(call); }
   // Threads that are sent: docs/protocols/parcels.md.
   /// Create a thread that begins at @p to, or where @p what says; gives back its record.
   /// @p deliver: the call of the letter, which finds the parcel; it hands it to arrive.

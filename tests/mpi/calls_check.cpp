@@ -1,11 +1,15 @@
 // A program that calls MPI itself: in on_rank, where it may, and in a thread, where that ends the run. Built
 // with each MPI. calls_check LEVEL WHAT: LEVEL multiple or funneled is what it asks MPI for; WHAT is sum,
-// wrong (a call in a thread), throws, refuses or plain. Prints one line in rank 0, which extras.cmake knows.
+// wrong (a call in a thread), throws, all_throw, refuses, together or plain. Prints one line in rank 0, which
+// extras.cmake knows.
 #define OMPI_SKIP_MPICXX 1  // not the bindings for C++, which need a library more
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <godwit/godwit.hpp>
+
+#include "base/clock.hpp"
+#include "sched/worker.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -54,6 +58,19 @@ long sum() {
   return wrong == 0 && busy.join() == 17711 ? right : -1;
 }
 
+/// All ranks are asked before the first one has answered: on_rank is called at worker 1, and worker 0, which
+/// takes no letters meanwhile, waits until worker 1 is prepared. 1: it was.
+long together() {
+  auto asks = gw::spawn_at(gw::worker(1), [] { gw::on_rank([](gw::rank) {}); });
+  const auto& here = gw::sched::this_worker().here();
+  gw::rank prepared{0, 0};
+  for (const auto begin = gw::base::now_ns();
+       prepared.count == 0 && gw::base::now_ns() - begin < 2'000'000'000;)
+    here.net.remote_get(gw::transport::worker_no{1}, &prepared, &here.words->rank_call.here, sizeof prepared);
+  asks.join();
+  return prepared.number == 1 && prepared.count == 2 ? 1 : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -67,6 +84,7 @@ int main(int argc, char** argv) {
     const long got = gw::run<long>(argc, argv, [&what]() -> long {
       if (what == "sum") return sum();
       if (what == "plain") return fib(15);
+      if (what == "together") return together();
       if (what == "wrong") {
         int r = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &r);
@@ -82,8 +100,10 @@ int main(int argc, char** argv) {
                     gw::global_span<double>(all, 3 * block));
         return 0;
       }
-      gw::on_rank([](gw::rank r) {
-        if (r.number + 1 == r.count) throw std::runtime_error("too cold");
+      const bool all = what == "all_throw";
+      gw::on_rank([all](gw::rank r) {
+        if (all || r.number + 1 == r.count)
+          throw std::runtime_error("too cold in " + std::to_string(r.number));
       });
       return 0;
     });

@@ -99,11 +99,12 @@ if(NOT sanitized)
     add_executable(mpi_calls_${family} ${godwit_mpi_tests_dir}/calls_check.cpp)
     target_link_libraries(mpi_calls_${family} PRIVATE godwit godwit_build GodwitMpis::${family})
     foreach(hosts auto ranks)
-      foreach(case "multiple sum=^value 3" "multiple plain=^value 610" "multiple throws=on_rank: rank 1: too cold"
+      foreach(case "multiple sum=^value 3" "multiple plain=^value 610" "multiple throws=on_rank: rank 1: too cold in 1"
+                   "multiple all_throw=on_rank: rank 0: too cold in 0" "multiple together=^value 1"
                    "multiple refuses=on_rank: rank 1: .* not one range"
                    "funneled throws=rank 0: MPI was started with less than MPI_THREAD_MULTIPLE: call"
                    "multiple wrong=worker 0: a thread called MPI_Comm_rank: .* gw::on_rank")
-        string(REGEX MATCH "^([a-z]+) ([a-z]+)=(.*)$" case "${case}")
+        string(REGEX MATCH "^([a-z]+) ([a-z_]+)=(.*)$" case "${case}")
         set(said "${CMAKE_MATCH_3}")
         godwit_add_mpi_test(NAME mpi.calls.${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${hosts} RANKS 2 FAMILIES ${family}
                             COMMAND $<TARGET_FILE:mpi_calls_${family}> ${CMAKE_MATCH_1} ${CMAKE_MATCH_2})

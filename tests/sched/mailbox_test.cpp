@@ -70,6 +70,27 @@ TEST_F(letters, several_at_a_time) {
   EXPECT_EQ(all.node().idle.load(), 0u);
 }
 
+TEST_F(letters, one_that_is_posted_later_by_somebody_who_is_no_worker) {
+  const ref letter = b.mail.write_for_later([](const void*) { got.push_back(7); });
+  EXPECT_EQ(static_cast<std::int64_t>(all.node().idle.load()), -1) << "ID2: the run goes on";
+  EXPECT_TRUE(b.mail.empty());
+  int word = 5;
+  a.mail.send(worker_no{1}, 0, take_down, &word, sizeof word);
+  all.hot(1).poll.store(0);
+  all.node().sleepers.store(1);
+  const std::uint32_t before = all.node().wake.load();
+  std::thread([&] {
+    mailbox::post(all.memory(2), all.here(0).words, all.node(), worker_no{1}, letter);
+  }).join();
+  EXPECT_EQ(all.hot(1).poll.load(), 1u) << "a busy worker looks at its next spawn";
+  EXPECT_NE(all.node().wake.load(), before) << "and one that sleeps at once";
+  b.mail.take([](ref) { ADD_FAILURE() << "nobody waits for a record of these"; });
+  EXPECT_EQ(got, (std::vector<int>{7, 5})) << "the newest first";
+  EXPECT_EQ(all.node().idle.load(), 0u);
+  all.heap_of(0).collect();
+  EXPECT_EQ(all.heap_of(1).used_bytes(), 0u);
+}
+
 TEST_F(letters, from_several_senders_while_they_are_taken) {
   static std::atomic<int> sum;
   sum = 0;

@@ -22,10 +22,11 @@ struct rank_call {
   enum state : std::uint64_t { free, asked, running, done };
   static constexpr std::size_t closure_bytes = 256;
 
-  std::atomic<std::uint64_t> now;    ///< a state. W that worker: asked; the rank: running, done; caller: free
+  std::atomic<std::uint64_t> now;    ///< a state. W that worker: free, asked; the rank: running, done
   void (*run)(void* closure, rank);  /// W as now, like all that follows
   rank here;
-  char error[256];  ///< what came out of it; empty: it returned
+  std::uint64_t letter;  ///< to that worker: it is put into its box when it is done
+  char error[256];       ///< what came out of it; empty: it returned
   alignas(64) std::byte closure[closure_bytes];
 };
 
