@@ -367,6 +367,9 @@ std::uint64_t global_home_piece(global_address at, std::uint64_t bytes, std::uin
   home = p.words != nullptr ? p.home : p.owner;
   return p.bytes;
 }
+bool global_is_movable(global_address at) {
+  return memory_of("owner_of").directory.find_movable(at) != nullptr;
+}
 void global_pause() noexcept {
   if (auto* m = runtime::own_memory(); m != nullptr && m->net.several_hosts()) {
     const base::unexposed inside;

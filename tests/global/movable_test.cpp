@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "container_runs.hpp"
+#include "witness.hpp"
 
 using namespace container_runs;
 
@@ -187,6 +187,39 @@ TEST(Movable, NestedVectorsMove) {
       entries += v.span().subspan(i, 1).checkout(gw::access::read)[0].size();
     WANT(entries == 400 / 5 * 10 + 10);
   });
+}
+
+/// Who has them destroys them, whoever their homes are, and each once, also where a part ends within one.
+TEST(Movable, ElementsAreDestroyedByWhoHasThem) {
+  static_assert(page % sizeof(witness) != 0);
+  in_all_runs([] {
+    constexpr std::uint64_t n = 700;
+    const std::uint32_t workers = gw::worker_count();
+    witness_counts counts;
+    gw::global_vector<witness> v(
+        n, dealt_out(), [c = counts.data()](std::uint64_t i) { return witness(static_cast<int>(i), c); });
+    v.move(100, 500, workers - 1).join();
+    v.move(300, 100, 0).join();
+    std::uint64_t expected[4] = {};
+    for (std::uint64_t i = 0; i < n; ++i) ++expected[gw::owner_of(v.data() + static_cast<std::ptrdiff_t>(i))];
+    v.reset();
+    for (std::uint32_t w = 0; w < workers; ++w) WANT(counts.of(w) == expected[w]);
+  });
+}
+
+/// Between hosts, where a fetch is a request. (On one there is none.)
+TEST(Movable, WhatHasMovedIsNotFetchedToBeDestroyed) {
+  gw::options o;
+  o.workers = 2;
+  gw::run<void>(
+      [] {
+        gw::global_vector<gw::global_vector<int>> v(2000, gw::distribution::at(0).movable(page));
+        v.move(0, 2000, 1).join();
+      },
+      o);
+  std::uint64_t requests = 0;
+  for (const gw::worker_stats& s : gw::last_run_stats()) requests += s.far_gets + s.global_fetches;
+  EXPECT_LE(requests, 100u);
 }
 
 }  // namespace

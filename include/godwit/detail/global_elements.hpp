@@ -2,15 +2,17 @@
 // interface for users but for take and replace.
 //
 // Such an element is moved by copying its bytes (relocatable, global_ptr.hpp), so growing a vector and moving
-// parts of it need nothing of this. They are made and destroyed by the workers that are their homes, all at
-// once, so that what an element allocates lies where it does. Called by: global_array.hpp, global_vector.hpp.
-// Test: tests/global/nested_test.cpp. See docs/containers.md.
+// parts of it need nothing of this. They are made by the workers that are their homes, all at once, so that
+// what an element allocates lies where it does, and destroyed by those that have them. Called by:
+// global_array.hpp, global_vector.hpp. Tests: tests/global/nested_test.cpp,
+// movable_test.cpp. See docs/containers.md.
 #pragma once
 
 #include <godwit/global_access.hpp>
 #include <godwit/global_atomic.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/global_span.hpp>
+#include <godwit/heat.hpp>
 #include <godwit/runtime.hpp>
 
 #include <algorithm>
@@ -19,10 +21,12 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace godwit {
 
@@ -73,8 +77,85 @@ struct at_home {
 /// So few are not worth a message to every worker.
 inline constexpr std::uint64_t few_elements = 16;
 
-/// Run the destructors of [s]. By the elements' homes; here, one after the other, if they are few or if the
-/// calling thread must not leave.
+/// Who does something with which elements of a span, all workers at once: in movable memory who has them,
+/// else their homes. It is decided once, since parts may go on moving: an element is one worker's and no
+/// other's, by where its first byte lies. Plain bytes; free() when all are done.
+template <class T>
+class element_shares {
+ public:
+  /// Cost: local; movable: that of parts_of, and an allocation. If there is no room for it, their homes.
+  explicit element_shares(global_span<T> s) noexcept : s_(s) {
+    if (!s.empty() && global_is_movable(s.data().address())) ask_owners();
+  }
+  void free() const noexcept {
+    if (shares_ != nullptr) deallocate(shares_, count_);
+  }
+  /// Calls f(p, i) here for those of this worker.
+  template <class F>
+  void each_of_mine(const F& f) const {
+    if (shares_ == nullptr) return each_at_home(s_, f);
+    constexpr std::uint64_t at_once = 64;
+    share some[at_once];
+    for (std::uint64_t k = 0; k < count_; k += at_once) {
+      const std::uint64_t n = std::min(at_once, count_ - k);
+      get(shares_ + static_cast<std::ptrdiff_t>(k), some, n);
+      for (const share* x = some; x != some + n; ++x)
+        for (std::uint64_t i = x->first; x->worker == worker_id() && i < x->end; ++i)
+          f(s_.data() + static_cast<std::ptrdiff_t>(i), i);
+    }
+  }
+
+ private:
+  struct share {
+    std::uint64_t first, end;
+    std::uint64_t worker;
+  };
+  [[gnu::noinline]] void ask_owners() noexcept {  // what it has in the heap must not wait for others
+    try {
+      const global_address begin = s_.data().address();
+      std::vector<share> all;
+      for (const part_info& p : global_parts(begin, s_.size() * sizeof(T), false)) {
+        const std::uint64_t bytes = p.begin.address() + p.bytes - begin;
+        const std::uint64_t first = all.empty() ? 0 : all.back().end;
+        const std::uint64_t end = std::min(s_.size(), (bytes + sizeof(T) - 1) / sizeof(T));
+        if (!all.empty() && all.back().worker == p.owner)
+          all.back().end = end;
+        else if (end > first)
+          all.push_back({first, end, p.owner});
+      }
+      shares_ = allocate<share>(all.size());
+      count_ = all.size();
+      put(shares_, all.data(), all.size());
+    } catch (const std::bad_alloc&) {
+      shares_ = nullptr;
+    }
+  }
+  global_span<T> s_;
+  global_ptr<share> shares_;
+  std::uint64_t count_ = 0;
+};
+
+/// f(p, i) for all elements of @p s, which own something or hold what does, and at_each(w) for all workers.
+/// Each by the worker that has it (element_shares), in one call of on_each_worker; here, one after the other,
+/// if the elements are few or if the calling thread must not leave.
+template <class T, class F, class G>
+void each_where_it_is(global_span<T> s, const F& f, const G& at_each) noexcept {
+  if (s.size() > few_elements && worker_count() > 1 && hot().checkouts == 0 &&
+      std::uncaught_exceptions() == 0) {
+    const element_shares<T> shares(s);
+    on_each_worker([shares, f, at_each] {
+      const at_home here;
+      shares.each_of_mine(f);
+      at_each(worker_id());
+    });
+    shares.free();
+  } else {
+    for (std::uint64_t i = 0; i < s.size(); ++i) f(s.data() + static_cast<std::ptrdiff_t>(i), i);
+    for (std::uint32_t w = 0; w < worker_count(); ++w) at_each(w);
+  }
+}
+
+/// Run the destructors of [s].
 template <class T>
 void destroy_elements(global_span<T> s) noexcept {
   if constexpr (owning_element<T>) {
@@ -82,15 +163,7 @@ void destroy_elements(global_span<T> s) noexcept {
       owned_bytes<T> b = get(owned_bytes<T>::at(p));
       std::destroy_at(&b.value());
     };
-    if (s.size() > few_elements && worker_count() > 1 && hot().checkouts == 0 &&
-        std::uncaught_exceptions() == 0) {
-      on_each_worker([s, destroy] {
-        const at_home here;
-        each_at_home(s, destroy);
-      });
-    } else {
-      for (std::uint64_t i = 0; i < s.size(); ++i) destroy(s.data() + static_cast<std::ptrdiff_t>(i), i);
-    }
+    each_where_it_is(s, destroy, [](std::uint32_t) {});
   }
 }
 

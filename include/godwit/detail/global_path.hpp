@@ -133,6 +133,8 @@ ref global_move(global_address at, std::uint64_t bytes, std::uint32_t worker, pl
 std::uint32_t global_home(global_address at);
 /// How many bytes from @p at on, @p bytes at most, have one home, and which.
 std::uint64_t global_home_piece(global_address at, std::uint64_t bytes, std::uint32_t& home);
+/// It can be moved. Local, but round trips the first time.
+bool global_is_movable(global_address at);
 /// And that has it now.
 std::uint32_t global_owner(global_address at);
 std::uint32_t global_likely_owner(global_address at);
