@@ -10,10 +10,11 @@
 // reserve(), between phases, fast again. That is why it does not grow by itself: under concurrent operations
 // that would cost every one of them a look at whether it is going on. Cost: inside the host some tens of ns.
 // Else find takes 3 round trips, what writes 4, one more per further bucket. Protocol:
-// docs/protocols/map.md. Model: models/global_map.pml. Tests: tests/global/map_test.cpp. See
-// docs/containers.md.
+// docs/protocols/map.md. Model: models/global_map.pml. Tests: tests/global/map_test.cpp,
+// tests/global/map_owning_test.cpp. See docs/containers.md.
 #pragma once
 
+#include <godwit/detail/global_elements.hpp>
 #include <godwit/detail/global_owner.hpp>
 #include <godwit/global_array.hpp>
 #include <godwit/global_map_view.hpp>
@@ -22,7 +23,9 @@
 #include <godwit/runtime.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace godwit {
 
@@ -33,6 +36,9 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   using typename base::address;
   using typename base::control;
   using typename base::table;
+  struct bucket {
+    std::byte bytes[base::bucket_bytes];
+  };
 
  public:
   using key_type = K;
@@ -72,9 +78,11 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   }
   ~global_map() { reset(); }
 
-  /// Quiet. Free it now. Cost: some deallocations, and one for each bucket that continues another.
+  /// Quiet. Free it now. Values that own something are destroyed where they lie, as clear says. Cost: some
+  /// deallocations, and one for each bucket that continues another.
   void reset() noexcept {
     if (lines_ != nullptr && run_ == detail::hot_run()) {
+      destroy_values();
       free_more(base::more_word);
       free_table(get(table_of(0)));
       deallocate(lines_, worker_count());
@@ -119,12 +127,16 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   using base::insert_or_update;
   using base::load_factor;
   using base::size;
+  using base::take;
   using base::to_vector;
   using base::update;
 
-  /// Quiet. Remove all entries; the room stays. By as many threads as are worth it.
+  /// Quiet. Remove all entries; the room stays. By as many threads as are worth it. Values that own something
+  /// are destroyed by the workers that have their buckets, all at once (here, if there are no more than a few
+  /// buckets): the calling thread may go on at another worker. Cost then: a message per worker.
   void clear() {
     const table t = this->table_now();
+    destroy_values();
     detail::fill_parallel<std::uint64_t>(words_of(t), 0);
     free_more(base::more_word);
     for (std::uint32_t w = 0; w < worker_count(); ++w)
@@ -132,6 +144,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   }
   /// Quiet. Room for @p entries in all: if the table is smaller, move everything into a new one. Views remain
   /// valid. By as many threads as are worth it; if an exception comes out (no memory), nothing has changed.
+  /// Values that own something are moved by their bytes, like all.
   void reserve(std::uint64_t entries) {
     if (buckets_for(entries) > this->table_now().buckets) rehash(entries);
   }
@@ -148,7 +161,7 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
       const base me = *this;
       base::visit(from, 0, from.buckets, [me, to](const K& key, const V& value) {
         me.change_in(
-            base::head_of(to, key), key, [&] { return value; }, [](V&) { return false; });
+            base::head_of(to, key), key, [&] { return base::given(value); }, [](V&) { return false; });
       });
     } catch (...) {  // nothing here lets the thread leave
       free_more(base::more_word);
@@ -198,6 +211,34 @@ class global_map : private global_map_view<K, V, Hash, Equal> {
   }
   static void free_table(const table& t) noexcept {
     if (t.at != 0) deallocate(global_ptr<std::byte>(t.at), t.buckets * base::bucket_bytes);
+  }
+  /// Of values that own something. Their slots stay as they are, so the table must be cleared or freed next.
+  void destroy_values() const noexcept {
+    if constexpr (base::owning) {
+      if (none_counted()) return;
+      const base me = *this;
+      const table t = get(table_of(0));
+      const global_span<bucket> buckets(global_ptr<bucket>(t.at), t.buckets);
+      detail::each_where_it_is(
+          buckets, [](global_ptr<bucket> b, std::uint64_t) { destroy_in(b.address()); },
+          [me](std::uint32_t worker) {
+            for (address at = get(me.word_of(worker, base::more_word)); at != 0;
+                 at = get(global_ptr<std::uint64_t>(at + base::bucket_bytes)))
+              destroy_in(at);
+          });
+    }
+  }
+  static void destroy_in(address at) noexcept {
+    typename base::template image_of<base::bucket_bytes> b;
+    get(global_ptr<std::uint64_t>(at), b.words, base::bucket_bytes / 8);
+    const auto destroy = [](const K&, const V& value) { std::destroy_at(std::addressof(value)); };
+    base::visit_bucket(b.words, destroy);
+  }
+  bool none_counted() const noexcept {
+    std::uint64_t n = 0;
+    for (std::uint32_t w = 0; w < worker_count(); ++w)
+      n += atomic_load(this->word_of(w, base::count_word), std::memory_order_relaxed);
+    return n == 0;
   }
   void free_more(std::uint64_t list) noexcept {
     for (std::uint32_t w = 0; w < worker_count(); ++w) {

@@ -6,9 +6,11 @@
 // a thread could leave its worker (GM7). Readers take none: they read the state (GM1), the slots, and the
 // state again (GM2); if it has changed (GM4), they begin anew. Buckets that continue others are linked when
 // they are complete (GM3, GM5) and stay until the table is replaced (GM6). Protocol: docs/protocols/map.md.
-// Model: models/global_map.pml. Tests: tests/global/map_test.cpp.
+// Model: models/global_map.pml. The table itself: detail/global_map_table.hpp. Tests:
+// tests/global/map_test.cpp, map_owning_test.cpp.
 #pragma once
 
+#include <godwit/detail/global_map_table.hpp>
 #include <godwit/detail/global_owner.hpp>
 #include <godwit/global_access.hpp>
 #include <godwit/global_atomic.hpp>
@@ -41,49 +43,6 @@ inline std::uint64_t mix_bits(std::uint64_t h) noexcept {
   return h ^ (h >> 32);
 }
 
-template <class T>
-T from_bytes(const void* bytes) noexcept {
-  alignas(T) std::byte raw[sizeof(T)];
-  std::memcpy(raw, bytes, sizeof(T));
-  return *std::launder(reinterpret_cast<T*>(raw));
-}
-
-/// The worker is inside a function given to update or insert_or_update, and holds a lock.
-inline bool map_is_locked() noexcept { return hot_test<offsetof(hot_words, map_locked)>(); }
-
-[[noreturn, gnu::cold, gnu::noinline]] inline void map_unusable(bool none, bool nested) {
-  if (nested)
-    throw std::logic_error(
-        "godwit: global_map: the function given to update must not use a map: it holds a lock. Compute "
-        "before or afterwards");
-  if (none)
-    throw std::logic_error(
-        "godwit: this global_map has no table (made without a size, or moved from): give it the number of "
-        "entries that will come");
-  run_is_over("global_map");
-}
-
-/// Waiting for a lock: shortly as a CPU does, then letting others have the CPU, for the holder may have lost
-/// it.
-class map_backoff {
- public:
-  void wait() {
-    if (++rounds_ % 64 == 0) global_pause();
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#elif defined(__riscv)
-    asm volatile(".insn i 0x0f, 0, x0, x0, 0x010");  // pause
-#elif defined(__sparc__)
-    asm volatile("rd %%ccr, %%g0" ::: "memory");
-#endif
-  }
-
- private:
-  unsigned rounds_ = 0;
-};
-
 }  // namespace detail
 
 /// What global_map hashes keys with, unless told otherwise: std::hash if there is one, else the bytes of
@@ -115,11 +74,15 @@ struct global_hash {
 
 /// A map as threads use it: plain bytes, owns nothing; valid as long as the owner. All operations may be
 /// called by any thread at any time, unless marked "quiet": then nobody may change the map meanwhile. None
-/// but for_each lets the thread leave its worker. Hash and Equal are function objects without state; Equal
-/// may be shown keys that are half overwritten (its answer is not used then).
+/// but for_each lets the thread leave its worker. Values may own something, as elements of a global_vector
+/// may; keys may not. Hash and Equal are function objects without state; Equal may be shown keys that are
+/// half overwritten (its answer is not used then).
 template <class K, class V, class Hash = global_hash<K>, class Equal = std::equal_to<K>>
-class global_map_view {
-  static_assert((detail::require_global_value<K>(), detail::require_global_value<V>(), true));
+class global_map_view : protected detail::map_table<K, V, Hash, Equal> {
+  static_assert((detail::require_global_element<K>(), detail::require_global_element<V>(), true));
+  static_assert(!detail::owning_element<K>,
+                "godwit::global_map: keys are compared while others may be overwriting them, so they own "
+                "nothing: use plain values (std::array<char, N> for text)");
   static_assert(std::is_empty_v<Hash> && std::is_empty_v<Equal>,
                 "godwit::global_map: Hash and Equal must have no state");
 
@@ -129,50 +92,79 @@ class global_map_view {
 
   constexpr global_map_view() noexcept = default;
 
-  /// The value at @p key, or nothing.
+  /// The value at @p key, or nothing. Of values that own something see find(key, f).
   std::optional<V> find(const K& key) const {
-    const address head = head_of(table_now(), key);
-    const global_ptr<std::uint64_t> state(head);
-    detail::map_backoff backoff;
-    for (;;) {
-      const std::uint64_t before = atomic_load(state, std::memory_order_acquire);  // GM1: state, then slots
-      if ((before & locked) == 0) {
-        image_of<slot_bytes> slot;
-        const spot s = search(head, before, key, slot);
-        std::atomic_thread_fence(std::memory_order_acquire);            // GM2: slots, then the state again
-        if (atomic_load(state, std::memory_order_relaxed) == before) {  // GM4: no change in between
-          if (s.bucket == 0) return std::nullopt;
-          return detail::from_bytes<V>(slot.bytes() + value_offset);
-        }
-      }
-      backoff.wait();
+    detail::require_map_copies<V>();
+    if constexpr (!owning) {
+      image_of<slot_bytes> slot;
+      if (!seek(key, slot)) return std::nullopt;
+      return detail::from_bytes<V>(slot.bytes() + value_offset);
     }
   }
-  bool contains(const K& key) const { return find(key).has_value(); }
+  /// Values that own something: `f(const V&)` on the value at @p key, alone and at once; false if there is
+  /// none. f as said at update; what it takes along of the value (a span) is good until somebody else takes
+  /// the value out, changes or erases it. Cost: update's.
+  template <class F>
+  requires(detail::owning_element<V>&& std::invocable<F&, const V&>) bool find(const K& key, F&& f) const {
+    const address head = head_of(table_now(), key);
+    guard lock(head);
+    image_of<slot_bytes> slot;
+    if (search(head, lock.state(), key, slot).bucket == 0) return false;
+    bytes_of_value v = value_in(slot);
+    call_locked(f, std::as_const(v.value()));
+    return true;
+  }
+  bool contains(const K& key) const {
+    if constexpr (owning) {
+      image_of<slot_bytes> slot;
+      return seek(key, slot);
+    } else {
+      return find(key).has_value();
+    }
+  }
 
   /// False, and nothing happens, if the key is there already. Throws global_bad_alloc, as all that may add an
-  /// entry.
+  /// entry. Values that own something are moved in: @p value is empty afterwards if it is in the map, else as
+  /// it was.
   bool insert(const K& key, const V& value) const {
+    detail::require_map_copies<V>();
     return change(
-        key, [&] { return value; }, [](V&) { return false; });
+        key, [&] { return given(value); }, [](V&) { return false; });
   }
-  /// True if it is a new entry.
+  bool insert(const K& key, V&& value) const requires detail::owning_element<V> {
+    return give(key, value, [](V&) { return false; });
+  }
+  /// True if it is a new entry. Of values that own something @p value is empty afterwards, and the one that
+  /// was there is destroyed, here, when nothing is locked any more.
   bool insert_or_assign(const K& key, const V& value) const {
+    detail::require_map_copies<V>();
     return change(
-        key, [&] { return value; },
+        key, [&] { return given(value); },
         [&](V& v) {
-          v = value;
+          if constexpr (!owning) v = value;
           return true;
         });
   }
+  bool insert_or_assign(const K& key, V&& value) const requires detail::owning_element<V> {
+    const bool added = give(key, value, [&](V& v) {
+      exchange_bytes(v, value);
+      return true;
+    });
+    if (added) return true;
+    std::destroy_at(std::addressof(value));
+    std::construct_at(std::addressof(value));
+    return false;
+  }
   /// `f(V&)` on the value at @p key, alone and at once; false if there is none. f runs under a lock: short,
-  /// no spawn, no join, no map. If it throws nothing has changed.
+  /// no spawn, no join, no map. If it throws nothing has changed; a value that owns something is as f has
+  /// left it. f may use global memory, allocate and free it. What takes long to destroy it should swap out,
+  /// for after the lock.
   template <class F>
   requires std::invocable<F&, V&>
   bool update(const K& key, F&& f) const {
     bool found = false;
     change(
-        key, [] { return std::optional<V>(); },
+        key, [] { return fresh(); },
         [&](V& v) {
           found = true;
           call_locked(f, v);
@@ -180,16 +172,26 @@ class global_map_view {
         });
     return found;
   }
-  /// `f(V&)` as above if there is an entry, else a new one with @p value. True if it is new.
+  /// `f(V&)` as above if there is an entry, else a new one with @p value. True if it is new. Values that own
+  /// something are moved in as by insert.
   template <class F>
   requires std::invocable<F&, V&>
   bool insert_or_update(const K& key, const V& value, F&& f) const {
+    detail::require_map_copies<V>();
     return change(
-        key, [&] { return value; },
+        key, [&] { return given(value); },
         [&](V& v) {
           call_locked(f, v);
           return true;
         });
+  }
+  template <class F>
+  requires(detail::owning_element<V>&& std::invocable<F&, V&>) bool insert_or_update(const K& key, V&& value,
+                                                                                     F&& f) const {
+    return give(key, value, [&](V& v) {
+      call_locked(f, v);
+      return true;
+    });
   }
   /// Add to the value at @p key, which begins with 0; gives back what it was.
   V fetch_add(const K& key, V delta) const requires std::integral<V> {
@@ -203,21 +205,34 @@ class global_map_view {
         });
     return before;
   }
-  /// False if there was none.
+  template <class D>
+  void fetch_add(const K&, const D&) const requires detail::owning_element<V> {
+    detail::require_map_copies<V>();
+  }
+  /// False if there was none. A value that owns something is destroyed, here, when nothing is locked any
+  /// more.
   bool erase(const K& key) const {
-    const address head = head_of(table_now(), key);
-    {
-      guard lock(head);
-      image_of<slot_bytes> slot;
-      const spot s = search(head, lock.state(), key, slot);
-      if (s.bucket == 0) return false;
-      if (s.bucket == head)
-        lock.release(lock.state() & ~bit_of(s.index));
-      else
-        lock.release(lock.state(), [&] { store_word(s.bucket, s.state & ~bit_of(s.index)); });
+    image_of<slot_bytes> slot;
+    if (!take_out(key, slot)) return false;
+    if constexpr (owning) {
+      bytes_of_value v = value_in(slot);
+      std::destroy_at(std::addressof(v.value()));
     }
-    count(-1);
     return true;
+  }
+  /// The same, and gives the value back, or nothing. Of several that take one entry one gets it.
+  std::optional<V> take(const K& key) const {
+    image_of<slot_bytes> slot;
+    if (!take_out(key, slot)) return std::nullopt;
+    if constexpr (owning) {
+      std::optional<V> taken(std::in_place);
+      bytes_of_value v = value_in(slot);
+      exchange_bytes(*taken, v.value());
+      std::destroy_at(std::addressof(v.value()));
+      return taken;
+    } else {
+      return detail::from_bytes<V>(slot.bytes() + value_offset);
+    }
   }
 
   /// Number of entries; while others change the map: some number that it had, about. Cost: one load per
@@ -238,7 +253,8 @@ class global_map_view {
   }
 
   /// `f(key, value)` for every entry, by as many threads as are worth it, in any order. Quiet. f is copied
-  /// into the threads, so it must be a plain closure; it may spawn and join.
+  /// into the threads, so it must be a plain closure; it may spawn and join. A value that owns something it
+  /// may look at, and take spans of it along.
   template <class F>
   requires std::invocable<F&, const K&, const V&>
   void for_each(const F& f) const {
@@ -251,9 +267,12 @@ class global_map_view {
   }
   /// All entries, in any order, in the ordinary heap of the calling worker. Quiet.
   std::vector<std::pair<K, V>> to_vector() const {
+    detail::require_map_copies<V>();
     const table t = table_now();
     std::vector<std::pair<K, V>> all;
-    auto add = [&](const K& key, const V& value) { all.emplace_back(key, value); };
+    auto add = [&](const K& key, const V& value) {
+      if constexpr (!owning) all.emplace_back(key, value);
+    };
     for (std::uint64_t b = 0; b < t.buckets; b += batch)
       visit_batch(t, b, std::min(b + batch, t.buckets), add);
     return all;
@@ -289,46 +308,21 @@ class global_map_view {
  private:
   template <class, class, class, class>
   friend class global_map;
-  using address = detail::global_address;
-
-  // A bucket: state, address of the next one, slots. One that continues another uses only the slot bits of
-  // its state, and has behind its slots the address of another such bucket that the same worker allocated.
-  // W: all three by who holds the lock of the head (the lock bit: who takes it); R: all, at any time. The
-  // address behind the slots: W who allocates, before it is linked; R quiet.
-  static constexpr std::size_t value_offset = (sizeof(K) + alignof(V) - 1) / alignof(V) * alignof(V);
-  static constexpr std::size_t key_words = (sizeof(K) + 7) / 8;
-  static constexpr std::size_t slot_bytes = (value_offset + sizeof(V) + 7) / 8 * 8;
-  static constexpr std::size_t head_bytes = 16;
-  static constexpr unsigned slots =
-      static_cast<unsigned>(std::clamp<std::size_t>((128 - head_bytes) / slot_bytes, 2, 14));
-  static constexpr std::size_t bucket_bytes = (head_bytes + slots * slot_bytes + 63) / 64 * 64;
-  static constexpr std::size_t more_bytes = bucket_bytes + 8;  ///< of a bucket that continues another
-  static constexpr std::uint64_t locked = 1;
-  static constexpr std::uint64_t all_slots = ((std::uint64_t{1} << slots) - 1) << 1;
-  static constexpr std::uint64_t version_one = std::uint64_t{1} << 17;
-  static constexpr std::uint64_t batch = std::max<std::uint64_t>(1, 4096 / bucket_bytes);
-  static_assert(all_slots < version_one && bucket_bytes % 64 == 0);
-  static std::uint64_t bit_of(unsigned slot) noexcept { return std::uint64_t{2} << slot; }
-
-  // Every worker has a line of its own at home: nobody has to look elsewhere for the table.
-  struct table {
-    address at;             ///< of bucket 0. W quiet, R all
-    std::uint64_t buckets;  ///< W quiet, R all
-  };
-  struct alignas(64) control {
-    table now;
-    std::uint64_t count;     ///< entries added minus removed at this worker. W its worker, quiet; R size()
-    std::uint64_t more;      ///< buckets that it allocated to continue others: newest. W its worker, R quiet
-    std::uint64_t old_more;  ///< of the table that is being replaced. W quiet, R quiet
-  };
-  static constexpr std::uint64_t count_word = 2, more_word = 3, old_more_word = 4;
-
+  using layout = detail::map_table<K, V, Hash, Equal>;
+  using typename layout::address;
+  using typename layout::bytes_of_value;
+  using typename layout::control;
+  using typename layout::fresh;
+  using typename layout::guard;
+  using typename layout::spot;
+  using typename layout::table;
   template <std::size_t Bytes>
-  struct image_of {
-    std::uint64_t words[Bytes / 8];
-    std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(words); }
-    const std::byte* bytes() const noexcept { return reinterpret_cast<const std::byte*>(words); }
-  };
+  using image_of = detail::map_image<Bytes>;
+  using layout::all_slots, layout::batch, layout::bit_of, layout::bucket_bytes, layout::head_bytes;
+  using layout::head_of, layout::locked, layout::more_bytes, layout::search, layout::slot_bytes;
+  using layout::owning, layout::given, layout::value_in, layout::exchange_bytes;
+  using layout::slot_of, layout::slots, layout::store_slot, layout::store_word, layout::value_offset;
+  using layout::visit, layout::visit_batch, layout::count_word, layout::more_word;
 
   global_ptr<std::uint64_t> word_of(std::uint32_t worker, std::uint64_t word) const noexcept {
     return global_ptr<std::uint64_t>(lines_.address() + worker * sizeof(control) + word * 8);
@@ -338,145 +332,38 @@ class global_map_view {
       detail::map_unusable(lines_ == nullptr, detail::map_is_locked());
     return get(global_ptr<table>(lines_.address() + worker_id() * sizeof(control)));
   }
-  static address head_of(const table& t, const K& key) {
-    // The hash as a fraction of the table: any number of buckets will do.
-    __extension__ using wide = unsigned __int128;
-    return t.at + static_cast<std::uint64_t>(
-                      (static_cast<wide>(static_cast<std::uint64_t>(Hash()(key))) * t.buckets) >> 64) *
-                      bucket_bytes;
-  }
-  static address slot_of(address bucket, unsigned i) noexcept { return bucket + head_bytes + i * slot_bytes; }
-
-  // Slots are read while others write them: word by word, then thrown away if the version says so (GM2).
-  static void load_words(address at, std::uint64_t* to, std::size_t n) noexcept {
-    for (std::size_t i = 0; i < n; ++i)
-      to[i] = std::atomic_ref(*detail::global_raw<std::uint64_t>(at + i * 8)).load(std::memory_order_relaxed);
-  }
-  static void store_slot(address at, const image_of<slot_bytes>& slot) {
-    if (!detail::global_is_plain()) return detail::global_put(at, slot.words, slot_bytes);
-    for (std::size_t i = 0; i < slot_bytes / 8; ++i)
-      std::atomic_ref(*detail::global_raw<std::uint64_t>(at + i * 8))
-          .store(slot.words[i], std::memory_order_relaxed);
-  }
-  /// State of a bucket that continues another, or who comes next.
-  static void store_word(address at, std::uint64_t v) {
-    if (!detail::global_is_plain()) {
-      std::atomic_thread_fence(std::memory_order_release);  // GM3: contents first, where it is this host's
-      return detail::global_put(at, &v, 8);                 // GM5: they are home
-    }
-    // GM3: contents first
-    std::atomic_ref(*detail::global_raw<std::uint64_t>(at)).store(v, std::memory_order_release);
-  }
-
-  /// Where a key is. bucket 0: nowhere; then `free_bucket` has a free slot, or is 0, and `last` is the last
-  /// bucket.
-  struct spot {
-    address bucket = 0;
-    std::uint64_t state = 0;  ///< of the bucket (or of free_bucket)
-    unsigned index = 0;       ///< of the slot (or of the free one)
-    address free_bucket = 0;
-    address last = 0;
-  };
-  /// @p state: of the head, not locked by others. The slot goes to @p slot if it is found.
-  static spot search(address head, std::uint64_t state, const K& key, image_of<slot_bytes>& slot) {
-    spot s;
-    address at = head;
-    for (;;) {
-      std::uint64_t next;
-      if (detail::global_is_plain()) [[likely]] {
-        if (at != head) load_words(at, &state, 1);
-        for (std::uint64_t left = (state & all_slots) >> 1; left != 0; left &= left - 1) {
-          const auto i = static_cast<unsigned>(std::countr_zero(left));
-          std::uint64_t words[key_words];
-          load_words(slot_of(at, i), words, key_words);
-          if (!Equal()(detail::from_bytes<K>(words), key)) continue;
-          load_words(slot_of(at, i), slot.words, slot_bytes / 8);
-          s.bucket = at;
-          s.state = state;
-          s.index = i;
-          return s;
-        }
-        // GM3: link, then contents
-        next = std::atomic_ref(*detail::global_raw<std::uint64_t>(at + 8)).load(std::memory_order_acquire);
-      } else {
-        image_of<bucket_bytes> b;
-        // GM3, GM5: link, then contents, and from no copy that this host made before
-        if (at != head) detail::global_fence();
-        detail::global_get(at, b.words, bucket_bytes);
-        if (at != head) state = b.words[0];
-        for (std::uint64_t left = (state & all_slots) >> 1; left != 0; left &= left - 1) {
-          const auto i = static_cast<unsigned>(std::countr_zero(left));
-          const std::byte* there = b.bytes() + head_bytes + i * slot_bytes;
-          if (!Equal()(detail::from_bytes<K>(there), key)) continue;
-          std::memcpy(slot.words, there, slot_bytes);
-          s.bucket = at;
-          s.state = state;
-          s.index = i;
-          return s;
-        }
-        next = b.words[1];
-      }
-      if (s.free_bucket == 0 && (state & all_slots) != all_slots) {
-        s.free_bucket = at;
-        s.state = state;
-        s.index = static_cast<unsigned>(std::countr_one((state & all_slots) >> 1));
-      }
-      s.last = at;
-      if (next == 0) return s;
-      at = next;
+  /// Does the key have an entry? It goes to @p slot. Takes no lock.
+  [[gnu::always_inline]] bool seek(const K& key, image_of<slot_bytes>& slot) const {
+    const address head = head_of(table_now(), key);
+    const global_ptr<std::uint64_t> state(head);
+    detail::map_backoff backoff;
+    for (;; backoff.wait()) {
+      const std::uint64_t before = atomic_load(state, std::memory_order_acquire);  // GM1: state, then slots
+      if ((before & locked) != 0) continue;
+      const spot s = search(head, before, key, slot);
+      std::atomic_thread_fence(std::memory_order_acquire);          // GM2: slots, then the state again
+      if (atomic_load(state, std::memory_order_relaxed) == before)  // GM4: no change in between
+        return s.bucket != 0;
     }
   }
-
-  /// The lock of a bucket and of those that continue it. Given back as it was, unless release() says what has
-  /// changed.
-  class guard {
-   public:
-    explicit guard(address head) : at_(head) {
-      detail::map_backoff backoff;
-      for (;; backoff.wait()) {
-        if (detail::global_is_plain()) {
-          state_ = atomic_load(at_, std::memory_order_relaxed);
-          if ((state_ & locked) == 0 &&
-              atomic_compare_exchange(at_, state_, state_ | locked, std::memory_order_acquire))  // GM1
-            break;
-        } else {
-          state_ = atomic_fetch_or(at_, locked, std::memory_order_acquire);  // GM1; one round trip
-          if ((state_ & locked) == 0) break;
-        }
-      }
-      std::atomic_thread_fence(std::memory_order_release);  // GM2: locked before any slot changes
+  /// Has taken the entry out of its bucket, and given it to @p slot; else there was none.
+  bool take_out(const K& key, image_of<slot_bytes>& slot) const {
+    const address head = head_of(table_now(), key);
+    {
+      guard lock(head);
+      const spot s = search(head, lock.state(), key, slot);
+      if (s.bucket == 0) return false;
+      if (s.bucket == head)
+        lock.release(lock.state() & ~bit_of(s.index));
+      else
+        lock.release(lock.state(), [&] { store_word(s.bucket, s.state & ~bit_of(s.index)); });
     }
-    ~guard() {
-      if (held_) atomic_store(at_, state_, std::memory_order_release);  // GM1
-    }
-    guard(const guard&) = delete;
-    guard& operator=(const guard&) = delete;
+    count(-1);
+    return true;
+  }
 
-    /// As it was when the lock was taken.
-    std::uint64_t state() const noexcept { return state_; }
-    /// Carry out @p store, set the slot bits to those of @p bits, count the version, unlock.
-    template <class F>
-    void release(std::uint64_t bits, F&& store) {
-      assert(held_ && (state_ & locked) == 0);
-      // GM4: from here on there is something to look again for, also if store throws.
-      state_ = (state_ & ~(version_one - 1)) + version_one + (state_ & all_slots);
-      store();
-      state_ = (state_ & ~all_slots) | (bits & all_slots);
-      held_ = false;
-      atomic_store(at_, state_, std::memory_order_release);  // GM1: slots, then state
-    }
-    void release(std::uint64_t bits) {
-      release(bits, [] {});
-    }
-
-   private:
-    global_ptr<std::uint64_t> at_;
-    std::uint64_t state_ = 0;
-    bool held_ = true;
-  };
-
-  template <class F>
-  static void call_locked(F& f, V& v) {
+  template <class F, class Value>
+  static void call_locked(F& f, Value& v) {
     struct hold {
       hold() noexcept {
         detail::hot().map_locked = 1;  // GM7
@@ -491,32 +378,44 @@ class global_map_view {
     std::invoke(f, v);
   }
 
-  /// What all writers are. `fresh()`: value of a new entry (nothing: none is made). `old(v)`: change the one
+  /// What all writers are. `make()`: value of a new entry (nothing: none is made). `old(v)`: change the one
   /// that is there; true: it has changed. True if the entry is new.
-  template <class Fresh, class Old>
-  bool change(const K& key, Fresh&& fresh, Old&& old) const {
-    const bool added = change_in(head_of(table_now(), key), key, fresh, old);
+  template <class Make, class Old>
+  bool change(const K& key, Make&& make, Old&& old) const {
+    const bool added = change_in(head_of(table_now(), key), key, make, old);
     if (added) count(1);
     return added;
   }
-  template <class Fresh, class Old>
-  bool change_in(address head, const K& key, Fresh&& fresh, Old&& old) const {
+  /// The same, moving a value in that owns something.
+  template <class Old>
+  bool give(const K& key, V& value, Old&& old) const {
+    const bool added = change(
+        key, [&] { return given(value); }, old);
+    if (added) std::construct_at(std::addressof(value));  // its bytes are in the map
+    return added;
+  }
+  template <class Make, class Old>
+  bool change_in(address head, const K& key, Make&& make, Old&& old) const {
     guard lock(head);
     image_of<slot_bytes> slot;
     spot s = search(head, lock.state(), key, slot);
     if (s.bucket != 0) {
-      V v = detail::from_bytes<V>(slot.bytes() + value_offset);
-      if (!old(v)) return false;
-      std::memcpy(slot.bytes() + value_offset, std::addressof(v), sizeof(V));
-      lock.release(lock.state(), [&] { store_slot(slot_of(s.bucket, s.index), slot); });
+      if constexpr (owning) {
+        change_owner(lock, s, slot, old);
+      } else {
+        V v = detail::from_bytes<V>(slot.bytes() + value_offset);
+        if (!old(v)) return false;
+        std::memcpy(slot.bytes() + value_offset, std::addressof(v), sizeof(V));
+        lock.release(lock.state(), [&] { store_slot(slot_of(s.bucket, s.index), slot); });
+      }
       return false;
     }
-    const std::optional<V> value = fresh();
+    const fresh value = make();
     if (!value) return false;
     assert(s.last != 0 && (s.free_bucket == 0 || (s.index < slots && (s.state & bit_of(s.index)) == 0)));
     std::memset(slot.words, 0, sizeof slot.words);
     std::memcpy(slot.bytes(), std::addressof(key), sizeof(K));
-    std::memcpy(slot.bytes() + value_offset, std::addressof(*value), sizeof(V));
+    std::memcpy(slot.bytes() + value_offset, static_cast<const void*>(std::addressof(*value)), sizeof(V));
     if (s.free_bucket == head) {
       lock.release(lock.state() | bit_of(s.index), [&] { store_slot(slot_of(head, s.index), slot); });
     } else if (s.free_bucket != 0) {
@@ -529,6 +428,23 @@ class global_map_view {
       lock.release(lock.state(), [&] { store_word(s.last + 8, more); });
     }
     return true;
+  }
+  /// What the value owns after an exception is not what it owned before: its new bytes are stored, too.
+  template <class Old>
+  static void change_owner(guard& lock, const spot& s, image_of<slot_bytes>& slot, Old&& old) {
+    bytes_of_value v = value_in(slot);
+    const auto store = [&] {
+      std::memcpy(slot.bytes() + value_offset, v.bytes, sizeof(V));
+      lock.release(lock.state(), [&] { store_slot(slot_of(s.bucket, s.index), slot); });
+    };
+    bool changed = false;
+    try {
+      changed = old(v.value());
+    } catch (...) {
+      store();
+      throw;
+    }
+    if (changed) store();
   }
   /// A further bucket, with this one entry. It stays until the table is replaced, so readers may look at it
   /// any time (GM6).
@@ -567,41 +483,6 @@ class global_map_view {
     std::sort(linked.begin(), linked.end());
     if (listed != linked || std::adjacent_find(linked.begin(), linked.end()) != linked.end())
       throw std::logic_error("global_map: buckets are not in one chain and on one list each");
-  }
-
-  template <class F>
-  static void visit(const table& t, std::uint64_t begin, std::uint64_t end, const F& f) {
-    if (end - begin <= 4 * batch) {
-      for (std::uint64_t b = begin; b < end; b += batch) visit_batch(t, b, std::min(b + batch, end), f);
-      return;
-    }
-    const std::uint64_t middle = begin + (end - begin) / 2;
-    invoke([t, begin, middle, f] { visit(t, begin, middle, f); },
-           [t, middle, end, f] { visit(t, middle, end, f); });
-  }
-  /// The copies lie in the frame, so f may let the thread leave.
-  template <class F>
-  static void visit_batch(const table& t, std::uint64_t begin, std::uint64_t end, F& f) {
-    image_of<batch * bucket_bytes> all;
-    get(global_ptr<std::uint64_t>(t.at + begin * bucket_bytes), all.words, (end - begin) * bucket_bytes / 8);
-    for (std::uint64_t b = 0; b < end - begin; ++b) {
-      visit_bucket(all.words + b * bucket_bytes / 8, f);
-      for (address next = all.words[b * bucket_bytes / 8 + 1]; next != 0;) {
-        image_of<bucket_bytes> more;
-        get(global_ptr<std::uint64_t>(next), more.words, bucket_bytes / 8);
-        visit_bucket(more.words, f);
-        next = more.words[1];
-      }
-    }
-  }
-  template <class F>
-  static void visit_bucket(const std::uint64_t* words, F& f) {
-    for (std::uint64_t left = (words[0] & all_slots) >> 1; left != 0; left &= left - 1) {
-      const std::uint64_t* slot =
-          words + (head_bytes + static_cast<unsigned>(std::countr_zero(left)) * slot_bytes) / 8;
-      f(detail::from_bytes<K>(slot),
-        detail::from_bytes<V>(reinterpret_cast<const std::byte*>(slot) + value_offset));
-    }
   }
 
   global_ptr<control> lines_;

@@ -36,6 +36,7 @@ set(api_mpi_without_global_array
     GlobalArray.AGlobalVariableLeftFullIsHarmless GlobalArray.OutsideARunItSaysSo GlobalArray.OutlivesItsRun)
 set(api_mpi_without_global_bytes GlobalBytes.OutlivesItsRunAndFreesAll)
 set(api_mpi_without_global_map GlobalMap.FreesAllItHad GlobalMap.ASpawnInUpdateIsFoundOut GlobalMap.OutlivesItsRun)
+set(api_mpi_without_global_map_owning MapOwning.FreesAllItHad)
 set(api_mpi_without_global_control ControlMistakes.* Control.UnderEveryPolicyWithFutures)
 set(api_mpi_without_global_group GroupMistakes.* Group.UnderEveryPolicyWithFutures)
 set(api_mpi_without_global_team TeamMistakes.*)
@@ -188,7 +189,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
     godwit_add_api_setting_test(api_migration GODWIT_WAY=server depth.deep_thin_trees)
   endif()
   # Global memory of other hosts: containers and algorithms, in short.
-  foreach(suite global_access global_atomic global_checkout global_begun global_movable global_nested global_map_file global_array global_vector global_bytes global_map
+  foreach(suite global_access global_atomic global_checkout global_begun global_movable global_nested global_map_file global_array global_vector global_bytes global_map global_map_owning
                 algorithm_for_each algorithm_reduce algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
     if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR NOT suite MATCHES "reduce|scan|search|partition|shuffle|bytes|sort"))
       godwit_add_api_mpi_test(${suite} 2 ranks.server ${first})

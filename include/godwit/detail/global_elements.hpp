@@ -4,7 +4,7 @@
 // Such an element is moved by copying its bytes (relocatable, global_ptr.hpp), so growing a vector and moving
 // parts of it need nothing of this. They are made by the workers that are their homes, all at once, so that
 // what an element allocates lies where it does, and destroyed by those that have them. Called by:
-// global_array.hpp, global_vector.hpp. Tests: tests/global/nested_test.cpp,
+// global_array.hpp, global_vector.hpp, global_map.hpp. Tests: tests/global/nested_test.cpp,
 // movable_test.cpp. See docs/containers.md.
 #pragma once
 

@@ -1,0 +1,4 @@
+// expect: global_map: values that own something have one owner and are not copied.*find\(key, f\), update
+#include <godwit/godwit.hpp>
+
+void use(godwit::global_map<int, godwit::global_bytes>& m) { m.find(1); }
