@@ -92,7 +92,7 @@ void deliver_parcel(const void* closure) {
   data_part data;
   if (p.address == 0 || may_begin(p, data, deliver_parcel)) this_worker().arrive(p, data);
 }
-/// Parcels that another host gave away, each in whole lines. PA6: they are nobody else's until their part has
+/// Parcels that another host gave away, each in whole lines. PA5: they are nobody else's until their part has
 /// come, or has not; it is in use then, so nobody takes them back before one has begun.
 bool take_in(const data_part& data, std::span<const sched::closure_line> parcels) noexcept {
   constexpr std::uint64_t patience_ns = 1'000'000;  // as of other moves that nobody has asked for

@@ -95,7 +95,7 @@ std::uint64_t weight(const call_site& site, const image& im, leaves what) noexce
   if (im.sp == not_begun) {
     if (what != leaves::no_data || im.data.bytes == 0) return ready_queue::never;
     if (static_cast<const parcel_image&>(im).what.all_bytes() > most_parcel_bytes) return ready_queue::never;
-    const auto& near = site.memory->near();  // PA6: a part that a thread here works on stays
+    const auto& near = site.memory->near();  // PA5: a part that a thread here works on stays
     for (std::uint32_t i = 0; i < near.count; ++i)
       if (site.memory->at(worker_no{near.first + i}, site.words)->data() == im.data)
         return ready_queue::never;

@@ -192,7 +192,7 @@ far_catch far_thief::steal_by_words(worker_no victim) noexcept {
   return caught;
 }
 
-/// PA6: none of them is anybody else's until their part is here.
+/// PA5: none of them is anybody else's until their part is here.
 bool far_thief::take_parcels(const entry& e) noexcept {
   alignas(closure_line) closure_line room[transport::far::inline_bytes / sizeof(closure_line)];
   GODWIT_ASSERT(e.head.info <= sizeof room && e.head.info % sizeof(closure_line) == 0 && e.head.info != 0,

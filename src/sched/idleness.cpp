@@ -65,21 +65,28 @@ void idleness::lock_gate() noexcept { base::lock(here_.node->gate, here_.holder(
 void idleness::unlock_gate() noexcept { base::unlock(here_.node->gate, here_.holder()); }
 
 void idleness::thread_came() noexcept {
+  has_sent_ = false;
   failed_rounds_ = 0;
   idle_since_ns_ = 0;
   sleep_ms_ = 1;
   from_.far.thread_came();
 }
 
-void idleness::give_way() noexcept {
-  if (here_.crowded)
-    base::give_way();
-  else
-    base::pause();
+/// The companion must have the CPU at once: it may be the very one that this worker spins on, and without it
+/// the thread neither leaves nor comes back.
+void idleness::thread_left() noexcept {
+  has_sent_ = true;
+  failed_rounds_ = rounds_before_idle;
+  from_.far.thread_left();
+}
+
+void idleness::give_way(int pauses) noexcept {
+  if (here_.crowded || has_sent_) return base::give_way();
+  for (int i = 0; i < pauses; ++i) base::pause();
 }
 
 bool idleness::end_of_round() noexcept {
-  give_way();
+  give_way(1);
   return ++failed_rounds_ >= (here_.crowded ? rounds_before_idle_crowded : rounds_before_idle);
 }
 
@@ -238,10 +245,7 @@ void idleness::wait_for_work() noexcept {
   GODWIT_ASSERT(is_idle_, "only idle workers sleep");
   for (std::uint32_t i = 0; i < present(); ++i)
     if (const worker_no v{here_.near.first + i}; v != here_.me) ask_for_work(*here_.memory, v);
-  if (here_.crowded)
-    base::give_way();
-  else
-    for (int i = 0; i < 4; ++i) base::pause();
+  give_way(4);
 
   if (here_.hooks.on_idle != nullptr) here_.hooks.on_idle();
   const std::uint64_t now = base::fast_ns();

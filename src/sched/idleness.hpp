@@ -52,6 +52,8 @@ class idleness {
   void become_idle() noexcept;
   /// A thread runs: nothing of what was in vain before counts.
   void thread_came() noexcept;
+  /// It has gone to another host, and may come back.
+  void thread_left() noexcept;
   /// A look everywhere found nothing: let others use the CPU. Gives back whether there have been many such in
   /// a row.
   bool end_of_round() noexcept;
@@ -93,7 +95,7 @@ class idleness {
   void call_monitor() noexcept;
   void lock_gate() noexcept;
   void unlock_gate() noexcept;
-  void give_way() noexcept;
+  void give_way(int pauses) noexcept;
 
   const site& here_;
   account& account_;
@@ -101,6 +103,7 @@ class idleness {
   const wait_queue* polled_ = nullptr;
   bool is_idle_ = false;
   bool is_spare_ = false;
+  bool has_sent_ = false;  ///< its last thread has gone to another host
   std::uint32_t spare_number_ = 0;
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;

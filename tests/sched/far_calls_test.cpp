@@ -1,5 +1,5 @@
 // Tests of what another host gets of this one's threads: which of them, in which order, and what comes with
-// it. docs/protocols/far.md, parcels.md (PA6).
+// it. docs/protocols/far.md, parcels.md (PA5).
 // test: timeout=60
 #include "sched/far_calls.hpp"
 #include "sched/ready_queue.hpp"

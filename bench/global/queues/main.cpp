@@ -25,7 +25,7 @@ using words = gw::global_ptr<std::uint64_t>;
 constexpr std::uint64_t most_parts = 64;
 
 struct settings {
-  std::uint64_t parts = 32, part_kib = 64, threads = 4;  ///< threads of a part
+  std::uint64_t parts = 16, part_kib = 64, threads = 2;  ///< threads of a part
   std::uint64_t turns = 0;                               ///< of compute, besides using its part
   std::uint64_t steps = 0;                               ///< mixed: of a thread
   std::uint32_t reps = 0;
@@ -201,14 +201,14 @@ int main(int argc, char** argv) {
   program.option("--part-kib", s.part_kib, "KiB of a part", bench::between(4, 4096));
   program.option("--threads", s.threads, "Threads of a part", bench::between(1, 16));
   std::uint64_t us = 0;
-  program.option("--us", us, "Microseconds that a thread computes (default 500; with --quick 200)");
-  program.option("--steps", s.steps, "Mixed: steps of a thread (default 50; with --quick 20)");
+  program.option("--us", us, "Microseconds that a thread computes (default 10,000; with --quick 5,000)");
+  program.option("--steps", s.steps, "Mixed: steps of a thread (default 20; with --quick 10)");
   program.option("--rounds", s.reps, "Rounds (default 11; with --quick 5)");
   program.parse();
   const bool quick = program.options().quick;
-  if (us == 0) us = quick ? 200 : 500;
+  if (us == 0) us = quick ? 5'000 : 10'000;
   s.turns = us * turns_per_us();
-  if (s.steps == 0) s.steps = quick ? 20 : 50;
+  if (s.steps == 0) s.steps = quick ? 10 : 20;
   if (s.reps == 0) s.reps = quick ? 5 : 11;
   const unsigned w = program.most_workers();
   series queue[2], mixed[2];
