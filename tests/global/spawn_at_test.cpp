@@ -181,7 +181,9 @@ TEST(SpawnAt, WithCallsWhereTheMemoryIs) {
         throw std::out_of_range("at the owner");
       });
       auto text = gw::with(at, 1, gw::access::read, [](auto s) { return std::to_string(s[0]); });
-      if (sum.join() != b * words_of_page) return "sum " + std::to_string(b);
+      // They were called in some order.
+      if (const std::uint64_t got = sum.join(); got != b * words_of_page && got != b * words_of_page + 5)
+        return "sum of " + std::to_string(b) + ": " + std::to_string(got);
       try {
         failing.join();
         return std::string("nothing thrown");
