@@ -88,20 +88,25 @@ enum class leaves : std::uint8_t {
   nothing,     ///< as far as is known
   no_data,     ///< it has not begun, and the part that it was sent to goes along
   data_there,  ///< it will be far from what it was sent to
+  host,        ///< it stays
 };
+
+leaves kind_of(const call_site& site, const image& im) noexcept {
+  if (im.sp != not_begun) {
+    if (im.bound) return leaves::host;
+    return im.data.bytes == 0 ? leaves::nothing : leaves::data_there;
+  }
+  if (im.data.bytes == 0 || static_cast<const parcel_image&>(im).what.all_bytes() > most_parcel_bytes)
+    return leaves::host;
+  const auto& near = site.memory->near();  // PA5: a part that a thread here works on stays
+  for (std::uint32_t i = 0; i < near.count; ++i)
+    if (site.memory->at(worker_no{near.first + i}, site.words)->data() == im.data) return leaves::host;
+  return leaves::no_data;
+}
 
 /// Bytes that move with a thread, or will have to; `never`: it is of another kind.
 std::uint64_t weight(const call_site& site, const image& im, leaves what) noexcept {
-  if (im.sp == not_begun) {
-    if (what != leaves::no_data || im.data.bytes == 0) return ready_queue::never;
-    if (static_cast<const parcel_image&>(im).what.all_bytes() > most_parcel_bytes) return ready_queue::never;
-    const auto& near = site.memory->near();  // PA5: a part that a thread here works on stays
-    for (std::uint32_t i = 0; i < near.count; ++i)
-      if (site.memory->at(worker_no{near.first + i}, site.words)->data() == im.data)
-        return ready_queue::never;
-    return im.data.bytes;
-  }
-  if (im.bound || (im.data.bytes != 0) != (what == leaves::data_there)) return ready_queue::never;
+  if (kind_of(site, im) != what) return ready_queue::never;
   return im.bytes_end - im.low + im.data.bytes;
 }
 

@@ -195,8 +195,9 @@ far_catch far_thief::steal_by_words(worker_no victim) noexcept {
 /// PA5: none of them is anybody else's until their part is here.
 bool far_thief::take_parcels(const entry& e) noexcept {
   alignas(closure_line) closure_line room[transport::far::inline_bytes / sizeof(closure_line)];
-  GODWIT_ASSERT(e.head.info <= sizeof room && e.head.info % sizeof(closure_line) == 0 && e.head.info != 0,
-                "parcels come in whole lines");
+  GODWIT_ASSERT(
+      e.head.info <= sizeof room && (e.head.info & (sizeof(closure_line) - 1)) == 0 && e.head.info != 0,
+      "parcels come in whole lines");
   std::memcpy(room, e.data, e.head.info);
   data_part data;
   std::memcpy(&data, room, sizeof data);
