@@ -101,8 +101,8 @@ void continuation_worker<P>::loop() noexcept {
     else
       look_at_all();
     if (idle_.end_of_round()) {
-      work_on({});
       idle_.become_idle();
+      if (idle_.is_idle()) work_on({});  // PA5: what has come with its part is in use until it begins
     }
   }
 }

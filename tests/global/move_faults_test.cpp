@@ -303,7 +303,7 @@ TEST(MoveFaults, ChainsDoNotGrowWithTheNumberOfMoves) {
 }
 
 // Charm++ #112, #2726: each worker has a cache of its own, so each is sent on. Here a hint is for all of a
-// host. Exact: a host that does not know that the part has moved asks twice, and then each time once.
+// host: a get that does not know that the part has moved is sent on, and from then on each asks the right one.
 TEST(MoveFaults, OneWorkerIsSentOnForAllOfItsHost) {
   constexpr std::uint64_t gets = 10;
   const std::string found = in_a_run(support::schedule(6), [] {
@@ -337,9 +337,9 @@ TEST(MoveFaults, OneWorkerIsSentOnForAllOfItsHost) {
   ASSERT_EQ(found.substr(0, 6), "right ");
   const std::uint64_t users = std::stoull(found.substr(6));
   // The put asked the home, so this host's hint is the home. If two of its workers ask at once, both are sent
-  // on.
+  // on. Besides, the answers of all workers are read, wherever this thread is then.
   const std::uint64_t messages = sum_of_last_run(&gw::worker_stats::far_gets);
-  EXPECT_GE(messages, users * gets + 1);
+  EXPECT_GE(messages, users * gets);
   EXPECT_LE(messages, users * gets + users + 2);
 }
 
