@@ -303,7 +303,8 @@ TEST(MoveFaults, ChainsDoNotGrowWithTheNumberOfMoves) {
 }
 
 // Charm++ #112, #2726: each worker has a cache of its own, so each is sent on. Here a hint is for all of a
-// host: a get that does not know that the part has moved is sent on, and from then on each asks the right one.
+// host: a get that does not know that the part has moved is sent on, and from then on each asks the right
+// one.
 TEST(MoveFaults, OneWorkerIsSentOnForAllOfItsHost) {
   constexpr std::uint64_t gets = 10;
   const std::string found = in_a_run(support::schedule(6), [] {
