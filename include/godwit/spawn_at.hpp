@@ -55,7 +55,10 @@ using visit_entry = void(void* data, const void* closure, ref record);
                              global_address at, std::uint64_t bytes, access_mode mode, place where);
 
 /// The running thread goes there. False: it may not leave. May migrate.
-bool leave_for(const destination& to, place where);
+bool leave_for(const destination& to, const place& where);
+/// Zero where the frame of leave_for is about to be: words of it that are there for alignment only would hold
+/// what was there before, perhaps the name of something in the worker's heap.
+void forget_below() noexcept;
 
 template <class F, class R>
 void parcel_closure(void* closure, std::size_t, ref record) {
@@ -169,14 +172,16 @@ auto with(global_ptr<T> p, std::size_t n, Mode, F f, detail::place where = detai
 /// worker_stats::threads_kept. On substrate threads every thread can leave. Ends the run with the place while
 /// a checkout is open. Throws std::invalid_argument if there is no such worker. Cost: the stack's bytes
 /// copied, and one message; they are fetched if they are more than 3.9 KB and go to another host.
-inline bool migrate_to(worker to, detail::place where = detail::place::here()) {
+[[gnu::always_inline]] inline bool migrate_to(worker to, detail::place where = detail::place::here()) {
+  detail::forget_below();
   return detail::leave_for(detail::destination_of(to), where);
 }
 /// The same to the host that owns *p: to the owner, or a worker beside it that has nothing to do. True: this
 /// host has it now, which it had already, perhaps (with one host always). It may leave again at any time: pin
 /// holds it. Follows memory that moves.
 template <class T>
-bool go_to(global_ptr<T> p, detail::place where = detail::place::here()) {
+[[gnu::always_inline]] inline bool go_to(global_ptr<T> p, detail::place where = detail::place::here()) {
+  detail::forget_below();
   return detail::leave_for(detail::destination_of(p), where);
 }
 

@@ -246,12 +246,17 @@ namespace {
 }
 }  // namespace
 
-bool leave_for(const destination& to, place where) {
+bool leave_for(const destination& to, const place& where) {
   context::flush_windows();
   __builtin_unwind_init();  // what callers have in registers lies on the stack now
   const bool left = leave_from_here(to, where);
   asm volatile("");  // a call that is the last act would give up this frame before
   return left;
+}
+
+void forget_below() noexcept {
+  std::byte room[512] = {};
+  asm volatile("" ::"r"(room) : "memory");
 }
 
 opened global_pin(global_address at, std::uint64_t bytes, access_mode mode, bool wait, place where) {

@@ -221,7 +221,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   if (account_.traced())
     account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
   idle_.wake_one();  // where there was one, there may be more
-  resume(got, loot_kind::fork, here_.words_of(victim)->data());
+  resume(got, loot_kind::fork, here_.one_host() ? data_part{} : here_.words_of(victim)->data());
 }
 
 /// Stalling join: look at the thread that has waited longest.

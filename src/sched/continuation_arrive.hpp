@@ -169,7 +169,6 @@ void continuation_worker<P>::send_away(image* im, const leaving& why) noexcept {
   im->data = {};
   migrant m{here_.ref_of_image(im), why.exactly};
   ++here_.words->stats.threads_left;
-  if (!here_.net.is_near(why.to)) idle_.thread_left();
   const auto head = std::as_bytes(std::span(&m, 1));
   const std::size_t bytes = sizeof(image) + (im->bytes_end - im->low);
   if (!own_stack && !here_.net.is_near(why.to) && sizeof m + bytes <= mailbox::most_in_message) {

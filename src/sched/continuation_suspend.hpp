@@ -169,6 +169,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   if (!publish(im, p, why)) cancel(im, sp, p);
   ++here_.words->stats.suspends;
   if (p.parent_here) go_on_with_parent(p);
+  if (why.sends && !here_.net.is_near(why.to)) idle_.thread_left();
   next_thread(why.waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
 }
 

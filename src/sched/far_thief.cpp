@@ -227,6 +227,7 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
     if (!take_parcels(e)) caught.kind = loot_kind::nothing;
     return caught;
   }
+  GODWIT_ASSERT(caught.is_thread(), "a steal brings a thread, or such as have not begun");
   loot& got = caught.got;
   std::memcpy(&got, e.data, sizeof got);
   GODWIT_ASSERT(e.head.info == sizeof got && here_.is_stack(got.low, got.top, got.bytes_end),

@@ -247,6 +247,28 @@ TEST(SpawnAt, WhoOwnsHeapStays) {
             "");
 }
 
+/// Leaves names of the worker's heap below the caller's frame, where nothing is.
+[[gnu::noinline]] void scribble_below() {
+  int* const owned = new int(1);
+  int* volatile marks[512];
+  for (auto& m : marks) m = owned;
+  delete marks[511];
+}
+
+TEST(SpawnAt, WhatLiesBelowTheStackKeepsNobody) {
+  GODWIT_NEEDS_PROCESSES("they have one heap");
+  EXPECT_EQ(in_a_run({},
+                     [] {
+                       const std::uint32_t n = gw::worker_count();
+                       for (std::uint32_t i = 0; i < 3 * n; ++i) {
+                         scribble_below();
+                         if (!gw::migrate_to(gw::worker((gw::worker_id() + 1) % n))) return "kept";
+                       }
+                       return "";
+                     }),
+            "");
+}
+
 TEST(Pin, HoldsMemoryAndMayNest) {
   on_substrates([] {
     const auto p = gw::allocate<std::uint64_t>(2 * words_of_page,

@@ -126,6 +126,24 @@ TEST_F(idle, the_last_one_ends_the_run) {
   EXPECT_EQ(o.status, host::exited) << support::show(o);
 }
 
+/// IN6, LATE: who gets a thread soon has neither announced its host nor given back units.
+TEST(idle_hosts, are_announced_a_while_after_their_last_thread) {
+  host all{1, 2};
+  worker_of_test a{all, 0};
+  all.here(0).opts.spin_us = 1'000'000;
+  all.node().units = 5;  // which it had subtracted
+  all.job().idle_nodes = ~std::uint64_t{4};
+  a.idle.become_idle();
+  EXPECT_TRUE(a.idle.is_idle());
+  EXPECT_EQ(all.node().announced.load(), 0u);
+  a.idle.become_running();
+  EXPECT_EQ(all.node().units.load(), 5u);
+  a.idle.become_idle();
+  while (all.node().announced.load() == 0) a.idle.wait_for_work();
+  EXPECT_EQ(all.node().units.load(), 0u);
+  EXPECT_EQ(all.job().idle_nodes.load(), 1u) << "itself; what it had left is back";
+}
+
 TEST_F(idle, whoever_sees_the_end_goes) {
   const support::outcome o = run_child([&]() -> int {
     all.node().shutdown = 1;
