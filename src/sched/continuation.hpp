@@ -112,7 +112,7 @@ class continuation_worker final : public worker {
   void begin_parcel(ref r) noexcept;
   static void parcel_entry(void* arg);
   [[gnu::noinline]] bool may_leave(std::uintptr_t frames) noexcept;
-  void send_away(image* im, const leaving& why) noexcept;
+  void send_away(image* im, const leaving& why, bool parent_here) noexcept;
   static void migrant_arrives(const void* closure);
   std::uintptr_t take_stack() noexcept;
   [[noreturn]] void no_more_stacks() const noexcept;

@@ -164,11 +164,12 @@ void continuation_worker<P>::migrant_arrives(const void* closure) {
 
 /// Step 3 of who goes to another worker: from here on it is that one's. PA1
 template <class P>
-void continuation_worker<P>::send_away(image* im, const leaving& why) noexcept {
+void continuation_worker<P>::send_away(image* im, const leaving& why, bool parent_here) noexcept {
   im->bound = true;
   im->data = {};
   migrant m{here_.ref_of_image(im), why.exactly};
   ++here_.words->stats.threads_left;
+  if (!parent_here && !here_.net.is_near(why.to)) idle_.thread_left();
   const auto head = std::as_bytes(std::span(&m, 1));
   const std::size_t bytes = sizeof(image) + (im->bytes_end - im->low);
   if (!own_stack && !here_.net.is_near(why.to) && sizeof m + bytes <= mailbox::most_in_message) {

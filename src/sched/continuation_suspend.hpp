@@ -36,7 +36,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->bound = false;
-  im->data = here_.one_host() ? data_part{} : here_.words->data();
+  if constexpr (!stacks_stay) im->data = here_.one_host() ? data_part{} : here_.words->data();
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
   here_.words->stats.evacuated_bytes += bytes;
@@ -169,7 +169,6 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   if (!publish(im, p, why)) cancel(im, sp, p);
   ++here_.words->stats.suspends;
   if (p.parent_here) go_on_with_parent(p);
-  if (why.sends && !here_.net.is_near(why.to)) idle_.thread_left();
   next_thread(why.waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
 }
 
@@ -239,7 +238,7 @@ template <class P>
 bool continuation_worker<P>::publish(image* im, const parting& p, const leaving& why) noexcept {
   if (why.publish != nullptr) return publish_parked(im, p, why);
   if (why.sends) {
-    send_away(im, why);
+    send_away(im, why, p.parent_here);
     return true;
   }
   const ref me = here_.ref_of_image(im);

@@ -88,7 +88,8 @@ struct image : object, queue_link {
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
   std::uint64_t span_ns;       ///< with options::span: longest chain up to here
   detail::place where;         ///< of the join, for reports; the pointers are valid in all siblings
-  data_part data;  ///< several hosts: what it leaves behind, or takes along, if another one takes it
+  /// where stacks do not stay: what it leaves behind, or takes along, if another host takes it
+  data_part data;
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 

@@ -69,7 +69,7 @@ struct public_words {
   data_part data() const noexcept {
     return {data_at.load(std::memory_order_relaxed), data_bytes.load(std::memory_order_relaxed)};
   }
-  void work_on(const data_part& d) noexcept {
+  void work_on(data_part d) noexcept {
     data_at.store(d.at, std::memory_order_relaxed);
     data_bytes.store(d.bytes, std::memory_order_relaxed);
   }

@@ -98,7 +98,7 @@ class worker {
   /// @p data: the part of its memory that is here.
   virtual void arrive(const parcel& what, const data_part& data) noexcept = 0;
   /// The running thread's data is this, from now on.
-  void work_on(const data_part& data) noexcept {
+  void work_on(data_part data) noexcept {
     if (!here_.one_host()) here_.words->work_on(data);
   }
   /// Threads whose stacks name memory in there do not migrate: other workers' processes do not have it.

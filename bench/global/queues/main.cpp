@@ -133,7 +133,7 @@ std::uint64_t sum_of_mixed(const settings& s) { return s.steps * 16 * (s.parts *
 /// Of alternating runs.
 struct series {
   std::vector<double> seconds;
-  std::uint64_t fetched = 0, moved = 0, far_gets = 0;
+  std::uint64_t fetched = 0, moved = 0, far_gets = 0, move_calls = 0, move_ns = 0;
   void add(const outcome& o, std::uint64_t must) {
     if (!gw::is_first_process()) return;
     if (o.sum != must)
@@ -143,6 +143,8 @@ struct series {
       fetched += w.threads_fetched;
       moved += w.moves;
       far_gets += w.far_gets;
+      move_calls += w.move_calls;
+      move_ns += w.move_ns;
     }
   }
   double median() const { return parts::median_of(seconds); }
@@ -187,6 +189,11 @@ void show(bench::program& program, const settings& s, const series* queue, const
                  "mean of " + std::to_string(s.reps));
   program.figure("queue.moves", "parts that went with them, and came back", queue[1].each(queue[1].moved), "",
                  "mean");
+  program.figure("queue.move_us", "a call that moved parts, from a host that computes",
+                 queue[1].move_calls == 0 ? 0
+                                          : static_cast<double>(queue[1].move_ns) * 1e-3 /
+                                                static_cast<double>(queue[1].move_calls),
+                 "us", "mean");
   program.figure("mixed.far_gets", "gets by message of threads taken away from their parts",
                  mixed[0].each(mixed[0].far_gets), "", "mean");
   program.figure("mixed.seconds", "half of the threads have a part", mixed[0].median(), "s", "median");
