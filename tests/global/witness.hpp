@@ -77,10 +77,10 @@ inline std::uint64_t used_bytes() {
 /// What may be counted though nothing is left: chunks, and with check_global what was freed lately.
 inline std::uint64_t slack_bytes() {
   const std::uint64_t workers = gw::worker_count(), room = 64 << 10;
-  const auto p = gw::allocate<std::byte>(room);
-  const std::uint64_t with = gw::global_memory_usage().used_bytes;
-  gw::deallocate(p, room);
-  const bool kept = gw::global_memory_usage().used_bytes == with;
+  const std::uint64_t before = gw::global_memory_usage().used_bytes;
+  gw::deallocate(gw::allocate<std::byte>(room), room);
+  // What was freed lately may be too much with this, and half of it given back now.
+  const bool kept = gw::global_memory_usage().used_bytes != before;
   return workers * workers * ((256 << 10) + (kept ? 4 << 20 : 0));
 }
 
