@@ -7,7 +7,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(layers base seams context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched gas
-           sync io runtime c_api)
+           sync io sim runtime c_api)
 set(may_use_base)
 set(may_use_seams)
 set(may_use_context base)
@@ -22,8 +22,9 @@ set(may_use_sched base seams context stack trace transport transport/shm transpo
 set(may_use_gas base transport transport/shm transport/far)
 set(may_use_sync base seams)
 set(may_use_io base seams)
+set(may_use_sim base context stack)
 set(may_use_c_api)
-set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/mpi sched gas io)
+set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/mpi sched gas io sim)
 
 # Public headers, as regular expressions behind include/godwit/.
 set(may_see_base "options.hpp|detail/(hot|policy_facts).hpp")
@@ -40,6 +41,7 @@ set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hp
 set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path|control_path).hpp")
 set(may_see_sync "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")
 set(may_see_io "io.hpp|detail/(hot|slow_path|park|timer).hpp")
+set(may_see_sim "detail/hot.hpp")
 set(may_see_runtime ".*")
 set(may_see_c_api ".*")
 

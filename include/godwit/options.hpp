@@ -1,5 +1,5 @@
-// Options of a run. One table (src/base/options.cpp) feeds the struct, GODWIT_* variables, --godwit-* flags,
-// range checks, --godwit-help and docs/options.md.
+// Options of a run. One table (src/base/option_table.cpp) feeds the struct, GODWIT_* variables, --godwit-*
+// flags, range checks, --godwit-help and docs/options.md.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace godwit {
 /// which is called automatic here.
 namespace choice {
 
-enum class substrate : std::uint8_t { automatic, processes, threads, mpi };
+enum class substrate : std::uint8_t { automatic, processes, threads, mpi, sim };
 enum class bind : std::uint8_t { none, cores };
 enum class force_steal : std::uint8_t { none, parents, children, random };
 enum class force_move : std::uint8_t { none, random };
@@ -34,6 +34,7 @@ enum class policy : std::uint8_t {
   iso,
   crude
 };
+enum class sim_clock : std::uint8_t { charged, measured };
 enum class check_global : std::uint8_t { automatic, on, off };
 
 /// The word of a choice, "uniform". Local.
@@ -103,6 +104,12 @@ struct options {
   choice::translations_lock translations_lock = choice::translations_lock::none;
   choice::check_global check_global =
       choice::check_global::automatic;  ///< notice misuse of global memory: on, off, auto (debug builds)
+  std::string sim_machine = "here";     ///< substrate sim: a machine's name, or the path of its file
+  std::uint64_t sim_seed = 1;           ///< substrate sim: of everything that chance decides
+  /// substrate sim: who says how long user code takes: the program (charged), or this machine's clock
+  choice::sim_clock sim_clock = choice::sim_clock::charged;
+  std::uint64_t sim_jitter_ns = 0;  ///< substrate sim: each wait takes up to so much longer
+  std::uint64_t sim_lead_ns = 0;    ///< substrate sim: how far a thread that computes may be ahead of others
 };
 
 /// Take --godwit-* flags out of argv (and argc), so that a program can parse its own. Optional: run does the

@@ -4,6 +4,7 @@
 #include "base/random.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <ctime>
 #include <linux/futex.h>
 #include <sched.h>
@@ -95,7 +96,7 @@ std::uint64_t cpu_ns_of(pthread_t os_thread) noexcept {
 }
 
 void interrupt(pid_t os_thread, int signal) noexcept {
-  if (made_world != nullptr) return made_world->interrupt(os_thread, signal);
+  if (made_world != nullptr && signal == SIGURG) return made_world->interrupt(os_thread, signal);
   syscall(SYS_tkill, os_thread, signal);
 }
 

@@ -17,6 +17,15 @@ namespace godwit::base {
 
 using wait_word = std::atomic<std::uint32_t>;
 
+/// What a worker does that takes time, where time is made.
+enum class step : std::uint8_t {
+  look,     ///< at a worker of its host that may have something to steal
+  steal,    ///< take it
+  suspend,  ///< a thread, whose stack is copied away
+  resume,   ///< one that was suspended
+  count_
+};
+
 /// Time and waiting as a program has made them itself (a simulator, a test), in place of the operating
 /// system's. Workers may then be anything that takes turns: whoever has to wait comes here.
 class world {
@@ -28,8 +37,13 @@ class world {
   /// See the functions below. Those that wait for certain bits are woken with all others.
   virtual void wait_on(const wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept = 0;
   virtual int wake(const wait_word& word, int most) noexcept = 0;
+  /// By SIGURG, a request of one worker to another.
   virtual void interrupt(pid_t os_thread, int signal) noexcept = 0;
   virtual std::uint64_t fresh_seed() noexcept = 0;
+  /// The caller's time goes on by what @p what takes. Others need not see anything of it yet.
+  virtual void spend(step what) noexcept { static_cast<void>(what); }
+  /// What the caller does next is seen by others: their time must have come as far as its own.
+  virtual void catch_up() noexcept {}
 
  protected:
   ~world() = default;

@@ -31,6 +31,7 @@ namespace {
 std::unique_ptr<runtime::substrate> make_substrate(choice::substrate which, const options& opts) {
   if (which == choice::substrate::threads) return runtime::make_threads(opts);
   if (which == choice::substrate::mpi) return runtime::make_mpi(opts);
+  if (which == choice::substrate::sim) return runtime::make_sim(opts);
   GODWIT_CHECK(which == choice::substrate::processes, "substrate %s cannot be made", name_of(which));
   return runtime::make_processes(opts);
 }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <unistd.h>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/clock.hpp"
 #include "runtime/debugger.hpp"
 #include "sched/policies.hpp"
@@ -123,6 +125,22 @@ void take_root_result(const transport::shm::segment& memory, const sched::result
                        : reinterpret_cast<const std::byte*>(memory.at<sched::object>(root.object) + 1);
   result.threw = root.kind == detail::outcome::error;
   result.bytes.assign(bytes, bytes + root.bytes);
+}
+
+void collect_in_process(run_state& r) {
+  if (const std::string problem = flush_output(); !problem.empty())
+    r.fail(base::status_failed, "godwit: " + problem);
+  if (const sched::node_words& node = host_words(r.what.memory);
+      node.failed.load(std::memory_order_seq_cst) == 2)
+    r.fail(base::status_failed, std::string("godwit: ") + node.message);
+  if (!r.failed()) take_root_result(r.what.memory, root_words(r.what.memory), r.result);
+  r.result.thrown = r.what.thrown;
+}
+
+void end_process_saying(const char* text) noexcept {
+  std::fprintf(stderr, "godwit: %s\n", text);
+  flush_output();
+  _exit(base::status_failed);
 }
 
 }  // namespace runtime

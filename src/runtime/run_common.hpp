@@ -43,6 +43,10 @@ std::vector<worker_stats> own_stats(const run_state& r);
 void keep_stats(std::vector<worker_stats> all);
 /// How the root thread ended. Where worker 0's memory is mapped.
 const sched::result_words& root_words(const transport::shm::segment& memory) noexcept;
+/// Where workers are in this process: how the run ended, and its result.
+void collect_in_process(run_state& r);
+/// Likewise the hook of fatal errors: the process ends with @p text.
+void end_process_saying(const char* text) noexcept;
 /// The value or exception that @p root tells of, into @p result. Where the memory that holds it is mapped.
 void take_root_result(const transport::shm::segment& memory, const sched::result_words& root,
                       detail::run_result& result);

@@ -47,12 +47,6 @@ struct worker_thread {
   pthread_t handle{};
 };
 
-void say_and_end(const char* text) noexcept {
-  std::fprintf(stderr, "godwit: %s\n", text);
-  flush_output();
-  _exit(base::status_failed);
-}
-
 /// The workers of a run and what they share.
 struct team final : substrate {
   explicit team(std::uint64_t threads) : room(threads) {}
@@ -245,7 +239,7 @@ void team::memory(run_state& r) {
 void team::start(run_state&) {
   team_ = this;
   install_handlers_of_process();
-  base::set_fatal_hook(say_and_end);
+  base::set_fatal_hook(end_process_saying);
   events::begin_run(what->opts.delay_us);
   if (events_ == nullptr) events_ = &events::source();
   pthread_attr_init(&attributes);
@@ -304,8 +298,6 @@ void team::end(run_state&) noexcept {
 
 /// One row per worker. What spares did that have none is added to worker 0's.
 void team::collect(run_state& r) {
-  if (const std::string problem = flush_output(); !problem.empty())
-    r.fail(base::status_failed, "godwit: " + problem);
   std::vector<worker_stats> stats = own_stats(r);
   const std::uint32_t rows = r.hosts[0].workers;
   for (std::uint32_t i = rows; i < all.count; ++i) {
@@ -316,11 +308,7 @@ void team::collect(run_state& r) {
   }
   stats.resize(rows);
   keep_stats(std::move(stats));
-  if (const sched::node_words& node = host_words(what->memory);
-      node.failed.load(std::memory_order_seq_cst) == 2)
-    r.fail(base::status_failed, std::string("godwit: ") + node.message);
-  if (!r.failed()) take_root_result(what->memory, root_words(what->memory), r.result);
-  r.result.thrown = what->thrown;
+  collect_in_process(r);
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ std::unique_ptr<substrate> make_threads(const options& opts, std::uint64_t room)
 /// In a run on threads: so many besides the root may exist at a time, and each gets a stack when it begins.
 /// Local.
 std::uint64_t most_threads() noexcept;
+/// Virtual time on a machine that options::sim_machine names.
+std::unique_ptr<substrate> make_sim(const options& opts);
 /// Collective over the ranks that the launcher started.
 std::unique_ptr<substrate> make_mpi(const options& opts);
 

@@ -45,7 +45,7 @@ void unseen_error(const detail::payload& error) noexcept {
 
 void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me,
                   const sched::worker_hooks& hooks) {
-  sched::make_worker(what.opts, what.job.in_process)
+  sched::make_worker(what.opts, what.job)
       .init({&memory, me, what.cpus, what.seed, &what.job, &what.opts, hooks, what.rings->of(me)});
   start_global(what.global, what.global_space, what.opts, what.job);
 }

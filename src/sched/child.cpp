@@ -396,7 +396,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
 namespace {
 constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
   if constexpr (policy_table[row].steals_children)
-    return {made<child_worker<children<row>>>, made<child_worker<children<row>>>};
+    return {made<child_worker<children<row>>>, made<child_worker<children<row>>>, nullptr};
   else
     return {};
 });

@@ -65,6 +65,8 @@ void continuation_worker<P>::start(void (*root)(void*), void* arg) noexcept {
 template <class P>
 void continuation_worker<P>::loop() noexcept {
   for (;;) {
+    uses_region(here_.region_high);
+    catch_up();  // others may be faster to take what this worker has just made ready
     // The region and the deque are empty here. Count as running before touching any work: a worker that holds
     // a ready queue's lock while it counts as idle would let the others believe that nothing is left. ID1
     if (idle_.is_idle()) {
@@ -127,6 +129,7 @@ void continuation_worker<P>::look_at_all() noexcept {
 template <class P>
 void continuation_worker<P>::look_at(worker_no v) noexcept {
   if (v != here_.me) {
+    spend(base::step::look);
     try_steal(v);
     ready_queue theirs(*here_.memory, *here_.words_of(v), here_.holder());
     if (!theirs.empty())
@@ -150,7 +153,10 @@ template <class P>
 void continuation_worker<P>::look_far() noexcept {
   GODWIT_ASSERT(!idle_.is_idle() && deque_.empty(),
                 "IN5: who steals counts as running, and its region is empty");
-  if (const far_catch got = far_.look(); got.is_thread()) resume_caught(got);
+  const far_catch got = far_.look();
+  if (!got.is_thread()) return;
+  uses_region(got.got.low);
+  resume_caught(got);
 }
 
 /// Under the victim's lock: what the thief gets, and the stack's bytes into their place.
@@ -165,6 +171,7 @@ loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slo
   if constexpr (!stacks_stay) {
     if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
     context::sanitizer_forget(low, bytes_end);
+    uses_region(low);
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
       here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
                            to - from);
@@ -209,6 +216,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
               if (clock) copied = base::fast_ns() - start;
             });
   if (outcome != steal_outcome::taken) return in_vain();
+  spend(base::step::steal);
   const std::uint64_t now = base::fast_ns(), bytes = stacks_stay ? 0 : got.bytes_end - got.low;
   count_progress(stats.steals);
   stats.stolen_bytes += bytes;
@@ -269,11 +277,13 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     GODWIT_ASSERT(iso || heap::room_of(head) >= sizeof(image) + size, "an image holds its stack");
     auto* here = reinterpret_cast<void*>(head.low);
     context::sanitizer_forget(head.low, head.bytes_end);
+    uses_region(head.low);
     if constexpr (!iso) here_.net.remote_get(from, here, bytes, size);
     if (iso && from != here_.me)
       here_.net.remote_get(from, here, here, size);  // it lies at the same address there
     records_.free(r);
   }
+  spend(base::step::resume);
   here_.acquire_writes();
   const bool timed = account_.traced() || head.waited_for != 0 || account_.is_idle();
   const std::uint64_t now = timed ? base::fast_ns() : 0;
@@ -289,6 +299,8 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
 
 template <class P>
 void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
+  catch_up();
+  spend(base::step::look);  // of the poll word: and however often a thread spawns, time passes
   detail::hot().poll.store(0, std::memory_order_relaxed);
   // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
   // request (way am) or a letter could wait for as long as nobody else asks.
@@ -330,6 +342,7 @@ void continuation_worker<P>::check_left_frames(const spawn_slot* first, const sp
 template <class P>
 ref continuation_worker<P>::pop_public(spawn_slot* b) noexcept {
   const unexposed inside;
+  catch_up();
   const auto popped = deque_.pop_public(
       b, [&](const spawn_slot* first, const spawn_slot* last) { check_left_frames(first, last); });
   return popped.parent_here ? 0 : popped.record;
@@ -360,6 +373,7 @@ template <class P>
 void continuation_worker<P>::completed_entry(void* arg) {
   auto& w = static_cast<continuation_worker&>(this_worker());
   const auto r = reinterpret_cast<ref>(arg);
+  w.uses_region(w.here_.region_high);
   bool began_later = false;
   if constexpr (own_stack) began_later = w.end_own_stack(w.ended_sp_);
   w.here_.release_writes();
@@ -443,8 +457,11 @@ constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker
     // Threads have every stack at an address of its own anyway.
     constexpr bool as_greedy = continuations<row>::iso_address;
     using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : row>;
+    worker* (*simulated)(void*) noexcept = nullptr;
+    if constexpr (!continuations<row>::iso_address)
+      simulated = made<continuation_worker<on<continuations<row>, on_sim>>>;
     return {made<continuation_worker<on<continuations<row>, on_processes>>>,
-            made<continuation_worker<on<in_place, on_threads>>>};
+            made<continuation_worker<on<in_place, on_threads>>>, simulated};
   }
 });
 }  // namespace

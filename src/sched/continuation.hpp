@@ -3,6 +3,7 @@
 // Where policies differ, `if constexpr` says how. The default (greedy) is what docs/protocols describe.
 #pragma once
 
+#include "base/world.hpp"
 #include "sched/arrivals.hpp"
 #include "sched/policies.hpp"
 #include "sched/stack_range.hpp"
@@ -61,6 +62,7 @@ class continuation_worker final : public worker {
   static constexpr bool iso = Policy::iso_address;
   static constexpr bool stacks_stay = Policy::stacks_stay;
   static constexpr bool can_park = Policy::can_park;
+  static constexpr bool takes_turns = Policy::takes_turns;
   /// From thread to thread without the scheduler loop in between, where only the own queue matters.
   static constexpr bool hands_over = stacks_stay && !stalls && !Policy::crude_scheme && !Policy::spans;
   /// every thread has one, and it is never copied inside a host
@@ -72,6 +74,18 @@ class continuation_worker final : public worker {
   void announce_thread(std::uintptr_t sp) noexcept override;
   void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
 
+  /// Substrate sim: the region is in use from @p low on while this worker's scheduler is at work.
+  void uses_region(std::uintptr_t low) noexcept {
+    if constexpr (takes_turns) used_from_ = low;
+  }
+  /// Substrate sim: virtual time goes on by what this step takes.
+  static void spend(base::step what) noexcept {
+    if constexpr (takes_turns) base::made_world->spend(what);
+  }
+  /// Substrate sim: what follows can be seen by others. Their time must have come as far.
+  static void catch_up() noexcept {
+    if constexpr (takes_turns) base::made_world->catch_up();
+  }
   void deliver_events() noexcept;
   void look_at(worker_no v) noexcept;  // these come back if they got nothing
   void look_at_all() noexcept;

@@ -62,6 +62,7 @@ void continuation_worker<P>::force(bool children) noexcept {
     exposure_.expose(detail::hot().bottom, base::float_control());
   for (;;) {
     ref r = 0;
+    spend(base::step::suspend);
     const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
       // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
       auto* room =
@@ -150,6 +151,7 @@ template <class P>
 void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
   const leaving why = *static_cast<leaving*>(arg);  // its home is about to be copied away
   const detail::place where = *why.where;
+  static_cast<continuation_worker&>(this_worker()).uses_region(sp);
   static_cast<continuation_worker&>(this_worker()).suspend(sp, why, where);
 }
 
@@ -159,6 +161,7 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
                                      const detail::place& where) noexcept {
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();
+  spend(base::step::suspend);
   const parting p = part_from_parent(sp);
   image* im = copy_out(sp, p, why, where);
   im->span_ns = span;

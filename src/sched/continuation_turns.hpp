@@ -19,6 +19,7 @@ inline constexpr std::uint32_t turns_without_look = 64;
 
 template <class P>
 void continuation_worker<P>::yield_thread() noexcept {
+  if constexpr (takes_turns) base::pause();  // who waits by yielding lets time pass
   // Where workers are threads, now and then by way of the loop: it looks for events, and they may be what the
   // caller waits for.
   // (Stalling join: nobody but this worker looks at the threads that wait here, and the caller may wait for

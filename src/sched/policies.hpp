@@ -43,10 +43,18 @@ struct on_processes {
   /// threads wait for more than records: other threads, time, descriptors; and may begin later than they are
   /// made
   static constexpr bool can_park = false;
+  /// workers take turns in virtual time: what they do is charged, and the region is whose turn it is
+  static constexpr bool takes_turns = false;
+};
+struct on_sim {
+  static constexpr bool stacks_stay = false;
+  static constexpr bool can_park = false;
+  static constexpr bool takes_turns = true;
 };
 struct on_threads {
   static constexpr bool stacks_stay = true;
   static constexpr bool can_park = true;
+  static constexpr bool takes_turns = false;
 };
 
 /// A policy on a substrate.
@@ -57,6 +65,7 @@ struct on : Policy, Substrate {};
 struct worker_makers {
   worker* (*on_processes)(void* room) noexcept;
   worker* (*on_threads)(void* room) noexcept;
+  worker* (*on_sim)(void* room) noexcept;  ///< null: not simulated
 };
 using maker_rows = std::array<worker_makers, std::size(policy_table)>;
 template <class Worker>

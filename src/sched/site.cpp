@@ -17,7 +17,8 @@ void site::init(const worker_setup& setup) noexcept {
   workers = shape.workers;
   near = memory->near();
   opts = *setup.opts;
-  if (shape.in_process) opts.check_frames = false;  // every address means the same everywhere
+  if (shape.in_process && !shape.takes_turns)
+    opts.check_frames = false;  // every address means the same everywhere
   hooks = setup.hooks;
   forced = opts.force_steal;
   uniform = opts.victims == choice::victims::uniform;
@@ -36,7 +37,7 @@ void site::init(const worker_setup& setup) noexcept {
   root = root_record(l);
   net.init(*memory);
   words->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
-  region_low = reinterpret_cast<std::uintptr_t>(memory->common() + l.stack);
+  region_low = reinterpret_cast<std::uintptr_t>(memory->stacks());
   region_high = region_low + l.stack_bytes;
   if (base::on_valgrind() && shape.stacks == nullptr) base::valgrind_stack(region_low, region_high);
 }

@@ -56,6 +56,8 @@ struct job_shape {
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
   /// workers are threads of one process (then stacks too, but for child stealing)
   bool in_process = false;
+  /// in_process: and they take turns on one OS thread (substrate sim), their stacks at the common address
+  bool takes_turns = false;
   bool own_stacks = false;     ///< policy iso: every thread has a stack, and an address, of its own
   bool serves_itself = false;  ///< requests of other hosts are carried out by the workers (way am)
   /// in_process: of the workers, the last so many rest until the monitor wakes them

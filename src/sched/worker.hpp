@@ -119,13 +119,21 @@ class worker {
 
   const site& here() const noexcept { return here_; }
   const sched::scheduler_stack& scheduler_stack() const noexcept { return scheduler_stack_; }
+  /// Substrate sim: the bytes of the region that must be kept while others have their turns. @p sp: of the
+  /// caller, which is this worker's thread or its scheduler.
+  stack::range used_region(std::uintptr_t sp) noexcept {
+    if (sp - here_.region_low < here_.region_high - here_.region_low)
+      return {sp, deque_.sentinel().bytes_end};
+    return {used_from_, here_.region_high};
+  }
   std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
   /// The running thread has no parent on this worker: when it ends it comes by pop_public.
   bool at_bottom() const noexcept { return deque_.is_sentinel(detail::hot().bottom - 1); }
   /// The stack that @p sp lies in, if it is in memory that other workers share; else empty.
   virtual stack::range shared_stack_of(std::uintptr_t sp) const noexcept {
     const stack::range region{here_.region_low, here_.region_high};
-    return !here_.shape.in_process && region.holds(sp) ? region : stack::range{};
+    const bool shared = !here_.shape.in_process || here_.shape.takes_turns;
+    return shared && region.holds(sp) ? region : stack::range{};
   }
   /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the
   /// running thread used its own up, the policy's name; else null. For the handler of faults.
@@ -201,15 +209,16 @@ class worker {
   sched::scheduler_stack scheduler_stack_;
   stack::range own_heap_;              ///< empty: not known
   std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
+  /// Substrate sim: while the scheduler is at work, the region is in use from here on.
+  std::uintptr_t used_from_ = 0;
 
  private:
   base::small_random delay_random_;
 };
 
-/// Make the caller's worker, of the policy that the options name. @p in_place: it is a thread of a process
-/// that has more of them.
-worker& make_worker(const options& opts, bool in_place) noexcept;
-/// Only where workers are threads: the caller's is gone, and nothing of it is used any more.
+/// Make the caller's worker, of the policy that the options name, for the substrate that @p job describes.
+worker& make_worker(const options& opts, const job_shape& job) noexcept;
+/// Only where a process has several workers: the caller's is gone, and nothing of it is used any more.
 void end_worker() noexcept;
 
 /// The worker that the caller runs on. A thread that may have been suspended since must ask again.

@@ -217,7 +217,7 @@ outcome run_in_virtual_time(std::uint32_t workers, void (*body)(), std::uint64_t
     seen[i] = memory.seen_by(worker_no{i});
     hot[i] = new (seen[i].common() + l.hot) detail::hot_words();
     context::use_hot_words(hot[i]);
-    sched::make_worker(opts, true)
+    sched::make_worker(opts, shape)
         .init({&seen[i], worker_no{i}, workers, seed, &shape, &opts, hooks, nullptr});
     here.seat_worker(i, hot[i], i == 0 ? begin_root : begin);
   }

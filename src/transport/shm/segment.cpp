@@ -113,7 +113,8 @@ void segment::create(std::uint32_t workers, const layout& l) {
   map(static_cast<unsigned>(std::countr_zero(free)));
 }
 
-void segment::create_in_place(std::uint32_t workers, const layout& l) {
+/// Addresses for all segments, each at a multiple of its size.
+void segment::reserve_in_place(std::uint32_t workers, const layout& l) {
   layout_ = l;
   near_ = {0, workers};
   mask_ = l.span - 1;
@@ -135,6 +136,10 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
   base_ = common_ = reinterpret_cast<std::byte*>(aligned);
   zero_ = aligned + layout_.span;
   shift_ = static_cast<unsigned>(std::countr_zero(layout_.span));
+}
+
+void segment::create_in_place(std::uint32_t workers, const layout& l) {
+  reserve_in_place(workers, l);
   for (std::uint32_t i = 0; i < workers; ++i) {
     std::byte* own = at(worker_no{i}, base_);
     for (const auto& [from, bytes] : {std::pair{l.hot, l.slots + l.slots_bytes - l.hot},
@@ -148,6 +153,20 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
       }
     madvise(own + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);  // a stack is a page or two
   }
+}
+
+void segment::create_in_turn(std::uint32_t workers, const layout& l) {
+  reserve_in_place(workers, l);
+  in_turn_ = true;
+  // Few mappings, however many workers: the guards are those around the region that all use.
+  const std::uint64_t span = l.span;
+  if (mprotect(base_ + l.stack, l.stack_bytes, PROT_READ | PROT_WRITE) != 0 ||
+      mprotect(base_ + span, span * workers, PROT_READ | PROT_WRITE) != 0) {
+    const std::string why = std::strerror(errno);
+    give_up("cannot make the workers' memory accessible: " + why +
+            ": raise the limit on data (ulimit -d) if there is one, or have fewer workers (GODWIT_WORKERS)");
+  }
+  madvise(base_ + span, span * workers, MADV_NOHUGEPAGE);  // of each, a few pages are used
 }
 
 segment segment::seen_by(worker_no me) const noexcept {

@@ -80,6 +80,12 @@ class segment {
   /// The same mapping as worker @p me sees it.
   segment seen_by(worker_no me) const noexcept;
 
+  // Workers that take turns on one OS thread (substrate sim): as in place, but threads' stacks are at the
+  // common address while their worker has its turn, as with processes, and in its own segment (kept_stacks)
+  // meanwhile.
+  /// Map private memory for all. Throws like create.
+  void create_in_turn(std::uint32_t workers, const layout& l);
+
   /// In a worker, after the fork: map the own part at the common address.
   void adopt(worker_no me);
   /// Unmap everything (the supervising process, after the run).
@@ -94,6 +100,10 @@ class segment {
   bool reaches(worker_no w) const noexcept { return near_.holds(w); }
   /// What a worker calls the begin of its own segment.
   std::byte* common() const noexcept { return common_; }
+  /// Where threads' stacks lie in all workers.
+  std::byte* stacks() const noexcept { return (in_turn_ ? base_ : common_) + layout_.stack; }
+  /// create_in_turn: where those of worker @p w are kept.
+  std::byte* kept_stacks(worker_no w) const noexcept { return at(w, base_) + layout_.stack; }
   /// True if [p, p + n) lies in the range that a worker calls its own segment.
   bool owns(const void* p, std::size_t n) const noexcept {
     const auto at = static_cast<const std::byte*>(p);
@@ -192,12 +202,14 @@ class segment {
 
  private:
   [[noreturn]] void give_up(const std::string& why);
+  void reserve_in_place(std::uint32_t workers, const layout& l);
 
   layout layout_{};
   std::byte* base_ = nullptr;                 // the whole mapping
   std::byte* common_ = nullptr;               // own segment
   std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
+  bool in_turn_ = false;
   std::uintptr_t zero_ = 0;  // where worker 0's segment lies, or would lie
   unsigned shift_ = 0;       // in place: of the span
   std::byte* window_base_ = nullptr;

@@ -1,0 +1,169 @@
+// The options table: one row per field of godwit::options. See options.hpp.
+#include "base/options.hpp"
+
+#include <godwit/detail/policy_facts.hpp>
+
+#include <iterator>
+
+namespace godwit::base {
+namespace {
+
+constexpr std::uint64_t KiB = 1ull << 10;
+constexpr std::uint64_t MiB = 1ull << 20;
+constexpr std::uint64_t GiB = 1ull << 30;
+constexpr std::uint64_t TiB = 1ull << 40;
+
+constexpr option_info::words policy_names() {
+  option_info::words names;
+  static_assert(detail::span_row <= std::tuple_size_v<option_info::words>, "more words (options.hpp)");
+  for (std::size_t i = 0; i < detail::span_row; ++i) names[i] = detail::policy_table[i].name;
+  return names;
+}
+
+// clang-format off
+constexpr option_info table[] = {
+    {.name = "workers", .field = &options::workers, .what = "a number of workers",
+     .help = "workers to start",
+     .low = 1, .high = 4096, .zero = "one per usable CPU; under MPI one per rank"},
+    {.name = "substrate", .field = &options::substrate, .what = "a substrate",
+     .help = "where workers live: forked processes of this machine, threads of this process, the ranks "
+             "that mpirun or srun started, or a simulated machine (docs/scale.md)",
+     .choices = {"auto", "processes", "threads", "mpi", "sim"}},
+    {.name = "spare_workers", .field = &options::spare_workers, .what = "a number of workers",
+     .help = "substrate threads: workers besides, woken while all others block in system calls or compute "
+             "for long and threads are ready",
+     .low = 0, .high = 1024},
+    {.name = "stack_bytes", .field = &options::stack_bytes, .what = "a size",
+     .help = "size of the stack region of each worker, shared by all threads it runs (virtual until touched)",
+     .unit = option_unit::bytes, .low = 64 * KiB, .high = 256 * GiB},
+    {.name = "thread_stack_bytes", .field = &options::thread_stack_bytes, .what = "a size",
+     .help = "substrate threads: stack of each thread but the root's, rounded up to a power of two (virtual "
+             "until touched)",
+     .unit = option_unit::bytes, .low = 16 * KiB, .high = 1024 * MiB},
+    {.name = "heap_bytes", .field = &options::heap_bytes, .what = "a size",
+     .help = "per worker: room for suspended stacks, join records and results (virtual until touched)",
+     .unit = option_unit::bytes, .low = MiB, .high = 512 * GiB},
+    {.name = "bind", .field = &options::bind, .what = "a way to bind workers",
+     .help = "cores: worker i stays on the i-th usable CPU",
+     .choices = {"none", "cores"}},
+    {.name = "spin_us", .field = &options::spin_us, .what = "a time in microseconds",
+     .help = "how long an idle worker looks for work before it sleeps",
+     .unit = option_unit::microseconds, .low = 0, .high = 10'000'000},
+    {.name = "expose_signal", .field = &options::expose_signal, .what = "a switch",
+     .help = "starving workers may interrupt one that computes without spawning"},
+    {.name = "force_steal", .field = &options::force_steal, .what = "a kind of forced steal",
+     .help = "testing: who is made to leave at every spawn (1 = random, 0 = none)",
+     .choices = {"none", "parents", "children", "random"}, .zero_one = {"none", "random"}},
+    {.name = "rebalance", .field = &options::rebalance, .what = "a switch",
+     .help = "several hosts: idle workers fetch parts of movable memory, with threads that wait for them"},
+    {.name = "force_move", .field = &options::force_move, .what = "a kind of forced move",
+     .help = "testing: distributed memory is movable, and accesses move it (1 = random, 0 = none)",
+     .choices = {"none", "random"}, .zero_one = {"none", "random"}},
+    {.name = "delay_us", .field = &options::delay_us, .what = "a time in microseconds",
+     .help = "testing: random delays of up to this long inside the protocols",
+     .unit = option_unit::microseconds, .low = 0, .high = 1'000'000},
+    {.name = "seed", .field = &options::seed, .what = "a seed",
+     .help = "of victim selection, forced steals and delays",
+     .low = 1, .zero = "drawn anew"},
+    {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
+     .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
+    {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
+     .help = "threads that captured locals of their ancestors can read them wherever they go, and writes to "
+             "them that would be lost end the run"},
+    {.name = "way", .field = &options::way, .what = "a way to other hosts",
+     .help = "how memory of other hosts is reached (docs/cluster.md); auto measures and chooses",
+     .choices = {"auto", "rma", "server", "assist", "am"}},
+    {.name = "hosts", .field = &options::hosts, .what = "a division into hosts",
+     .help = "which ranks share memory: those of one host, or (testing) each only with itself",
+     .choices = {"auto", "ranks"}},
+    {.name = "victims", .field = &options::victims, .what = "a choice of victims",
+     .help = "whom idle workers steal from: workers of their own host first, or all alike",
+     .choices = {"near", "uniform"}},
+    {.name = "empty_check", .field = &options::empty_check, .what = "a switch",
+     .help = "look whether a victim has something before locking its queue"},
+    {.name = "far_steal", .field = &options::far_steal, .what = "a kind of steal",
+     .help = "between hosts: call (one request does all) or words (one-sided, step by step; always so with "
+             "way=rma)",
+     .choices = {"call", "words"}},
+    {.name = "rma_atomics", .field = &options::rma_atomics, .what = "a switch",
+     .help = "way=rma: use MPI's atomics also on words that CPUs change (only where both are coherent)"},
+    {.name = "mpi", .field = &options::mpi, .what = "an MPI component",
+     .help = "openmpi, mpich or the path of a component; empty: the one that fits the launcher"},
+    {.name = "randomize", .field = &options::randomize, .what = "a switch",
+     .help = "under MPI: leave address randomisation on (the environment variable only; threads cannot "
+             "migrate then)"},
+    {.name = "output", .field = &options::output, .what = "a choice of ranks",
+     .help = "under MPI: whose standard output is shown outside run (the environment variable only)",
+     .choices = {"first", "all"}},
+    {.name = "quiet", .field = &options::quiet, .what = "a switch",
+     .help = "do not print the line that says how hosts are connected"},
+    {.name = "policy", .field = &options::policy, .what = "a policy",
+     .help = "how threads are stolen, joined and freed (docs/policies.md); others than greedy are for "
+             "comparison",
+     .choices = policy_names()},
+    {.name = "stats", .field = &options::stats, .what = "a switch",
+     .help = "print a table of scheduler counters at the end"},
+    {.name = "stats_json", .field = &options::stats_json, .what = "a file",
+     .help = "write the counters as JSON to this file at the end (-: standard output)"},
+    {.name = "trace", .field = &options::trace, .what = "a file",
+     .help = "write what the workers did to this file: open it at ui.perfetto.dev or with godwit-report"},
+    {.name = "trace_bytes", .field = &options::trace_bytes, .what = "a size",
+     .help = "memory for events, per worker; when it is full the oldest events are dropped",
+     .unit = option_unit::bytes, .low = 64 * KiB, .high = 64ull << 30},
+    {.name = "span", .field = &options::span, .what = "a switch",
+     .help = "measure work and span: every spawn takes a slow path (one host, policy greedy)"},
+    {.name = "global_bytes", .field = &options::global_bytes, .what = "a size",
+     .help = "addresses for the global memory of the whole run (virtual until touched)",
+     .unit = option_unit::bytes, .low = 256 * MiB, .high = 64 * TiB},
+    {.name = "global_limit", .field = &options::global_limit, .what = "a size",
+     .help = "global memory that may be allocated on one host; more throws global_bad_alloc",
+     .unit = option_unit::bytes, .low = MiB, .zero = "nine tenths of the memory that is available at start"},
+    {.name = "cache_bytes", .field = &options::cache_bytes, .what = "a size",
+     .help = "per host: copies of global memory of other hosts",
+     .unit = option_unit::bytes, .low = MiB, .high = TiB},
+    {.name = "translations", .field = &options::translations, .what = "a number of translations",
+     .help = "remember who has so many parts of other hosts' movable memory, as bounded directories do",
+     .low = 1, .high = 1 << 24, .zero = "flat: of all"},
+    {.name = "translations_replace", .field = &options::translations_replace, .what = "a choice",
+     .help = "which translation is forgotten for another: the least recently used, or any",
+     .choices = {"lru", "random"}},
+    {.name = "translations_lock", .field = &options::translations_lock, .what = "a choice",
+     .help = "whose translations are those: each worker's own, or a host's together, under one or many locks",
+     .choices = {"none", "single_lock", "concurrent"}},
+    {.name = "check_global", .field = &options::check_global, .what = "a choice",
+     .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "
+             "auto: in debug builds",
+     .choices = {"auto", "on", "off"}, .zero_one = {"off", "on"}},
+    {.name = "sim_machine", .field = &options::sim_machine, .what = "a machine",
+     .help = "substrate sim: a machine that the library knows, or the path of its file (docs/scale.md)"},
+    {.name = "sim_seed", .field = &options::sim_seed, .what = "a seed",
+     .help = "substrate sim: of everything that chance decides; the same seed gives the same run",
+     .low = 1},
+    {.name = "sim_clock", .field = &options::sim_clock, .what = "a clock",
+     .help = "substrate sim: who says how long user code takes: the program, by godwit::sim::charge, or the "
+             "clock of this machine",
+     .choices = {"charged", "measured"}},
+    {.name = "sim_jitter_ns", .field = &options::sim_jitter_ns, .what = "a number of nanoseconds",
+     .help = "substrate sim: each wait takes up to so much longer, by chance: another schedule for each seed",
+     .low = 0, .high = 1'000'000'000},
+    {.name = "sim_lead_ns", .field = &options::sim_lead_ns, .what = "a number of nanoseconds",
+     .help = "substrate sim: how far the time of a thread that computes may be ahead of the others: fewer "
+             "turns, and requests for work that are noticed late",
+     .low = 0, .high = 1'000'000'000},
+};
+// clang-format on
+
+// Does not compile when options gets a field: give that field a row above, then count it here.
+[[maybe_unused]] constexpr std::size_t field_count(const options& o) {
+  [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
+                                f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
+                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44] = o;
+  return 44;
+}
+static_assert(std::size(table) == 44, "every field of godwit::options has exactly one row");
+
+}  // namespace
+
+std::span<const option_info> option_table() noexcept { return table; }
+
+}  // namespace godwit::base

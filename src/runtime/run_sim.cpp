@@ -1,0 +1,213 @@
+// run on the substrate sim: all workers in this process, on one OS thread, in virtual time.
+//
+// The scheduler is the real one, as with processes: threads run in a region at one address and are copied.
+// What is simulated is what lies around it: time and the CPUs (src/sim). Each worker has a seat of the
+// engine. docs/scale.md, docs/decisions/0019-sim.md. Tests: tests/sim, and suites of tests/api
+// (tests/sim/extras.cmake).
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/cpu.hpp"
+#include "base/world.hpp"
+#include "context/context.hpp"
+#include "runtime/faults.hpp"
+#include "runtime/run_common.hpp"
+#include "sched/policies.hpp"
+#include "sim/engine.hpp"
+
+#include <godwit/sim.hpp>
+
+namespace godwit::detail {
+bool simulated = false;
+}
+
+namespace godwit::runtime {
+
+namespace {
+
+using transport::worker_no;
+
+sim::engine* engine_ = nullptr;
+
+void exit_worker() noexcept {
+  finish_worker();
+  engine_->leave();
+}
+
+sim::bytes_in_use used_region(std::uintptr_t sp) noexcept {
+  const stack::range r = sched::this_worker().used_region(sp);
+  return {r.low, r.high};
+}
+
+void expose() noexcept { sched::this_worker().on_expose_signal(base::float_control()); }
+
+/// The address sanitizer is told on which stack a worker goes on.
+void announce(std::uintptr_t sp) noexcept {
+  if (!context::sanitized()) return;
+  const sched::worker& w = sched::this_worker();
+  const sched::site& here = w.here();
+  const bool thread = sp - here.region_low < here.region_high - here.region_low;
+  const std::uintptr_t low = thread ? here.region_low : w.scheduler_stack().low();
+  const auto high = thread ? here.region_high : reinterpret_cast<std::uintptr_t>(w.scheduler_stack().end());
+  context::sanitizer_on_stack(reinterpret_cast<void*>(low), high - low);
+}
+
+class simulation final : public substrate {
+ public:
+  void plan(run_state& r) override;
+  void memory(run_state& r) override;
+  void start(run_state& r) override;
+  void supervise(run_state& r) override;
+  void collect(run_state& r) override;
+  void end(run_state& r) noexcept override;
+
+ private:
+  struct seated_worker {
+    transport::shm::segment memory;
+    launch* what = nullptr;
+    bool root = false;
+  };
+  static void begin(void* arg);
+  void say(const run_state& r) const;
+
+  std::optional<sim::machine> machine_;
+  std::unique_ptr<sim::engine> engine_of_run_;
+  std::vector<seated_worker> workers_;
+  std::optional<alternate_stack> handlers_run_here_;
+  std::uint64_t began_ns_ = 0;
+};
+
+void simulation::plan(run_state& r) {
+  options& opts = r.what.opts;
+  const detail::policy_facts& facts = detail::facts_of(opts);
+  if (facts.steals_children || facts.stack == detail::stacks::iso_address)
+    throw std::invalid_argument("godwit: substrate=sim: policy " + std::string(name_of(opts.policy)) +
+                                " is not simulated: threads must lie in one region that is copied");
+  machine_ = sim::read_machine(opts.sim_machine);
+  if (opts.seed == 0) opts.seed = opts.sim_seed;  // the same run again
+  r.what.job.in_process = r.what.job.takes_turns = true;
+  r.plan_one_host(opts.workers != 0 ? opts.workers : r.what.cpus);
+}
+
+/// Addresses for all in 64 GiB if that leaves each 8 MiB; memory is what they touch.
+void simulation::memory(run_state& r) {
+  launch& what = r.what;
+  const std::uint64_t most = std::max<std::uint64_t>(
+      std::uint64_t{8} << 20,
+      std::min((std::uint64_t{64} << 30) / std::bit_ceil(r.own.count), std::uint64_t{1} << 30));
+  const std::uint64_t stack_bytes = std::min(what.opts.stack_bytes, most / 4);
+  const std::uint64_t heap_bytes = std::min(what.opts.heap_bytes, most / 4);
+  what.memory.create_in_turn(
+      r.own.count, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
+                                                 stack_bytes / 40 * 64 + 4096, stack_bytes, heap_bytes));
+  complete_memory(r);
+}
+
+/// On the stack between turns, which it leaves.
+void simulation::begin(void* arg) {
+  auto& w = *static_cast<seated_worker*>(arg);
+  sched::this_worker().start(w.root ? root_thread : nullptr, w.what);
+}
+
+void simulation::start(run_state& r) {
+  launch& what = r.what;
+  base::set_fatal_hook(end_process_saying);
+  install_handlers_of_process();
+  handlers_run_here_.emplace();
+  const options& opts = what.opts;
+  engine_of_run_ = std::make_unique<sim::engine>(sim::engine_setup{
+      .seats = r.own.count,
+      .model = &*machine_,
+      .seed = opts.sim_seed,
+      .time = opts.sim_clock == choice::sim_clock::measured ? sim::clock::measured : sim::clock::charged,
+      .jitter_ns = opts.sim_jitter_ns,
+      .lead_ns = opts.sim_lead_ns,
+      .in_use = used_region,
+      .on_interrupt = expose,
+      .on_turn = announce,
+  });
+  engine_ = engine_of_run_.get();
+  began_ns_ = base::system_ns();
+  base::use_world(engine_);
+  detail::simulated = true;
+  workers_.resize(r.own.count);
+  for (std::uint32_t i = 0; i < r.own.count; ++i) {
+    seated_worker& w = workers_[i];
+    w = {what.memory.seen_by(worker_no{i}), &what, i == 0};
+    auto* hot = new (w.memory.common() + w.memory.where().hot) detail::hot_words();
+    context::use_hot_words(hot);
+    begin_worker(what, w.memory, worker_no{i}, {.exit_worker = exit_worker, .unseen_error = unseen_error});
+    words_of(w.memory, worker_no{i})
+        .worker.pid.store(static_cast<std::uint64_t>(sim::engine::name_of(i)), std::memory_order_relaxed);
+    engine_->sit(i, hot, begin, &w, w.memory.stacks(), w.memory.kept_stacks(worker_no{i}));
+  }
+}
+
+void simulation::supervise(run_state& r) {
+  engine_->run();
+  if (const stack::range& mine = r.what.main_stack; mine.high != 0)
+    context::sanitizer_on_stack(reinterpret_cast<void*>(mine.low), mine.high - mine.low);
+  for (const seated_worker& w : workers_) {
+    context::use_hot_words(reinterpret_cast<detail::hot_words*>(w.memory.common() + w.memory.where().hot));
+    sched::end_worker();
+  }
+  context::use_hot_words(nullptr);
+  end(r);  // what follows happens in a process like any other
+  if (!r.what.opts.quiet) say(r);
+}
+
+/// The result of a simulation, beside the program's.
+void simulation::say(const run_state& r) const {
+  const sim::tally& t = engine_of_run_->tally();
+  const options& opts = r.what.opts;
+  const bool measured = opts.sim_clock == choice::sim_clock::measured;
+  std::fprintf(stderr, "godwit: sim: %u workers of %s: %.3f ms; %llu events, %llu turns, %.2f s here; ",
+               r.own.count, machine_->name.c_str(), static_cast<double>(t.end_ns) / 1e6,
+               static_cast<unsigned long long>(t.events), static_cast<unsigned long long>(t.switches),
+               static_cast<double>(base::system_ns() - began_ns_) / 1e9);
+  if (measured)
+    std::fprintf(stderr, "time was measured: another run differs\n");
+  else
+    std::fprintf(stderr, "hash %016llx; late: %llu times, %.1f us together, %.1f us at most%s\n",
+                 static_cast<unsigned long long>(t.hash), static_cast<unsigned long long>(t.late),
+                 static_cast<double>(t.late_ns) / 1e3, static_cast<double>(t.late_max_ns) / 1e3,
+                 t.charged_ns == 0 ? "; the program charged nothing (godwit::sim::charge), so this is the "
+                                     "scheduler's time alone"
+                                   : "");
+}
+
+void simulation::end(run_state&) noexcept {
+  if (engine_ == nullptr) return;  // not started, or ended
+  engine_ = nullptr;
+  detail::simulated = false;
+  base::use_world(nullptr);
+  base::set_fatal_hook(nullptr);
+  handlers_run_here_.reset();
+  restore_meanings();
+}
+
+void simulation::collect(run_state& r) {
+  keep_stats(own_stats(r));
+  collect_in_process(r);
+}
+
+}  // namespace
+
+std::unique_ptr<substrate> make_sim(const options&) {
+  tell_of_deaths();
+  return std::make_unique<simulation>();
+}
+
+}  // namespace godwit::runtime
+
+void godwit::detail::sim_charge(std::uint64_t ns) noexcept { runtime::engine_->charge(ns); }
+std::uint64_t godwit::detail::sim_now_ns() noexcept { return runtime::engine_->now_ns(); }

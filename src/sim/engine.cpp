@@ -1,0 +1,279 @@
+// See engine.hpp.
+#include "sim/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <cxxabi.h>
+#include <utility>
+
+#include "base/check.hpp"
+#include "context/context.hpp"
+#include "stack/stack.hpp"
+
+namespace godwit::sim {
+
+namespace {
+constexpr std::size_t stack_bytes = 64 << 10;
+
+std::uint64_t sum_to(std::uint64_t a, std::uint64_t b) noexcept {
+  return b < ~std::uint64_t{0} - a ? a + b : ~std::uint64_t{0};
+}
+}  // namespace
+
+engine::engine(const engine_setup& setup)
+    : setup_(setup), seats_(setup.seats), due_(setup.seats), random_(setup.seed * 2654435761u + 1) {
+  stack_ = stack::map_private(stack_bytes);
+  exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+}
+
+engine::~engine() { stack::unmap_private(stack_, stack_bytes); }
+
+void engine::sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(void*), void* arg,
+                 std::byte* region, std::byte* kept) noexcept {
+  seat& s = seats_[number];
+  s.hot = hot;
+  s.begin = begin;
+  s.arg = arg;
+  s.region = region;
+  s.kept = kept;
+  due_.push(number, 0);
+  ++here_;
+}
+
+void engine::run() noexcept {
+  const exception_state before = *exceptions_;
+  godwit_ctx_suspend(
+      stack_ + stack_bytes,
+      [](void* self, std::uintptr_t sp) {
+        auto* e = static_cast<engine*>(self);
+        e->way_back_ = sp;
+        e->turn_ = e->due_.pop();
+        e->sit_down();
+      },
+      this);
+  *exceptions_ = before;
+}
+
+void engine::leave() noexcept {
+  measure();
+  seats_[turn_].left = true;
+  tally_.end_ns = std::max(tally_.end_ns, seats_[turn_].now);
+  if (--here_ == 0) godwit_ctx_resume_suspended(way_back_, 0);
+  if (due_.empty()) all_sleep();
+  turn_ = due_.pop();
+  // On another stack: the next one may go on where this one stands.
+  godwit_ctx_start(
+      stack_ + stack_bytes, [](void* e) { static_cast<engine*>(e)->sit_down(); }, this);
+}
+
+// ---- turns ----
+
+/// Where time is measured: what has passed since the last look is its own.
+void engine::measure() noexcept {
+  if (setup_.time != clock::measured) return;
+  const std::uint64_t now = base::system_ns();
+  seats_[turn_].now += now - measured_from_;
+  measured_from_ = now;
+}
+
+void engine::count_event() noexcept {
+  ++tally_.events;
+  const seat& s = seats_[turn_];
+  tally_.hash = (tally_.hash ^ (s.now * 0x9E3779B97F4A7C15ull + turn_)) * 0x100000001b3ull;
+}
+
+/// The caller waits for so long.
+void engine::pass(std::uint64_t ns) noexcept {
+  seat& s = seats_[turn_];
+  s.now += ns;
+  if (setup_.jitter_ns != 0) s.now += random_.below(setup_.jitter_ns + 1);
+  count_event();
+  if (s.now >= due_.first_time()) end_turn(true);
+}
+
+/// Until its time comes again; @p comes_back: at seat::now, else when somebody wakes it.
+void engine::end_turn(bool comes_back) noexcept {
+  if (comes_back) due_.push(turn_, seats_[turn_].now);
+  if (due_.empty()) all_sleep();
+  const std::uint32_t next = due_.pop();
+  if (next != turn_) {
+    ++tally_.switches;
+    const std::uint32_t before = std::exchange(turn_, next);
+    struct {
+      engine* self;
+      std::uint32_t before;
+    } change{this, before};
+    godwit_ctx_suspend(
+        stack_ + stack_bytes,
+        [](void* arg, std::uintptr_t sp) {
+          const auto c = *static_cast<decltype(change)*>(arg);
+          seat& s = c.self->seats_[c.before];
+          s.sp = sp;
+          s.exceptions = *c.self->exceptions_;
+          c.self->keep(s, sp);
+          c.self->sit_down();
+        },
+        &change);
+    // `this` is the same for all: the engine.
+    if (setup_.on_turn != nullptr)
+      setup_.on_turn(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  }
+  if (setup_.time == clock::measured) measured_from_ = base::system_ns();
+}
+
+/// On the stack between turns; the hot words are those of @p s still.
+void engine::keep(seat& s, std::uintptr_t sp) noexcept {
+  s.used = s.kept != nullptr ? setup_.in_use(sp) : bytes_in_use{};
+  if (s.used.low >= s.used.high) return;
+  context::sanitizer_forget(s.used.low / 64 * 64, s.used.high);
+  std::memcpy(s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region)),
+              reinterpret_cast<const void*>(s.used.low), s.used.high - s.used.low);
+}
+
+// Does not come back. (Not marked so: see leave.)
+void engine::sit_down() noexcept {
+  seat& s = seats_[turn_];
+  no_longer_waits(turn_);
+  context::use_hot_words(s.hot);
+  *exceptions_ = s.exceptions;
+  if (s.begin != nullptr) {
+    if (setup_.time == clock::measured) measured_from_ = base::system_ns();
+    std::exchange(s.begin, nullptr)(s.arg);
+  }
+  if (s.used.low < s.used.high) {
+    context::sanitizer_forget(s.used.low / 64 * 64, s.used.high);
+    std::memcpy(reinterpret_cast<void*>(s.used.low),
+                s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region)), s.used.high - s.used.low);
+  }
+  godwit_ctx_resume_suspended(s.sp, 0);
+}
+
+void engine::all_sleep() noexcept {
+  base::fatal(
+      "sim: all workers wait without a limit, and nothing will wake them: a call outside of the scheduler "
+      "that "
+      "waits for another worker?");
+}
+
+// ---- what those whose turn it is ask for ----
+
+std::uint64_t engine::now_ns() noexcept {
+  measure();
+  return seats_[turn_].now;
+}
+
+void engine::pause() noexcept {
+  measure();
+  pass(setup_.model->look_ns);
+}
+
+void engine::nap_until(std::uint64_t deadline_ns) noexcept {
+  measure();
+  seat& s = seats_[turn_];
+  s.now = std::max(s.now, deadline_ns);
+  count_event();
+  if (s.now >= due_.first_time()) end_turn(true);
+}
+
+void engine::charge(std::uint64_t ns) noexcept {
+  if (setup_.time == clock::measured) return;
+  tally_.charged_ns += ns;
+  seat& s = seats_[turn_];
+  const std::uint64_t until = s.now + ns;
+  do {
+    s.now = until;
+    count_event();
+    if (s.now >= sum_to(due_.first_time(), setup_.lead_ns)) {
+      s.charging = true;
+      end_turn(true);  // may come back early, interrupted
+      s.charging = false;
+    }
+    if (!std::exchange(s.interrupted, false)) return;
+    setup_.on_interrupt();
+  } while (s.now < until);
+}
+
+void engine::spend(base::step what) noexcept {
+  if (setup_.time == clock::measured) return;
+  seats_[turn_].now += setup_.model->step_ns[static_cast<std::size_t>(what)];
+}
+
+void engine::catch_up() noexcept {
+  measure();
+  if (seats_[turn_].now <= due_.first_time()) return;
+  count_event();
+  const std::uint64_t before = due_.first_time(), ahead = seats_[turn_].now - before;
+  end_turn(true);
+  // Somebody asked it for work meanwhile: without the lead it would have noticed earlier.
+  if (setup_.lead_ns != 0 && detail::hot().poll.load(std::memory_order_relaxed) != 0) {
+    ++tally_.late;
+    tally_.late_ns += ahead;
+    tally_.late_max_ns = std::max(tally_.late_max_ns, ahead);
+  }
+}
+
+void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept {
+  measure();
+  // What others did before this moment has to be seen.
+  if (seats_[turn_].now > due_.first_time()) end_turn(true);
+  if (word.load(std::memory_order_seq_cst) != seen) return;
+  seat& s = seats_[turn_];
+  waiters& all = waiters_[&word];
+  s.waits_on = &word;
+  s.next = nobody;
+  s.before = all.last;
+  (all.last == nobody ? all.first : seats_[all.last].next) = turn_;
+  all.last = turn_;
+  count_event();
+  s.now = sum_to(s.now, limit_ns);
+  end_turn(s.now != ~std::uint64_t{0});
+}
+
+void engine::no_longer_waits(std::uint32_t number) noexcept {
+  seat& s = seats_[number];
+  if (s.waits_on == nullptr) return;
+  const auto at = waiters_.find(s.waits_on);
+  waiters& all = at->second;
+  (s.before == nobody ? all.first : seats_[s.before].next) = s.next;
+  (s.next == nobody ? all.last : seats_[s.next].before) = s.before;
+  if (all.first == nobody) waiters_.erase(at);
+  s.waits_on = nullptr;
+}
+
+int engine::wake(const base::wait_word& word, int most) noexcept {
+  measure();
+  int woken = 0;
+  const std::uint64_t when = seats_[turn_].now + setup_.model->wake_ns;
+  while (woken < most) {
+    const auto at = waiters_.find(&word);
+    if (at == waiters_.end()) break;
+    const std::uint32_t number = at->second.first;
+    no_longer_waits(number);
+    if (due_.holds(number)) due_.remove(number);
+    seats_[number].now = when;
+    due_.push(number, when);
+    ++woken;
+  }
+  return woken;
+}
+
+/// A signal: who computes does at once what its handler does, all others at their next spawn.
+void engine::interrupt(pid_t who, int) noexcept {
+  measure();
+  const auto number = static_cast<std::uint32_t>(who - 1);
+  GODWIT_CHECK(number < seats_.size(), "sim: who is interrupted sits here");
+  seat& s = seats_[number];
+  if (number == turn_ || s.left) return;
+  if (!s.charging) {  // what the handler does where it must not interfere
+    s.hot->poll.store(1, std::memory_order_relaxed);
+    return;
+  }
+  s.interrupted = true;
+  const std::uint64_t when = seats_[turn_].now + setup_.model->signal_ns;
+  if (s.now <= when) return;
+  due_.remove(number);
+  s.now = when;
+  due_.push(number, when);
+}
+
+}  // namespace godwit::sim

@@ -1,0 +1,152 @@
+// The engine of the simulator: workers that take turns on one OS thread, in virtual time.
+//
+// It is a base::world. Each *seat* has a clock of its own; whose time is least has its turn, and a turn ends
+// where the caller waits, or where its time passes that of the next. So everything that others can see
+// happens in the order of virtual time, and the same seed gives the same run. A thread that computes on its
+// own (charge) may be ahead of the others by a *lead*; before it does what others can see, they catch up. All
+// seats' threads lie in the same region of addresses: its bytes are copied to where the seat keeps them and
+// back as turns change.
+//
+// Knows no scheduler: what is special about the one whose turn it is comes by setup and seats.
+// docs/decisions/0019-sim.md. Made by runtime/run_sim.cpp. Test: tests/sim/run_test.cpp.
+#pragma once
+
+#include "base/random.hpp"
+#include "base/world.hpp"
+#include "sim/machine.hpp"
+#include "sim/queue.hpp"
+
+#include <godwit/detail/hot.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace godwit::sim {
+
+/// Who decides how much time user code takes.
+enum class clock : std::uint8_t {
+  charged,  ///< the program, by godwit::sim::charge
+  measured  ///< the clock of this machine
+};
+
+/// Bytes [low, high) of the region.
+struct bytes_in_use {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+};
+
+struct engine_setup {
+  std::uint32_t seats = 0;
+  const machine* model = nullptr;
+  std::uint64_t seed = 1;
+  sim::clock time = clock::charged;
+  std::uint64_t jitter_ns = 0;  ///< each wait takes up to so much longer
+  std::uint64_t lead_ns = 0;    ///< see above
+  /// Of whose turn it is: the bytes of the region that are in use. @p sp: where it stands.
+  bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
+  /// It has been interrupted (base::interrupt).
+  void (*on_interrupt)() noexcept = nullptr;
+  /// The address sanitizer is told where the one goes on whose turn it is.
+  void (*on_turn)(std::uintptr_t sp) noexcept = nullptr;
+};
+
+/// What a run was like.
+struct tally {
+  std::uint64_t end_ns = 0;       ///< virtual time of the last one that left
+  std::uint64_t events = 0;       ///< ends of turns, and looks in vain that ended none
+  std::uint64_t switches = 0;     ///< changes of turn
+  std::uint64_t hash = 0;         ///< of all events: who, and when
+  std::uint64_t late = 0;         ///< requests that met a thread whose time was ahead
+  std::uint64_t late_ns = 0;      ///< sum of how much, at most
+  std::uint64_t late_max_ns = 0;  ///< the largest
+  std::uint64_t charged_ns = 0;   ///< by the program, all seats together
+};
+
+class engine final : public base::world {
+ public:
+  explicit engine(const engine_setup& setup);
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Who sits at @p number begins by begin(arg), on a stack that it leaves for its own, when its first turn
+  /// comes. @p region, @p kept: where the region begins, and where its bytes are kept.
+  void sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(void*), void* arg, std::byte* region,
+           std::byte* kept) noexcept;
+  /// All take turns until each has left.
+  void run() noexcept;
+  /// Whose turn it is has nothing to do any more. Does not come back. (Not marked so: the address sanitizer
+  /// would clear marks of the wrong stack.)
+  void leave() noexcept;
+
+  /// Whose turn it is computes for so long.
+  void charge(std::uint64_t ns) noexcept;
+  const sim::tally& tally() const noexcept { return tally_; }
+  /// What others may remember it by, in base::interrupt.
+  static constexpr pid_t name_of(std::uint32_t seat) noexcept { return static_cast<pid_t>(seat) + 1; }
+
+  // base::world
+  std::uint64_t now_ns() noexcept override;
+  void pause() noexcept override;
+  void nap_until(std::uint64_t deadline_ns) noexcept override;
+  void wait_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept override;
+  int wake(const base::wait_word& word, int most) noexcept override;
+  void interrupt(pid_t who, int signal) noexcept override;
+  std::uint64_t fresh_seed() noexcept override { return setup_.seed; }
+  void spend(base::step what) noexcept override;
+  void catch_up() noexcept override;
+
+ private:
+  static constexpr std::uint32_t nobody = ~0u;
+  /// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2).
+  struct exception_state {
+    void* caught = nullptr;
+    unsigned uncaught = 0;
+  };
+  struct seat {
+    detail::hot_words* hot = nullptr;
+    void (*begin)(void*) = nullptr;  // null: it has begun
+    void* arg = nullptr;
+    std::uintptr_t sp = 0;  // where it goes on
+    std::uint64_t now = 0;  // its time, or until when it waits
+    std::byte* region = nullptr;
+    std::byte* kept = nullptr;
+    bytes_in_use used;
+    exception_state exceptions;
+    const void* waits_on = nullptr;
+    std::uint32_t next = nobody, before = nobody;  // of those that wait for the same word
+    bool charging = false;                         // its turn ended inside charge
+    bool interrupted = false;
+    bool left = false;
+  };
+  struct waiters {
+    std::uint32_t first = nobody, last = nobody;
+  };
+
+  void measure() noexcept;
+  void count_event() noexcept;
+  void pass(std::uint64_t ns) noexcept;
+  void end_turn(bool comes_back) noexcept;
+  void keep(seat& s, std::uintptr_t sp) noexcept;
+  void sit_down() noexcept;
+  void no_longer_waits(std::uint32_t number) noexcept;
+  [[noreturn]] void all_sleep() noexcept;
+
+  const engine_setup setup_;
+  std::vector<seat> seats_;
+  queue due_;
+  std::unordered_map<const void*, waiters> waiters_;
+  base::small_random random_;
+  sim::tally tally_;
+  std::uint32_t turn_ = 0;
+  std::uint32_t here_ = 0;  // seats that have not left
+  std::uintptr_t way_back_ = 0;
+  std::byte* stack_ = nullptr;  // between two turns
+  exception_state* exceptions_ = nullptr;
+  std::uint64_t measured_from_ = 0;
+};
+
+}  // namespace godwit::sim

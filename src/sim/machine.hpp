@@ -1,0 +1,56 @@
+// A machine as the simulator sees it: how long what takes, and how hosts are connected.
+//
+// A text file of lines `key = value`; a # begins a comment. Those in src/sim/machines are part of the library
+// and known by their names. docs/scale.md has the keys. Test: tests/sim/machine_test.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/world.hpp"
+
+namespace godwit::sim {
+
+enum class topology : std::uint8_t { flat, fat_tree, torus };
+
+struct machine {
+  std::string name;
+  std::string source;  ///< where the numbers come from
+
+  // What a worker does.
+  std::uint64_t look_ns = 40;      ///< a look in vain at a word of another worker
+  std::uint64_t wake_ns = 3000;    ///< until who sleeps runs again
+  std::uint64_t signal_ns = 2000;  ///< until who computes is interrupted
+  std::array<std::uint64_t, static_cast<std::size_t>(base::step::count_)> step_ns{};
+
+  // Messages between hosts (LogGP: D. Culler et al. 1993, A. Alexandrov et al. 1995).
+  std::uint64_t latency_ns = 1000;  ///< L: of the wire and the switches that each message passes
+  std::uint64_t hop_ns = 0;         ///< more for each further switch
+  std::uint64_t overhead_ns = 500;  ///< o: of the CPU that sends or receives
+  std::uint64_t gap_ns = 100;       ///< g: between two messages of one host
+  double ns_per_byte = 0.1;         ///< G
+  std::uint64_t serve_ns = 500;     ///< a companion carries out a request
+  std::uint64_t rma_ns = 1500;  ///< a one-sided operation (way rma): until it has taken effect at the target
+
+  sim::topology net = topology::flat;
+  std::uint32_t radix = 16;                     ///< fat_tree: hosts below a switch of the lowest level
+  std::array<std::uint32_t, 3> torus{1, 1, 1};  ///< hosts along each axis
+
+  /// Between two hosts.
+  std::uint32_t hops(std::uint32_t from, std::uint32_t to) const noexcept;
+  std::uint64_t wire_ns(std::uint32_t from, std::uint32_t to) const noexcept {
+    return latency_ns + hop_ns * hops(from, to);
+  }
+};
+
+/// @p name: one of machine_names(), or the path of a file. Throws std::invalid_argument with one line of
+/// text.
+machine read_machine(const std::string& name);
+/// @p text of a file that messages call @p name.
+machine parse_machine(std::string_view text, const std::string& name);
+std::vector<std::string> machine_names();
+
+}  // namespace godwit::sim

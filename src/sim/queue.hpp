@@ -1,0 +1,73 @@
+// Who is due when: a queue by virtual time, in which each seat stands once at most.
+//
+// A binary heap of seats that knows where each stands, so that one who is woken early can be moved. Equal
+// times: first come, first served.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace godwit::sim {
+
+class queue {
+ public:
+  explicit queue(std::uint32_t seats) : place_(seats, absent) { heap_.reserve(seats); }
+
+  bool empty() const noexcept { return heap_.empty(); }
+  bool holds(std::uint32_t seat) const noexcept { return place_[seat] != absent; }
+  std::uint64_t first_time() const noexcept { return heap_.empty() ? ~std::uint64_t{0} : heap_[0].time; }
+
+  void push(std::uint32_t seat, std::uint64_t time) noexcept {
+    heap_.push_back({time, order_++, seat});
+    up(heap_.size() - 1);
+  }
+  std::uint32_t pop() noexcept {
+    const std::uint32_t seat = heap_[0].seat;
+    take_out(0);
+    return seat;
+  }
+  void remove(std::uint32_t seat) noexcept { take_out(place_[seat]); }
+
+ private:
+  struct entry {
+    std::uint64_t time, order;
+    std::uint32_t seat;
+    bool before(const entry& o) const noexcept { return time != o.time ? time < o.time : order < o.order; }
+  };
+  static constexpr std::size_t absent = ~std::size_t{0};
+
+  void take_out(std::size_t at) noexcept {
+    place_[heap_[at].seat] = absent;
+    const entry last = heap_.back();
+    heap_.pop_back();
+    if (at == heap_.size()) return;
+    heap_[at] = last;
+    up(at);
+    down(place_[last.seat]);
+  }
+  void up(std::size_t at) noexcept {
+    const entry e = heap_[at];
+    for (; at != 0 && e.before(heap_[(at - 1) / 2]); at = (at - 1) / 2) put(at, heap_[(at - 1) / 2]);
+    put(at, e);
+  }
+  void down(std::size_t at) noexcept {
+    const entry e = heap_[at];
+    for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
+      if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
+      if (!heap_[child].before(e)) break;
+      put(at, heap_[child]);
+    }
+    put(at, e);
+  }
+  void put(std::size_t at, const entry& e) noexcept {
+    heap_[at] = e;
+    place_[e.seat] = at;
+  }
+
+  std::vector<entry> heap_;
+  std::vector<std::size_t> place_;  // by seat
+  std::uint64_t order_ = 0;
+};
+
+}  // namespace godwit::sim

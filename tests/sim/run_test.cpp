@@ -1,0 +1,157 @@
+// Whole runs of the real scheduler in virtual time: right, the same again with the same seed, and as fast as
+// virtual time says that they must be.
+// test: skip-qemu
+#include "support/child.hpp"
+#include "support/schedule.hpp"
+
+#include <godwit/godwit.hpp>
+#include <godwit/sim.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+namespace gw = godwit;
+
+gw::options simulated(std::uint32_t workers, std::uint64_t seed = 1, const char* steal = "none") {
+  gw::options o = support::schedule(workers, steal, 0, seed);
+  o.substrate = gw::choice::substrate::sim;
+  o.sim_seed = seed;
+  o.quiet = true;
+  return o;
+}
+
+constexpr std::uint64_t leaf_ns = 2'000;
+
+int fib(int n) {
+  if (n < 2) {
+    gw::sim::charge(leaf_ns);
+    return n;
+  }
+  auto a = gw::spawn([n] { return fib(n - 1); });
+  const int b = fib(n - 2);
+  return a.join() + b;
+}
+
+struct outcome {
+  int value;
+  std::uint64_t ns;
+};
+
+/// fib(n), and the virtual time that it takes.
+outcome timed_fib(int n, const gw::options& o) {
+  return gw::run<outcome>(
+      [n] {
+        const std::uint64_t from = gw::sim::now_ns();
+        const int v = fib(n);
+        return outcome{v, gw::sim::now_ns() - from};
+      },
+      o);
+}
+
+TEST(simulation, charges_do_nothing_elsewhere) {
+  gw::options o = support::schedule(2);
+  o.substrate = gw::choice::substrate::processes;
+  EXPECT_EQ(gw::run<int>([] { return fib(10) + static_cast<int>(gw::sim::now_ns()); }, o), 55);
+}
+
+TEST(simulation, one_worker_takes_what_is_charged) {
+  const outcome one = timed_fib(15, simulated(1));
+  EXPECT_EQ(one.value, 610);
+  constexpr std::uint64_t work = 987 * leaf_ns;
+  EXPECT_GE(one.ns, work);
+  EXPECT_LE(one.ns, work + work / 100);
+}
+
+TEST(simulation, more_workers_take_less_virtual_time) {
+  constexpr std::uint64_t work = 2584 * leaf_ns;
+  std::uint64_t before = ~std::uint64_t{0};
+  for (const std::uint32_t workers : {1u, 2u, 4u, 16u, 64u}) {
+    const outcome o = timed_fib(17, simulated(workers));
+    EXPECT_EQ(o.value, 1597);
+    EXPECT_GE(o.ns * workers, work) << "no worker is faster than one";
+    EXPECT_LT(o.ns, before) << workers << " workers";
+    before = o.ns;
+  }
+  EXPECT_LT(before, work / 16) << "64 workers";
+}
+
+TEST(simulation, the_same_seed_gives_the_same_run) {
+  const outcome first = timed_fib(14, simulated(8, 3, "random"));
+  const auto stats = gw::last_run_stats();
+  const outcome again = timed_fib(14, simulated(8, 3, "random"));
+  EXPECT_EQ(first.ns, again.ns);
+  ASSERT_EQ(stats.size(), gw::last_run_stats().size());
+  for (std::size_t i = 0; i < stats.size(); ++i) {
+    EXPECT_EQ(stats[i].steals, gw::last_run_stats()[i].steals);
+    EXPECT_EQ(stats[i].steals_failed, gw::last_run_stats()[i].steals_failed);
+  }
+  EXPECT_NE(first.ns, timed_fib(14, simulated(8, 4, "random")).ns);
+}
+
+// Another schedule for each seed, in little time.
+TEST(simulation, right_under_every_seed) {
+  const std::uint64_t seeds = support::number_from_environment("STRESS_SEEDS", 200);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    gw::options o = simulated(2 + seed % 7, seed,
+                              seed % 3 == 0   ? "random"
+                              : seed % 3 == 1 ? "parents"
+                                              : "none");
+    o.sim_jitter_ns = seed % 4 * 500;
+    o.sim_lead_ns = seed % 5 * 3'000;
+    o.policy = seed % 2 == 0 ? gw::choice::policy::greedy : gw::choice::policy::stalling;
+    ASSERT_EQ(timed_fib(10, o).value, 55) << "seed " << seed;
+  }
+}
+
+TEST(simulation, who_computes_is_interrupted_for_its_parent) {
+  const std::uint64_t ns = gw::run<std::uint64_t>(
+      [] {
+        auto a = gw::spawn([] { gw::sim::charge(10'000'000); });
+        gw::sim::charge(10'000'000);
+        a.join();
+        return gw::sim::now_ns();
+      },
+      simulated(2));
+  EXPECT_LT(ns, 11'000'000u) << "both at the same time";
+}
+
+TEST(simulation, results_and_exceptions_travel_as_between_processes) {
+  const std::string text = gw::run<std::string>(
+      [] {
+        auto f = gw::spawn([] {
+          gw::sim::charge(50'000);
+          return std::string(100, 'x');
+        });
+        gw::sim::charge(10'000);
+        return f.join() + "y";
+      },
+      simulated(3, 1, "random"));
+  EXPECT_EQ(text, std::string(100, 'x') + "y");
+  EXPECT_THROW(gw::run<void>(
+                   [] {
+                     auto f = gw::spawn([] {
+                       gw::sim::charge(50'000);
+                       throw std::runtime_error("thrown in a thread");
+                     });
+                     gw::sim::charge(10'000);
+                     f.join();
+                   },
+                   simulated(3)),
+               std::runtime_error);
+}
+
+TEST(simulation, refuses_what_it_cannot) {
+  gw::options o = simulated(2);
+  o.policy = gw::choice::policy::iso;
+  EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);
+  o = simulated(2);
+  o.sim_machine = "nowhere";
+  EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);
+}
+
+}  // namespace
