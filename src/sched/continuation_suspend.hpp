@@ -151,7 +151,7 @@ template <class P>
 void continuation_worker<P>::suspended_entry(void* arg, std::uintptr_t sp) {
   const leaving why = *static_cast<leaving*>(arg);  // its home is about to be copied away
   const detail::place where = *why.where;
-  static_cast<continuation_worker&>(this_worker()).uses_region(sp);
+  if constexpr (takes_turns) static_cast<continuation_worker&>(this_worker()).uses_region(sp);
   static_cast<continuation_worker&>(this_worker()).suspend(sp, why, where);
 }
 
