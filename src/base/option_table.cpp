@@ -8,11 +8,6 @@
 namespace godwit::base {
 namespace {
 
-constexpr std::uint64_t KiB = 1ull << 10;
-constexpr std::uint64_t MiB = 1ull << 20;
-constexpr std::uint64_t GiB = 1ull << 30;
-constexpr std::uint64_t TiB = 1ull << 40;
-
 constexpr option_info::words policy_names() {
   option_info::words names;
   static_assert(detail::span_row <= std::tuple_size_v<option_info::words>, "more words (options.hpp)");

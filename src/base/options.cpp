@@ -18,11 +18,6 @@
 namespace godwit::base {
 namespace {
 
-constexpr std::uint64_t KiB = 1ull << 10;
-constexpr std::uint64_t MiB = 1ull << 20;
-constexpr std::uint64_t GiB = 1ull << 30;
-constexpr std::uint64_t TiB = 1ull << 40;
-
 constexpr std::string_view flag_prefix = "--godwit-";
 constexpr std::string_view env_prefix = "GODWIT_";
 

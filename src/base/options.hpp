@@ -19,6 +19,11 @@
 
 namespace godwit::base {
 
+inline constexpr std::uint64_t KiB = 1ull << 10;
+inline constexpr std::uint64_t MiB = 1ull << 20;
+inline constexpr std::uint64_t GiB = 1ull << 30;
+inline constexpr std::uint64_t TiB = 1ull << 40;
+
 /// How the text of a number is read and shown: plain, or with K, M, G, T (powers of 1024).
 enum class option_unit : std::uint8_t { count, microseconds, bytes };
 

@@ -273,8 +273,10 @@ void worker::finish_stats() noexcept {
   account_.finish();
   worker_stats& stats = here_.words->stats;
   stats.spawns += detail::hot().spawns;
-  stats.stack_high_bytes = transport::shm::segment::touched_from_top(
-      reinterpret_cast<std::byte*>(here_.region_low), reinterpret_cast<std::byte*>(here_.region_high));
+  const auto* low = here_.shape.takes_turns ? here_.memory->kept_stacks(here_.me)
+                                            : reinterpret_cast<const std::byte*>(here_.region_low);
+  stats.stack_high_bytes =
+      transport::shm::segment::touched_from_top(low, low + (here_.region_high - here_.region_low));
   stats.heap_high_bytes = heap_.high_bytes();
 }
 

@@ -150,9 +150,8 @@ void engine::sit_down() noexcept {
 
 void engine::all_sleep() noexcept {
   base::fatal(
-      "sim: all workers wait without a limit, and nothing will wake them: a call outside of the scheduler "
-      "that "
-      "waits for another worker?");
+      "sim: all workers wait without a limit, and nothing will wake them: does a thread wait for another by "
+      "something else than a join?");
 }
 
 // ---- what those whose turn it is ask for ----

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -91,6 +92,43 @@ TEST(simulation, the_same_seed_gives_the_same_run) {
     EXPECT_EQ(stats[i].steals_failed, gw::last_run_stats()[i].steals_failed);
   }
   EXPECT_NE(first.ns, timed_fib(14, simulated(8, 4, "random")).ns);
+}
+
+/// The line about a run of fib(12) on 4 workers, from the hash on.
+std::string line_of(std::uint64_t seed, std::uint64_t lead_ns) {
+  gw::options o = simulated(4, seed);
+  o.quiet = false;
+  o.sim_lead_ns = lead_ns;
+  testing::internal::CaptureStderr();
+  timed_fib(12, o);
+  const std::string text = testing::internal::GetCapturedStderr();
+  const auto at = text.find("hash ");
+  return at == text.npos ? "no hash: " + text : text.substr(at);
+}
+
+TEST(simulation, the_hash_is_that_of_the_schedule) {
+  const std::string first = line_of(1, 0);
+  EXPECT_EQ(first, line_of(1, 0));
+  EXPECT_NE(first, line_of(2, 0));
+  EXPECT_NE(first.find("late: 0 times"), std::string::npos) << first;
+  EXPECT_EQ(line_of(1, 200'000).find("late: 0 times"), std::string::npos) << "who is ahead notices late";
+}
+
+TEST(simulation, measured_time_is_that_of_this_machine) {
+  gw::options o = simulated(1);
+  o.sim_clock = gw::choice::sim_clock::measured;
+  const std::uint64_t ns = gw::run<std::uint64_t>(
+      [] {
+        const std::uint64_t from = gw::sim::now_ns();
+        gw::sim::charge(1'000'000'000'000);  // does not count
+        const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        return gw::sim::now_ns() - from;
+      },
+      o);
+  EXPECT_GE(ns, 3'000'000u);
+  EXPECT_LT(ns, 1'000'000'000'000u);
 }
 
 // Another schedule for each seed, in little time.
