@@ -105,6 +105,7 @@ struct options {
   choice::check_global check_global =
       choice::check_global::automatic;  ///< notice misuse of global memory: on, off, auto (debug builds)
   std::string sim_machine = "here";     ///< substrate sim: a machine's name, or the path of its file
+  std::uint32_t sim_hosts = 1;          ///< substrate sim: the workers are spread over so many
   std::uint64_t sim_seed = 1;           ///< substrate sim: of everything that chance decides
   /// substrate sim: who says how long user code takes: the program (charged), or this machine's clock
   choice::sim_clock sim_clock = choice::sim_clock::charged;

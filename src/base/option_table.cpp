@@ -131,6 +131,9 @@ constexpr option_info table[] = {
      .choices = {"auto", "on", "off"}, .zero_one = {"off", "on"}},
     {.name = "sim_machine", .field = &options::sim_machine, .what = "a machine",
      .help = "substrate sim: a machine that the library knows, or the path of its file (docs/scale.md)"},
+    {.name = "sim_hosts", .field = &options::sim_hosts, .what = "a number of hosts",
+     .help = "substrate sim: the workers are spread over so many simulated hosts",
+     .low = 1, .high = 1 << 20},
     {.name = "sim_seed", .field = &options::sim_seed, .what = "a seed",
      .help = "substrate sim: of everything that chance decides; the same seed gives the same run",
      .low = 1},
@@ -152,10 +155,10 @@ constexpr option_info table[] = {
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
-                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44] = o;
-  return 44;
+                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45] = o;
+  return 45;
 }
-static_assert(std::size(table) == 44, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 45, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

@@ -17,21 +17,22 @@ std::uint64_t choose_global_bytes(const options& opts) noexcept;
 /// Divide the space of @p bytes. Throws std::invalid_argument if the options leave no room for so many
 /// workers.
 gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t workers);
+// @p window: where this host's begins.
 /// Fill in what all workers of this host find. Once per host, before the fork, in the process that made the
-/// window.
-void prepare_global(const transport::shm::window& window, const options& opts);
+/// window. @p hosts: so many share this machine's memory.
+void prepare_global(std::byte* window, const options& opts, std::uint32_t hosts = 1);
 
 /// Where this host carries out what others ask of its part of movable memory.
-gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
-                          const gas::space& where, const options& opts) noexcept;
+gas::place_site places_of(const transport::shm::segment& memory, std::byte* window, const gas::space& where,
+                          const options& opts) noexcept;
 
 /// What is written of the run says how movable memory was used, if there are several hosts.
 bool tells_heat(const options& opts) noexcept;
 /// On this host, when the run is over.
-gas::heat_sums heat_of(const transport::shm::window& window) noexcept;
+gas::heat_sums heat_of(std::byte* window) noexcept;
 
 /// In a worker, after its scheduler is there.
-void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
+void start_global(std::byte* window, const gas::space& where, const options& opts,
                   const sched::job_shape& job);
 /// At the end of a worker: what it has to complain about.
 void end_global() noexcept;

@@ -25,28 +25,38 @@ namespace runtime {
 
 namespace {
 
-// Of a worker that is a process; those that are threads have one each. hot_words::memory is the caller's.
-std::optional<gas::memory> memory_;
-gas::memory* own_memory() noexcept { return static_cast<gas::memory*>(detail::hot().memory); }
-// Counted where run is called, before the fork, so that two runs never have the same number.
-std::uint32_t run_ = 0;
-
 /// An access that nobody waits for yet.
 struct pending_access {
   std::uint64_t ticket;
   detail::ref record;
   std::uint32_t bytes;  ///< of the value to publish; 0: put
 };
-std::deque<pending_access> pending_;
+
+/// What one worker has.
+struct workers_memory final : gas::memory {
+  using gas::memory::memory;
+  std::deque<pending_access> pending;
+  gas::place_site places;  ///< way am: where it carries out what others ask
+};
+
+// Of a worker that is a process; where several are in one they have one each. hot_words::memory is the
+// caller's.
+std::optional<workers_memory> memory_;
+workers_memory* own_memory() noexcept {
+  return static_cast<workers_memory*>(static_cast<gas::memory*>(detail::hot().memory));
+}
+// Counted where run is called, before the fork, so that two runs never have the same number.
+std::uint32_t run_ = 0;
 
 /// Asynchronous accesses that have been answered: complete their records. True: some have not been.
 bool serve_pending() noexcept {
-  while (!pending_.empty()) {
+  std::deque<pending_access>& pending = own_memory()->pending;
+  while (!pending.empty()) {
     auto& port = own_memory()->net.port();
-    const pending_access p = pending_.front();
+    const pending_access p = pending.front();
     const auto* e = port.ended(p.ticket);
     if (e == nullptr) return true;
-    pending_.pop_front();
+    pending.pop_front();
     sched::this_worker().records().publish(p.record, detail::outcome::value, e->data, p.bytes);
     port.forget(p.ticket);
     own_memory()->access.acquire();
@@ -137,11 +147,11 @@ namespace {
 std::uint64_t words_bytes(std::uint32_t workers) noexcept {
   return sizeof(gas::host_words) + std::uint64_t{workers} * sizeof(gas::home_words);
 }
-gas::translation_setup translations_of(const options& opts, const transport::shm::window& window,
+gas::translation_setup translations_of(const options& opts, std::byte* window,
                                        std::uint32_t workers) noexcept {
   const bool shared = opts.translations != 0 && opts.translations_lock != choice::translations_lock::none;
   return {opts.translations, opts.translations_replace, opts.translations_lock,
-          shared ? window.base() + gas::space::words_low + words_bytes(workers) : nullptr};
+          shared ? window + gas::space::words_low + words_bytes(workers) : nullptr};
 }
 }  // namespace
 
@@ -166,9 +176,9 @@ gas::space plan_global(const options& opts, std::uint64_t bytes, std::uint32_t w
   return s;
 }
 
-void prepare_global(const transport::shm::window& window, const options& opts) {
-  auto* words = reinterpret_cast<gas::host_words*>(window.base() + gas::space::words_low);
-  words->limit_bytes.store(opts.global_limit != 0 ? opts.global_limit : available_memory() / 10 * 9,
+void prepare_global(std::byte* window, const options& opts, std::uint32_t hosts) {
+  auto* words = reinterpret_cast<gas::host_words*>(window + gas::space::words_low);
+  words->limit_bytes.store(opts.global_limit != 0 ? opts.global_limit : available_memory() / 10 * 9 / hosts,
                            std::memory_order_relaxed);
   words->epoch.store(1, std::memory_order_relaxed);
 }
@@ -177,25 +187,25 @@ bool tells_heat(const options& opts) noexcept {
   return opts.stats || !opts.stats_json.empty() || !opts.trace.empty();
 }
 
-gas::heat_sums heat_of(const transport::shm::window& window) noexcept {
-  return gas::heat_sums::of(*reinterpret_cast<gas::host_words*>(window.base() + gas::space::words_low));
+gas::heat_sums heat_of(std::byte* window) noexcept {
+  return gas::heat_sums::of(*reinterpret_cast<gas::host_words*>(window + gas::space::words_low));
 }
 
-gas::place_site places_of(const transport::shm::segment& memory, const transport::shm::window& window,
-                          const gas::space& where, const options& opts) noexcept {
-  return gas::site_of_host(memory, window.base(), where, gas::cache::units_of(opts.cache_bytes));
+gas::place_site places_of(const transport::shm::segment& memory, std::byte* window, const gas::space& where,
+                          const options& opts) noexcept {
+  return gas::site_of_host(memory, window, where, gas::cache::units_of(opts.cache_bytes));
 }
 
-void start_global(const transport::shm::window& window, const gas::space& where, const options& opts,
+void start_global(std::byte* window, const gas::space& where, const options& opts,
                   const sched::job_shape& job) {
   sched::worker& w = sched::this_worker();
-  window.forbid(gas::space::null_bytes);
+  if (!job.takes_turns) transport::shm::window::forbid(window, gas::space::null_bytes);
   bool check = opts.check_global == choice::check_global::on;
 #ifndef NDEBUG
   check = check || opts.check_global == choice::check_global::automatic;
 #endif
   const gas::reach_setup reach{&w.here().net,
-                               window.base(),
+                               window,
                                transport::index(w.here().me),
                                job.workers,
                                job.hosts,
@@ -204,7 +214,7 @@ void start_global(const transport::shm::window& window, const gas::space& where,
                                &w.here().words->stats,
                                opts.trace.empty() ? nullptr : note_part,
                                tells_heat(opts)};
-  gas::cache_setup copies{reinterpret_cast<gas::unit*>(window.base() + where.units_low),
+  gas::cache_setup copies{reinterpret_cast<gas::unit*>(window + where.units_low),
                           gas::cache::units_of(opts.cache_bytes), &w.here().words->stats, nullptr};
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));
   if (!opts.trace.empty())
@@ -213,24 +223,23 @@ void start_global(const transport::shm::window& window, const gas::space& where,
     };
   const bool force = opts.force_move != choice::force_move::none;
   const gas::translation_setup known = translations_of(opts, window, job.workers);
-  gas::memory* memory = job.in_process
-                            ? new gas::memory(reach, where, check, force, opts.rebalance, copies, known)
-                            : &memory_.emplace(reach, where, check, force, opts.rebalance, copies, known);
+  workers_memory* memory = job.in_process
+                               ? new workers_memory(reach, where, check, force, opts.rebalance, copies, known)
+                               : &memory_.emplace(reach, where, check, force, opts.rebalance, copies, known);
   if (job.serves_itself) {
-    static gas::place_site places;
-    places = places_of(*w.here().memory, window, where, opts);
-    gas::enter_calls(w.calls(), places);
-    gas::enter_control_calls(w.calls(), places);
+    memory->places = places_of(*w.here().memory, window, where, opts);
+    gas::enter_calls(w.calls(), memory->places);
+    gas::enter_control_calls(w.calls(), memory->places);
   }
-  detail::hot().memory = memory;
+  detail::hot().memory = static_cast<gas::memory*>(memory);
   detail::hot().run = run_;
-  detail::hot().global_base = window.base();
+  detail::hot().global_base = window;
   detail::hot().checkouts = 0;
   detail::hot().global_plain = job.host_count == 1 && !memory->checks.on() ? 1 : 0;
 }
 
 void end_global() noexcept {
-  gas::memory* memory = own_memory();
+  workers_memory* memory = own_memory();
   if (memory == nullptr) return;
   memory->begun.free_spare();
 #ifndef NDEBUG
@@ -319,7 +328,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
     return w.records().make_completed(outcome::value, bytes, write ? 0 : n);
   }
   const base::unexposed inside;
-  while (runtime::pending_.size() >= transport::far::port::most_tickets) {
+  while (runtime::own_memory()->pending.size() >= transport::far::port::most_tickets) {
     runtime::serve_pending();
     m.net.port().idle();
     base::pause();
@@ -329,7 +338,7 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   const ref record = w.records().make();
   const std::uint64_t ticket =
       m.net.port().begin(write ? op::put : op::get, transport::worker_no{owner}, m.net.at(at), bytes, n);
-  runtime::pending_.push_back({ticket, record, write ? 0 : static_cast<std::uint32_t>(n)});
+  runtime::own_memory()->pending.push_back({ticket, record, write ? 0 : static_cast<std::uint32_t>(n)});
   return record;
 }
 }  // namespace

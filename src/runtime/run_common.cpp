@@ -71,7 +71,14 @@ void complete_memory(run_state& r) {
   what.global_space = plan_global(what.opts, bytes, what.job.workers);
   what.global.create(bytes);
   what.memory.set_window(what.global.base(), what.global.bytes());
-  prepare_global(what.global, what.opts);
+  prepare_global(what.global.base(), what.opts);
+}
+
+void go_by(transport::mpi::way how, launch& what) noexcept {
+  using transport::mpi::way;
+  what.job.whole_host_calls = how == way::server || how == way::assist;
+  what.job.steals_by_call = how != way::rma && what.opts.far_steal == choice::far_steal::call;
+  what.job.serves_itself = how == way::am;
 }
 
 std::string fork_workers(launch& what, near_range own, family& workers) {
@@ -130,9 +137,10 @@ void take_root_result(const transport::shm::segment& memory, const sched::result
 void collect_in_process(run_state& r) {
   if (const std::string problem = flush_output(); !problem.empty())
     r.fail(base::status_failed, "godwit: " + problem);
-  if (const sched::node_words& node = host_words(r.what.memory);
-      node.failed.load(std::memory_order_seq_cst) == 2)
-    r.fail(base::status_failed, std::string("godwit: ") + node.message);
+  for (const host_facts& host : r.hosts)
+    if (const sched::node_words& node = words_of(r.what.memory, worker_no{host.first_worker}).node;
+        !r.failed() && node.failed.load(std::memory_order_seq_cst) == 2)
+      r.fail(base::status_failed, std::string("godwit: ") + node.message);
   if (!r.failed()) take_root_result(r.what.memory, root_words(r.what.memory), r.result);
   r.result.thrown = r.what.thrown;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/family.hpp"
 #include "runtime/substrate.hpp"
+#include "transport/mpi/companion.hpp"
 
 #include <cstdint>
 #include <string>
@@ -25,6 +26,11 @@ void prepare_words(const transport::shm::segment& memory, transport::shm::near_r
 /// Where one process makes all memory: after the segments are mapped, their words, and global memory, which
 /// gets the addresses that they leave.
 void complete_memory(run_state& r);
+
+// Several hosts.
+
+/// Workers reach other hosts' by @p how.
+void go_by(transport::mpi::way how, launch& what) noexcept;
 
 // Workers that are forked.
 

@@ -157,7 +157,7 @@ class ranks final : public substrate {
         "--godwit-global-bytes (GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)",
         [&] {
           what.memory.set_window(global.base(), global.bytes());
-          if (is_leader()) prepare_global(global, what.opts);
+          if (is_leader()) prepare_global(global.base(), what.opts);
         },
         bytes);
   }
@@ -177,9 +177,7 @@ class ranks final : public substrate {
                                q.rma_error +
                                "): leave the choice to the library (way=auto), or see docs/cluster.md");
     if (way_ == way::rma) make_window(what, own, force_rma);
-    what.job.whole_host_calls = way_ == way::server || way_ == way::assist;
-    what.job.steals_by_call = way_ != way::rma && what.opts.far_steal == choice::far_steal::call;
-    what.job.serves_itself = way_ == way::am;
+    go_by(way_, what);
     announce(what.opts, q);
   }
 
@@ -251,20 +249,22 @@ class ranks final : public substrate {
     c.memory = &r.what.memory;
     if (has_workers()) {
       c.words = &common_words(r.what.memory)->far;
-      c.services = &services_.emplace(r.what, *workers_);
+      c.services = &services_.emplace(r.what, r.what.memory, r.what.global.base(), &*workers_);
       if (!one_host() && way_ != way::server)
         c.served = r.own;
       else if (!one_host() && is_leader())
         c.served = r.what.memory.near();
     }
-    c.answers_for.resize(place_->workers);
+    answers_for_.resize(place_->workers);
     for (std::size_t h = 0; h < place_->hosts.size(); ++h)
       for (const int rank : place_->ranks_of[h]) {
         const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
-        std::fill_n(c.answers_for.begin() + range.first, range.count,
+        std::fill_n(answers_for_.begin() + range.first, range.count,
                     way_ == way::server ? place_->ranks_of[h].front() : rank);
       }
-    for (const near_range& range : place_->of_rank) c.first_worker.push_back(range.first);
+    for (const near_range& range : place_->of_rank) first_worker_.push_back(range.first);
+    c.answers_for = answers_for_;
+    c.first_worker = first_worker_;
     c.window = window_;
     companion_.emplace(std::move(c));
   }
@@ -391,7 +391,7 @@ class ranks final : public substrate {
 
   void gather_heat(run_state& r) {
     for (const gas::heat_sums& of_host :
-         session_.gather(is_leader() ? heat_of(r.what.global) : gas::heat_sums{}))
+         session_.gather(is_leader() ? heat_of(r.what.global.base()) : gas::heat_sums{}))
       r.heat.add(of_host);
   }
 
@@ -438,6 +438,8 @@ class ranks final : public substrate {
   std::vector<trace::clock_offset> clocks_before_;
   std::optional<interrupt_guard> stop_;
   std::optional<family> workers_;
+  std::vector<int> answers_for_;             // by worker
+  std::vector<std::uint32_t> first_worker_;  // by rank
   std::optional<services> services_;
   std::optional<companion> companion_;
 };

@@ -6,6 +6,7 @@
 // (tests/sim/extras.cmake).
 #include <algorithm>
 #include <bit>
+#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "context/context.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/sim_hosts.hpp"
 #include "sched/policies.hpp"
 #include "sim/engine.hpp"
 
@@ -37,9 +39,13 @@ namespace {
 using transport::worker_no;
 
 sim::engine* engine_ = nullptr;
+sim_hosts* hosts_ = nullptr;
+std::uint32_t workers_here_ = 0;  // that have not left
 
 void exit_worker() noexcept {
   finish_worker();
+  sched::this_worker().retire();
+  if (--workers_here_ == 0) hosts_->all_left();
   engine_->leave();
 }
 
@@ -53,6 +59,7 @@ void expose() noexcept { sched::this_worker().on_expose_signal(base::float_contr
 /// The address sanitizer is told on which stack a worker goes on.
 void announce(std::uintptr_t sp) noexcept {
   if (!context::sanitized()) return;
+  if (detail::hot().owner == nullptr) return hosts_->announce();
   const sched::worker& w = sched::this_worker();
   const sched::site& here = w.here();
   const bool thread = sp - here.region_low < here.region_high - here.region_low;
@@ -80,6 +87,7 @@ class simulation final : public substrate {
   void say(const run_state& r) const;
 
   std::optional<sim::machine> machine_;
+  std::optional<sim_hosts> hosts_of_run_;
   std::unique_ptr<sim::engine> engine_of_run_;
   std::vector<seated_worker> workers_;
   std::optional<alternate_stack> handlers_run_here_;
@@ -94,8 +102,27 @@ void simulation::plan(run_state& r) {
                                 " is not simulated: threads must lie in one region that is copied");
   machine_ = sim::read_machine(opts.sim_machine);
   if (opts.seed == 0) opts.seed = opts.sim_seed;  // the same run again
-  r.what.job.in_process = r.what.job.takes_turns = true;
-  r.plan_one_host(opts.workers != 0 ? opts.workers : r.what.cpus);
+  const std::uint32_t workers = opts.workers != 0 ? opts.workers : r.what.cpus * opts.sim_hosts;
+  if (opts.sim_hosts > workers)
+    throw std::invalid_argument("godwit: sim_hosts=" + std::to_string(opts.sim_hosts) + ": more than the " +
+                                std::to_string(workers) + " workers: each host has one at least");
+  r.plan_one_host(workers);
+  using transport::mpi::way;
+  const way how = opts.way == choice::way::rma      ? way::rma
+                  : opts.way == choice::way::assist ? way::assist
+                  : opts.way == choice::way::am     ? way::am
+                                                    : way::server;
+  hosts_of_run_.emplace(workers, opts.sim_hosts, how);
+  sched::job_shape& job = r.what.job;
+  job.in_process = job.takes_turns = true;
+  job.hosts = hosts_of_run_->all().data();
+  job.host_count = opts.sim_hosts;
+  job.no_rank_calls = "simulated hosts have no ranks: on_rank needs processes that an MPI launcher started";
+  r.what.cpus = hosts_of_run_->all().front().count;  // each has one of its own
+  if (hosts_of_run_->several()) go_by(how, r.what);
+  r.hosts.clear();
+  for (const auto& [first, count] : hosts_of_run_->all())
+    r.hosts.push_back({machine_->name + "-" + std::to_string(r.hosts.size()), first, count});
 }
 
 /// Addresses for all in 64 GiB if that leaves each 8 MiB; memory is what they touch.
@@ -109,7 +136,8 @@ void simulation::memory(run_state& r) {
   what.memory.create_in_turn(
       r.own.count, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
                                                  stack_bytes / 40 * 64 + 4096, stack_bytes, heap_bytes));
-  complete_memory(r);
+  prepare_words(what.memory, r.own);
+  hosts_of_run_->make_windows(what);
 }
 
 /// On the stack between turns, which it leaves.
@@ -125,7 +153,7 @@ void simulation::start(run_state& r) {
   handlers_run_here_.emplace();
   const options& opts = what.opts;
   engine_of_run_ = std::make_unique<sim::engine>(sim::engine_setup{
-      .seats = r.own.count,
+      .seats = r.own.count + hosts_of_run_->companions(),
       .model = &*machine_,
       .seed = opts.sim_seed,
       .time = opts.sim_clock == choice::sim_clock::measured ? sim::clock::measured : sim::clock::charged,
@@ -136,16 +164,26 @@ void simulation::start(run_state& r) {
       .on_turn = announce,
   });
   engine_ = engine_of_run_.get();
+  hosts_ = &*hosts_of_run_;
+  workers_here_ = r.own.count;
   began_ns_ = base::system_ns();
   base::use_world(engine_);
   detail::simulated = true;
+  hosts_->sit_down(what, *engine_, *machine_, r.own.count);
+  sched::worker_hooks hooks{.exit_worker = exit_worker, .unseen_error = unseen_error};
+  if (hosts_->several()) {
+    hook_global(hooks, opts);
+    hook_parcels(hooks);
+  }
   workers_.resize(r.own.count);
   for (std::uint32_t i = 0; i < r.own.count; ++i) {
     seated_worker& w = workers_[i];
-    w = {what.memory.seen_by(worker_no{i}), &what, i == 0};
+    w = {hosts_->view_of(what.memory, i), &what, i == 0};
+    what.job.my_host = hosts_->host_of(i);
+    what.job.bell_of = hosts_->bell_of(i);
     auto* hot = new (w.memory.common() + w.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
-    begin_worker(what, w.memory, worker_no{i}, {.exit_worker = exit_worker, .unseen_error = unseen_error});
+    begin_worker(what, w.memory, worker_no{i}, hosts_->window_of(what.job.my_host), hooks);
     words_of(w.memory, worker_no{i})
         .worker.pid.store(static_cast<std::uint64_t>(sim::engine::name_of(i)), std::memory_order_relaxed);
     engine_->sit(i, hot, begin, &w, w.memory.stacks(), w.memory.kept_stacks(worker_no{i}));
@@ -170,24 +208,34 @@ void simulation::say(const run_state& r) const {
   const sim::tally& t = engine_of_run_->tally();
   const options& opts = r.what.opts;
   const bool measured = opts.sim_clock == choice::sim_clock::measured;
-  std::fprintf(stderr, "godwit: sim: %u workers of %s: %.3f ms; %llu events, %llu turns, %.2f s here; ",
-               r.own.count, machine_->name.c_str(), static_cast<double>(t.end_ns) / 1e6,
-               static_cast<unsigned long long>(t.events), static_cast<unsigned long long>(t.switches),
+  const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
+  std::fprintf(stderr, "godwit: sim: %u workers", r.own.count);
+  if (hosts_of_run_->several()) std::fprintf(stderr, " on %zu hosts", r.hosts.size());
+  std::fprintf(stderr, " of %s: %.3f ms; %" PRIu64 " events, %" PRIu64 " turns, %.2f s here; ",
+               machine_->name.c_str(), ms(t.end_ns), t.events, t.switches,
                static_cast<double>(base::system_ns() - began_ns_) / 1e9);
+  if (hosts_of_run_->several()) {
+    const sim::traffic net = hosts_of_run_->traffic();
+    std::fprintf(stderr,
+                 "%" PRIu64 " messages and %" PRIu64
+                 " one-sided operations, %.1f MB, queued %.3f ms together; ",
+                 net.messages, net.one_sided, static_cast<double>(net.bytes) / 1e6, ms(net.queued_ns));
+  }
   if (measured)
     std::fprintf(stderr, "time was measured: another run differs\n");
   else
-    std::fprintf(stderr, "hash %016llx; late: %llu times, %.1f us together, %.1f us at most%s\n",
-                 static_cast<unsigned long long>(t.hash), static_cast<unsigned long long>(t.late),
-                 static_cast<double>(t.late_ns) / 1e3, static_cast<double>(t.late_max_ns) / 1e3,
-                 t.charged_ns == 0 ? "; the program charged nothing (godwit::sim::charge), so this is the "
-                                     "scheduler's time alone"
-                                   : "");
+    std::fprintf(
+        stderr, "hash %016" PRIx64 "; late: %" PRIu64 " times, %.1f us together, %.1f us at most%s\n", t.hash,
+        t.late, static_cast<double>(t.late_ns) / 1e3, static_cast<double>(t.late_max_ns) / 1e3,
+        t.charged_ns == 0 ? "; the program charged nothing (godwit::sim::charge), so this is the "
+                            "scheduler's time alone"
+                          : "");
 }
 
 void simulation::end(run_state&) noexcept {
   if (engine_ == nullptr) return;  // not started, or ended
   engine_ = nullptr;
+  hosts_ = nullptr;
   detail::simulated = false;
   base::use_world(nullptr);
   base::set_fatal_hook(nullptr);
@@ -197,6 +245,8 @@ void simulation::end(run_state&) noexcept {
 
 void simulation::collect(run_state& r) {
   keep_stats(own_stats(r));
+  if (hosts_of_run_->several() && tells_heat(r.what.opts))
+    for (std::uint32_t h = 0; h < r.hosts.size(); ++h) r.heat.add(heat_of(hosts_of_run_->window_of(h)));
   collect_in_process(r);
 }
 

@@ -101,7 +101,7 @@ void* worker_main(void* arg) {
     t.memory = what.memory.seen_by(t.me);
     auto* hot = new (t.memory.common() + t.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
-    begin_worker(what, t.memory, t.me,
+    begin_worker(what, t.memory, t.me, what.global.base(),
                  {.exit_worker = exit_worker, .unseen_error = unseen_error, .events = events_});
     std::byte* low = stack::map_private(first_stack_bytes);
     godwit_ctx_suspend(low + first_stack_bytes, enter, &t);

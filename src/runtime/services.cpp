@@ -15,12 +15,13 @@ namespace godwit::runtime {
 
 using transport::worker_no;
 
-services::services(launch& what, const family& workers)
+services::services(launch& what, const transport::shm::segment& memory, std::byte* window,
+                   const family* workers)
     : workers_(workers),
-      memory_(what.memory),
+      memory_(memory),
       random_(what.seed),
       site_{&memory_, &common_words(memory_)->worker, &host_words(memory_), &random_, base::outsider},
-      places_(places_of(memory_, what.global, what.global_space, what.opts)) {
+      places_(places_of(memory_, window, what.global_space, what.opts)) {
   sched::enter_calls(calls_, site_);
   gas::enter_calls(calls_, places_);
   gas::enter_control_calls(calls_, places_);
@@ -36,7 +37,8 @@ std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::by
 }
 
 bool services::runs(worker_no w) noexcept {
-  return workers_.alive() != 0 && words_of(memory_, w).far.gone.load(std::memory_order_acquire) == 0;
+  return (workers_ == nullptr || workers_->alive() != 0) &&
+         words_of(memory_, w).far.gone.load(std::memory_order_acquire) == 0;
 }
 
 void services::alert(worker_no w) noexcept {

@@ -18,8 +18,9 @@ namespace godwit::runtime {
 
 class services final : public transport::mpi::host_services {
  public:
-  /// @p what: its memory is mapped. @p workers: of this rank; forked later.
-  services(launch& what, const family& workers);
+  /// @p memory, @p window: as this host sees them. @p workers: of this rank, forked later; null: they are no
+  /// processes.
+  services(launch& what, const transport::shm::segment& memory, std::byte* window, const family* workers);
 
   std::byte* carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept override;
   bool runs(transport::worker_no w) noexcept override;
@@ -27,7 +28,7 @@ class services final : public transport::mpi::host_services {
   void release_room(transport::worker_no w, std::byte* bytes) noexcept override;
 
  private:
-  const family& workers_;
+  const family* workers_;
   const transport::shm::segment& memory_;
   base::small_random random_;
   sched::call_site site_;

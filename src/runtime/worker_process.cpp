@@ -43,11 +43,11 @@ void unseen_error(const detail::payload& error) noexcept {
   std::fprintf(stderr, "godwit: an exception left a thread that nobody joins (not a std::exception)\n");
 }
 
-void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me,
+void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me, std::byte* window,
                   const sched::worker_hooks& hooks) {
   sched::make_worker(what.opts, what.job)
       .init({&memory, me, what.cpus, what.seed, &what.job, &what.opts, hooks, what.rings->of(me)});
-  start_global(what.global, what.global_space, what.opts, what.job);
+  start_global(window, what.global_space, what.opts, what.job);
 }
 
 void finish_worker() noexcept {
@@ -146,7 +146,7 @@ void on_own_stack(void* launched) {
     hook_global(hooks, what.opts);
     hook_parcels(hooks);
   }
-  begin_worker(what, what.memory, me_, hooks);
+  begin_worker(what, what.memory, me_, what.global.base(), hooks);
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
   map.mpi_code = forbid_mpi();

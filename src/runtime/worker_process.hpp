@@ -38,8 +38,9 @@ struct launch {
 /// Never returns. @p what is the inherited copy.
 [[noreturn]] void worker_main(launch& what, transport::worker_no me);
 
-/// The calling OS thread is worker @p me, whose view of the run's memory is @p memory.
-void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me,
+/// The calling OS thread is worker @p me, whose view of the run's memory is @p memory. @p window: of its host
+/// on global memory.
+void begin_worker(launch& what, transport::shm::segment& memory, transport::worker_no me, std::byte* window,
                   const sched::worker_hooks& hooks);
 /// At the end of a worker, on it: what it has counted, and what it has to complain about.
 void finish_worker() noexcept;

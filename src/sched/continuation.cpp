@@ -154,9 +154,7 @@ void continuation_worker<P>::look_far() noexcept {
   GODWIT_ASSERT(!idle_.is_idle() && deque_.empty(),
                 "IN5: who steals counts as running, and its region is empty");
   const far_catch got = far_.look();
-  if (!got.is_thread()) return;
-  uses_region(got.got.low);
-  resume_caught(got);
+  if (got.is_thread()) resume_caught(got);
 }
 
 /// Under the victim's lock: what the thief gets, and the stack's bytes into their place.

@@ -76,7 +76,7 @@ class continuation_worker final : public worker {
 
   /// Substrate sim: the region is in use from @p low on while this worker's scheduler is at work.
   void uses_region(std::uintptr_t low) noexcept {
-    if constexpr (takes_turns) used_from_ = low;
+    if constexpr (takes_turns) here_.used_from = low;
   }
   /// Substrate sim: virtual time goes on by what this step takes.
   static void spend(base::step what) noexcept {

@@ -162,6 +162,7 @@ far_catch far_thief::steal_by_words(worker_no victim) noexcept {
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
                       "a continuation's stack lies where stacks lie");
         context::sanitizer_forget(low, own.bytes_end);
+        here_.used_from = low;
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
                        own.bytes_end - low);
         std::uint32_t control = 0;
@@ -234,8 +235,11 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
                 "a stolen thread's stack lies where stacks lie");
   const std::size_t bytes = got.bytes_end - got.low;
   context::sanitizer_forget(got.low, got.bytes_end);
-  if (e.head.info + bytes <= transport::far::inline_bytes)  // else the companion put them where they belong
+  here_.used_from = got.low;
+  if (e.head.info + bytes <= transport::far::inline_bytes)
     std::memcpy(reinterpret_cast<void*>(got.low), e.data + e.head.info, bytes);
+  else  // the companion put them where they belong
+    here_.memory->bring_stacks(got.low, got.bytes_end);
   count_far_steal(stats, caught.now - caught.since);
   stats.far_carry_ns += e.head.more[2];
   stats.far_serve_ns += e.head.more[3];

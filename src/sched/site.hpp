@@ -94,6 +94,8 @@ struct site {
   ref root = 0;                   ///< the root thread's record
   std::uintptr_t region_low = 0;  ///< where threads run that have no stack of their own
   std::uintptr_t region_high = 0;
+  /// Substrate sim: while the scheduler is at work, the region is in use from here on.
+  mutable std::uintptr_t used_from = 0;
   bool crowded = false;  ///< more workers than CPUs: give the CPU away while spinning
   /// what leaves its worker at every spawn
   choice::force_steal forced = choice::force_steal::none;

@@ -124,7 +124,7 @@ class worker {
   stack::range used_region(std::uintptr_t sp) noexcept {
     if (sp - here_.region_low < here_.region_high - here_.region_low)
       return {sp, deque_.sentinel().bytes_end};
-    return {used_from_, here_.region_high};
+    return {here_.used_from, here_.region_high};
   }
   std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
   /// The running thread has no parent on this worker: when it ends it comes by pop_public.
@@ -209,8 +209,6 @@ class worker {
   sched::scheduler_stack scheduler_stack_;
   stack::range own_heap_;              ///< empty: not known
   std::uintptr_t thread_pointer_ = 0;  ///< the OS thread's own; threads may have theirs (thread_block)
-  /// Substrate sim: while the scheduler is at work, the region is in use from here on.
-  std::uintptr_t used_from_ = 0;
 
  private:
   base::small_random delay_random_;

@@ -192,10 +192,11 @@ void engine::charge(std::uint64_t ns) noexcept {
   } while (s.now < until);
 }
 
-void engine::spend(base::step what) noexcept {
-  if (setup_.time == clock::measured) return;
-  seats_[turn_].now += setup_.model->step_ns[static_cast<std::size_t>(what)];
+void engine::take(std::uint64_t ns) noexcept {
+  if (setup_.time != clock::measured) seats_[turn_].now += ns;
 }
+
+void engine::spend(base::step what) noexcept { take(setup_.model->step_ns[static_cast<std::size_t>(what)]); }
 
 void engine::catch_up() noexcept {
   measure();
@@ -224,8 +225,29 @@ void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint6
   (all.last == nobody ? all.first : seats_[all.last].next) = turn_;
   all.last = turn_;
   count_event();
+  s.since = s.now;
   s.now = sum_to(s.now, limit_ns);
-  end_turn(s.now != ~std::uint64_t{0});
+  if (s.rouse_at < s.now) s.now = waking_ns(s, s.rouse_at);
+  end_turn(s.now != base::no_limit);
+  no_longer_waits(turn_);  // whose turn followed on its own
+  s.rouse_at = base::no_limit;
+}
+
+/// Who waits looks for a while before it sleeps. When does it go on if it has a reason to at @p at_ns?
+std::uint64_t engine::waking_ns(const seat& s, std::uint64_t at_ns) const noexcept {
+  const std::uint64_t at = std::max(at_ns, s.since);
+  return sum_to(at, at - s.since <= setup_.model->spin_ns ? setup_.model->look_ns : setup_.model->wake_ns);
+}
+
+void engine::rouse(std::uint32_t number, std::uint64_t at_ns) noexcept {
+  seat& s = seats_[number];
+  s.rouse_at = std::min(s.rouse_at, at_ns);
+  if (s.waits_on == nullptr) return;
+  const std::uint64_t when = waking_ns(s, at_ns);
+  if (when >= s.now) return;
+  if (due_.holds(number)) due_.remove(number);
+  s.now = when;
+  due_.push(number, when);
 }
 
 void engine::no_longer_waits(std::uint32_t number) noexcept {
@@ -242,15 +264,15 @@ void engine::no_longer_waits(std::uint32_t number) noexcept {
 int engine::wake(const base::wait_word& word, int most) noexcept {
   measure();
   int woken = 0;
-  const std::uint64_t when = seats_[turn_].now + setup_.model->wake_ns;
   while (woken < most) {
     const auto at = waiters_.find(&word);
     if (at == waiters_.end()) break;
     const std::uint32_t number = at->second.first;
     no_longer_waits(number);
     if (due_.holds(number)) due_.remove(number);
-    seats_[number].now = when;
-    due_.push(number, when);
+    seat& s = seats_[number];
+    s.now = std::min(s.now, waking_ns(s, seats_[turn_].now));
+    due_.push(number, s.now);
     ++woken;
   }
   return woken;

@@ -48,7 +48,7 @@ struct engine_setup {
   bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
   /// It has been interrupted (base::interrupt).
   void (*on_interrupt)() noexcept = nullptr;
-  /// The address sanitizer is told where the one goes on whose turn it is.
+  /// The address sanitizer is told where the one goes on whose turn it is: call it when a seat begins, too.
   void (*on_turn)(std::uintptr_t sp) noexcept = nullptr;
 };
 
@@ -72,9 +72,10 @@ class engine final : public base::world {
   engine& operator=(const engine&) = delete;
 
   /// Who sits at @p number begins by begin(arg), on a stack that it leaves for its own, when its first turn
-  /// comes. @p region, @p kept: where the region begins, and where its bytes are kept.
-  void sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(void*), void* arg, std::byte* region,
-           std::byte* kept) noexcept;
+  /// comes. @p region, @p kept: where the region begins, and where its bytes are kept; null: it does not use
+  /// it.
+  void sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(void*), void* arg,
+           std::byte* region = nullptr, std::byte* kept = nullptr) noexcept;
   /// All take turns until each has left.
   void run() noexcept;
   /// Whose turn it is has nothing to do any more. Does not come back. (Not marked so: the address sanitizer
@@ -83,6 +84,12 @@ class engine final : public base::world {
 
   /// Whose turn it is computes for so long.
   void charge(std::uint64_t ns) noexcept;
+  /// The same for what is no thread: others need not see anything of it yet.
+  void take(std::uint64_t ns) noexcept;
+  /// Whose turn it is.
+  std::uint32_t turn() const noexcept { return turn_; }
+  /// Something comes to @p seat at that time: if it waits then, it waits no longer; once.
+  void rouse(std::uint32_t seat, std::uint64_t at_ns) noexcept;
   const sim::tally& tally() const noexcept { return tally_; }
   /// What others may remember it by, in base::interrupt.
   static constexpr pid_t name_of(std::uint32_t seat) noexcept { return static_cast<pid_t>(seat) + 1; }
@@ -116,6 +123,8 @@ class engine final : public base::world {
     bytes_in_use used;
     exception_state exceptions;
     const void* waits_on = nullptr;
+    std::uint64_t since = 0;                       // it waits
+    std::uint64_t rouse_at = base::no_limit;       // see rouse
     std::uint32_t next = nobody, before = nobody;  // of those that wait for the same word
     bool charging = false;                         // its turn ended inside charge
     bool interrupted = false;
@@ -132,6 +141,7 @@ class engine final : public base::world {
   void keep(seat& s, std::uintptr_t sp) noexcept;
   void sit_down() noexcept;
   void no_longer_waits(std::uint32_t number) noexcept;
+  std::uint64_t waking_ns(const seat& s, std::uint64_t at_ns) const noexcept;
   [[noreturn]] void all_sleep() noexcept;
 
   const engine_setup setup_;

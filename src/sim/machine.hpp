@@ -22,6 +22,7 @@ struct machine {
 
   // What a worker does.
   std::uint64_t look_ns = 40;      ///< a look in vain at a word of another worker
+  std::uint64_t spin_ns = 2000;    ///< who waits looks for so long before it sleeps
   std::uint64_t wake_ns = 3000;    ///< until who sleeps runs again
   std::uint64_t signal_ns = 2000;  ///< until who computes is interrupted
   std::array<std::uint64_t, static_cast<std::size_t>(base::step::count_)> step_ns{};
@@ -32,8 +33,8 @@ struct machine {
   std::uint64_t overhead_ns = 500;  ///< o: of the CPU that sends or receives
   std::uint64_t gap_ns = 100;       ///< g: between two messages of one host
   double ns_per_byte = 0.1;         ///< G
-  std::uint64_t serve_ns = 500;     ///< a companion carries out a request
-  std::uint64_t rma_ns = 1500;  ///< a one-sided operation (way rma): until it has taken effect at the target
+  std::uint64_t serve_ns = 500;     ///< a companion sees to a message that has come, beside o
+  std::uint64_t rma_ns = 3000;      ///< a one-sided operation (way rma) of no bytes, there and back
 
   sim::topology net = topology::flat;
   std::uint32_t radix = 16;                     ///< fat_tree: hosts below a switch of the lowest level
@@ -43,6 +44,9 @@ struct machine {
   std::uint32_t hops(std::uint32_t from, std::uint32_t to) const noexcept;
   std::uint64_t wire_ns(std::uint32_t from, std::uint32_t to) const noexcept {
     return latency_ns + hop_ns * hops(from, to);
+  }
+  std::uint64_t bytes_ns(std::size_t bytes) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * ns_per_byte);
   }
 };
 

@@ -301,9 +301,11 @@ class pass {
     else if (leader_of(me()) == me())
       c.served = near();
     for (uint32_t r = 0; r < n(); ++r) {
-      c.answers_for.push_back(static_cast<int>(how_ == mpi::way::server ? leader_of(r) : r));
-      c.first_worker.push_back(r);
+      answers_for_.push_back(static_cast<int>(how_ == mpi::way::server ? leader_of(r) : r));
+      first_worker_.push_back(r);
     }
+    c.answers_for = answers_for_;
+    c.first_worker = first_worker_;
     c.window = window_;
     return c;
   }
@@ -353,6 +355,8 @@ class pass {
   shm::segment memory_;
   fabric fabric_;
   mpi::rma_window window_{};
+  std::vector<int> answers_for_;
+  std::vector<uint32_t> first_worker_;
   pid_t child_ = -1;
   bool alive_ = true;
   services services_{memory_, alive_};

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -143,6 +144,8 @@ struct job {
   std::unique_ptr<companion> rank[ranks];
   far::port port[ranks];
   uint32_t inbox_next[ranks] = {};
+  std::vector<int> ranks_;
+  std::vector<uint32_t> workers_;
   bool serves_itself, steps;
   bool serving = true;                 // workers look at their inboxes
   bool asking[ranks] = {};             // steps: within a request
@@ -153,7 +156,9 @@ struct job {
   } bindings[ranks];
 
   job(way how, uint64_t seed, bool atomics = false, bool in_steps = true, uint32_t epoch1 = 7)
-      : serves_itself(how == way::am), steps(in_steps) {
+      : ranks_(ranks), workers_(ranks), serves_itself(how == way::am), steps(in_steps) {
+    std::iota(ranks_.begin(), ranks_.end(), 0);
+    std::iota(workers_.begin(), workers_.end(), 0u);
     net.random = godwit::base::small_random(seed);
     for (auto& box : net.to) box.clear();
     net.asked.clear();
@@ -185,8 +190,8 @@ struct job {
       c.memory = &memory[r];
       c.words = words(r);
       c.served = {static_cast<uint32_t>(r), 1};
-      for (int i = 0; i < ranks; ++i) c.answers_for.push_back(i);
-      for (int i = 0; i < ranks; ++i) c.first_worker.push_back(static_cast<uint32_t>(i));
+      c.answers_for = ranks_;
+      c.first_worker = workers_;
       c.services = &host[r];
       rank[r] = std::make_unique<companion>(std::move(c));
     }

@@ -39,16 +39,16 @@ const char* name_of(way w) noexcept {
   return names[static_cast<std::uint32_t>(w)];
 }
 
-companion::companion(companion_setup setup) : setup_(std::move(setup)), ring_(new posted[posted_receives]) {
+companion::companion(companion_setup setup) : setup_(std::move(setup)), ring_(new posted[setup_.receives]) {
   next_slot_.resize(setup_.served.count);
   started_ns_.resize(std::size_t{setup_.served.count} * far::ring_entries);
   inboxes_.resize(setup_.served.count);
-  for (std::size_t i = 0; i < posted_receives; ++i)
+  for (std::size_t i = 0; i < setup_.receives; ++i)
     check(setup_.mpi->irecv(&ring_[i].text, sizeof(message), any_source, head_tag, &ring_[i].op), "receive");
 }
 
 companion::~companion() {
-  for (std::size_t i = 0; i < posted_receives; ++i) setup_.mpi->cancel(&ring_[i].op);
+  for (std::size_t i = 0; i < setup_.receives; ++i) setup_.mpi->cancel(&ring_[i].op);
   for (auto& r : receives_) setup_.mpi->cancel(&r.op);
 }
 
@@ -154,7 +154,7 @@ bool companion::by_rma(worker_no w, entry& e) {
   const std::uint64_t displacement =
       setup_.memory->where().span *
           (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
-      setup_.memory->offset_of(reinterpret_cast<const void*>(e.head.address));
+      setup_.memory->offset_in_any(reinterpret_cast<const void*>(e.head.address));
   const rma_window& win = setup_.window;
   std::byte* const here = e.head.local != 0 ? alias<std::byte>(w, e.head.local) : e.data;
   switch (e.head.what) {
@@ -331,7 +331,7 @@ bool companion::receive() {
       }
     }
     check(setup_.mpi->irecv(&head.text, sizeof(message), any_source, head_tag, &head.op), "receive");
-    ring_head_ = (ring_head_ + 1) % posted_receives;
+    ring_head_ = (ring_head_ + 1) % setup_.receives;
   }
 }
 

@@ -15,6 +15,7 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,10 +48,12 @@ struct companion_setup {
   way how = way::server;
   bool rma_atomics = false;
   const shm::segment* memory = nullptr;
-  far::words* words = nullptr;              ///< common address
-  shm::near_range served;                   ///< workers whose rings this companion empties
-  std::vector<int> answers_for;             ///< by worker: the rank that carries out requests for its memory
-  std::vector<std::uint32_t> first_worker;  ///< rma, by rank: its first worker, where its window begins
+  far::words* words = nullptr;  ///< common address
+  shm::near_range served;       ///< workers whose rings this companion empties
+  // These stay where they are as long as the companion.
+  std::span<const int> answers_for;  ///< by worker: the rank that carries out requests for its memory
+  std::span<const std::uint32_t> first_worker;  ///< rma, by rank: its first worker, where its window begins
+  std::size_t receives = 32;                    ///< posted for what others may send at any time
   rma_window window{};
   host_services* services = nullptr;
 };
@@ -168,7 +171,6 @@ class companion {
   bool finish_receives();
 
   companion_setup setup_;
-  static constexpr std::size_t posted_receives = 32;
   struct posted {
     operation op;
     message text;

@@ -175,6 +175,19 @@ segment segment::seen_by(worker_no me) const noexcept {
   return s;
 }
 
+segment segment::seen_by(worker_no me, near_range near) const noexcept {
+  segment s = seen_by(me);
+  s.near_ = near;
+  return s;
+}
+
+void segment::bring_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept {
+  if (!in_turn_) return;
+  const std::uintptr_t kept =
+      reinterpret_cast<std::uintptr_t>(common_) + (low - reinterpret_cast<std::uintptr_t>(base_));
+  std::memcpy(reinterpret_cast<void*>(low), reinterpret_cast<const void*>(kept), high - low);
+}
+
 void segment::adopt(worker_no me) {
   const std::uint64_t file = layout_.span * (index(me) - near_.first);
   auto map = [&](void* where, std::uint64_t offset, std::uint64_t bytes) {

@@ -85,6 +85,11 @@ class segment {
   // meanwhile.
   /// Map private memory for all. Throws like create.
   void create_in_turn(std::uint32_t workers, const layout& l);
+  /// As worker @p me sees it, whose host is simulated and has the workers @p near: it reaches no others.
+  segment seen_by(worker_no me, near_range near) const noexcept;
+  /// Another one has written threads' stacks into the own segment, at [low, high): bring them to where threads
+  /// run. Elsewhere they are there.
+  void bring_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept;
 
   /// In a worker, after the fork: map the own part at the common address.
   void adopt(worker_no me);
@@ -114,9 +119,11 @@ class segment {
   P* at(worker_no w, P* p) const noexcept {
     GODWIT_ASSERT(index(w) + 1 - near_.first <= near_.count, "the mapping holds this worker's segment");
     GODWIT_ASSERT(p == nullptr || in_span(p, 0), "an address of a worker's memory lies in its segment");
-    const std::uintptr_t offset =
-        (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
-    return reinterpret_cast<P*>(base_ + layout_.span * (index(w) - near_.first + 1) + offset);
+    return reinterpret_cast<P*>(zero_ + layout_.span * index(w) + offset_in_any(p));
+  }
+  /// Where in its worker's segment @p p is, as any worker calls it.
+  std::uint64_t offset_in_any(const void* p) const noexcept {
+    return (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
   }
   /// The ref of an object in any worker's segment, by its address there.
   ref ref_of_any(const void* p) const noexcept {
@@ -140,8 +147,7 @@ class segment {
 
   /// For assertions: [p, p + n) lies in one segment, as a worker names it.
   bool in_span(const void* p, std::size_t n) const noexcept {
-    const std::uintptr_t offset =
-        (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(base_)) & mask_;
+    const std::uint64_t offset = offset_in_any(p);
     return offset <= layout_.span && n <= layout_.span - offset;
   }
   bool is_word(const void* p) const noexcept {
@@ -150,16 +156,27 @@ class segment {
 
   /// Addresses in [base, base + bytes) are global memory: the same for all workers of a host.
   void set_window(std::byte* base, std::uint64_t bytes) noexcept {
-    window_base_ = base;
+    windows_ = window_ = base;
     window_bytes_ = bytes;
   }
-  bool in_window(const void* p) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - window_base_) < window_bytes_;
+  /// Simulated hosts: each has a window of its own in [windows, windows + bytes), all of @p stride bytes, a
+  /// power of two. That of this host is at @p own.
+  void set_windows(std::byte* windows, std::uint64_t bytes, std::uint64_t stride, std::byte* own) noexcept {
+    windows_ = windows;
+    window_bytes_ = bytes;
+    window_mask_ = stride - 1;
+    window_ = own;
   }
-  /// Like at(w, p), but @p p may also lie in the window.
+  bool in_window(const void* p) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - windows_) < window_bytes_;
+  }
+  /// Like at(w, p), but @p p may also lie in the window: of any host, which means this one's.
   template <class P>
   P* reach(worker_no w, P* p) const noexcept {
-    return in_window(p) ? p : at(w, p);
+    if (!in_window(p)) return at(w, p);
+    const auto offset =
+        static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(p) - windows_) & window_mask_;
+    return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(window_) + offset);
   }
 
   // one_sided
@@ -210,10 +227,12 @@ class segment {
   std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
   bool in_turn_ = false;
-  std::uintptr_t zero_ = 0;  // where worker 0's segment lies, or would lie
-  unsigned shift_ = 0;       // in place: of the span
-  std::byte* window_base_ = nullptr;
+  std::uintptr_t zero_ = 0;       // where worker 0's segment lies, or would lie
+  unsigned shift_ = 0;            // in place: of the span
+  std::byte* window_ = nullptr;   // this host's
+  std::byte* windows_ = nullptr;  // the first host's, where all are in this process
   std::uint64_t window_bytes_ = 0;
+  std::uint64_t window_mask_ = ~std::uint64_t{0};
   int fd_ = -1;
 };
 static_assert(one_sided<segment>);

@@ -77,8 +77,8 @@ void window::destroy() noexcept {
   if (base_ != nullptr) munmap(std::exchange(base_, nullptr), bytes_);
 }
 
-void window::forbid(std::uint64_t bytes) const noexcept {
-  static_cast<void>(mprotect(base_, bytes, PROT_NONE));
+void window::forbid(std::byte* base, std::uint64_t bytes) noexcept {
+  static_cast<void>(mprotect(base, bytes, PROT_NONE));
 }
 
 void window::discard(void* address, std::uint64_t bytes) noexcept {

@@ -33,8 +33,8 @@ class window {
   void map(unsigned candidate);
   void destroy() noexcept;
 
-  /// In this process the first @p bytes are accessible no more.
-  void forbid(std::uint64_t bytes) const noexcept;
+  /// In this process the first @p bytes of the window at @p base are accessible no more.
+  static void forbid(std::byte* base, std::uint64_t bytes) noexcept;
 
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }

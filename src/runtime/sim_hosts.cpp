@@ -1,0 +1,154 @@
+// See sim_hosts.hpp.
+#include "runtime/sim_hosts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "context/context.hpp"
+#include "runtime/run_common.hpp"
+#include "stack/stack.hpp"
+
+namespace godwit::runtime {
+
+using transport::index;
+using transport::worker_no;
+using transport::mpi::companion;
+using transport::mpi::way;
+using transport::shm::near_range;
+
+namespace {
+constexpr std::size_t companion_stack_bytes = 64 << 10;
+constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;  // of addresses, all hosts together
+constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
+constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
+}  // namespace
+
+sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how) : how_(how) {
+  for (std::uint32_t h = 0, first = 0; h < hosts; ++h) {
+    const std::uint32_t count = workers / hosts + (h < workers % hosts ? 1 : 0);
+    hosts_.push_back({first, count});
+    first += count;
+  }
+  if (!several()) return;
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    const std::uint32_t each = how == way::server ? hosts_[h].count : 1;
+    for (std::uint32_t i = 0; i < hosts_[h].count; i += each) {
+      answers_for_.insert(answers_for_.end(), each, static_cast<int>(ranks_.size()));
+      first_worker_.push_back(hosts_[h].first + i);
+      ranks_.push_back(std::make_unique<seated_companion>());
+      ranks_.back()->serves = {hosts_[h].first + i, each};
+    }
+  }
+}
+
+std::uint32_t sim_hosts::host_of(std::uint32_t worker) const noexcept {
+  const auto next = std::ranges::upper_bound(hosts_, worker, {}, &near_range::first);
+  return static_cast<std::uint32_t>(next - hosts_.begin()) - 1;
+}
+
+worker_no sim_hosts::bell_of(std::uint32_t worker) const noexcept {
+  return worker_no{several() ? first_worker_[static_cast<std::size_t>(answers_for_[worker])] : worker};
+}
+
+void sim_hosts::make_windows(launch& what) {
+  const auto hosts = static_cast<std::uint32_t>(hosts_.size());
+  std::uint64_t bytes = choose_global_bytes(what.opts);
+  if (what.opts.global_bytes == options().global_bytes)
+    bytes = std::min(bytes, std::bit_floor(most_window_bytes / hosts));
+  what.global_space = plan_global(what.opts, bytes, what.job.workers);
+  stride_ = std::bit_ceil(bytes);
+  windows_bytes_ = stride_ * hosts;
+  what.global.create(windows_bytes_);
+  windows_ = what.global.base();
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    if (hosts <= most_guarded) transport::shm::window::forbid(window_of(h), gas::space::null_bytes);
+    prepare_global(window_of(h), what.opts, hosts);
+  }
+}
+
+transport::shm::segment sim_hosts::view_of(const transport::shm::segment& memory,
+                                           std::uint32_t w) const noexcept {
+  const std::uint32_t host = host_of(w);
+  transport::shm::segment view = memory.seen_by(worker_no{w}, hosts_[host]);
+  view.set_windows(windows_, windows_bytes_, stride_, window_of(host));
+  return view;
+}
+
+void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& model,
+                         std::uint32_t first_seat) {
+  if (!several()) return;
+  turns_ = &turns;
+  first_seat_ = first_seat;
+  sim::network::setup net{.turns = &turns,
+                          .model = &model,
+                          .first_seat = first_seat,
+                          .hosts = static_cast<std::uint32_t>(hosts_.size()),
+                          .ranks = {},
+                          .seed = what.opts.sim_seed,
+                          .jitter_ns = what.opts.sim_jitter_ns};
+  for (std::uint32_t rank = 0; rank < companions(); ++rank) {
+    seated_companion& c = *ranks_[rank];
+    const std::uint32_t first = c.serves.first, host = host_of(first);
+    c.all = this;
+    c.rank = rank;
+    c.memory = view_of(what.memory, first);
+    c.for_others.emplace(what, c.memory, window_of(host), nullptr);
+    c.setup.mpi = &sim::network::functions();
+    c.setup.rank = static_cast<int>(rank);
+    c.setup.size = static_cast<int>(companions());
+    c.setup.how = how_;
+    c.setup.rma_atomics = what.opts.rma_atomics;
+    c.setup.memory = &c.memory;
+    c.setup.words = &common_words(c.memory)->far;
+    c.setup.served = c.serves;
+    c.setup.answers_for = answers_for_;
+    c.setup.first_worker = first_worker_;
+    c.setup.receives = receives;
+    c.setup.services = &*c.for_others;
+    c.stack = stack::map_private(companion_stack_bytes);
+    net.ranks.push_back({host, c.memory.common()});
+    turns.sit(first_seat + rank, &c.hot, begin, &c);
+  }
+  network_.emplace(std::move(net));
+}
+
+sim_hosts::seated_companion::~seated_companion() {
+  if (stack != nullptr) stack::unmap_private(stack, companion_stack_bytes);
+}
+
+/// On the stack between turns, which it leaves.
+void sim_hosts::begin(void* arg) {
+  auto& c = *static_cast<seated_companion*>(arg);
+  c.all->announce();
+  godwit_ctx_start(c.stack + companion_stack_bytes, carry_messages, arg);
+}
+
+void sim_hosts::carry_messages(void* arg) {
+  auto& c = *static_cast<seated_companion*>(arg);
+  sim_hosts& all = *c.all;
+  {
+    companion mine(std::move(c.setup));
+    while (!all.all_left_) {
+      if (mine.turn()) continue;
+      all.network_->rouse_at_next();
+      mine.sleep(0);
+    }
+  }
+  all.turns_->leave();
+}
+
+void sim_hosts::all_left() noexcept {
+  all_left_ = true;
+  for (std::uint32_t rank = 0; rank < companions(); ++rank)
+    turns_->rouse(first_seat_ + rank, turns_->now_ns());
+}
+
+void sim_hosts::announce() const noexcept {
+  if (!context::sanitized()) return;
+  const seated_companion& c = *ranks_[turns_->turn() - first_seat_];
+  context::sanitizer_on_stack(c.stack, companion_stack_bytes);
+}
+
+}  // namespace godwit::runtime

@@ -1,0 +1,77 @@
+// The hosts of a simulated run: which workers are on which, each host's own view of memory, and the companions
+// that carry messages between them, each with a seat of the engine.
+//
+// A companion is the real one (transport/mpi/companion.hpp) on a simulated network (sim/network.hpp), with a
+// CPU of its own: way server one per host, else one per worker. With one host there are none.
+// docs/scale.md. Part of run_sim.cpp.
+#pragma once
+
+#include "runtime/services.hpp"
+#include "sim/engine.hpp"
+#include "sim/network.hpp"
+#include "transport/mpi/companion.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace godwit::runtime {
+
+class sim_hosts {
+ public:
+  /// The workers @p count spread over @p hosts, and how they reach each other.
+  sim_hosts(std::uint32_t workers, std::uint32_t hosts, transport::mpi::way how);
+
+  const std::vector<transport::shm::near_range>& all() const noexcept { return hosts_; }
+  bool several() const noexcept { return hosts_.size() > 1; }
+  std::uint32_t companions() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }
+  std::uint32_t host_of(std::uint32_t worker) const noexcept;
+  /// The worker whose bell calls the companion of @p worker.
+  transport::worker_no bell_of(std::uint32_t worker) const noexcept;
+
+  /// Make global memory: a window for each host.
+  void make_windows(launch& what);
+  std::byte* window_of(std::uint32_t host) const noexcept { return windows_ + stride_ * host; }
+  /// What worker @p w sees of the run's @p memory.
+  transport::shm::segment view_of(const transport::shm::segment& memory, std::uint32_t w) const noexcept;
+
+  /// Companions get the seats of @p turns from @p first_seat on.
+  void sit_down(launch& what, sim::engine& turns, const sim::machine& model, std::uint32_t first_seat);
+  /// All workers have left: so will the companions. By the last of them.
+  void all_left() noexcept;
+  /// The address sanitizer: where the companion is whose turn it is.
+  void announce() const noexcept;
+  sim::traffic traffic() const noexcept { return network_ ? network_->traffic() : sim::traffic{}; }
+
+ private:
+  struct seated_companion {
+    sim_hosts* all = nullptr;
+    std::uint32_t rank = 0;
+    transport::shm::near_range serves;
+    std::byte* stack = nullptr;
+    detail::hot_words hot;
+    transport::shm::segment memory;
+    std::optional<services> for_others;
+    transport::mpi::companion_setup setup;
+
+    ~seated_companion();
+  };
+  static void begin(void* arg);
+  static void carry_messages(void* arg);
+
+  const transport::mpi::way how_;
+  std::vector<transport::shm::near_range> hosts_;
+  std::byte* windows_ = nullptr;
+  std::uint64_t stride_ = 0;
+  std::uint64_t windows_bytes_ = 0;
+  std::vector<int> answers_for_;             // by worker: a rank
+  std::vector<std::uint32_t> first_worker_;  // by rank
+  std::vector<std::unique_ptr<seated_companion>> ranks_;
+  std::optional<sim::network> network_;
+  sim::engine* turns_ = nullptr;
+  std::uint32_t first_seat_ = 0;
+  bool all_left_ = false;
+};
+
+}  // namespace godwit::runtime

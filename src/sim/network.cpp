@@ -1,0 +1,260 @@
+// See network.hpp.
+#include "sim/network.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace godwit::sim {
+
+using transport::mpi::component;
+using transport::mpi::operation;
+using transport::mpi::rma_op;
+using transport::mpi::rma_window;
+
+namespace {
+
+network* newest_ = nullptr;
+constexpr std::uint64_t sent = 1;  // the operation of a send: its bytes are on their way, and it is complete
+
+/// For a heap: the last to come is the largest. (message is private.)
+constexpr auto later = [](const auto& a, const auto& b) {
+  return a.arrival != b.arrival ? a.arrival > b.arrival : a.order > b.order;
+};
+
+}  // namespace
+
+network::network(setup s)
+    : setup_(std::move(s)),
+      hosts_(setup_.hosts),
+      ranks_(setup_.ranks.size()),
+      random_(setup_.seed * 40503 + 3) {
+  for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].where = setup_.ranks[i];
+  newest_ = this;
+}
+
+network::~network() { newest_ = nullptr; }
+
+void network::send(const void* data, std::size_t bytes, int to, int tag) {
+  const machine& model = *setup_.model;
+  const std::uint32_t me = caller();
+  const endpoint& target = ranks_[static_cast<std::size_t>(to)];
+  host& mine = hosts_[ranks_[me].where.host];
+  setup_.turns->take(model.overhead_ns);
+
+  const std::uint64_t leaves = std::max(setup_.turns->now_ns(), mine.out_free);
+  mine.out_free = leaves + model.gap_ns + model.bytes_ns(bytes);
+  message m;
+  m.arrival = leaves + model.wire_ns(ranks_[me].where.host, target.where.host) + model.bytes_ns(bytes);
+  if (setup_.jitter_ns != 0) {
+    std::uint64_t& last = last_arrival_[std::uint64_t{me} << 32 | static_cast<std::uint32_t>(to)];
+    last = m.arrival = std::max(m.arrival + random_.below(setup_.jitter_ns + 1), last);
+  }
+  m.order = order_++;
+  m.from = static_cast<int>(me);
+  m.to = to;
+  m.tag = tag;
+  m.bytes = bytes;
+  m.data.reset(new std::byte[bytes]);
+  std::memcpy(m.data.get(), data, bytes);
+  ++traffic_.messages;
+  traffic_.bytes += bytes;
+
+  const std::uint64_t arrival = m.arrival;
+  std::vector<message>& coming = hosts_[target.where.host].coming;
+  coming.push_back(std::move(m));
+  std::push_heap(coming.begin(), coming.end(), later);
+  setup_.turns->rouse(setup_.first_seat + static_cast<std::uint32_t>(to), arrival);
+}
+
+/// When @p m, the first of those that come to @p h, has come in.
+std::uint64_t network::ready(const host& h, const message& m) const noexcept {
+  return std::max(m.arrival, h.in_free + setup_.model->bytes_ns(m.bytes));
+}
+
+/// What has come to a host by now goes to its ranks.
+void network::come_in(std::uint32_t host_number) noexcept {
+  host& h = hosts_[host_number];
+  const std::uint64_t now = setup_.turns->now_ns();
+  while (!h.coming.empty()) {
+    const std::uint64_t at = ready(h, h.coming.front());
+    if (at > now) return;
+    h.in_free = at + setup_.model->gap_ns;
+    std::pop_heap(h.coming.begin(), h.coming.end(), later);
+    message m = std::move(h.coming.back());
+    h.coming.pop_back();
+    traffic_.queued_ns += at - m.arrival;
+    endpoint& to = ranks_[static_cast<std::size_t>(m.to)];
+    const auto fitting =
+        std::find_if(to.posted.begin(), to.posted.end(), [&](const receive* r) { return fits(*r, m); });
+    if (fitting == to.posted.end()) {
+      to.unexpected.push_back(std::move(m));
+    } else {
+      complete(**fitting, m);
+      to.posted.erase(fitting);
+    }
+  }
+}
+
+void network::rouse_at_next() noexcept {
+  const host& h = hosts_[ranks_[caller()].where.host];
+  if (!h.coming.empty()) setup_.turns->rouse(setup_.turns->turn(), ready(h, h.coming.front()));
+}
+
+bool network::fits(const receive& r, const message& m) noexcept {
+  return (r.from == transport::mpi::any_source || r.from == m.from) &&
+         (r.tag == transport::mpi::any_tag || r.tag == m.tag);
+}
+
+void network::complete(receive& r, const message& m) noexcept {
+  GODWIT_CHECK(m.bytes <= r.room, "sim: a message of %zu bytes fits where it is received: %zu", m.bytes,
+               r.room);
+  std::memcpy(r.to, m.data.get(), m.bytes);
+  r.done = true;
+  r.source = m.from;
+  r.tag_found = m.tag;
+  r.bytes = m.bytes;
+}
+
+network::receive* network::post(void* data, std::size_t bytes, int from, int tag) {
+  endpoint& mine = ranks_[caller()];
+  auto r = std::make_unique<receive>(receive{from, tag, static_cast<std::byte*>(data), bytes});
+  const auto there = std::find_if(mine.unexpected.begin(), mine.unexpected.end(),
+                                  [&](const message& m) { return fits(*r, m); });
+  if (there != mine.unexpected.end()) {
+    complete(*r, *there);
+    mine.unexpected.erase(there);
+  } else {
+    mine.posted.push_back(r.get());
+  }
+  return r.release();
+}
+
+/// True: it is complete. What its message is about may be done at once: others have come as far.
+bool network::look(receive* r) noexcept {
+  if (!r->done) come_in(ranks_[caller()].where.host);
+  if (!r->done) return false;
+  setup_.turns->take(setup_.model->overhead_ns + setup_.model->serve_ns);
+  setup_.turns->catch_up();
+  return true;
+}
+
+void network::cancel(receive* r) noexcept {
+  std::erase(ranks_[caller()].posted, r);
+  delete r;
+}
+
+template <class F>
+void network::one_sided(int target, std::uint64_t displacement, std::size_t bytes, F&& effect) noexcept {
+  engine& turns = *setup_.turns;
+  endpoint& mine = ranks_[caller()];
+  const rank& there = ranks_[static_cast<std::size_t>(target)].where;
+  const std::uint64_t half =
+      setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.host, there.host);
+  turns.nap_until(turns.now_ns() + half);
+  host& h = hosts_[there.host];
+  const std::uint64_t now = turns.now_ns(), begins = std::max(now, h.one_sided_free);
+  h.one_sided_free = begins + setup_.model->gap_ns;
+  traffic_.queued_ns += begins - now;
+  if (begins > now) turns.nap_until(begins);
+  effect(there.window + displacement);
+  mine.back_at = std::max(mine.back_at, begins + half + setup_.model->bytes_ns(bytes));
+  ++traffic_.one_sided;
+  traffic_.bytes += bytes;
+}
+
+void network::flush() noexcept { setup_.turns->nap_until(ranks_[caller()].back_at); }
+
+/// The functions of the table.
+struct calls {
+  using receive = network::receive;
+
+  static int isend(const void* data, std::size_t bytes, int to, int tag, operation* out) {
+    newest_->send(data, bytes, to, tag);
+    out->value = sent;
+    return 0;
+  }
+  static int irecv(void* data, std::size_t bytes, int from, int tag, operation* out) {
+    out->value = reinterpret_cast<std::uint64_t>(newest_->post(data, bytes, from, tag));
+    return 0;
+  }
+  static int test(operation* op, bool* done, int* source, int* tag, std::size_t* bytes) {
+    if (op->value == sent) {
+      op->value = 0;
+      *done = true;
+      return 0;
+    }
+    auto* r = reinterpret_cast<receive*>(op->value);
+    *done = newest_->look(r);
+    if (!*done) return 0;
+    if (source != nullptr) *source = r->source;
+    if (tag != nullptr) *tag = r->tag_found;
+    if (bytes != nullptr) *bytes = r->bytes;
+    delete r;
+    op->value = 0;
+    return 0;
+  }
+  static int cancel(operation* op) {
+    newest_->cancel(reinterpret_cast<receive*>(std::exchange(op->value, 0)));
+    return 0;
+  }
+  static int get(const rma_window*, void* to, std::size_t bytes, int target, std::uint64_t displacement) {
+    newest_->one_sided(target, displacement, bytes, [&](const std::byte* at) { std::memcpy(to, at, bytes); });
+    return 0;
+  }
+  static int put(const rma_window*, const void* from, std::size_t bytes, int target,
+                 std::uint64_t displacement) {
+    newest_->one_sided(target, displacement, bytes, [&](std::byte* at) { std::memcpy(at, from, bytes); });
+    return 0;
+  }
+  static int fetch_op(const rma_window*, rma_op op, const std::uint64_t* operand, std::uint64_t* result,
+                      int target, std::uint64_t displacement) {
+    newest_->one_sided(target, displacement, sizeof *operand, [&](std::byte* at) {
+      auto& word = *reinterpret_cast<std::uint64_t*>(at);
+      *result = op == rma_op::add       ? std::exchange(word, word + *operand)
+                : op == rma_op::replace ? std::exchange(word, *operand)
+                                        : word;
+    });
+    return 0;
+  }
+  static int compare_swap(const rma_window*, const std::uint64_t* value, const std::uint64_t* expected,
+                          std::uint64_t* result, int target, std::uint64_t displacement) {
+    newest_->one_sided(target, displacement, sizeof *value, [&](std::byte* at) {
+      auto& word = *reinterpret_cast<std::uint64_t*>(at);
+      *result = word;
+      if (word == *expected) word = *value;
+    });
+    return 0;
+  }
+  static int flush(const rma_window*, int) {
+    newest_->flush();
+    return 0;
+  }
+  static void error_text(int, char* text, std::size_t bytes) {
+    if (bytes != 0) text[0] = '\0';
+  }
+};
+
+const component& network::functions() noexcept {
+  static const component table = [] {
+    component c{};
+    c.abi = transport::mpi::component_abi;
+    c.name = "sim";
+    c.isend = calls::isend;
+    c.irecv = calls::irecv;
+    c.test = calls::test;
+    c.cancel = calls::cancel;
+    c.get = calls::get;
+    c.put = calls::put;
+    c.fetch_op = calls::fetch_op;
+    c.compare_swap = calls::compare_swap;
+    c.flush = calls::flush;
+    c.error_text = calls::error_text;
+    return c;
+  }();
+  return table;
+}
+
+}  // namespace godwit::sim
