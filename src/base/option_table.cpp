@@ -19,7 +19,7 @@ constexpr option_info::words policy_names() {
 constexpr option_info table[] = {
     {.name = "workers", .field = &options::workers, .what = "a number of workers",
      .help = "workers to start",
-     .low = 1, .high = 4096, .zero = "one per usable CPU; under MPI one per rank"},
+     .low = 1, .high = (1 << 24) - 1, .zero = "one per usable CPU; under MPI one per rank"},
     {.name = "substrate", .field = &options::substrate, .what = "a substrate",
      .help = "where workers live: forked processes of this machine, threads of this process, the ranks "
              "that mpirun or srun started, or a simulated machine (docs/scale.md)",

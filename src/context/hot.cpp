@@ -34,20 +34,23 @@ extern const char godwit_hot_anchor = 0;
 }
 
 namespace godwit::context {
+
+namespace {
+constexpr unsigned long hwcap2_fsgsbase = 2;  // the system lets programs write the bases themselves
+const bool writes_bases_ = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
+}  // namespace
+
 void use_hot_words(hot_words* words) noexcept {
   if (words == nullptr) words = &stray_;
   words->self = words;
-  if (syscall(SYS_arch_prctl, ARCH_SET_GS, words) != 0)
+  if (writes_bases_)
+    asm volatile("wrgsbase %0" : : "r"(words) : "memory");
+  else if (syscall(SYS_arch_prctl, ARCH_SET_GS, words) != 0)
     base::fatal(
         "cannot set the base of segment gs (arch_prctl): %s: a sandbox forbids it? godwit keeps its workers' "
         "state there",
         std::strerror(errno));
 }
-
-namespace {
-constexpr unsigned long hwcap2_fsgsbase = 2;  // the system lets programs write the base themselves
-const bool has_wrfsbase_ = (getauxval(AT_HWCAP2) & hwcap2_fsgsbase) != 0;
-}  // namespace
 
 std::uintptr_t thread_pointer() noexcept {
   std::uintptr_t value;
@@ -58,7 +61,7 @@ std::uintptr_t thread_pointer() noexcept {
 // Between the two thread pointers lies no use of anything thread-local: compiled code may keep such
 // addresses.
 [[gnu::noinline]] void set_thread_pointer(std::uintptr_t value) noexcept {
-  if (has_wrfsbase_)
+  if (writes_bases_)
     asm volatile("wrfsbase %0" : : "r"(value) : "memory");
   else
     asm volatile("syscall"

@@ -101,6 +101,12 @@ part_state place::look(heat_then then, host_words& host) const noexcept {
 
 namespace {
 
+/// What a request for @p e 's target names by its address in the asker's window.
+template <class T = std::byte>
+T* named(const place_site& site, const entry& e, std::uint64_t address) noexcept {
+  return site.memory->reach(e.head.target, reinterpret_cast<T*>(address));
+}
+
 /// A place as a request names it, at the host that the request came to.
 struct asked {
   place_words& words;
@@ -108,7 +114,7 @@ struct asked {
   std::uint64_t owner;  ///< before `local` is looked at: MV2
   std::uint32_t asker, hops;
   asked(const place_site& site, const entry& e, const far_place& p) noexcept
-      : words(*site.memory->reach(e.head.target, reinterpret_cast<place_words*>(p.words))),
+      : words(*named<place_words>(site, e, p.words)),
         here(words, site.memory->near().holds(transport::worker_no{p.home})),
         owner(words.owner.load(std::memory_order_acquire)),
         asker(p.asker),
@@ -172,7 +178,7 @@ std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
   std::byte* big = nullptr;
   for (std::uint64_t i = 0; i < count; ++i) {
     const far_piece& p = pieces[i];
-    const auto* from = reinterpret_cast<const std::byte*>(p.address);
+    const std::byte* from = named(site, e, p.address);
     const place_answer a = touch_at(asked(site, e, p.where), [&] {
       if (e.head.more[0] != 0) {  // large, and to be left where the asker says
         big = room(p.bytes);
@@ -200,9 +206,8 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
     const auto p = payload_of<far_piece>(e, at);
     at += sizeof p;
     GODWIT_ASSERT(at <= inline_bytes && p.bytes <= inline_bytes - at, "what is written came along");
-    const place_answer a = touch_at(asked(site, e, p.where), [&] {
-      copy_bytes(reinterpret_cast<std::byte*>(p.address), e.data + at, p.bytes);
-    });
+    const place_answer a = touch_at(asked(site, e, p.where),
+                                    [&] { copy_bytes(named(site, e, p.address), e.data + at, p.bytes); });
     at += whole_words(p.bytes);
     if (count == 1 && send_on(site, e, 0, a)) return nullptr;
     // A piece takes more room than its answer: what is still to be read lies behind.
@@ -214,13 +219,13 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
 }
 
 std::byte* atomic(void* place, entry& e, const answer_room&) noexcept {
+  const place_site& site = site_of(place);
   const auto a = payload_of<far_atomic>(e);
-  const place_answer said = touch_at(asked(site_of(place), e, a.where), [&] {
-    e.head.result =
-        transport::far::apply_atomic(static_cast<transport::far::atomic_function>(a.function),
-                                     reinterpret_cast<void*>(a.address), a.width, a.operand, a.expected);
+  const place_answer said = touch_at(asked(site, e, a.where), [&] {
+    e.head.result = transport::far::apply_atomic(static_cast<transport::far::atomic_function>(a.function),
+                                                 named(site, e, a.address), a.width, a.operand, a.expected);
   });
-  if (!send_on(site_of(place), e, 0, said)) answer_with(e, said);
+  if (!send_on(site, e, 0, said)) answer_with(e, said);
   return nullptr;
 }
 
@@ -319,11 +324,12 @@ std::byte* bind(void* place, entry& e, const answer_room&) noexcept {
 }
 
 /// Its bytes are copies here.
-place_answer left(const place_site& site, const asked& p, const far_move& m) noexcept {
+place_answer left(const place_site& site, const entry& e, const far_move& m) noexcept {
+  const asked p(site, e, m.where);
   GODWIT_ASSERT(p.here.state() == place_state::frozen, "MV8: who has left was frozen");
   p.here.forget_heat(heat_then::goes, *site.host);
   site.host->used_bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
-  reinterpret_cast<moved_words*>(m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
+  named<moved_words>(site, e, m.moved)->bytes.fetch_sub(m.bytes, std::memory_order_relaxed);
   static_cast<void>(p.here.change(only(place_state::frozen), place_state::elsewhere));
   return {place_says::done};
 }
@@ -343,9 +349,8 @@ std::byte* leave(void* place, entry& e, const answer_room&) noexcept {
     std::uint64_t end = i, bytes = 0;
     do bytes += moves[end++].bytes;
     while (end < count && moves[end].address == moves[i].address + bytes);
-    std::uint64_t gone = site.forget_copies(site, reinterpret_cast<std::byte*>(moves[i].address), bytes);
-    for (; i < end && moves[i].bytes <= gone; gone -= moves[i++].bytes)
-      answer(i, left(site, asked(site, e, moves[i].where), moves[i]));
+    std::uint64_t gone = site.forget_copies(site, named(site, e, moves[i].address), bytes);
+    for (; i < end && moves[i].bytes <= gone; gone -= moves[i++].bytes) answer(i, left(site, e, moves[i]));
     if (i < end) answer(i++, {place_says::later});
   }
   e.head.info = count * sizeof(place_answer);

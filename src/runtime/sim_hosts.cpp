@@ -25,7 +25,8 @@ constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fa
 constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
 }  // namespace
 
-sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how) : how_(how) {
+sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how)
+    : how_(how), workers_here_(workers) {
   for (std::uint32_t h = 0, first = 0; h < hosts; ++h) {
     const std::uint32_t count = workers / hosts + (h < workers % hosts ? 1 : 0);
     hosts_.push_back({first, count});
@@ -130,7 +131,7 @@ void sim_hosts::carry_messages(void* arg) {
   sim_hosts& all = *c.all;
   {
     companion mine(std::move(c.setup));
-    while (!all.all_left_) {
+    while (all.workers_here_ != 0) {
       if (mine.turn()) continue;
       all.network_->rouse_at_next();
       mine.sleep(0);
@@ -139,10 +140,13 @@ void sim_hosts::carry_messages(void* arg) {
   all.turns_->leave();
 }
 
-void sim_hosts::all_left() noexcept {
-  all_left_ = true;
-  for (std::uint32_t rank = 0; rank < companions(); ++rank)
-    turns_->rouse(first_seat_ + rank, turns_->now_ns());
+void sim_hosts::has_left(std::uint32_t w) noexcept {
+  --workers_here_;
+  if (!several()) return;
+  const std::uint64_t now = turns_->now_ns();
+  if (workers_here_ != 0)
+    return turns_->rouse(first_seat_ + static_cast<std::uint32_t>(answers_for_[w]), now);
+  for (std::uint32_t rank = 0; rank < companions(); ++rank) turns_->rouse(first_seat_ + rank, now);
 }
 
 void sim_hosts::announce() const noexcept {

@@ -1,4 +1,4 @@
-// The hosts of a simulated run: which workers are on which, each host's own view of memory, and the companions
+// The hosts of a simulated run: which workers are on which, each one's own view of memory, and the companions
 // that carry messages between them, each with a seat of the engine.
 //
 // A companion is the real one (transport/mpi/companion.hpp) on a simulated network (sim/network.hpp), with a
@@ -20,7 +20,7 @@ namespace godwit::runtime {
 
 class sim_hosts {
  public:
-  /// The workers @p count spread over @p hosts, and how they reach each other.
+  /// So many workers spread over so many hosts, and how they reach each other.
   sim_hosts(std::uint32_t workers, std::uint32_t hosts, transport::mpi::way how);
 
   const std::vector<transport::shm::near_range>& all() const noexcept { return hosts_; }
@@ -38,8 +38,8 @@ class sim_hosts {
 
   /// Companions get the seats of @p turns from @p first_seat on.
   void sit_down(launch& what, sim::engine& turns, const sim::machine& model, std::uint32_t first_seat);
-  /// All workers have left: so will the companions. By the last of them.
-  void all_left() noexcept;
+  /// Worker @p w answers for itself no more, and leaves. When all have, so will the companions.
+  void has_left(std::uint32_t w) noexcept;
   /// The address sanitizer: where the companion is whose turn it is.
   void announce() const noexcept;
   sim::traffic traffic() const noexcept { return network_ ? network_->traffic() : sim::traffic{}; }
@@ -71,7 +71,7 @@ class sim_hosts {
   std::optional<sim::network> network_;
   sim::engine* turns_ = nullptr;
   std::uint32_t first_seat_ = 0;
-  bool all_left_ = false;
+  std::uint32_t workers_here_;  // that have not left
 };
 
 }  // namespace godwit::runtime

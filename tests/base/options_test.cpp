@@ -125,9 +125,9 @@ TEST_F(options_test, words) {
 
 TEST_F(options_test, ranges) {
   EXPECT_EQ(error_of({"--godwit-workers=-3"}),
-            "godwit: --godwit-workers=-3: not a number of workers between 1 and 4096 (0 = one per usable "
+            "godwit: --godwit-workers=-3: not a number of workers between 1 and 16777215 (0 = one per usable "
             "CPU; under MPI one per rank)");
-  EXPECT_EQ(with({"--godwit-workers=4096"}).workers, 4096u);
+  EXPECT_EQ(with({"--godwit-workers=110592"}).workers, 110592u);
   EXPECT_EQ(with({"--godwit-workers=0"}).workers, 0u);
   for (const char* bad : {"4097", "4294967297", "2.0", "two", "", "+1", "1K", "1 ", "99999999999999999999"})
     EXPECT_NE(error_of({std::string("--godwit-workers=") + bad}), "no error") << bad;
@@ -167,7 +167,7 @@ TEST_F(options_test, environment) {
 TEST_F(options_test, environment_errors) {
   env("GODWIT_WORKERS", "many");
   EXPECT_EQ(error_of({}),
-            "godwit: GODWIT_WORKERS=many: not a number of workers between 1 and 4096 (0 = one per usable "
+            "godwit: GODWIT_WORKERS=many: not a number of workers between 1 and 16777215 (0 = one per usable "
             "CPU; under MPI one per rank)");
   env("GODWIT_WORKERS", "");
   EXPECT_NE(error_of({}), "no error");
@@ -196,10 +196,11 @@ TEST_F(options_test, who_wins) {
 
 TEST_F(options_test, struct_is_checked) {
   options base;
-  base.workers = 5000;
-  EXPECT_EQ(error_of({}, base),
-            "godwit: options::workers = 5000: not a number of workers between 1 and 4096 (0 = one per usable "
-            "CPU; under MPI one per rank)");
+  base.workers = 20'000'000;
+  EXPECT_EQ(
+      error_of({}, base),
+      "godwit: options::workers = 20000000: not a number of workers between 1 and 16777215 (0 = one per "
+      "usable CPU; under MPI one per rank)");
   base = {};
   base.bind = static_cast<choice::bind>(2);
   EXPECT_EQ(error_of({}, base), "godwit: options::bind = 2: not a way to bind workers (none or cores)");

@@ -8,4 +8,20 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
       set_tests_properties(sim.${suite} PROPERTIES LABELS sim TIMEOUT 300)
     endif()
   endforeach()
+  # On several simulated hosts, with their companions: these, and suites of global memory.
+  set(global_suites global_access global_array global_atomic global_checkout global_held global_hints global_linearizable
+                    global_litmus global_movable global_on_move global_rebalance global_team global_vector)
+  foreach(row "server;2;api_spawn;api_invoke;api_future;api_exception;api_migration;api_codec;${global_suites}"
+              "assist;3;api_spawn;api_future;global_access;global_movable" "am;3;api_spawn;api_future;api_migration;global_access;global_movable"
+              "rma;2;api_spawn;api_future;api_migration;global_access;global_movable")
+    list(POP_FRONT row way hosts)
+    foreach(suite ${row})
+      if(TARGET ${suite})
+        add_test(NAME sim.${way}.${suite}
+                 COMMAND ${CMAKE_COMMAND} -E env ${env} GODWIT_SUBSTRATE=sim GODWIT_SIM_HOSTS=${hosts} GODWIT_WAY=${way} GODWIT_QUIET=1
+                         $<TARGET_FILE:${suite}> --gtest_brief=1)
+        set_tests_properties(sim.${way}.${suite} PROPERTIES LABELS sim TIMEOUT 300)
+      endif()
+    endforeach()
+  endforeach()
 endif()

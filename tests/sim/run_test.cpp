@@ -11,8 +11,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -181,6 +183,130 @@ TEST(simulation, results_and_exceptions_travel_as_between_processes) {
                    },
                    simulated(3)),
                std::runtime_error);
+}
+
+gw::options on_hosts(std::uint32_t workers, std::uint32_t hosts, gw::choice::way way, std::uint64_t seed = 1,
+                     const char* steal = "none") {
+  gw::options o = simulated(workers, seed, steal);
+  o.sim_hosts = hosts;
+  o.way = way;
+  return o;
+}
+constexpr gw::choice::way all_ways[] = {gw::choice::way::server, gw::choice::way::assist, gw::choice::way::am,
+                                        gw::choice::way::rma};
+
+std::uint64_t far_steals() {
+  std::uint64_t n = 0;
+  for (const gw::worker_stats& s : gw::last_run_stats()) n += s.far_steals;
+  return n;
+}
+
+TEST(simulation, threads_go_to_other_hosts_whatever_the_way) {
+  constexpr std::uint64_t work = 2584 * leaf_ns;
+  for (const auto way : all_ways)
+    for (const std::uint32_t hosts : {2u, 3u, 8u}) {
+      const outcome o = timed_fib(17, on_hosts(8, hosts, way));
+      EXPECT_EQ(o.value, 1597);
+      EXPECT_GE(o.ns * 8, work);
+      EXPECT_LT(o.ns, work / 2) << hosts << " hosts, way " << static_cast<int>(way);
+      EXPECT_GT(far_steals(), 0u);
+    }
+}
+
+TEST(simulation, the_same_seed_gives_the_same_run_on_hosts) {
+  for (const auto way : all_ways) {
+    const outcome first = timed_fib(14, on_hosts(6, 3, way, 5, "random"));
+    EXPECT_EQ(first.ns, timed_fib(14, on_hosts(6, 3, way, 5, "random")).ns);
+    EXPECT_NE(first.ns, timed_fib(14, on_hosts(6, 3, way, 6, "random")).ns);
+  }
+}
+
+TEST(simulation, slow_networks_take_longer) {
+  gw::options o = on_hosts(8, 8, gw::choice::way::server);
+  const std::uint64_t fast = timed_fib(16, o).ns;
+  o.sim_machine = "fx10";
+  EXPECT_GT(timed_fib(16, o).ns, fast);
+}
+
+// Messages that are late by chance, forced steals, all ways.
+TEST(simulation, right_under_every_seed_on_hosts) {
+  const std::uint64_t seeds = support::number_from_environment("STRESS_SEEDS", 200);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const std::uint32_t hosts = 2 + seed % 3;
+    gw::options o = on_hosts(hosts + seed % 5, hosts, all_ways[seed % 4], seed,
+                             seed % 3 == 0   ? "random"
+                             : seed % 3 == 1 ? "parents"
+                                             : "none");
+    o.sim_jitter_ns = seed % 4 * 5'000;
+    o.sim_lead_ns = seed % 5 * 3'000;
+    ASSERT_EQ(timed_fib(10, o).value, 55) << "seed " << seed;
+  }
+}
+
+// A stack that is too large for an answer goes by itself.
+int deep(int n, int leaves) {
+  char room[2000];
+  std::memset(room, n, sizeof room);
+  asm volatile("" ::"r"(room) : "memory");
+  if (n > 0) {
+    const int below = deep(n - 1, leaves);
+    return below + (room[7] == n ? 0 : 1'000'000);
+  }
+  return fib(leaves);
+}
+
+TEST(simulation, large_stacks_go_to_other_hosts) {
+  for (const auto way : all_ways) {
+    const int got = gw::run<int>(
+        [] {
+          auto a = gw::spawn([] { return deep(20, 14); });
+          const int b = deep(25, 14);
+          return a.join() + b;
+        },
+        on_hosts(4, 4, way));
+    EXPECT_EQ(got, 2 * 377);
+    std::uint64_t bytes = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) bytes += s.stolen_bytes;
+    EXPECT_GT(bytes, 40'000u) << "way " << static_cast<int>(way);
+  }
+}
+
+// Each host has global memory of its own, and bytes go from one to the other.
+TEST(simulation, global_memory_lies_on_all_hosts) {
+  for (const auto way : all_ways) {
+    const std::string wrong = gw::run<std::string>(
+        []() -> std::string {
+          constexpr std::size_t n = 40'000;
+          const auto p = gw::allocate<std::uint64_t>(n, gw::distribution::blocked());
+          for (std::size_t i = 0; i < n; i += 500) gw::put(p + i, i);
+          auto other = gw::spawn([p] {
+            std::uint64_t bad = 0;
+            for (std::size_t i = 0; i < n; i += 500) bad += gw::get(p + i) == i ? 0 : 1;
+            return bad;
+          });
+          gw::sim::charge(1'000'000);
+          if (other.join() != 0) return "get";
+          if (gw::atomic_fetch_add(p + (n - 1), 3) != 0 || gw::get(p + (n - 1)) != 3) return "add";
+          std::vector<std::uint64_t> all(n);
+          gw::get(p, all.data(), n);
+          for (std::size_t i = 0; i < n; i += 500)
+            if (all[i] != i) return "range";
+          gw::deallocate(p, n);
+          return "";
+        },
+        on_hosts(4, 4, way));
+    EXPECT_EQ(wrong, "") << "way " << static_cast<int>(way);
+  }
+}
+
+TEST(simulation, who_waits_for_ever_on_hosts_is_told) {
+  EXPECT_THROW(gw::run<void>(
+                   [] {
+                     const gw::owned<gw::global_latch> never(1u);
+                     never->wait();
+                   },
+                   on_hosts(4, 2, gw::choice::way::server)),
+               gw::run_error);
 }
 
 TEST(simulation, refuses_what_it_cannot) {

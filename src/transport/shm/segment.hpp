@@ -87,8 +87,8 @@ class segment {
   void create_in_turn(std::uint32_t workers, const layout& l);
   /// As worker @p me sees it, whose host is simulated and has the workers @p near: it reaches no others.
   segment seen_by(worker_no me, near_range near) const noexcept;
-  /// Another one has written threads' stacks into the own segment, at [low, high): bring them to where threads
-  /// run. Elsewhere they are there.
+  /// Another one has written a thread's stack into the own segment, at [low, high): bring it to where threads
+  /// run. Elsewhere it is there.
   void bring_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept;
 
   /// In a worker, after the fork: map the own part at the common address.

@@ -1,0 +1,286 @@
+// The simulated network by itself: what a message takes, who waits for whom, and that nothing overtakes.
+// test: skip-qemu
+#include "sim/network.hpp"
+
+#include "context/context.hpp"
+#include "stack/stack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace godwit;
+using namespace godwit::sim;
+using transport::mpi::any_source;
+using transport::mpi::operation;
+using transport::mpi::rma_op;
+
+constexpr std::size_t stack_bytes = 64 << 10;
+
+/// A machine whose times are easy to add up.
+machine model() {
+  machine m;
+  m.look_ns = 1;
+  m.latency_ns = 1000;
+  m.hop_ns = 100;
+  m.overhead_ns = 10;
+  m.gap_ns = 50;
+  m.ns_per_byte = 2;
+  m.serve_ns = 5;
+  m.rma_ns = 600;
+  m.net = topology::flat;
+  return m;
+}
+
+/// Ranks, each on a host of its own, that do what the test says.
+class ranks {
+ public:
+  using what = std::function<void(std::uint32_t rank)>;
+  ranks(std::uint32_t n, machine m, std::uint64_t jitter_ns = 0, std::uint64_t seed = 1)
+      : model_(m), words_(n * 64) {
+    turns_ = std::make_unique<engine>(engine_setup{.seats = n, .model = &model_, .seed = seed});
+    network::setup s{.turns = turns_.get(),
+                     .model = &model_,
+                     .hosts = n,
+                     .ranks = {},
+                     .seed = seed,
+                     .jitter_ns = jitter_ns};
+    for (std::uint32_t i = 0; i < n; ++i)
+      s.ranks.push_back({i, reinterpret_cast<std::byte*>(&words_[std::size_t{i} * 64])});
+    net_ = std::make_unique<network>(std::move(s));
+  }
+  void run(const what& f) {
+    const auto n = static_cast<std::uint32_t>(words_.size() / 64);
+    f_ = &f;
+    seats_.resize(n);
+    base::use_world(turns_.get());
+    for (std::uint32_t i = 0; i < n; ++i) {
+      seats_[i].all = this;
+      seats_[i].rank = i;
+      seats_[i].stack = stack::map_private(stack_bytes);
+      turns_->sit(i, &seats_[i].hot, begin, &seats_[i]);
+    }
+    turns_->run();
+    base::use_world(nullptr);
+    context::use_hot_words(nullptr);
+    if (context::sanitized()) {
+      const stack::range mine = stack::system_stack();
+      context::sanitizer_on_stack(reinterpret_cast<void*>(mine.low), mine.high - mine.low);
+    }
+    for (const seat& s : seats_) stack::unmap_private(s.stack, stack_bytes);
+  }
+  std::uint64_t now() { return turns_->now_ns(); }
+  void compute(std::uint64_t ns) { turns_->nap_until(now() + ns); }
+  network& net() { return *net_; }
+  std::uint64_t& word(std::uint32_t rank) { return words_[std::size_t{rank} * 64]; }
+
+  void send(int to, std::uint64_t value, std::size_t bytes = 8, int tag = 1) {
+    std::vector<std::byte> text(bytes);
+    std::memcpy(text.data(), &value, 8);
+    operation op;
+    network::functions().isend(text.data(), bytes, to, tag, &op);
+    EXPECT_TRUE(done(op));
+  }
+  struct got {
+    std::uint64_t value, at;
+    int from;
+    std::size_t bytes;
+  };
+  got receive(int from = any_source, int tag = 1) {
+    std::byte text[4096];
+    operation op;
+    network::functions().irecv(text, sizeof text, from, tag, &op);
+    bool is_done = false;
+    got g{};
+    for (;;) {
+      network::functions().test(&op, &is_done, &g.from, nullptr, &g.bytes);
+      if (is_done) break;
+      compute(1);
+    }
+    std::memcpy(&g.value, text, 8);
+    g.at = now();
+    return g;
+  }
+
+ private:
+  struct seat {
+    ranks* all = nullptr;
+    std::uint32_t rank = 0;
+    std::byte* stack = nullptr;
+    detail::hot_words hot;
+  };
+  static bool done(operation& op) {
+    bool is_done = false;
+    network::functions().test(&op, &is_done, nullptr, nullptr, nullptr);
+    return is_done;
+  }
+  static void begin(void* arg) {
+    auto& s = *static_cast<seat*>(arg);
+    context::sanitizer_on_stack(s.stack, stack_bytes);
+    godwit_ctx_start(s.stack + stack_bytes, live, arg);
+  }
+  static void live(void* arg) {
+    auto& s = *static_cast<seat*>(arg);
+    (*s.all->f_)(s.rank);
+    s.all->turns_->leave();
+  }
+
+  machine model_;
+  std::vector<std::uint64_t> words_;
+  std::deque<seat> seats_;
+  std::unique_ptr<engine> turns_;
+  std::unique_ptr<network> net_;
+  const what* f_ = nullptr;
+};
+
+TEST(network, a_message_takes_overhead_latency_and_bytes) {
+  ranks r(2, model());
+  r.run([&](std::uint32_t me) {
+    if (me == 0) return r.send(1, 42, 100);
+    const auto got = r.receive();
+    EXPECT_EQ(got.value, 42u);
+    EXPECT_EQ(got.from, 0);
+    EXPECT_EQ(got.bytes, 100u);
+    // o, then L and 100 G, then o and the serving at the receiver, which looks every ns
+    EXPECT_NEAR(static_cast<double>(got.at), 10 + 1000 + 200 + 10 + 5, 2);
+  });
+  EXPECT_EQ(r.net().traffic().messages, 1u);
+  EXPECT_EQ(r.net().traffic().bytes, 100u);
+}
+
+TEST(network, many_to_one_queue_there) {
+  constexpr std::uint32_t n = 9;
+  ranks r(n, model());
+  std::uint64_t last = 0;
+  r.run([&](std::uint32_t me) {
+    if (me != 0) return r.send(0, me, 100);
+    for (std::uint32_t i = 1; i < n; ++i) last = r.receive().at;
+  });
+  // all arrive together, and come in one after the other: g and 100 G each
+  EXPECT_GE(last, 10u + 1000 + 200 + (n - 2) * 250);
+  EXPECT_GT(r.net().traffic().queued_ns, 0u);
+}
+
+TEST(network, further_switches_take_longer) {
+  machine m = model();
+  m.net = topology::torus;
+  m.torus = {16, 1, 1};
+  ranks r(9, m);
+  std::uint64_t near = 0, far = 0;
+  r.run([&](std::uint32_t me) {
+    if (me == 0) {
+      r.send(1, 0);
+      r.compute(10'000);
+      return r.send(8, 0);
+    }
+    if (me == 1) near = r.receive().at;
+    if (me == 8) far = r.receive().at - 10'000;
+  });
+  EXPECT_NEAR(static_cast<double>(far - near), 7 * 100, 40);
+}
+
+TEST(network, nothing_overtakes_between_two_whatever_the_jitter) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ranks r(3, model(), 5'000, seed);
+    bool others_mixed = false;
+    r.run([&](std::uint32_t me) {
+      if (me != 0) {
+        for (std::uint64_t i = 0; i < 20; ++i) r.send(0, i, 8 + i * 7 % 40);
+        return;
+      }
+      std::uint64_t next[3] = {};
+      int before = 0;
+      for (int i = 0; i < 40; ++i) {
+        const auto got = r.receive();
+        EXPECT_EQ(got.value, next[got.from]++) << "of rank " << got.from;
+        others_mixed = others_mixed || (before != 0 && got.from != before);
+        before = got.from;
+      }
+    });
+    EXPECT_TRUE(others_mixed) << "of different ranks they come in any order";
+  }
+}
+
+TEST(network, receives_take_what_fits_them) {
+  ranks r(3, model());
+  r.run([&](std::uint32_t me) {
+    if (me == 1) {
+      r.send(0, 11, 8, 7);
+      r.send(0, 12, 8, 8);
+      return;
+    }
+    if (me == 2) return r.send(0, 21, 8, 7);
+    r.compute(20'000);  // all are there, and nobody has asked
+    EXPECT_EQ(r.receive(any_source, 8).value, 12u);
+    EXPECT_EQ(r.receive(2, 7).value, 21u);
+    EXPECT_EQ(r.receive(any_source, 7).value, 11u);
+  });
+}
+
+TEST(network, one_sided_operations_take_turns_at_their_target) {
+  constexpr std::uint32_t n = 8;
+  ranks r(n, model());
+  std::uint64_t last = 0;
+  r.run([&](std::uint32_t me) {
+    if (me == 0) return;  // its CPU has no part in it
+    for (int i = 0; i < 3; ++i) {
+      const std::uint64_t one = 1;
+      std::uint64_t before = 0;
+      network::functions().fetch_op(nullptr, rma_op::add, &one, &before, 0, 0);
+      network::functions().flush(nullptr, 0);
+    }
+    last = std::max(last, r.now());
+  });
+  EXPECT_EQ(r.word(0), 3 * (n - 1));
+  EXPECT_GE(last, 3 * 600u);
+  EXPECT_GE(r.net().traffic().queued_ns, (n - 2) * (n - 1) / 2 * 50) << "of the first ones alone";
+}
+
+TEST(network, one_sided_bytes_and_swaps) {
+  ranks r(2, model());
+  r.run([&](std::uint32_t me) {
+    if (me == 0) return;
+    const auto& f = network::functions();
+    const std::uint64_t seven = 7, eight = 8, nine = 9;
+    std::uint64_t got = 0;
+    f.put(nullptr, &seven, 8, 0, 0);
+    f.get(nullptr, &got, 8, 0, 0);
+    f.flush(nullptr, 0);
+    EXPECT_EQ(got, 7u);
+    f.compare_swap(nullptr, &nine, &eight, &got, 0, 0);
+    f.flush(nullptr, 0);
+    EXPECT_EQ(got, 7u) << "it is not 8, and stays";
+    f.compare_swap(nullptr, &nine, &seven, &got, 0, 0);
+    f.fetch_op(nullptr, rma_op::replace, &eight, &got, 0, 0);
+    f.flush(nullptr, 0);
+    EXPECT_EQ(got, 9u);
+  });
+  EXPECT_EQ(r.word(0), 8u);
+}
+
+TEST(network, the_same_seed_gives_the_same_times) {
+  const auto times = [](std::uint64_t seed) {
+    ranks r(4, model(), 3'000, seed);
+    std::vector<std::uint64_t> at;
+    r.run([&](std::uint32_t me) {
+      if (me != 0) {
+        for (std::uint64_t i = 0; i < 10; ++i) r.send(0, i);
+        return;
+      }
+      for (int i = 0; i < 30; ++i) at.push_back(r.receive().at);
+    });
+    return at;
+  };
+  EXPECT_EQ(times(1), times(1));
+  EXPECT_NE(times(1), times(2));
+}
+
+}  // namespace
