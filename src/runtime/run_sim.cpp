@@ -134,6 +134,7 @@ void simulation::memory(run_state& r) {
       r.own.count, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
                                                  stack_bytes / 40 * 64 + 4096, stack_bytes, heap_bytes));
   prepare_words(what.memory, r.own);
+  hosts_of_run_->spare_memory(what.memory);
   hosts_of_run_->make_windows(what);
 }
 

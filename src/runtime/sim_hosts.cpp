@@ -8,7 +8,6 @@
 
 #include "context/context.hpp"
 #include "runtime/run_common.hpp"
-#include "stack/stack.hpp"
 
 namespace godwit::runtime {
 
@@ -20,9 +19,11 @@ using transport::shm::near_range;
 
 namespace {
 constexpr std::size_t companion_stack_bytes = 64 << 10;
+static_assert(companion_stack_bytes <= transport::shm::guard_bytes);
 constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;  // of addresses, all hosts together
 constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
 constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
+constexpr std::uint32_t ring_halvings = 2;      // of workers' requests under way: likewise
 }  // namespace
 
 sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how)
@@ -77,6 +78,12 @@ transport::shm::segment sim_hosts::view_of(const transport::shm::segment& memory
   return view;
 }
 
+void sim_hosts::spare_memory(const transport::shm::segment& memory) const noexcept {
+  if (several())
+    for (std::uint32_t w = 0; w < workers_here_; ++w)
+      words_of(memory, worker_no{w}).far.ring_halvings = ring_halvings;
+}
+
 void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& model,
                          std::uint32_t first_seat) {
   if (!several()) return;
@@ -108,15 +115,11 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
     c.setup.first_worker = first_worker_;
     c.setup.receives = receives;
     c.setup.services = &*c.for_others;
-    c.stack = stack::map_private(companion_stack_bytes);
+    c.stack = c.memory.room_below_stacks() - companion_stack_bytes;
     net.ranks.push_back({host, c.memory.common()});
     turns.sit(first_seat + rank, &c.hot, begin, &c);
   }
   network_.emplace(std::move(net));
-}
-
-sim_hosts::seated_companion::~seated_companion() {
-  if (stack != nullptr) stack::unmap_private(stack, companion_stack_bytes);
 }
 
 /// On the stack between turns, which it leaves.

@@ -36,6 +36,9 @@ class sim_hosts {
   /// What worker @p w sees of the run's @p memory.
   transport::shm::segment view_of(const transport::shm::segment& memory, std::uint32_t w) const noexcept;
 
+  /// Of so many workers each takes less. Before they begin.
+  void spare_memory(const transport::shm::segment& memory) const noexcept;
+
   /// Companions get the seats of @p turns from @p first_seat on.
   void sit_down(launch& what, sim::engine& turns, const sim::machine& model, std::uint32_t first_seat);
   /// Worker @p w answers for itself no more, and leaves. When all have, so will the companions.
@@ -54,8 +57,6 @@ class sim_hosts {
     transport::shm::segment memory;
     std::optional<services> for_others;
     transport::mpi::companion_setup setup;
-
-    ~seated_companion();
   };
   static void begin(void* arg);
   static void carry_messages(void* arg);

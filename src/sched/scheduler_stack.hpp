@@ -1,5 +1,5 @@
 // The stack on which a worker decides what to do next. It starts afresh each time: nothing on it outlives a
-// decision. A guard page lies below.
+// decision. A guard page lies below, unless it is part of other memory.
 #pragma once
 
 #include "context/context.hpp"
@@ -13,9 +13,14 @@ class scheduler_stack {
   scheduler_stack(const scheduler_stack&) = delete;
   scheduler_stack& operator=(const scheduler_stack&) = delete;
   ~scheduler_stack() {
-    if (low_ != nullptr) stack::unmap_private(low_, stack::scheduler_stack_bytes);
+    if (is_mapped_) stack::unmap_private(low_, stack::scheduler_stack_bytes);
   }
-  void init() noexcept { low_ = stack::map_private(stack::scheduler_stack_bytes); }
+  void init() noexcept {
+    low_ = stack::map_private(stack::scheduler_stack_bytes);
+    is_mapped_ = true;
+  }
+  /// The bytes below @p end are its memory.
+  void init_below(std::byte* end) noexcept { low_ = end - stack::scheduler_stack_bytes; }
 
   /// As long as a thread runs, nobody is on it.
   std::byte* end() const noexcept { return low_ + stack::scheduler_stack_bytes; }
@@ -32,6 +37,7 @@ class scheduler_stack {
 
  private:
   std::byte* low_ = nullptr;
+  bool is_mapped_ = false;
 };
 
 }  // namespace godwit::sched

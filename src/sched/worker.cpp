@@ -35,7 +35,10 @@ void worker::init(const worker_setup& setup) noexcept {
   delay_random_ = base::small_random(setup.seed + number * 104729 + 17);
   account_.init(here_.words->stats, setup.trace);
   thread_pointer_ = context::thread_pointer();
-  scheduler_stack_.init();
+  if (here_.shape.takes_turns)
+    scheduler_stack_.init_below(here_.memory->room_below_heap());
+  else
+    scheduler_stack_.init();
   if (!here_.one_host())
     here_.net.far().init(
         *here_.memory, here_.me, here_.far, &here_.all_words_of(here_.shape.bell_of)->far,

@@ -3,7 +3,7 @@
 //
 // Messages (LogGP): the CPU that sends takes o; they leave a host one after the other, g and G per byte
 // apart, pass the wire and the switches of the topology, and come in one after the other likewise. So a host
-// that many send to is a place where they queue. Of one rank to another none overtakes, whatever jitter there is.
+// that many send to is a place where they queue. Of one rank to another none overtakes, whatever the jitter.
 // One-sided operations take effect at half of their time, one after the other at each target, and leave its
 // CPU alone. Ranks are who calls: each has a seat of the engine, and a host.
 // docs/scale.md. Made by runtime/sim_hosts.cpp. Test: tests/sim/network_test.cpp.

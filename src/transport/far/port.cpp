@@ -180,7 +180,7 @@ void port::init(const shm::segment& memory, worker_no me, words* mine, words* be
 }
 
 entry& port::prepare(op what, worker_no w, const void* at) noexcept {
-  entry& e = mine_->ring[next_++ % ring_entries];
+  entry& e = mine_->entry_of(next_++);
   // A request without an answer may still be under way here: wait until the companion has taken it. Or one of
   // begin: nobody will ask for its answer before this worker is back in its scheduler, so that it is put
   // aside.
@@ -188,11 +188,11 @@ entry& port::prepare(op what, worker_no w, const void* at) noexcept {
     const state now = e.now.load(std::memory_order_acquire);
     if (now == state::free) break;
     if (now == state::done) {
-      GODWIT_ASSERT(next_ > ring_entries, "an answer in the way belongs to an earlier request");
+      GODWIT_ASSERT(next_ > mine_->entries(), "an answer in the way belongs to an earlier request");
       auto kept = std::make_unique<entry>();
       kept->head = e.head;
       std::memcpy(kept->data, e.data, sizeof e.data);
-      kept_.push_back({next_ - 1 - ring_entries, std::move(kept)});
+      kept_.push_back({next_ - 1 - mine_->entries(), std::move(kept)});
       e.now.store(state::free, std::memory_order_relaxed);
       break;
     }
@@ -434,9 +434,9 @@ std::uint64_t port::begin(op what, worker_no w, const void* at, const void* data
 const entry* port::ended(std::uint64_t ticket) const noexcept {
   for (const kept_answer& k : kept_)
     if (k.ticket == ticket) return k.answer.get();
-  GODWIT_ASSERT(ticket < next_ && next_ - ticket <= ring_entries,
+  GODWIT_ASSERT(ticket < next_ && next_ - ticket <= mine_->entries(),
                 "an answer that was not kept is in the ring");
-  const entry& e = mine_->ring[ticket % ring_entries];
+  const entry& e = mine_->entry_of(ticket);
   return e.now.load(std::memory_order_acquire) == state::done ? &e : nullptr;  // FA2
 }
 
@@ -448,7 +448,7 @@ const entry& port::await(std::uint64_t ticket) noexcept {
 
 void port::forget(std::uint64_t ticket) noexcept {
   if (std::erase_if(kept_, [&](const kept_answer& k) { return k.ticket == ticket; }) != 0) return;
-  mine_->ring[ticket % ring_entries].now.store(state::free, std::memory_order_relaxed);
+  mine_->entry_of(ticket).now.store(state::free, std::memory_order_relaxed);
 }
 
 }  // namespace godwit::transport::far

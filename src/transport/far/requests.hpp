@@ -106,6 +106,12 @@ inline constexpr std::size_t bounce_bytes = bounce_piece * bounce_pieces;
 
 /// One per worker, in its segment.
 struct words {
+  std::uint32_t entries() const noexcept { return ring_entries >> ring_halvings; }
+  std::uint32_t slot_of(std::uint64_t request) const noexcept {
+    return static_cast<std::uint32_t>(request) & (entries() - 1);
+  }
+  entry& entry_of(std::uint64_t request) noexcept { return ring[slot_of(request)]; }
+
   // The worker sleeps on this while it waits for an answer. W companion (adds 1 at every answer), R worker
   alignas(64) std::atomic<std::uint32_t> answers{0};
   std::atomic<std::uint32_t> waiting{0};  ///< the worker may be asleep on `answers`. W worker, R companion
@@ -113,7 +119,9 @@ struct words {
   std::atomic<std::uint32_t> gone{0};
   // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
   alignas(64) std::atomic<std::uint32_t> bell{0};
-  std::atomic<std::uint32_t> deaf{0};      ///< the companion may be asleep. W companion, R workers
+  std::atomic<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
+  /// the ring's entries in use are ring_entries, halved so often: where memory is scarce. W once, before others
+  std::uint32_t ring_halvings = 0;
   alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns
   alignas(64) entry inbox[inbox_entries];  ///< am: W companion and worker by turns
   /// for bytes that come from or go to private memory. W by turns

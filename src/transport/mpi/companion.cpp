@@ -80,7 +80,7 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
   bool posted = false;
   for (std::uint32_t i = 0; i < setup_.served.count && !posted; ++i)
     posted = words_of(worker_no{setup_.served.first + i})
-                 .ring[next_slot_[i] % far::ring_entries]
+                 .entry_of(next_slot_[i])
                  .now.load(std::memory_order_acquire) == state::posted;
   for (std::size_t i = 0; i < inboxes_.size() && !posted; ++i)
     posted = !inboxes_[i].inside.empty() &&
@@ -98,7 +98,7 @@ bool companion::take_requests() {
   for (std::uint32_t i = 0; i < setup_.served.count; ++i) {
     const worker_no w{setup_.served.first + i};
     for (;;) {
-      const std::uint32_t slot = next_slot_[i] % far::ring_entries;
+      const std::uint32_t slot = words_of(w).slot_of(next_slot_[i]);
       entry& e = words_of(w).ring[slot];
       if (e.now.load(std::memory_order_acquire) != state::posted) break;  // FA1
       ++next_slot_[i];

@@ -14,6 +14,7 @@
 #include "transport/mpi/component.hpp"
 
 #include <deque>
+#include <list>
 #include <memory>
 #include <span>
 #include <string>
@@ -135,8 +136,8 @@ class companion {
   struct inbox {
     std::uint32_t next = 0;  ///< entry to fill
     std::uint32_t oldest = 0;
-    std::deque<mail> inside;
-    std::deque<mail> backlog;
+    std::list<mail> inside;  // lists: an empty one takes no memory
+    std::list<mail> backlog;
     bool gone = false;
   };
 

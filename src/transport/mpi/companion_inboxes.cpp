@@ -32,8 +32,7 @@ void companion::fill_inbox(inbox& box, worker_no w) {
     std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
     e.now.store(state::posted, std::memory_order_release);  // FA1
     ++box.next;
-    box.inside.push_back(letter);
-    box.backlog.pop_front();
+    box.inside.splice(box.inside.end(), box.backlog, box.backlog.begin());
     setup_.services->alert(w);
   }
 }

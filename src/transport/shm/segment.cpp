@@ -16,8 +16,6 @@ namespace godwit::transport::shm {
 
 namespace {
 
-constexpr std::uint64_t guard_bytes = 1 << 20;  // a frame that skips a page must still hit it
-
 // Tried in order; all were found free in plain and sanitized programs (docs/decisions/0005-addresses.md).
 constexpr std::uintptr_t candidates[] = {0x5500'0000'0000, 0x5100'0000'0000, 0x4000'0000'0000,
                                          0x2000'0000'0000, 0x10'0000'0000,   0x7000'0000'0000};

@@ -37,6 +37,9 @@ struct layout {
   std::uint64_t span = 0;  ///< size of one segment
 };
 
+/// Between the ranges of a segment: a frame that skips a page must still hit it.
+inline constexpr std::uint64_t guard_bytes = 1 << 20;
+
 /// Lay out a segment. words_bytes and hot_bytes are what sched and the headers need.
 layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t stack_bytes,
             std::uint64_t heap_bytes) noexcept;
@@ -109,6 +112,9 @@ class segment {
   std::byte* stacks() const noexcept { return (in_turn_ ? base_ : common_) + layout_.stack; }
   /// create_in_turn: where those of worker @p w are kept.
   std::byte* kept_stacks(worker_no w) const noexcept { return at(w, base_) + layout_.stack; }
+  /// create_in_turn: the own segment's guards are memory like any other. guard_bytes below this there are some.
+  std::byte* room_below_heap() const noexcept { return common_ + layout_.heap; }
+  std::byte* room_below_stacks() const noexcept { return common_ + layout_.stack; }
   /// True if [p, p + n) lies in the range that a worker calls its own segment.
   bool owns(const void* p, std::size_t n) const noexcept {
     const auto at = static_cast<const std::byte*>(p);
