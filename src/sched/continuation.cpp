@@ -2,6 +2,7 @@
 // park.pml, hand_over.pml.
 #include "sched/continuation.hpp"
 
+#include <algorithm>
 #include <cxxabi.h>
 
 #include "sched/continuation_arrive.hpp"
@@ -117,11 +118,12 @@ void continuation_worker<P>::deliver_events() noexcept {
   if (events_.pending() || ((ready_.empty() || events_.is_due()) && events_.collect(0))) events_.deliver();
 }
 
-/// victims=near: the workers of this host, then another host.
+/// victims=near: some workers of this host, then another host.
 template <class P>
 void continuation_worker<P>::look_at_all() noexcept {
   const std::uint32_t count = idle_.present(), first = random_.below(count);
-  for (std::uint32_t i = 0; i < count; ++i) look_at(worker_no{here_.near.first + (first + i) % count});
+  for (std::uint32_t i = 0; i < std::min(count, idleness::looks_in_round); ++i)
+    look_at(worker_no{here_.near.first + (first + i) % count});
   if (!here_.one_host()) look_far();
 }
 

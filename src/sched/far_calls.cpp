@@ -292,8 +292,8 @@ void nudge(call_site& site, entry& e) noexcept {
   wake_all_of(*site.node);
 }
 
-void shut_down(call_site& site, entry&) noexcept {
-  site.node->shutdown.store(1, std::memory_order_release);
+void shut_down(call_site& site, entry& e) noexcept {
+  site.node->shutdown.store(e.head.b, std::memory_order_release);
   wake_all_of(*site.node);
 }
 

@@ -28,7 +28,7 @@ struct call_no {
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
   /// deliver: a letter, mailbox.hpp
   static constexpr std::uint64_t letter = transport::far::call_number("sched.letter");
-  /// cast: the run is over
+  /// cast: the run is over; argument: 1 + the host that found it
   static constexpr std::uint64_t shut_down = transport::far::call_number("sched.shut_down");
 };
 

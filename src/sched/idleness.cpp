@@ -2,6 +2,7 @@
 #include "sched/idleness.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 #include "base/world.hpp"
@@ -206,13 +207,34 @@ bool idleness::nothing_is_ready() noexcept {
 
 void idleness::end_run() noexcept {
   if (here_.hooks.on_end != nullptr) here_.hooks.on_end();
-  const job_shape& job = here_.shape;
-  for (std::uint32_t h = 0; h < job.host_count; ++h)
-    if (h != job.my_host) here_.net.far().call(worker_no{job.hosts[h].first}, call_no::shut_down, 0, 0);
-  here_.node->shutdown.store(1, std::memory_order_release);
+  if (!here_.one_host()) tell_hosts(here_.shape.my_host);
+  here_.node->shutdown.store(shutdown_told, std::memory_order_release);
   wake_all();
   here_.hooks.exit_worker();
   __builtin_unreachable();
+}
+
+/// The run is over, as this host has been told. Does not come back if so.
+void idleness::leave_run() noexcept {
+  word& shutdown = here_.node->shutdown;
+  if (shutdown.load(std::memory_order_acquire) == 0) return;
+  if (!here_.one_host())  // IN7: one of this host tells others
+    if (const std::uint64_t from = shutdown.exchange(shutdown_told, std::memory_order_acq_rel);
+        from != shutdown_told)
+      tell_hosts(static_cast<std::uint32_t>(from - 1));
+  here_.hooks.exit_worker();
+}
+
+/// IN7: to those below this host in the binomial tree of all whose root is host @p from. Nobody waits for an
+/// answer: companions stay until all hosts' workers have left.
+void idleness::tell_hosts(std::uint32_t from) noexcept {
+  const job_shape& job = here_.shape;
+  const std::uint32_t me = (job.my_host + job.host_count - from) % job.host_count;
+  std::uint32_t step = std::bit_ceil(job.host_count);
+  while ((step /= 2) > me)
+    if (step < job.host_count - me)
+      here_.net.far().cast(worker_no{job.hosts[(from + me + step) % job.host_count].first},
+                           call_no::shut_down, std::uint64_t{from} + 1);
 }
 
 /// The run is about to end, with this message. Where workers are threads they all leave; else the process
@@ -229,12 +251,13 @@ void idleness::report_failure(const char* text) noexcept {
 
 // ---- without work ----
 
-bool idleness::sees_work() noexcept {
-  if (here_.node->shutdown.load(std::memory_order_acquire) != 0) here_.hooks.exit_worker();
+bool idleness::sees_work(std::uint32_t most) noexcept {
+  leave_run();
   from_.inbox.serve();
   if (!from_.mail.empty() || from_.events.collect(0)) return true;
-  for (std::uint32_t i = 0; i < present(); ++i) {
-    const public_words* p = here_.words_of(worker_no{here_.near.first + i});
+  const std::uint32_t all = present(), count = std::min(all, most);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const public_words* p = here_.words_of(worker_no{here_.near.first + (next_look_ + i) % all});
     if (p->shares_work() || p->ready_count.load(std::memory_order_relaxed) != 0) return true;
   }
   if (sees_ready_waiter()) return true;
@@ -243,8 +266,11 @@ bool idleness::sees_work() noexcept {
 
 void idleness::wait_for_work() noexcept {
   GODWIT_ASSERT(is_idle_, "only idle workers sleep");
-  for (std::uint32_t i = 0; i < present(); ++i)
-    if (const worker_no v{here_.near.first + i}; v != here_.me) ask_for_work(*here_.memory, v);
+  const std::uint32_t all = present(), count = std::min(all, looks_in_round);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (const worker_no v{here_.near.first + (next_look_ + i) % all}; v != here_.me)
+      ask_for_work(*here_.memory, v);
+  next_look_ = (next_look_ + count) % all;
   give_way(4);
 
   if (here_.hooks.on_idle != nullptr) here_.hooks.on_idle();
@@ -265,7 +291,7 @@ void idleness::sleep() noexcept {
   here_.node->sleepers.fetch_add(1, std::memory_order_seq_cst);
   here_.words->asleep.store(1, std::memory_order_seq_cst);
   const std::uint32_t seen = here_.node->wake.load(std::memory_order_seq_cst);
-  if (!sees_work()) {
+  if (!sees_work(here_.near.count)) {  // at all: whoever made it public before that has woken nobody
     ++here_.words->stats.sleeps;
     wait_in_sleep(seen);
     const std::uint32_t longest = here_.one_host() ? longest_sleep_ms : longest_sleep_between_hosts_ms;
@@ -318,7 +344,7 @@ void idleness::rest() noexcept {
   for (;;) {
     const std::uint32_t seen =
         node.spare_wake.load(std::memory_order_seq_cst);  // MO2: spare_wake, then what it stands for
-    if (node.shutdown.load(std::memory_order_seq_cst) != 0) here_.hooks.exit_worker();
+    leave_run();
     if (node.up.load(std::memory_order_seq_cst) > spare_number_) break;
     base::wait_for_bits(node.spare_wake, seen, spare_bit(spare_number_));
   }

@@ -58,9 +58,13 @@ class idleness {
   /// a row.
   bool end_of_round() noexcept;
 
-  /// Anything that an idle worker should become running for? Cost: two lines of every worker of this host,
-  /// and now and then a round trip to another. Does not come back if the run is over.
-  bool sees_work() noexcept;
+  /// Workers of this host that are looked at in a round, however many there are: the next round looks at
+  /// others.
+  static constexpr std::uint32_t looks_in_round = 8;
+
+  /// Anything that an idle worker should become running for? Cost: two lines of each of @p most workers of
+  /// this host, and now and then a round trip to another. Does not come back if the run is over.
+  bool sees_work(std::uint32_t most = looks_in_round) noexcept;
   /// An idle worker without visible work: ask for some, spin, in the end sleep.
   void wait_for_work() noexcept;
   /// Of a running worker that can do nothing: a short sleep, since nobody may wake it.
@@ -89,6 +93,8 @@ class idleness {
   void decide() noexcept;
   bool nothing_is_ready() noexcept;
   [[noreturn]] void end_run() noexcept;
+  void leave_run() noexcept;
+  void tell_hosts(std::uint32_t from) noexcept;
   void report_failure(const char* text) noexcept;
   void sleep() noexcept;
   void wait_in_sleep(std::uint32_t seen) noexcept;
@@ -105,6 +111,7 @@ class idleness {
   bool is_spare_ = false;
   bool has_sent_ = false;  ///< its last thread has gone to another host
   std::uint32_t spare_number_ = 0;
+  std::uint32_t next_look_ = 0;  ///< of this host's workers, where the next round of looks begins
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;
   std::uint64_t idle_since_ns_ = 0;

@@ -82,6 +82,9 @@ struct public_words {
 /// node_words::watch. `until_work`: the monitor sleeps until a worker leaves idleness.
 enum watch_state : std::uint32_t { watching = 0, until_work = 1, for_a_while = 2 };
 
+/// node_words::shutdown: the run is over, and the hosts that this one is to tell have been told.
+inline constexpr std::uint64_t shutdown_told = ~std::uint64_t{0};
+
 /// One per host, in the segment of its first worker. docs/protocols/idle.md, idle_nodes.md
 struct node_words {
   alignas(64) word idle;       ///< idle workers of this host minus letters between them. W all of the host
@@ -91,7 +94,8 @@ struct node_words {
   word left_idleness;          ///< times a worker became running; policies that poll. W all of the host
   word outside;                ///< threads that wait for something outside (park). W all
   word polling;                ///< a worker waits in event_source::collect. W all
-  /// W who decides that the run is over, by way of a call if far; R all of the host
+  /// 0; 1 + the host that found that the run is over; shutdown_told. IN7. W who finds it, by a cast if far,
+  /// and who tells others; R all of the host
   word shutdown;
   alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host

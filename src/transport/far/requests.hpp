@@ -120,7 +120,7 @@ struct words {
   // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
   alignas(64) std::atomic<std::uint32_t> bell{0};
   std::atomic<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
-  /// the ring's entries in use are ring_entries, halved so often: where memory is scarce. W once, before others
+  /// the ring has ring_entries, halved so often: where memory is scarce. W once, before others
   std::uint32_t ring_halvings = 0;
   alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns
   alignas(64) entry inbox[inbox_entries];  ///< am: W companion and worker by turns

@@ -112,7 +112,7 @@ class segment {
   std::byte* stacks() const noexcept { return (in_turn_ ? base_ : common_) + layout_.stack; }
   /// create_in_turn: where those of worker @p w are kept.
   std::byte* kept_stacks(worker_no w) const noexcept { return at(w, base_) + layout_.stack; }
-  /// create_in_turn: the own segment's guards are memory like any other. guard_bytes below this there are some.
+  /// create_in_turn: guards are memory like any other. Below these there are guard_bytes of it.
   std::byte* room_below_heap() const noexcept { return common_ + layout_.heap; }
   std::byte* room_below_stacks() const noexcept { return common_ + layout_.stack; }
   /// True if [p, p + n) lies in the range that a worker calls its own segment.
