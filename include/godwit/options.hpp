@@ -110,6 +110,7 @@ struct options {
   /// substrate sim: who says how long user code takes: the program (charged), or this machine's clock
   choice::sim_clock sim_clock = choice::sim_clock::charged;
   std::uint64_t sim_jitter_ns = 0;  ///< substrate sim: each wait takes up to so much longer
+  std::uint64_t sim_limit_ms = 0;   ///< substrate sim: a run that is not over by then has failed; 0: no limit
   std::uint64_t sim_lead_ns = 0;    ///< substrate sim: how far a thread that computes may be ahead of others
 };
 

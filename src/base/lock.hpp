@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/schedule_points.hpp"
 #include "base/world.hpp"
 
 #include <godwit/detail/hot.hpp>
@@ -31,6 +32,7 @@ template <class Word>
 [[gnu::always_inline, nodiscard]] inline bool try_lock(std::atomic<Word>& word,
                                                        std::type_identity_t<Word> me) noexcept {
   Word nobody = 0;
+  schedule_point();
   return word.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
@@ -38,6 +40,7 @@ template <class Word>
 [[gnu::always_inline]] inline void unlock(std::atomic<Word>& word, std::type_identity_t<Word> me) noexcept {
   GODWIT_ASSERT(word.load(std::memory_order_relaxed) == me, "who unlocks holds the lock");
   static_cast<void>(me);
+  schedule_point();
   word.store(0, std::memory_order_release);
 }
 

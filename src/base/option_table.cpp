@@ -144,6 +144,9 @@ constexpr option_info table[] = {
     {.name = "sim_jitter_ns", .field = &options::sim_jitter_ns, .what = "a number of nanoseconds",
      .help = "substrate sim: each wait takes up to so much longer, by chance: another schedule for each seed",
      .low = 0, .high = 1'000'000'000},
+    {.name = "sim_limit_ms", .field = &options::sim_limit_ms, .what = "a number of milliseconds",
+     .help = "substrate sim: a run that is not over after so much virtual time ends with an error",
+     .low = 1, .high = 1'000'000'000, .zero = "no limit"},
     {.name = "sim_lead_ns", .field = &options::sim_lead_ns, .what = "a number of nanoseconds",
      .help = "substrate sim: how far the time of a thread that computes may be ahead of the others: fewer "
              "turns, and requests for work that are noticed late",
@@ -155,10 +158,10 @@ constexpr option_info table[] = {
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
-                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45] = o;
-  return 45;
+                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46] = o;
+  return 46;
 }
-static_assert(std::size(table) == 45, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 46, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

@@ -44,6 +44,9 @@ class world {
   virtual void spend(step what) noexcept { static_cast<void>(what); }
   /// What the caller does next is seen by others: their time must have come as far as its own.
   virtual void catch_up() noexcept {}
+  /// Builds with schedule points (schedule_points.hpp): the caller is about to look at or change what others
+  /// see.
+  virtual void access() noexcept {}
 
  protected:
   ~world() = default;

@@ -157,6 +157,7 @@ void simulation::start(run_state& r) {
       .time = opts.sim_clock == choice::sim_clock::measured ? sim::clock::measured : sim::clock::charged,
       .jitter_ns = opts.sim_jitter_ns,
       .lead_ns = opts.sim_lead_ns,
+      .limit_ns = opts.sim_limit_ms != 0 ? opts.sim_limit_ms * 1'000'000 : base::no_limit,
       .in_use = used_region,
       .on_interrupt = expose,
       .on_turn = announce,

@@ -115,7 +115,9 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
   if (r.speaks) last_tick();
   s.collect(r);
 #ifndef NDEBUG
-  if (!r.failed()) sched::worker::check_host(r.what.memory, r.what.job.host_count == 1);
+  for (const host_facts& host : r.hosts)
+    if (!r.failed() && r.what.memory.reaches(transport::worker_no{host.first_worker}))
+      sched::worker::check_host(r.what.memory, {host.first_worker, host.workers}, r.hosts.size() == 1);
 #endif
   write_outputs(s, r, start_ns);
   return std::move(r.result);

@@ -260,6 +260,10 @@ bool continuation_worker<P>::publish(image* im, const parting& p, const leaving&
       break;
     }
     im->next = state;
+    if (base::planted("join.waiter_is_stored")) {
+      here_.net.remote_store(home, &rec->state, me, std::memory_order_release);
+      break;
+    }
   } while (!here_.net.remote_compare_exchange(home, &rec->state, state, me));  // JN2, JN3
   ++here_.words->stats.outstanding_joins;
   return true;

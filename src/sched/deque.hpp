@@ -102,7 +102,7 @@ class deque_owner {
       std::atomic_thread_fence(std::memory_order_seq_cst);  // DQ3
       delay_();
       t = as_slot(words_->top.load(std::memory_order_relaxed));
-      if (t <= middle) {
+      if (t <= middle || base::planted("deque.owner_looks_once")) {
         hot_->split = middle;
         return {true, 0, 0};
       }
@@ -179,7 +179,9 @@ class deque_owner {
  private:
   std::uint64_t me() const noexcept { return base::holder_of(hot_->worker); }
   /// Nobody holds it for longer than the copy of one stack takes.
-  void lock() noexcept { base::lock(words_->lock, me(), yield_cpu_); }
+  void lock() noexcept {
+    if (!base::planted("deque.owner_does_not_lock")) base::lock(words_->lock, me(), yield_cpu_);
+  }
   void reset() noexcept {
     hot_->bottom = hot_->split = slots_ + 1;
     words_->top.store(as_word(slots_ + 1), std::memory_order_relaxed);
@@ -215,10 +217,16 @@ template <transport::one_sided Transport, class Take>
   const std::uint64_t t = bounds.second;
   GODWIT_ASSERT(t != 0 && (t & (alignof(spawn_slot) - 1)) == 0, "top is the address of a slot");
   if (t < bounds.first) {
-    net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
+    if (!base::planted("deque.thief_claims_last"))
+      net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
     net.remote_fence();  // DQ3
     delay();
-    if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire)) {  // DQ2
+    if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire) ||  // DQ2
+        base::planted("deque.thief_looks_once")) {
+      if (base::planted("deque.thief_claims_last"))
+        net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
+      if (base::planted("deque.thief_unlocks_first"))
+        net.remote_store(victim, &words->lock, 0, std::memory_order_release);
       spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
       net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
       GODWIT_ASSERT(two[1].record != 0, "a public slot has a record");

@@ -96,7 +96,9 @@ void idleness::become_running() noexcept {
   is_idle_ = false;
   node_words& node = *here_.node;
   [[maybe_unused]] const std::uint64_t idle_before =
-      node.idle.fetch_sub(1, std::memory_order_seq_cst);  // IN2
+      base::planted("idle.who_runs_is_not_counted")
+          ? node.idle.load(std::memory_order_seq_cst)
+          : node.idle.fetch_sub(1, std::memory_order_seq_cst);  // IN2
   GODWIT_ASSERT(is_count(idle_before, here_.near.count), "no more workers are idle than there are");
   if (node.watch.load(std::memory_order_seq_cst) == until_work) call_monitor();  // MO1: asleep, then watch
   if (polled_ != nullptr)
@@ -107,6 +109,10 @@ void idleness::become_running() noexcept {
   if (node.announced.load(std::memory_order_relaxed) != 0) {
     // IN3: wait until it has taken effect: from then on nobody can decide that the run is over. IN6: who has
     // a unit, which came with a letter, need not subtract one.
+    if (base::planted("nodes.clears_first")) {
+      node.announced.store(0, std::memory_order_relaxed);
+      unlock_gate();
+    }
     std::uint64_t units = node.units.load(std::memory_order_seq_cst);
     while (units != 0 && !node.units.compare_exchange_weak(units, units - 1, std::memory_order_seq_cst)) {
     }
@@ -124,8 +130,9 @@ void idleness::become_idle() noexcept {
   // Somebody may wait for what has not been answered yet. First, because what has been makes threads ready.
   if (here_.serve_others()) return;
   // A thief may be holding the lock of our ready queue just now: then there is still work here.
-  if (here_.words->ready_count.load(std::memory_order_seq_cst) != 0 ||
-      !from_.mail.empty(std::memory_order_seq_cst))
+  if (!base::planted("idle.own_queue_is_not_looked_at") &&
+      (here_.words->ready_count.load(std::memory_order_seq_cst) != 0 ||
+       !from_.mail.empty(std::memory_order_seq_cst)))
     return;
   if (sees_ready_waiter()) return;
   GODWIT_ASSERT(!is_idle_, "who becomes idle was running");
@@ -163,9 +170,10 @@ bool idleness::is_last_host() noexcept {
   bool last = false;
   lock_gate();
   std::uint64_t back = node.units.exchange(0, std::memory_order_seq_cst);  // IN6: before the look
+  if (base::planted("nodes.loses_units")) back = 0;
   const bool first = node.announced.load(std::memory_order_relaxed) == 0;
   if (first) node.announced.store(1, std::memory_order_seq_cst);  // IN2
-  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) {
+  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count && !base::planted("nodes.looks_once")) {
     if (first) node.announced.store(0, std::memory_order_seq_cst);
     if (back != 0) node.units.fetch_add(back, std::memory_order_seq_cst);
   } else if (first || back != 0) {
@@ -232,7 +240,7 @@ void idleness::tell_hosts(std::uint32_t from) noexcept {
   const std::uint32_t me = (job.my_host + job.host_count - from) % job.host_count;
   std::uint32_t step = std::bit_ceil(job.host_count);
   while ((step /= 2) > me)
-    if (step < job.host_count - me)
+    if (step < job.host_count - me && !(base::planted("nodes.one_is_not_told") && step == 1))
       here_.net.far().cast(worker_no{job.hosts[(from + me + step) % job.host_count].first},
                            call_no::shut_down, std::uint64_t{from} + 1);
 }

@@ -21,6 +21,7 @@ static_assert(inline_bytes - sizeof(far_letter) == mailbox::most_in_message);
 
 void link(word& box, message* m, ref r) noexcept {
   m->next = box.load(std::memory_order_relaxed);
+  if (base::planted("mail.is_stored")) return box.store(r, std::memory_order_seq_cst);
   while (!box.compare_exchange_weak(m->next, r, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
 }
@@ -48,7 +49,8 @@ bool mailbox::send(worker_no to, ref done, void (*call)(const void*), std::span<
   m->bytes = bytes;
   m->elsewhere = 0;
   join_pieces(reinterpret_cast<std::byte*>(m + 1), head, rest);
-  here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2: counts like a running worker
+  if (!base::planted("mail.is_not_counted"))
+    here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);  // ID2: counts like a running worker
   push(to, m);
   here_.hot_of(to)->poll.store(1, std::memory_order_relaxed);
   return true;
@@ -102,7 +104,7 @@ void mailbox::send_far(worker_no to, ref done, void (*call)(const void*), std::s
     l.elsewhere = here_.ref_of(kept);
   }
   std::memcpy(text, static_cast<const void*>(&l), sizeof l);
-  take_unit();
+  if (!base::planted("mail.has_no_unit")) take_unit();
   here_.net.far().deliver(to, call_no::letter, {text, size});
 }
 

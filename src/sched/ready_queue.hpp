@@ -118,7 +118,8 @@ class ready_queue {
 
  private:
   [[gnu::always_inline]] inline bool try_lock() noexcept {
-    if (!alone_ && !base::try_lock(words_->ready_lock, me_)) return false;
+    if (!alone_ && !base::planted("ready.nobody_locks") && !base::try_lock(words_->ready_lock, me_))
+      return false;
     GODWIT_ASSERT(agrees(), "head and tail of the ready queue agree with its count");
     return true;
   }

@@ -62,7 +62,7 @@ class join_records {
 
   /// With one worker nobody else can come in between.
   [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
-    if (here_.workers != 1)
+    if (here_.workers != 1 && !(base::planted("join.done_is_stored") && here_.is_near(r)))
       return here_.net.remote_exchange(transport::ref_worker(r), &here_.home<record>(r)->state, state);
     word& at = here_.at<record>(r)->state;
     const std::uint64_t before = at.load(std::memory_order_relaxed);

@@ -38,7 +38,7 @@ void site::init(const worker_setup& setup) noexcept {
   net.init(*memory);
   words->pid.store(static_cast<std::uint64_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
   region_low = reinterpret_cast<std::uintptr_t>(memory->stacks());
-  region_high = region_low + l.stack_bytes;
+  region_high = used_from = region_low + l.stack_bytes;
   if (base::on_valgrind() && shape.stacks == nullptr) base::valgrind_stack(region_low, region_high);
 }
 

@@ -97,17 +97,17 @@ struct node_words {
   /// 0; 1 + the host that found that the run is over; shutdown_told. IN7. W who finds it, by a cast if far,
   /// and who tells others; R all of the host
   word shutdown;
-  alignas(64) std::atomic<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
-  alignas(64) word sleepers;                    ///< workers asleep or about to sleep. W all of the host
+  alignas(64) base::shared<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
+  alignas(64) word sleepers;                     ///< workers asleep or about to sleep. W all of the host
   // Spare workers, docs/protocols/monitor.md. All zero without.
   /// workers that may have work: the regular ones and spares that have been up. W monitor, R all
   word present;
   word up;       ///< spares that are to work; the others rest. W monitor, R spares
   word resting;  ///< spares that rest or are about to. W spares, R who wakes them
   /// futex: changes when a spare has something to see. W monitor, who ends the run
-  std::atomic<std::uint32_t> spare_wake;
+  base::shared<std::uint32_t> spare_wake;
   /// futex of the monitor: watch_state. W monitor, workers that begin to run or end
-  std::atomic<std::uint32_t> watch;
+  base::shared<std::uint32_t> watch;
   alignas(64) word failed;  ///< 0, then 1 while the message is written, then 2. W the first that fails
   char message[2048];       ///< why the run ended. W the first that fails, R supervisors
 };

@@ -296,9 +296,8 @@ void worker::check_invariants() noexcept {
 }
 
 #ifndef NDEBUG
-void worker::check_host(const transport::shm::segment& memory, bool only_host) noexcept {
-  const transport::shm::near_range near = memory.near();
-  if (near.count == 0) return;  // a host without workers
+void worker::check_host(const transport::shm::segment& memory, transport::shm::near_range near,
+                        bool only_host) noexcept {
   const auto* words = reinterpret_cast<const segment_words*>(memory.common() + memory.where().words);
   const node_words& node = memory.at(worker_no{near.first}, words)->node;
   if (node.failed.load(std::memory_order_acquire) != 0) return;

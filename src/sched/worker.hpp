@@ -143,8 +143,9 @@ class worker {
   /// After a run without an error, when this worker does nothing any more: all that it had is gone.
   void check_invariants() noexcept;
 #ifndef NDEBUG
-  /// The same of a host, when all its workers have ended.
-  static void check_host(const transport::shm::segment& memory, bool only_host) noexcept;
+  /// The same of the host with the workers @p near, when all have ended.
+  static void check_host(const transport::shm::segment& memory, transport::shm::near_range near,
+                         bool only_host) noexcept;
 #endif
   /// The last act: from here on the companion answers for this worker.
   void retire() noexcept { here_.far->gone.store(1, std::memory_order_release); }

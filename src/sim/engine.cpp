@@ -42,6 +42,7 @@ void engine::sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(voi
 
 void engine::run() noexcept {
   const exception_state before = *exceptions_;
+  running_ = true;
   godwit_ctx_suspend(
       stack_ + stack_bytes,
       [](void* self, std::uintptr_t sp) {
@@ -51,6 +52,7 @@ void engine::run() noexcept {
         e->sit_down();
       },
       this);
+  running_ = false;
   *exceptions_ = before;
 }
 
@@ -96,6 +98,7 @@ void engine::end_turn(bool comes_back) noexcept {
   if (comes_back) due_.push(turn_, seats_[turn_].now);
   if (due_.empty()) all_sleep();
   const std::uint32_t next = due_.pop();
+  if (seats_[next].now > setup_.limit_ns) too_long();
   if (next != turn_) {
     ++tally_.switches;
     const std::uint32_t before = std::exchange(turn_, next);
@@ -154,6 +157,13 @@ void engine::all_sleep() noexcept {
       "something else than a join?");
 }
 
+void engine::too_long() noexcept {
+  base::fatal(
+      "sim: the run is not over after %llu ms of virtual time (--godwit-sim-limit-ms): does it wait for what "
+      "nobody does, or is it larger than that?",
+      static_cast<unsigned long long>(setup_.limit_ns / 1'000'000));
+}
+
 // ---- what those whose turn it is ask for ----
 
 std::uint64_t engine::now_ns() noexcept {
@@ -209,6 +219,25 @@ void engine::catch_up() noexcept {
     ++tally_.late;
     tally_.late_ns += ahead;
     tally_.late_max_ns = std::max(tally_.late_max_ns, ahead);
+  }
+}
+
+/// Most accesses follow each other at once, and some take a while. In each run a few places of the code are
+/// slow, and others get far while somebody stands there: so some windows between two steps are wide open.
+void engine::access() noexcept {
+  if (!running_ || setup_.jitter_ns == 0) return;
+  const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (sp - reinterpret_cast<std::uintptr_t>(stack_) < stack_bytes) return;  // a seat that is about to begin
+  const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  const bool slow = ((place ^ setup_.seed * 0xBF58476D1CE4E5B9ull) * 0x9E3779B97F4A7C15ull) >> 60 == 0;
+  const std::uint64_t chance = random_.next() >> 32;
+  if (chance % (slow ? 2 : 4) != 0) return;
+  const std::uint64_t most = slow ? setup_.jitter_ns : setup_.jitter_ns / 64;
+  seat& s = seats_[turn_];
+  s.now += 1 + random_.below(static_cast<std::uint32_t>(most) + 1);
+  if (s.now > due_.first_time()) {
+    count_event();
+    end_turn(true);
   }
 }
 

@@ -42,8 +42,9 @@ struct engine_setup {
   const machine* model = nullptr;
   std::uint64_t seed = 1;
   sim::clock time = clock::charged;
-  std::uint64_t jitter_ns = 0;  ///< each wait takes up to so much longer
-  std::uint64_t lead_ns = 0;    ///< see above
+  std::uint64_t jitter_ns = 0;              ///< each wait takes up to so much longer
+  std::uint64_t lead_ns = 0;                ///< see above
+  std::uint64_t limit_ns = base::no_limit;  ///< of virtual time: a run that is not over then has failed
   /// Of whose turn it is: the bytes of the region that are in use. @p sp: where it stands.
   bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
   /// It has been interrupted (base::interrupt).
@@ -104,6 +105,7 @@ class engine final : public base::world {
   std::uint64_t fresh_seed() noexcept override { return setup_.seed; }
   void spend(base::step what) noexcept override;
   void catch_up() noexcept override;
+  void access() noexcept override;
 
  private:
   static constexpr std::uint32_t nobody = ~0u;
@@ -143,6 +145,7 @@ class engine final : public base::world {
   void no_longer_waits(std::uint32_t number) noexcept;
   std::uint64_t waking_ns(const seat& s, std::uint64_t at_ns) const noexcept;
   [[noreturn]] void all_sleep() noexcept;
+  [[noreturn]] void too_long() noexcept;
 
   const engine_setup setup_;
   std::vector<seat> seats_;
@@ -153,6 +156,7 @@ class engine final : public base::world {
   std::uint32_t turn_ = 0;
   std::uint32_t here_ = 0;  // seats that have not left
   std::uintptr_t way_back_ = 0;
+  bool running_ = false;        // seats take turns
   std::byte* stack_ = nullptr;  // between two turns
   exception_state* exceptions_ = nullptr;
   std::uint64_t measured_from_ = 0;

@@ -6,6 +6,8 @@
 // process (tests/sched/). Nothing here assumes that a word can be reached by a CPU load.
 #pragma once
 
+#include "base/schedule_points.hpp"
+
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -28,7 +30,7 @@ constexpr worker_no ref_worker(ref r) noexcept {
 }
 constexpr std::uint64_t ref_offset(ref r) noexcept { return r & ((ref{1} << ref_offset_bits) - 1); }
 
-using word = std::atomic<std::uint64_t>;
+using word = base::shared<std::uint64_t>;
 
 // Words are addressed by a pointer into the *home* worker's own mapping, which is the same address in every
 // worker (that is what the segment's common address is for); the worker number says whose word is meant.

@@ -330,7 +330,7 @@ INSTANTIATE_TEST_SUITE_P(run, bad_options,
 
 TEST(run, bad_options_throw_from_the_value_form) {
   gw::options o;
-  o.workers = 100000;
+  o.workers = 100'000'000;
   EXPECT_THROW(gw::run<int>([] { return 1; }, o), std::invalid_argument);
 }
 

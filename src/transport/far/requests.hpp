@@ -85,7 +85,7 @@ enum class state : std::uint32_t {
 
 /// One request in a ring. W by turns, as `now` says: asker (free, done), server (posted, taken).
 struct alignas(64) entry {
-  std::atomic<state> now{state::free};  ///< W and R asker and server, by turns
+  base::shared<state> now{state::free};  ///< W and R asker and server, by turns
   std::uint32_t unused_ = 0;
   header head;
   std::byte data[inline_bytes];
@@ -113,13 +113,13 @@ struct words {
   entry& entry_of(std::uint64_t request) noexcept { return ring[slot_of(request)]; }
 
   // The worker sleeps on this while it waits for an answer. W companion (adds 1 at every answer), R worker
-  alignas(64) std::atomic<std::uint32_t> answers{0};
-  std::atomic<std::uint32_t> waiting{0};  ///< the worker may be asleep on `answers`. W worker, R companion
+  alignas(64) base::shared<std::uint32_t> answers{0};
+  base::shared<std::uint32_t> waiting{0};  ///< the worker may be asleep on `answers`. W worker, R companion
   /// the worker looks at its inbox no more. W worker, its last act; R companion
-  std::atomic<std::uint32_t> gone{0};
+  base::shared<std::uint32_t> gone{0};
   // A companion sleeps on its first worker's bell. W workers that it serves (add 1), R companion
-  alignas(64) std::atomic<std::uint32_t> bell{0};
-  std::atomic<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
+  alignas(64) base::shared<std::uint32_t> bell{0};
+  base::shared<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
   /// the ring has ring_entries, halved so often: where memory is scarce. W once, before others
   std::uint32_t ring_halvings = 0;
   alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns

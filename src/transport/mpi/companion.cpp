@@ -78,6 +78,7 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
   mine.deaf.store(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
   bool posted = false;
+  if (base::planted("far.sleeps_without_a_look")) return far::sleep_on(mine.bell, seen, timeout_us);
   for (std::uint32_t i = 0; i < setup_.served.count && !posted; ++i)
     posted = words_of(worker_no{setup_.served.first + i})
                  .entry_of(next_slot_[i])
