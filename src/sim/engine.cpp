@@ -228,7 +228,9 @@ void engine::access() noexcept {
   if (!running_ || setup_.jitter_ns == 0) return;
   const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (sp - reinterpret_cast<std::uintptr_t>(stack_) < stack_bytes) return;  // a seat that is about to begin
-  const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  // Wherever the program lies this time.
+  const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) -
+                               reinterpret_cast<std::uintptr_t>(&godwit_ctx_start);
   const bool slow = ((place ^ setup_.seed * 0xBF58476D1CE4E5B9ull) * 0x9E3779B97F4A7C15ull) >> 60 == 0;
   const std::uint64_t chance = random_.next() >> 32;
   if (chance % (slow ? 2 : 4) != 0) return;

@@ -87,6 +87,9 @@ void network::come_in(std::uint32_t host_number) noexcept {
     h.coming.pop_back();
     traffic_.queued_ns += at - m.arrival;
     endpoint& to = ranks_[static_cast<std::size_t>(m.to)];
+    // Another rank of this host may have looked already, and be about to sleep.
+    if (const auto rank = static_cast<std::uint32_t>(m.to); rank != caller())
+      setup_.turns->rouse(setup_.first_seat + rank, now);
     const auto fitting =
         std::find_if(to.posted.begin(), to.posted.end(), [&](const receive* r) { return fits(*r, m); });
     if (fitting == to.posted.end()) {
