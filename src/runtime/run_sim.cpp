@@ -194,8 +194,11 @@ void simulation::supervise(run_state& r) {
     context::sanitizer_on_stack(reinterpret_cast<void*>(mine.low), mine.high - mine.low);
   for (const seated_worker& w : workers_) {
     context::use_hot_words(reinterpret_cast<detail::hot_words*>(w.memory.common() + w.memory.where().hot));
+    const sched::scheduler_stack& left = sched::this_worker().scheduler_stack();
+    context::sanitizer_forget(left.low(), reinterpret_cast<std::uintptr_t>(left.end()));
     sched::end_worker();
   }
+  hosts_->forget_frames();
   context::use_hot_words(nullptr);
   end(r);  // what follows happens in a process like any other
   if (!r.what.opts.quiet) say(r);

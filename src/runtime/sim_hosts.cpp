@@ -122,9 +122,20 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
   network_.emplace(std::move(net));
 }
 
+/// Address sanitizer: whatever has been on its stack is gone.
+void sim_hosts::seated_companion::forget_frames() const noexcept {
+  const auto low = reinterpret_cast<std::uintptr_t>(stack);
+  if (stack != nullptr) context::sanitizer_forget(low, low + companion_stack_bytes);
+}
+
+void sim_hosts::forget_frames() const noexcept {
+  for (const auto& c : ranks_) c->forget_frames();
+}
+
 /// On the stack between turns, which it leaves.
 void sim_hosts::begin(void* arg) {
   auto& c = *static_cast<seated_companion*>(arg);
+  c.forget_frames();  // of an earlier run at the same address
   c.all->announce();
   godwit_ctx_start(c.stack + companion_stack_bytes, carry_messages, arg);
 }

@@ -45,6 +45,8 @@ class sim_hosts {
   void has_left(std::uint32_t w) noexcept;
   /// The address sanitizer: where the companion is whose turn it is.
   void announce() const noexcept;
+  /// And its companions' frames are gone: other memory may come to lie there.
+  void forget_frames() const noexcept;
   sim::traffic traffic() const noexcept { return network_ ? network_->traffic() : sim::traffic{}; }
 
  private:
@@ -57,6 +59,8 @@ class sim_hosts {
     transport::shm::segment memory;
     std::optional<services> for_others;
     transport::mpi::companion_setup setup;
+
+    void forget_frames() const noexcept;
   };
   static void begin(void* arg);
   static void carry_messages(void* arg);
