@@ -115,9 +115,10 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
   if (r.speaks) last_tick();
   s.collect(r);
 #ifndef NDEBUG
-  for (const host_facts& host : r.hosts)
-    if (!r.failed() && r.what.memory.reaches(transport::worker_no{host.first_worker}))
-      sched::worker::check_host(r.what.memory, {host.first_worker, host.workers}, r.hosts.size() == 1);
+  for (std::uint32_t h = 0; h < r.what.job.host_count; ++h)  // those whose memory is in this process
+    if (const transport::shm::near_range& host = r.what.job.hosts[h];
+        !r.failed() && r.what.memory.reaches(transport::worker_no{host.first}))
+      sched::worker::check_host(r.what.memory, host, r.what.job.host_count == 1);
 #endif
   write_outputs(s, r, start_ns);
   return std::move(r.result);
