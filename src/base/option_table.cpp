@@ -142,7 +142,8 @@ constexpr option_info table[] = {
              "clock of this machine",
      .choices = {"charged", "measured"}},
     {.name = "sim_jitter_ns", .field = &options::sim_jitter_ns, .what = "a number of nanoseconds",
-     .help = "substrate sim: each wait takes up to so much longer, by chance: another schedule for each seed",
+     .help = "substrate sim: each wait and each message between hosts takes up to so much longer, by chance: "
+             "another schedule for each seed",
      .low = 0, .high = 1'000'000'000},
     {.name = "sim_limit_ms", .field = &options::sim_limit_ms, .what = "a number of milliseconds",
      .help = "substrate sim: a run that is not over after so much virtual time ends with an error",

@@ -41,53 +41,43 @@ inline bool planted(std::string_view name) noexcept { return planted_mistake == 
 template <class T>
 class shared : public std::atomic<T> {
   using word = std::atomic<T>;
-  using order = std::memory_order;
 
  public:
   using word::word;
-  T load(order o = std::memory_order_seq_cst) const noexcept {
+  template <class... Order>
+  T load(Order... o) const noexcept {
     schedule_point();
-    return word::load(o);
+    return word::load(o...);
   }
-  void store(T v, order o = std::memory_order_seq_cst) noexcept {
+  template <class... Order>
+  void store(T v, Order... o) noexcept {
     schedule_point();
-    word::store(v, o);
+    word::store(v, o...);
   }
-  T exchange(T v, order o = std::memory_order_seq_cst) noexcept {
+  template <class... Order>
+  T exchange(T v, Order... o) noexcept {
     schedule_point();
-    return word::exchange(v, o);
+    return word::exchange(v, o...);
   }
-  bool compare_exchange_strong(T& e, T v, order o = std::memory_order_seq_cst) noexcept {
+  template <class... Order>
+  bool compare_exchange_strong(T& expected, T v, Order... o) noexcept {
     schedule_point();
-    return word::compare_exchange_strong(e, v, o);
+    return word::compare_exchange_strong(expected, v, o...);
   }
-  bool compare_exchange_strong(T& e, T v, order o, order failed) noexcept {
+  template <class... Order>
+  bool compare_exchange_weak(T& expected, T v, Order... o) noexcept {
     schedule_point();
-    return word::compare_exchange_strong(e, v, o, failed);
+    return word::compare_exchange_weak(expected, v, o...);
   }
-  bool compare_exchange_weak(T& e, T v, order o = std::memory_order_seq_cst) noexcept {
+  template <class... Order>
+  T fetch_add(T v, Order... o) noexcept {
     schedule_point();
-    return word::compare_exchange_weak(e, v, o);
+    return word::fetch_add(v, o...);
   }
-  bool compare_exchange_weak(T& e, T v, order o, order failed) noexcept {
+  template <class... Order>
+  T fetch_sub(T v, Order... o) noexcept {
     schedule_point();
-    return word::compare_exchange_weak(e, v, o, failed);
-  }
-  T fetch_add(T v, order o = std::memory_order_seq_cst) noexcept {
-    schedule_point();
-    return word::fetch_add(v, o);
-  }
-  T fetch_sub(T v, order o = std::memory_order_seq_cst) noexcept {
-    schedule_point();
-    return word::fetch_sub(v, o);
-  }
-  T fetch_and(T v, order o = std::memory_order_seq_cst) noexcept {
-    schedule_point();
-    return word::fetch_and(v, o);
-  }
-  T fetch_or(T v, order o = std::memory_order_seq_cst) noexcept {
-    schedule_point();
-    return word::fetch_or(v, o);
+    return word::fetch_sub(v, o...);
   }
 };
 static_assert(sizeof(shared<std::uint64_t>) == sizeof(std::atomic<std::uint64_t>));

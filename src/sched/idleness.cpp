@@ -274,11 +274,7 @@ bool idleness::sees_work(std::uint32_t most) noexcept {
 
 void idleness::wait_for_work() noexcept {
   GODWIT_ASSERT(is_idle_, "only idle workers sleep");
-  const std::uint32_t all = present(), count = std::min(all, looks_in_round);
-  for (std::uint32_t i = 0; i < count; ++i)
-    if (const worker_no v{here_.near.first + (next_look_ + i) % all}; v != here_.me)
-      ask_for_work(*here_.memory, v);
-  next_look_ = (next_look_ + count) % all;
+  ask_others(looks_in_round);
   give_way(4);
 
   if (here_.hooks.on_idle != nullptr) here_.hooks.on_idle();
@@ -295,7 +291,17 @@ void idleness::wait_for_work() noexcept {
   if (idle_ns >= spin_ns) sleep();
 }
 
+/// The next ones of this host, @p most of them.
+void idleness::ask_others(std::uint32_t most) noexcept {
+  const std::uint32_t all = present(), count = std::min(all, most);
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (const worker_no v{here_.near.first + (next_look_ + i) % all}; v != here_.me)
+      ask_for_work(*here_.memory, v);
+  next_look_ = (next_look_ + count) % all;
+}
+
 void idleness::sleep() noexcept {
+  ask_others(here_.near.count);  // else who has not been asked shares nothing meanwhile
   here_.node->sleepers.fetch_add(1, std::memory_order_seq_cst);
   here_.words->asleep.store(1, std::memory_order_seq_cst);
   const std::uint32_t seen = here_.node->wake.load(std::memory_order_seq_cst);

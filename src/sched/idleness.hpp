@@ -96,6 +96,7 @@ class idleness {
   void leave_run() noexcept;
   void tell_hosts(std::uint32_t from) noexcept;
   void report_failure(const char* text) noexcept;
+  void ask_others(std::uint32_t most) noexcept;
   void sleep() noexcept;
   void wait_in_sleep(std::uint32_t seen) noexcept;
   void call_monitor() noexcept;

@@ -317,6 +317,32 @@ TEST(simulation, who_waits_for_ever_on_hosts_is_told) {
                gw::run_error);
 }
 
+TEST(simulation, a_run_that_is_not_over_by_the_limit_fails) {
+  const auto out = support::run_child([] {
+    gw::options o = simulated(2);
+    o.sim_limit_ms = 2;
+    return gw::run<int>([] { return fib(18); }, o);  // 4 ms at least
+  });
+  EXPECT_NE(out.status, 0) << support::show(out);
+  EXPECT_TRUE(out.err_has("not over after 2 ms of virtual time")) << support::show(out);
+}
+
+// As between processes: the frame may be another worker's by then.
+TEST(simulation, closures_that_are_sent_refer_to_no_local) {
+  const auto out = support::run_child([] {
+    gw::options o = on_hosts(4, 2, gw::choice::way::server);
+    o.check_frames = true;
+    return gw::run<int>(
+        [] {
+          int local = 1;
+          return gw::spawn_at(gw::worker(gw::worker_count() - 1), [&local] { return local; }).join();
+        },
+        o);
+  });
+  EXPECT_NE(out.status, 0) << support::show(out);
+  EXPECT_TRUE(out.err_has("capture by value")) << support::show(out);
+}
+
 TEST(simulation, refuses_what_it_cannot) {
   gw::options o = simulated(2);
   o.policy = gw::choice::policy::iso;
