@@ -72,7 +72,7 @@ void engine::leave() noexcept {
 
 /// Where time is measured: what has passed since the last look is its own.
 void engine::measure() noexcept {
-  if (setup_.time != clock::measured) return;
+  if (setup_.time != clock::measured || !running_) return;
   const std::uint64_t now = base::system_ns();
   seats_[turn_].now += now - measured_from_;
   measured_from_ = now;

@@ -135,6 +135,23 @@ TEST(simulation, measured_time_is_that_of_this_machine) {
   EXPECT_LT(ns, 1'000'000'000'000u);
 }
 
+// What is done before the first turn is nobody's time: else the first worker began hours after the others.
+TEST(simulation, measured_time_begins_with_the_first_turn) {
+  for (const std::uint32_t hosts : {1u, 2u}) {
+    gw::options o = simulated(4);
+    o.sim_hosts = hosts;
+    o.sim_clock = gw::choice::sim_clock::measured;
+    const std::uint64_t began = gw::run<std::uint64_t>(
+        [] {
+          const std::uint64_t at = gw::sim::now_ns();
+          fib(10);
+          return at;
+        },
+        o);
+    EXPECT_LT(began, 60'000'000'000u) << hosts << " hosts";
+  }
+}
+
 // Another schedule for each seed, in little time.
 TEST(simulation, right_under_every_seed) {
   const std::uint64_t seeds = support::number_from_environment("STRESS_SEEDS", 200);
