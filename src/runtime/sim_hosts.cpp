@@ -92,7 +92,7 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
   sim::network::setup net{.turns = &turns,
                           .model = &model,
                           .first_seat = first_seat,
-                          .hosts = static_cast<std::uint32_t>(hosts_.size()),
+                          .nodes = host_of(workers_here_ - 1) / model.hosts_per_node + 1,
                           .ranks = {},
                           .seed = what.opts.sim_seed,
                           .jitter_ns = what.opts.sim_jitter_ns};
@@ -116,7 +116,7 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
     c.setup.receives = receives;
     c.setup.services = &*c.for_others;
     c.stack = c.memory.room_below_stacks() - companion_stack_bytes;
-    net.ranks.push_back({host, c.memory.common()});
+    net.ranks.push_back({host / model.hosts_per_node, c.memory.common()});
     turns.sit(first_seat + rank, &c.hot, begin, &c);
   }
   network_.emplace(std::move(net));

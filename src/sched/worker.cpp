@@ -43,7 +43,7 @@ void worker::init(const worker_setup& setup) noexcept {
     here_.net.far().init(
         *here_.memory, here_.me, here_.far, &here_.all_words_of(here_.shape.bell_of)->far,
         here_.shape.serves_itself ? +[](void* w) { static_cast<worker*>(w)->serve_inbox(); } : nullptr, this,
-        !here_.crowded);
+        !here_.crowded && !here_.shape.takes_turns);
 
   detail::hot_words& hot = detail::hot();
   hot.worker = number;

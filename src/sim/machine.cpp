@@ -22,10 +22,11 @@ std::string_view trim(std::string_view s) {
 
 class reader {
  public:
-  reader(machine& m, const std::string& name) : machine_(m), name_(name) {}
+  explicit reader(machine& m) : machine_(m) {}
 
-  void line(std::string_view text, int number) {
-    number_ = number;
+  /// @p where: for messages
+  void line(std::string_view text, std::string where) {
+    where_ = std::move(where);
     text = trim(text.substr(0, text.find('#')));
     if (text.empty()) return;
     const auto equals = text.find('=');
@@ -44,6 +45,8 @@ class reader {
       topology();
     else if (key_ == "radix")
       machine_.radix = std::max(number_of<std::uint32_t>(value_), 1u);
+    else if (key_ == "hosts_per_node")
+      machine_.hosts_per_node = std::max(number_of<std::uint32_t>(value_), 1u);
     else if (key_ == "torus")
       torus();
     else
@@ -62,8 +65,7 @@ class reader {
       "near_look_ns", "near_steal_ns", "suspend_ns", "resume_ns"};
 
   [[noreturn]] void bad(const std::string& why) const {
-    throw std::invalid_argument("godwit: machine " + name_ + ", line " + std::to_string(number_) + ": " +
-                                why);
+    throw std::invalid_argument("godwit: machine " + where_ + ": " + why);
   }
   template <class T>
   T number_of(std::string_view text) const {
@@ -100,10 +102,33 @@ class reader {
   }
 
   machine& machine_;
-  const std::string& name_;
-  int number_ = 0;
+  std::string where_;
   std::string_view key_, value_;
 };
+
+/// Up to the next @p end, which is taken away from @p rest with it.
+std::string_view next_of(std::string_view& rest, char end) {
+  const auto at = rest.find(end);
+  const std::string_view first = rest.substr(0, at);
+  rest = at == rest.npos ? std::string_view{} : rest.substr(at + 1);
+  return first;
+}
+
+std::string text_of(const std::string& name) {
+  for (const auto& [known, text] : machine_texts)
+    if (known == name) return std::string(text);
+  std::ifstream file(name);
+  if (!file) {
+    std::string all;
+    for (const auto& known : machine_names()) all += (all.empty() ? "" : ", ") + known;
+    throw std::invalid_argument("godwit: sim_machine=" + name +
+                                ": neither a machine that the library knows (" + all +
+                                ") nor a file that can be read");
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 }  // namespace
 
@@ -134,12 +159,11 @@ std::uint32_t machine::hops(std::uint32_t from, std::uint32_t to) const noexcept
 machine parse_machine(std::string_view text, const std::string& name) {
   machine m;
   m.name = name;
-  reader r(m, name);
-  for (int number = 1; !text.empty(); ++number) {
-    const auto end = text.find('\n');
-    r.line(text.substr(0, end), number);
-    text = end == text.npos ? std::string_view{} : text.substr(end + 1);
-  }
+  std::string_view different = name, base = next_of(different, ',');
+  reader r(m);
+  for (int number = 1; !text.empty(); ++number)
+    r.line(next_of(text, '\n'), std::string(base) + ", line " + std::to_string(number));
+  while (!different.empty()) r.line(next_of(different, ','), name);
   if (m.look_ns == 0)
     throw std::invalid_argument("godwit: machine " + name +
                                 ": look_ns must be more than 0: time would stand still");
@@ -153,19 +177,7 @@ std::vector<std::string> machine_names() {
 }
 
 machine read_machine(const std::string& name) {
-  for (const auto& [known, text] : machine_texts)
-    if (known == name) return parse_machine(text, name);
-  std::ifstream file(name);
-  if (!file) {
-    std::string all;
-    for (const auto& known : machine_names()) all += (all.empty() ? "" : ", ") + known;
-    throw std::invalid_argument("godwit: sim_machine=" + name +
-                                ": neither a machine that the library knows (" + all +
-                                ") nor a file that can be read");
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_machine(text.str(), name);
+  return parse_machine(text_of(name.substr(0, name.find(','))), name);
 }
 
 }  // namespace godwit::sim

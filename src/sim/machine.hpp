@@ -36,11 +36,12 @@ struct machine {
   std::uint64_t serve_ns = 500;     ///< a companion sees to a message that has come, beside o
   std::uint64_t rma_ns = 3000;      ///< a one-sided operation (way rma) of no bytes, there and back
 
+  std::uint32_t hosts_per_node = 1;  ///< hosts that share a network card and a place in the topology
   sim::topology net = topology::flat;
-  std::uint32_t radix = 16;                     ///< fat_tree: hosts below a switch of the lowest level
-  std::array<std::uint32_t, 3> torus{1, 1, 1};  ///< hosts along each axis
+  std::uint32_t radix = 16;                     ///< fat_tree: nodes below a switch of the lowest level
+  std::array<std::uint32_t, 3> torus{1, 1, 1};  ///< nodes along each axis
 
-  /// Between two hosts.
+  /// Between two nodes.
   std::uint32_t hops(std::uint32_t from, std::uint32_t to) const noexcept;
   std::uint64_t wire_ns(std::uint32_t from, std::uint32_t to) const noexcept {
     return latency_ns + hop_ns * hops(from, to);
@@ -50,8 +51,8 @@ struct machine {
   }
 };
 
-/// @p name: one of machine_names(), or the path of a file. Throws std::invalid_argument with one line of
-/// text.
+/// @p name: one of machine_names(), or the path of a file; and what is different, such as
+/// "wisteria,latency_ns=500". Throws std::invalid_argument with one line of text.
 machine read_machine(const std::string& name);
 /// @p text of a file that messages call @p name.
 machine parse_machine(std::string_view text, const std::string& name);

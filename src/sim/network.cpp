@@ -28,7 +28,7 @@ constexpr auto later = [](const auto& a, const auto& b) {
 
 network::network(setup s)
     : setup_(std::move(s)),
-      hosts_(setup_.hosts),
+      nodes_(setup_.nodes),
       ranks_(setup_.ranks.size()),
       random_(setup_.seed * 40503 + 3) {
   for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].where = setup_.ranks[i];
@@ -41,13 +41,13 @@ void network::send(const void* data, std::size_t bytes, int to, int tag) {
   const machine& model = *setup_.model;
   const std::uint32_t me = caller();
   const endpoint& target = ranks_[static_cast<std::size_t>(to)];
-  host& mine = hosts_[ranks_[me].where.host];
+  node& mine = nodes_[ranks_[me].where.node];
   setup_.turns->take(model.overhead_ns);
 
   const std::uint64_t leaves = std::max(setup_.turns->now_ns(), mine.out_free);
   mine.out_free = leaves + model.gap_ns + model.bytes_ns(bytes);
   message m;
-  m.arrival = leaves + model.wire_ns(ranks_[me].where.host, target.where.host) + model.bytes_ns(bytes);
+  m.arrival = leaves + model.wire_ns(ranks_[me].where.node, target.where.node) + model.bytes_ns(bytes);
   if (setup_.jitter_ns != 0) {
     std::uint64_t& last = last_arrival_[std::uint64_t{me} << 32 | static_cast<std::uint32_t>(to)];
     last = m.arrival = std::max(m.arrival + random_.below(setup_.jitter_ns + 1), last);
@@ -63,20 +63,20 @@ void network::send(const void* data, std::size_t bytes, int to, int tag) {
   traffic_.bytes += bytes;
 
   const std::uint64_t arrival = m.arrival;
-  std::vector<message>& coming = hosts_[target.where.host].coming;
+  std::vector<message>& coming = nodes_[target.where.node].coming;
   coming.push_back(std::move(m));
   std::push_heap(coming.begin(), coming.end(), later);
   setup_.turns->rouse(setup_.first_seat + static_cast<std::uint32_t>(to), arrival);
 }
 
 /// When @p m, the first of those that come to @p h, has come in.
-std::uint64_t network::ready(const host& h, const message& m) const noexcept {
+std::uint64_t network::ready(const node& h, const message& m) const noexcept {
   return std::max(m.arrival, h.in_free + setup_.model->bytes_ns(m.bytes));
 }
 
-/// What has come to a host by now goes to its ranks.
-void network::come_in(std::uint32_t host_number) noexcept {
-  host& h = hosts_[host_number];
+/// What has come to a node by now goes to its ranks.
+void network::come_in(std::uint32_t node_number) noexcept {
+  node& h = nodes_[node_number];
   const std::uint64_t now = setup_.turns->now_ns();
   while (!h.coming.empty()) {
     const std::uint64_t at = ready(h, h.coming.front());
@@ -87,7 +87,7 @@ void network::come_in(std::uint32_t host_number) noexcept {
     h.coming.pop_back();
     traffic_.queued_ns += at - m.arrival;
     endpoint& to = ranks_[static_cast<std::size_t>(m.to)];
-    // Another rank of this host may have looked already, and be about to sleep.
+    // Another rank of this node may have looked already, and be about to sleep.
     if (const auto rank = static_cast<std::uint32_t>(m.to); rank != caller())
       setup_.turns->rouse(setup_.first_seat + rank, now);
     const auto fitting =
@@ -102,7 +102,7 @@ void network::come_in(std::uint32_t host_number) noexcept {
 }
 
 void network::rouse_at_next() noexcept {
-  const host& h = hosts_[ranks_[caller()].where.host];
+  const node& h = nodes_[ranks_[caller()].where.node];
   if (!h.coming.empty()) setup_.turns->rouse(setup_.turns->turn(), ready(h, h.coming.front()));
 }
 
@@ -137,7 +137,7 @@ network::receive* network::post(void* data, std::size_t bytes, int from, int tag
 
 /// True: it is complete. What its message is about may be done at once: others have come as far.
 bool network::look(receive* r) noexcept {
-  if (!r->done) come_in(ranks_[caller()].where.host);
+  if (!r->done) come_in(ranks_[caller()].where.node);
   if (!r->done) return false;
   setup_.turns->take(setup_.model->overhead_ns + setup_.model->serve_ns);
   setup_.turns->catch_up();
@@ -155,9 +155,9 @@ void network::one_sided(int target, std::uint64_t displacement, std::size_t byte
   endpoint& mine = ranks_[caller()];
   const rank& there = ranks_[static_cast<std::size_t>(target)].where;
   const std::uint64_t half =
-      setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.host, there.host);
+      setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.node, there.node);
   turns.nap_until(turns.now_ns() + half);
-  host& h = hosts_[there.host];
+  node& h = nodes_[there.node];
   const std::uint64_t now = turns.now_ns(), begins = std::max(now, h.one_sided_free);
   h.one_sided_free = begins + setup_.model->gap_ns;
   traffic_.queued_ns += begins - now;

@@ -1,11 +1,11 @@
 // The network between simulated hosts, as companions see it: a table of functions like that of an MPI library
 // (transport/mpi/component.hpp), in virtual time.
 //
-// Messages (LogGP): the CPU that sends takes o; they leave a host one after the other, g and G per byte
-// apart, pass the wire and the switches of the topology, and come in one after the other likewise. So a host
+// Messages (LogGP): the CPU that sends takes o; they leave a node one after the other, g and G per byte
+// apart, pass the wire and the switches of the topology, and come in one after the other likewise. So a node
 // that many send to is a place where they queue. Of one rank to another none overtakes, whatever the jitter.
 // One-sided operations take effect at half of their time, one after the other at each target, and leave its
-// CPU alone. Ranks are who calls: each has a seat of the engine, and a host.
+// CPU alone. Ranks are who calls: each has a seat of the engine, and a node.
 // docs/scale.md. Made by runtime/sim_hosts.cpp. Test: tests/sim/network_test.cpp.
 #pragma once
 
@@ -34,14 +34,14 @@ struct traffic {
 class network {
  public:
   struct rank {
-    std::uint32_t host = 0;
+    std::uint32_t node = 0;       ///< whose network card and place it shares
     std::byte* window = nullptr;  ///< memory that one-sided operations reach
   };
   struct setup {
     engine* turns = nullptr;
     const machine* model = nullptr;
     std::uint32_t first_seat = 0;  ///< of rank 0; the others follow
-    std::uint32_t hosts = 1;
+    std::uint32_t nodes = 1;
     std::vector<rank> ranks;
     std::uint64_t seed = 1;
     std::uint64_t jitter_ns = 0;  ///< each message takes up to so much longer
@@ -54,7 +54,7 @@ class network {
   /// Its functions are those of the newest network, and called by whose turn it is: a rank. Those that
   /// companions do not call are null.
   static const transport::mpi::component& functions() noexcept;
-  /// Whose turn it is will be roused when the next message is there that has been sent to its host.
+  /// Whose turn it is will be roused when the next message is there that has been sent to its node.
   void rouse_at_next() noexcept;
   const sim::traffic& traffic() const noexcept { return traffic_; }
 
@@ -62,7 +62,7 @@ class network {
   friend struct calls;
 
   struct message {
-    std::uint64_t arrival = 0;  ///< at its host; it may have to queue there
+    std::uint64_t arrival = 0;  ///< at its node; it may have to queue there
     std::uint64_t order = 0;
     int from = 0, to = 0, tag = 0;
     std::size_t bytes = 0;
@@ -76,7 +76,7 @@ class network {
     int source = 0, tag_found = 0;
     std::size_t bytes = 0;
   };
-  struct host {
+  struct node {
     std::uint64_t out_free = 0, in_free = 0, one_sided_free = 0;
     std::vector<message> coming;  ///< a heap: the first to arrive in front
   };
@@ -88,8 +88,8 @@ class network {
   };
 
   std::uint32_t caller() const noexcept { return setup_.turns->turn() - setup_.first_seat; }
-  std::uint64_t ready(const host& h, const message& m) const noexcept;
-  void come_in(std::uint32_t host_number) noexcept;
+  std::uint64_t ready(const node& h, const message& m) const noexcept;
+  void come_in(std::uint32_t node_number) noexcept;
   static void complete(receive& r, const message& m) noexcept;
   static bool fits(const receive& r, const message& m) noexcept;
   void send(const void* data, std::size_t bytes, int to, int tag);
@@ -101,7 +101,7 @@ class network {
   void flush() noexcept;
 
   const setup setup_;
-  std::vector<host> hosts_;
+  std::vector<node> nodes_;
   std::vector<endpoint> ranks_;
   std::unordered_map<std::uint64_t, std::uint64_t> last_arrival_;  // by pair of ranks; with jitter only
   base::small_random random_;

@@ -40,6 +40,21 @@ TEST(machine, keys_and_comments) {
   EXPECT_EQ(m.step_ns[static_cast<std::size_t>(godwit::base::step::suspend)], 12u);
 }
 
+TEST(machine, what_is_different_follows_the_name) {
+  const machine m = read_machine("wisteria,latency_ns=77, hosts_per_node = 48");
+  EXPECT_EQ(m.latency_ns, 77u);
+  EXPECT_EQ(m.hosts_per_node, 48u);
+  EXPECT_EQ(m.rma_ns, read_machine("wisteria").rma_ns);
+  EXPECT_EQ(m.name, "wisteria,latency_ns=77, hosts_per_node = 48") << "results say which machine it was";
+  try {
+    read_machine("wisteria,latency=77");
+    FAIL();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "godwit: machine wisteria,latency=77: there is no key 'latency' (docs/scale.md lists them)");
+  }
+}
+
 TEST(machine, refusals_name_the_line) {
   EXPECT_NE(refusal("look_ns = 1\nlok_ns = 1").find("line 2: there is no key 'lok_ns'"), std::string::npos);
   EXPECT_NE(refusal("look_ns = fast").find("'fast' is no number for look_ns"), std::string::npos);

@@ -49,7 +49,7 @@ class ranks {
     turns_ = std::make_unique<engine>(engine_setup{.seats = n, .model = &model_, .seed = seed});
     network::setup s{.turns = turns_.get(),
                      .model = &model_,
-                     .hosts = n,
+                     .nodes = n,
                      .ranks = {},
                      .seed = seed,
                      .jitter_ns = jitter_ns};
