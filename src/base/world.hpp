@@ -23,6 +23,7 @@ enum class step : std::uint8_t {
   steal,    ///< take it
   suspend,  ///< a thread, whose stack is copied away
   resume,   ///< one that was suspended
+  access,   ///< to global memory of its host, by a call
   count_
 };
 

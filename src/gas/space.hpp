@@ -27,6 +27,9 @@ struct space {
   /// bytes of the local part that one bit of the shadow stands for
   static constexpr std::uint64_t shadow_grain = 16;
 
+  /// of a home: with less it is refused. Whether that is enough for what a program allocates is its matter.
+  static constexpr std::uint64_t least_local_bytes = 4096;
+
   /// from 0: no access, so that a null pointer faults
   static constexpr std::uint64_t null_bytes = granule_bytes;
   /// service: host_words, then a home_words per home
@@ -78,7 +81,7 @@ inline space plan_space(std::uint64_t bytes, std::uint32_t homes, std::uint64_t 
   s.local_low = s.shadow_low + up(bytes / 2 / (space::shadow_grain * 8));
   if (homes == 0 || homes > space::most_homes || s.local_low >= bytes) return s;
   const std::uint64_t per_home = std::min((bytes - s.local_low) / 2 / homes, std::uint64_t{1} << 40);
-  if (per_home < space::granule_bytes) return s;
+  if (per_home < space::least_local_bytes) return s;
   s.local_bits = static_cast<unsigned>(std::bit_width(per_home)) - 1;
   s.shared_low = up(s.local_low + (std::uint64_t{homes} << s.local_bits));
   s.bytes = bytes >> space::granule_bits << space::granule_bits;

@@ -4,6 +4,7 @@
 
 #include <godwit/global_memory.hpp>
 #include <godwit/move.hpp>
+#include <godwit/sim.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -116,6 +117,10 @@ void note_part(const gas::part_event& e) noexcept {
 gas::memory& memory_at(detail::global_address at, const char* what) {
   gas::memory& memory = memory_of(what);
   memory.before_access(at);
+  if (detail::simulated) [[unlikely]] {  // in its turn; and who looks again and again lets time pass
+    base::made_world->spend(base::step::access);
+    base::made_world->catch_up();
+  }
   return memory;
 }
 
@@ -235,7 +240,7 @@ void start_global(std::byte* window, const gas::space& where, const options& opt
   detail::hot().run = run_;
   detail::hot().global_base = window;
   detail::hot().checkouts = 0;
-  detail::hot().global_plain = job.host_count == 1 && !memory->checks.on() ? 1 : 0;
+  detail::hot().global_plain = job.host_count == 1 && !memory->checks.on() && !job.takes_turns ? 1 : 0;
 }
 
 void end_global() noexcept {

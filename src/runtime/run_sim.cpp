@@ -6,7 +6,6 @@
 // (tests/sim/extras.cmake).
 #include <algorithm>
 #include <bit>
-#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -83,14 +82,14 @@ class simulation final : public substrate {
     bool root = false;
   };
   static void begin(void* arg);
-  void say(const run_state& r) const;
+  sim_result result(const run_state& r) const;
 
   std::optional<sim::machine> machine_;
   std::optional<sim_hosts> hosts_of_run_;
   std::unique_ptr<sim::engine> engine_of_run_;
   std::vector<seated_worker> workers_;
   std::optional<alternate_stack> handlers_run_here_;
-  std::uint64_t began_ns_ = 0;
+  std::uint64_t began_ns_ = 0, resident_before_ = 0;
 };
 
 void simulation::plan(run_state& r) {
@@ -125,6 +124,7 @@ void simulation::plan(run_state& r) {
 /// Addresses for all in 64 GiB if that leaves each 8 MiB; memory is what they touch.
 void simulation::memory(run_state& r) {
   launch& what = r.what;
+  resident_before_ = resident_bytes();
   const std::uint64_t most = std::max<std::uint64_t>(
       std::uint64_t{8} << 20,
       std::min((std::uint64_t{64} << 30) / std::bit_ceil(r.own.count), std::uint64_t{1} << 30));
@@ -190,6 +190,8 @@ void simulation::start(run_state& r) {
 
 void simulation::supervise(run_state& r) {
   engine_->run();
+  r.sim = result(r);
+  if (!r.what.opts.quiet) std::fputs(r.sim->line().c_str(), stderr);
   if (const stack::range& mine = r.what.main_stack; mine.high != 0)
     context::sanitizer_on_stack(reinterpret_cast<void*>(mine.low), mine.high - mine.low);
   for (const seated_worker& w : workers_) {
@@ -201,36 +203,17 @@ void simulation::supervise(run_state& r) {
   hosts_->forget_frames();
   context::use_hot_words(nullptr);
   end(r);  // what follows happens in a process like any other
-  if (!r.what.opts.quiet) say(r);
 }
 
-/// The result of a simulation, beside the program's.
-void simulation::say(const run_state& r) const {
-  const sim::tally& t = engine_of_run_->tally();
-  const options& opts = r.what.opts;
-  const bool measured = opts.sim_clock == choice::sim_clock::measured;
-  const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) / 1e6; };
-  std::fprintf(stderr, "godwit: sim: %u workers", r.own.count);
-  if (hosts_of_run_->several()) std::fprintf(stderr, " on %zu hosts", r.hosts.size());
-  std::fprintf(stderr, " of %s: %.3f ms; %" PRIu64 " events, %" PRIu64 " turns, %.2f s here; ",
-               machine_->name.c_str(), ms(t.end_ns), t.events, t.switches,
-               static_cast<double>(base::system_ns() - began_ns_) / 1e9);
-  if (hosts_of_run_->several()) {
-    const sim::traffic net = hosts_of_run_->traffic();
-    std::fprintf(stderr,
-                 "%" PRIu64 " messages and %" PRIu64
-                 " one-sided operations, %.1f MB, queued %.3f ms together; ",
-                 net.messages, net.one_sided, static_cast<double>(net.bytes) / 1e6, ms(net.queued_ns));
-  }
-  if (measured)
-    std::fprintf(stderr, "time was measured: another run differs\n");
-  else
-    std::fprintf(
-        stderr, "hash %016" PRIx64 "; late: %" PRIu64 " times, %.1f us together, %.1f us at most%s\n", t.hash,
-        t.late, static_cast<double>(t.late_ns) / 1e3, static_cast<double>(t.late_max_ns) / 1e3,
-        t.charged_ns == 0 ? "; the program charged nothing (godwit::sim::charge), so this is the "
-                            "scheduler's time alone"
-                          : "");
+sim_result simulation::result(const run_state& r) const {
+  return {.machine = machine_->name,
+          .workers = r.own.count,
+          .hosts = static_cast<std::uint32_t>(r.hosts.size()),
+          .measured = r.what.opts.sim_clock == choice::sim_clock::measured,
+          .turns = engine_of_run_->tally(),
+          .net = hosts_of_run_->several() ? std::optional(hosts_of_run_->traffic()) : std::nullopt,
+          .here_seconds = static_cast<double>(base::system_ns() - began_ns_) / 1e9,
+          .memory_bytes = std::max(resident_bytes(), resident_before_) - resident_before_};
 }
 
 void simulation::end(run_state&) noexcept {

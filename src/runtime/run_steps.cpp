@@ -79,6 +79,7 @@ run_facts facts_of(const run_state& r, std::uint64_t start_ns) {
   facts.hosts = r.hosts;
   facts.stats = last_run_stats();
   facts.heat = r.heat;
+  facts.sim = r.sim;
   facts.status = r.result.status;
   facts.message = r.result.message;
   return facts;

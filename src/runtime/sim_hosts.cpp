@@ -20,7 +20,9 @@ using transport::shm::near_range;
 namespace {
 constexpr std::size_t companion_stack_bytes = 64 << 10;
 static_assert(companion_stack_bytes <= transport::shm::guard_bytes);
-constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;  // of addresses, all hosts together
+// Of addresses, all hosts together; but each has so many if all the process has are enough for that.
+constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;
+constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, all_addresses = std::uint64_t{127} << 40;
 constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
 constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
 constexpr std::uint32_t ring_halvings = 2;      // of workers' requests under way: likewise
@@ -58,7 +60,8 @@ void sim_hosts::make_windows(launch& what) {
   const auto hosts = static_cast<std::uint32_t>(hosts_.size());
   std::uint64_t bytes = choose_global_bytes(what.opts);
   if (what.opts.global_bytes == options().global_bytes)
-    bytes = std::min(bytes, std::bit_floor(most_window_bytes / hosts));
+    bytes = std::min({bytes, std::bit_floor(all_addresses / hosts),
+                      std::max(std::bit_floor(most_window_bytes / hosts), least_window_bytes)});
   what.global_space = plan_global(what.opts, bytes, what.job.workers);
   stride_ = std::bit_ceil(bytes);
   windows_bytes_ = stride_ * hosts;

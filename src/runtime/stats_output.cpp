@@ -367,6 +367,7 @@ std::string stats_json(const run_facts& facts) {
   json.new_line().key("derived");
   put_derived(json, total, facts.opts.span);
   if (any_heat(facts.heat)) put_heat(json, facts.heat);
+  if (facts.sim) facts.sim->put(json.new_line().key("sim"));
   json.new_line().key("worker_stats").begin_array();
   for (const stats& s : facts.stats) put_counters(json.new_line(), s);
   json.new_line().end_array().new_line().end_object();

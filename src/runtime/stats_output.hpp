@@ -8,12 +8,14 @@
 #include <godwit/runtime.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gas/heat.hpp"
+#include "runtime/sim_result.hpp"
 
 namespace godwit::base {
 class json_writer;
@@ -35,6 +37,7 @@ struct run_facts {
   std::vector<host_facts> hosts;
   std::vector<worker_stats> stats;
   gas::heat_sums heat;  ///< with one host empty
+  std::optional<sim_result> sim;
   double wall_seconds = 0;
   unsigned cpus = 0;  ///< that this process may use
   int status = 0;

@@ -34,6 +34,7 @@ struct run_state {
   transport::shm::near_range own;      ///< the workers that this process starts
   std::vector<host_facts> hosts;       ///< as the files name them
   gas::heat_sums heat;                 ///< of all hosts, after the run; one host: nothing
+  std::optional<sim_result> sim;       ///< after the run
   std::optional<run_outputs> outputs;  ///< where this process speaks
   detail::run_result result;
 

@@ -62,7 +62,7 @@ class reader {
       {"rma_ns", &machine::rma_ns},       {"spin_ns", &machine::spin_ns},
   };
   static constexpr std::array<std::string_view, static_cast<std::size_t>(base::step::count_)> steps{
-      "near_look_ns", "near_steal_ns", "suspend_ns", "resume_ns"};
+      "near_look_ns", "near_steal_ns", "suspend_ns", "resume_ns", "access_ns"};
 
   [[noreturn]] void bad(const std::string& why) const {
     throw std::invalid_argument("godwit: machine " + where_ + ": " + why);

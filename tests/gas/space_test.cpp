@@ -74,7 +74,7 @@ TEST(Space, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(plan(0, 1).homes, 0u);
   EXPECT_EQ(plan(MiB, 1).homes, 0u);
   EXPECT_EQ(plan(8 * TiB, 0).homes, 0u);
-  EXPECT_EQ(plan(8 * TiB, 1u << 24).homes, 0u) << "less than a granule for each home";
+  EXPECT_EQ(plan(64 * GiB, 1u << 24).homes, 0u) << "less than a page for each home";
   EXPECT_EQ(plan(1ull << 62, (1u << 24) + 1).homes, 0u);
   EXPECT_EQ(plan(GiB, 1, TiB).homes, 0u) << "the table of the cache alone is larger";
   // As soon as it fits at all, it is valid.
