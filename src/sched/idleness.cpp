@@ -15,7 +15,7 @@ using transport::index;
 namespace {
 
 // Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
-constexpr std::uint32_t rounds_before_idle = 256;
+// (idleness.hpp has how many, as a rule.)
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
 constexpr std::uint64_t announce_after_ns = 100'000;  // more than the way to another host and back, as a rule
 constexpr std::uint64_t signal_after_ns = 20'000;
@@ -37,6 +37,7 @@ void idleness::init() noexcept {
   is_spare_ = index(here_.me) >= regular;
   is_idle_ = is_spare_;  // counted from the start
   spare_number_ = is_spare_ ? index(here_.me) - regular : 0;
+  if (here_.crowded || here_.shape.takes_turns) rounds_before_idle_ = rounds_before_idle_crowded;
 }
 
 // ---- waking others ----
@@ -77,7 +78,7 @@ void idleness::thread_came() noexcept {
 /// the thread neither leaves nor comes back.
 void idleness::thread_left() noexcept {
   has_sent_ = true;
-  failed_rounds_ = rounds_before_idle;
+  failed_rounds_ = rounds_before_idle_;
   from_.far.thread_left();
 }
 
@@ -88,7 +89,7 @@ void idleness::give_way(int pauses) noexcept {
 
 bool idleness::end_of_round() noexcept {
   give_way(1);
-  return ++failed_rounds_ >= (here_.crowded ? rounds_before_idle_crowded : rounds_before_idle);
+  return ++failed_rounds_ >= rounds_before_idle_;
 }
 
 void idleness::become_running() noexcept {
@@ -288,7 +289,11 @@ void idleness::wait_for_work() noexcept {
   }
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
   if (!here_.one_host() && idle_ns >= std::min(announce_after_ns, spin_ns)) announce_host();
-  if (idle_ns >= spin_ns) sleep();
+  if (idle_ns >= spin_ns)
+    sleep(base::no_limit);
+  else if (here_.shape
+               .takes_turns)  // who looks on takes a turn for each look, and sees no more than who sleeps
+    sleep(spin_ns - idle_ns);
 }
 
 /// The next ones of this host, @p most of them.
@@ -300,14 +305,14 @@ void idleness::ask_others(std::uint32_t most) noexcept {
   next_look_ = (next_look_ + count) % all;
 }
 
-void idleness::sleep() noexcept {
+void idleness::sleep(std::uint64_t most_ns) noexcept {
   ask_others(here_.near.count);  // else who has not been asked shares nothing meanwhile
   here_.node->sleepers.fetch_add(1, std::memory_order_seq_cst);
   here_.words->asleep.store(1, std::memory_order_seq_cst);
   const std::uint32_t seen = here_.node->wake.load(std::memory_order_seq_cst);
   if (!sees_work(here_.near.count)) {  // at all: whoever made it public before that has woken nobody
     ++here_.words->stats.sleeps;
-    wait_in_sleep(seen);
+    wait_in_sleep(seen, most_ns);
     const std::uint32_t longest = here_.one_host() ? longest_sleep_ms : longest_sleep_between_hosts_ms;
     if (sleep_ms_ < longest) sleep_ms_ = std::min(sleep_ms_ * 2, longest);
   }
@@ -315,11 +320,11 @@ void idleness::sleep() noexcept {
   here_.node->sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-/// Until node_words::wake is not @p seen any more, for a while; among those who sleep, one in the source of
+/// Until node_words::wake is not @p seen any more, for a while, @p most_ns at most; among those who sleep, one in the source of
 /// events.
-void idleness::wait_in_sleep(std::uint32_t seen) noexcept {
+void idleness::wait_in_sleep(std::uint32_t seen, std::uint64_t most_ns) noexcept {
   node_words& node = *here_.node;
-  std::uint64_t ns = std::uint64_t{sleep_ms_} * 1'000'000;
+  std::uint64_t ns = std::min(std::uint64_t{sleep_ms_} * 1'000'000, most_ns);
   // in time for the next look at another host; the last one took a while itself
   if (!here_.one_host()) {
     const std::uint64_t now = base::fast_ns(), next = from_.far.next_look_ns();

@@ -97,8 +97,8 @@ class idleness {
   void tell_hosts(std::uint32_t from) noexcept;
   void report_failure(const char* text) noexcept;
   void ask_others(std::uint32_t most) noexcept;
-  void sleep() noexcept;
-  void wait_in_sleep(std::uint32_t seen) noexcept;
+  void sleep(std::uint64_t most_ns) noexcept;
+  void wait_in_sleep(std::uint32_t seen, std::uint64_t most_ns) noexcept;
   void call_monitor() noexcept;
   void lock_gate() noexcept;
   void unlock_gate() noexcept;
@@ -113,6 +113,7 @@ class idleness {
   bool has_sent_ = false;  ///< its last thread has gone to another host
   std::uint32_t spare_number_ = 0;
   std::uint32_t next_look_ = 0;  ///< of this host's workers, where the next round of looks begins
+  std::uint32_t rounds_before_idle_ = 256;
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;
   std::uint64_t idle_since_ns_ = 0;

@@ -14,6 +14,7 @@ namespace godwit::sim {
 
 namespace {
 constexpr std::size_t stack_bytes = 64 << 10;
+constexpr std::uint64_t part_of_wait = 32;
 
 std::uint64_t sum_to(std::uint64_t a, std::uint64_t b) noexcept {
   return b < ~std::uint64_t{0} - a ? a + b : ~std::uint64_t{0};
@@ -93,11 +94,33 @@ void engine::pass(std::uint64_t ns) noexcept {
   if (s.now >= due_.first_time()) end_turn(true);
 }
 
+/// With many seats each turn begins with what no cache has. So while this one goes on, what the next few need
+/// is on its way.
+void engine::fetch_ahead() const noexcept {
+  const auto fetch = [](const void* at, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const std::byte*>(at) + i);
+  };
+  for (std::size_t i = 3; i < 7; ++i)
+    if (const std::uint32_t n = due_.soon(i); n != queue::none) fetch(&seats_[n], sizeof(seat));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::uint32_t n = due_.soon(i);
+    if (n == queue::none) return;
+    const seat& s = seats_[n];
+    fetch(s.hot, 192);
+    if (s.used.low < s.used.high)
+      fetch(s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region)),
+            std::min<std::size_t>(s.used.high - s.used.low, 1024));
+    else
+      fetch(reinterpret_cast<const void*>(s.sp), 256);
+  }
+}
+
 /// Until its time comes again; @p comes_back: at seat::now, else when somebody wakes it.
 void engine::end_turn(bool comes_back) noexcept {
   if (comes_back) due_.push(turn_, seats_[turn_].now);
   if (due_.empty()) all_sleep();
   const std::uint32_t next = due_.pop();
+  fetch_ahead();
   if (seats_[next].now > setup_.limit_ns) too_long();
   if (next != turn_) {
     ++tally_.switches;
@@ -171,9 +194,15 @@ std::uint64_t engine::now_ns() noexcept {
   return seats_[turn_].now;
 }
 
+/// Who does nothing but look looks less and less often: each time for a part of how long it has waited. Some
+/// wait at a lock whose holder waits for another host.
 void engine::pause() noexcept {
   measure();
-  pass(setup_.model->look_ns);
+  seat& s = seats_[turn_];
+  if (s.now != s.paused_until) s.paused_from = s.now;
+  const std::uint64_t waited = s.now - s.paused_from;
+  pass(std::max(setup_.model->look_ns, waited / part_of_wait));
+  seats_[turn_].paused_until = seats_[turn_].now;
 }
 
 void engine::nap_until(std::uint64_t deadline_ns) noexcept {

@@ -125,10 +125,11 @@ class engine final : public base::world {
     bytes_in_use used;
     exception_state exceptions;
     const void* waits_on = nullptr;
-    std::uint64_t since = 0;                       // it waits
-    std::uint64_t rouse_at = base::no_limit;       // see rouse
-    std::uint32_t next = nobody, before = nobody;  // of those that wait for the same word
-    bool charging = false;                         // its turn ended inside charge
+    std::uint64_t since = 0;                                          // it waits
+    std::uint64_t paused_from = 0, paused_until = ~std::uint64_t{0};  // it has done nothing else
+    std::uint64_t rouse_at = base::no_limit;                          // see rouse
+    std::uint32_t next = nobody, before = nobody;                     // of those that wait for the same word
+    bool charging = false;                                            // its turn ended inside charge
     bool interrupted = false;
     bool left = false;
   };
@@ -140,6 +141,7 @@ class engine final : public base::world {
   void count_event() noexcept;
   void pass(std::uint64_t ns) noexcept;
   void end_turn(bool comes_back) noexcept;
+  void fetch_ahead() const noexcept;
   void keep(seat& s, std::uintptr_t sp) noexcept;
   void sit_down() noexcept;
   void no_longer_waits(std::uint32_t number) noexcept;

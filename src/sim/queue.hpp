@@ -18,6 +18,10 @@ class queue {
   bool holds(std::uint32_t seat) const noexcept { return place_[seat] != absent; }
   std::uint64_t first_time() const noexcept { return heap_.empty() ? ~std::uint64_t{0} : heap_[0].time; }
 
+  /// Who is due @p at-th or soon after: 0 is the first.
+  std::uint32_t soon(std::size_t at) const noexcept { return at < heap_.size() ? heap_[at].seat : none; }
+  static constexpr std::uint32_t none = ~0u;
+
   void push(std::uint32_t seat, std::uint64_t time) noexcept {
     heap_.push_back({time, order_++, seat});
     up(heap_.size() - 1);
