@@ -34,7 +34,7 @@ void count_far_steal(worker_stats& stats, std::uint64_t ns) noexcept {
     limit += limit * 189 / 1000;
   ++stats.far_steal_times[bucket];
 }
-constexpr std::uint64_t urgent_after_ns = 200'000;
+constexpr std::uint64_t urgent_after_ns = 200'000, urgent_every_ns = 50'000;
 
 }  // namespace
 
@@ -87,11 +87,21 @@ bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   if (now < next_ns_) return false;
   const std::uint32_t host = other_host();
   const worker_no victim = victim_on(host);
-  const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 && now - idle_since_ns > urgent_after_ns;
-  const auto& e = here_.net.far().call(victim, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0);
+  const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 &&
+                      now - idle_since_ns > urgent_after_ns && now - last_urgent_ns_ > urgent_every_ns;
+  if (urgent) last_urgent_ns_ = now;
+  bool found = false;
+  if (!here_.shape.steals_by_call && !urgent) {
+    const seen_words seen = look_by_words(victim);
+    found = seen.fork || seen.ready;
+  } else {
+    found = here_.net.far()
+                .call(victim, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0)
+                .head.result != 0;
+  }
   ++here_.words->stats.far_looks;
   account_.count_transport(now, victim, trace::far_request::look);
-  if (e.head.result != 0) {
+  if (found) {
     hint_ = host;
     next_ns_ = 0;
     return true;
@@ -148,15 +158,33 @@ struct watched {
 static_assert(transport::one_sided<watched>);
 }  // namespace
 
+far_thief::seen_words far_thief::look_by_words(worker_no victim) noexcept {
+  const public_words& theirs = *here_.words;  // the same place in each worker's memory
+  // The deque's line and the queue's: a guess, whatever they say together.
+  constexpr std::size_t first = offsetof(public_words, split), last = offsetof(public_words, ready_count);
+  static_assert(last - first == 64 + sizeof(word), "neighbouring lines");
+  std::uint64_t seen[(last - first) / sizeof(word) + 1];
+  here_.net.remote_get(victim, seen, &theirs.split, sizeof seen);
+  const seen_words found{seen[offsetof(public_words, top) / sizeof(word)] < seen[0],
+                         seen[std::size(seen) - 1] != 0};
+  if (!found.fork && !found.ready) {
+    constexpr std::uint32_t yes = 1;
+    auto* hot = reinterpret_cast<detail::hot_words*>(here_.memory->common());
+    here_.net.remote_put(victim, &hot->poll, &yes, sizeof yes);
+  }
+  return found;
+}
+
 /// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6).
-far_catch far_thief::steal_by_words(worker_no victim) noexcept {
+far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexcept {
   std::uint64_t step[5] = {};
   const watched net{here_.net, step};
   far_catch caught{.victim = victim};
   loot& got = caught.got;
-  caught.since = base::fast_ns();
+  caught.since = since;
+  step[watched::check] = base::fast_ns() - since;
   const auto outcome = steal(
-      net, here_.holder(), victim, here_.words, here_.opts.empty_check, [] {},
+      net, here_.holder(), victim, here_.words, false, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
@@ -211,7 +239,16 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
   if (!here_.opts.empty_check) what |= call_scope::skip_check;
   if (here_.opts.check_frames) what |= call_scope::hash_frames;
   if (!here_.shape.steals_by_call) {  // word by word: one-sided to the last step
-    if (const far_catch got = steal_by_words(caught.victim); got.kind != loot_kind::nothing) return got;
+    const std::uint64_t since = base::fast_ns();
+    const seen_words seen = here_.opts.empty_check ? look_by_words(caught.victim) : seen_words{true, true};
+    if (seen.fork)
+      if (const far_catch got = steal_by_words(caught.victim, since); got.kind != loot_kind::nothing)
+        return got;
+    if (!seen.ready) {
+      if (!seen.fork) ++here_.words->stats.steals_failed;
+      ++here_.words->stats.far_failed;
+      return caught;
+    }
     what |= call_scope::ready_only;
   }
   caught.since = base::fast_ns();

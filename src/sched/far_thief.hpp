@@ -53,7 +53,12 @@ class far_thief {
   worker_no victim_on(std::uint32_t host) noexcept;
   void in_vain() noexcept;
   far_catch steal_from(std::uint32_t host) noexcept;
-  far_catch steal_by_words(worker_no victim) noexcept;
+  /// Of one worker, word by word: one read. None: it has been asked to make work public.
+  struct seen_words {
+    bool fork = false, ready = false;
+  };
+  seen_words look_by_words(worker_no victim) noexcept;
+  far_catch steal_by_words(worker_no victim, std::uint64_t since) noexcept;
   bool take_parcels(const transport::far::entry& e) noexcept;
 
   const site& here_;
@@ -61,8 +66,9 @@ class far_thief {
   base::small_random& random_;
   std::uint32_t failures_ = 0;  // looks at other hosts in vain since the last thread
   std::uint64_t next_ns_ = 0;   // not before
-  std::uint32_t last_ = 0;      // host looked at last
-  std::uint32_t hint_ = ~0u;    // host where work was seen last
+  std::uint64_t last_urgent_ns_ = 0;
+  std::uint32_t last_ = 0;    // host looked at last
+  std::uint32_t hint_ = ~0u;  // host where work was seen last
 };
 
 }  // namespace godwit::sched

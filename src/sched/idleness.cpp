@@ -14,9 +14,11 @@ using transport::index;
 
 namespace {
 
-// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared counter.
-// (idleness.hpp has how many, as a rule.)
+// Failed rounds before a worker counts as idle where others need its CPU, or each round takes a turn.
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
+// Where a look takes a turn, who would look on sleeps instead, and looks so often, for as long as a worker
+// looks elsewhere before it sleeps.
+constexpr std::uint64_t look_in_turns_ns = 3'000, rounds_in_turns_ns = 130'000;
 constexpr std::uint64_t announce_after_ns = 100'000;  // more than the way to another host and back, as a rule
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
@@ -289,11 +291,10 @@ void idleness::wait_for_work() noexcept {
   }
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
   if (!here_.one_host() && idle_ns >= std::min(announce_after_ns, spin_ns)) announce_host();
-  if (idle_ns >= spin_ns)
+  if (here_.shape.takes_turns && idle_ns < spin_ns + rounds_in_turns_ns)
+    sleep(look_in_turns_ns);
+  else if (idle_ns >= spin_ns)
     sleep(base::no_limit);
-  else if (here_.shape
-               .takes_turns)  // who looks on takes a turn for each look, and sees no more than who sleeps
-    sleep(spin_ns - idle_ns);
 }
 
 /// The next ones of this host, @p most of them.
@@ -320,8 +321,8 @@ void idleness::sleep(std::uint64_t most_ns) noexcept {
   here_.node->sleepers.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-/// Until node_words::wake is not @p seen any more, for a while, @p most_ns at most; among those who sleep, one in the source of
-/// events.
+/// Until node_words::wake is not @p seen any more, for a while, @p most_ns at most; among those who sleep,
+/// one in the source of events.
 void idleness::wait_in_sleep(std::uint32_t seen, std::uint64_t most_ns) noexcept {
   node_words& node = *here_.node;
   std::uint64_t ns = std::min(std::uint64_t{sleep_ms_} * 1'000'000, most_ns);

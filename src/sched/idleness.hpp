@@ -113,6 +113,8 @@ class idleness {
   bool has_sent_ = false;  ///< its last thread has gone to another host
   std::uint32_t spare_number_ = 0;
   std::uint32_t next_look_ = 0;  ///< of this host's workers, where the next round of looks begins
+  /// Failed rounds before a worker counts as idle: some microseconds, so that short gaps cost no shared
+  /// counter.
   std::uint32_t rounds_before_idle_ = 256;
   std::uint32_t failed_rounds_ = 0;
   std::uint32_t sleep_ms_ = 1;

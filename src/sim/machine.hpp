@@ -35,6 +35,7 @@ struct machine {
   double ns_per_byte = 0.1;         ///< G
   std::uint64_t serve_ns = 500;     ///< a companion sees to a message that has come, beside o
   std::uint64_t rma_ns = 3000;      ///< a one-sided operation (way rma) of no bytes, there and back
+  std::uint64_t rma_gap_ns = 20;    ///< between two of them at one node's card
 
   std::uint32_t hosts_per_node = 1;  ///< hosts that share a network card and a place in the topology
   sim::topology net = topology::flat;

@@ -103,7 +103,9 @@ void network::come_in(std::uint32_t node_number) noexcept {
 
 void network::rouse_at_next() noexcept {
   const node& h = nodes_[ranks_[caller()].where.node];
-  if (!h.coming.empty()) setup_.turns->rouse(setup_.turns->turn(), ready(h, h.coming.front()));
+  if (h.coming.empty()) return;
+  const message& first = h.coming.front();  // whom it is for sees to those before its own
+  setup_.turns->rouse(setup_.first_seat + static_cast<std::uint32_t>(first.to), ready(h, first));
 }
 
 bool network::fits(const receive& r, const message& m) noexcept {
@@ -159,7 +161,7 @@ void network::one_sided(int target, std::uint64_t displacement, std::size_t byte
   turns.nap_until(turns.now_ns() + half);
   node& h = nodes_[there.node];
   const std::uint64_t now = turns.now_ns(), begins = std::max(now, h.one_sided_free);
-  h.one_sided_free = begins + setup_.model->gap_ns;
+  h.one_sided_free = begins + setup_.model->rma_gap_ns;
   traffic_.queued_ns += begins - now;
   if (begins > now) turns.nap_until(begins);
   effect(there.window + displacement);

@@ -32,7 +32,7 @@ machine model() {
   m.latency_ns = 1000;
   m.hop_ns = 100;
   m.overhead_ns = 10;
-  m.gap_ns = 50;
+  m.gap_ns = m.rma_gap_ns = 50;
   m.ns_per_byte = 2;
   m.serve_ns = 5;
   m.rma_ns = 600;
