@@ -35,6 +35,7 @@ if(godwit_mpi_modules)  # opened by src/transport/mpi/load.cpp, which looks besi
 endif()
 install(DIRECTORY include/godwit TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
 install(FILES include/godwit.h TYPE INCLUDE)
+install(PROGRAMS tools/scale/godwit-scale TYPE BIN)
 install(EXPORT godwit-targets NAMESPACE godwit:: DESTINATION ${godwit_package_dir})
 configure_package_config_file(cmake/godwit-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
                               INSTALL_DESTINATION ${godwit_package_dir})
