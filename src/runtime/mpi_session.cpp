@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -97,15 +98,27 @@ void mpi_session::start(const options& opts) {
   compare_layouts();
 }
 
-void mpi_session::compare_layouts() {
-  const base::layout mine = base::own_layout();
-  const std::vector<base::layout> all = gather(mine);
-  std::vector<char[64]> names(ranks_.size());
-  for (std::size_t i = 0; i < ranks_.size(); ++i) std::memcpy(names[i], ranks_[i].host_name, 64);
-  const std::string difference = base::compare_layouts(all.data(), world_.size, names.data());
+void mpi_session::reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const {
+  check(mpi_->allreduce(words.data(), words.size(), how), "reduce");
+}
+
+/// As a rule all agree, which takes a few words; else those layouts are exchanged that the message names.
+void mpi_session::compare_layouts() const {
+  base::rank_layout mine{world_.rank, {}, base::own_layout()};
+  std::memcpy(mine.host, ranks_[static_cast<std::size_t>(world_.rank)].host_name, sizeof mine.host);
+  const auto words = base::words_to_compare(mine.is);
+  const auto of_zero = share(words);
+  const std::array<int, 5> named = first_where(base::reasons_to_name(mine.is, of_zero));
+  if (named[0] == world_.size && named[1] == world_.size) return;  // neither layout nor main's stack differs
+  std::set<int> ranks = {0};
+  for (const int r : named)
+    if (r < world_.size) ranks.insert(r);
+  std::vector<base::rank_layout> some;
+  for (const int r : ranks) some.push_back(share(mine, r));
+  const std::string difference = base::compare_layouts(some);
   if (!difference.empty()) throw std::runtime_error("godwit: " + difference);
   // A warning, not an error: it does no harm to programs whose threads take values.
-  const std::string stacks = base::compare_main_stacks(all.data(), world_.size, names.data());
+  const std::string stacks = base::compare_main_stacks(some);
   if (!stacks.empty() && world_.rank == 0) std::fprintf(stderr, "godwit: %s\n", stacks.c_str());
 }
 
@@ -175,7 +188,7 @@ void mpi_session::agree(const std::string& problem, bool of_options) const {
 
 const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma) {
   if (!link_ || (with_rma && !link_with_rma_)) {
-    link_ = transport::mpi::measure_link(*mpi_, world_.rank, world_.size, partner, with_rma);
+    link_ = transport::mpi::measure_link(*mpi_, world_.rank, partner, with_rma);
     link_with_rma_ = with_rma;
   }
   return *link_;

@@ -11,8 +11,10 @@
 #include <godwit/options.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +56,18 @@ class mpi_session {
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any:
   /// invalid_argument if it is @p of_options, else runtime_error.
   void agree(const std::string& problem, bool of_options = false) const;
+  /// Collective: each of @p words becomes what it is in all ranks together.
+  void reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const;
+  /// Collective: for each of @p mine the first rank where it holds; size() if in none.
+  template <std::size_t N>
+  std::array<int, N> first_where(const std::array<bool, N>& mine) const {
+    std::array<std::uint64_t, N> ranks;
+    for (std::size_t i = 0; i < N; ++i) ranks[i] = static_cast<std::uint64_t>(mine[i] ? rank() : size());
+    reduce(ranks, transport::mpi::reduction::least);
+    std::array<int, N> first;
+    std::copy(ranks.begin(), ranks.end(), first.begin());
+    return first;
+  }
   /// Collective: everybody's @p mine, by rank. Plain bytes.
   template <class T>
   std::vector<T> gather(const T& mine) const {
@@ -61,10 +75,10 @@ class mpi_session {
     check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
     return all;
   }
-  /// Collective: rank 0's @p mine. Plain bytes.
+  /// Collective: rank @p root 's @p mine. Plain bytes.
   template <class T>
-  T share(T mine) const {
-    check(mpi_->bcast(&mine, sizeof mine, 0), "broadcast");
+  T share(T mine, int root = 0) const {
+    check(mpi_->bcast(&mine, sizeof mine, root), "broadcast");
     return mine;
   }
   /// Collective: rank @p root 's text, or vector of bytes.
@@ -85,7 +99,7 @@ class mpi_session {
  private:
   mpi_session() = default;
   void start(const options& opts);
-  void compare_layouts();
+  void compare_layouts() const;
   static void at_exit(int status, void*);
 
   const transport::mpi::component* mpi_ = nullptr;
