@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cpus.hpp"
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/clock.hpp"
@@ -81,13 +80,8 @@ void mpi_session::start(const options& opts) {
   session_ = this;
   on_exit(at_exit, this);
 
-  rank_info mine{};
-  gethostname(mine.host_name, sizeof mine.host_name - 1);
-  mine.machine = machine_hash(mine.host_name);
-  mine.pid = getpid();
-  mine.cpus = base::usable_cpu_count();
-  ranks_.resize(static_cast<std::size_t>(world_.size));
-  check(mpi->allgather(&mine, ranks_.data(), sizeof mine), "gather");
+  pid_ = getpid();
+  meet_machines();
   // MPI is used from the thread that calls run, only. One thread needs no level; another than main's does.
   constexpr int serialized = 2;
   const bool main_thread = getpid() == static_cast<pid_t>(syscall(SYS_gettid));
@@ -98,6 +92,18 @@ void mpi_session::start(const options& opts) {
   compare_layouts();
 }
 
+/// A word per rank goes to all, a name per machine.
+void mpi_session::meet_machines() {
+  name mine{};
+  gethostname(mine.data(), mine.size() - 1);
+  machines_ = machine_table(gather(machine_hash(mine.data())));
+  std::vector<name> of_ranks(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
+  check(mpi_->gather(mine.data(), of_ranks.data(), sizeof mine, 0), "gather");
+  for (const int first : machines_.first_rank)
+    host_names_.push_back(rank() == 0 ? of_ranks[static_cast<std::size_t>(first)] : name{});
+  check(mpi_->bcast(host_names_.data(), host_names_.size() * sizeof mine, 0), "broadcast");
+}
+
 void mpi_session::reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const {
   check(mpi_->allreduce(words.data(), words.size(), how), "reduce");
 }
@@ -105,7 +111,7 @@ void mpi_session::reduce(std::span<std::uint64_t> words, transport::mpi::reducti
 /// As a rule all agree, which takes a few words; else those layouts are exchanged that the message names.
 void mpi_session::compare_layouts() const {
   base::rank_layout mine{world_.rank, {}, base::own_layout()};
-  std::memcpy(mine.host, ranks_[static_cast<std::size_t>(world_.rank)].host_name, sizeof mine.host);
+  std::strncpy(mine.host, host_name(world_.rank), sizeof mine.host);
   const auto words = base::words_to_compare(mine.is);
   const auto of_zero = share(words);
   const std::array<int, 5> named = first_where(base::reasons_to_name(mine.is, of_zero));
@@ -164,7 +170,7 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
 }
 
 std::string mpi_session::who(int rank) const {
-  return "rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name + ")";
+  return "rank " + std::to_string(rank) + " (" + host_name(rank) + ")";
 }
 
 std::string mpi_session::said_by(int rank, std::string_view text) const {
@@ -197,7 +203,7 @@ const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma
 // Ranks leave together, so that one which ends early meets those that wait for it in run.
 void mpi_session::at_exit(int, void* self) {
   auto* s = static_cast<mpi_session*>(self);
-  if (s->tainted_ || getpid() != s->ranks_[static_cast<std::size_t>(s->world_.rank)].pid) return;
+  if (s->tainted_ || getpid() != s->pid_) return;
   try {
     if (!s->left_) s->meet(true);
   } catch (const std::runtime_error&) {

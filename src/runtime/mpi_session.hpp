@@ -5,6 +5,7 @@
 // run_mpi.cpp.
 #pragma once
 
+#include "runtime/placement.hpp"
 #include "transport/mpi/component.hpp"
 #include "transport/mpi/selftest.hpp"
 
@@ -21,15 +22,6 @@
 
 namespace godwit::runtime {
 
-/// What every rank knows of every other. Plain bytes.
-struct rank_info {
-  char host_name[64];
-  std::uint64_t machine;  ///< hash of name, boot and network: equal if the ranks can share memory
-  std::int64_t pid;
-  std::uint32_t cpus;  ///< usable ones
-  std::uint32_t unused_;
-};
-
 class mpi_session {
  public:
   /// The session of this process; made at the first call, which is collective. Throws std::runtime_error: no
@@ -40,7 +32,10 @@ class mpi_session {
   int rank() const noexcept { return world_.rank; }
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
-  const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
+  const machine_table& machines() const noexcept { return machines_; }
+  /// The first rank on the machine of @p rank.
+  int first_beside(int rank) const noexcept { return machines_.first_rank[machine_of(rank)]; }
+  const char* host_name(int rank) const noexcept { return host_names_[machine_of(rank)].data(); }
   /// "rank 3 (node7)"
   std::string who(int rank) const;
   /// @p text, which may begin with "godwit: ", as said by @p rank.
@@ -71,7 +66,7 @@ class mpi_session {
   /// Collective: everybody's @p mine, by rank. Plain bytes.
   template <class T>
   std::vector<T> gather(const T& mine) const {
-    std::vector<T> all(ranks_.size());
+    std::vector<T> all(static_cast<std::size_t>(size()));
     check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
     return all;
   }
@@ -100,11 +95,18 @@ class mpi_session {
   mpi_session() = default;
   void start(const options& opts);
   void compare_layouts() const;
+  void meet_machines();
+  std::size_t machine_of(int rank) const noexcept {
+    return machines_.of_rank[static_cast<std::size_t>(rank)];
+  }
   static void at_exit(int status, void*);
 
   const transport::mpi::component* mpi_ = nullptr;
   transport::mpi::world world_;
-  std::vector<rank_info> ranks_;
+  using name = std::array<char, 64>;
+  machine_table machines_;
+  std::vector<name> host_names_;  // by machine
+  std::int64_t pid_ = 0;          // of this process; that of a child differs
   std::uint32_t epoch_ = 0;
   bool tainted_ = false;
   bool left_ = false;                                 ///< some ranks have ended: no more meetings

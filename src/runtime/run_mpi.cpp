@@ -63,7 +63,7 @@ class ranks final : public substrate {
     launch& what = r.what;
     what.opts = base::read_options(session_.share_bytes(base::write_options(what.opts), 0));
 
-    place_.emplace(session_.ranks(), session_.rank(), what.opts);
+    place_.emplace(session_.machines(), session_.rank(), what.opts);
     r.speaks = session_.rank() == 0;
     r.own = place_->of_rank[static_cast<std::size_t>(session_.rank())];
     what.job.workers = place_->workers;
@@ -76,10 +76,9 @@ class ranks final : public substrate {
           "MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with that level before "
           "run";
     what.job.my_host = has_workers() ? place_->my_host : 0;  // without workers nobody asks
-    for (std::size_t h = 0; h < place_->hosts.size(); ++h) {
-      const auto& first = session_.ranks()[static_cast<std::size_t>(place_->ranks_of[h].front())];
-      r.hosts.push_back({first.host_name, place_->hosts[h].first, place_->hosts[h].count});
-    }
+    for (std::size_t h = 0; h < place_->hosts.size(); ++h)
+      r.hosts.push_back(
+          {session_.host_name(place_->ranks_of[h].front()), place_->hosts[h].first, place_->hosts[h].count});
   }
 
   void together(const std::function<void()>& step) override {

@@ -1,7 +1,6 @@
 // See trace_gather.hpp.
 #include "runtime/trace_gather.hpp"
 
-#include <algorithm>
 #include <ctime>
 
 #include "base/clock.hpp"
@@ -45,14 +44,6 @@ struct mailer {
     finish(op, "receive");
   }
 };
-
-/// The first rank of the host of @p rank.
-int speaker_of(const mpi_session& session, int rank) {
-  const auto& all = session.ranks();
-  const auto machine = all[static_cast<std::size_t>(rank)].machine;
-  return static_cast<int>(
-      std::find_if(all.begin(), all.end(), [&](auto& r) { return r.machine == machine; }) - all.begin());
-}
 
 trace::clock_offset ask(const mailer& mail, int rank) {
   std::vector<trace::round_trip> trips;
@@ -113,12 +104,12 @@ void receive_events(const mailer& mail, trace::trace_file& to, int rank, near_ra
 std::vector<trace::clock_offset> compare_clocks(const mpi_session& session) {
   const mailer mail{session};
   if (session.rank() != 0) {
-    if (const int me = session.rank(); speaker_of(session, me) == me) answer(mail);
+    if (const int me = session.rank(); session.first_beside(me) == me) answer(mail);
     return {};
   }
   std::vector<trace::clock_offset> all(static_cast<std::size_t>(session.size()));
   for (int r = 1; r < session.size(); ++r) {
-    const int speaker = speaker_of(session, r);
+    const int speaker = session.first_beside(r);
     all[static_cast<std::size_t>(r)] = speaker == r ? ask(mail, r) : all[static_cast<std::size_t>(speaker)];
   }
   return all;
@@ -135,7 +126,7 @@ void gather_events(const mpi_session& session, run_outputs* outputs, const trace
   }
   outputs->add(rings, of_rank[0]);
   for (std::size_t r = 1; r < of_rank.size(); ++r) {
-    const bool same_clock = speaker_of(session, static_cast<int>(r)) == 0;
+    const bool same_clock = session.first_beside(static_cast<int>(r)) == 0;
     receive_events(mail, *outputs->trace(), static_cast<int>(r), of_rank[r],
                    same_clock ? trace::clock_map() : trace::clock_map(before[r], after[r]));
   }
