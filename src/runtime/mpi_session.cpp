@@ -96,9 +96,11 @@ void mpi_session::start(const options& opts) {
 void mpi_session::meet_machines() {
   name mine{};
   gethostname(mine.data(), mine.size() - 1);
-  machines_ = machine_table(gather(machine_hash(mine.data())));
-  std::vector<name> of_ranks(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
-  check(mpi_->gather(mine.data(), of_ranks.data(), sizeof mine, 0), "gather");
+  const std::uint64_t machine = machine_hash(mine.data());
+  std::vector<std::uint64_t> machines(static_cast<std::size_t>(size()));
+  check(mpi_->allgather(&machine, machines.data(), sizeof machine), "gather");
+  machines_ = machine_table(machines);
+  const std::vector<name> of_ranks = gather(mine);
   for (const int first : machines_.first_rank)
     host_names_.push_back(rank() == 0 ? of_ranks[static_cast<std::size_t>(first)] : name{});
   check(mpi_->bcast(host_names_.data(), host_names_.size() * sizeof mine, 0), "broadcast");
@@ -149,24 +151,42 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
                    who(world_.rank).c_str());
     }
   }
-  struct intent {
-    std::uint64_t leaving, root;
-  };
-  const intent mine{leaving ? 1u : 0u, root};
-  const std::vector<intent> all = gather(mine);
+  const std::uint64_t of_zero = share(root);
+  const auto [gone, other] = first_where<2>({leaving, !leaving && root != of_zero});
   if (leaving) return;
-  for (int r = 0; r < world_.size; ++r)
-    if (all[static_cast<std::size_t>(r)].leaving != 0) {
-      left_ = true;
-      throw std::runtime_error("godwit: " + who(r) +
-                               " has ended without calling run here: every rank must call run equally often");
-    }
-  for (int r = 1; r < world_.size; ++r)
-    if (all[static_cast<std::size_t>(r)].root != all[0].root)
-      throw std::runtime_error(
-          "godwit: " + who(r) +
-          " calls run with another root thread than rank 0: every rank must make the same calls "
-          "of run in the same order");
+  if (gone < size()) {
+    left_ = true;
+    throw std::runtime_error("godwit: " + who(gone) +
+                             " has ended without calling run here: every rank must call run equally often");
+  }
+  if (other < size())
+    throw std::runtime_error("godwit: " + who(other) +
+                             " calls run with another root thread than rank 0: every rank must make the same "
+                             "calls of run in the same order");
+}
+
+/// Spins at first, so that answers are quick; then lets others have the CPU.
+void mpi_session::finish(transport::mpi::operation op, const char* what) const {
+  const std::uint64_t start = base::now_ns();
+  for (bool done = false; !done;) {
+    check(mpi_->test(&op, &done, nullptr, nullptr, nullptr), what);
+    if (done || base::now_ns() - start < 20'000) continue;
+    base::give_way();
+    if (base::now_ns() - start < 5'000'000) continue;
+    base::nap(50'000);
+  }
+}
+
+void mpi_session::send(const void* data, std::size_t bytes, int to, int tag) const {
+  transport::mpi::operation op;
+  check(mpi_->isend(data, bytes, to, tag, &op), "send");
+  finish(op, "send");
+}
+
+void mpi_session::receive(void* data, std::size_t bytes, int from, int tag) const {
+  transport::mpi::operation op;
+  check(mpi_->irecv(data, bytes, from, tag, &op), "receive");
+  finish(op, "receive");
 }
 
 std::string mpi_session::who(int rank) const {
@@ -180,15 +200,10 @@ std::string mpi_session::said_by(int rank, std::string_view text) const {
 }
 
 void mpi_session::agree(const std::string& problem, bool of_options) const {
-  enum class answer : int { good, bad_options, bad };
-  const std::vector<answer> all = gather(problem.empty() ? answer::good
-                                         : of_options    ? answer::bad_options
-                                                         : answer::bad);
-  const auto first = std::find_if(all.begin(), all.end(), [](answer a) { return a != answer::good; });
-  if (first == all.end()) return;
-  const auto r = static_cast<int>(first - all.begin());
+  const auto [r, wrong] = first_where<2>({!problem.empty(), of_options && !problem.empty()});
+  if (r == size()) return;
   const std::string text = said_by(r, share_bytes(problem, r));
-  if (*first == answer::bad_options) throw std::invalid_argument(text);
+  if (r == wrong) throw std::invalid_argument(text);
   throw std::runtime_error(text);
 }
 

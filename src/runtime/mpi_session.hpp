@@ -63,11 +63,16 @@ class mpi_session {
     std::copy(ranks.begin(), ranks.end(), first.begin());
     return first;
   }
-  /// Collective: everybody's @p mine, by rank. Plain bytes.
+  /// Collective: the same for one word.
+  std::uint64_t reduce(std::uint64_t word, transport::mpi::reduction how) const {
+    reduce(std::span(&word, 1), how);
+    return word;
+  }
+  /// Collective: in the first rank everybody's @p mine, by rank; empty in the others. Plain bytes.
   template <class T>
   std::vector<T> gather(const T& mine) const {
-    std::vector<T> all(static_cast<std::size_t>(size()));
-    check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+    std::vector<T> all(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
+    check(mpi_->gather(&mine, all.data(), sizeof mine, 0), "gather");
     return all;
   }
   /// Collective: rank @p root 's @p mine. Plain bytes.
@@ -87,6 +92,9 @@ class mpi_session {
       check(mpi_->bcast(all.data() + done, std::min(piece, bytes - done), root), "broadcast");
     return all;
   }
+  /// One message; back when it has left, or is here.
+  void send(const void* data, std::size_t bytes, int to, int tag) const;
+  void receive(void* data, std::size_t bytes, int from, int tag) const;
   void check(int code, const char* what) const;
   /// The job cannot be ended in order any more: do not finalize at exit.
   void give_up() noexcept { tainted_ = true; }
@@ -96,6 +104,7 @@ class mpi_session {
   void start(const options& opts);
   void compare_layouts() const;
   void meet_machines();
+  void finish(transport::mpi::operation op, const char* what) const;
   std::size_t machine_of(int rank) const noexcept {
     return machines_.of_rank[static_cast<std::size_t>(rank)];
   }

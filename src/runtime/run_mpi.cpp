@@ -39,9 +39,11 @@ namespace {
 using transport::worker_no;
 using transport::mpi::companion;
 using transport::mpi::link_quality;
+using transport::mpi::reduction;
 using transport::mpi::way;
 using transport::shm::near_range;
 
+constexpr int path_tag = 10;                      // trace_gather.cpp: 8 and 9; companions: 1, and from 16 on
 constexpr std::uint64_t look_every_ns = 500'000;  // at children and signals, while messages keep coming
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
 constexpr std::uint64_t patience_for_sends_ns = 200'000'000;
@@ -109,27 +111,34 @@ class ranks final : public substrate {
   /// is free in each for @p bytes, and map it there. @p mapped: what is to be done then.
   template <class Memory, class Mapped, class... Kind>
   void share(Memory& memory, std::uint64_t bytes, const char* no_base, Mapped&& mapped, const Kind&... kind) {
-    struct offer {
-      char path[64];
-      std::uint32_t free_bases;
-    } mine{{}, ~0u};
+    std::uint64_t free = ~0u;
     together([&] {
-      if (is_leader()) {
-        memory.make_file(kind...);
-        std::strncpy(mine.path, memory.file_path().c_str(), sizeof mine.path - 1);
-      }
-      if (has_workers()) mine.free_bases = memory.free_bases(bytes);
+      if (is_leader()) memory.make_file(kind...);
+      if (has_workers()) free = memory.free_bases(bytes);
     });
-    const std::vector<offer> all = session_.gather(mine);
-    std::uint32_t free = ~0u;
-    for (const offer& o : all) free &= o.free_bases;
+    free = session_.reduce(free, reduction::common_bits);
     if (free == 0) throw std::runtime_error(no_base);
+    const std::string path = path_in_host(is_leader() ? memory.file_path() : "");
     together([&] {
       if (!has_workers()) return;
-      if (!is_leader()) memory.open_file(kind..., all[static_cast<std::size_t>(leader())].path);
+      if (!is_leader()) memory.open_file(kind..., path);
       memory.map(static_cast<unsigned>(std::countr_zero(free)));
       mapped();
     });
+  }
+
+  /// The @p path of this host's first rank, in all its ranks.
+  std::string path_in_host(const std::string& path) const {
+    if (!has_workers()) return {};
+    char text[64] = {};
+    if (is_leader()) {
+      std::strncpy(text, path.c_str(), sizeof text - 1);
+      for (const int rank : place_->ranks_of[place_->my_host])
+        if (rank != leader()) session_.send(text, sizeof text, rank, path_tag);
+    } else {
+      session_.receive(text, sizeof text, leader(), path_tag);
+    }
+    return text;
   }
 
   void share_segments(run_state& r) {
@@ -147,8 +156,8 @@ class ranks final : public substrate {
   void share_global(launch& what) {
     auto& global = what.global;
     // All ranks use what the poorest has.
-    const auto can = session_.gather(has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes);
-    const std::uint64_t bytes = *std::min_element(can.begin(), can.end());
+    const std::uint64_t bytes = session_.reduce(
+        has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes, reduction::least);
     together([&] { what.global_space = plan_global(what.opts, bytes, place_->workers); });
     share(
         global, bytes,
@@ -368,10 +377,10 @@ class ranks final : public substrate {
 
   /// All ranks tell what the first rank says that found the failure itself.
   void agree_on_outcome(run_state& r) {
-    const std::vector<int> all = session_.gather(primary_ ? r.result.status : 0);
-    const auto first = std::find_if(all.begin(), all.end(), [](int status) { return status != 0; });
-    if (first == all.end()) return;
-    r.fail(*first, session_.share_bytes(r.result.message, static_cast<int>(first - all.begin())));
+    const auto [first] = session_.first_where<1>({primary_ && r.result.status != 0});
+    if (first == session_.size()) return;
+    const int status = session_.share(r.result.status, first);
+    r.fail(status, session_.share_bytes(r.result.message, first));
   }
 
   void gather_stats(const run_state& r) {
