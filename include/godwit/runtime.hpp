@@ -98,7 +98,8 @@ struct worker_stats {
   std::uint64_t threads_kept = 0;     ///< that did not, because their stacks named its heap
 };
 
-/// Counters of the last run that ended in this process, one entry per worker.
+/// Counters of the last run that ended in this process, one entry per worker. Under MPI so in the first rank;
+/// in the others one entry, which says what all workers have together.
 const std::vector<worker_stats>& last_run_stats() noexcept;
 
 /// Number of the worker that executes the caller, 0 ... worker_count()-1. May differ after any spawn, join or

@@ -6,6 +6,7 @@
 // tells all others; a rank that is killed is the launcher's business.
 // Documents: docs/cluster.md, docs/protocols/far.md, docs/decisions/0007-companions.md. Tests: tests/mpi/.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <csignal>
 #include <cstdio>
@@ -383,18 +384,33 @@ class ranks final : public substrate {
     r.fail(status, session_.share_bytes(r.result.message, first));
   }
 
+  /// The first rank gets everybody's, the others what all have together.
   void gather_stats(const run_state& r) {
+    std::vector<worker_stats> own = own_stats(r);
+    const worker_stats total = sum_in_ranks(total_of(own));
     std::uint32_t most = 0;
     for (const near_range& range : place_->of_rank) most = std::max(most, range.count);
-    std::vector<worker_stats> own = own_stats(r);
     own.resize(most);
-    std::vector<worker_stats> all(std::size_t{most} * place_->of_rank.size());
-    session_.check(session_.mpi().allgather(own.data(), all.data(), most * sizeof(worker_stats)), "gather");
+    const std::size_t ranks = session_.rank() == 0 ? place_->of_rank.size() : 0;
+    std::vector<worker_stats> all(most * ranks);
+    session_.check(session_.mpi().gather(own.data(), all.data(), most * sizeof(worker_stats), 0), "gather");
+    if (session_.rank() != 0) return keep_stats({total});
     std::vector<worker_stats> by_worker(place_->workers);
-    for (std::size_t rank = 0; rank < place_->of_rank.size(); ++rank)
+    for (std::size_t rank = 0; rank < ranks; ++rank)
       std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * most), place_->of_rank[rank].count,
                   by_worker.begin() + place_->of_rank[rank].first);
     keep_stats(std::move(by_worker));
+  }
+
+  worker_stats sum_in_ranks(const worker_stats& mine) const {
+    using words = std::array<std::uint64_t, sizeof(worker_stats) / sizeof(std::uint64_t)>;
+    words sums = std::bit_cast<words>(mine), largest = sums;
+    session_.reduce(sums, reduction::sum);
+    session_.reduce(largest, reduction::most);
+    auto total = std::bit_cast<worker_stats>(sums);
+    for (const counter_field& c : counter_fields())
+      if (c.maximum) total.*c.field = std::bit_cast<worker_stats>(largest).*c.field;
+    return total;
   }
 
   void gather_heat(run_state& r) {
