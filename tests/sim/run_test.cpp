@@ -277,6 +277,30 @@ TEST(simulation, calls_on_every_worker_go_along_a_tree_of_hosts) {
   EXPECT_LT(many, 4 * few) << few << " ns on 8 hosts";
 }
 
+struct allocation_times {
+  std::uint64_t allocate, puts, deallocate;
+};
+
+/// Memory on all of 64 hosts, a put to each, and back: hosts are not asked one after the other, as puts are.
+TEST(simulation, hosts_pay_for_an_allocation_at_once) {
+  for (const auto way : all_ways) {
+    const auto took = gw::run<allocation_times>(
+        [] {
+          const std::uint64_t n = gw::worker_count(), each = 512, begin = gw::sim::now_ns();
+          const auto p = gw::allocate<std::uint64_t>(n * each, gw::distribution::blocked());
+          const std::uint64_t allocated = gw::sim::now_ns();
+          for (std::uint64_t w = 1; w < n; ++w) gw::put(p + w * each, w);
+          const std::uint64_t put = gw::sim::now_ns();
+          gw::deallocate(p, n * each);
+          return allocation_times{allocated - begin, put - allocated, gw::sim::now_ns() - put};
+        },
+        on_hosts(64, 64, way));
+    // A look at what there is, one at the limit, and the payment; to give the pages back, and the payment.
+    EXPECT_LT(took.allocate, 2 * took.puts) << "way " << static_cast<int>(way);
+    EXPECT_LT(took.deallocate, took.puts) << "way " << static_cast<int>(way);
+  }
+}
+
 TEST(simulation, slow_networks_take_longer) {
   std::uint64_t ns[2];
   for (const bool slow : {false, true}) {
