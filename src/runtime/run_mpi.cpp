@@ -264,18 +264,24 @@ class ranks final : public substrate {
       else if (!one_host() && is_leader())
         c.served = r.what.memory.near();
     }
-    answers_for_.resize(place_->workers);
-    for (std::size_t h = 0; h < place_->hosts.size(); ++h)
-      for (const int rank : place_->ranks_of[h]) {
-        const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
-        std::fill_n(answers_for_.begin() + range.first, range.count,
-                    way_ == way::server ? place_->ranks_of[h].front() : rank);
-      }
-    for (const near_range& range : place_->of_rank) first_worker_.push_back(range.first);
+    if (c.served.count != 0) list_partners();
     c.answers_for = answers_for_;
     c.first_worker = first_worker_;
     c.window = window_;
     companion_.emplace(std::move(c));
+  }
+
+  /// Whom companions that serve workers ask; the others, most ranks by way server, ask nobody.
+  void list_partners() {
+    answers_for_.resize(place_->workers);
+    for (const std::vector<int>& of_host : place_->ranks_of)
+      for (const int rank : of_host) {
+        const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
+        std::fill_n(answers_for_.begin() + range.first, range.count,
+                    way_ == way::server ? of_host.front() : rank);
+      }
+    if (way_ == way::rma)
+      for (const near_range& range : place_->of_rank) first_worker_.push_back(range.first);
   }
 
   void supervise(run_state& r) override {
@@ -462,8 +468,8 @@ class ranks final : public substrate {
   std::vector<trace::clock_offset> clocks_before_;
   std::optional<interrupt_guard> stop_;
   std::optional<family> workers_;
-  std::vector<int> answers_for_;             // by worker
-  std::vector<std::uint32_t> first_worker_;  // by rank
+  std::vector<int> answers_for_;             // by worker; empty where no worker is served
+  std::vector<std::uint32_t> first_worker_;  // by rank; way rma
   std::optional<services> services_;
   std::optional<companion> companion_;
 };
