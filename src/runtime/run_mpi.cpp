@@ -105,7 +105,7 @@ class ranks final : public substrate {
     share_segments(r);
     share_global(what);
     if (!one_host()) choose_way(what, r.own);
-    if (!what.opts.trace.empty()) clocks_before_ = compare_clocks(session_);
+    if (!what.opts.trace.empty()) clocks_before_ = clocks(r);
   }
 
   /// The first rank of each host makes the file of @p memory, of this @p kind; all ranks agree on a base that
@@ -444,7 +444,7 @@ class ranks final : public substrate {
 
   void add_events(run_state& r) override {
     gather_events(session_, r.outputs ? &*r.outputs : nullptr, *r.what.rings, place_->of_rank, clocks_before_,
-                  compare_clocks(session_));
+                  clocks(r));
   }
 
   void end(run_state&) noexcept override {
@@ -454,6 +454,9 @@ class ranks final : public substrate {
   }
 
  private:
+  std::vector<trace::clock_offset> clocks(const run_state& r) const {
+    return compare_clocks(session_, r.what.rings->sample(), place_->of_rank);
+  }
   bool has_workers() const { return place_->has_workers(); }
   bool one_host() const { return place_->hosts.size() < 2; }
   int leader() const { return place_->ranks_of[place_->my_host].front(); }

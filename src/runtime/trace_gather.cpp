@@ -46,7 +46,9 @@ struct announcement {
 
 void send_events(const mpi_session& session, const trace_rings& rings, near_range own) {
   for (std::uint32_t i = 0; i < own.count; ++i) {
-    const trace::ring_memory& m = *rings.of(worker_no{own.first + i});
+    const trace::ring_memory* ring = rings.of(worker_no{own.first + i});
+    if (ring == nullptr) continue;
+    const trace::ring_memory& m = *ring;
     const trace::ring_range r = trace::readable(m);
     const announcement a{r, m.capacity};
     session.send(&a, sizeof a, 0, event_tag);
@@ -57,9 +59,10 @@ void send_events(const mpi_session& session, const trace_rings& rings, near_rang
 }
 
 void receive_events(const mpi_session& session, trace::trace_file& to, int rank, near_range theirs,
-                    const trace::clock_map& clock) {
+                    const trace_sample& sample, const trace::clock_map& clock) {
   std::vector<trace::event> events(events_per_message);
   for (std::uint32_t w = theirs.first; w < theirs.first + theirs.count; ++w) {
+    if (!sample.holds(w)) continue;
     announcement a{};
     session.receive(&a, sizeof a, rank, event_tag);
     to.dropped(w, a.events.first);
@@ -73,16 +76,21 @@ void receive_events(const mpi_session& session, trace::trace_file& to, int rank,
 
 }  // namespace
 
-std::vector<trace::clock_offset> compare_clocks(const mpi_session& session) {
+std::vector<trace::clock_offset> compare_clocks(const mpi_session& session, const trace_sample& sample,
+                                                std::span<const near_range> of_rank) {
+  // by rank: it is the first of its machine, and workers there are traced
+  std::vector<char> is_asked(of_rank.size());
+  for (std::size_t r = 0; r < of_rank.size(); ++r)
+    if (sample.any(of_rank[r]))
+      is_asked[static_cast<std::size_t>(session.first_beside(static_cast<int>(r)))] = 1;
   if (session.rank() != 0) {
-    if (const int me = session.rank(); session.first_beside(me) == me) answer(session);
+    if (is_asked[static_cast<std::size_t>(session.rank())] != 0) answer(session);
     return {};
   }
-  std::vector<trace::clock_offset> all(static_cast<std::size_t>(session.size()));
+  std::vector<trace::clock_offset> all(of_rank.size());
   for (int r = 1; r < session.size(); ++r) {
-    const int speaker = session.first_beside(r);
-    all[static_cast<std::size_t>(r)] =
-        speaker == r ? ask(session, r) : all[static_cast<std::size_t>(speaker)];
+    const auto i = static_cast<std::size_t>(r);
+    all[i] = is_asked[i] != 0 ? ask(session, r) : all[static_cast<std::size_t>(session.first_beside(r))];
   }
   return all;
 }
@@ -97,8 +105,9 @@ void gather_events(const mpi_session& session, run_outputs* outputs, const trace
   }
   outputs->add(rings, of_rank[0]);
   for (std::size_t r = 1; r < of_rank.size(); ++r) {
+    if (!rings.sample().any(of_rank[r])) continue;
     const bool same_clock = session.first_beside(static_cast<int>(r)) == 0;
-    receive_events(session, *outputs->trace(), static_cast<int>(r), of_rank[r],
+    receive_events(session, *outputs->trace(), static_cast<int>(r), of_rank[r], rings.sample(),
                    same_clock ? trace::clock_map() : trace::clock_map(before[r], after[r]));
   }
 }
