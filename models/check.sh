@@ -138,6 +138,8 @@ runs() {
   echo "pass|balance||$small|-m1000000"
   echo "pass|frozen||$small|-m1000000 -w20"
   echo "pass|free_queue||$small|-m1000000 -w20"
+  echo "pass|each_worker||$small|-m1000000 -w20"
+  echo "pass|each_worker|-DWORKERS=6 -DFAN=3|$small|-m1000000 -w20"
   echo "pass|iso_stacks||$small|-m1000000 -w20"
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
@@ -202,6 +204,9 @@ runs() {
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
     LINK_AFTER_UNLOCK; do
     echo "fail|free_queue|-D$m|$small|-m1000000"
+  done
+  for m in COUNT_AS_SENT NOT_OWN TWO_STEPS READ_AFTER CALL_LAST NO_UP; do
+    echo "fail|each_worker|-D$m|$small|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do
     echo "fail|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -D$m|$small|-m1000000"

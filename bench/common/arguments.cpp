@@ -71,7 +71,7 @@ program::program(std::string name, std::string description, int argc, char** arg
   line_->app.footer("--godwit-help lists the options of the runtime, which every run accepts.");
   option("--reps", options_.reps, "Repetitions of every variant", between(1, 10000));
   option("--workers", options_.workers, "Worker counts, such as 1,2 (default: 1 and all usable CPUs)",
-         between(1, 4096));
+         between(1, (1 << 24) - 1));
   flag("--quick", options_.quick, "A smaller problem and fewer repetitions");
   option("--json", options_.json, "Write the results to this file (- is standard output)");
   std::vector<std::string> peers = all_peers();

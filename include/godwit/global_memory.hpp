@@ -87,8 +87,8 @@ class distribution {
 
 /// Room for @p n objects of type T, uninitialised. @p d as above; @p alignment: a power of two, of the whole.
 /// Throws global_bad_alloc; std::invalid_argument for a bad alignment, block size or home.
-/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and one to each
-/// host.
+/// Cost: local for a local distribution; otherwise up to some round trips to worker 0's host and three to
+/// each host, of which it waits for up to 16 at once.
 template <class T>
 global_ptr<T> allocate(std::uint64_t n, const distribution& d = distribution::local(),
                        std::uint64_t alignment = alignof(T), detail::place where = detail::place::here()) {

@@ -91,6 +91,7 @@ struct options {
   std::string stats_json = "";  ///< write the counters to this file (-: standard output); empty: no
   std::string trace = "";       ///< write what the workers did to this file, for Perfetto; empty: no
   std::uint64_t trace_bytes = 64ull << 20;  ///< memory for events, per worker; the oldest are dropped
+  std::uint32_t trace_workers = 0;          ///< trace so many of them, evenly spread; 0: all
   bool span = false;                        ///< measure work and span exactly (every spawn costs more)
   std::uint64_t global_bytes = 8ull << 40;  ///< addresses for the run's global memory (virtual until touched)
   /// global memory allocated on one host at most; 0: by what is available

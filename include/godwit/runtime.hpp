@@ -98,7 +98,8 @@ struct worker_stats {
   std::uint64_t threads_kept = 0;     ///< that did not, because their stacks named its heap
 };
 
-/// Counters of the last run that ended in this process, one entry per worker.
+/// Counters of the last run that ended in this process, one entry per worker. Under MPI so in the first rank;
+/// in the others one entry, which says what all workers have together.
 const std::vector<worker_stats>& last_run_stats() noexcept;
 
 /// Number of the worker that executes the caller, 0 ... worker_count()-1. May differ after any spawn, join or
@@ -126,8 +127,10 @@ void run_on_each_worker(const broadcast_task& task, detail::place where);
 }  // namespace detail
 
 /// Call `f()` once on every worker, as soon as each one spawns or idles; returns when all calls are done. f
-/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. Collective
-/// in cost: one message per worker. Meant for per-worker set-up and for reading per-worker state.
+/// must be plain bytes and must not throw; it runs inside whatever thread the worker is executing. Workers
+/// hand the call on along a tree, to another host by way of the first worker there. Cost: one message per
+/// worker; there and back, a round trip per level of the tree. Meant for per-worker set-up and for reading
+/// per-worker state.
 template <class F>
 void on_each_worker(const F& f, detail::place where = detail::place::here()) {
   static_assert(plain<F>,

@@ -8,8 +8,10 @@
 // Called by src/runtime at launch. Tests: tests/base/launcher_test.cpp, tests/mpi/layout_check.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace godwit::base {
@@ -56,12 +58,26 @@ static_assert(sizeof(layout) <= 4096);
 /// then; else those of the call, which belongs on the main thread.
 layout own_layout();
 
-/// Empty if all @p n agree; else one or two lines: who differs from rank 0 in what, and what to do.
-/// @p hosts: the name of each rank's machine. The main stack does not count: see below. Local.
-std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]);
+/// What two layouts must have in common, as words, the place of main's stack last: all ranks agree if each
+/// word is the same in all.
+std::array<std::uint64_t, 7> words_to_compare(const layout& l) noexcept;
+
+struct rank_layout {
+  int rank;
+  char host[64];
+  layout is;
+};
+
+/// Why the two functions below may name a rank: it differs from rank 0 (@p zero: its words) in any but the
+/// main stack; in that; one of three layout::state. Of each reason the first rank is enough.
+std::array<bool, 5> reasons_to_name(const layout& mine, const std::array<std::uint64_t, 7>& zero) noexcept;
+
+/// Empty if all agree; else one or two lines: who differs from rank 0 in what, and what to do. @p some: rank
+/// 0 and, by rank, at least those that there is a reason to name. The main stack does not count: see below.
+std::string compare_layouts(std::span<const rank_layout> some);
 
 /// Empty if pointers to main's locals mean the same in all ranks; else a line that says so and what to do.
-std::string compare_main_stacks(const layout* all, int n, const char (*hosts)[64]);
+std::string compare_main_stacks(std::span<const rank_layout> some);
 
 /// Padding of strings and pointers that the kernel puts on the initial stack. Exposed for its test.
 struct start_padding {

@@ -13,8 +13,8 @@
 namespace godwit::base {
 namespace {
 
-std::string who(int rank, const char (*hosts)[64]) {
-  return "rank " + std::to_string(rank) + " (host " + std::string(hosts[rank], strnlen(hosts[rank], 64)) +
+std::string who(const rank_layout& r) {
+  return "rank " + std::to_string(r.rank) + " (host " + std::string(r.host, strnlen(r.host, sizeof r.host)) +
          ")";
 }
 
@@ -24,9 +24,18 @@ std::string shown_limit(std::uint64_t bytes) {
   return bytes == static_cast<std::uint64_t>(RLIM_INFINITY) ? "unlimited" : std::to_string(bytes / 1024);
 }
 
-bool have_equal_layouts(const layout& a, const layout& b) noexcept {
-  return a.format == b.format && a.program == b.program && a.modules == b.modules && a.tls == b.tls &&
-         a.heap_start == b.heap_start && a.page_bytes == b.page_bytes;
+using compared = std::array<std::uint64_t, 7>;
+constexpr std::size_t stack_word = 6;
+
+bool have_equal_layouts(const compared& a, const compared& b) noexcept {
+  return std::equal(a.begin(), a.begin() + stack_word, b.begin());
+}
+
+/// The first of @p some whose randomisation is @p state.
+const rank_layout* first_with(layout::state state, std::span<const rank_layout> some) noexcept {
+  for (const rank_layout& r : some)
+    if (r.is.randomisation == state) return &r;
+  return nullptr;
 }
 
 std::span<const layout::module> listed(const layout& in) noexcept {
@@ -70,14 +79,25 @@ std::string other_address(const layout& a, const layout& b, const std::string& a
 
 }  // namespace
 
-std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]) {
-  const layout& zero = all[0];
-  int differs = 0;
-  while (++differs < n && have_equal_layouts(all[differs], zero)) {
-  }
-  if (differs >= n) return {};
-  const layout& one = all[differs];
-  const std::string one_name = who(differs, hosts), zero_name = who(0, hosts);
+std::array<std::uint64_t, 7> words_to_compare(const layout& l) noexcept {
+  return {l.format, l.program, l.modules, l.tls, l.heap_start, l.page_bytes, l.main_stack};
+}
+
+std::array<bool, 5> reasons_to_name(const layout& mine, const compared& zero) noexcept {
+  const compared words = words_to_compare(mine);
+  const auto is = [&](layout::state s) { return mine.randomisation == s; };
+  return {!have_equal_layouts(words, zero), words[stack_word] != zero[stack_word],
+          is(layout::state::as_asked), is(layout::state::refused), is(layout::state::not_needed)};
+}
+
+std::string compare_layouts(std::span<const rank_layout> some) {
+  const compared of_zero = words_to_compare(some[0].is);
+  const auto differs = std::find_if(some.begin(), some.end(), [&](const rank_layout& r) {
+    return !have_equal_layouts(words_to_compare(r.is), of_zero);
+  });
+  if (differs == some.end()) return {};
+  const layout &zero = some[0].is, &one = differs->is;
+  const std::string one_name = who(*differs), zero_name = who(some[0]);
 
   if (one.format != zero.format || one.program != zero.program) {
     const auto id = [](const layout& l) { return l.build_id[0] != '\0' ? std::string(l.build_id) : "none"; };
@@ -88,23 +108,20 @@ std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]) {
     return one_name + " has pages of " + std::to_string(one.page_bytes) + " bytes, " + zero_name + " of " +
            std::to_string(zero.page_bytes) + "; use hosts that agree";
   // Before any address: it explains them all.
-  for (int rank = 0; rank < n; ++rank)
-    if (all[rank].randomisation == layout::state::as_asked)
-      return who(rank, hosts) + " has its own random addresses because GODWIT_RANDOMIZE is set; unset it";
-  for (int rank = 0; rank < n; ++rank)
-    if (all[rank].randomisation == layout::state::refused)
-      return "address randomisation could not be switched off in " + who(rank, hosts) + ": " +
-             all[rank].detail +
-             (std::strncmp(all[rank].detail, "personality", 11) == 0
-                  ? "\nin a container allow it (docker run --security-opt seccomp=unconfined), or switch it "
-                    "off on "
-                    "the host: sysctl kernel.randomize_va_space=0"
-                  : "\nranks must be able to execute their own program anew");
-  for (int rank = 0; rank < n; ++rank)
-    if (all[rank].randomisation == layout::state::not_needed)
-      return who(rank, hosts) +
-             " has its own random addresses: no launcher was recognised, or godwit was loaded by dlopen; "
-             "start it by mpirun or srun, with godwit linked to the program";
+  if (const rank_layout* r = first_with(layout::state::as_asked, some); r != nullptr)
+    return who(*r) + " has its own random addresses because GODWIT_RANDOMIZE is set; unset it";
+  if (const rank_layout* r = first_with(layout::state::refused, some); r != nullptr)
+    return "address randomisation could not be switched off in " + who(*r) + ": " + r->is.detail +
+           (std::strncmp(r->is.detail, "personality", 11) == 0
+                ? "\nin a container allow it (docker run --security-opt seccomp=unconfined), or switch it "
+                  "off on "
+                  "the host: sysctl kernel.randomize_va_space=0"
+                : "\nranks must be able to execute their own program anew");
+  if (const rank_layout* r = first_with(layout::state::not_needed, some); r != nullptr)
+    return who(*r) +
+           " has its own random addresses: no launcher was recognised, or godwit was loaded by dlopen; start "
+           "it "
+           "by mpirun or srun, with godwit linked to the program";
   if (const std::string files = other_files(one, zero, one_name, zero_name); !files.empty())
     return files + "; use the same libraries, LD_LIBRARY_PATH and LD_PRELOAD on all hosts";
   std::string text = other_address(one, zero, one_name, zero_name);
@@ -116,10 +133,10 @@ std::string compare_layouts(const layout* all, int n, const char (*hosts)[64]) {
   return text + "\nuse the same LD_LIBRARY_PATH, LD_PRELOAD, ulimit -s and kernel on all hosts";
 }
 
-std::string compare_main_stacks(const layout* all, int n, const char (*hosts)[64]) {
-  for (int i = 1; i < n; ++i)
-    if (all[i].main_stack != all[0].main_stack)
-      return "main's locals lie elsewhere in " + who(i, hosts) + " than in " + who(0, hosts) +
+std::string compare_main_stacks(std::span<const rank_layout> some) {
+  for (const rank_layout& r : some)
+    if (r.is.main_stack != some[0].is.main_stack)
+      return "main's locals lie elsewhere in " + who(r) + " than in " + who(some[0]) +
              ": threads must not use references to them; or start all ranks with arguments and environments "
              "of about equal length";
   return {};

@@ -65,6 +65,41 @@ void allocator::give_budget(std::uint32_t host, std::uint64_t bytes) const noexc
   net_.remote_add(net_.first_of(host), net_.host().used_bytes, 0 - bytes);
 }
 
+std::uint32_t allocator::take_budgets(const std::vector<std::uint64_t>& share) const {
+  const auto hosts = static_cast<std::uint32_t>(share.size());
+  const auto load = [&](const word& w, std::vector<std::uint64_t>& to) {
+    to.resize(hosts);
+    net_.at_hosts(
+        atomic_function::load, w,
+        [&](std::uint32_t h) { return share[h] != 0 ? std::optional(atomic_operands()) : std::nullopt; },
+        [&](std::uint32_t h, std::uint64_t v) { to[h] = v; });
+  };
+  std::vector<std::uint64_t> limit, used, paid(hosts);
+  load(net_.host().limit_bytes, limit);
+  load(net_.host().used_bytes, used);
+  net_.at_hosts(
+      atomic_function::compare_exchange, net_.host().used_bytes,
+      [&](std::uint32_t h) -> std::optional<atomic_operands> {
+        if (share[h] == 0 || share[h] > limit[h] || used[h] > limit[h] - share[h]) return std::nullopt;
+        return atomic_operands{used[h] + share[h], used[h]};
+      },
+      [&](std::uint32_t h, std::uint64_t before) { paid[h] = before == used[h] ? share[h] : 0; });
+  for (std::uint32_t h = 0; h < hosts; ++h) {
+    if (share[h] == paid[h]) continue;
+    if (take_budget(h, share[h])) {  // others were faster
+      paid[h] = share[h];
+    } else {
+      give_budgets(paid);
+      return h;
+    }
+  }
+  return hosts;
+}
+
+void allocator::give_budgets(const std::vector<std::uint64_t>& share) const {
+  net_.add_at_hosts(net_.host().used_bytes, [&](std::uint32_t h) { return 0 - share[h]; });
+}
+
 void allocator::usage(std::uint64_t& used, std::uint64_t& limit) const noexcept {
   used = net_.host().used_bytes.load(std::memory_order_relaxed);
   limit = net_.host().limit_bytes.load(std::memory_order_relaxed);
@@ -189,15 +224,14 @@ global_address allocator::allocate_shared(std::uint64_t bytes, std::uint64_t ali
   }
   const std::uint64_t count = d.all_granules();
   const std::vector<std::uint64_t> share = blocks_.bytes_per_host(d);
-  std::uint32_t paid = 0;  // hosts
-  while (paid < share.size() && (share[paid] == 0 || take_budget(paid, share[paid]))) ++paid;
+  const std::uint32_t refused = take_budgets(share);
+  const bool paid = refused == share.size();
   extents::taken place;
-  if (paid == share.size()) place = extents_.take(count, alignment);
+  if (paid) place = extents_.take(count, alignment);
   if (!place.found) {
-    for (std::uint32_t h = 0; h < paid; ++h)
-      if (share[h] != 0) give_budget(h, share[h]);
+    if (paid) give_budgets(share);
     if (d.table != 0) free_local(d.table, table_bytes, {});
-    if (paid < share.size()) limit_reached(share[paid], paid);
+    if (!paid) limit_reached(share[refused], refused);
     no_room(bytes, net_.my_host(),
             "the run has addresses for " + show(where_.bytes - where_.shared_low) + " of distributed memory",
             raise_global_bytes);
@@ -343,23 +377,24 @@ void allocator::free_shared(global_address at, std::uint64_t bytes, detail::plac
   const global_address table = d->table;
   const std::uint64_t table_bytes = d->blocks * sizeof(std::uint32_t);
   std::vector<std::uint64_t> share = blocks_.bytes_per_host(*d);
-  for (std::uint32_t h = 0; d->movable() && h < net_.host_count(); ++h)
-    share[h] += net_.remote_load(net_.first_of(h), blocks_.moved_of(*d).bytes);
   const bool movable = d->movable();
+  if (movable)
+    net_.at_hosts(
+        atomic_function::load, blocks_.moved_of(*d).bytes,
+        [](std::uint32_t) { return std::optional(atomic_operands()); },
+        [&](std::uint32_t h, std::uint64_t moved) { share[h] += moved; });
   if (movable && net_.heat_told()) note_heat(*d);
   blocks_.thaw(*d);  // the next one here would be taken for frozen
   if (!blocks_.remove(*d)) freed_twice(at, where);
   if (movable && net_.seen()) net_.note({.what = part_event::kind::freed, .allocation = at});
   sites_.erase(at);
-  for (std::uint32_t h = 0; h < net_.host_count(); ++h) {
-    if (h == net_.my_host()) {
-      transport::shm::window::discard(net_.at(at), count << space::granule_bits);
-    } else {
-      const base::unexposed inside;
-      net_.port().discard(worker_no{net_.first_of(h)}, net_.at(at), count << space::granule_bits);
-    }
-    if (share[h] != 0) give_budget(h, share[h]);
+  transport::shm::window::discard(net_.at(at), count << space::granule_bits);
+  if (net_.several_hosts()) {
+    const std::vector<worker_no> others = net_.other_hosts();
+    const base::unexposed inside;
+    net_.port().discard(others, net_.at(at), count << space::granule_bits);
   }
+  give_budgets(share);
   extents_.give(first, count);  // now the addresses may be used again
   if (table != 0) free_local(table, table_bytes, where);
 }

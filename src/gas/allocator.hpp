@@ -39,6 +39,10 @@ class allocator {
   /// What a host may still have gets less, and more. False: the limit would be exceeded, and nothing changed.
   bool take_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
   void give_budget(std::uint32_t host, std::uint64_t bytes) const noexcept;
+  /// The same at all hosts, of each its @p share; gives back the first one that refused, and then nothing
+  /// changed, else how many there are.
+  std::uint32_t take_budgets(const std::vector<std::uint64_t>& share) const;
+  void give_budgets(const std::vector<std::uint64_t>& share) const;
   /// Of this host.
   void usage(std::uint64_t& used, std::uint64_t& limit) const noexcept;
   /// check_global: what this worker allocated and nobody freed, one line; empty: nothing.

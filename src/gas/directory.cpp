@@ -184,11 +184,16 @@ std::vector<std::uint64_t> directory::bytes_per_host(const descriptor& d) {
     share[net_.host_of(d.home)] = d.bytes;
     return share;
   }
+  std::uint32_t host = 0;  // as a rule the next one's, too
+  const auto share_of = [&](std::uint32_t home) -> std::uint64_t& {
+    if (!net_.holds(host, home)) host = net_.host_of(home);
+    return share[host];
+  };
   if (what == kind::cyclic) {  // of these there may be very many
     for (std::uint32_t h = 0; h < where_.homes; ++h)
-      share[net_.host_of(h)] += (d.blocks / where_.homes + (h < d.blocks % where_.homes)) * d.block_bytes;
+      share_of(h) += (d.blocks / where_.homes + (h < d.blocks % where_.homes)) * d.block_bytes;
   } else {
-    for (std::uint64_t b = 0; b < d.blocks; ++b) share[net_.host_of(home_of_block(d, b))] += d.block_bytes;
+    for (std::uint64_t b = 0; b < d.blocks; ++b) share_of(home_of_block(d, b)) += d.block_bytes;
   }
   share[net_.host_of(home_of_block(d, d.blocks - 1))] -=
       d.blocks * d.block_bytes - d.bytes;  // is not all there
@@ -212,9 +217,9 @@ void directory::enter(descriptor& d, bool reused) {
   net_.put(0, net_.address_of(own), static_cast<void*>(&d), sizeof d);
   // Now, not before: a copy of an old entry made from here on would pass for a new one. Nobody has the
   // address yet.
-  for (std::uint32_t h = 0; reused && h < net_.host_count(); ++h) {
-    net_.remote_add(net_.first_of(h), net_.host().generation, 1);
-    net_.remote_add(net_.first_of(h), net_.host().epoch, 1);  // copies of what was there
+  if (reused) {
+    net_.increment_at_hosts(net_.host().generation);
+    net_.increment_at_hosts(net_.host().epoch);  // copies of what was there
   }
   net_.remote_store(0, own->state, descriptor::live);
 }
@@ -228,17 +233,14 @@ bool directory::remove(descriptor& d) noexcept {
 
 void directory::freeze(descriptor& d) noexcept {
   net_.remote_store(0, d.frozen, 1);
-  for (std::uint32_t h = 0; h < net_.host_count(); ++h)  // they look again
-    net_.remote_add(net_.first_of(h), net_.host().generation, 1);
+  net_.increment_at_hosts(net_.host().generation);  // they look again
 }
 
 void directory::thaw(descriptor& d) noexcept {
   if (net_.remote_load(0, d.frozen) == 0) return;
   net_.remote_store(0, d.frozen, 0);  // FZ2: first
-  for (std::uint32_t h = 0; h < net_.host_count(); ++h) {
-    net_.remote_add(net_.first_of(h), net_.host().generation, 1);
-    net_.remote_add(net_.first_of(h), net_.host().thaws, 1);  // FZ2: behind that
-  }
+  net_.increment_at_hosts(net_.host().generation);
+  net_.increment_at_hosts(net_.host().thaws);  // FZ2: behind that
 }
 
 std::pair<global_address, global_address> directory::whole_parts(const descriptor& d, global_address at,

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 namespace godwit {
 struct worker_stats;
@@ -56,6 +58,10 @@ inline void copy_bytes(void* to, const void* from, std::size_t n) noexcept {
     std::memcpy(to, from, n);
 }
 
+struct atomic_operands {
+  std::uint64_t a = 0, expected = 0;
+};
+
 class reach {
  public:
   explicit reach(const reach_setup& s) noexcept : s_(s) {}
@@ -65,6 +71,9 @@ class reach {
     auto below = [](std::uint32_t h, const transport::shm::near_range& host) { return h < host.first; };
     return static_cast<std::uint32_t>(std::upper_bound(s_.hosts, s_.hosts + s_.host_count, home, below) -
                                       s_.hosts - 1);  // hosts are in the order of their workers
+  }
+  bool holds(std::uint32_t host, std::uint32_t home) const noexcept {
+    return s_.hosts[host].holds(worker_no{home});
   }
   std::uint32_t first_of(std::uint32_t host) const noexcept { return s_.hosts[host].first; }
   std::uint32_t host_count() const noexcept { return s_.host_count; }
@@ -134,6 +143,51 @@ class reach {
     const std::uint64_t wanted = expected;
     expected = atomic(home, address_of(&w), atomic_function::compare_exchange, 8, v, wanted);
     return expected == wanted;
+  }
+
+  // The same word at every host. Other hosts do not wait for each other: some round trips for all.
+  /// The atomic @p f where give(host) has operands for it; take(host, f's result), this host's first.
+  template <class Give, class Take>
+  void at_hosts(atomic_function f, const word& w, Give&& give, Take&& take) const {
+    std::vector<transport::far::port::far_word> far;
+    std::vector<std::uint32_t> hosts;
+    for (std::uint32_t h = 0; h < host_count(); ++h) {
+      const std::optional<atomic_operands> o = give(h);
+      if (!o) continue;
+      if (h == my_host()) {
+        take(h, transport::far::apply_atomic(f, at(address_of(&w)), sizeof w, o->a, o->expected));
+      } else {
+        far.push_back({worker_no{first_of(h)}, o->a, o->expected, 0});
+        hosts.push_back(h);
+      }
+    }
+    if (far.empty()) return;
+    {
+      const base::unexposed inside;
+      port().atomics(f, &w, far);
+    }
+    for (std::size_t i = 0; i < far.size(); ++i) take(hosts[i], far[i].result);
+  }
+  /// @p amount (host): nothing is done where it is 0.
+  template <class Amount>
+  void add_at_hosts(const word& w, Amount&& amount) const {
+    at_hosts(
+        atomic_function::fetch_add, w,
+        [&](std::uint32_t h) {
+          const std::uint64_t n = amount(h);
+          return n != 0 ? std::optional(atomic_operands{n, 0}) : std::nullopt;
+        },
+        [](std::uint32_t, std::uint64_t) {});
+  }
+  void increment_at_hosts(const word& w) const {
+    add_at_hosts(w, [](std::uint32_t) { return 1; });
+  }
+  /// All hosts but this one: for each its first worker.
+  std::vector<worker_no> other_hosts() const {
+    std::vector<worker_no> firsts;
+    for (std::uint32_t h = 0; h < host_count(); ++h)
+      if (h != my_host()) firsts.push_back(worker_no{first_of(h)});
+    return firsts;
   }
 
  private:

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/cpus.hpp"
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/clock.hpp"
@@ -80,13 +80,8 @@ void mpi_session::start(const options& opts) {
   session_ = this;
   on_exit(at_exit, this);
 
-  rank_info mine{};
-  gethostname(mine.host_name, sizeof mine.host_name - 1);
-  mine.machine = machine_hash(mine.host_name);
-  mine.pid = getpid();
-  mine.cpus = base::usable_cpu_count();
-  ranks_.resize(static_cast<std::size_t>(world_.size));
-  check(mpi->allgather(&mine, ranks_.data(), sizeof mine), "gather");
+  pid_ = getpid();
+  meet_machines();
   // MPI is used from the thread that calls run, only. One thread needs no level; another than main's does.
   constexpr int serialized = 2;
   const bool main_thread = getpid() == static_cast<pid_t>(syscall(SYS_gettid));
@@ -97,15 +92,41 @@ void mpi_session::start(const options& opts) {
   compare_layouts();
 }
 
-void mpi_session::compare_layouts() {
-  const base::layout mine = base::own_layout();
-  const std::vector<base::layout> all = gather(mine);
-  std::vector<char[64]> names(ranks_.size());
-  for (std::size_t i = 0; i < ranks_.size(); ++i) std::memcpy(names[i], ranks_[i].host_name, 64);
-  const std::string difference = base::compare_layouts(all.data(), world_.size, names.data());
+/// A word per rank goes to all, a name per machine.
+void mpi_session::meet_machines() {
+  name mine{};
+  gethostname(mine.data(), mine.size() - 1);
+  const std::uint64_t machine = machine_hash(mine.data());
+  std::vector<std::uint64_t> machines(static_cast<std::size_t>(size()));
+  check(mpi_->allgather(&machine, machines.data(), sizeof machine), "gather");
+  machines_ = machine_table(machines);
+  const std::vector<name> of_ranks = gather(mine);
+  for (const int first : machines_.first_rank)
+    host_names_.push_back(rank() == 0 ? of_ranks[static_cast<std::size_t>(first)] : name{});
+  check(mpi_->bcast(host_names_.data(), host_names_.size() * sizeof mine, 0), "broadcast");
+}
+
+void mpi_session::reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const {
+  check(mpi_->allreduce(words.data(), words.size(), how), "reduce");
+}
+
+/// As a rule all agree, which takes a few words; else those layouts are exchanged that the message names.
+void mpi_session::compare_layouts() const {
+  base::rank_layout mine{world_.rank, {}, base::own_layout()};
+  std::strncpy(mine.host, host_name(world_.rank), sizeof mine.host);
+  const auto words = base::words_to_compare(mine.is);
+  const auto of_zero = share(words);
+  const std::array<int, 5> named = first_where(base::reasons_to_name(mine.is, of_zero));
+  if (named[0] == world_.size && named[1] == world_.size) return;  // neither layout nor main's stack differs
+  std::set<int> ranks = {0};
+  for (const int r : named)
+    if (r < world_.size) ranks.insert(r);
+  std::vector<base::rank_layout> some;
+  for (const int r : ranks) some.push_back(share(mine, r));
+  const std::string difference = base::compare_layouts(some);
   if (!difference.empty()) throw std::runtime_error("godwit: " + difference);
   // A warning, not an error: it does no harm to programs whose threads take values.
-  const std::string stacks = base::compare_main_stacks(all.data(), world_.size, names.data());
+  const std::string stacks = base::compare_main_stacks(some);
   if (!stacks.empty() && world_.rank == 0) std::fprintf(stderr, "godwit: %s\n", stacks.c_str());
 }
 
@@ -130,28 +151,46 @@ void mpi_session::meet(bool leaving, std::uintptr_t root) {
                    who(world_.rank).c_str());
     }
   }
-  struct intent {
-    std::uint64_t leaving, root;
-  };
-  const intent mine{leaving ? 1u : 0u, root};
-  const std::vector<intent> all = gather(mine);
+  const std::uint64_t of_zero = share(root);
+  const auto [gone, other] = first_where<2>({leaving, !leaving && root != of_zero});
   if (leaving) return;
-  for (int r = 0; r < world_.size; ++r)
-    if (all[static_cast<std::size_t>(r)].leaving != 0) {
-      left_ = true;
-      throw std::runtime_error("godwit: " + who(r) +
-                               " has ended without calling run here: every rank must call run equally often");
-    }
-  for (int r = 1; r < world_.size; ++r)
-    if (all[static_cast<std::size_t>(r)].root != all[0].root)
-      throw std::runtime_error(
-          "godwit: " + who(r) +
-          " calls run with another root thread than rank 0: every rank must make the same calls "
-          "of run in the same order");
+  if (gone < size()) {
+    left_ = true;
+    throw std::runtime_error("godwit: " + who(gone) +
+                             " has ended without calling run here: every rank must call run equally often");
+  }
+  if (other < size())
+    throw std::runtime_error("godwit: " + who(other) +
+                             " calls run with another root thread than rank 0: every rank must make the same "
+                             "calls of run in the same order");
+}
+
+/// Spins at first, so that answers are quick; then lets others have the CPU.
+void mpi_session::finish(transport::mpi::operation op, const char* what) const {
+  const std::uint64_t start = base::now_ns();
+  for (bool done = false; !done;) {
+    check(mpi_->test(&op, &done, nullptr, nullptr, nullptr), what);
+    if (done || base::now_ns() - start < 20'000) continue;
+    base::give_way();
+    if (base::now_ns() - start < 5'000'000) continue;
+    base::nap(50'000);
+  }
+}
+
+void mpi_session::send(const void* data, std::size_t bytes, int to, int tag) const {
+  transport::mpi::operation op;
+  check(mpi_->isend(data, bytes, to, tag, &op), "send");
+  finish(op, "send");
+}
+
+void mpi_session::receive(void* data, std::size_t bytes, int from, int tag) const {
+  transport::mpi::operation op;
+  check(mpi_->irecv(data, bytes, from, tag, &op), "receive");
+  finish(op, "receive");
 }
 
 std::string mpi_session::who(int rank) const {
-  return "rank " + std::to_string(rank) + " (" + ranks_[static_cast<std::size_t>(rank)].host_name + ")";
+  return "rank " + std::to_string(rank) + " (" + host_name(rank) + ")";
 }
 
 std::string mpi_session::said_by(int rank, std::string_view text) const {
@@ -161,21 +200,16 @@ std::string mpi_session::said_by(int rank, std::string_view text) const {
 }
 
 void mpi_session::agree(const std::string& problem, bool of_options) const {
-  enum class answer : int { good, bad_options, bad };
-  const std::vector<answer> all = gather(problem.empty() ? answer::good
-                                         : of_options    ? answer::bad_options
-                                                         : answer::bad);
-  const auto first = std::find_if(all.begin(), all.end(), [](answer a) { return a != answer::good; });
-  if (first == all.end()) return;
-  const auto r = static_cast<int>(first - all.begin());
+  const auto [r, wrong] = first_where<2>({!problem.empty(), of_options && !problem.empty()});
+  if (r == size()) return;
   const std::string text = said_by(r, share_bytes(problem, r));
-  if (*first == answer::bad_options) throw std::invalid_argument(text);
+  if (r == wrong) throw std::invalid_argument(text);
   throw std::runtime_error(text);
 }
 
 const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma) {
   if (!link_ || (with_rma && !link_with_rma_)) {
-    link_ = transport::mpi::measure_link(*mpi_, world_.rank, world_.size, partner, with_rma);
+    link_ = transport::mpi::measure_link(*mpi_, world_.rank, partner, with_rma);
     link_with_rma_ = with_rma;
   }
   return *link_;
@@ -184,7 +218,7 @@ const transport::mpi::link_quality& mpi_session::link(int partner, bool with_rma
 // Ranks leave together, so that one which ends early meets those that wait for it in run.
 void mpi_session::at_exit(int, void* self) {
   auto* s = static_cast<mpi_session*>(self);
-  if (s->tainted_ || getpid() != s->ranks_[static_cast<std::size_t>(s->world_.rank)].pid) return;
+  if (s->tainted_ || getpid() != s->pid_) return;
   try {
     if (!s->left_) s->meet(true);
   } catch (const std::runtime_error&) {

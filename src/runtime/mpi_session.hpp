@@ -5,28 +5,22 @@
 // run_mpi.cpp.
 #pragma once
 
+#include "runtime/placement.hpp"
 #include "transport/mpi/component.hpp"
 #include "transport/mpi/selftest.hpp"
 
 #include <godwit/options.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace godwit::runtime {
-
-/// What every rank knows of every other. Plain bytes.
-struct rank_info {
-  char host_name[64];
-  std::uint64_t machine;  ///< hash of name, boot and network: equal if the ranks can share memory
-  std::int64_t pid;
-  std::uint32_t cpus;  ///< usable ones
-  std::uint32_t unused_;
-};
 
 class mpi_session {
  public:
@@ -38,7 +32,10 @@ class mpi_session {
   int rank() const noexcept { return world_.rank; }
   int size() const noexcept { return world_.size; }
   const transport::mpi::world& world() const noexcept { return world_; }
-  const std::vector<rank_info>& ranks() const noexcept { return ranks_; }
+  const machine_table& machines() const noexcept { return machines_; }
+  /// The first rank on the machine of @p rank.
+  int first_beside(int rank) const noexcept { return machines_.first_rank[machine_of(rank)]; }
+  const char* host_name(int rank) const noexcept { return host_names_[machine_of(rank)].data(); }
   /// "rank 3 (node7)"
   std::string who(int rank) const;
   /// @p text, which may begin with "godwit: ", as said by @p rank.
@@ -54,17 +51,34 @@ class mpi_session {
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any:
   /// invalid_argument if it is @p of_options, else runtime_error.
   void agree(const std::string& problem, bool of_options = false) const;
-  /// Collective: everybody's @p mine, by rank. Plain bytes.
+  /// Collective: each of @p words becomes what it is in all ranks together.
+  void reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const;
+  /// Collective: for each of @p mine the first rank where it holds; size() if in none.
+  template <std::size_t N>
+  std::array<int, N> first_where(const std::array<bool, N>& mine) const {
+    std::array<std::uint64_t, N> ranks;
+    for (std::size_t i = 0; i < N; ++i) ranks[i] = static_cast<std::uint64_t>(mine[i] ? rank() : size());
+    reduce(ranks, transport::mpi::reduction::least);
+    std::array<int, N> first;
+    std::copy(ranks.begin(), ranks.end(), first.begin());
+    return first;
+  }
+  /// Collective: the same for one word.
+  std::uint64_t reduce(std::uint64_t word, transport::mpi::reduction how) const {
+    reduce(std::span(&word, 1), how);
+    return word;
+  }
+  /// Collective: in the first rank everybody's @p mine, by rank; empty in the others. Plain bytes.
   template <class T>
   std::vector<T> gather(const T& mine) const {
-    std::vector<T> all(ranks_.size());
-    check(mpi_->allgather(&mine, all.data(), sizeof mine), "gather");
+    std::vector<T> all(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
+    check(mpi_->gather(&mine, all.data(), sizeof mine, 0), "gather");
     return all;
   }
-  /// Collective: rank 0's @p mine. Plain bytes.
+  /// Collective: rank @p root 's @p mine. Plain bytes.
   template <class T>
-  T share(T mine) const {
-    check(mpi_->bcast(&mine, sizeof mine, 0), "broadcast");
+  T share(T mine, int root = 0) const {
+    check(mpi_->bcast(&mine, sizeof mine, root), "broadcast");
     return mine;
   }
   /// Collective: rank @p root 's text, or vector of bytes.
@@ -78,6 +92,9 @@ class mpi_session {
       check(mpi_->bcast(all.data() + done, std::min(piece, bytes - done), root), "broadcast");
     return all;
   }
+  /// One message; back when it has left, or is here.
+  void send(const void* data, std::size_t bytes, int to, int tag) const;
+  void receive(void* data, std::size_t bytes, int from, int tag) const;
   void check(int code, const char* what) const;
   /// The job cannot be ended in order any more: do not finalize at exit.
   void give_up() noexcept { tainted_ = true; }
@@ -85,12 +102,20 @@ class mpi_session {
  private:
   mpi_session() = default;
   void start(const options& opts);
-  void compare_layouts();
+  void compare_layouts() const;
+  void meet_machines();
+  void finish(transport::mpi::operation op, const char* what) const;
+  std::size_t machine_of(int rank) const noexcept {
+    return machines_.of_rank[static_cast<std::size_t>(rank)];
+  }
   static void at_exit(int status, void*);
 
   const transport::mpi::component* mpi_ = nullptr;
   transport::mpi::world world_;
-  std::vector<rank_info> ranks_;
+  using name = std::array<char, 64>;
+  machine_table machines_;
+  std::vector<name> host_names_;  // by machine
+  std::int64_t pid_ = 0;          // of this process; that of a child differs
   std::uint32_t epoch_ = 0;
   bool tainted_ = false;
   bool left_ = false;                                 ///< some ranks have ended: no more meetings

@@ -1,35 +1,30 @@
 // See placement.hpp.
 #include "runtime/placement.hpp"
 
-#include <algorithm>
+#include <unordered_map>
 
 namespace godwit::runtime {
 
-namespace {
-
-/// The ranks of each host; hosts by their lowest rank.
-std::vector<std::vector<int>> ranks_by_host(const std::vector<rank_info>& ranks, bool every_rank) {
-  std::vector<std::vector<int>> hosts;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const auto found = std::find_if(hosts.begin(), hosts.end(), [&](const std::vector<int>& host) {
-      return !every_rank && ranks[static_cast<std::size_t>(host.front())].machine == ranks[r].machine;
-    });
-    if (found == hosts.end())
-      hosts.push_back({static_cast<int>(r)});
-    else
-      found->push_back(static_cast<int>(r));
+machine_table::machine_table(std::span<const std::uint64_t> hashes) {
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  for (const std::uint64_t hash : hashes) {
+    const auto [found, is_new] = numbers.try_emplace(hash, static_cast<std::uint32_t>(first_rank.size()));
+    if (is_new) first_rank.push_back(static_cast<int>(of_rank.size()));
+    of_rank.push_back(found->second);
   }
-  return hosts;
 }
 
-}  // namespace
-
-placement::placement(const std::vector<rank_info>& ranks, int me, const options& opts)
-    : of_rank(ranks.size()) {
-  const auto n = static_cast<std::uint32_t>(ranks.size());
+placement::placement(const machine_table& machines, int me, const options& opts)
+    : of_rank(machines.of_rank.size()) {
+  const auto n = static_cast<std::uint32_t>(of_rank.size());
   workers = opts.workers != 0 ? opts.workers : n;
+  const bool every_rank = opts.hosts == choice::hosts::ranks;
+  std::vector<std::vector<int>> ranks_by_host(every_rank ? n : machines.first_rank.size());
+  for (std::uint32_t r = 0; r < n; ++r)
+    ranks_by_host[every_rank ? r : machines.of_rank[r]].push_back(static_cast<int>(r));
+
   std::uint32_t next = 0;
-  for (const std::vector<int>& all : ranks_by_host(ranks, opts.hosts == choice::hosts::ranks)) {
+  for (const std::vector<int>& all : ranks_by_host) {
     const std::uint32_t first = next;
     std::vector<int> with_workers;
     for (const int r : all) {
@@ -37,11 +32,11 @@ placement::placement(const std::vector<rank_info>& ranks, int me, const options&
       const std::uint32_t count = workers / n + (i < workers % n ? 1 : 0);
       of_rank[i] = {next, count};
       next += count;
-      if (count != 0) with_workers.push_back(r);
+      if (count == 0) continue;
+      with_workers.push_back(r);
+      if (r == me) my_host = static_cast<std::uint32_t>(hosts.size());
     }
     if (next == first) continue;
-    if (std::find(with_workers.begin(), with_workers.end(), me) != with_workers.end())
-      my_host = static_cast<std::uint32_t>(hosts.size());
     hosts.push_back({first, next - first});
     ranks_of.push_back(std::move(with_workers));
   }

@@ -5,13 +5,25 @@
 // Document: docs/cluster.md. Test: tests/runtime/placement_test.cpp.
 #pragma once
 
-#include "runtime/mpi_session.hpp"
 #include "transport/shm/segment.hpp"
 
+#include <godwit/options.hpp>
+
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace godwit::runtime {
+
+/// Which ranks can share memory. Machines are numbered by their lowest ranks.
+struct machine_table {
+  std::vector<std::uint32_t> of_rank;
+  std::vector<int> first_rank;  ///< by machine
+
+  machine_table() = default;
+  /// @p hashes: by rank, one or more; equal on one machine. Cost: linear.
+  explicit machine_table(std::span<const std::uint64_t> hashes);
+};
 
 struct placement {
   static constexpr std::uint32_t no_host = ~0u;
@@ -22,9 +34,9 @@ struct placement {
   std::uint32_t my_host = no_host;                  ///< no_host if this rank has no workers
   std::uint32_t workers = 0;
 
-  /// @p ranks: one or more. @p me: the rank that asks. Of @p opts count workers (0: one per rank) and hosts
-  /// (auto: ranks with equal rank_info::machine share a host; else every rank is one).
-  placement(const std::vector<rank_info>& ranks, int me, const options& opts);
+  /// @p me: the rank that asks. Of @p opts count workers (0: one per rank) and hosts (auto: each of
+  /// @p machines is one; else every rank). Cost: linear in ranks.
+  placement(const machine_table& machines, int me, const options& opts);
 
   bool has_workers() const noexcept { return my_host != no_host; }
 };

@@ -45,7 +45,7 @@ int tick(std::uint64_t& next_tick_ns);
 void last_tick();
 /// The counters of the own workers.
 std::vector<worker_stats> own_stats(const run_state& r);
-/// What last_run_stats gives from now on: those of all workers.
+/// What last_run_stats gives from now on.
 void keep_stats(std::vector<worker_stats> all);
 /// How the root thread ended. Where worker 0's memory is mapped.
 const sched::result_words& root_words(const transport::shm::segment& memory) noexcept;

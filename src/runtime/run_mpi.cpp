@@ -6,6 +6,7 @@
 // tells all others; a rank that is killed is the launcher's business.
 // Documents: docs/cluster.md, docs/protocols/far.md, docs/decisions/0007-companions.md. Tests: tests/mpi/.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <csignal>
 #include <cstdio>
@@ -39,9 +40,11 @@ namespace {
 using transport::worker_no;
 using transport::mpi::companion;
 using transport::mpi::link_quality;
+using transport::mpi::reduction;
 using transport::mpi::way;
 using transport::shm::near_range;
 
+constexpr int path_tag = 10;                      // trace_gather.cpp: 8 and 9; companions: 1, and from 16 on
 constexpr std::uint64_t look_every_ns = 500'000;  // at children and signals, while messages keep coming
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
 constexpr std::uint64_t patience_for_sends_ns = 200'000'000;
@@ -63,7 +66,7 @@ class ranks final : public substrate {
     launch& what = r.what;
     what.opts = base::read_options(session_.share_bytes(base::write_options(what.opts), 0));
 
-    place_.emplace(session_.ranks(), session_.rank(), what.opts);
+    place_.emplace(session_.machines(), session_.rank(), what.opts);
     r.speaks = session_.rank() == 0;
     r.own = place_->of_rank[static_cast<std::size_t>(session_.rank())];
     what.job.workers = place_->workers;
@@ -76,10 +79,9 @@ class ranks final : public substrate {
           "MPI was started with less than MPI_THREAD_MULTIPLE: call MPI_Init_thread with that level before "
           "run";
     what.job.my_host = has_workers() ? place_->my_host : 0;  // without workers nobody asks
-    for (std::size_t h = 0; h < place_->hosts.size(); ++h) {
-      const auto& first = session_.ranks()[static_cast<std::size_t>(place_->ranks_of[h].front())];
-      r.hosts.push_back({first.host_name, place_->hosts[h].first, place_->hosts[h].count});
-    }
+    for (std::size_t h = 0; h < place_->hosts.size(); ++h)
+      r.hosts.push_back(
+          {session_.host_name(place_->ranks_of[h].front()), place_->hosts[h].first, place_->hosts[h].count});
   }
 
   void together(const std::function<void()>& step) override {
@@ -103,34 +105,41 @@ class ranks final : public substrate {
     share_segments(r);
     share_global(what);
     if (!one_host()) choose_way(what, r.own);
-    if (!what.opts.trace.empty()) clocks_before_ = compare_clocks(session_);
+    if (!what.opts.trace.empty()) clocks_before_ = clocks(r);
   }
 
   /// The first rank of each host makes the file of @p memory, of this @p kind; all ranks agree on a base that
   /// is free in each for @p bytes, and map it there. @p mapped: what is to be done then.
   template <class Memory, class Mapped, class... Kind>
   void share(Memory& memory, std::uint64_t bytes, const char* no_base, Mapped&& mapped, const Kind&... kind) {
-    struct offer {
-      char path[64];
-      std::uint32_t free_bases;
-    } mine{{}, ~0u};
+    std::uint64_t free = ~0u;
     together([&] {
-      if (is_leader()) {
-        memory.make_file(kind...);
-        std::strncpy(mine.path, memory.file_path().c_str(), sizeof mine.path - 1);
-      }
-      if (has_workers()) mine.free_bases = memory.free_bases(bytes);
+      if (is_leader()) memory.make_file(kind...);
+      if (has_workers()) free = memory.free_bases(bytes);
     });
-    const std::vector<offer> all = session_.gather(mine);
-    std::uint32_t free = ~0u;
-    for (const offer& o : all) free &= o.free_bases;
+    free = session_.reduce(free, reduction::common_bits);
     if (free == 0) throw std::runtime_error(no_base);
+    const std::string path = path_in_host(is_leader() ? memory.file_path() : "");
     together([&] {
       if (!has_workers()) return;
-      if (!is_leader()) memory.open_file(kind..., all[static_cast<std::size_t>(leader())].path);
+      if (!is_leader()) memory.open_file(kind..., path);
       memory.map(static_cast<unsigned>(std::countr_zero(free)));
       mapped();
     });
+  }
+
+  /// The @p path of this host's first rank, in all its ranks.
+  std::string path_in_host(const std::string& path) const {
+    if (!has_workers()) return {};
+    char text[64] = {};
+    if (is_leader()) {
+      std::strncpy(text, path.c_str(), sizeof text - 1);
+      for (const int rank : place_->ranks_of[place_->my_host])
+        if (rank != leader()) session_.send(text, sizeof text, rank, path_tag);
+    } else {
+      session_.receive(text, sizeof text, leader(), path_tag);
+    }
+    return text;
   }
 
   void share_segments(run_state& r) {
@@ -148,8 +157,8 @@ class ranks final : public substrate {
   void share_global(launch& what) {
     auto& global = what.global;
     // All ranks use what the poorest has.
-    const auto can = session_.gather(has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes);
-    const std::uint64_t bytes = *std::min_element(can.begin(), can.end());
+    const std::uint64_t bytes = session_.reduce(
+        has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes, reduction::least);
     together([&] { what.global_space = plan_global(what.opts, bytes, place_->workers); });
     share(
         global, bytes,
@@ -255,18 +264,24 @@ class ranks final : public substrate {
       else if (!one_host() && is_leader())
         c.served = r.what.memory.near();
     }
-    answers_for_.resize(place_->workers);
-    for (std::size_t h = 0; h < place_->hosts.size(); ++h)
-      for (const int rank : place_->ranks_of[h]) {
-        const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
-        std::fill_n(answers_for_.begin() + range.first, range.count,
-                    way_ == way::server ? place_->ranks_of[h].front() : rank);
-      }
-    for (const near_range& range : place_->of_rank) first_worker_.push_back(range.first);
+    if (c.served.count != 0) list_partners();
     c.answers_for = answers_for_;
     c.first_worker = first_worker_;
     c.window = window_;
     companion_.emplace(std::move(c));
+  }
+
+  /// Whom companions that serve workers ask; the others, most ranks by way server, ask nobody.
+  void list_partners() {
+    answers_for_.resize(place_->workers);
+    for (const std::vector<int>& of_host : place_->ranks_of)
+      for (const int rank : of_host) {
+        const near_range& range = place_->of_rank[static_cast<std::size_t>(rank)];
+        std::fill_n(answers_for_.begin() + range.first, range.count,
+                    way_ == way::server ? of_host.front() : rank);
+      }
+    if (way_ == way::rma)
+      for (const near_range& range : place_->of_rank) first_worker_.push_back(range.first);
   }
 
   void supervise(run_state& r) override {
@@ -369,24 +384,39 @@ class ranks final : public substrate {
 
   /// All ranks tell what the first rank says that found the failure itself.
   void agree_on_outcome(run_state& r) {
-    const std::vector<int> all = session_.gather(primary_ ? r.result.status : 0);
-    const auto first = std::find_if(all.begin(), all.end(), [](int status) { return status != 0; });
-    if (first == all.end()) return;
-    r.fail(*first, session_.share_bytes(r.result.message, static_cast<int>(first - all.begin())));
+    const auto [first] = session_.first_where<1>({primary_ && r.result.status != 0});
+    if (first == session_.size()) return;
+    const int status = session_.share(r.result.status, first);
+    r.fail(status, session_.share_bytes(r.result.message, first));
   }
 
+  /// The first rank gets everybody's, the others what all have together.
   void gather_stats(const run_state& r) {
+    std::vector<worker_stats> own = own_stats(r);
+    const worker_stats total = sum_in_ranks(total_of(own));
     std::uint32_t most = 0;
     for (const near_range& range : place_->of_rank) most = std::max(most, range.count);
-    std::vector<worker_stats> own = own_stats(r);
     own.resize(most);
-    std::vector<worker_stats> all(std::size_t{most} * place_->of_rank.size());
-    session_.check(session_.mpi().allgather(own.data(), all.data(), most * sizeof(worker_stats)), "gather");
+    const std::size_t ranks = session_.rank() == 0 ? place_->of_rank.size() : 0;
+    std::vector<worker_stats> all(most * ranks);
+    session_.check(session_.mpi().gather(own.data(), all.data(), most * sizeof(worker_stats), 0), "gather");
+    if (session_.rank() != 0) return keep_stats({total});
     std::vector<worker_stats> by_worker(place_->workers);
-    for (std::size_t rank = 0; rank < place_->of_rank.size(); ++rank)
+    for (std::size_t rank = 0; rank < ranks; ++rank)
       std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(rank * most), place_->of_rank[rank].count,
                   by_worker.begin() + place_->of_rank[rank].first);
     keep_stats(std::move(by_worker));
+  }
+
+  worker_stats sum_in_ranks(const worker_stats& mine) const {
+    using words = std::array<std::uint64_t, sizeof(worker_stats) / sizeof(std::uint64_t)>;
+    words sums = std::bit_cast<words>(mine), largest = sums;
+    session_.reduce(sums, reduction::sum);
+    session_.reduce(largest, reduction::most);
+    auto total = std::bit_cast<worker_stats>(sums);
+    for (const counter_field& c : counter_fields())
+      if (c.maximum) total.*c.field = std::bit_cast<worker_stats>(largest).*c.field;
+    return total;
   }
 
   void gather_heat(run_state& r) {
@@ -414,7 +444,7 @@ class ranks final : public substrate {
 
   void add_events(run_state& r) override {
     gather_events(session_, r.outputs ? &*r.outputs : nullptr, *r.what.rings, place_->of_rank, clocks_before_,
-                  compare_clocks(session_));
+                  clocks(r));
   }
 
   void end(run_state&) noexcept override {
@@ -424,6 +454,9 @@ class ranks final : public substrate {
   }
 
  private:
+  std::vector<trace::clock_offset> clocks(const run_state& r) const {
+    return compare_clocks(session_, r.what.rings->sample(), place_->of_rank);
+  }
   bool has_workers() const { return place_->has_workers(); }
   bool one_host() const { return place_->hosts.size() < 2; }
   int leader() const { return place_->ranks_of[place_->my_host].front(); }
@@ -438,8 +471,8 @@ class ranks final : public substrate {
   std::vector<trace::clock_offset> clocks_before_;
   std::optional<interrupt_guard> stop_;
   std::optional<family> workers_;
-  std::vector<int> answers_for_;             // by worker
-  std::vector<std::uint32_t> first_worker_;  // by rank
+  std::vector<int> answers_for_;             // by worker; empty where no worker is served
+  std::vector<std::uint32_t> first_worker_;  // by rank; way rma
   std::optional<services> services_;
   std::optional<companion> companion_;
 };

@@ -61,7 +61,7 @@ void prepare(substrate& s, run_state& r) {
   check_policy(opts, what.job.host_count);
   s.together([&] {
     if (r.speaks) r.outputs.emplace(opts).begin(what.job.workers);
-    what.rings.emplace(opts, r.own);
+    what.rings.emplace(opts, r.own, what.job.workers);
   });
   if (opts.bind == choice::bind::cores) what.bind_to = base::usable_cpus();
   what.seed = opts.seed != 0 ? opts.seed : base::fresh_seed();

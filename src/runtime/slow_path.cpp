@@ -1,5 +1,6 @@
 // The functions of slow_path.hpp and of other seams (park.hpp, global_path.hpp): thin calls into the worker
 // that the calling thread runs on.
+#include "sched/each_worker.hpp"
 #include "sched/worker.hpp"
 
 #include <godwit/detail/global_path.hpp>
@@ -173,33 +174,9 @@ void future_taken_twice() noexcept {
 void run_on_each_worker(const broadcast_task& task, place where) {
   need_run("on_each_worker");
   need_no_checkout("call of on_each_worker", where.file, where.line);
-  // The closure is copied into the messages before anything can migrate; the records are waited for after.
-  // A chain of records through `next` would need memory; instead one record per worker, in batches on the
-  // stack.
-  constexpr std::uint32_t batch = 64;
-  const std::uint32_t workers = worker_count();
-  const std::uint32_t start = worker_id();
-  task.call(task.closure);
-  for (std::uint32_t first = 1; first < workers; first += batch) {
-    ref done[batch];
-    const std::uint32_t n = workers - first < batch ? workers - first : batch;
-    for (std::uint32_t i = 0; i < n; ++i) {
-      const auto to = static_cast<transport::worker_no>((start + first + i) % workers);
-      done[i] = this_worker().records().make();
-      // Batches after the first may run elsewhere: then the worker that we are on now is served directly as
-      // well.
-      if (to == this_worker().here().me) {
-        task.call(task.closure);
-        this_worker().finish(done[i]);
-      } else {
-        this_worker().send(to, done[i], task.call, task.closure, task.bytes);
-      }
-    }
-    for (std::uint32_t i = 0; i < n; ++i) {
-      static_cast<void>(this_worker().wait(done[i], where));
-      this_worker().records().release(done[i]);
-    }
-  }
+  const ref done = sched::call_on_each_worker(task.call, task.closure, task.bytes);
+  static_cast<void>(this_worker().wait(done, where));
+  this_worker().records().release(done);
 }
 
 }  // namespace godwit::detail

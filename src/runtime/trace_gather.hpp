@@ -15,13 +15,14 @@
 
 namespace godwit::runtime {
 
-/// By rank: its clock against that of the first rank. In the other ranks: empty. Collective, about 100 round
-/// trips per host. Throws std::runtime_error when MPI fails.
-std::vector<trace::clock_offset> compare_clocks(const mpi_session& session);
+/// By rank: its clock against that of the first rank, where workers of its host are traced. In the other
+/// ranks: empty. @p of_rank: the workers of each rank. Collective, about 100 round trips per traced host.
+/// Throws std::runtime_error when MPI fails.
+std::vector<trace::clock_offset> compare_clocks(const mpi_session& session, const trace_sample& sample,
+                                                std::span<const transport::shm::near_range> of_rank);
 
 /// In the first rank: append everybody's events to @p outputs, times in its own clock, which @p before and @p
-/// after the run were compared. @p of_rank: the workers of each rank. Collective; bounded memory. Throws
-/// std::runtime_error.
+/// after the run were compared. Collective; bounded memory. Throws std::runtime_error.
 void gather_events(const mpi_session& session, run_outputs* outputs, const trace_rings& rings,
                    std::span<const transport::shm::near_range> of_rank,
                    const std::vector<trace::clock_offset>& before,

@@ -1,6 +1,7 @@
 // See trace_output.hpp.
 #include "runtime/trace_output.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -15,11 +16,14 @@ using transport::shm::near_range;
 
 namespace {
 
+std::uint32_t count_of(const run_facts& facts) { return static_cast<std::uint32_t>(facts.stats.size()); }
+
 std::string trace_info(const run_facts& facts, const trace::summary& sum) {
   base::json_writer json;
   json.begin_object();
   put_run(json, facts);
   json.new_line().field("clock", "CLOCK_MONOTONIC of the first rank's host");
+  json.field("traced_workers", trace_sample(facts.opts, count_of(facts)).count());
   json.field("origin_ns", sum.origin_ns).field("end_ns", sum.end_ns);
   json.key("events").begin_array();
   for (const auto n : sum.events_of) json.value(n);
@@ -28,6 +32,12 @@ std::string trace_info(const run_facts& facts, const trace::summary& sum) {
   json.end_array().field("threads", sum.threads).field("threads_left_out", sum.threads_left_out);
   json.new_line().key("stats").raw(stats_json(facts)).end_object();
   return json.text();
+}
+
+/// "8", "3 of 8"
+std::string traced_of(const run_facts& facts) {
+  const std::uint32_t all = count_of(facts), traced = trace_sample(facts.opts, all).count();
+  return (traced != all ? std::to_string(traced) + " of " : "") + std::to_string(all);
 }
 
 std::vector<std::string> track_names(const run_facts& facts) {
@@ -41,13 +51,19 @@ std::vector<std::string> track_names(const run_facts& facts) {
 
 }  // namespace
 
-trace_rings::trace_rings(const options& opts, near_range own) : own_(own) {
-  if (opts.trace.empty() || own.count == 0) return;
+trace_sample::trace_sample(const options& opts, std::uint32_t workers) noexcept
+    : workers_(workers), count_(opts.trace_workers == 0 ? workers : std::min(opts.trace_workers, workers)) {}
+
+trace_rings::trace_rings(const options& opts, near_range own, std::uint32_t workers)
+    : own_(own), sample_(opts, workers) {
+  if (opts.trace.empty() || !sample_.any(own)) return;
   const std::uint64_t capacity = (opts.trace_bytes - ring_memory::bytes_for(0)) / sizeof(trace::event);
   constexpr std::size_t line = 64;
   bytes_each_ = (ring_memory::bytes_for(capacity) + line - 1) / line * line;
-  pages_ = transport::shm::shared_pages(bytes_each_ * own.count, "lower --godwit-trace-bytes");
-  for (std::uint32_t i = 0; i < own.count; ++i) {
+  const std::uint32_t count = sample_.before(own.first + own.count) - sample_.before(own.first);
+  pages_ = transport::shm::shared_pages(bytes_each_ * count,
+                                        "lower --godwit-trace-bytes or --godwit-trace-workers");
+  for (std::uint32_t i = 0; i < count; ++i) {
     auto* m = new (pages_.data() + bytes_each_ * i) ring_memory;
     m->written.store(0, std::memory_order_relaxed);
     m->capacity = capacity;
@@ -55,8 +71,10 @@ trace_rings::trace_rings(const options& opts, near_range own) : own_(own) {
 }
 
 ring_memory* trace_rings::of(worker_no w) const noexcept {
-  if (bytes_each_ == 0 || !own_.holds(w)) return nullptr;
-  return reinterpret_cast<ring_memory*>(pages_.data() + bytes_each_ * (transport::index(w) - own_.first));
+  const std::uint32_t n = transport::index(w);
+  if (bytes_each_ == 0 || !own_.holds(w) || !sample_.holds(n)) return nullptr;
+  return reinterpret_cast<ring_memory*>(pages_.data() +
+                                        bytes_each_ * (sample_.before(n) - sample_.before(own_.first)));
 }
 
 void trace_rings::count(worker_no w, worker_stats& stats) const noexcept {
@@ -113,9 +131,9 @@ void run_outputs::write_trace(const run_facts& facts) {
   }
   std::fprintf(
       stderr,
-      "godwit: trace %s: %llu events of %zu workers, %llu oldest dropped%s: open at ui.perfetto.dev or with "
+      "godwit: trace %s: %llu events of %s workers, %llu oldest dropped%s: open at ui.perfetto.dev or with "
       "godwit-report %s\n",
-      trace_->path().c_str(), static_cast<unsigned long long>(sum.events), facts.stats.size(),
+      trace_->path().c_str(), static_cast<unsigned long long>(sum.events), traced_of(facts).c_str(),
       static_cast<unsigned long long>(sum.dropped), sum.dropped != 0 ? " (raise --godwit-trace-bytes)" : "",
       trace_->path().c_str());
 }

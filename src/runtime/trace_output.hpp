@@ -20,17 +20,38 @@
 
 namespace godwit::runtime {
 
-/// The rings of the workers that this process forks. None unless the run is traced.
+/// The workers that are traced: some of all, evenly spread. The same in all ranks.
+class trace_sample {
+ public:
+  trace_sample(const options& opts, std::uint32_t workers) noexcept;
+  std::uint32_t count() const noexcept { return count_; }
+  /// So many of them have lower numbers than worker @p w.
+  std::uint32_t before(std::uint32_t w) const noexcept {
+    return static_cast<std::uint32_t>((std::uint64_t{w} * count_ + workers_ - 1) / workers_);
+  }
+  bool any(transport::shm::near_range of) const noexcept {
+    return before(of.first) != before(of.first + of.count);
+  }
+  bool holds(std::uint32_t w) const noexcept { return any({w, 1}); }
+
+ private:
+  std::uint32_t workers_, count_;
+};
+
+/// The rings of the workers that this process forks and that are traced. None unless the run is.
 class trace_rings {
  public:
-  /// Throws std::runtime_error. Memory is used as events come.
-  trace_rings(const options& opts, transport::shm::near_range own);
+  /// @p workers: of the run. Throws std::runtime_error. Memory is used as events come.
+  trace_rings(const options& opts, transport::shm::near_range own, std::uint32_t workers);
+  const trace_sample& sample() const noexcept { return sample_; }
+  /// Null: it is not traced, or not ours.
   trace::ring_memory* of(transport::worker_no w) const noexcept;
   /// Into the counters of @p w: events written and dropped.
   void count(transport::worker_no w, worker_stats& stats) const noexcept;
 
  private:
   transport::shm::near_range own_;
+  trace_sample sample_;
   std::size_t bytes_each_ = 0;
   transport::shm::shared_pages pages_;
 };

@@ -287,6 +287,12 @@ void release(call_site& site, entry& e) noexcept {
   rec->freed.store(1, std::memory_order_release);  // JH1
 }
 
+void count_off(call_site& site, entry& e) noexcept {
+  auto* tally = site.memory->at<record>(e.head.b);
+  e.head.result = count_off_from(*tally);
+  if (e.head.result != 0) tally->freed.store(1, std::memory_order_release);  // JH1
+}
+
 void nudge(call_site& site, entry& e) noexcept {
   ask_for_work(*site.memory, e.head.target);
   wake_all_of(*site.node);
@@ -311,6 +317,7 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::look, in_entry<look>, &site);
   table.enter(call_no::read_record, in_entry<read_record>, &site);
   table.enter(call_no::release, in_entry<release>, &site);
+  table.enter(call_no::count_off, in_entry<count_off>, &site);
   table.enter(call_no::nudge, in_entry<nudge>, &site);
   table.enter(call_no::shut_down, in_entry<shut_down>, &site);
 }

@@ -24,6 +24,8 @@ struct call_no {
   static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
   /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
+  /// argument: ref of a tally. One part less; answer: join_records::count_off
+  static constexpr std::uint64_t count_off = transport::far::call_number("sched.count_off");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
   /// deliver: a letter, mailbox.hpp

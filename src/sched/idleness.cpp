@@ -2,7 +2,6 @@
 #include "sched/idleness.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 
 #include "base/world.hpp"
@@ -240,12 +239,10 @@ void idleness::leave_run() noexcept {
 /// answer: companions stay until all hosts' workers have left.
 void idleness::tell_hosts(std::uint32_t from) noexcept {
   const job_shape& job = here_.shape;
-  const std::uint32_t me = (job.my_host + job.host_count - from) % job.host_count;
-  std::uint32_t step = std::bit_ceil(job.host_count);
-  while ((step /= 2) > me)
-    if (step < job.host_count - me && !(base::planted("nodes.one_is_not_told") && step == 1))
-      here_.net.far().cast(worker_no{job.hosts[(from + me + step) % job.host_count].first},
-                           call_no::shut_down, std::uint64_t{from} + 1);
+  job.each_host_below(from, [&](std::uint32_t host) {
+    if (base::planted("nodes.one_is_not_told") && host == (job.my_host + 1) % job.host_count) return;
+    here_.net.far().cast(worker_no{job.hosts[host].first}, call_no::shut_down, std::uint64_t{from} + 1);
+  });
 }
 
 /// The run is about to end, with this message. Where workers are threads they all leave; else the process

@@ -58,6 +58,12 @@ inline void clear_record(record* r) noexcept {
   r->span_ns = 0;
 }
 
+/// A tally: a record in which parts are counted off, until the last one goes on with what is above it. EW2
+/// Gives that back, and then the record is to be freed; else 0.
+inline ref count_off_from(record& tally) noexcept {
+  return tally.references.fetch_sub(1, std::memory_order_acq_rel) == 1 ? tally.result.object : 0;
+}
+
 /// What a ready queue touches of an image: one line with its head.
 struct queue_link {
   /// of the saved context; 0: the thread has not begun (fresh_thread), and there is nothing but this link;

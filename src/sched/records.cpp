@@ -146,6 +146,15 @@ bool join_records::is_complete(ref r) const noexcept {
          state_done;
 }
 
+ref join_records::count_off(ref tally) noexcept {
+  if (!here_.is_near(tally))
+    return here_.net.far().call(ref_worker(tally), call_no::count_off, tally, 0).head.result;
+  const ref above = count_off_from(*here_.at<record>(tally));
+  const unexposed inside;
+  if (above != 0) free(tally);
+  return above;
+}
+
 void join_records::retain(ref r) noexcept {
   GODWIT_ASSERT(!here_.is_near(r) || here_.at<record>(r)->references.load(std::memory_order_relaxed) != 0,
                 "who adds a reference holds one");

@@ -28,6 +28,15 @@ class join_records {
     clear_record(r);
     return here_.ref_of(r);
   }
+  /// A tally of @p parts, and what is to be gone on with after the last one. Local.
+  ref make_tally(std::uint64_t parts, ref above) noexcept {
+    const ref r = make();
+    here_.at<record>(r)->references.store(parts, std::memory_order_relaxed);
+    here_.at<record>(r)->result.object = above;
+    return r;
+  }
+  /// One part is done. The last one frees the tally and gets what is above it; the others 0. One round trip.
+  ref count_off(ref tally) noexcept;
   ref make_completed(detail::outcome kind, const void* data, std::size_t bytes, bool boxed = false) noexcept;
   ref make_completed_boxed(detail::outcome kind, detail::boxed what) noexcept {
     return make_completed(kind, &what, sizeof what, true);

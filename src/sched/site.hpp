@@ -12,6 +12,7 @@
 #include "seams/park.hpp"
 #include <godwit/options.hpp>
 
+#include <bit>
 #include <span>
 
 namespace godwit::sched {
@@ -47,6 +48,13 @@ struct job_shape {
   const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
+  /// f(host) for each that is below this one in the binomial tree of all whose root is host @p from. IN7
+  template <class F>
+  void each_host_below(std::uint32_t from, F&& f) const {
+    const std::uint32_t me = (my_host + host_count - from) % host_count;
+    for (std::uint32_t step = std::bit_ceil(host_count); (step /= 2) > me;)
+      if (step < host_count - me) f((from + me + step) % host_count);
+  }
   const transport::shm::near_range* ranks = nullptr;  ///< the workers of each; null: there is one
   std::uint32_t rank_count = 1;
   const char* no_rank_calls = nullptr;  ///< why on_rank calls nothing in this rank; null: it does

@@ -109,7 +109,7 @@ TEST(run, many_times_with_changing_workers) {
       const auto seen = gw::run<std::uint32_t>([] { return fib(6) == 8 ? gw::worker_count() : 0; },
                                                support::schedule(workers));
       EXPECT_EQ(seen, workers);
-      EXPECT_EQ(gw::last_run_stats().size(), workers);
+      EXPECT_EQ(gw::last_run_stats().size(), gw::is_first_process() ? workers : 1);
     }
   EXPECT_EQ(support::own_shared_memory(), 0);
   EXPECT_EQ(gw::worker_count(), 0u);
@@ -257,6 +257,18 @@ TEST(run, on_tick_is_called_and_sees_shared_memory) {
   const int before = calls;
   gw::run<int>([] { return 0; }, support::schedule(2));
   EXPECT_EQ(calls, before) << "an empty function ends it";
+}
+
+/// The first has all workers' counters one by one, other ranks their sums.
+TEST(run, every_process_knows_what_all_workers_counted) {
+  for (std::uint32_t workers = 1; workers <= 4; ++workers) {
+    gw::run<int>([] { return gw::on_each_worker([] {}), 0; }, support::schedule(workers));
+    std::uint64_t letters = 0, stack = 0;
+    for (const auto& s : gw::last_run_stats())
+      letters += s.letters, stack = std::max(stack, s.stack_high_bytes);
+    EXPECT_EQ(letters, workers - 1);
+    EXPECT_GT(stack, 0u);
+  }
 }
 
 TEST(run, stats_count_what_happened) {

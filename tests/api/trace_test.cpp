@@ -106,6 +106,21 @@ TEST(trace, holds_what_the_scheduler_did) {
     })) << w;
 }
 
+TEST(trace, of_a_sample_has_these_workers_only_and_says_so) {
+  const files f;
+  gw::options o = f.options(5);
+  o.trace_workers = 2;
+  testing::internal::CaptureStderr();
+  gw::run<void>([] { gw::on_each_worker([] {}), fib(20); }, o);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(" events of 2 of 5 workers"), std::string::npos) << said;
+  const auto c = support::read_trace(f.trace);
+  expect_agreement(c, f.read_stats(), 5);
+  EXPECT_EQ(json::parse(c.info).at("traced_workers"), 2);
+  for (const auto& [w, all] : c.events) EXPECT_TRUE(all.empty() || w == 0 || w == 2) << w;
+  EXPECT_FALSE(c.events.at(0).empty());
+}
+
 TEST(trace, places_are_those_of_the_program) {
   const files f;
   gw::options o = f.options(2);

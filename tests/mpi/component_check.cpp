@@ -105,7 +105,9 @@ void check_without_mpi() {
   mpi::rma_window w;
   char c = 0;
   char text[64] = {};
-  EXPECT(table->allgather(&c, &c, 1) < 0 && table->bcast(&c, 1, 0) < 0);
+  std::uint64_t word = 0;
+  EXPECT(table->allgather(&c, &c, 1) < 0 && table->bcast(&c, 1, 0) < 0 && table->gather(&c, &c, 1, 0) < 0);
+  EXPECT(table->allreduce(&word, 1, mpi::reduction::sum) < 0);
   EXPECT(table->barrier_begin(&op) < 0 && op.value == 0);
   EXPECT(table->isend(&c, 1, 0, 0, &op) < 0 && table->win_create(&c, 1, &w) < 0 && w.value == 0);
   table->error_text(table->allgather(&c, &c, 1), text, sizeof text);
@@ -114,6 +116,21 @@ void check_without_mpi() {
   EXPECT(text[0] != '\0');
   table->error_text(17, text, 4);
   EXPECT(std::strlen(text) == 3);
+}
+
+void check_reductions() {
+  const auto mine = static_cast<std::uint64_t>(world.rank), n = static_cast<std::uint64_t>(world.size);
+  const std::uint64_t top = std::uint64_t{1} << 63;  // words have no sign
+  const auto reduced = [&](mpi::reduction how) {
+    std::vector<std::uint64_t> words = {mine, top + mine, ~(std::uint64_t{1} << mine)};
+    OK(table->allreduce(words.data(), words.size(), how));
+    return words;
+  };
+  using words = std::vector<std::uint64_t>;
+  EXPECT(reduced(mpi::reduction::least) == (words{0, top, ~(std::uint64_t{1} << (n - 1))}));
+  EXPECT(reduced(mpi::reduction::most) == (words{n - 1, top + n - 1, ~std::uint64_t{1}}));
+  EXPECT(reduced(mpi::reduction::sum)[0] == n * (n - 1) / 2);
+  EXPECT(reduced(mpi::reduction::common_bits)[2] == ~((std::uint64_t{1} << n) - 1));
 }
 
 void check_collectives() {
@@ -126,6 +143,14 @@ void check_collectives() {
     const auto& a = all[static_cast<std::size_t>(i)];
     EXPECT(a.rank == i && a.square == i * i);
   }
+  for (int root = 0; root < world.size; ++root) {
+    std::vector<decltype(mine)> gathered(world.rank == root ? static_cast<std::size_t>(world.size) : 0);
+    OK(table->gather(&mine, gathered.data(), sizeof mine, root));
+    for (std::size_t i = 0; i < gathered.size(); ++i)
+      EXPECT(gathered[i].rank == static_cast<int>(i) &&
+             gathered[i].square == gathered[i].rank * gathered[i].rank);
+  }
+  check_reductions();
   const bytes large = pattern(200'000, world.rank);
   bytes larges(large.size() * static_cast<std::size_t>(world.size));
   OK(table->allgather(large.data(), larges.data(), large.size()));

@@ -139,6 +139,18 @@ if(GODWIT_ALL_MPI_TESTS OR main_build)
   include(${CMAKE_CURRENT_LIST_DIR}/api_under_mpi.cmake)
 endif()
 
+if(NOT sanitized AND TARGET example_fib AND godwit_mpi_families)
+  list(GET godwit_mpi_families 0 first)
+  foreach(hosts auto ranks)
+    godwit_add_mpi_test(NAME mpi.trace_sample.${hosts} RANKS 4 FAMILIES ${first}
+                        COMMAND $<TARGET_FILE:example_fib> 22 --godwit-trace=mpi_sample_${hosts}.trace --godwit-trace-workers=2
+                                --godwit-hosts=${hosts})
+    if(godwit_mpi_tests)
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION " events of 2 of 4 workers")
+    endif()
+  endforeach()
+endif()
+
 if(NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND TARGET example_fib)
   foreach(family IN LISTS godwit_mpi_families)
     add_test(NAME mpi.trace.${family} COMMAND ${godwit_mpi_tests_dir}/trace_test.sh $<TARGET_FILE:example_fib> ${family})

@@ -12,16 +12,11 @@
 namespace {
 
 using godwit::options;
+using godwit::runtime::machine_table;
 using godwit::runtime::placement;
-using godwit::runtime::rank_info;
 
-std::vector<rank_info> on(std::initializer_list<std::uint64_t> machines) {
-  std::vector<rank_info> ranks;
-  for (const std::uint64_t m : machines) {
-    ranks.push_back({});
-    ranks.back().machine = m;
-  }
-  return ranks;
+machine_table on(std::initializer_list<std::uint64_t> machines) {
+  return machine_table(std::vector<std::uint64_t>(machines));
 }
 
 options with(std::uint32_t workers, const char* hosts = "auto") {
@@ -42,7 +37,7 @@ ranges hosts(const placement& p) { return as_lists(p.hosts); }
 using rank_lists = std::vector<std::vector<int>>;
 
 /// What holds for every placement, asked by each of its ranks.
-void check_invariants(const std::vector<rank_info>& ranks, const options& o) {
+void check_invariants(const machine_table& ranks, const options& o) {
   std::uint32_t first = 0;
   const placement p(ranks, 0, o);
   for (std::size_t h = 0; h < p.hosts.size(); ++h) {  // hosts: without gaps, and none is empty
@@ -63,7 +58,7 @@ void check_invariants(const std::vector<rank_info>& ranks, const options& o) {
   EXPECT_EQ(p.ranks_of.size(), p.hosts.size());
   EXPECT_EQ(p.of_rank[0].first, 0u);  // worker 0 is on rank 0
   EXPECT_GT(p.of_rank[0].count, 0u);
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
+  for (std::size_t r = 0; r < ranks.of_rank.size(); ++r) {
     const placement mine(ranks, static_cast<int>(r), o);
     EXPECT_EQ(of_rank(mine), of_rank(p));  // all ranks agree
     EXPECT_EQ(hosts(mine), hosts(p));
@@ -139,16 +134,50 @@ TEST(placement, hosts_ranks_makes_every_rank_a_host) {
 }
 
 TEST(placement, all_ranks_agree_and_ranges_have_no_gaps) {
-  const std::vector<std::vector<rank_info>> jobs = {
+  const std::vector<machine_table> jobs = {
       on({7}), on({7, 7}), on({7, 9}), on({7, 9, 7}), on({1, 2, 3, 1, 2}), on({1, 1, 2, 2, 3, 3, 1}),
   };
   for (const auto& ranks : jobs)
     for (const char* how : {"auto", "ranks"})
       for (const std::uint32_t workers : {0u, 1u, 2u, 3u, 5u, 6u, 7u, 8u, 64u}) {
-        SCOPED_TRACE(std::to_string(ranks.size()) + " ranks, hosts=" + how +
+        SCOPED_TRACE(std::to_string(ranks.of_rank.size()) + " ranks, hosts=" + how +
                      ", workers=" + std::to_string(workers));
         check_invariants(ranks, with(workers, how));
       }
+}
+
+TEST(placement, machines_are_numbered_by_their_lowest_ranks) {
+  const machine_table machines = on({9, 7, 9, 11, 7});
+  EXPECT_EQ(machines.of_rank, (std::vector<std::uint32_t>{0, 1, 0, 2, 1}));
+  EXPECT_EQ(machines.first_rank, (std::vector<int>{0, 1, 3}));
+}
+
+/// The largest job that the papers report, as launchers number ranks: filling host after host, or in turn.
+TEST(placement, of_110592_ranks_on_2304_hosts) {
+  constexpr std::uint32_t hosts = 2304, each = 48, n = hosts * each;
+  for (const bool in_turn : {false, true}) {
+    std::vector<std::uint64_t> hashes;
+    for (std::uint32_t r = 0; r < n; ++r)
+      hashes.push_back((in_turn ? r % hosts : r / each) * 0x9E3779B97F4A7C15u);
+    const placement p(machine_table(hashes), n - 1, with(0));
+    ASSERT_EQ(p.hosts.size(), hosts);
+    EXPECT_EQ(p.my_host, hosts - 1);
+    for (std::uint32_t h = 0; h < hosts; ++h) {
+      ASSERT_EQ(p.hosts[h].first, h * each);
+      ASSERT_EQ(p.hosts[h].count, each);
+      ASSERT_EQ(p.ranks_of[h].front(), static_cast<int>(in_turn ? h : h * each));
+    }
+  }
+}
+
+/// A step for each pair of hosts would be 5 * 10^11: that would not end within the time for a test.
+TEST(placement, takes_linear_time) {
+  constexpr std::uint32_t n = 1'000'000;
+  std::vector<std::uint64_t> hashes;
+  for (std::uint64_t r = 0; r < n; ++r) hashes.push_back(r);
+  const placement p(machine_table(hashes), 7, with(0));
+  EXPECT_EQ(p.hosts.size(), n);
+  EXPECT_EQ(p.my_host, 7u);
 }
 
 }  // namespace

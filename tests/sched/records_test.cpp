@@ -123,6 +123,18 @@ TEST_F(join, with_a_queue_others_link_what_they_give_back) {
   EXPECT_EQ(used_after_collection(), 0u);
 }
 
+TEST_F(join, a_tally_gives_what_is_above_it_to_the_last_part) {
+  const ref above = mine.make(), tally = mine.make_tally(3, above);
+  EXPECT_EQ(theirs.count_off(tally), 0u);
+  EXPECT_EQ(mine.count_off(tally), 0u);
+  EXPECT_EQ(theirs.count_off(tally), above);
+  mine.free(above);
+  EXPECT_EQ(used_after_collection(), 0u) << "it is gone";
+  const ref short_one = mine.make_tally(1, 64);
+  EXPECT_EQ(mine.count_off(short_one), 64u);
+  EXPECT_EQ(used(), 0u);
+}
+
 TEST_F(join, waiters_hang_in_a_list_by_their_images) {
   const ref r = mine.make();
   image* first = all.new_image(0);

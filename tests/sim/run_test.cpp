@@ -9,11 +9,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -237,6 +239,65 @@ TEST(simulation, the_same_seed_gives_the_same_run_on_hosts) {
     const outcome first = timed_fib(14, on_hosts(6, 3, way, 5, "random"));
     EXPECT_EQ(first.ns, timed_fib(14, on_hosts(6, 3, way, 5, "random")).ns);
     EXPECT_NE(first.ns, timed_fib(14, on_hosts(6, 3, way, 6, "random")).ns);
+  }
+}
+
+int calls_of[600];  // workers of a simulation share a process
+
+/// What a second call on every worker takes, when all are up. Each is called once each time.
+std::uint64_t each_worker_ns(const gw::options& o) {
+  std::fill(std::begin(calls_of), std::end(calls_of), 0);
+  const auto ns = gw::run<std::uint64_t>(
+      [] {
+        gw::on_each_worker([] { ++calls_of[gw::worker_id()]; });
+        const std::uint64_t from = gw::sim::now_ns();
+        gw::on_each_worker([] { ++calls_of[gw::worker_id()]; });
+        return gw::sim::now_ns() - from;
+      },
+      o);
+  for (std::uint32_t w = 0; w < o.workers; ++w) EXPECT_EQ(calls_of[w], 2) << w << " of " << o.workers;
+  return ns;
+}
+
+TEST(simulation, every_worker_is_called_once) {
+  for (const auto way : all_ways)
+    for (const std::uint32_t hosts : {1u, 2u, 3u, 7u, 12u})
+      for (const std::uint32_t workers : {12u, 200u}) each_worker_ns(on_hosts(workers, hosts, way, hosts));
+  each_worker_ns(simulated(150));  // more than a worker sends letters to
+}
+
+/// The call is handed on: eight times as many hosts take three steps more, not eight times as long.
+TEST(simulation, calls_on_every_worker_go_along_a_tree_of_hosts) {
+  const auto time = [](std::uint32_t hosts) {
+    gw::options o = on_hosts(8 * hosts, hosts, gw::choice::way::server);
+    o.sim_machine = "wisteria";
+    return each_worker_ns(o);
+  };
+  const std::uint64_t few = time(8), many = time(64);
+  EXPECT_LT(many, 4 * few) << few << " ns on 8 hosts";
+}
+
+struct allocation_times {
+  std::uint64_t allocate, puts, deallocate;
+};
+
+/// Memory on all of 64 hosts, a put to each, and back: hosts are not asked one after the other, as puts are.
+TEST(simulation, hosts_pay_for_an_allocation_at_once) {
+  for (const auto way : all_ways) {
+    const auto took = gw::run<allocation_times>(
+        [] {
+          const std::uint64_t n = gw::worker_count(), each = 512, begin = gw::sim::now_ns();
+          const auto p = gw::allocate<std::uint64_t>(n * each, gw::distribution::blocked());
+          const std::uint64_t allocated = gw::sim::now_ns();
+          for (std::uint64_t w = 1; w < n; ++w) gw::put(p + w * each, w);
+          const std::uint64_t put = gw::sim::now_ns();
+          gw::deallocate(p, n * each);
+          return allocation_times{allocated - begin, put - allocated, gw::sim::now_ns() - put};
+        },
+        on_hosts(64, 64, way));
+    // A look at what there is, one at the limit, and the payment; to give the pages back, and the payment.
+    EXPECT_LT(took.allocate, 2 * took.puts) << "way " << static_cast<int>(way);
+    EXPECT_LT(took.deallocate, took.puts) << "way " << static_cast<int>(way);
   }
 }
 

@@ -444,6 +444,23 @@ TEST(far_steps, more_than_a_ring_without_answers) {
   }
 }
 
+TEST(far_steps, many_atomics_at_once) {
+  for (const auto& v : variants) {
+    SCOPED_TRACE(describe(v, support::base_seed()));
+    job j(v.how, support::base_seed(), v.atomics);
+    for (const uint64_t n : {0u, 1u, 2u, 15u, 16u, 17u, 100u}) {
+      j.home(1)->cell[3] = 0;
+      std::vector<far::port::far_word> all;
+      for (uint64_t i = 0; i < n; ++i) all.push_back({worker_no{1}, i, 0, ~uint64_t{0}});
+      j.port[0].atomics(far::atomic_function::fetch_add, &j.home(1)->cell[3], all);
+      uint64_t sum = 0;
+      for (uint64_t i = 0; i < n; sum += i++)
+        EXPECT_EQ(all[i].result, sum) << i << " of " << n << ": in their order at one worker";
+      EXPECT_EQ(j.home(1)->cell[3], sum);
+    }
+  }
+}
+
 TEST(far_steps, large_transfers_are_cut) {
   for (const auto& v : variants) {
     SCOPED_TRACE(describe(v, support::base_seed()));

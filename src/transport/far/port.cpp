@@ -246,8 +246,7 @@ const entry& port::ask(entry& e) noexcept {
 
 std::uint64_t port::word_request(op what, worker_no w, const word* at, std::uint64_t a,
                                  std::uint64_t b) noexcept {
-  GODWIT_ASSERT(what == op::fence || what == op::discard ||
-                    (reinterpret_cast<std::uintptr_t>(at) & (sizeof(word) - 1)) == 0,
+  GODWIT_ASSERT(what == op::fence || (reinterpret_cast<std::uintptr_t>(at) & (sizeof(word) - 1)) == 0,
                 "a word is aligned");
   entry& e = prepare(what, w, at);
   e.head.a = a;
@@ -381,20 +380,63 @@ void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept 
     if (e != nullptr) wait(*e);
 }
 
-std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
-                           std::uint64_t expected) noexcept {
-  GODWIT_ASSERT((width == 4 || width == 8) && (reinterpret_cast<std::uintptr_t>(at) & (width - 1)) == 0,
+namespace {
+void fill_atomic(entry& e, atomic_function f, unsigned width, std::uint64_t a,
+                 std::uint64_t expected) noexcept {
+  GODWIT_ASSERT((width == 4 || width == 8) && (e.head.address & (width - 1)) == 0,
                 "an atomic is of an aligned word");
-  entry& e = prepare(op::atomic, w, at);
   e.head.info = static_cast<std::uint64_t>(f);
   e.head.bytes = width;
   e.head.a = a;
   e.head.b = expected;
+}
+}  // namespace
+
+std::uint64_t port::atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
+                           std::uint64_t expected) noexcept {
+  entry& e = prepare(op::atomic, w, at);
+  fill_atomic(e, f, width, a, expected);
   return ask(e).head.result;
 }
 
-void port::discard(worker_no w, const void* at, std::uint64_t bytes) noexcept {
-  word_request(op::discard, w, static_cast<const word*>(at), bytes, 0);
+/// The entry that prepare_one(i) gives is asked, then take(i, answer), in their order.
+template <class Prepare, class Take>
+void port::ask_all(std::size_t n, Prepare&& prepare_one, Take&& take) noexcept {
+  entry* under_way[ring_entries];
+  const std::size_t most = mine_->entries();
+  for (std::size_t asked = 0, taken = 0; taken < n;) {
+    if (asked < n && asked - taken < most) {
+      entry& e = *(under_way[asked % most] = &prepare_one(asked));
+      ++asked;
+      post(e);
+    } else {
+      entry& e = *under_way[taken % most];
+      wait(e);
+      take(taken++, e);
+    }
+  }
+}
+
+void port::atomics(atomic_function f, const void* at, std::span<far_word> where) noexcept {
+  ask_all(
+      where.size(),
+      [&](std::size_t i) -> entry& {
+        entry& e = prepare(op::atomic, where[i].w, at);
+        fill_atomic(e, f, 8, where[i].a, where[i].expected);
+        return e;
+      },
+      [&](std::size_t i, const entry& e) { where[i].result = e.head.result; });
+}
+
+void port::discard(std::span<const worker_no> where, const void* at, std::uint64_t bytes) noexcept {
+  ask_all(
+      where.size(),
+      [&](std::size_t i) -> entry& {
+        entry& e = prepare(op::discard, where[i], at);
+        e.head.a = bytes;
+        return e;
+      },
+      [](std::size_t, const entry&) {});
 }
 
 const std::byte* port::gather(worker_no w, const piece* pieces, std::size_t count) noexcept {

@@ -53,8 +53,17 @@ class port {
   /// See atomic_function. @p width 4 or 8 bytes.
   std::uint64_t atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
                        std::uint64_t expected) noexcept;
-  /// The pages that lie wholly in these bytes of the window are given back at @p w 's host.
-  void discard(worker_no w, const void* at, std::uint64_t bytes) noexcept;
+  /// One word of a worker elsewhere, and what an atomic needs and gives.
+  struct far_word {
+    worker_no w;
+    std::uint64_t a, expected, result;
+  };
+  /// The 8-byte atomic @p f at all of @p where, and f's results there. They do not wait for each other: as
+  /// many are under way as the ring has room for.
+  void atomics(atomic_function f, const void* at, std::span<far_word> where) noexcept;
+  /// The pages that lie wholly in these bytes of the window are given back at the hosts of @p where,
+  /// likewise.
+  void discard(std::span<const worker_no> where, const void* at, std::uint64_t bytes) noexcept;
   /// Bytes of all pieces, which must fit into one answer (inline_bytes). Valid until the next request.
   const std::byte* gather(worker_no w, const piece* pieces, std::size_t count) noexcept;
   /// @p packed: pieces, each followed by its bytes, padded to 8.
@@ -87,6 +96,8 @@ class port {
   template <class F>
   void wait_until(F&& done) noexcept;
   const entry& ask(entry& e) noexcept;
+  template <class Prepare, class Take>
+  void ask_all(std::size_t n, Prepare&& prepare_one, Take&& take) noexcept;
   std::uint64_t word_request(op what, worker_no w, const word* at, std::uint64_t a, std::uint64_t b) noexcept;
 
   const shm::segment* memory_ = nullptr;

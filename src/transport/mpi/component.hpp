@@ -14,7 +14,7 @@
 namespace godwit::transport::mpi {
 
 /// Changes when the table does: a component of another version is refused.
-inline constexpr std::uint32_t component_abi = 3;
+inline constexpr std::uint32_t component_abi = 4;
 
 /// A non-blocking operation (an MPI_Request). Zero is none.
 struct operation {
@@ -39,6 +39,7 @@ inline constexpr int any_source = -1;
 inline constexpr int any_tag = -1;
 
 enum class rma_op : std::uint32_t { add, replace, no_op };
+enum class reduction : std::uint32_t { least, most, sum, common_bits };
 
 struct component {
   std::uint32_t abi;
@@ -49,6 +50,9 @@ struct component {
   /// frees what init made; MPI_Finalize only if init called MPI_Init and nobody finalized
   int (*finalize)();
   int (*allgather)(const void* mine, void* all, std::size_t bytes);
+  int (*gather)(const void* mine, void* all, std::size_t bytes, int root);  ///< all: used at the root only
+  /// each of @p count words becomes what it is in all ranks together
+  int (*allreduce)(std::uint64_t* words, std::size_t count, reduction how);
   int (*bcast)(void* data, std::size_t bytes, int root);
   int (*barrier_begin)(operation* out);
 

@@ -113,16 +113,15 @@ void measure_atomics(const tester& t, rma_window& w, int rank, int partner, rma_
 }
 
 /// All ranks make a window, if all can.
-rma_result measure_rma(const tester& t, int rank, int size, int partner) {
+rma_result measure_rma(const tester& t, int rank, int partner) {
   static std::uint64_t target_word[8];
   rma_result r;
   rma_window w;
   r.code = t.mpi.win_create(target_word, sizeof target_word, &w);
   const bool made = r.code == 0;
-  int mine = made ? 1 : 0;
-  std::vector<int> all(static_cast<std::size_t>(size));
-  t.check(t.mpi.allgather(&mine, all.data(), sizeof mine));
-  r.works = std::all_of(all.begin(), all.end(), [](int ok) { return ok != 0; }) ? 1 : 0;
+  std::uint64_t all_made = made ? 1 : 0;
+  t.check(t.mpi.allreduce(&all_made, 1, reduction::least));
+  r.works = all_made != 0 ? 1 : 0;
   if (r.works != 0) {
     measure_atomics(t, w, rank, partner, r);
     t.check(t.mpi.win_free(&w));
@@ -134,13 +133,13 @@ rma_result measure_rma(const tester& t, int rank, int size, int partner) {
 
 }  // namespace
 
-link_quality measure_link(const component& mpi, int rank, int size, int partner, bool with_rma) {
+link_quality measure_link(const component& mpi, int rank, int partner, bool with_rma) {
   const tester t{mpi};
   struct {
     double round_trip;
     rma_result rma;
   } shared{measure_trips(t, rank, partner), {}};
-  if (with_rma) shared.rma = measure_rma(t, rank, size, partner);
+  if (with_rma) shared.rma = measure_rma(t, rank, partner);
   t.check(mpi.bcast(&shared, sizeof shared, 0));
   link_quality q;
   q.busy_us = busy_for_us;

@@ -21,7 +21,7 @@ struct link_quality {
 /// Collective over all ranks; ranks 0 and @p partner, on different hosts, measure. The result is valid in
 /// all.
 /// @p with_rma: create a window, which some MPIs do not survive. Cost: about ten milliseconds.
-link_quality measure_link(const component& mpi, int rank, int size, int partner, bool with_rma);
+link_quality measure_link(const component& mpi, int rank, int partner, bool with_rma);
 
 /// The way that fits, unless the user chose.
 way choose_way(const link_quality& q) noexcept;

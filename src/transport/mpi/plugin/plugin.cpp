@@ -229,6 +229,21 @@ int allgather(const void* mine, void* all, std::size_t bytes) {
   return MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm);
 }
 
+int gather(const void* mine, void* all, std::size_t bytes, int root) {
+  if (const int error = refused(bytes); error != MPI_SUCCESS) return error;
+  const int count = static_cast<int>(bytes);
+  return MPI_Gather(mine, count, MPI_BYTE, all, count, MPI_BYTE, root, comm);
+}
+
+int allreduce(std::uint64_t* words, std::size_t count, reduction how) {
+  if (const int error = refused(count * sizeof *words); error != MPI_SUCCESS) return error;
+  const MPI_Op op = how == reduction::least  ? MPI_MIN
+                    : how == reduction::most ? MPI_MAX
+                    : how == reduction::sum  ? MPI_SUM
+                                             : MPI_BAND;
+  return MPI_Allreduce(MPI_IN_PLACE, words, static_cast<int>(count), MPI_UINT64_T, op, comm);
+}
+
 int bcast(void* data, std::size_t bytes, int root) {
   if (const int error = refused(bytes); error != MPI_SUCCESS) return error;
   return MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, root, comm);
@@ -418,6 +433,8 @@ constexpr component table = {
     .init = init,
     .finalize = finalize,
     .allgather = allgather,
+    .gather = gather,
+    .allreduce = allreduce,
     .bcast = bcast,
     .barrier_begin = barrier_begin,
     .isend = isend,
