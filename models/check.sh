@@ -200,7 +200,7 @@ runs() {
     echo "fail|idle_poll|-DN=2 -D$m|$small|-m1000000"
   done
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
-    LINK_AFTER_UNLOCK; do
+    LINK_AFTER_UNLOCK SWEEP_TAKES_LINKED END_IS_MARK; do
     echo "fail|free_queue|-D$m|$small|-m1000000"
   done
   for m in STAMP_AFTER NO_ACQUIRE_WHEN_EMPTY; do

@@ -123,7 +123,7 @@ void take_parcels(call_site& site, ready_queue& queue, ref first, answer& to) no
     auto* im = site.memory->at<parcel_image>(r);
     std::memcpy(e.data + e.head.info, static_cast<const void*>(&im->what), sizeof(parcel) + im->what.bytes);
     e.head.info = end_of(*im);
-    im->freed.store(1, std::memory_order_release);  // JH1
+    im->freed.store(freed_marked, std::memory_order_release);  // JH1
     r = queue.pop_lightest([&](const image& other) {
       return other.sp == not_begun && other.data == part && end_of(other) <= inline_bytes
                  ? 0
@@ -146,7 +146,7 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
   }
   image* im = memory.at<image>(r);
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
-  GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == 0, "an image is freed by who takes it");
+  GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == freed_not, "an image is freed by who takes it");
   GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + (im->bytes_end - im->low), "an image holds its stack");
   const loot info{im->sp,           im->fp,        im->extra,      im->low,
                   im->top,          im->bytes_end, im->own_record, im->fork ? im->status : im->waited_for,
@@ -154,7 +154,7 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
   const std::size_t bytes = im->bytes_end - im->low;
   std::memcpy(answer_with(to, info, bytes), im->bytes(), bytes);
   to.e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
-  im->freed.store(1, std::memory_order_release);  // JH1: also by the owner, which then collects it
+  im->freed.store(freed_marked, std::memory_order_release);  // JH1: also by the owner, which then collects it
   return true;
 }
 
@@ -280,11 +280,17 @@ void release(call_site& site, entry& e) noexcept {
     return;  // JN4: the child will free it
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
   const ref result = rec->result.object;
+  if (e.head.more[0] != 0) {  // policy locked_free: who joins gives back
+    e.head.result = result;
+    e.head.info = sizeof result;
+    std::memcpy(e.data, &result, sizeof result);
+    return;
+  }
   if (result != 0 && site.memory->reaches(transport::ref_worker(result)))
-    site.memory->at<object>(result)->freed.store(1, std::memory_order_release);
+    site.memory->at<object>(result)->freed.store(freed_marked, std::memory_order_release);
   else
     e.head.result = result;
-  rec->freed.store(1, std::memory_order_release);  // JH1
+  rec->freed.store(freed_marked, std::memory_order_release);  // JH1
 }
 
 void nudge(call_site& site, entry& e) noexcept {

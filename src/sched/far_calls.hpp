@@ -22,7 +22,8 @@ struct call_no {
   static constexpr std::uint64_t look = transport::far::call_number("sched.look");
   /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
   static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
-  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
+  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0. With a second
+  /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");

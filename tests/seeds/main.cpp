@@ -71,7 +71,8 @@ struct plan {
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
     o.empty_check = mix(seed + 8) % 4 != 0;
     o.victims = mix(seed + 9) % 3 == 0 ? gw::choice::victims::uniform : gw::choice::victims::near;
-    if (hosts == 1 && mix(seed + 10) % 3 == 0) o.policy = gw::choice::policy::stalling;
+    if (mix(seed + 10) % 3 == 0)
+      o.policy = hosts == 1 ? gw::choice::policy::stalling : gw::choice::policy::locked_free;
     return o;
   }
 };
