@@ -9,6 +9,7 @@
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
 #include "sched/ready_queue.hpp"
+#include "sched/suspended.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -293,6 +294,26 @@ void release(call_site& site, entry& e) noexcept {
   rec->freed.store(freed_marked, std::memory_order_release);  // JH1
 }
 
+void waiting(call_site& site, entry& e) noexcept {
+  const look_at_waiting look(*site.node);
+  std::uint64_t skip = e.head.b, bytes = 0;
+  const bool one_goes_on = any_image_in_heaps(*site.memory, site.words, [&](const image& im, std::uint32_t) {
+    return look.goes_on(im, [&](ref r) {
+      if (site.memory->reaches(transport::ref_worker(r)))
+        return site.memory->at<record>(r)->state.load(std::memory_order_acquire) == state_done;
+      if (skip != 0) {
+        --skip;
+      } else if (bytes + sizeof r <= inline_bytes) {
+        std::memcpy(e.data + bytes, &r, sizeof r);
+        bytes += sizeof r;
+      }
+      return false;
+    });
+  });
+  e.head.result = one_goes_on || look.is_void() ? 1 : 0;
+  e.head.info = e.head.result == 0 ? bytes : 0;
+}
+
 void nudge(call_site& site, entry& e) noexcept {
   ask_for_work(*site.memory, e.head.target);
   wake_all_of(*site.node);
@@ -317,6 +338,7 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::look, in_entry<look>, &site);
   table.enter(call_no::read_record, in_entry<read_record>, &site);
   table.enter(call_no::release, in_entry<release>, &site);
+  table.enter(call_no::waiting, in_entry<waiting>, &site);
   table.enter(call_no::nudge, in_entry<nudge>, &site);
   table.enter(call_no::shut_down, in_entry<shut_down>, &site);
 }

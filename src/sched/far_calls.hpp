@@ -25,6 +25,10 @@ struct call_no {
   /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0. With a second
   /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
+  /// ID5: can a thread of the host go on that looks for itself whether its record is done? result != 0: yes,
+  /// or nobody can say. Else info: refs of the records of other hosts that such threads wait for, as many as
+  /// fit, without the first ones: so many as the argument says
+  static constexpr std::uint64_t waiting = transport::far::call_number("sched.waiting");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
   /// deliver: a letter, mailbox.hpp

@@ -154,16 +154,18 @@ void join_records::retain(ref r) noexcept {
   here_.net.remote_fetch_add(ref_worker(r), &here_.home<record>(r)->references, 1);
 }
 
+/// One call. The last consumer frees what is not at the record's host, and where frees are queued all of it.
+[[gnu::noinline]] void join_records::release_far(ref r) noexcept {
+  const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
+  const ref result = e.head.result;
+  const bool frees_record = e.head.info != 0;
+  const unexposed inside;
+  if (result != 0) free(result);
+  if (frees_record) free(r);
+}
+
 void join_records::release(ref r) noexcept {
-  if (!here_.is_near(r)) {
-    const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
-    const ref result = e.head.result;
-    const bool frees_record = e.head.info != 0;
-    const unexposed inside;
-    if (result != 0) free(result);
-    if (frees_record) free(r);
-    return;
-  }
+  if (!here_.is_near(r)) return release_far(r);
   record* rec = here_.at<record>(r);
   GODWIT_ASSERT(rec->kind == object_kind::record && rec->references.load(std::memory_order_relaxed) != 0,
                 "who releases holds a reference");

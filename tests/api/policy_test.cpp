@@ -531,6 +531,7 @@ TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
   for (const char* name : {"stalling", "stalling_locked_free", "child_full"})
     gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
+      if (!is_asked_for(name)) return;
       if constexpr (P::has_futures) {
         for (const std::uint32_t workers : {1u, 2u, 4u}) {
           // A thread that waits for itself, by way of a future that it gets through shared memory.
