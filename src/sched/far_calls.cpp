@@ -168,6 +168,13 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
   const auto outcome = steal(
       memory, site.holder, victim, site.words, check, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+        if (own.sp == 0) {
+          e.head.result = static_cast<std::uint64_t>(loot_kind::task);
+          e.head.info = sizeof own.record;
+          std::memcpy(e.data, &own.record, sizeof own.record);
+          return;
+        }
+        e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::size_t bytes = own.bytes_end - low;
         // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
@@ -182,9 +189,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
           memory.at(victim, place)->frame_hash =
               frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
       });
-  if (outcome != steal_outcome::taken) return false;
-  e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
-  return true;
+  return outcome == steal_outcome::taken;
 }
 
 /// The kinds that are taken for @p e.

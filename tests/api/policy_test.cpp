@@ -439,6 +439,37 @@ TEST(policy, shared_futures_for_several_threads_are_reported_where_nobody_may_wa
   EXPECT_NE(said.find("copied a shared_future"), std::string::npos) << said;
 }
 
+/// Not done before somebody waits for it, and for ever only as long as a test may fail.
+long lasts() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (std::chrono::steady_clock::now() < end) gw::yield();
+  return 1;
+}
+
+TEST(policy, who_waits_for_a_thread_of_somebody_else_is_reported_where_that_must_not_be) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
+  using P = gw::policies::child_rtc;
+  for (const std::uint32_t workers : {1u, 2u}) {
+    const std::string said = failure(under("child_rtc", workers), [] {
+      auto first = P::spawn(lasts);
+      auto second = P::spawn([](gw::future<long> f) { return f.join(); }, std::move(first));
+      static_cast<void>(second.join());
+    });
+    EXPECT_NE(said.find("waits for a thread that another one created"), std::string::npos) << said;
+  }
+}
+
+TEST(policy, a_thread_that_was_sent_is_waited_for_where_it_was_made) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
+  using P = gw::policies::child_rtc;
+  const std::string said = failure(under("child_rtc", 2), [] {
+    auto first = gw::spawn_at(gw::worker(1), lasts);
+    auto second = P::spawn([](gw::future<long> f) { return f.join(); }, std::move(first));
+    static_cast<void>(second.join());
+  });
+  EXPECT_NE(said.find("waits for a thread that another one created"), std::string::npos) << said;
+}
+
 TEST(policy, a_shared_future_that_stays_with_its_parent_works_everywhere) {
   for_each_policy([](auto p, const gw::options& o) {
     using P = decltype(p);

@@ -227,7 +227,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       if(godwit_mpi_tests)
         set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
                      GODWIT_HOSTS=ranks GODWIT_WAY=${way} GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_SHORT=1
-                     STRESS_POLICIES=locked_free:stalling:stalling_locked_free)
+                     STRESS_POLICIES=locked_free:stalling:stalling_locked_free:crude:child_full:child_rtc)
       endif()
     endforeach()
   endif()

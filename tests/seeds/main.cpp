@@ -71,9 +71,9 @@ struct plan {
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
     o.empty_check = mix(seed + 8) % 4 != 0;
     o.victims = mix(seed + 9) % 3 == 0 ? gw::choice::victims::uniform : gw::choice::victims::near;
-    constexpr gw::choice::policy others[] = {gw::choice::policy::stalling, gw::choice::policy::stalling,
-                                             gw::choice::policy::locked_free,
-                                             gw::choice::policy::stalling_locked_free};
+    constexpr gw::choice::policy others[] = {
+        gw::choice::policy::stalling, gw::choice::policy::stalling, gw::choice::policy::locked_free,
+        gw::choice::policy::stalling_locked_free, gw::choice::policy::crude};
     if (mix(seed + 10) % 3 == 0) o.policy = others[mix(seed + 11) % std::size(others)];
     return o;
   }

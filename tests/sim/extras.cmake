@@ -25,7 +25,7 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
     endforeach()
   endforeach()
   # The policies that work on several hosts, in each way. (The cases whose names are left out want a run to fail, which ends the process here.)
-  set(policies locked_free:stalling:stalling_locked_free)
+  set(policies locked_free:stalling:stalling_locked_free:crude:child_full:child_rtc)
   set(cases "")
   foreach(words fork_join results_larger arguments exceptions futures_with futures_form chains every_worker dropped yielding stays_with given_back deadlocks)
     string(APPEND cases "policy.*${words}*:")
@@ -37,7 +37,7 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
     if(TARGET api_policy)
       add_test(NAME sim.${way}.api_policy COMMAND $<TARGET_FILE:api_policy> --gtest_brief=1 --gtest_filter=${cases})
       set_tests_properties(sim.${way}.api_policy PROPERTIES LABELS sim TIMEOUT 300
-                           ENVIRONMENT "${on_hosts};STRESS_POLICIES=${policies}")
+                           ENVIRONMENT "${on_hosts};STRESS_SHORT=1;STRESS_POLICIES=${policies}")
     endif()
     # The papers' programs, which compute for real: time is measured.
     string(REPLACE ":" "," list ${policies})

@@ -42,7 +42,7 @@ struct policy_facts {
   /// Every worker's memory has room for the stacks of all.
   constexpr bool has_all_stacks() const noexcept { return stack == stacks::iso_address; }
   /// Workers may be on several hosts.
-  constexpr bool spans_hosts() const noexcept { return !steals_children && stack == stacks::uni_address; }
+  constexpr bool spans_hosts() const noexcept { return stack != stacks::iso_address && !measures_span; }
   /// A debugger finds suspended threads in slots, on the region and in images.
   constexpr bool lists_threads() const noexcept { return !steals_children && stack == stacks::uni_address; }
 };
