@@ -55,6 +55,7 @@ runs() {
     echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
     echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
+    echo "pass|idle_poll_nodes|-DN=3|$small|-m1000000 -w24"
     echo "pass|global_map|-DOPS=2|$small|-m1000000 -w24"
     echo "pass|global_map|-DFAR -DNOISE=2|$small|-m1000000 -w24"
     echo "pass|global_map|-DFAR -DBITS_FIRST|$small|-m1000000 -w24"
@@ -144,6 +145,7 @@ runs() {
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
   done
+  echo "pass|idle_poll_nodes||$small|-m1000000 -w20"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
@@ -201,8 +203,12 @@ runs() {
     EPOCH_BEFORE_COUNT TAKE_FIRST LEFT_AFTER_TAKE IDLE_WITH_READY WAITER_NOT_SEEN; do
     echo "fail|idle_poll|-DN=2 -D$m|$small|-m1000000"
   done
+  for m in NO_SCAN OWN_HOST LOOK_FIRST NO_EPOCH COUNT_LAST LEFT_FIRST EPOCH_LATE LEFT_AFTER_TAKE "N=3 -DCLEAR_FIRST" \
+    WAITER_NOT_SEEN; do
+    echo "fail|idle_poll_nodes|-D$m|$small|-m1000000"
+  done
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
-    LINK_AFTER_UNLOCK; do
+    LINK_AFTER_UNLOCK SWEEP_TAKES_LINKED END_IS_MARK; do
     echo "fail|free_queue|-D$m|$small|-m1000000"
   done
   for m in COUNT_AS_SENT NOT_OWN TWO_STEPS READ_AFTER CALL_LAST NO_UP; do

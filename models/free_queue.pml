@@ -1,12 +1,14 @@
 /* Policy locked_free: the queue by which others give back objects of an owner's heap. docs/protocols/policies.md
  *
- * What it is: heap::drain_queue (owner) and continuation_worker::free_far (givers). The owner allocates an
- * object, some giver uses it and gives it back; LIVES times each.
+ * What it is: heap::drain_queue, heap::collect (owner) and join_records::free_far (givers). The owner allocates
+ * an object, some giver uses it and gives it back; LIVES times each. A giver may mark it instead: a call from
+ * another host, carried out by who never waits for a lock.
  * Stores of givers are buffered: the two plain ones become visible in any order, the release of the lock after
  * both (UNLOCK_RELAXED: at any time). A giver sees its own stores at once. Exchanges act on memory.
  * Asserted: what the owner takes back had been given back, once; in the end it has everything. Must pass: the
  * plain model. Mutants, must FAIL: GIVER_NO_LOCK, OWNER_NO_LOCK, GIVER_HEAD_FIRST, OWNER_HEAD_FIRST (the head is
- * read before the lock is taken), OWNER_KEEPS_HEAD (emptied after unlocking), UNLOCK_RELAXED, LINK_AFTER_UNLOCK.
+ * read before the lock is taken), OWNER_KEEPS_HEAD (emptied after unlocking), UNLOCK_RELAXED, LINK_AFTER_UNLOCK,
+ * SWEEP_TAKES_LINKED (an object is taken for marked whatever its word says), END_IS_MARK.
  */
 #ifndef GIVERS
 #define GIVERS 2
@@ -18,8 +20,13 @@
 #define LIVES 2
 #endif
 #define NONE 0
-#define END 1
-#define FIRST 2              /* refs of objects: FIRST ... */
+#define MARK 1
+#ifdef END_IS_MARK
+#define END MARK
+#else
+#define END 2
+#endif
+#define FIRST 3              /* refs of objects: FIRST ... */
 #define IDS (FIRST + OBJECTS)
 #define FREE 0               /* an object is in the owner's free list; with giver w: w + 1; on its way back */
 #define GIVEN 9
@@ -58,7 +65,9 @@ proctype giver(byte me) {
        if :: r < IDS && state[r] == me + 1 -> state[r] = GIVEN :: else -> r = NONE fi };
      if
      :: r == NONE
-     :: else ->
+     :: r != NONE -> atomic { link_of[me] == NONE -> link_of[me] = r; link[me] = MARK };
+        atomic { r = NONE; given++ }
+     :: r != NONE ->
 #ifdef GIVER_HEAD_FIRST
         read_head();
 #endif
@@ -115,6 +124,20 @@ inline drain() {
   r = NONE
 }
 
+/* Of an object that lives: is it marked? */
+inline look_for_mark() {
+  if
+#ifdef SWEEP_TAKES_LINKED
+  :: state[r] != FREE && freed[r] != 0 ->
+#else
+  :: state[r] != FREE && freed[r] == MARK ->
+#endif
+     assert(state[r] == GIVEN);
+     state[r] = FREE
+  :: else
+  fi
+}
+
 active proctype owner() {
   byte r, h;
   bit some;
@@ -122,6 +145,7 @@ active proctype owner() {
   do
   :: buffers == GIVERS -> break
   :: head != NONE -> atomic { some = 1 }; drain(); some = 0
+  :: atomic { given < OBJECTS * LIVES -> select (r : FIRST .. IDS - 1); look_for_mark(); r = NONE }
   :: atomic { given < OBJECTS * LIVES -> /* allocate any free one for any giver */
        r = FIRST;
        do :: r < IDS && state[r] == FREE && lives[r] < LIVES -> break :: r < IDS -> r++ :: r == IDS -> break od;
@@ -135,5 +159,5 @@ active proctype owner() {
   od;
   drain();
   r = FIRST;
-  do :: r < IDS -> assert(state[r] == FREE && lives[r] == LIVES); r++ :: else -> break od
+  do :: r < IDS -> look_for_mark(); assert(state[r] == FREE && lives[r] == LIVES); r++ :: else -> break od
 }

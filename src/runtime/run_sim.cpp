@@ -60,6 +60,8 @@ void announce(std::uintptr_t sp) noexcept {
   if (detail::hot().owner == nullptr) return hosts_->announce();
   const sched::worker& w = sched::this_worker();
   const sched::site& here = w.here();
+  if (const stack::range own = w.private_stack(); own.holds(sp))
+    return context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low);
   const bool thread = sp - here.region_low < here.region_high - here.region_low;
   const std::uintptr_t low = thread ? here.region_low : w.scheduler_stack().low();
   const auto high = thread ? here.region_high : reinterpret_cast<std::uintptr_t>(w.scheduler_stack().end());
@@ -95,9 +97,9 @@ class simulation final : public substrate {
 void simulation::plan(run_state& r) {
   options& opts = r.what.opts;
   const detail::policy_facts& facts = detail::facts_of(opts);
-  if (facts.steals_children || facts.stack == detail::stacks::iso_address)
+  if (facts.stack == detail::stacks::iso_address)
     throw std::invalid_argument("godwit: substrate=sim: policy " + std::string(name_of(opts.policy)) +
-                                " is not simulated: threads must lie in one region that is copied");
+                                " is not simulated: each thread would need an address of its own");
   machine_ = sim::read_machine(opts.sim_machine);
   if (opts.seed == 0) opts.seed = opts.sim_seed;  // the same run again
   const std::uint32_t workers = opts.workers != 0 ? opts.workers : r.what.cpus * opts.sim_hosts;

@@ -49,7 +49,7 @@ void check_policy(const options& opts, std::size_t hosts) {
   if (opts.spare_workers != 0 && asked != "policy=greedy")
     throw std::invalid_argument("godwit: " + asked +
                                 " has no spare workers: leave spare_workers at 0, or the policy at greedy");
-  if (hosts > 1 && asked != "policy=greedy")
+  if (hosts > 1 && !detail::facts_of(opts).spans_hosts())
     throw std::invalid_argument("godwit: " + asked + " works on one host only, and the workers are on " +
                                 std::to_string(hosts) + ": start it on one, or leave the policy at greedy");
 }

@@ -54,7 +54,7 @@ void services::alert(worker_no w) noexcept {
 }
 
 void services::release_room(worker_no, std::byte* bytes) noexcept {
-  reinterpret_cast<sched::object*>(bytes)[-1].freed.store(1, std::memory_order_release);
+  reinterpret_cast<sched::object*>(bytes)[-1].freed.store(sched::freed_marked, std::memory_order_release);
 }
 
 }  // namespace godwit::runtime

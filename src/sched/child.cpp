@@ -26,6 +26,7 @@ void child_worker<P>::init(const worker_setup& setup) noexcept {
   // noticed.
   detail::hot().in_runtime = 1;
   detail::hot().poll.store(1, std::memory_order_relaxed);
+  uses_region(here_.region_high);
 }
 
 template <class P>
@@ -61,12 +62,14 @@ ref child_worker<P>::pop_public(spawn_slot*) noexcept {
 template <class P>
 ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
                                 std::uintptr_t spawned_at) noexcept {
-  serve_mailbox();
+  serve();
+  here_.release_writes();
   auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + bytes));
   clear_record(t);
   t->entry = entry;
   t->closure_bytes = bytes;
   t->spawned_at = spawned_at;
+  t->made_by = number_of_thread();
   t->refers_to_stacks = here_.opts.check_frames && refers_to_stacks(closure, bytes);
   std::memcpy(t->closure(), closure, bytes);
   const ref r = here_.ref_of(t);
@@ -75,6 +78,7 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, 
   slot->sp = 0;
   slot->record = r;
   detail::hot().bottom = slot + 1;
+  catch_up();
   deque_.expose(slot + 1, [](spawn_slot&) {});
   ++here_.words->stats.spawns;
   idle_.wake_one();
@@ -145,6 +149,7 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
     ++stats.steals_failed;
     return 0;
   }
+  spend(base::step::steal);
   ++stats.steals;
   ++stats.steals_timed;
   stats.steal_ns += base::fast_ns() - before;
@@ -199,9 +204,12 @@ ref child_worker<P>::look_for_task() noexcept {
   for (std::uint32_t i = 0; i < here_.near.count; ++i) {
     const worker_no v{here_.near.first + (first + i) % here_.near.count};
     if (v == here_.me) continue;
+    spend(base::step::look);
     if (const ref r = take_from(v); r != 0) return r;
     if constexpr (full) try_waiting();
   }
+  if (!here_.one_host())
+    if (const far_catch got = far_.look(); got.kind == loot_kind::task) return got.got.own_record;
   return 0;
 }
 
@@ -232,15 +240,20 @@ void child_worker<P>::run_task(ref r, bool buried) noexcept {
   if (account_.traced())
     account_.note(kind::task, now, r, 0, from != here_.me ? now - start : 0, head.closure_bytes, index(from),
                   buried);
+  here_.acquire_writes();
   base::set_float_control(head.float_control);
   const ref below = std::exchange(running_, r);
+  const std::uint64_t number_below = std::exchange(number_, ++last_number_);
   head.entry(closure, head.closure_bytes, r);
   running_ = below;
+  number_ = number_below;
+  here_.release_writes();
   finish_task(r);
 }
 
 template <class P>
 void child_worker<P>::finish_task(ref r) noexcept {
+  catch_up();
   const std::uint64_t now = base::fast_ns();
   records_.stamp_done(r, now);
   if (account_.traced()) account_.note(kind::end, now, r);
@@ -253,6 +266,7 @@ void child_worker<P>::finish_task(ref r) noexcept {
 template <class P>
 void child_worker<P>::loop() noexcept {
   for (;;) {
+    catch_up();
     if (idle_.is_idle()) {
       if (!idle_.sees_work()) {
         idle_.wait_for_work();
@@ -260,7 +274,7 @@ void child_worker<P>::loop() noexcept {
       }
       idle_.become_running();
     }
-    serve_mailbox();
+    serve();
     if (const ref r = look_for_task(); r != 0) begin(r);
     if constexpr (full) try_waiting();
     GODWIT_ASSERT(deque_.empty(), "ID1: the deque of an idle worker is empty");
@@ -300,6 +314,7 @@ void child_worker<P>::complete(ref r) noexcept {
   if (r != 0) {
     GODWIT_CHECK(r == here_.root, "only the root thread ends this way");
     if (account_.traced()) account_.note(kind::end, base::fast_ns(), r);
+    here_.release_writes();
     here_.at<record>(r)->state.store(state_done, std::memory_order_release);
     static_cast<void>(here_.net.remote_exchange(worker_no{0}, &here_.job->root_done, 1));  // IN5
   }
@@ -331,12 +346,14 @@ void child_worker<P>::block(ref r, const detail::place& where) noexcept {
     wait_in_queue(r, where);
   else
     bury(r, where);
+  here_.acquire_writes();
   base::set_float_control(control);
 }
 
 template <class P>
 void child_worker<P>::yield_thread() noexcept {
-  serve_mailbox();
+  if (here_.shape.takes_turns) base::pause();  // who waits by yielding lets time pass
+  serve();
   const std::uint32_t control = base::float_control();
   if constexpr (full) {
     // Who called this thread from a join may be ready by now, too.
@@ -364,9 +381,24 @@ void child_worker<P>::share(ref r) noexcept {
 
 // ---- run to completion ----
 
+/// Whom another thread made might be, or wait for, what this one is buried below or buries.
+template <class P>
+void child_worker<P>::check_made_here(ref r, const detail::place& where) const noexcept {
+  if (ref_worker(r) == here_.me) {
+    const std::uint64_t by = here_.template at<record>(r)->made_by;
+    if (by == number_ || by == 0) return;
+  }
+  base::fatal(
+      "worker %u: this run's policy is %s, where a thread may wait for its own children only, but the one at "
+      "%s:%u waits for a thread that another one created: join where it was spawned, or take another policy "
+      "with --godwit-policy (GODWIT_POLICY)",
+      index(here_.me), name_of(here_.opts.policy), where.file != nullptr ? where.file : "?", where.line);
+}
+
 /// Run other tasks on top of this thread until @p r is complete.
 template <class P>
 void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
+  if (!records_.is_complete(r)) check_made_here(r, where);
   std::uint64_t since = 0;  // when this join was found outstanding
   while (!records_.is_complete(r)) {
     if (since == 0 && deque_.empty()) {
@@ -377,7 +409,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
         account_.note_place(since, where);
       }
     }
-    serve_mailbox();
+    serve();
     if (const ref t = look_for_task(); t != 0) {
       run_task(t, true);
       continue;
@@ -396,7 +428,8 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
 namespace {
 constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker_makers {
   if constexpr (policy_table[row].steals_children)
-    return {made<child_worker<children<row>>>, made<child_worker<children<row>>>, nullptr};
+    return {made<child_worker<children<row>>>, made<child_worker<children<row>>>,
+            made<child_worker<children<row>>>};
   else
     return {};
 });

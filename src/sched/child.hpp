@@ -38,6 +38,8 @@ class child_worker final : public worker {
   void complete(ref r) noexcept override;
   void end_of_root_thread() noexcept override;
   const char* overflow_of_thread(std::uintptr_t address) const noexcept override;
+  stack::range private_stack() const noexcept override;
+  std::uint64_t number_of_thread() const noexcept override { return full ? 0 : number_; }
 
  private:
   static constexpr bool full = Policy::full;
@@ -57,6 +59,19 @@ class child_worker final : public worker {
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;
 
+  /// What others ask of this worker.
+  void serve() noexcept {
+    inbox_.serve();
+    serve_mailbox();
+  }
+  // Substrate sim: see continuation_worker.
+  void uses_region(std::uintptr_t low) noexcept { here_.used_from = low; }
+  void spend(base::step what) const noexcept {
+    if (here_.shape.takes_turns) base::made_world->spend(what);
+  }
+  void catch_up() const noexcept {
+    if (here_.shape.takes_turns) base::made_world->catch_up();
+  }
   bool refers_to_stacks(const void* closure, std::size_t bytes) const noexcept;
   void make_room() noexcept;
   ref pop_own() noexcept;
@@ -69,6 +84,7 @@ class child_worker final : public worker {
 
   // run to completion
   void bury(ref r, const detail::place& where) noexcept;
+  void check_made_here(ref r, const detail::place& where) const noexcept;
 
   // full
   void call(ref task, ref waits_for, const detail::place& where) noexcept;
@@ -80,7 +96,9 @@ class child_worker final : public worker {
   std::size_t slots_ = 0;             ///< of the deque
   spawn_slot* compact_at_ = nullptr;  ///< spawn looks for slots to use again when it comes here
   ref running_ = 0;                   ///< run to completion: the thread on top
-  ref starting_ = 0;                  ///< the task that the loop is about to run
+  std::uint64_t number_ = 1;          ///< likewise: its number, of those that began here
+  std::uint64_t last_number_ = 1;
+  ref starting_ = 0;  ///< the task that the loop is about to run
   thread root_thread_{};
   thread* current_ = nullptr;
   std::deque<ref> arrivals_;  ///< tasks that were sent here, and begin here

@@ -43,6 +43,13 @@ const char* child_worker<P>::overflow_of_thread(std::uintptr_t address) const no
 }
 
 template <class P>
+stack::range child_worker<P>::private_stack() const noexcept {
+  if (current_ == nullptr || current_->stack_low == nullptr) return {};
+  const auto low = reinterpret_cast<std::uintptr_t>(current_->stack_low);
+  return {low, low + thread_stack_bytes};
+}
+
+template <class P>
 void child_worker<P>::wait_in_queue(ref r, const detail::place& where) noexcept {
   bool outstanding = false;
   bool yielded = false;
@@ -103,6 +110,8 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
   im->fork = false;
   im->where = where;
   ++here_.words->stats.suspends;
+  spend(base::step::suspend);
+  if (t.stack_low == nullptr) uses_region(sp);
   if (account_.traced()) {
     account_.note(kind::suspend, im->suspended_ns, t.record, waits_for);
     if (waits_for != 0) account_.note_place(im->suspended_ns, where);
@@ -126,6 +135,8 @@ void child_worker<P>::try_waiting() noexcept {
   account_.end_idle(now);
   if (account_.traced()) account_.note(kind::resume, now, im->own_record, r, 0, 0, index(here_.me));
   ++here_.words->stats.resumes;
+  spend(base::step::resume);
+  here_.acquire_writes();
   idle_.thread_came();
   current_ = reinterpret_cast<thread*>(im->extra);
   const std::uintptr_t sp = im->sp;
@@ -156,6 +167,7 @@ void child_worker<P>::call(ref task, ref waits_for, const detail::place& where) 
         auto& w = static_cast<child_worker&>(this_worker());
         auto* self = static_cast<thread*>(arg);
         self->caller_sp = sp;
+        if (w.current_->stack_low == nullptr) w.uses_region(sp);
         w.current_ = self;
         w.run_task(self->record, true);
         if (self->caller == nullptr) w.complete(0);  // the join has left meanwhile

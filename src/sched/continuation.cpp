@@ -24,7 +24,12 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   worker::init(setup);
   if constexpr (P::crude_scheme) here_.forced = choice::force_steal::parents;
   if constexpr (stalls) idle_.poll(waiting_);
-  if constexpr (P::queued_frees) heap_.use_queue(&here_.words->free_lock, &here_.words->free_head);
+  if constexpr (P::queued_frees) {
+    heap_.use_queue(&here_.words->free_lock, &here_.words->free_head, here_.give_way);
+    // Who waits for the lock in a heap that is full has to serve, which must not be done in a signal handler,
+    // and that makes objects. (All workers of all hosts do this: nobody interrupts anybody.)
+    if (here_.shape.serves_itself) here_.opts.expose_signal = false;
+  }
   if constexpr (iso) {
     here_.shape.own_stacks = true;
     own_stacks_.init(here_.region_low, here_.region_high - here_.region_low, here_.workers, index(here_.me),

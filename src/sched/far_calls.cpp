@@ -9,6 +9,7 @@
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
 #include "sched/ready_queue.hpp"
+#include "sched/suspended.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -123,7 +124,7 @@ void take_parcels(call_site& site, ready_queue& queue, ref first, answer& to) no
     auto* im = site.memory->at<parcel_image>(r);
     std::memcpy(e.data + e.head.info, static_cast<const void*>(&im->what), sizeof(parcel) + im->what.bytes);
     e.head.info = end_of(*im);
-    im->freed.store(1, std::memory_order_release);  // JH1
+    im->freed.store(freed_marked, std::memory_order_release);  // JH1
     r = queue.pop_lightest([&](const image& other) {
       return other.sp == not_begun && other.data == part && end_of(other) <= inline_bytes
                  ? 0
@@ -146,7 +147,7 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
   }
   image* im = memory.at<image>(r);
   GODWIT_ASSERT(im->kind == object_kind::image, "ready queues between hosts hold images");
-  GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == 0, "an image is freed by who takes it");
+  GODWIT_ASSERT(im->freed.load(std::memory_order_relaxed) == freed_not, "an image is freed by who takes it");
   GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + (im->bytes_end - im->low), "an image holds its stack");
   const loot info{im->sp,           im->fp,        im->extra,      im->low,
                   im->top,          im->bytes_end, im->own_record, im->fork ? im->status : im->waited_for,
@@ -154,7 +155,7 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
   const std::size_t bytes = im->bytes_end - im->low;
   std::memcpy(answer_with(to, info, bytes), im->bytes(), bytes);
   to.e.head.result = static_cast<std::uint64_t>(im->fork ? loot_kind::fork : loot_kind::suspended);
-  im->freed.store(1, std::memory_order_release);  // JH1: also by the owner, which then collects it
+  im->freed.store(freed_marked, std::memory_order_release);  // JH1: also by the owner, which then collects it
   return true;
 }
 
@@ -167,6 +168,13 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
   const auto outcome = steal(
       memory, site.holder, victim, site.words, check, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+        if (own.sp == 0) {
+          e.head.result = static_cast<std::uint64_t>(loot_kind::task);
+          e.head.info = sizeof own.record;
+          std::memcpy(e.data, &own.record, sizeof own.record);
+          return;
+        }
+        e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::size_t bytes = own.bytes_end - low;
         // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
@@ -181,9 +189,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
           memory.at(victim, place)->frame_hash =
               frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
       });
-  if (outcome != steal_outcome::taken) return false;
-  e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
-  return true;
+  return outcome == steal_outcome::taken;
 }
 
 /// The kinds that are taken for @p e.
@@ -280,17 +286,43 @@ void release(call_site& site, entry& e) noexcept {
     return;  // JN4: the child will free it
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
   const ref result = rec->result.object;
+  if (e.head.more[0] != 0) {  // policy locked_free: who joins gives back
+    e.head.result = result;
+    e.head.info = sizeof result;
+    std::memcpy(e.data, &result, sizeof result);
+    return;
+  }
   if (result != 0 && site.memory->reaches(transport::ref_worker(result)))
-    site.memory->at<object>(result)->freed.store(1, std::memory_order_release);
+    site.memory->at<object>(result)->freed.store(freed_marked, std::memory_order_release);
   else
     e.head.result = result;
-  rec->freed.store(1, std::memory_order_release);  // JH1
+  rec->freed.store(freed_marked, std::memory_order_release);  // JH1
+}
+
+void waiting(call_site& site, entry& e) noexcept {
+  const look_at_waiting look(*site.node);
+  std::uint64_t skip = e.head.b, bytes = 0;
+  const bool one_goes_on = any_image_in_heaps(*site.memory, site.words, [&](const image& im, std::uint32_t) {
+    return look.goes_on(im, [&](ref r) {
+      if (site.memory->reaches(transport::ref_worker(r)))
+        return site.memory->at<record>(r)->state.load(std::memory_order_acquire) == state_done;
+      if (skip != 0) {
+        --skip;
+      } else if (bytes + sizeof r <= inline_bytes) {
+        std::memcpy(e.data + bytes, &r, sizeof r);
+        bytes += sizeof r;
+      }
+      return false;
+    });
+  });
+  e.head.result = one_goes_on || look.is_void() ? 1 : 0;
+  e.head.info = e.head.result == 0 ? bytes : 0;
 }
 
 void count_off(call_site& site, entry& e) noexcept {
   auto* tally = site.memory->at<record>(e.head.b);
   e.head.result = count_off_from(*tally);
-  if (e.head.result != 0) tally->freed.store(1, std::memory_order_release);  // JH1
+  if (e.head.result != 0) tally->freed.store(freed_marked, std::memory_order_release);  // JH1
 }
 
 void nudge(call_site& site, entry& e) noexcept {
@@ -318,6 +350,7 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::read_record, in_entry<read_record>, &site);
   table.enter(call_no::release, in_entry<release>, &site);
   table.enter(call_no::count_off, in_entry<count_off>, &site);
+  table.enter(call_no::waiting, in_entry<waiting>, &site);
   table.enter(call_no::nudge, in_entry<nudge>, &site);
   table.enter(call_no::shut_down, in_entry<shut_down>, &site);
 }

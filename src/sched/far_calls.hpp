@@ -22,10 +22,15 @@ struct call_no {
   static constexpr std::uint64_t look = transport::far::call_number("sched.look");
   /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
   static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
-  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0
+  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0. With a second
+  /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
   /// argument: ref of a tally. One part less; answer: join_records::count_off
   static constexpr std::uint64_t count_off = transport::far::call_number("sched.count_off");
+  /// ID5: can a thread of the host go on that looks for itself whether its record is done? result != 0: yes,
+  /// or nobody can say. Else info: refs of the records of other hosts that such threads wait for, as many as
+  /// fit, without the first ones: so many as the argument says
+  static constexpr std::uint64_t waiting = transport::far::call_number("sched.waiting");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
   /// deliver: a letter, mailbox.hpp
@@ -46,7 +51,8 @@ struct call_scope {
 
 /// parcels: threads that were sent to one part of movable memory and have not begun. A line with the
 /// data_part, then the parcels, each at a multiple of 64 bytes; info bytes in all.
-enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels };
+/// task: of a policy that steals children: its record, which holds the closure, is the loot's own_record.
+enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels, task };
 
 /// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming
 /// needs.

@@ -186,6 +186,10 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
   const auto outcome = steal(
       net, here_.holder(), victim, here_.words, false, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
+        if (own.sp == 0) {
+          got.own_record = own.record;
+          return;
+        }
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
                       "a continuation's stack lies where stacks lie");
@@ -209,7 +213,7 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
     ++stats.steals_failed;
     return caught;
   }
-  caught.kind = loot_kind::fork;
+  caught.kind = got.sp == 0 ? loot_kind::task : loot_kind::fork;
   ++stats.steals;
   count_far_steal(stats, caught.now - caught.since);
   stats.far_check_ns += step[watched::check];
@@ -263,6 +267,15 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
   }
   if (caught.kind == loot_kind::parcels) {
     if (!take_parcels(e)) caught.kind = loot_kind::nothing;
+    return caught;
+  }
+  if (caught.kind == loot_kind::task) {
+    std::memcpy(&caught.got.own_record, e.data, sizeof caught.got.own_record);
+    count_far_steal(stats, caught.now - caught.since);
+    stats.far_carry_ns += e.head.more[2];
+    stats.far_serve_ns += e.head.more[3];
+    ++stats.steals;
+    hint_ = host;
     return caught;
   }
   GODWIT_ASSERT(caught.is_thread(), "a steal brings a thread, or such as have not begun");

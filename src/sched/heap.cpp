@@ -36,7 +36,7 @@ void heap::init(std::byte* segment_base, std::byte* begin, std::size_t bytes, wo
 }
 
 object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
-  if (queue_head_ != nullptr && queue_head_->load(std::memory_order_relaxed) != 0) drain_queue();
+  if (queue_head_ != nullptr && queue_head_->load(std::memory_order_relaxed) != 0) drain_queue(false);
   if (used_ > limit_) {
     collect();
     limit_ = used_ * 2 > first_limit ? used_ * 2 : first_limit;
@@ -44,7 +44,10 @@ object* heap::allocate_slowly(object_kind kind, std::size_t bytes) noexcept {
   const std::uint32_t c = class_of(bytes);
   const std::size_t size = bytes_of(c);
   GODWIT_ASSERT(bytes >= sizeof(object) && size >= bytes, "the class holds what was asked for, and a head");
-  if (free_[c] == 0 && size > static_cast<std::size_t>(end_ - fresh_)) collect();
+  if (free_[c] == 0 && size > static_cast<std::size_t>(end_ - fresh_)) {
+    if (queue_head_ != nullptr) drain_queue(true);
+    collect();
+  }
   object* o;
   if (free_[c] != 0) {
     o = take_free(c);
@@ -71,14 +74,18 @@ void heap::give_back_pages(object* o) noexcept {
   transport::shm::segment::discard(reinterpret_cast<void*>(from), to - from);
 }
 
-/// The owner's side of the locked queue. Objects are linked by `freed`: ref of the next one, or 1 at the end.
-void heap::drain_queue() noexcept {
-  base::lock(*queue_lock_, base::holder());
+/// The owner's side of the locked queue. Who has the lock may be on another host: only if there is no other
+/// way (@p waits) the owner waits for that.
+void heap::drain_queue(bool waits) noexcept {
+  if (waits)
+    base::lock(*queue_lock_, base::holder(), give_way_);
+  else if (!base::try_lock(*queue_lock_, base::holder()))
+    return;
   std::uint64_t r = queue_head_->exchange(0, std::memory_order_relaxed);
   base::unlock(*queue_lock_, base::holder());
-  while (r > 1) {
+  while (r != 0 && r != freed_last) {
     object* o = at(transport::ref_offset(r));
-    GODWIT_ASSERT(is_object(o) && o->freed.load(std::memory_order_relaxed) != 0,
+    GODWIT_ASSERT(is_object(o) && o->freed.load(std::memory_order_relaxed) > freed_marked,
                   "the queue holds objects of this heap that others freed");
     r = o->freed.load(std::memory_order_relaxed);
     free(o);
@@ -86,13 +93,13 @@ void heap::drain_queue() noexcept {
 }
 
 void heap::collect() noexcept {
-  if (queue_head_ != nullptr) return drain_queue();
+  if (queue_head_ != nullptr) drain_queue(false);
   for (std::uint64_t i = live_; i != 0;) {
     object* o = at(i);
     i = o->next;
     GODWIT_ASSERT(is_object(o) && o->kind <= object_kind::message, "the live list holds objects");
     // Pairs with the remote store of `freed`: whoever freed it has read it before. JH1
-    if (o->freed.load(std::memory_order_acquire) != 0) free(o);
+    if (o->freed.load(std::memory_order_acquire) == freed_marked) free(o);
   }
 }
 

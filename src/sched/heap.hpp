@@ -5,15 +5,22 @@
 // its own; a free by the owner takes effect at once, a free by anybody else is one store to the object's
 // `freed` word; when the live bytes pass a limit, the owner walks the list and takes back what is marked.
 // Invariant: used_bytes == sum of the sizes of the objects in the live list (check_invariants).
+// (Policies that give back through a queue have marks too: of what a call from another host took along.)
 // Not for user data and not a general allocator: only the owner allocates. Test: tests/sched/heap_test.cpp.
 #pragma once
 
 #include "base/check.hpp"
+#include "base/world.hpp"
 #include "sched/words.hpp"
 
 namespace godwit::sched {
 
 enum class object_kind : std::uint16_t { record, image, bytes, message };
+
+// Values of object::freed that are not the next one of a queue.
+inline constexpr std::uint64_t freed_not = 0;     ///< in use
+inline constexpr std::uint64_t freed_marked = 1;  ///< given back by a mark
+inline constexpr std::uint64_t freed_last = 2;    ///< given back through the queue, and the first that was
 
 /// Head of every object. Home: the owner's heap.
 struct object {
@@ -21,7 +28,7 @@ struct object {
   object_kind kind;          ///< W owner
   /// of records (the parent's, W owner when made public, R thief) and images: rounding mode and the like
   std::uint32_t float_control;
-  word freed;          ///< W whoever frees it remotely, R owner
+  word freed;          ///< see freed_not; else ref of the next one of the queue. W who frees it, R owner
   std::uint64_t next;  ///< offset in the heap's segment; live list or free list. W/R owner
   std::uint64_t prev;  ///< W/R owner
 };
@@ -37,10 +44,11 @@ class heap {
             bool give_back = true) noexcept;
 
   /// Policy locked_free: others give objects back through this queue (see locked_queue) instead of marking
-  /// them.
-  void use_queue(word* lock, word* head) noexcept {
+  /// them. @p give_way: in a heap that is full, while one of them has the lock.
+  void use_queue(word* lock, word* head, void (*give_way)() noexcept = base::give_way) noexcept {
     queue_lock_ = lock;
     queue_head_ = head;
+    give_way_ = give_way;
   }
   bool has_queue() const noexcept { return queue_head_ != nullptr; }
 
@@ -74,7 +82,7 @@ class heap {
     o->next = free_[o->size_class];
     free_[o->size_class] = offset(o);
   }
-  /// Take back everything that others have marked as freed. Cost: one pass over the live objects.
+  /// Take back everything that others have given back. Cost: one pass over the live objects.
   void collect() noexcept;
 
   std::size_t used_bytes() const noexcept { return used_; }
@@ -92,7 +100,7 @@ class heap {
   static constexpr std::uint32_t small_classes = 16;
   object* allocate_slowly(object_kind kind, std::size_t bytes) noexcept;
   void give_back_pages(object* o) noexcept;
-  void drain_queue() noexcept;
+  void drain_queue(bool waits) noexcept;
   static std::uint32_t class_of(std::size_t bytes) noexcept;
   static std::size_t large_bytes_of(std::uint32_t size_class) noexcept;
   static std::size_t bytes_of(std::uint32_t c) noexcept {
@@ -116,7 +124,7 @@ class heap {
     GODWIT_ASSERT(live_ == 0 || at(live_)->prev == 0, "nothing lies before the first live object");
     o->size_class = static_cast<std::uint16_t>(c);
     o->kind = kind;
-    o->freed.store(0, std::memory_order_relaxed);
+    o->freed.store(freed_not, std::memory_order_relaxed);
     o->prev = 0;
     o->next = live_;
     if (live_ != 0) at(live_)->prev = offset(o);
@@ -140,6 +148,7 @@ class heap {
   word* live_head_ = nullptr;
   word* queue_lock_ = nullptr;  // of public_words; null: local collection
   word* queue_head_ = nullptr;
+  void (*give_way_)() noexcept = nullptr;
   std::uint64_t live_ = 0;
   std::uint64_t free_[classes] = {};
   std::size_t used_ = 0;

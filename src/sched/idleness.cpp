@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
 
 #include "base/world.hpp"
 #include "sched/suspended.hpp"
@@ -28,6 +30,9 @@ constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us 
 /// For assertions: a number of idle ones, less the letters between them, of @p all.
 [[maybe_unused]] bool is_count(std::uint64_t n, std::uint32_t all) noexcept {
   return static_cast<std::int64_t>(n) <= static_cast<std::int64_t>(all);
+}
+[[maybe_unused]] bool is_count_of_hosts(std::uint64_t idle_nodes, std::uint32_t all) noexcept {
+  return hosts_in(idle_nodes) <= static_cast<std::int64_t>(all);
 }
 
 }  // namespace
@@ -103,9 +108,11 @@ void idleness::become_running() noexcept {
           : node.idle.fetch_sub(1, std::memory_order_seq_cst);  // IN2
   GODWIT_ASSERT(is_count(idle_before, here_.near.count), "no more workers are idle than there are");
   if (node.watch.load(std::memory_order_seq_cst) == until_work) call_monitor();  // MO1: asleep, then watch
-  if (polled_ != nullptr)
+  if (polled_ != nullptr) {
     // ID5: after the count, before any thread is touched
     node.left_idleness.fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_release);
+  }
   if (here_.one_host() || node.announced.load(std::memory_order_seq_cst) == 0) return;
   lock_gate();
   if (node.announced.load(std::memory_order_relaxed) != 0) {
@@ -120,8 +127,9 @@ void idleness::become_running() noexcept {
     }
     if (units == 0) {
       [[maybe_unused]] const std::uint64_t idle_hosts =
-          here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~std::uint64_t{0});
-      GODWIT_ASSERT(is_count(idle_hosts, here_.shape.host_count), "no more hosts are idle than there are");
+          here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, host_left);
+      GODWIT_ASSERT(is_count_of_hosts(idle_hosts, here_.shape.host_count),
+                    "no more hosts are idle than there are");
     }
     node.announced.store(0, std::memory_order_relaxed);
   }
@@ -141,7 +149,7 @@ void idleness::become_idle() noexcept {
   is_idle_ = true;
   const std::uint64_t idle = here_.node->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
   GODWIT_ASSERT(is_count(idle, here_.near.count), "no more workers are idle than there are");
-  if (here_.one_host() && idle == here_.near.count) decide();
+  if (here_.one_host() && idle == here_.near.count) decide(0);
 }
 
 /// IN1: not as soon as the count is full. Who gets the next thread or letter before that has told nobody, and
@@ -151,13 +159,14 @@ void idleness::announce_host() noexcept {
   if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) return;
   if (node.announced.load(std::memory_order_seq_cst) != 0 && node.units.load(std::memory_order_seq_cst) == 0)
     return;
-  if (is_last_host()) decide();
+  if (const auto idle_nodes = is_last_host()) decide(*idle_nodes);
 }
 
 /// All count as idle, and this worker was the one to find out.
-void idleness::decide() noexcept {
+/// @p idle_nodes: several hosts: what the word was then.
+void idleness::decide(std::uint64_t idle_nodes) noexcept {
   // ID3, IN1: nothing can happen any more
-  if (polled_ != nullptr && !nothing_is_ready()) return;
+  if (polled_ != nullptr && !nothing_is_ready(idle_nodes)) return;
   if (here_.net.remote_load(worker_no{0}, &here_.job->root_done, std::memory_order_acquire) == 0) {
     char text[1856];
     describe_deadlock(here_, text, sizeof text);
@@ -166,10 +175,10 @@ void idleness::decide() noexcept {
   end_run();
 }
 
-/// Has this host been the last to be announced?
-bool idleness::is_last_host() noexcept {
+/// Has this host been the last to be announced? Then what job_words::idle_nodes was when it was.
+std::optional<std::uint64_t> idleness::is_last_host() noexcept {
   node_words& node = *here_.node;
-  bool last = false;
+  std::optional<std::uint64_t> last;
   lock_gate();
   std::uint64_t back = node.units.exchange(0, std::memory_order_seq_cst);  // IN6: before the look
   if (base::planted("nodes.loses_units")) back = 0;
@@ -182,37 +191,64 @@ bool idleness::is_last_host() noexcept {
     if (first) ++back;
     const std::uint64_t hosts =
         here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, back) + back;  // IN1
-    GODWIT_ASSERT(is_count(hosts, here_.shape.host_count), "no more hosts are idle than there are");
-    last = hosts == here_.shape.host_count;
+    GODWIT_ASSERT(is_count_of_hosts(hosts, here_.shape.host_count), "no more hosts are idle than there are");
+    if (hosts_in(hosts) == static_cast<std::int64_t>(here_.shape.host_count)) last = hosts;
   }
   unlock_gate();
   return last;
 }
 
-bool idleness::sees_ready_waiter() const noexcept {
-  return polled_ != nullptr && polled_->any([&](const image& im) {
+/// Several hosts: one look each time, as the record may be a round trip away.
+bool idleness::sees_ready_waiter() noexcept {
+  if (polled_ == nullptr || polled_->empty()) return false;
+  const auto is_ready = [&](const image& im) {
     return im.waiting_for == 0 || from_.records.is_complete(im.waiting_for);
-  });
+  };
+  if (here_.one_host()) return polled_->any(is_ready);
+  if (is_ready(*polled_->front())) return true;
+  polled_->push(polled_->pop());
+  return false;
 }
 
-/// Policies that poll (one host): all workers counted as idle -- but is perhaps some worker's waiting thread
-/// ready, which that worker has not looked at yet? Then it will, and whoever reaches the count after that
-/// decides. ID5
-bool idleness::nothing_is_ready() noexcept {
-  const node_words& node = *here_.node;
-  const std::uint64_t epoch = node.left_idleness.load(std::memory_order_seq_cst);
-  // ID5: epoch, then count. They will bring it to N again
-  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) return false;
+/// Policies that poll: all workers counted as idle -- but is perhaps some worker's waiting thread ready,
+/// which that worker has not looked at yet? Then it will, and whoever reaches the count after that decides.
+/// ID5
+bool idleness::nothing_is_ready(std::uint64_t idle_nodes) noexcept {
+  if (!nothing_is_ready_here()) return false;
+  if (here_.one_host()) return true;
+  for (std::uint32_t h = 0; h < here_.shape.host_count; ++h)
+    if (h != here_.shape.my_host && !base::planted("nodes.waiting_elsewhere_is_not_seen") &&
+        !nothing_is_ready_on(here_.shape.hosts[h]))
+      return false;
+  if (base::planted("nodes.waiting_may_be_seen_early")) return true;
+  // Count and epoch in one word, which was that when all were idle: nobody has touched anything since.
+  return here_.net.remote_load(worker_no{0}, &here_.job->idle_nodes, std::memory_order_acquire) == idle_nodes;
+}
+
+bool idleness::nothing_is_ready_here() noexcept {
+  const look_at_waiting look(*here_.node);
+  const auto all_idle = [&] { return here_.node->idle.load(std::memory_order_seq_cst) == here_.near.count; };
+  if (!all_idle()) return false;  // ID5: epoch, then count. They will bring it to N again
   if (any_suspended(here_, [&](const image& im, std::uint32_t) {
-        // somebody left idleness: what we read may be torn
-        if (node.left_idleness.load(std::memory_order_seq_cst) != epoch) return true;
-        const ref r = im.waiting_for;
-        return im.parked_at == nullptr && (r == 0 || from_.records.is_complete(r));
+        return look.goes_on(im, [&](ref r) { return from_.records.is_complete(r); });
       }))
     return false;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return node.idle.load(std::memory_order_seq_cst) == here_.near.count &&
-         node.left_idleness.load(std::memory_order_seq_cst) == epoch;
+  return all_idle() && !look.is_void();
+}
+
+/// One call, as a rule: that host looks at records of its own, and names the others.
+bool idleness::nothing_is_ready_on(const transport::shm::near_range& host) noexcept {
+  ref elsewhere[transport::far::inline_bytes / sizeof(ref)];
+  for (std::uint64_t seen = 0;;) {
+    const auto& e = here_.net.far().call(worker_no{host.first}, call_no::waiting, seen, 0);
+    if (e.head.result != 0) return false;
+    const std::size_t count = e.head.info / sizeof(ref);
+    std::memcpy(elsewhere, e.data, e.head.info);
+    for (std::size_t i = 0; i < count; ++i)
+      if (from_.records.is_complete(elsewhere[i])) return false;
+    if (count < std::size(elsewhere)) return true;
+    seen += count;
+  }
 }
 
 void idleness::end_run() noexcept {

@@ -11,7 +11,7 @@
 //   ID2  a letter is counted before it is sent, until it has been answered
 //   ID3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
 //   ID5  policies whose waiting threads poll: who decides looks at all of them first; they are part of
-//        "empty" in ID1
+//        "empty" in ID1. Between hosts: at those of all hosts, and no host has left idleness meanwhile
 //   IN6  letters between hosts: a unit each, which goes along
 //   IN2  a host announces itself before it looks whether all its workers are idle; a worker that leaves
 //        idleness counts itself before it looks whether its host is announced
@@ -25,6 +25,8 @@
 #include "sched/outside_events.hpp"
 #include "sched/site.hpp"
 #include "sched/wait_queue.hpp"
+
+#include <optional>
 
 namespace godwit::sched {
 
@@ -43,7 +45,7 @@ class idleness {
 
   void init() noexcept;
   /// Policies that poll: threads of this worker that nobody wakes when what they wait for is there.
-  void poll(const wait_queue& waiting) noexcept { polled_ = &waiting; }
+  void poll(wait_queue& waiting) noexcept { polled_ = &waiting; }
 
   bool is_idle() const noexcept { return is_idle_; }
   /// Counts as running from here on.
@@ -87,11 +89,13 @@ class idleness {
   void rest() noexcept;
 
  private:
-  bool sees_ready_waiter() const noexcept;
+  bool sees_ready_waiter() noexcept;
   void announce_host() noexcept;
-  bool is_last_host() noexcept;
-  void decide() noexcept;
-  bool nothing_is_ready() noexcept;
+  std::optional<std::uint64_t> is_last_host() noexcept;
+  void decide(std::uint64_t idle_nodes) noexcept;
+  bool nothing_is_ready(std::uint64_t idle_nodes) noexcept;
+  bool nothing_is_ready_here() noexcept;
+  bool nothing_is_ready_on(const transport::shm::near_range& host) noexcept;
   [[noreturn]] void end_run() noexcept;
   void leave_run() noexcept;
   void tell_hosts(std::uint32_t from) noexcept;
@@ -107,7 +111,7 @@ class idleness {
   const site& here_;
   account& account_;
   sources from_;
-  const wait_queue* polled_ = nullptr;
+  wait_queue* polled_ = nullptr;
   bool is_idle_ = false;
   bool is_spare_ = false;
   bool has_sent_ = false;  ///< its last thread has gone to another host

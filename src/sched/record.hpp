@@ -34,9 +34,12 @@ struct record : object {
   /// return address of the child's spawn, for messages; 0: not known. W owner before it is public
   std::uintptr_t spawned_at;
   std::uint64_t done_ns;  ///< when it was completed; 0 if that did not go through finish. W child before JN1
-  /// with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W
-  /// child before JN1
-  std::uint64_t span_ns;
+  union {
+    /// with options::span: longest chain up to the end (before it begins: up to the begin) of the child. W
+    /// child before JN1
+    std::uint64_t span_ns;
+    std::uint64_t made_by;  ///< run to completion: number of the thread that may join. W owner, R owner
+  };
 };
 static_assert(sizeof(record) == 128);
 

@@ -24,16 +24,18 @@ using transport::ref_worker;
 void join_records::free_far(ref r) noexcept {
   const worker_no owner = ref_worker(r);
   if (!heap_.has_queue()) {
-    here_.net.remote_store(owner, &here_.home<object>(r)->freed, 1, std::memory_order_release);  // JH1
+    here_.net.remote_store(owner, &here_.home<object>(r)->freed, freed_marked,
+                           std::memory_order_release);  // JH1
     return;
   }
-  // Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips).
-  for (base::spin_wait w;; w.turn()) {
+  // Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips; here
+  // two, since nobody waits for a store to another host, and they keep their order).
+  for (base::spin_wait w;; w.turn(here_.give_way)) {
     std::uint64_t nobody = 0;
     if (here_.net.remote_compare_exchange(owner, &here_.words->free_lock, nobody, here_.holder())) break;
   }
   const std::uint64_t head = here_.net.remote_load(owner, &here_.words->free_head, std::memory_order_relaxed);
-  here_.net.remote_store(owner, &here_.home<object>(r)->freed, head != 0 ? head : 1,
+  here_.net.remote_store(owner, &here_.home<object>(r)->freed, head != 0 ? head : freed_last,
                          std::memory_order_relaxed);
   here_.net.remote_store(owner, &here_.words->free_head, r, std::memory_order_relaxed);
   here_.net.remote_store(owner, &here_.words->free_lock, 0, std::memory_order_release);
@@ -161,15 +163,18 @@ void join_records::retain(ref r) noexcept {
   here_.net.remote_fetch_add(ref_worker(r), &here_.home<record>(r)->references, 1);
 }
 
+/// One call. The last consumer frees what is not at the record's host, and where frees are queued all of it.
+[[gnu::noinline]] void join_records::release_far(ref r) noexcept {
+  const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
+  const ref result = e.head.result;
+  const bool frees_record = e.head.info != 0;
+  const unexposed inside;
+  if (result != 0) free(result);
+  if (frees_record) free(r);
+}
+
 void join_records::release(ref r) noexcept {
-  if (!here_.is_near(r)) {
-    const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, 0);
-    if (const ref result = e.head.result; result != 0) {  // it is not at the record's host
-      const unexposed inside;
-      free(result);
-    }
-    return;
-  }
+  if (!here_.is_near(r)) return release_far(r);
   record* rec = here_.at<record>(r);
   GODWIT_ASSERT(rec->kind == object_kind::record && rec->references.load(std::memory_order_relaxed) != 0,
                 "who releases holds a reference");

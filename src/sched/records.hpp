@@ -102,6 +102,7 @@ class join_records {
 
  private:
   bool abandon(ref r) noexcept;
+  void release_far(ref r) noexcept;
   void free_far(ref r) noexcept;
 
   const site& here_;

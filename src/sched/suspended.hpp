@@ -6,6 +6,48 @@
 
 namespace godwit::sched {
 
+/// ID5: a look at the threads that wait, where they look for themselves, while all workers of the host are
+/// idle.
+class look_at_waiting {
+ public:
+  explicit look_at_waiting(const node_words& node) noexcept
+      : node_(node), epoch_(node.left_idleness.load(std::memory_order_seq_cst)) {}
+  /// What has been read may be torn, and the record not be there any more: a worker has left idleness.
+  bool is_void() const noexcept {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return node_.left_idleness.load(std::memory_order_seq_cst) != epoch_;
+  }
+  /// Can @p im go on? Or the look is void. @p is_complete: of a record, which is there.
+  template <class F>
+  bool goes_on(const image& im, F&& is_complete) const noexcept {
+    const ref r = im.waiting_for;
+    const bool parked = im.parked_at != nullptr;
+    return is_void() || (!parked && (r == 0 || is_complete(r)));
+  }
+
+ private:
+  const node_words& node_;
+  std::uint64_t epoch_;
+};
+
+/// f(image, number of its worker) for those in the heaps of @p memory's host, until it gives back true.
+template <class F>
+bool any_image_in_heaps(const transport::shm::segment& memory, const public_words* words, F&& f) noexcept {
+  const transport::shm::near_range& near = memory.near();
+  for (std::uint32_t v = near.first; v < near.first + near.count; ++v) {
+    const std::byte* base = memory.at(worker_no{v}, memory.common());
+    for (std::uint64_t i = memory.at(worker_no{v}, words)->live.load(std::memory_order_acquire); i != 0;) {
+      const auto* o = reinterpret_cast<const object*>(base + i);
+      i = o->next;
+      // The lists may change under our eyes.
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
+      if (f(*static_cast<const image*>(o), v)) return true;
+    }
+  }
+  return false;
+}
+
 /// f(image, number of its worker) for all, until it gives back true.
 template <class F>
 bool any_suspended(const site& here, F&& f) noexcept {
@@ -22,18 +64,7 @@ bool any_suspended(const site& here, F&& f) noexcept {
     }
     return false;
   }
-  for (std::uint32_t v = here.near.first; v < here.near.first + here.near.count; ++v) {
-    const std::byte* base = here.memory->at(worker_no{v}, here.memory->common());
-    for (std::uint64_t i = here.words_of(worker_no{v})->live.load(std::memory_order_acquire); i != 0;) {
-      const auto* o = reinterpret_cast<const object*>(base + i);
-      i = o->next;
-      // The lists may change under our eyes.
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (o->kind != object_kind::image || o->freed.load(std::memory_order_acquire) != 0) continue;
-      if (f(*static_cast<const image*>(o), v)) return true;
-    }
-  }
-  return false;
+  return any_image_in_heaps(*here.memory, here.words, f);
 }
 
 /// All workers are idle and the root thread waits: who waits for what.

@@ -29,6 +29,7 @@ class wait_queue {
     --size_;
     return im;
   }
+  const image* front() const noexcept { return head_; }
   /// Is f(image) true for one of them?
   template <class F>
   bool any(F&& f) const noexcept {

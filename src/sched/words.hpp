@@ -91,9 +91,10 @@ struct node_words {
   alignas(64) word announced;  ///< this host counts in job_words::idle_nodes. W under gate, R all of the host
   word gate;                   ///< lock of announced. W all of the host
   word units;                  ///< of job_words::idle_nodes, prepaid for letters. W all of the host
-  word left_idleness;          ///< times a worker became running; policies that poll. W all of the host
-  word outside;                ///< threads that wait for something outside (park). W all
-  word polling;                ///< a worker waits in event_source::collect. W all
+  /// times a worker became running; policies that poll. W all of the host; R those, and calls from others
+  word left_idleness;
+  word outside;  ///< threads that wait for something outside (park). W all
+  word polling;  ///< a worker waits in event_source::collect. W all
   /// 0; 1 + the host that found that the run is over; shutdown_told. IN7. W who finds it, by a cast if far,
   /// and who tells others; R all of the host
   word shutdown;
@@ -114,9 +115,18 @@ struct node_words {
 
 /// One per job, in worker 0's segment.
 struct job_words {
-  alignas(64) word idle_nodes;  ///< hosts that are idle minus units for letters between hosts. W all, atomics
-  alignas(64) word root_done;   ///< W the worker that ends the root thread, R who decides
+  /// hosts that are idle minus units for letters between hosts (hosts_in); and how often one stopped being
+  /// idle by a subtraction (host_left). W all, atomics
+  alignas(64) word idle_nodes;
+  alignas(64) word root_done;  ///< W the worker that ends the root thread, R who decides
 };
+
+/// The hosts in job_words::idle_nodes, minus units.
+inline std::int32_t hosts_in(std::uint64_t idle_nodes) noexcept {
+  return static_cast<std::int32_t>(idle_nodes);
+}
+/// What a host that is idle no more adds to it: minus one, and the whole changes for good (ID5).
+inline constexpr std::uint64_t host_left = (std::uint64_t{1} << 32) - 1;
 
 struct segment_words {
   public_words worker;

@@ -234,6 +234,7 @@ ref worker::send_thread(worker_no to, parcel& what, const std::byte* closure,
                         void (*deliver)(const void*)) noexcept {
   const unexposed inside;
   what.record = records_.make();
+  here_.at<record>(what.record)->made_by = number_of_thread();
   what.float_control = base::float_control();
   ++here_.words->stats.threads_sent;
   send(to, 0, deliver, std::as_bytes(std::span(&what, 1)), {closure, static_cast<std::size_t>(what.bytes)});

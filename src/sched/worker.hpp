@@ -94,6 +94,8 @@ class worker {
   /// runtime's, and name nothing that stays behind.
   virtual bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
                        const detail::place& where) noexcept = 0;
+  /// Policies where a thread may join those only that it made: the number of the running one; else 0.
+  virtual std::uint64_t number_of_thread() const noexcept { return 0; }
   /// One that was sent here is to begin. The closure lies behind it, and is copied.
   /// @p data: the part of its memory that is here.
   virtual void arrive(const parcel& what, const data_part& data) noexcept = 0;
@@ -122,8 +124,11 @@ class worker {
   /// Substrate sim: the bytes of the region that must be kept while others have their turns. @p sp: of the
   /// caller, which is this worker's thread or its scheduler.
   stack::range used_region(std::uintptr_t sp) noexcept {
-    if (sp - here_.region_low < here_.region_high - here_.region_low)
-      return {sp, deque_.sentinel().bytes_end};
+    if (sp - here_.region_low < here_.region_high - here_.region_low) {
+      const std::uintptr_t end = deque_.sentinel().bytes_end;
+      return {sp,
+              end != 0 ? end : here_.region_high};  // 0: child stealing, which says nothing of stacks there
+    }
     return {here_.used_from, here_.region_high};
   }
   std::uintptr_t own_thread_pointer() const noexcept { return thread_pointer_; }
@@ -135,6 +140,8 @@ class worker {
     const bool shared = !here_.shape.in_process || here_.shape.takes_turns;
     return shared && region.holds(sp) ? region : stack::range{};
   }
+  /// The stack of the running thread, if it has one of its own that nobody else sees; else empty.
+  virtual stack::range private_stack() const noexcept { return {}; }
   /// Policies whose threads have small stacks with guard pages: if a fault at @p address means that the
   /// running thread used its own up, the policy's name; else null. For the handler of faults.
   virtual const char* overflow_of_thread(std::uintptr_t) const noexcept { return nullptr; }

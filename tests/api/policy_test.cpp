@@ -16,12 +16,20 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace {
 
 namespace gw = godwit;
+
+/// Is this one of those that STRESS_POLICIES=name:name names? Without it all are.
+bool is_asked_for(std::string_view policy) {
+  const char* names = std::getenv("STRESS_POLICIES");
+  if (names == nullptr) return true;
+  return (':' + std::string(names) + ':').find(':' + std::string(policy) + ':') != std::string::npos;
+}
 
 /// body(policy, options) for all policies, worker counts and delays, and where they exist forced steals.
 template <class Body>
@@ -31,7 +39,8 @@ void for_each_policy(Body&& body) {
   std::uint64_t row = 0;
   for (std::uint64_t round = 0; round < repeat; ++round)
     for (const char* name : {"stalling", "locked_free", "stalling_locked_free", "crude", "iso", "child_rtc",
-                             "child_full", "greedy"})
+                             "child_full", "greedy"}) {
+      if (!is_asked_for(name)) continue;
       gw::with_policy(gw::choice::named{name}, [&](auto p) {
         for (const char* force : {"none", "parents", "random"})
           for (const std::uint32_t workers : {1u, 2u, 4u})
@@ -46,6 +55,7 @@ void for_each_policy(Body&& body) {
               if (testing::Test::HasFailure()) return;
             }
       });
+    }
 }
 
 template <class P>
@@ -204,6 +214,29 @@ template <class P>
   if (n == 0) return 0;
   auto f = P::spawn([n] { return chain<P>(n - 1) + 1; });
   return f.join();
+}
+
+/// Much more than a heap holds, of results and records that the last worker made.
+TEST(policy, what_is_given_back_from_elsewhere_is_used_again) {
+  for_each_policy([](auto, const gw::options& o) {
+    gw::options small = o;
+    small.heap_bytes = 1 << 20;
+    EXPECT_EQ(gw::run<long>(
+                  [] {
+                    long sum = 0;
+                    for (int i = 0; i < 4000; ++i) {
+                      const large got = gw::spawn_at(gw::worker(gw::worker_count() - 1), [i] {
+                                          large l{};
+                                          l.v[39] = i % 2;
+                                          return l;
+                                        }).join();
+                      sum += got.v[39];
+                    }
+                    return sum;
+                  },
+                  small),
+              2000);
+  });
 }
 
 TEST(policy, deep_chains) {
@@ -406,6 +439,37 @@ TEST(policy, shared_futures_for_several_threads_are_reported_where_nobody_may_wa
   EXPECT_NE(said.find("copied a shared_future"), std::string::npos) << said;
 }
 
+/// Not done before somebody waits for it, and for ever only as long as a test may fail.
+long lasts() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (std::chrono::steady_clock::now() < end) gw::yield();
+  return 1;
+}
+
+TEST(policy, who_waits_for_a_thread_of_somebody_else_is_reported_where_that_must_not_be) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
+  using P = gw::policies::child_rtc;
+  for (const std::uint32_t workers : {1u, 2u}) {
+    const std::string said = failure(under("child_rtc", workers), [] {
+      auto first = P::spawn(lasts);
+      auto second = P::spawn([](gw::future<long> f) { return f.join(); }, std::move(first));
+      static_cast<void>(second.join());
+    });
+    EXPECT_NE(said.find("waits for a thread that another one created"), std::string::npos) << said;
+  }
+}
+
+TEST(policy, a_thread_that_was_sent_is_waited_for_where_it_was_made) {
+  GODWIT_NEEDS_PROCESSES("a fatal error ends the process");
+  using P = gw::policies::child_rtc;
+  const std::string said = failure(under("child_rtc", 2), [] {
+    auto first = gw::spawn_at(gw::worker(1), lasts);
+    auto second = P::spawn([](gw::future<long> f) { return f.join(); }, std::move(first));
+    static_cast<void>(second.join());
+  });
+  EXPECT_NE(said.find("waits for a thread that another one created"), std::string::npos) << said;
+}
+
 TEST(policy, a_shared_future_that_stays_with_its_parent_works_everywhere) {
   for_each_policy([](auto p, const gw::options& o) {
     using P = decltype(p);
@@ -498,6 +562,7 @@ TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
   for (const char* name : {"stalling", "stalling_locked_free", "child_full"})
     gw::with_policy(gw::choice::named{name}, [&](auto p) {
       using P = decltype(p);
+      if (!is_asked_for(name)) return;
       if constexpr (P::has_futures) {
         for (const std::uint32_t workers : {1u, 2u, 4u}) {
           // A thread that waits for itself, by way of a future that it gets through shared memory.

@@ -210,7 +210,7 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       godwit_add_api_setting_test(${suite} GODWIT_FORCE_MOVE=random -${without})
     endif()
   endforeach()
-  # The policies that are for one host, and greedy: between two ranks of it.
+  # All policies between two ranks of one host, and those that work on several hosts between such.
   if(TARGET api_policy)
     string(CONCAT policies policy.fork_join:policy.results_larger_than_a_record:policy.coded_results_and_arguments:
                            policy.exceptions_come_out_of_join:policy.futures_with_many_consumers:
@@ -221,6 +221,15 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
                    GODWIT_HOSTS=auto GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_SHORT=1)
     endif()
+    foreach(way server assist am rma)
+      godwit_add_mpi_test(NAME mpi.api_policy.ranks.${way} RANKS 2 TIMEOUT 120 FAMILIES ${first}
+                          COMMAND $<TARGET_FILE:api_policy> --gtest_brief=1 --gtest_filter=${policies}:*given_back*)
+      if(godwit_mpi_tests)
+        set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT
+                     GODWIT_HOSTS=ranks GODWIT_WAY=${way} GODWIT_QUIET=1 GODWIT_OUTPUT=all STRESS_SEED=11 STRESS_SHORT=1
+                     STRESS_POLICIES=locked_free:stalling:stalling_locked_free:crude:child_full:child_rtc)
+      endif()
+    endforeach()
   endif()
   # Threads that wait with frames of their ancestors, and are fetched by who completes their record.
   if(TARGET api_by_reference)

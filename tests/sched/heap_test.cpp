@@ -94,6 +94,29 @@ TEST(heap, frees_by_others_wait_for_a_collection) {
   f.h.check_invariants();
 }
 
+TEST(heap, with_a_queue_marks_are_taken_too_and_nothing_else) {
+  heap_fixture f;
+  word lock{0}, first{0};
+  f.h.use_queue(&lock, &first);
+  std::vector<object*> all;
+  for (int i = 0; i < 4; ++i) all.push_back(f.h.allocate(object_kind::record, 128));
+  const auto at = [&](int i) {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(all[i]) - f.base);
+  };
+  all[0]->freed = freed_marked;
+  all[1]->freed = freed_last;  // linked by who has the lock still
+  all[2]->freed = at(1);
+  first = at(2);
+  lock = 7;
+  f.h.collect();
+  EXPECT_EQ(f.live_objects(), 3) << "the marked one";
+  lock = 0;
+  f.h.collect();
+  EXPECT_EQ(f.live_objects(), 1) << "those in the queue";
+  EXPECT_EQ(first.load(), 0u);
+  f.h.check_invariants();
+}
+
 TEST(heap, collects_by_itself_when_much_is_in_use) {
   heap_fixture f(4 << 20);
   for (int i = 0; i < 100'000; ++i) {

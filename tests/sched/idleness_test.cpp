@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 namespace {
 
@@ -142,6 +143,51 @@ TEST(idle_hosts, are_announced_a_while_after_their_last_thread) {
   while (all.node().announced.load() == 0) a.idle.wait_for_work();
   EXPECT_EQ(all.node().units.load(), 0u);
   EXPECT_EQ(all.job().idle_nodes.load(), 1u) << "itself; what it had left is back";
+}
+
+/// ID5: whoever has read the word when all hosts were idle sees whether that is still so.
+TEST(idle_hosts, that_leave_idleness_change_the_word_for_good) {
+  host all{1, 2};
+  worker_of_test a{all, 0};
+  all.here(0).opts.spin_us = 1'000'000;
+  a.idle.become_idle();
+  while (all.node().announced.load() == 0) a.idle.wait_for_work();
+  const std::uint64_t before = all.job().idle_nodes.load();
+  EXPECT_EQ(hosts_in(before), 1);
+  a.idle.become_running();
+  EXPECT_EQ(hosts_in(all.job().idle_nodes.load()), 0);
+  a.idle.become_idle();
+  while (all.node().announced.load() == 0) a.idle.wait_for_work();
+  EXPECT_EQ(hosts_in(all.job().idle_nodes.load()), 1);
+  EXPECT_NE(all.job().idle_nodes.load(), before);
+}
+
+/// ID5: several hosts: one look each time, at the one that has not been looked at for longest.
+TEST(idle_hosts, look_at_one_waiting_thread_after_the_other) {
+  host all{1, 2};
+  worker_of_test a{all, 0};
+  a.idle.poll(a.waiting);
+  std::vector<ref> records;
+  for (int i = 0; i < 3; ++i) {
+    records.push_back(a.records.make());
+    image* im = all.new_image(0);
+    im->waiting_for = records.back();
+    a.waiting.push(im);
+  }
+  a.idle.become_idle();  // a look
+  EXPECT_TRUE(a.idle.is_idle());
+  EXPECT_EQ(a.waiting.front()->waiting_for, records[1]);
+  a.records.exchange_state(records[0], state_done);
+  a.idle.become_running();
+  a.idle.become_idle();
+  EXPECT_EQ(a.waiting.front()->waiting_for, records[2]);
+  a.idle.become_running();
+  a.idle.become_idle();
+  EXPECT_TRUE(a.idle.is_idle());
+  EXPECT_EQ(a.waiting.front()->waiting_for, records[0]) << "it stays in front until it is taken";
+  a.idle.become_running();
+  a.idle.become_idle();
+  EXPECT_FALSE(a.idle.is_idle());
 }
 
 TEST_F(idle, whoever_sees_the_end_goes) {

@@ -71,7 +71,10 @@ struct plan {
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
     o.empty_check = mix(seed + 8) % 4 != 0;
     o.victims = mix(seed + 9) % 3 == 0 ? gw::choice::victims::uniform : gw::choice::victims::near;
-    if (hosts == 1 && mix(seed + 10) % 3 == 0) o.policy = gw::choice::policy::stalling;
+    constexpr gw::choice::policy others[] = {
+        gw::choice::policy::stalling, gw::choice::policy::stalling, gw::choice::policy::locked_free,
+        gw::choice::policy::stalling_locked_free, gw::choice::policy::crude};
+    if (mix(seed + 10) % 3 == 0) o.policy = others[mix(seed + 11) % std::size(others)];
     return o;
   }
 };
@@ -146,9 +149,28 @@ bool bursts(const plan& p) {
   return sum == 4 * n;
 }
 
+/// One thread after the other, each somewhere else: who waits for it and who ran it have nothing else to do.
+bool errands(const plan& p) {
+  const std::uint64_t longest = std::uint64_t{1} << (14 + mix(p.seed + 60) % 8);
+  const std::uint32_t n = gw::worker_count(), count = 4 * p.size;
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t h = mix(p.seed + 61) + i;
+    sum += gw::spawn_at(gw::worker(static_cast<std::uint32_t>(mix(h) % n)), [=] {
+             gw::sim::charge(mix(h + 1) % longest);
+             auto inner = gw::spawn_at(gw::worker(static_cast<std::uint32_t>(mix(h + 2) % n)), [=] {
+               gw::sim::charge(mix(h + 3) % longest);
+               return std::uint64_t{1};
+             });
+             return inner.join();
+           }).join();
+  }
+  return sum == count;
+}
+
 /// In this process. False: with a line about it.
 bool run(const plan& p) {
-  constexpr bool (*programs[])(const plan&) = {threads, letters, moves, bursts, bursts};
+  constexpr bool (*programs[])(const plan&) = {threads, letters, moves, bursts, bursts, errands};
   try {
     const auto program = programs[mix(p.seed + 30) % std::size(programs)];
     if (gw::run<bool>([=] { return program(p); }, p.options())) return true;
@@ -264,6 +286,8 @@ constexpr std::string_view all_mistakes[] = {
     "nodes.looks_once",
     "nodes.loses_units",
     "nodes.one_is_not_told",
+    "nodes.waiting_elsewhere_is_not_seen",
+    "nodes.waiting_may_be_seen_early",
     "mail.is_stored",
     "mail.is_not_counted",
     "mail.has_no_unit",

@@ -395,6 +395,33 @@ TEST(simulation, who_waits_for_ever_on_hosts_is_told) {
                gw::run_error);
 }
 
+/// More threads on the second host than one answer names, and all wait for a record of the first, which is
+/// that of one that waits for them. ID5
+TEST(simulation, many_who_poll_for_ever_on_hosts_are_told) {
+  gw::options o = on_hosts(2, 2, gw::choice::way::server);
+  o.policy = gw::choice::policy::stalling;
+  std::string said;
+  try {
+    gw::run<void>(
+        [] {
+          static gw::shared_future<int> never;
+          never = gw::spawn([]() -> int {
+            gw::yield();  // until `never` is there
+            return never.get();
+          });
+          std::vector<gw::future<int>> all;
+          for (int i = 0; i < 700; ++i)
+            all.push_back(gw::spawn_at(
+                gw::worker(1), [](const gw::shared_future<int>& f) { return f.get(); }, never));
+          for (auto& f : all) static_cast<void>(f.join());
+        },
+        o);
+  } catch (const gw::run_error& e) {
+    said = e.what();
+  }
+  EXPECT_NE(said.find("deadlock: all 2 workers are idle"), std::string::npos) << said;
+}
+
 TEST(simulation, a_run_that_is_not_over_by_the_limit_fails) {
   const auto out = support::run_child([] {
     gw::options o = simulated(2);

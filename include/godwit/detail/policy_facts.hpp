@@ -41,6 +41,8 @@ struct policy_facts {
   constexpr bool has_futures() const noexcept { return join != joins::on_top; }
   /// Every worker's memory has room for the stacks of all.
   constexpr bool has_all_stacks() const noexcept { return stack == stacks::iso_address; }
+  /// Workers may be on several hosts.
+  constexpr bool spans_hosts() const noexcept { return stack != stacks::iso_address && !measures_span; }
   /// A debugger finds suspended threads in slots, on the region and in images.
   constexpr bool lists_threads() const noexcept { return !steals_children && stack == stacks::uni_address; }
 };
