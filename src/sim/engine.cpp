@@ -14,6 +14,8 @@ namespace godwit::sim {
 
 namespace {
 constexpr std::size_t stack_bytes = 64 << 10;
+constexpr std::uint32_t most_stalls = 4;  // in a run
+constexpr std::uint64_t ms = 1'000'000;   // ns
 
 std::uint64_t sum_to(std::uint64_t a, std::uint64_t b) noexcept {
   return b < ~std::uint64_t{0} - a ? a + b : ~std::uint64_t{0};
@@ -24,6 +26,10 @@ engine::engine(const engine_setup& setup)
     : setup_(setup), seats_(setup.seats), due_(setup.seats), random_(setup.seed * 2654435761u + 1) {
   stack_ = stack::map_private(stack_bytes);
   exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+  if (setup_.faults.stall) {
+    stalls_left_ = 1 + random_.below(most_stalls);
+    events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
+  }
 }
 
 engine::~engine() { stack::unmap_private(stack_, stack_bytes); }
@@ -80,8 +86,18 @@ void engine::measure() noexcept {
 
 void engine::count_event() noexcept {
   ++tally_.events;
+  if (stalls_left_ != 0 && --events_to_stall_ == 0) stall();
   const seat& s = seats_[turn_];
   tally_.hash = (tally_.hash ^ (s.now * 0x9E3779B97F4A7C15ull + turn_)) * 0x100000001b3ull;
+}
+
+/// Of the faults: the caller stands still for 1 ms to 1 s.
+void engine::stall() noexcept {
+  --stalls_left_;
+  events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
+  seat& s = seats_[turn_];
+  s.now += ms << random_.below(11);
+  stalled_until_ = std::max(stalled_until_, s.now);
 }
 
 /// The caller waits for so long.
@@ -173,7 +189,10 @@ std::uint64_t engine::now_ns() noexcept {
 
 void engine::pause() noexcept {
   measure();
-  pass(setup_.model->look_ns);
+  // Who looks in vain while somebody stands still looks less often: else a lock that is held for a second
+  // would take millions of looks.
+  const std::uint64_t now = seats_[turn_].now;
+  pass(setup_.model->look_ns + (stalled_until_ > now ? (stalled_until_ - now) / 1024 : 0));
 }
 
 void engine::nap_until(std::uint64_t deadline_ns) noexcept {
@@ -257,6 +276,8 @@ void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint6
   all.last = turn_;
   count_event();
   s.since = s.now;
+  if (setup_.faults.spurious && one_of(4))
+    limit_ns = std::min<std::uint64_t>(limit_ns, random_.below(1u << (6 + random_.below(17))));
   s.now = sum_to(s.now, limit_ns);
   if (s.rouse_at < s.now) s.now = waking_ns(s, s.rouse_at);
   end_turn(s.now != base::no_limit);
@@ -302,7 +323,9 @@ int engine::wake(const base::wait_word& word, int most) noexcept {
     no_longer_waits(number);
     if (due_.holds(number)) due_.remove(number);
     seat& s = seats_[number];
-    s.now = std::min(s.now, waking_ns(s, seats_[turn_].now));
+    std::uint64_t when = waking_ns(s, seats_[turn_].now);
+    if (setup_.faults.late && one_of(4)) when = s.now != base::no_limit ? s.now : when + 4 * ms;
+    s.now = std::min(s.now, when);
     due_.push(number, s.now);
     ++woken;
   }

@@ -13,6 +13,7 @@
 
 #include "base/random.hpp"
 #include "base/world.hpp"
+#include "sim/faults.hpp"
 #include "sim/machine.hpp"
 #include "sim/queue.hpp"
 
@@ -45,6 +46,7 @@ struct engine_setup {
   std::uint64_t jitter_ns = 0;              ///< each wait takes up to so much longer
   std::uint64_t lead_ns = 0;                ///< see above
   std::uint64_t limit_ns = base::no_limit;  ///< of virtual time: a run that is not over then has failed
+  sim::faults faults = {};
   /// Of whose turn it is: the bytes of the region that are in use. @p sp: where it stands.
   bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
   /// It has been interrupted (base::interrupt).
@@ -138,6 +140,8 @@ class engine final : public base::world {
 
   void measure() noexcept;
   void count_event() noexcept;
+  void stall() noexcept;
+  bool one_of(std::uint32_t n) noexcept { return random_.below(n) == 0; }
   void pass(std::uint64_t ns) noexcept;
   void end_turn(bool comes_back) noexcept;
   void keep(seat& s, std::uintptr_t sp) noexcept;
@@ -154,7 +158,9 @@ class engine final : public base::world {
   base::small_random random_;
   sim::tally tally_;
   std::uint32_t turn_ = 0;
-  std::uint32_t here_ = 0;  // seats that have not left
+  std::uint32_t stalls_left_ = 0, events_to_stall_ = 0;
+  std::uint64_t stalled_until_ = 0;  // somebody stands still
+  std::uint32_t here_ = 0;           // seats that have not left
   std::uintptr_t way_back_ = 0;
   bool running_ = false;        // seats take turns
   std::byte* stack_ = nullptr;  // between two turns

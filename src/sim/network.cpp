@@ -37,6 +37,11 @@ network::network(setup s)
 
 network::~network() { newest_ = nullptr; }
 
+/// What takes @p ns otherwise takes very long now and then.
+std::uint64_t network::delayed(std::uint64_t ns) noexcept {
+  return setup_.delay && random_.below(16) == 0 ? ns * 1000 : ns;
+}
+
 void network::send(const void* data, std::size_t bytes, int to, int tag) {
   const machine& model = *setup_.model;
   const std::uint32_t me = caller();
@@ -47,8 +52,9 @@ void network::send(const void* data, std::size_t bytes, int to, int tag) {
   const std::uint64_t leaves = std::max(setup_.turns->now_ns(), mine.out_free);
   mine.out_free = leaves + model.gap_ns + model.bytes_ns(bytes);
   message m;
-  m.arrival = leaves + model.wire_ns(ranks_[me].where.host, target.where.host) + model.bytes_ns(bytes);
-  if (setup_.jitter_ns != 0) {
+  m.arrival =
+      leaves + delayed(model.wire_ns(ranks_[me].where.host, target.where.host)) + model.bytes_ns(bytes);
+  if (setup_.jitter_ns != 0 || setup_.delay) {
     std::uint64_t& last = last_arrival_[std::uint64_t{me} << 32 | static_cast<std::uint32_t>(to)];
     last = m.arrival = std::max(m.arrival + random_.below(setup_.jitter_ns + 1), last);
   }
@@ -154,8 +160,8 @@ void network::one_sided(int target, std::uint64_t displacement, std::size_t byte
   engine& turns = *setup_.turns;
   endpoint& mine = ranks_[caller()];
   const rank& there = ranks_[static_cast<std::size_t>(target)].where;
-  const std::uint64_t half =
-      setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.host, there.host);
+  const std::uint64_t half = delayed(setup_.model->rma_ns / 2 +
+                                     setup_.model->hop_ns * setup_.model->hops(mine.where.host, there.host));
   turns.nap_until(turns.now_ns() + half);
   host& h = hosts_[there.host];
   const std::uint64_t now = turns.now_ns(), begins = std::max(now, h.one_sided_free);

@@ -86,7 +86,7 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
   for (std::size_t i = 0; i < inboxes_.size() && !posted; ++i)
     posted = !inboxes_[i].inside.empty() &&
              words_of(worker_no{setup_.served.first + static_cast<std::uint32_t>(i)})
-                     .inbox[inboxes_[i].oldest % far::inbox_entries]
+                     .inbox_entry(inboxes_[i].oldest)
                      .now.load(std::memory_order_acquire) == state::done;
   if (!posted) far::sleep_on(mine.bell, seen, timeout_us);
   mine.deaf.store(0, std::memory_order_relaxed);
