@@ -108,6 +108,9 @@ class engine final : public base::world {
   void spend(base::step what) noexcept override;
   void catch_up() noexcept override;
   void access() noexcept override;
+  bool put_off(void* word, unsigned bytes, std::uint64_t value) noexcept override;
+  bool own_store(const void* word, std::uint64_t& value) const noexcept override;
+  void settle() noexcept override;
 
  private:
   static constexpr std::uint32_t nobody = ~0u;
@@ -115,6 +118,13 @@ class engine final : public base::world {
   struct exception_state {
     void* caught = nullptr;
     unsigned uncaught = 0;
+  };
+  /// A store that others do not see yet.
+  struct late_store {
+    void* word;
+    unsigned bytes;
+    std::uint64_t value;
+    void carry_out() const noexcept;
   };
   struct seat {
     detail::hot_words* hot = nullptr;
@@ -130,6 +140,7 @@ class engine final : public base::world {
     std::uint64_t since = 0;                       // it waits
     std::uint64_t rouse_at = base::no_limit;       // see rouse
     std::uint32_t next = nobody, before = nobody;  // of those that wait for the same word
+    std::vector<late_store> late_stores;           // in their order
     bool charging = false;                         // its turn ended inside charge
     bool interrupted = false;
     bool left = false;

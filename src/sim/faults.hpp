@@ -11,7 +11,7 @@
 namespace godwit::sim {
 
 struct faults {
-  bool delay = false;     ///< some messages take a thousand times as long; those behind them wait
+  bool delay = false;     ///< some messages, or links, take up to a thousand times as long; those behind wait
   bool stall = false;     ///< a worker or companion stands still for up to a second, some times in a run
   bool slow = false;      ///< one companion takes long for everything
   bool spurious = false;  ///< who sleeps wakes without a reason

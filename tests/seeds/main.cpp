@@ -6,6 +6,7 @@
 //   seeds range FIRST COUNT         so many; a failure is repeated, made smaller, and told
 //   seeds mistakes MOST [NAME...]   plant each mistake: is it found within so many seeds?
 //   seeds same FIRST COUNT          each twice: the same run?
+//   seeds names                     the mistakes
 //
 // Exit status: 0 all right; 1 a failure (mistakes: more than half are not found); 2 wrong arguments.
 #include "base/schedule_points.hpp"
@@ -27,6 +28,7 @@
 #include <vector>
 
 std::uint64_t godwit::base::planted_mistake = 0;
+bool godwit::base::stores_are_late = false;
 
 namespace {
 
@@ -132,6 +134,9 @@ int range(std::uint64_t first, std::uint64_t count, const char* self) {
 // ---- mistakes ----
 
 constexpr std::string_view all_mistakes[] = {
+    "deque.split_first",
+    "deque.owner_has_no_fence",
+    "deque.thief_has_no_fence",
     "deque.owner_looks_once",
     "deque.owner_does_not_lock",
     "deque.thief_claims_last",
@@ -139,6 +144,8 @@ constexpr std::string_view all_mistakes[] = {
     "deque.thief_unlocks_first",
     "ready.nobody_locks",
     "join.waiter_is_stored",
+    "join.frees_while_running",
+    "join.next_after_publish",
     "join.done_is_stored",
     "idle.who_runs_is_not_counted",
     "idle.own_queue_is_not_looked_at",
@@ -146,11 +153,20 @@ constexpr std::string_view all_mistakes[] = {
     "nodes.looks_once",
     "nodes.loses_units",
     "nodes.one_is_not_told",
+    "nodes.delivery_is_not_counted",
+    "nodes.unit_before_count",
     "mail.is_stored",
     "mail.is_not_counted",
     "mail.has_no_unit",
     "far.sleeps_without_a_look",
+    "far.sleep_has_no_fence",
+    "far.post_has_no_fence",
+    "far.posted_first",
+    "far.does_not_serve_in_wait",
+    "far.inbox_is_silent",
+    "far.nobody_takes_over",
     "move.touches_what_left",
+    "move.freezes_before_drain",
 };
 
 int mistakes(std::uint64_t most, const std::vector<std::string_view>& names) {
@@ -213,7 +229,8 @@ int wrong_arguments() {
                "usage: seeds run SEED [--workers N] [--hosts N] [--size N] [--faults LIST|none]\n"
                "       seeds range FIRST COUNT\n"
                "       seeds mistakes MOST [NAME...]\n"
-               "       seeds same FIRST COUNT\n");
+               "       seeds same FIRST COUNT\n"
+               "       seeds names\n");
   return 2;
 }
 
@@ -221,6 +238,11 @@ int wrong_arguments() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> args(argv + 1, argv + argc);
+  if (args.size() == 1 && args[0] == "names") {
+    for (const std::string_view name : all_mistakes)
+      std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
+    return 0;
+  }
   if (args.size() < 2) return wrong_arguments();
   const auto first = number(args[1]);
   if (!first || *first == 0) return wrong_arguments();

@@ -1,6 +1,7 @@
 // What a seed means: the options of its run, and the program. Part of main.cpp.
 #pragma once
 
+#include "base/schedule_points.hpp"
 #include "stress/programs.hpp"
 
 #include <godwit/godwit.hpp>
@@ -19,7 +20,9 @@ namespace seeds {
 namespace gw = godwit;
 using stress::mix;
 
-inline constexpr std::string_view fault_names[] = {"delay", "stall", "slow", "spurious", "late", "small"};
+/// The simulator's, and late stores (base/schedule_points.hpp), which are this tester's.
+inline constexpr std::string_view fault_names[] = {"delay", "stall", "slow",  "spurious",
+                                                   "late",  "small", "stores"};
 
 /// What a run is like. All of it follows from the seed, but for what the shrinker has made smaller.
 struct plan {
@@ -42,9 +45,10 @@ struct plan {
            std::to_string(hosts) + " --size " + std::to_string(size) + " --faults " +
            (faults == 0 ? "none" : fault_list());
   }
-  std::string fault_list() const {
+  bool stores_are_late() const { return (faults >> (std::size(fault_names) - 1) & 1) != 0; }
+  std::string fault_list(std::size_t first_of = std::size(fault_names)) const {
     std::string list;
-    for (std::size_t i = 0; i < std::size(fault_names); ++i)
+    for (std::size_t i = 0; i < first_of; ++i)
       if ((faults >> i & 1) != 0) list += (list.empty() ? "" : ",") + std::string(fault_names[i]);
     return list;
   }
@@ -75,10 +79,12 @@ struct plan {
     o.sim_jitter_ns = std::uint64_t{1} << (8 + mix(seed + 3) % 13);  // 256 ns to 1 ms
     o.sim_lead_ns = mix(seed + 4) % 3 == 0 ? 5'000 : 0;
     o.sim_limit_ms = 20'000;
-    o.sim_faults = fault_list();
+    o.sim_faults = fault_list(std::size(fault_names) - 1);
     o.way = ways[mix(seed + 5) % 4];
     o.force_steal = forces[mix(seed + 6) % 5];
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
+    o.check_global = mix(seed + 12) % 8 == 0 ? gw::choice::check_global::on : gw::choice::check_global::off;
+    o.cache_bytes = 1 << 20;  // all of it is looked through at the end
     o.empty_check = mix(seed + 8) % 4 != 0;
     o.victims = mix(seed + 9) % 3 == 0 ? gw::choice::victims::uniform : gw::choice::victims::near;
     if (hosts == 1 && mix(seed + 10) % 3 == 0) o.policy = gw::choice::policy::stalling;
@@ -190,9 +196,36 @@ inline bool alone(const plan& p) {
   return done == n;
 }
 
+/// Two or three threads at a time: hosts become idle and busy again at the same moments. Who takes the
+/// continuation of the second spawn is often alone afterwards.
+inline bool few(const plan& p) {
+  const std::uint32_t n = 3 * p.size;
+  std::uint64_t done = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint64_t h = mix(p.seed + 1000 * i);
+    const auto time = [&](std::uint64_t which) {  // up to 8 us ... 4 ms, each limit as likely as twice that
+      return mix(h + which) % (std::uint64_t{1} << (13 + mix(h + which + 10) % 10));
+    };
+    const auto compute = [](std::uint64_t ns) {
+      return [ns] {
+        gw::sim::charge(ns);
+        return std::uint64_t{1};
+      };
+    };
+    const gw::worker there(static_cast<std::uint32_t>(mix(h) % gw::worker_count()));
+    auto elsewhere = gw::spawn_at(there, compute(time(1)));
+    gw::sim::charge(time(2));
+    auto here = gw::spawn(compute(time(3)));
+    gw::sim::charge(time(4));
+    done += elsewhere.join() + here.join();
+  }
+  return done == 2 * n;
+}
+
 /// In this process. False: with a line about it.
 inline bool run(const plan& p) {
-  constexpr bool (*programs[])(const plan&) = {threads, letters, moves, bursts, alone, alone};
+  constexpr bool (*programs[])(const plan&) = {threads, letters, moves, bursts, alone, few, few};
+  gw::base::stores_are_late = p.stores_are_late();
   try {
     const auto program = programs[mix(p.seed + 30) % std::size(programs)];
     if (gw::run<bool>([=] { return program(p); }, p.options())) return true;

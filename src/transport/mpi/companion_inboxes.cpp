@@ -28,9 +28,13 @@ void companion::fill_inbox(inbox& box, worker_no w) {
     entry& e = words_of(w).inbox_entry(box.next);
     if (box.inside.size() == words_of(w).inbox_size() || e.now.load(std::memory_order_acquire) != state::free)
       return;
+    if (base::planted("far.posted_first")) {
+      e.now.store(state::posted, std::memory_order_release);
+      base::schedule_point();
+    }
     e.head = letter.text.head;
     std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
-    e.now.store(state::posted, std::memory_order_release);  // FA1
+    if (!base::planted("far.posted_first")) e.now.store(state::posted, std::memory_order_release);  // FA1
     ++box.next;
     box.inside.splice(box.inside.end(), box.backlog, box.backlog.begin());
     setup_.services->alert(w);

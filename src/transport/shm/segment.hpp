@@ -223,7 +223,7 @@ class segment {
     GODWIT_ASSERT(in_span(to, n), "the bytes lie in one segment");
     std::memcpy(at(w, static_cast<std::byte*>(to)), from, n);
   }
-  void remote_fence() const noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  void remote_fence() const noexcept { base::fence(); }
 
  private:
   [[noreturn]] void give_up(const std::string& why);
