@@ -113,6 +113,7 @@ struct options {
   std::uint64_t sim_jitter_ns = 0;  ///< substrate sim: each wait takes up to so much longer
   std::uint64_t sim_limit_ms = 0;   ///< substrate sim: a run that is not over by then has failed; 0: no limit
   std::uint64_t sim_lead_ns = 0;    ///< substrate sim: how far a thread that computes may be ahead of others
+  std::string sim_faults;           ///< substrate sim: names of faults, with commas between; empty: none
 };
 
 /// Take --godwit-* flags out of argv (and argc), so that a program can parse its own. Optional: run does the

@@ -28,32 +28,33 @@ inline std::uint32_t holder() noexcept {
   return mine.workers != 0 ? holder_of(mine.worker) : outsider;
 }
 
-template <class Word>
-[[gnu::always_inline, nodiscard]] inline bool try_lock(std::atomic<Word>& word,
-                                                       std::type_identity_t<Word> me) noexcept {
-  Word nobody = 0;
+template <class Word>  // std::atomic or shared, here and below
+[[gnu::always_inline, nodiscard]] inline bool try_lock(Word& word, typename Word::value_type me) noexcept {
+  typename Word::value_type nobody = 0;
   schedule_point();
+  settle();
   return word.compare_exchange_strong(nobody, me, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
 template <class Word>
-[[gnu::always_inline]] inline void unlock(std::atomic<Word>& word, std::type_identity_t<Word> me) noexcept {
+[[gnu::always_inline]] inline void unlock(Word& word, typename Word::value_type me) noexcept {
   GODWIT_ASSERT(word.load(std::memory_order_relaxed) == me, "who unlocks holds the lock");
   static_cast<void>(me);
   schedule_point();
+  if constexpr (!std::is_same_v<Word, shared<typename Word::value_type>>) settle();
   word.store(0, std::memory_order_release);
 }
 
 /// @p give_way: now and then, since the holder may have lost its CPU.
 template <class Word, class GiveWay>
-void lock(std::atomic<Word>& word, std::type_identity_t<Word> me, GiveWay&& give_way) noexcept {
+void lock(Word& word, typename Word::value_type me, GiveWay&& give_way) noexcept {
   GODWIT_ASSERT(word.load(std::memory_order_relaxed) != me || me == outsider, "who locks does not hold it");
   for (spin_wait w; !try_lock(word, me);) do
       w.turn(give_way);
     while (word.load(std::memory_order_relaxed) != 0);
 }
 template <class Word>
-void lock(std::atomic<Word>& word, std::type_identity_t<Word> me) noexcept {
+void lock(Word& word, typename Word::value_type me) noexcept {
   lock(word, me, base::give_way);
 }
 

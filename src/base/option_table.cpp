@@ -155,6 +155,9 @@ constexpr option_info table[] = {
      .help = "substrate sim: how far the time of a thread that computes may be ahead of the others: fewer "
              "turns, and requests for work that are noticed late",
      .low = 0, .high = 1'000'000'000},
+    {.name = "sim_faults", .field = &options::sim_faults, .what = "a list of faults",
+     .help = "substrate sim: what else happens, by chance: delay, stall, slow, spurious, late, small, with "
+             "commas between, or all (docs/scale.md)"},
 };
 // clang-format on
 
@@ -162,11 +165,11 @@ constexpr option_info table[] = {
 [[maybe_unused]] constexpr std::size_t field_count(const options& o) {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
-                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47] =
-      o;
-  return 47;
+                                f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47,
+                                f48] = o;
+  return 48;
 }
-static_assert(std::size(table) == 47, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 48, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

@@ -48,6 +48,20 @@ class world {
   /// Builds with schedule points (schedule_points.hpp): the caller is about to look at or change what others
   /// see.
   virtual void access() noexcept {}
+  /// The same builds: a word that others see is to become @p value, of @p bytes bytes. True: it will, some
+  /// time before settle, and after those that were put off before; until then only its writer knows, by
+  /// own_store.
+  virtual bool put_off(void* word, unsigned bytes, std::uint64_t value) noexcept {
+    static_cast<void>(word), static_cast<void>(bytes), static_cast<void>(value);
+    return false;
+  }
+  /// What the caller has last put off for @p word; false: nothing.
+  virtual bool own_store(const void* word, std::uint64_t& value) const noexcept {
+    static_cast<void>(word), static_cast<void>(value);
+    return false;
+  }
+  /// All that the caller has put off is seen by others now.
+  virtual void settle() noexcept {}
 
  protected:
   ~world() = default;

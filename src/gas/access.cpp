@@ -193,7 +193,7 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
 }
 
 void access::fence() noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  base::fence();
   release();
   acquire();
 }

@@ -42,6 +42,8 @@ bool place::change(place_states from, place_state to, std::uint32_t mover) const
 
 place::closing place::close(std::uint32_t mover) const noexcept {
   static_cast<void>(change(only(place_state::owned), place_state::closing, mover));
+  if (base::planted("move.freezes_before_drain"))
+    return change(only(place_state::closing), place_state::frozen, mover) ? closing::done : closing::refused;
   std::uint64_t now = packed(place_state::closing, mover, 0);
   const std::uint64_t mine = now;
   // MV3: a use that began before is counted, one that begins later sees that it is frozen.

@@ -3,13 +3,14 @@
 // requests. Zero is how all begin.
 #pragma once
 
+#include "base/schedule_points.hpp"
 #include "gas/space.hpp"
 
 #include <atomic>
 
 namespace godwit::gas {
 
-using word = std::atomic<std::uint64_t>;
+using word = base::shared<std::uint64_t>;
 
 /// What a host knows of a part of movable memory that moves by itself, at the same address on every host:
 /// docs/protocols/move.md, places.hpp. Zero is how all begin.

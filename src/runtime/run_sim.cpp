@@ -87,6 +87,7 @@ class simulation final : public substrate {
   sim_result result(const run_state& r) const;
 
   std::optional<sim::machine> machine_;
+  sim::faults faults_;
   std::optional<sim_hosts> hosts_of_run_;
   std::unique_ptr<sim::engine> engine_of_run_;
   std::vector<seated_worker> workers_;
@@ -101,6 +102,7 @@ void simulation::plan(run_state& r) {
     throw std::invalid_argument("godwit: substrate=sim: policy " + std::string(name_of(opts.policy)) +
                                 " is not simulated: each thread would need an address of its own");
   machine_ = sim::read_machine(opts.sim_machine);
+  faults_ = sim::faults::of(opts.sim_faults);
   if (opts.seed == 0) opts.seed = opts.sim_seed;  // the same run again
   const std::uint32_t workers = opts.workers != 0 ? opts.workers : r.what.cpus * opts.sim_hosts;
   const std::uint32_t hosts = std::min(opts.sim_hosts, workers);  // others would have nothing to do
@@ -110,7 +112,7 @@ void simulation::plan(run_state& r) {
                   : opts.way == choice::way::assist ? way::assist
                   : opts.way == choice::way::am     ? way::am
                                                     : way::server;
-  hosts_of_run_.emplace(workers, hosts, how);
+  hosts_of_run_.emplace(workers, hosts, how, faults_, opts.sim_seed);
   sched::job_shape& job = r.what.job;
   job.in_process = job.takes_turns = true;
   job.hosts = hosts_of_run_->all().data();
@@ -160,6 +162,7 @@ void simulation::start(run_state& r) {
       .jitter_ns = opts.sim_jitter_ns,
       .lead_ns = opts.sim_lead_ns,
       .limit_ns = opts.sim_limit_ms != 0 ? opts.sim_limit_ms * 1'000'000 : base::no_limit,
+      .faults = faults_,
       .in_use = used_region,
       .on_interrupt = expose,
       .on_turn = announce,

@@ -37,6 +37,7 @@ std::byte* services::carry_out(transport::far::entry& e, std::unique_ptr<std::by
 }
 
 bool services::runs(worker_no w) noexcept {
+  if (base::planted("far.nobody_takes_over")) return true;
   return (workers_ == nullptr || workers_->alive() != 0) &&
          words_of(memory_, w).far.gone.load(std::memory_order_acquire) == 0;
 }
@@ -44,7 +45,7 @@ bool services::runs(worker_no w) noexcept {
 void services::alert(worker_no w) noexcept {
   auto* hot = reinterpret_cast<detail::hot_words*>(memory_.common());
   memory_.at(w, hot)->poll.store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  base::fence();
   if (site_.node->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*site_.node);
   transport::far::words& far = words_of(memory_, w).far;
   if (far.waiting.load(std::memory_order_relaxed) != 0) {

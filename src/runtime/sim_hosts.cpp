@@ -28,8 +28,9 @@ constexpr std::size_t receives = 4;             // they come in by turns, so few
 constexpr std::uint32_t ring_halvings = 2;      // of workers' requests under way: likewise
 }  // namespace
 
-sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how)
-    : how_(how), workers_here_(workers) {
+sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, const sim::faults& f,
+                     std::uint64_t seed)
+    : how_(how), faults_(f), random_(seed * 6364136223846793005u + 5), workers_here_(workers) {
   for (std::uint32_t h = 0, first = 0; h < hosts; ++h) {
     const std::uint32_t count = workers / hosts + (h < workers % hosts ? 1 : 0);
     hosts_.push_back({first, count});
@@ -44,6 +45,10 @@ sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how)
       ranks_.push_back(std::make_unique<seated_companion>());
       ranks_.back()->serves = {hosts_[h].first + i, each};
     }
+  }
+  if (faults_.slow) {
+    slow_rank_ = random_.below(companions());
+    slow_ns_ = std::uint64_t{1} << (13 + random_.below(7));  // 8 us to half a millisecond
   }
 }
 
@@ -81,10 +86,13 @@ transport::shm::segment sim_hosts::view_of(const transport::shm::segment& memory
   return view;
 }
 
-void sim_hosts::spare_memory(const transport::shm::segment& memory) const noexcept {
-  if (several())
-    for (std::uint32_t w = 0; w < workers_here_; ++w)
-      words_of(memory, worker_no{w}).far.ring_halvings = ring_halvings;
+void sim_hosts::spare_memory(const transport::shm::segment& memory) noexcept {
+  if (!several()) return;
+  for (std::uint32_t w = 0; w < workers_here_; ++w) {
+    transport::far::words& far = words_of(memory, worker_no{w}).far;
+    far.ring_halvings = faults_.small ? random_.below(ring_halvings + 1) : ring_halvings;
+    far.inbox_halvings = faults_.small ? random_.below(4) : 0;
+  }
 }
 
 void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& model,
@@ -98,7 +106,8 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
                           .nodes = host_of(workers_here_ - 1) / model.hosts_per_node + 1,
                           .ranks = {},
                           .seed = what.opts.sim_seed,
-                          .jitter_ns = what.opts.sim_jitter_ns};
+                          .jitter_ns = what.opts.sim_jitter_ns,
+                          .delay = faults_.delay};
   for (std::uint32_t rank = 0; rank < companions(); ++rank) {
     seated_companion& c = *ranks_[rank];
     const std::uint32_t first = c.serves.first, host = host_of(first);
@@ -116,7 +125,7 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
     c.setup.served = c.serves;
     c.setup.answers_for = answers_for_;
     c.setup.first_worker = first_worker_;
-    c.setup.receives = receives;
+    c.setup.receives = faults_.small ? 1 + random_.below(receives) : receives;
     c.setup.services = &*c.for_others;
     c.stack = c.memory.room_below_stacks() - companion_stack_bytes;
     net.ranks.push_back({host / model.hosts_per_node, c.memory.common()});
@@ -149,7 +158,10 @@ void sim_hosts::carry_messages(void* arg) {
   {
     companion mine(std::move(c.setup));
     while (all.workers_here_ != 0) {
-      if (mine.turn()) continue;
+      if (mine.turn()) {
+        if (c.rank == all.slow_rank_) all.turns_->nap_until(all.turns_->now_ns() + all.slow_ns_);
+        continue;
+      }
       all.network_->rouse_at_next();
       mine.sleep(0);
     }

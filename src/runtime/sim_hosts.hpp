@@ -21,7 +21,8 @@ namespace godwit::runtime {
 class sim_hosts {
  public:
   /// So many workers spread over so many hosts, and how they reach each other.
-  sim_hosts(std::uint32_t workers, std::uint32_t hosts, transport::mpi::way how);
+  sim_hosts(std::uint32_t workers, std::uint32_t hosts, transport::mpi::way how, const sim::faults& f,
+            std::uint64_t seed);
 
   const std::vector<transport::shm::near_range>& all() const noexcept { return hosts_; }
   bool several() const noexcept { return hosts_.size() > 1; }
@@ -37,7 +38,7 @@ class sim_hosts {
   transport::shm::segment view_of(const transport::shm::segment& memory, std::uint32_t w) const noexcept;
 
   /// Of so many workers each takes less. Before they begin.
-  void spare_memory(const transport::shm::segment& memory) const noexcept;
+  void spare_memory(const transport::shm::segment& memory) noexcept;
 
   /// Companions get the seats of @p turns from @p first_seat on.
   void sit_down(launch& what, sim::engine& turns, const sim::machine& model, std::uint32_t first_seat);
@@ -66,6 +67,10 @@ class sim_hosts {
   static void carry_messages(void* arg);
 
   const transport::mpi::way how_;
+  const sim::faults faults_;
+  base::small_random random_;      // of the faults
+  std::uint32_t slow_rank_ = ~0u;  // that companion takes slow_ns_ more each time; ~0: none does
+  std::uint64_t slow_ns_ = 0;
   std::vector<transport::shm::near_range> hosts_;
   std::byte* windows_ = nullptr;
   std::uint64_t stride_ = 0;

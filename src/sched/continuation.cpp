@@ -309,7 +309,7 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   detail::hot().poll.store(0, std::memory_order_relaxed);
   // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
   // request (way am) or a letter could wait for as long as nobody else asks.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  base::fence();
   check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
   inbox_.serve();
   serve_mailbox();

@@ -259,12 +259,16 @@ bool continuation_worker<P>::publish(image* im, const parting& p, const leaving&
       waiting_.push(im);
       break;
     }
-    im->next = state;
+    if (!base::planted("join.next_after_publish")) im->next = state;
     if (base::planted("join.waiter_is_stored")) {
       here_.net.remote_store(home, &rec->state, me, std::memory_order_release);
       break;
     }
   } while (!here_.net.remote_compare_exchange(home, &rec->state, state, me));  // JN2, JN3
+  if (base::planted("join.next_after_publish")) {
+    base::schedule_point();
+    im->next = state;
+  }
   ++here_.words->stats.outstanding_joins;
   return true;
 }

@@ -66,7 +66,9 @@ class deque_owner {
     GODWIT_ASSERT(hot_->split <= end && end <= hot_->bottom, "only slots in use become public");
     GODWIT_ASSERT(words_->split.load(std::memory_order_relaxed) == as_word(hot_->split),
                   "both copies of split agree");
-    for (spawn_slot* s = hot_->split; s < end; ++s) {
+    spawn_slot* const first = hot_->split;
+    if (base::planted("deque.split_first")) words_->split.store(as_word(end), std::memory_order_release);
+    for (spawn_slot* s = first; s < end; ++s) {
       prepare(*s);
       GODWIT_ASSERT(s->record != 0, "a public slot has a record");
     }
@@ -99,7 +101,7 @@ class deque_owner {
     if (t <= b) {
       spawn_slot* middle = t + (b - t + 1) / 2;  // leave the older half to thieves, and one at least
       words_->split.store(as_word(middle), std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // DQ3
+      if (!base::planted("deque.owner_has_no_fence")) base::fence();  // DQ3
       delay_();
       t = as_slot(words_->top.load(std::memory_order_relaxed));
       if (t <= middle || base::planted("deque.owner_looks_once")) {
@@ -219,7 +221,7 @@ template <transport::one_sided Transport, class Take>
   if (t < bounds.first) {
     if (!base::planted("deque.thief_claims_last"))
       net.remote_store(victim, &words->top, t + sizeof(spawn_slot), std::memory_order_relaxed);
-    net.remote_fence();  // DQ3
+    if (!base::planted("deque.thief_has_no_fence")) net.remote_fence();  // DQ3
     delay();
     if (t + sizeof(spawn_slot) <= net.remote_load(victim, &words->split, std::memory_order_acquire) ||  // DQ2
         base::planted("deque.thief_looks_once")) {

@@ -124,6 +124,7 @@ class heap {
     GODWIT_ASSERT(live_ == 0 || at(live_)->prev == 0, "nothing lies before the first live object");
     o->size_class = static_cast<std::uint16_t>(c);
     o->kind = kind;
+    base::settle();  // of late stores to what was here before
     o->freed.store(freed_not, std::memory_order_relaxed);
     o->prev = 0;
     o->next = live_;

@@ -118,7 +118,8 @@ void idleness::become_running() noexcept {
   if (node.announced.load(std::memory_order_relaxed) != 0) {
     // IN3: wait until it has taken effect: from then on nobody can decide that the run is over. IN6: who has
     // a unit, which came with a letter, need not subtract one.
-    if (base::planted("nodes.clears_first")) {
+    const bool clears_first = base::planted("nodes.clears_first");
+    if (clears_first) {
       node.announced.store(0, std::memory_order_relaxed);
       unlock_gate();
     }
@@ -131,6 +132,7 @@ void idleness::become_running() noexcept {
       GODWIT_ASSERT(is_count_of_hosts(idle_hosts, here_.shape.host_count),
                     "no more hosts are idle than there are");
     }
+    if (clears_first) return;
     node.announced.store(0, std::memory_order_relaxed);
   }
   unlock_gate();  // IN3: the next one finds it done

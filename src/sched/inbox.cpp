@@ -2,6 +2,7 @@
 #include "sched/inbox.hpp"
 
 #include "base/unexposed.hpp"
+#include "context/context.hpp"
 
 namespace godwit::sched {
 
@@ -25,15 +26,26 @@ void far_inbox::init() {
   enter_calls(calls_, site_);
 }
 
+/// Substrate sim: somebody may ask for what lies on the stacks of this worker, whose turn it is: others find
+/// it in its segment, where it is as it was when the last turn ended.
+void far_inbox::keep_region() const noexcept {
+  const auto sp = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const bool on_thread = sp - here_.region_low < here_.region_high - here_.region_low;
+  const std::uintptr_t low = on_thread ? sp : here_.used_from;
+  context::sanitizer_forget(low / 64 * 64, here_.region_high);
+  here_.memory->keep_stacks(low, here_.region_high);
+}
+
 void far_inbox::serve_all() noexcept {
   if (here_.far == nullptr) return;  // not set up yet
   for (;;) {
-    transport::far::entry& e = here_.far->inbox[next_ % transport::far::inbox_entries];
+    transport::far::entry& e = here_.far->inbox_entry(next_);
     if (e.now.load(std::memory_order_acquire) != state::posted) return;  // FA1
     const base::unexposed inside;
     const std::uint64_t before = base::fast_ns();
     GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
     ++next_;
+    if (here_.shape.takes_turns) keep_region();
     if (e.head.what == op::call || e.head.what == op::cast || e.head.what == op::deliver) {
       std::byte* big = calls_.carry_out(e, {room_in, &heap_});
       // The companion sends it from there, then marks the object before it as freed.
@@ -43,7 +55,8 @@ void far_inbox::serve_all() noexcept {
       transport::far::execute_on(*here_.memory, e.head, e.data);
     }
     e.now.store(state::done, std::memory_order_release);  // FA2
-    transport::far::ring_bell(here_.all_words_of(here_.shape.bell_of)->far);
+    if (!base::planted("far.inbox_is_silent"))
+      transport::far::ring_bell(here_.all_words_of(here_.shape.bell_of)->far);
     const std::uint64_t now = base::fast_ns();
     ++here_.words->stats.messages;
     here_.words->stats.message_ns += now - before;

@@ -24,6 +24,7 @@ class far_inbox {
 
  private:
   void serve_all() noexcept;
+  void keep_region() const noexcept;
 
   const site& here_;
   heap& heap_;

@@ -71,7 +71,7 @@ void mailbox::post(const transport::shm::segment& memory, public_words* words, n
                    ref letter) noexcept {
   link(memory.at(to, words)->mailbox, memory.at<message>(letter), letter);
   ask_for_work(memory, to);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  base::fence();
   if (node.sleepers.load(std::memory_order_relaxed) != 0) wake_all_of(node);
 }
 
@@ -121,9 +121,13 @@ std::byte* mailbox::receive(void* place, transport::far::entry& e,
   m->bytes = l.bytes;
   m->elsewhere = l.elsewhere;
   if (here != 0) std::memcpy(static_cast<void*>(m + 1), e.data + sizeof l, here);
-  own.here_.node->idle.fetch_sub(1, std::memory_order_seq_cst);   // IN6: count the letter,
-  own.here_.node->units.fetch_add(1, std::memory_order_seq_cst);  // then take its unit over,
-  own.push(own.here_.me, m);                                      // then let it be seen
+  node_words& node = *own.here_.node;
+  const bool unit_first = base::planted("nodes.unit_before_count");
+  if (unit_first) node.units.fetch_add(1, std::memory_order_seq_cst);
+  if (!base::planted("nodes.delivery_is_not_counted"))
+    node.idle.fetch_sub(1, std::memory_order_seq_cst);                  // IN6: count the letter,
+  if (!unit_first) node.units.fetch_add(1, std::memory_order_seq_cst);  // then take its unit over,
+  own.push(own.here_.me, m);                                            // then let it be seen
   own.here_.hot_of(own.here_.me)->poll.store(1, std::memory_order_relaxed);
   return nullptr;
 }

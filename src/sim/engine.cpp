@@ -15,6 +15,9 @@ namespace godwit::sim {
 namespace {
 constexpr std::size_t stack_bytes = 64 << 10;
 constexpr std::uint64_t part_of_wait = 32;
+constexpr std::uint32_t most_stalls = 4;  // in a run
+constexpr std::size_t most_late_stores = 8;
+constexpr std::uint64_t ms = 1'000'000;  // ns
 
 std::uint64_t sum_to(std::uint64_t a, std::uint64_t b) noexcept {
   return b < ~std::uint64_t{0} - a ? a + b : ~std::uint64_t{0};
@@ -25,6 +28,10 @@ engine::engine(const engine_setup& setup)
     : setup_(setup), seats_(setup.seats), due_(setup.seats), random_(setup.seed * 2654435761u + 1) {
   stack_ = stack::map_private(stack_bytes);
   exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+  if (setup_.faults.stall) {
+    stalls_left_ = 1 + random_.below(most_stalls);
+    events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
+  }
 }
 
 engine::~engine() { stack::unmap_private(stack_, stack_bytes); }
@@ -59,6 +66,7 @@ void engine::run() noexcept {
 
 void engine::leave() noexcept {
   measure();
+  settle();
   seats_[turn_].left = true;
   tally_.end_ns = std::max(tally_.end_ns, seats_[turn_].now);
   if (--here_ == 0) godwit_ctx_resume_suspended(way_back_, 0);
@@ -81,12 +89,22 @@ void engine::measure() noexcept {
 
 void engine::count_event() noexcept {
   ++tally_.events;
+  if (stalls_left_ != 0 && --events_to_stall_ == 0) stall();
   const seat& s = seats_[turn_];
   tally_.hash = (tally_.hash ^ (s.now * 0x9E3779B97F4A7C15ull + turn_)) * 0x100000001b3ull;
 }
 
+/// Of the faults: the caller stands still for 1 ms to 1 s.
+void engine::stall() noexcept {
+  --stalls_left_;
+  events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
+  seat& s = seats_[turn_];
+  s.now += ms << random_.below(11);
+}
+
 /// The caller waits for so long.
 void engine::pass(std::uint64_t ns) noexcept {
+  settle();
   seat& s = seats_[turn_];
   s.now += ns;
   if (setup_.jitter_ns != 0) s.now += random_.below(setup_.jitter_ns + 1);
@@ -207,6 +225,7 @@ void engine::pause() noexcept {
 
 void engine::nap_until(std::uint64_t deadline_ns) noexcept {
   measure();
+  settle();
   seat& s = seats_[turn_];
   s.now = std::max(s.now, deadline_ns);
   count_event();
@@ -214,6 +233,7 @@ void engine::nap_until(std::uint64_t deadline_ns) noexcept {
 }
 
 void engine::charge(std::uint64_t ns) noexcept {
+  settle();
   if (setup_.time == clock::measured) return;
   tally_.charged_ns += ns;
   seat& s = seats_[turn_];
@@ -261,6 +281,10 @@ void engine::access() noexcept {
   const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) -
                                reinterpret_cast<std::uintptr_t>(&godwit_ctx_start);
   const bool slow = ((place ^ setup_.seed * 0xBF58476D1CE4E5B9ull) * 0x9E3779B97F4A7C15ull) >> 60 == 0;
+  if (std::vector<late_store>& late = seats_[turn_].late_stores; !late.empty() && one_of(4)) {
+    late.front().carry_out();
+    late.erase(late.begin());
+  }
   const std::uint64_t chance = random_.next() >> 32;
   if (chance % (slow ? 2 : 4) != 0) return;
   const std::uint64_t most = slow ? setup_.jitter_ns : setup_.jitter_ns / 64;
@@ -272,8 +296,39 @@ void engine::access() noexcept {
   }
 }
 
+void engine::late_store::carry_out() const noexcept {
+  if (bytes == sizeof(std::uint64_t))
+    static_cast<std::atomic<std::uint64_t>*>(word)->store(value, std::memory_order_release);
+  else
+    static_cast<std::atomic<std::uint32_t>*>(word)->store(static_cast<std::uint32_t>(value),
+                                                          std::memory_order_release);
+}
+
+bool engine::put_off(void* word, unsigned bytes, std::uint64_t value) noexcept {
+  GODWIT_ASSERT(bytes == sizeof(std::uint64_t) || bytes == sizeof(std::uint32_t), "words have 4 or 8 bytes");
+  if (!running_) return false;
+  std::vector<late_store>& late = seats_[turn_].late_stores;
+  if (late.size() == most_late_stores) settle();
+  late.push_back({word, bytes, value});
+  return true;
+}
+
+bool engine::own_store(const void* word, std::uint64_t& value) const noexcept {
+  if (!running_) return false;
+  for (const late_store& s : seats_[turn_].late_stores)
+    if (s.word == word) value = s.value;
+  return std::ranges::any_of(seats_[turn_].late_stores, [=](const late_store& s) { return s.word == word; });
+}
+
+void engine::settle() noexcept {
+  if (!running_) return;
+  for (const late_store& s : seats_[turn_].late_stores) s.carry_out();
+  seats_[turn_].late_stores.clear();
+}
+
 void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept {
   measure();
+  settle();
   // What others did before this moment has to be seen.
   if (seats_[turn_].now > due_.first_time()) end_turn(true);
   if (word.load(std::memory_order_seq_cst) != seen) return;
@@ -286,6 +341,8 @@ void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint6
   all.last = turn_;
   count_event();
   s.since = s.now;
+  if (setup_.faults.spurious && one_of(4))
+    limit_ns = std::min<std::uint64_t>(limit_ns, random_.below(1u << (6 + random_.below(17))));
   s.now = sum_to(s.now, limit_ns);
   if (s.rouse_at < s.now) s.now = waking_ns(s, s.rouse_at);
   end_turn(s.now != base::no_limit);
@@ -323,6 +380,7 @@ void engine::no_longer_waits(std::uint32_t number) noexcept {
 
 int engine::wake(const base::wait_word& word, int most) noexcept {
   measure();
+  settle();
   int woken = 0;
   while (woken < most) {
     const auto at = waiters_.find(&word);
@@ -331,7 +389,9 @@ int engine::wake(const base::wait_word& word, int most) noexcept {
     no_longer_waits(number);
     if (due_.holds(number)) due_.remove(number);
     seat& s = seats_[number];
-    s.now = std::min(s.now, waking_ns(s, seats_[turn_].now));
+    std::uint64_t when = waking_ns(s, seats_[turn_].now);
+    if (setup_.faults.late && one_of(4)) when = s.now != base::no_limit ? s.now : when + 4 * ms;
+    s.now = std::min(s.now, when);
     due_.push(number, s.now);
     ++woken;
   }
@@ -341,6 +401,7 @@ int engine::wake(const base::wait_word& word, int most) noexcept {
 /// A signal: who computes does at once what its handler does, all others at their next spawn.
 void engine::interrupt(pid_t who, int) noexcept {
   measure();
+  settle();
   const auto number = static_cast<std::uint32_t>(who - 1);
   GODWIT_CHECK(number < seats_.size(), "sim: who is interrupted sits here");
   seat& s = seats_[number];

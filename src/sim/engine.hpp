@@ -13,6 +13,7 @@
 
 #include "base/random.hpp"
 #include "base/world.hpp"
+#include "sim/faults.hpp"
 #include "sim/machine.hpp"
 #include "sim/queue.hpp"
 
@@ -45,6 +46,7 @@ struct engine_setup {
   std::uint64_t jitter_ns = 0;              ///< each wait takes up to so much longer
   std::uint64_t lead_ns = 0;                ///< see above
   std::uint64_t limit_ns = base::no_limit;  ///< of virtual time: a run that is not over then has failed
+  sim::faults faults = {};
   /// Of whose turn it is: the bytes of the region that are in use. @p sp: where it stands.
   bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
   /// It has been interrupted (base::interrupt).
@@ -106,6 +108,9 @@ class engine final : public base::world {
   void spend(base::step what) noexcept override;
   void catch_up() noexcept override;
   void access() noexcept override;
+  bool put_off(void* word, unsigned bytes, std::uint64_t value) noexcept override;
+  bool own_store(const void* word, std::uint64_t& value) const noexcept override;
+  void settle() noexcept override;
 
  private:
   static constexpr std::uint32_t nobody = ~0u;
@@ -113,6 +118,13 @@ class engine final : public base::world {
   struct exception_state {
     void* caught = nullptr;
     unsigned uncaught = 0;
+  };
+  /// A store that others do not see yet.
+  struct late_store {
+    void* word;
+    unsigned bytes;
+    std::uint64_t value;
+    void carry_out() const noexcept;
   };
   struct seat {
     detail::hot_words* hot = nullptr;
@@ -129,6 +141,7 @@ class engine final : public base::world {
     std::uint64_t paused_from = 0, paused_until = ~std::uint64_t{0};  // it has done nothing else
     std::uint64_t rouse_at = base::no_limit;                          // see rouse
     std::uint32_t next = nobody, before = nobody;                     // of those that wait for the same word
+    std::vector<late_store> late_stores;                              // in their order
     bool charging = false;                                            // its turn ended inside charge
     bool interrupted = false;
     bool left = false;
@@ -139,6 +152,8 @@ class engine final : public base::world {
 
   void measure() noexcept;
   void count_event() noexcept;
+  void stall() noexcept;
+  bool one_of(std::uint32_t n) noexcept { return random_.below(n) == 0; }
   void pass(std::uint64_t ns) noexcept;
   void end_turn(bool comes_back) noexcept;
   void fetch_ahead() const noexcept;
@@ -156,6 +171,7 @@ class engine final : public base::world {
   base::small_random random_;
   sim::tally tally_;
   std::uint32_t turn_ = 0;
+  std::uint32_t stalls_left_ = 0, events_to_stall_ = 0;
   std::uint32_t here_ = 0;  // seats that have not left
   std::uintptr_t way_back_ = 0;
   bool running_ = false;        // seats take turns

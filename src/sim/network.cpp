@@ -33,9 +33,20 @@ network::network(setup s)
       random_(setup_.seed * 40503 + 3) {
   for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].where = setup_.ranks[i];
   newest_ = this;
+  if (setup_.delay && random_.below(2) == 0) {
+    links_are_slow_ = true;
+    slow_factor_ = std::uint64_t{32} << random_.below(6);  // 32 to 1024
+  }
 }
 
 network::~network() { newest_ = nullptr; }
+
+/// What takes @p ns otherwise takes very long now and then, or always from this rank to that one.
+std::uint64_t network::delayed(std::uint64_t ns, std::uint32_t from, std::uint32_t to) noexcept {
+  if (!setup_.delay) return ns;
+  const std::uint64_t link = (setup_.seed << 20 ^ from << 10 ^ to) * 0x9E3779B97F4A7C15ull;
+  return (links_are_slow_ ? link >> 62 == 0 : random_.below(16) == 0) ? ns * slow_factor_ : ns;
+}
 
 void network::send(const void* data, std::size_t bytes, int to, int tag) {
   const machine& model = *setup_.model;
@@ -47,8 +58,11 @@ void network::send(const void* data, std::size_t bytes, int to, int tag) {
   const std::uint64_t leaves = std::max(setup_.turns->now_ns(), mine.out_free);
   mine.out_free = leaves + model.gap_ns + model.bytes_ns(bytes);
   message m;
-  m.arrival = leaves + model.wire_ns(ranks_[me].where.node, target.where.node) + model.bytes_ns(bytes);
-  if (setup_.jitter_ns != 0) {
+  m.arrival =
+      leaves +
+      delayed(model.wire_ns(ranks_[me].where.node, target.where.node), me, static_cast<std::uint32_t>(to)) +
+      model.bytes_ns(bytes);
+  if (setup_.jitter_ns != 0 || setup_.delay) {
     std::uint64_t& last = last_arrival_[std::uint64_t{me} << 32 | static_cast<std::uint32_t>(to)];
     last = m.arrival = std::max(m.arrival + random_.below(setup_.jitter_ns + 1), last);
   }
@@ -156,8 +170,9 @@ void network::one_sided(int target, std::uint64_t displacement, std::size_t byte
   engine& turns = *setup_.turns;
   endpoint& mine = ranks_[caller()];
   const rank& there = ranks_[static_cast<std::size_t>(target)].where;
-  const std::uint64_t half =
-      setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.node, there.node);
+  const std::uint64_t half = delayed(
+      setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.node, there.node),
+      caller(), static_cast<std::uint32_t>(target));
   turns.nap_until(turns.now_ns() + half);
   node& h = nodes_[there.node];
   const std::uint64_t now = turns.now_ns(), begins = std::max(now, h.one_sided_free);

@@ -45,6 +45,7 @@ class network {
     std::vector<rank> ranks;
     std::uint64_t seed = 1;
     std::uint64_t jitter_ns = 0;  ///< each message takes up to so much longer
+    bool delay = false;           ///< see faults.hpp
   };
   explicit network(setup s);
   ~network();
@@ -89,6 +90,7 @@ class network {
 
   std::uint32_t caller() const noexcept { return setup_.turns->turn() - setup_.first_seat; }
   std::uint64_t ready(const node& h, const message& m) const noexcept;
+  std::uint64_t delayed(std::uint64_t ns, std::uint32_t from, std::uint32_t to) noexcept;
   void come_in(std::uint32_t node_number) noexcept;
   static void complete(receive& r, const message& m) noexcept;
   static bool fits(const receive& r, const message& m) noexcept;
@@ -103,8 +105,11 @@ class network {
   const setup setup_;
   std::vector<node> nodes_;
   std::vector<endpoint> ranks_;
-  std::unordered_map<std::uint64_t, std::uint64_t> last_arrival_;  // by pair of ranks; with jitter only
+  std::unordered_map<std::uint64_t, std::uint64_t> last_arrival_;  // by pair of ranks; with jitter or delay
   base::small_random random_;
+  // The fault `delay`: some messages are slow, or all between some ranks, by so much.
+  bool links_are_slow_ = false;
+  std::uint64_t slow_factor_ = 1000;
   std::uint64_t order_ = 0;
   sim::traffic traffic_;
 };

@@ -1,20 +1,18 @@
 // Runs of the real library in the simulator, one for each seed, where each access to a shared word is a point
 // at which others may go first (base/schedule_points.hpp). docs/scale.md
 //
-//   seeds run SEED [--workers N] [--hosts N] [--size N]   one run; what is not said follows from the seed
+//   seeds run SEED [--workers N] [--hosts N] [--size N] [--faults LIST|none]   one run; what is not said
+//                                   follows from the seed
 //   seeds range FIRST COUNT         so many; a failure is repeated, made smaller, and told
 //   seeds mistakes MOST [NAME...]   plant each mistake: is it found within so many seeds?
 //   seeds same FIRST COUNT          each twice: the same run?
+//   seeds names                     the mistakes
 //
 // Exit status: 0 all right; 1 a failure (mistakes: more than half are not found); 2 wrong arguments.
 #include "base/schedule_points.hpp"
-#include "stress/programs.hpp"
-
-#include <godwit/godwit.hpp>
-#include <godwit/sim.hpp>
+#include "seeds/programs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -26,160 +24,18 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 std::uint64_t godwit::base::planted_mistake = 0;
+bool godwit::base::stores_are_late = false;
 
 namespace {
 
 namespace gw = godwit;
-using stress::mix;
-
-/// What a run is like. All of it follows from the seed, but for what the shrinker has made smaller.
-struct plan {
-  std::uint64_t seed = 1;
-  std::uint32_t workers = 2, hosts = 1, size = 3;
-
-  static plan of(std::uint64_t seed) {
-    plan p{seed};
-    p.hosts = 1 + static_cast<std::uint32_t>(mix(seed) % 8) / 3;  // 1 1 1 2 2 2 3 3
-    p.workers = p.hosts + static_cast<std::uint32_t>(mix(seed + 1) % 4);
-    p.size = 2 + static_cast<std::uint32_t>(mix(seed + 2) % 4);
-    return p;
-  }
-  std::string text() const {
-    return std::to_string(seed) + " --workers " + std::to_string(workers) + " --hosts " +
-           std::to_string(hosts) + " --size " + std::to_string(size);
-  }
-  gw::options options() const {
-    constexpr gw::choice::way ways[] = {gw::choice::way::server, gw::choice::way::assist, gw::choice::way::am,
-                                        gw::choice::way::rma};
-    constexpr gw::choice::force_steal forces[] = {
-        gw::choice::force_steal::none, gw::choice::force_steal::none, gw::choice::force_steal::random,
-        gw::choice::force_steal::parents, gw::choice::force_steal::children};
-    gw::options o;
-    o.substrate = gw::choice::substrate::sim;
-    o.quiet = true;
-    o.workers = workers;
-    o.sim_hosts = hosts;
-    o.sim_seed = seed;
-    o.sim_jitter_ns = std::uint64_t{1} << (8 + mix(seed + 3) % 13);  // 256 ns to 1 ms
-    o.sim_lead_ns = mix(seed + 4) % 3 == 0 ? 5'000 : 0;
-    o.sim_limit_ms = 20'000;
-    o.way = ways[mix(seed + 5) % 4];
-    o.force_steal = forces[mix(seed + 6) % 5];
-    o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;
-    o.empty_check = mix(seed + 8) % 4 != 0;
-    o.victims = mix(seed + 9) % 3 == 0 ? gw::choice::victims::uniform : gw::choice::victims::near;
-    constexpr gw::choice::policy others[] = {
-        gw::choice::policy::stalling, gw::choice::policy::stalling, gw::choice::policy::locked_free,
-        gw::choice::policy::stalling_locked_free, gw::choice::policy::crude};
-    if (mix(seed + 10) % 3 == 0) o.policy = others[mix(seed + 11) % std::size(others)];
-    return o;
-  }
-};
-
-// ---- what is run: each gives back whether its result is right ----
-
-/// Threads, futures of several, exceptions, detached threads.
-bool threads(const plan& p) {
-  const std::uint64_t program = mix(p.seed + 20);
-  const int depth = static_cast<int>(p.size);
-  return stress::with_threads(program, depth) == stress::serial(program, depth);
-}
-
-/// Threads that are sent to workers, and that go themselves.
-std::uint64_t sent(std::uint64_t h, std::uint32_t depth) {
-  if (depth == 0) return 1;
-  const std::uint32_t n = gw::worker_count();
-  auto a = gw::spawn_at(gw::worker(static_cast<std::uint32_t>(mix(h) % n)),
-                        [=] { return sent(2 * h, depth - 1); });
-  auto b = gw::spawn([=] {
-    if (h % 3 == 0) gw::migrate_to(gw::worker(static_cast<std::uint32_t>(mix(h + 1) % n)));
-    return sent(2 * h + 1, depth - 1);
-  });
-  return a.join() + b.join();
-}
-bool letters(const plan& p) { return sent(p.seed | 1, p.size) == std::uint64_t{1} << p.size; }
-
-/// Additions to parts of movable memory that go from host to host meanwhile.
-bool moves(const plan& p) {
-  constexpr std::uint64_t words_of_page = 512, parts = 3;
-  const std::uint64_t each = 4 * p.size;
-  const std::uint32_t n = gw::worker_count();
-  const auto at =
-      gw::allocate<std::uint64_t>(parts * words_of_page, gw::distribution::cyclic(4096).movable(4096));
-  for (std::uint64_t i = 0; i < parts; ++i) gw::put(at + i * words_of_page, 0);
-  std::array<gw::future<void>, 4> all;
-  for (std::uint64_t t = 0; t < 2; ++t) {
-    all[2 * t] = gw::spawn([=] {
-      for (std::uint64_t i = 0; i < each; ++i)
-        gw::atomic_fetch_add(at + mix(t * each + i) % parts * words_of_page, std::uint64_t{1});
-    });
-    all[2 * t + 1] = gw::spawn([=] {
-      for (std::uint64_t i = 0; i < each / 2; ++i)
-        gw::move(at + mix(t + 100 * i) % parts * words_of_page,
-                 static_cast<std::uint32_t>(mix(7 * t + i) % n))
-            .join();
-    });
-  }
-  for (auto& f : all) f.join();
-  std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < parts; ++i) sum += gw::get(at + i * words_of_page);
-  gw::deallocate(at, parts * words_of_page);
-  return sum == 2 * each;
-}
-
-/// Work that comes in bursts: workers become idle, sleep, and are woken in between.
-std::uint64_t burst(std::uint64_t h, std::uint32_t depth, std::uint64_t longest) {
-  gw::sim::charge(mix(h) % longest);
-  if (depth == 0) return 1;
-  auto a = gw::spawn([=] { return burst(2 * h, depth - 1, longest); });
-  const std::uint64_t b = burst(2 * h + 1, depth - 1, longest);
-  return a.join() + b;
-}
-bool bursts(const plan& p) {
-  const std::uint64_t longest = std::uint64_t{1} << (10 + mix(p.seed + 40) % 9);  // 1 us to 0.3 ms
-  std::uint64_t sum = 0;
-  const std::uint32_t n = 4 * p.size;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    sum += gw::spawn([=] { return burst(p.seed + i, 2, longest); }).join();
-    gw::sim::charge(mix(p.seed + i + 50) % (4 * longest));
-  }
-  return sum == 4 * n;
-}
-
-/// One thread after the other, each somewhere else: who waits for it and who ran it have nothing else to do.
-bool errands(const plan& p) {
-  const std::uint64_t longest = std::uint64_t{1} << (14 + mix(p.seed + 60) % 8);
-  const std::uint32_t n = gw::worker_count(), count = 4 * p.size;
-  std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t h = mix(p.seed + 61) + i;
-    sum += gw::spawn_at(gw::worker(static_cast<std::uint32_t>(mix(h) % n)), [=] {
-             gw::sim::charge(mix(h + 1) % longest);
-             auto inner = gw::spawn_at(gw::worker(static_cast<std::uint32_t>(mix(h + 2) % n)), [=] {
-               gw::sim::charge(mix(h + 3) % longest);
-               return std::uint64_t{1};
-             });
-             return inner.join();
-           }).join();
-  }
-  return sum == count;
-}
-
-/// In this process. False: with a line about it.
-bool run(const plan& p) {
-  constexpr bool (*programs[])(const plan&) = {threads, letters, moves, bursts, bursts, errands};
-  try {
-    const auto program = programs[mix(p.seed + 30) % std::size(programs)];
-    if (gw::run<bool>([=] { return program(p); }, p.options())) return true;
-    std::fprintf(stderr, "a wrong result\n");
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-  }
-  return false;
-}
+using seeds::fault_names;
+using seeds::plan;
+using seeds::run;
 
 // ---- many of them: in processes of their own, which may crash ----
 
@@ -239,15 +95,21 @@ std::uint64_t first_failure(std::uint64_t first, std::uint64_t count) {
 
 /// The smallest that still fails, by making one thing smaller at a time.
 plan shrunk(plan p) {
-  for (bool smaller = true; smaller;) {
-    smaller = false;
+  bool smaller = true;
+  const auto attempt = [&](const plan& q) {
+    if (q.workers < q.hosts || runs_well(q, true)) return;
+    p = q;
+    smaller = true;
+  };
+  while (std::exchange(smaller, false)) {
     for (std::uint32_t plan::*what : {&plan::size, &plan::hosts, &plan::workers}) {
       plan q = p;
-      if (q.*what <= 1) continue;
-      --(q.*what);
-      if (q.workers < q.hosts || runs_well(q, true)) continue;
-      p = q;
-      smaller = true;
+      if (q.*what > 1 && --(q.*what) != 0) attempt(q);
+    }
+    for (std::size_t i = 0; i < std::size(fault_names); ++i) {
+      plan q = p;
+      q.faults &= ~(1u << i);
+      if (q.faults != p.faults) attempt(q);
     }
   }
   return p;
@@ -272,6 +134,9 @@ int range(std::uint64_t first, std::uint64_t count, const char* self) {
 // ---- mistakes ----
 
 constexpr std::string_view all_mistakes[] = {
+    "deque.split_first",
+    "deque.owner_has_no_fence",
+    "deque.thief_has_no_fence",
     "deque.owner_looks_once",
     "deque.owner_does_not_lock",
     "deque.thief_claims_last",
@@ -279,6 +144,8 @@ constexpr std::string_view all_mistakes[] = {
     "deque.thief_unlocks_first",
     "ready.nobody_locks",
     "join.waiter_is_stored",
+    "join.frees_while_running",
+    "join.next_after_publish",
     "join.done_is_stored",
     "idle.who_runs_is_not_counted",
     "idle.own_queue_is_not_looked_at",
@@ -288,11 +155,20 @@ constexpr std::string_view all_mistakes[] = {
     "nodes.one_is_not_told",
     "nodes.waiting_elsewhere_is_not_seen",
     "nodes.waiting_may_be_seen_early",
+    "nodes.delivery_is_not_counted",
+    "nodes.unit_before_count",
     "mail.is_stored",
     "mail.is_not_counted",
     "mail.has_no_unit",
     "far.sleeps_without_a_look",
+    "far.sleep_has_no_fence",
+    "far.post_has_no_fence",
+    "far.posted_first",
+    "far.does_not_serve_in_wait",
+    "far.inbox_is_silent",
+    "far.nobody_takes_over",
     "move.touches_what_left",
+    "move.freezes_before_drain",
 };
 
 int mistakes(std::uint64_t most, const std::vector<std::string_view>& names) {
@@ -323,7 +199,7 @@ int same(std::uint64_t first, std::uint64_t count) {
         const plan p = plan::of(seed);
         gw::options o = p.options();
         o.quiet = false;
-        return gw::run<bool>([=] { return threads(p); }, o);
+        return gw::run<bool>([=] { return seeds::threads(p); }, o);
       });
       close(fds[1]);
       char text[4096];
@@ -352,10 +228,11 @@ std::optional<std::uint64_t> number(std::string_view text) {
 
 int wrong_arguments() {
   std::fprintf(stderr,
-               "usage: seeds run SEED [--workers N] [--hosts N] [--size N]\n"
+               "usage: seeds run SEED [--workers N] [--hosts N] [--size N] [--faults LIST|none]\n"
                "       seeds range FIRST COUNT\n"
                "       seeds mistakes MOST [NAME...]\n"
-               "       seeds same FIRST COUNT\n");
+               "       seeds same FIRST COUNT\n"
+               "       seeds names\n");
   return 2;
 }
 
@@ -363,6 +240,11 @@ int wrong_arguments() {
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> args(argv + 1, argv + argc);
+  if (args.size() == 1 && args[0] == "names") {
+    for (const std::string_view name : all_mistakes)
+      std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
+    return 0;
+  }
   if (args.size() < 2) return wrong_arguments();
   const auto first = number(args[1]);
   if (!first || *first == 0) return wrong_arguments();
@@ -371,6 +253,7 @@ int main(int argc, char** argv) {
   if (args[0] == "run") {
     plan p = plan::of(*first);
     for (std::size_t i = 2; i < args.size(); i += 2) {
+      if (args[i] == "--faults" && i + 1 < args.size() && p.set_faults(args[i + 1])) continue;
       std::uint32_t* const what = args[i] == "--workers" ? &p.workers
                                   : args[i] == "--hosts" ? &p.hosts
                                   : args[i] == "--size"  ? &p.size

@@ -329,6 +329,34 @@ TEST(simulation, right_under_every_seed_on_hosts) {
   }
 }
 
+// Faults change no result; and they do happen. (So few requests fit into small rings, too.)
+TEST(simulation, faults_change_times_alone) {
+  for (const auto way : all_ways) {
+    gw::options o = on_hosts(5, 3, way, 7, "random");
+    const std::uint64_t good_day = timed_fib(12, o).ns;
+    for (const char* which : {"delay", "stall", "slow", "spurious", "late", "small", "all"}) {
+      o.sim_faults = which;
+      const outcome first = timed_fib(12, o);
+      EXPECT_EQ(first.value, 144) << which;
+      if (std::string_view(which) != "small") {
+        EXPECT_NE(first.ns, good_day) << which;
+      }
+      EXPECT_EQ(first.ns, timed_fib(12, o).ns) << which;
+    }
+  }
+}
+
+TEST(simulation, a_fault_that_there_is_not_is_refused) {
+  gw::options o = on_hosts(2, 2, gw::choice::way::server);
+  o.sim_faults = "delay,quake";
+  try {
+    timed_fib(3, o);
+    FAIL() << "it was taken";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("no fault 'quake'"), std::string::npos) << e.what();
+  }
+}
+
 // A stack that is too large for an answer goes by itself.
 int deep(int n, int leaves) {
   char room[2000];

@@ -23,7 +23,7 @@ void sleep_on(const std::atomic<std::uint32_t>& word, std::uint32_t seen, std::u
 void wake_sleepers(const std::atomic<std::uint32_t>& word) noexcept { base::wake(word, base::all_of_them); }
 
 void ring_bell(words& of) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
+  if (!base::planted("far.post_has_no_fence")) base::fence();  // FA3
   if (of.deaf.load(std::memory_order_relaxed) == 0) return;
   of.bell.fetch_add(1, std::memory_order_release);
   wake_sleepers(of.bell);
@@ -89,11 +89,11 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
       break;
     case op::put:
       std::memcpy(reinterpret_cast<std::byte*>(at), data, head.bytes);
-      std::atomic_thread_fence(order);
+      base::fence();
       break;
     case op::get:
     case op::fence:
-      std::atomic_thread_fence(order);
+      base::fence();
       break;
     case op::call:
     case op::cast:
@@ -105,11 +105,11 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
       break;
     case op::gather:
       gather(memory, head, data);
-      std::atomic_thread_fence(order);
+      base::fence();
       break;
     case op::scatter:
       scatter(memory, head, data);
-      std::atomic_thread_fence(order);
+      base::fence();
       break;
     case op::discard:
       shm::window::discard(at, head.a);
@@ -120,6 +120,7 @@ void execute_on(const shm::segment& memory, header& head, std::byte* data) noexc
 std::uint64_t apply_atomic(atomic_function f, void* at, unsigned width, std::uint64_t a,
                            std::uint64_t expected) noexcept {
   constexpr auto order = std::memory_order_seq_cst;
+  base::settle();
   GODWIT_ASSERT((width == 4 || width == 8) && (reinterpret_cast<std::uintptr_t>(at) & (width - 1)) == 0,
                 "an atomic is of an aligned word");
   auto run = [&]<class U>(U) -> std::uint64_t {
@@ -225,8 +226,8 @@ void port::wait_until(F&& done) noexcept {
   while (!done()) {
     const std::uint32_t seen = mine_->answers.load(std::memory_order_relaxed);
     mine_->waiting.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // FA3
-    idle();                                               // whoever posts into our inbox from now on wakes us
+    base::fence();  // FA3
+    idle();         // whoever posts into our inbox from now on wakes us
     if (!done()) sleep_on(mine_->answers, seen, 2000);
     mine_->waiting.store(0, std::memory_order_relaxed);
   }

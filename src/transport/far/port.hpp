@@ -82,7 +82,7 @@ class port {
 
   /// Do what is done while waiting for an answer.
   void idle() noexcept {
-    if (idle_ != nullptr) idle_(idle_arg_);
+    if (idle_ != nullptr && !base::planted("far.does_not_serve_in_wait")) idle_(idle_arg_);
   }
 
   std::uint64_t requests() const noexcept { return next_; }

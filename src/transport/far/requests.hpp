@@ -111,6 +111,10 @@ struct words {
     return static_cast<std::uint32_t>(request) & (entries() - 1);
   }
   entry& entry_of(std::uint64_t request) noexcept { return ring[slot_of(request)]; }
+  std::uint32_t inbox_size() const noexcept { return inbox_entries >> inbox_halvings; }
+  entry& inbox_entry(std::uint64_t request) noexcept {
+    return inbox[static_cast<std::uint32_t>(request) & (inbox_size() - 1)];
+  }
 
   // The worker sleeps on this while it waits for an answer. W companion (adds 1 at every answer), R worker
   alignas(64) base::shared<std::uint32_t> answers{0};
@@ -122,6 +126,7 @@ struct words {
   base::shared<std::uint32_t> deaf{0};  ///< the companion may be asleep. W companion, R workers
   /// the ring has ring_entries, halved so often: where memory is scarce. W once, before others
   std::uint32_t ring_halvings = 0;
+  std::uint32_t inbox_halvings = 0;        ///< likewise the inbox's inbox_entries
   alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns
   alignas(64) entry inbox[inbox_entries];  ///< am: W companion and worker by turns
   /// for bytes that come from or go to private memory. W by turns

@@ -25,12 +25,16 @@ void companion::fill_inbox(inbox& box, worker_no w) {
       box.backlog.pop_front();
       continue;
     }
-    entry& e = words_of(w).inbox[box.next % far::inbox_entries];
-    if (box.inside.size() == far::inbox_entries || e.now.load(std::memory_order_acquire) != state::free)
+    entry& e = words_of(w).inbox_entry(box.next);
+    if (box.inside.size() == words_of(w).inbox_size() || e.now.load(std::memory_order_acquire) != state::free)
       return;
+    if (base::planted("far.posted_first")) {
+      e.now.store(state::posted, std::memory_order_release);
+      base::schedule_point();
+    }
     e.head = letter.text.head;
     std::memcpy(e.data, letter.text.data, letter.text.inline_bytes);
-    e.now.store(state::posted, std::memory_order_release);  // FA1
+    if (!base::planted("far.posted_first")) e.now.store(state::posted, std::memory_order_release);  // FA1
     ++box.next;
     box.inside.splice(box.inside.end(), box.backlog, box.backlog.begin());
     setup_.services->alert(w);
@@ -43,9 +47,10 @@ bool companion::serve_inboxes() {
     inbox& box = inboxes_[i];
     const worker_no w{setup_.served.first + i};
     while (!box.inside.empty()) {
-      GODWIT_ASSERT(box.next - box.oldest == box.inside.size() && box.inside.size() <= far::inbox_entries,
-                    "entries of the inbox are filled and emptied in turn");
-      entry& e = words_of(w).inbox[box.oldest % far::inbox_entries];
+      GODWIT_ASSERT(
+          box.next - box.oldest == box.inside.size() && box.inside.size() <= words_of(w).inbox_size(),
+          "entries of the inbox are filled and emptied in turn");
+      entry& e = words_of(w).inbox_entry(box.oldest);
       const mail& letter = box.inside.front();
       box.gone = box.gone || !setup_.services->runs(w);  // before the entry: what it did last is there then
       const bool done = e.now.load(std::memory_order_acquire) == state::done;  // FA2

@@ -180,10 +180,13 @@ segment segment::seen_by(worker_no me, near_range near) const noexcept {
 }
 
 void segment::bring_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept {
-  if (!in_turn_) return;
-  const std::uintptr_t kept =
-      reinterpret_cast<std::uintptr_t>(common_) + (low - reinterpret_cast<std::uintptr_t>(base_));
-  std::memcpy(reinterpret_cast<void*>(low), reinterpret_cast<const void*>(kept), high - low);
+  if (in_turn_)
+    std::memcpy(reinterpret_cast<void*>(low), reinterpret_cast<const void*>(kept(low)), high - low);
+}
+
+void segment::keep_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept {
+  if (in_turn_)
+    std::memcpy(reinterpret_cast<void*>(kept(low)), reinterpret_cast<const void*>(low), high - low);
 }
 
 void segment::adopt(worker_no me) {

@@ -93,6 +93,8 @@ class segment {
   /// Another one has written a thread's stack into the own segment, at [low, high): bring it to where threads
   /// run. Elsewhere it is there.
   void bring_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept;
+  /// The other way: what is read from the own segment at [low, high) is what lies there where threads run.
+  void keep_stacks(std::uintptr_t low, std::uintptr_t high) const noexcept;
 
   /// In a worker, after the fork: map the own part at the common address.
   void adopt(worker_no me);
@@ -221,11 +223,15 @@ class segment {
     GODWIT_ASSERT(in_span(to, n), "the bytes lie in one segment");
     std::memcpy(at(w, static_cast<std::byte*>(to)), from, n);
   }
-  void remote_fence() const noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  void remote_fence() const noexcept { base::fence(); }
 
  private:
   [[noreturn]] void give_up(const std::string& why);
   void reserve_in_place(std::uint32_t workers, const layout& l);
+  /// create_in_turn: where the own byte at @p at is kept.
+  std::uintptr_t kept(std::uintptr_t at) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(common_) + (at - reinterpret_cast<std::uintptr_t>(base_));
+  }
 
   layout layout_{};
   std::byte* base_ = nullptr;                 // the whole mapping
