@@ -161,7 +161,6 @@ constexpr std::string_view all_mistakes[] = {
     "mail.is_not_counted",
     "mail.has_no_unit",
     "far.sleeps_without_a_look",
-    "far.sleep_has_no_fence",
     "far.post_has_no_fence",
     "far.posted_first",
     "far.does_not_serve_in_wait",

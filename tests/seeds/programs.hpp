@@ -26,6 +26,7 @@ inline constexpr std::string_view fault_names[] = {"delay", "stall", "slow",  "s
 
 /// What a run is like. All of it follows from the seed, but for what the shrinker has made smaller.
 struct plan {
+  static constexpr std::uint64_t programs = 8;  // see run; the last two are `few`
   std::uint64_t seed = 1;
   std::uint32_t workers = 2, hosts = 1, size = 3;
   std::uint32_t faults = 0;  // bits: which of fault_names
@@ -34,12 +35,18 @@ struct plan {
     plan p{seed};
     p.hosts = 1 + static_cast<std::uint32_t>(mix(seed) % 8) / 3;  // 1 1 1 2 2 2 3 3
     p.workers = p.hosts + static_cast<std::uint32_t>(mix(seed + 1) % 4);
+    if (p.runs_few()) {  // what it is for takes two hosts, and two workers on one of them
+      p.hosts = std::max(p.hosts, 2u);
+      p.workers = std::max(p.workers, p.hosts + 1);
+    }
     p.size = 2 + static_cast<std::uint32_t>(mix(seed + 2) % 4);
     if (mix(seed + 11) % 3 != 0)  // none in a third of the runs, else each in a third
       for (std::size_t i = 0; i < std::size(fault_names); ++i)
         p.faults |= mix(seed + 60 + i) % 3 == 0 ? 1u << i : 0u;
     return p;
   }
+  std::uint64_t program() const { return mix(seed + 30) % programs; }
+  bool runs_few() const { return program() >= programs - 2; }
   std::string text() const {
     return std::to_string(seed) + " --workers " + std::to_string(workers) + " --hosts " +
            std::to_string(hosts) + " --size " + std::to_string(size) + " --faults " +
@@ -76,7 +83,8 @@ struct plan {
     o.workers = workers;
     o.sim_hosts = hosts;
     o.sim_seed = seed;
-    o.sim_jitter_ns = std::uint64_t{1} << (8 + mix(seed + 3) % 13);  // 256 ns to 1 ms
+    o.sim_jitter_ns = std::uint64_t{1} << (runs_few() ? 15 + mix(seed + 3) % 6
+                                                      : 8 + mix(seed + 3) % 13);  // 256 ns (32 us) to 1 ms
     o.sim_lead_ns = mix(seed + 4) % 3 == 0 ? 5'000 : 0;
     o.sim_limit_ms = 20'000;
     o.sim_faults = fault_list(std::size(fault_names) - 1);
@@ -246,10 +254,11 @@ inline bool few(const plan& p) {
 
 /// In this process. False: with a line about it.
 inline bool run(const plan& p) {
-  constexpr bool (*programs[])(const plan&) = {threads, letters, moves, bursts, errands, alone, few, few};
+  constexpr bool (*all[plan::programs])(const plan&) = {threads, letters, moves, bursts,
+                                                        errands, alone,   few,   few};
   gw::base::stores_are_late = p.stores_are_late();
   try {
-    const auto program = programs[mix(p.seed + 30) % std::size(programs)];
+    const auto program = all[p.program()];
     if (gw::run<bool>([=] { return program(p); }, p.options())) return true;
     std::fprintf(stderr, "a wrong result\n");
   } catch (const std::exception& e) {

@@ -76,7 +76,7 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
   far::words& mine = words_of(worker_no{setup_.served.first});
   const std::uint32_t seen = mine.bell.load(std::memory_order_relaxed);
   mine.deaf.store(1, std::memory_order_relaxed);
-  if (!base::planted("far.sleep_has_no_fence")) base::fence();  // FA3
+  base::fence();  // FA3
   bool posted = false;
   if (base::planted("far.sleeps_without_a_look")) return far::sleep_on(mine.bell, seen, timeout_us);
   for (std::uint32_t i = 0; i < setup_.served.count && !posted; ++i)
