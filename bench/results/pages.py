@@ -82,6 +82,8 @@ PAGES = [
     script("ranks", "Ranks", "bench/ranks.py", 240, 40, ["bench/uts", "scripts/hosts"]),
     script("global_hosts", "Global memory between two hosts", "bench/global_hosts.py", 400, 60,
            ["src/gas", "bench/global", "scripts/hosts"]),
+    script("scale", "The papers' sizes, simulated", "bench/scale.py", 20000, 400,
+           ["src/sim", "bench/scale", "bench/pfor", "bench/lcs", "bench/uts"]),
     Page("mpi", "script", "bench/pingpong.py", (60, 30), ["bench/pingpong.py", "tests/mpi/pingpong.cpp", "scripts/hosts"],
          "What the MPIs here can do", tiny=["--tiny"]),
     script("pthread", "pthread programs", "bench/pthread/programs.py", 120, 20,
