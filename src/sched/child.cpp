@@ -94,9 +94,7 @@ bool child_worker<P>::refers_to_stacks(const void* closure, std::size_t bytes) c
     std::memcpy(&word, at, sizeof word);
     const auto own = reinterpret_cast<std::uintptr_t>(&word);
     context::sanitizer_forget(own, own + sizeof word);  // perhaps never set
-    if (word - here_.region_low < here_.region_high - here_.region_low ||
-        (word >= stacks_low_ && word < stacks_high_))
-      return true;
+    if (word - here_.region_low < here_.region_high - here_.region_low || is_in_own_stack(word)) return true;
   }
   return false;
 }

@@ -24,6 +24,7 @@ namespace godwit::sched {
 template <class Policy>
 class child_worker final : public worker {
  public:
+  ~child_worker() override;
   void init(const worker_setup& setup) noexcept override;
   void start(void (*root)(void*), void* arg) noexcept override;
   void spawn_point(bool child_may_leave) noexcept override;
@@ -73,6 +74,7 @@ class child_worker final : public worker {
     if (here_.shape.takes_turns) base::made_world->catch_up();
   }
   bool refers_to_stacks(const void* closure, std::size_t bytes) const noexcept;
+  bool is_in_own_stack(std::uintptr_t word) const noexcept;
   void make_room() noexcept;
   ref pop_own() noexcept;
   ref pop_here() noexcept;
@@ -103,9 +105,9 @@ class child_worker final : public worker {
   thread* current_ = nullptr;
   std::deque<ref> arrivals_;  ///< tasks that were sent here, and begin here
   wait_queue waiting_;
-  std::vector<std::byte*> free_stacks_;             ///< low ends
-  std::uintptr_t stacks_low_ = ~std::uintptr_t{0};  ///< full: all stacks lie in [stacks_low_, stacks_high_)
-  std::uintptr_t stacks_high_ = 0;
+  // full: low ends of stacks
+  std::vector<std::byte*> stacks_;  ///< all, in their order
+  std::vector<std::byte*> free_stacks_;
 };
 
 }  // namespace godwit::sched

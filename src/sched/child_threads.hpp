@@ -19,8 +19,7 @@ typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   std::byte* low = nullptr;
   if (free_stacks_.empty()) {
     low = stack::map_private(thread_stack_bytes);
-    stacks_low_ = std::min(stacks_low_, reinterpret_cast<std::uintptr_t>(low));
-    stacks_high_ = std::max(stacks_high_, reinterpret_cast<std::uintptr_t>(low) + thread_stack_bytes);
+    stacks_.insert(std::ranges::upper_bound(stacks_, low), low);
   } else {
     low = free_stacks_.back();
     free_stacks_.pop_back();
@@ -33,6 +32,23 @@ typename child_worker<P>::thread* child_worker<P>::new_thread(ref r) noexcept {
   t->record = r;
   t->stack_low = low;
   return t;
+}
+
+/// When nobody runs on them any more.
+template <class P>
+child_worker<P>::~child_worker() {
+  for (std::byte* low : stacks_) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(low);
+    context::sanitizer_forget(begin, begin + thread_stack_bytes);
+    stack::unmap_private(low, thread_stack_bytes);
+  }
+}
+
+template <class P>
+bool child_worker<P>::is_in_own_stack(std::uintptr_t word) const noexcept {
+  const auto above = std::ranges::upper_bound(
+      stacks_, word, {}, [](const std::byte* low) { return reinterpret_cast<std::uintptr_t>(low); });
+  return above != stacks_.begin() && word - reinterpret_cast<std::uintptr_t>(above[-1]) < thread_stack_bytes;
 }
 
 template <class P>

@@ -170,8 +170,12 @@ void engine::keep(seat& s, std::uintptr_t sp) noexcept {
   s.used = s.kept != nullptr ? setup_.in_use(sp) : bytes_in_use{};
   if (s.used.low >= s.used.high) return;
   context::sanitizer_forget(s.used.low / 64 * 64, s.used.high);
-  std::memcpy(s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region)),
-              reinterpret_cast<const void*>(s.used.low), s.used.high - s.used.low);
+  std::byte* const to = s.kept + (s.used.low - reinterpret_cast<std::uintptr_t>(s.region));
+  const std::size_t bytes = s.used.high - s.used.low;
+  // Frames of an earlier run may have been there, whose memory was laid out otherwise.
+  context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(to) / 64 * 64,
+                            reinterpret_cast<std::uintptr_t>(to) + bytes);
+  std::memcpy(to, reinterpret_cast<const void*>(s.used.low), bytes);
 }
 
 // Does not come back. (Not marked so: see leave.)
