@@ -133,7 +133,8 @@ constexpr option_info table[] = {
              "auto: in debug builds",
      .choices = {"auto", "on", "off"}, .zero_one = {"off", "on"}},
     {.name = "sim_machine", .field = &options::sim_machine, .what = "a machine",
-     .help = "substrate sim: a machine that the library knows, or the path of its file (docs/scale.md)"},
+     .help = "substrate sim: a machine that the library knows, or the path of its file; and what is "
+             "different, such as wisteria,latency_ns=500 (docs/scale.md)"},
     {.name = "sim_hosts", .field = &options::sim_hosts, .what = "a number of hosts",
      .help = "substrate sim: the workers are spread over so many simulated hosts",
      .low = 1, .high = 1 << 20},

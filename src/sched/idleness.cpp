@@ -350,7 +350,7 @@ void idleness::sleep(std::uint64_t most_ns) noexcept {
     ++here_.words->stats.sleeps;
     wait_in_sleep(seen, most_ns);
     const std::uint32_t longest = here_.one_host() ? longest_sleep_ms : longest_sleep_between_hosts_ms;
-    if (sleep_ms_ < longest) sleep_ms_ = std::min(sleep_ms_ * 2, longest);
+    if (most_ns == base::no_limit && sleep_ms_ < longest) sleep_ms_ = std::min(sleep_ms_ * 2, longest);
   }
   here_.words->asleep.store(0, std::memory_order_seq_cst);  // MO1
   here_.node->sleepers.fetch_sub(1, std::memory_order_seq_cst);
