@@ -413,6 +413,42 @@ TEST(simulation, global_memory_lies_on_all_hosts) {
   }
 }
 
+/// A loop that only looks at memory of its own host lets time pass, and others do what it waits for.
+TEST(simulation, who_looks_at_global_memory_sees_others_work) {
+  for (const std::uint32_t hosts : {1u, 2u}) {
+    gw::options o = hosts == 1 ? simulated(2) : on_hosts(2, hosts, gw::choice::way::server);
+    o.sim_limit_ms = 1'000;
+    const auto looks = gw::run<std::uint64_t>(
+        [] {
+          gw::global_array<std::uint64_t> flag(1, gw::distribution::local(), 0);
+          auto other = gw::spawn_at(gw::worker(1), [at = flag.data()] {
+            gw::sim::charge(100'000);
+            gw::atomic_store(at, 1);
+          });
+          std::uint64_t n = 0;
+          while (gw::atomic_load(flag.data()) == 0) ++n;
+          other.join();
+          return n;
+        },
+        o);
+    EXPECT_GT(looks, 100u) << hosts << " hosts: each takes some nanoseconds of 100 us";
+  }
+}
+
+/// With one worker a host: those of a node share its card, so more has to queue.
+TEST(simulation, hosts_of_a_node_share_its_card) {
+  const auto with = [](const char* per_node) {
+    gw::options o = on_hosts(16, 16, gw::choice::way::rma);
+    o.victims = gw::choice::victims::uniform;
+    o.sim_machine = std::string("wisteria,gap_ns=5000,hosts_per_node=") + per_node;
+    return timed_fib(14, o);
+  };
+  const outcome alone = with("1"), together = with("16");
+  EXPECT_EQ(alone.value, 377);
+  EXPECT_EQ(together.value, 377);
+  EXPECT_GT(together.ns, alone.ns);
+}
+
 TEST(simulation, who_waits_for_ever_on_hosts_is_told) {
   EXPECT_THROW(gw::run<void>(
                    [] {
