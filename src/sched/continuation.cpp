@@ -145,9 +145,11 @@ void continuation_worker<P>::look_at(worker_no v) noexcept {
   if constexpr (stalls) try_waiting();  // one for each failed attempt
 }
 
-/// victims=uniform, the papers' rule: one victim, every other worker as likely as any.
+/// victims=uniform, the papers' rule: one victim, every other worker as likely as any, unless a look while idle
+/// has found one with work.
 template <class P>
 void continuation_worker<P>::look_at_anybody() noexcept {
+  if (far_.has_seen_work()) return look_far();
   const std::uint32_t near = idle_.present(), others = here_.workers - here_.near.count + near - 1;
   const std::uint32_t pick = others != 0 ? random_.below(others) : 0;
   if (pick >= near - 1 && others != 0 && !here_.one_host())

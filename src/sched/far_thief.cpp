@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <span>
 #include <utility>
 
 #include "context/context.hpp"
@@ -38,25 +37,14 @@ constexpr std::uint64_t urgent_after_ns = 200'000, urgent_every_ns = 50'000;
 
 }  // namespace
 
-/// Another host, each as likely as it has workers; unless victims=uniform, first the one where work was seen.
-std::uint32_t far_thief::other_host() noexcept {
-  if (!here_.uniform) {
-    if (hint_ < here_.shape.host_count) return std::exchange(hint_, ~0u);
-    if (failures_ % 2 == 1) return last_;  // it has been asked to make work public
-  }
-  const std::uint32_t others = here_.workers - here_.near.count;
-  std::uint32_t v = random_.below(others);
+/// A worker of another host, each as likely as any; but first the one where work was seen, and, unless
+/// victims=uniform, the one that has been asked to make work public.
+worker_no far_thief::victim() noexcept {
+  if (hint_ != nobody) return last_ = std::exchange(hint_, nobody);
+  if (!here_.uniform && failures_ % 2 == 1) return last_;
+  std::uint32_t v = random_.below(here_.workers - here_.near.count);
   if (v >= here_.near.first) v += here_.near.count;
-  const std::span hosts(here_.shape.hosts, here_.shape.host_count);  // in the order of their workers
-  const auto next = std::ranges::upper_bound(hosts, v, {}, &transport::shm::near_range::first);
-  last_ = static_cast<std::uint32_t>(next - hosts.begin()) - 1;
-  return last_;
-}
-
-worker_no far_thief::victim_on(std::uint32_t host) noexcept {
-  GODWIT_ASSERT(host < here_.shape.host_count && host != here_.shape.my_host,
-                "other hosts are asked for work");
-  return worker_no{here_.shape.hosts[host].first + random_.below(here_.shape.hosts[host].count)};
+  return last_ = worker_no{v};
 }
 
 /// Of a look: all workers of the victim's host, or that one; and which threads.
@@ -64,6 +52,10 @@ std::uint64_t far_thief::scope() const noexcept {
   const bool with_data = here_.opts.rebalance && here_.hooks.take_in != nullptr;
   return (here_.shape.whole_host_calls && !here_.uniform ? call_scope::whole_host : 0) |
          (with_data ? call_scope::with_data : 0);
+}
+
+void far_thief::may_have_more(worker_no victim) noexcept {
+  if (!here_.uniform) hint_ = victim;
 }
 
 void far_thief::in_vain() noexcept {
@@ -74,10 +66,9 @@ void far_thief::in_vain() noexcept {
 void far_thief::thread_left() noexcept { next_ns_ = base::fast_ns() + first_pause_ns; }
 
 far_catch far_thief::look() noexcept {
-  if (here_.uniform) return steal_from(other_host());
-  const bool hinted = hint_ != ~0u;
-  if (!hinted && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
-  const far_catch got = steal_from(other_host());
+  if (here_.uniform) return steal_from(victim());
+  if (!has_seen_work() && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
+  const far_catch got = steal_from(victim());
   if (got.kind == loot_kind::nothing) in_vain();
   return got;
 }
@@ -85,24 +76,23 @@ far_catch far_thief::look() noexcept {
 bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const std::uint64_t now = base::fast_ns();
   if (now < next_ns_) return false;
-  const std::uint32_t host = other_host();
-  const worker_no victim = victim_on(host);
+  const worker_no v = victim();
   const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 &&
                       now - idle_since_ns > urgent_after_ns && now - last_urgent_ns_ > urgent_every_ns;
   if (urgent) last_urgent_ns_ = now;
   bool found = false;
   if (!here_.shape.steals_by_call && !urgent) {
-    const seen_words seen = look_by_words(victim);
+    const seen_words seen = look_by_words(v);
     found = seen.fork || seen.ready;
   } else {
-    found = here_.net.far()
-                .call(victim, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0)
-                .head.result != 0;
+    found =
+        here_.net.far().call(v, call_no::look, scope() | (urgent ? call_scope::urgent : 0), 0).head.result !=
+        0;
   }
   ++here_.words->stats.far_looks;
-  account_.count_transport(now, victim, trace::far_request::look);
+  account_.count_transport(now, v, trace::far_request::look);
   if (found) {
-    hint_ = host;
+    hint_ = v;
     next_ns_ = 0;
     return true;
   }
@@ -237,8 +227,8 @@ bool far_thief::take_parcels(const entry& e) noexcept {
   return here_.hooks.take_in(data, {room + 1, e.head.info / sizeof(closure_line) - 1});
 }
 
-far_catch far_thief::steal_from(std::uint32_t host) noexcept {
-  far_catch caught{.victim = victim_on(host)};
+far_catch far_thief::steal_from(worker_no victim) noexcept {
+  far_catch caught{.victim = victim};
   std::uint64_t what = scope();
   if (!here_.opts.empty_check) what |= call_scope::skip_check;
   if (here_.opts.check_frames) what |= call_scope::hash_frames;
@@ -275,7 +265,7 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
     stats.far_carry_ns += e.head.more[2];
     stats.far_serve_ns += e.head.more[3];
     ++stats.steals;
-    hint_ = host;
+    may_have_more(victim);
     return caught;
   }
   GODWIT_ASSERT(caught.is_thread(), "a steal brings a thread, or such as have not begun");
@@ -294,7 +284,7 @@ far_catch far_thief::steal_from(std::uint32_t host) noexcept {
   stats.far_carry_ns += e.head.more[2];
   stats.far_serve_ns += e.head.more[3];
   stats.stolen_bytes += bytes;
-  hint_ = host;  // where there was one, there may be more
+  may_have_more(victim);
   ++(caught.kind == loot_kind::fork ? stats.steals : stats.resumes);
   return caught;
 }

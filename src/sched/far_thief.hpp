@@ -4,7 +4,8 @@
 // then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
 //
 // victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
-// any, a look concerns that one only, nothing is remembered, nobody pauses. The loop chooses near or far.
+// any, a look concerns that one only, nobody pauses, and nothing is remembered but whom an idle worker has just
+// seen with work. The loop chooses near or far.
 // docs/protocols/far.md; tests: tests/sched/far_thief_test.cpp, tests/mpi/.
 #pragma once
 
@@ -37,6 +38,8 @@ class far_thief {
   /// The far part of a look of an idle worker: it may look, but not take (ID1). @p idle_since_ns: if that is
   /// long ago, those who have something and do not share it are interrupted; 0: it is not.
   bool sees_work(std::uint64_t idle_since_ns) noexcept;
+  /// It has seen some, and the next look will be there.
+  bool has_seen_work() const noexcept { return hint_ != nobody; }
   /// The worker has a thread: the next look need not wait.
   void thread_came() noexcept {
     failures_ = 0;
@@ -48,11 +51,12 @@ class far_thief {
   std::uint64_t next_look_ns() const noexcept { return next_ns_; }
 
  private:
-  std::uint32_t other_host() noexcept;
+  static constexpr worker_no nobody{~0u};
+  worker_no victim() noexcept;
   std::uint64_t scope() const noexcept;
-  worker_no victim_on(std::uint32_t host) noexcept;
   void in_vain() noexcept;
-  far_catch steal_from(std::uint32_t host) noexcept;
+  void may_have_more(worker_no victim) noexcept;
+  far_catch steal_from(worker_no victim) noexcept;
   /// Of one worker, word by word: one read. None: it has been asked to make work public.
   struct seen_words {
     bool fork = false, ready = false;
@@ -67,8 +71,8 @@ class far_thief {
   std::uint32_t failures_ = 0;  // looks at other hosts in vain since the last thread
   std::uint64_t next_ns_ = 0;   // not before
   std::uint64_t last_urgent_ns_ = 0;
-  std::uint32_t last_ = 0;    // host looked at last
-  std::uint32_t hint_ = ~0u;  // host where work was seen last
+  worker_no last_ = nobody;  // looked at last
+  worker_no hint_ = nobody;  // where work was seen last
 };
 
 }  // namespace godwit::sched

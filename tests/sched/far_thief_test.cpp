@@ -160,4 +160,20 @@ TEST_F(thief, uniform_asks_anybody_at_once_and_that_one_only) {
   EXPECT_EQ(asked, (std::set<std::uint32_t>{2, 3, 4}));
 }
 
+TEST_F(thief, uniform_takes_where_it_has_seen_work_and_then_asks_anybody) {
+  here.uniform = true;
+  for (int i = 0; i < 20; ++i) {
+    worker_no seen{};
+    rest.answer = [&](far_words::entry& e) {
+      seen = e.head.target;
+      e.head.result = 1;
+    };
+    EXPECT_FALSE(it.has_seen_work());
+    EXPECT_TRUE(it.sees_work(0));
+    EXPECT_TRUE(it.has_seen_work());
+    rest.answer = [&](far_words::entry& e) { EXPECT_EQ(e.head.target, seen); };
+    EXPECT_EQ(it.look().kind, loot_kind::nothing);
+  }
+}
+
 }  // namespace
