@@ -145,8 +145,8 @@ void continuation_worker<P>::look_at(worker_no v) noexcept {
   if constexpr (stalls) try_waiting();  // one for each failed attempt
 }
 
-/// victims=uniform, the papers' rule: one victim, every other worker as likely as any, unless a look while idle
-/// has found one with work.
+/// victims=uniform, the papers' rule: one victim, every other worker as likely as any, unless a look while
+/// idle has found one with work.
 template <class P>
 void continuation_worker<P>::look_at_anybody() noexcept {
   if (far_.has_seen_work()) return look_far();
@@ -194,9 +194,7 @@ loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slo
       copy(low, bytes_end);
     }
   }
-  const std::uint64_t float_control =
-      here_.is_near(own.record) ? here_.at<record>(own.record)->float_control : base::float_control();
-  return {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record, float_control};
+  return {own.sp, own.fp, own.extra, low, top, bytes_end, above.record, own.record, own.float_control};
 }
 
 template <class P>

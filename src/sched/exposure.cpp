@@ -34,7 +34,7 @@ void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal
   deque_.expose(end, [&](spawn_slot& s) {
     if (s.record == 0) s.record = records_.make_unexposed();
     record* r = here_.at<record>(s.record);
-    r->float_control = control;
+    s.float_control = control;
     r->spawned_at = spawned_at(s);
     s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp);
     GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,

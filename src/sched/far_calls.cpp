@@ -177,12 +177,8 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         const std::size_t bytes = own.bytes_end - low;
-        // Should the record be out of reach: the settings here. 0 would unmask exceptions in the thief.
-        const std::uint32_t control = memory.reaches(transport::ref_worker(own.record))
-                                          ? memory.at<record>(own.record)->float_control
-                                          : base::float_control();
-        const loot info{own.sp,        own.fp,       own.extra,  low,    above.sp,
-                        own.bytes_end, above.record, own.record, control};
+        const loot info{own.sp,       own.fp,     own.extra,        low, above.sp, own.bytes_end,
+                        above.record, own.record, own.float_control};
         std::byte* answer = answer_with(to, info, bytes);
         memory.remote_get(victim, answer, reinterpret_cast<const void*>(low), bytes);
         if ((e.head.b & call_scope::hash_frames) != 0)

@@ -187,10 +187,8 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
         here_.used_from = low;
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
                        own.bytes_end - low);
-        std::uint32_t control = 0;
-        here_.net.remote_get(transport::ref_worker(own.record), &control,
-                             &here_.home<record>(own.record)->float_control, sizeof control);
-        got = {own.sp, own.fp, own.extra, low, above.sp, own.bytes_end, above.record, own.record, control};
+        got = {own.sp,       own.fp,     own.extra,        low, above.sp, own.bytes_end,
+               above.record, own.record, own.float_control};
         // A store more than the papers' steal has; nobody waits for it.
         if (here_.opts.check_frames) {
           const std::uint64_t hash = frame_hash(own.sp, above.sp);

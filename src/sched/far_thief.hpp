@@ -4,8 +4,8 @@
 // then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
 //
 // victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
-// any, a look concerns that one only, nobody pauses, and nothing is remembered but whom an idle worker has just
-// seen with work. The loop chooses near or far.
+// any, a look concerns that one only, nobody pauses, and nothing is remembered but whom an idle worker has
+// just seen with work. The loop chooses near or far.
 // docs/protocols/far.md; tests: tests/sched/far_thief_test.cpp, tests/mpi/.
 #pragma once
 

@@ -165,27 +165,44 @@ void network::cancel(receive* r) noexcept {
   delete r;
 }
 
-template <class F>
-void network::one_sided(int target, std::uint64_t displacement, std::size_t bytes, F&& effect) noexcept {
-  engine& turns = *setup_.turns;
+void network::one_sided(int target, std::uint64_t displacement, std::size_t bytes,
+                        std::function<void(std::byte*)> effect) noexcept {
   endpoint& mine = ranks_[caller()];
   const rank& there = ranks_[static_cast<std::size_t>(target)].where;
   const std::uint64_t half = delayed(
       setup_.model->rma_ns / 2 + setup_.model->hop_ns * setup_.model->hops(mine.where.node, there.node),
       caller(), static_cast<std::uint32_t>(target));
-  turns.nap_until(turns.now_ns() + half);
+  mine.under_way.push_back(
+      {target, setup_.turns->now_ns() + half, half, bytes, displacement, std::move(effect)});
+}
+
+void network::take_effect(const operation_to& o) noexcept {
+  engine& turns = *setup_.turns;
+  endpoint& mine = ranks_[caller()];
+  const rank& there = ranks_[static_cast<std::size_t>(o.target)].where;
+  turns.nap_until(o.arrival);
   node& h = nodes_[there.node];
   const std::uint64_t now = turns.now_ns(), begins = std::max(now, h.one_sided_free);
   h.one_sided_free = begins + setup_.model->rma_gap_ns;
   traffic_.queued_ns += begins - now;
   if (begins > now) turns.nap_until(begins);
-  effect(there.window + displacement);
-  mine.back_at = std::max(mine.back_at, begins + half + setup_.model->bytes_ns(bytes));
+  o.effect(there.window + o.displacement);
+  mine.back_at = std::max(mine.back_at, begins + o.back + setup_.model->bytes_ns(o.bytes));
   ++traffic_.one_sided;
-  traffic_.bytes += bytes;
+  traffic_.bytes += o.bytes;
 }
 
-void network::flush() noexcept { setup_.turns->nap_until(ranks_[caller()].back_at); }
+/// Those to @p target, and others that come to their targets meanwhile.
+void network::flush(int target) noexcept {
+  std::vector<operation_to>& all = ranks_[caller()].under_way;
+  while (std::ranges::any_of(all, [&](const operation_to& o) { return o.target == target; })) {
+    const auto first = std::ranges::min_element(all, {}, &operation_to::arrival);  // of equals the older one
+    const operation_to o = std::move(*first);
+    all.erase(first);
+    take_effect(o);
+  }
+  setup_.turns->nap_until(ranks_[caller()].back_at);
+}
 
 /// The functions of the table.
 struct calls {
@@ -221,17 +238,17 @@ struct calls {
     return 0;
   }
   static int get(const rma_window*, void* to, std::size_t bytes, int target, std::uint64_t displacement) {
-    newest_->one_sided(target, displacement, bytes, [&](const std::byte* at) { std::memcpy(to, at, bytes); });
+    newest_->one_sided(target, displacement, bytes, [=](const std::byte* at) { std::memcpy(to, at, bytes); });
     return 0;
   }
   static int put(const rma_window*, const void* from, std::size_t bytes, int target,
                  std::uint64_t displacement) {
-    newest_->one_sided(target, displacement, bytes, [&](std::byte* at) { std::memcpy(at, from, bytes); });
+    newest_->one_sided(target, displacement, bytes, [=](std::byte* at) { std::memcpy(at, from, bytes); });
     return 0;
   }
   static int fetch_op(const rma_window*, rma_op op, const std::uint64_t* operand, std::uint64_t* result,
                       int target, std::uint64_t displacement) {
-    newest_->one_sided(target, displacement, sizeof *operand, [&](std::byte* at) {
+    newest_->one_sided(target, displacement, sizeof *operand, [=](std::byte* at) {
       auto& word = *reinterpret_cast<std::uint64_t*>(at);
       *result = op == rma_op::add       ? std::exchange(word, word + *operand)
                 : op == rma_op::replace ? std::exchange(word, *operand)
@@ -241,15 +258,15 @@ struct calls {
   }
   static int compare_swap(const rma_window*, const std::uint64_t* value, const std::uint64_t* expected,
                           std::uint64_t* result, int target, std::uint64_t displacement) {
-    newest_->one_sided(target, displacement, sizeof *value, [&](std::byte* at) {
+    newest_->one_sided(target, displacement, sizeof *value, [=](std::byte* at) {
       auto& word = *reinterpret_cast<std::uint64_t*>(at);
       *result = word;
       if (word == *expected) word = *value;
     });
     return 0;
   }
-  static int flush(const rma_window*, int) {
-    newest_->flush();
+  static int flush(const rma_window*, int target) {
+    newest_->flush(target);
     return 0;
   }
   static void error_text(int, char* text, std::size_t bytes) {

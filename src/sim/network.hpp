@@ -5,7 +5,8 @@
 // apart, pass the wire and the switches of the topology, and come in one after the other likewise. So a node
 // that many send to is a place where they queue. Of one rank to another none overtakes, whatever the jitter.
 // One-sided operations take effect at half of their time, one after the other at each target, and leave its
-// CPU alone. Ranks are who calls: each has a seat of the engine, and a node.
+// CPU alone; what is not flushed by then takes effect when its rank flushes. Ranks are who calls: each has a
+// seat of the engine, and a node.
 // docs/scale.md. Made by runtime/sim_hosts.cpp. Test: tests/sim/network_test.cpp.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -81,11 +83,20 @@ class network {
     std::uint64_t out_free = 0, in_free = 0, one_sided_free = 0;
     std::vector<message> coming;  ///< a heap: the first to arrive in front
   };
+  /// A one-sided operation that is under way to its target.
+  struct operation_to {
+    int target;
+    std::uint64_t arrival, back;  ///< when it is there, and how long the way back takes
+    std::size_t bytes;
+    std::uint64_t displacement;
+    std::function<void(std::byte*)> effect;
+  };
   struct endpoint {
     rank where;
-    std::vector<receive*> posted;    ///< in their order
-    std::deque<message> unexpected;  ///< likewise
-    std::uint64_t back_at = 0;       ///< its one-sided operations are complete then
+    std::vector<operation_to> under_way;  ///< in the order of their beginning
+    std::vector<receive*> posted;         ///< in their order
+    std::deque<message> unexpected;       ///< likewise
+    std::uint64_t back_at = 0;            ///< its one-sided operations are complete then
   };
 
   std::uint32_t caller() const noexcept { return setup_.turns->turn() - setup_.first_seat; }
@@ -98,9 +109,10 @@ class network {
   receive* post(void* data, std::size_t bytes, int from, int tag);
   bool look(receive* r) noexcept;
   void cancel(receive* r) noexcept;
-  template <class F>
-  void one_sided(int target, std::uint64_t displacement, std::size_t bytes, F&& effect) noexcept;
-  void flush() noexcept;
+  void one_sided(int target, std::uint64_t displacement, std::size_t bytes,
+                 std::function<void(std::byte*)> effect) noexcept;
+  void take_effect(const operation_to& o) noexcept;
+  void flush(int target) noexcept;
 
   const setup setup_;
   std::vector<node> nodes_;

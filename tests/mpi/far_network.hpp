@@ -1,9 +1,9 @@
 // An MPI in memory (transport/mpi/component.hpp) for tests of the companion: all ranks in one process.
 //
 // Messages of one pair of ranks and one tag keep their order, as in MPI; all else is drawn by seed: when a
-// message arrives, from whom first, when a send is over. `current` says whose calls these are. RMA is memcpy,
-// its addresses count from the asker's base. Thread-safe; collectives are left out. Used by
-// tests/transport/far_test.cpp.
+// message arrives, from whom first, when a send is over. `current` says whose calls these are. RMA takes
+// effect at the flush, in any order; its addresses count from the asker's base. Thread-safe; no collectives.
+// Used by tests/transport/far_test.cpp.
 #pragma once
 
 #include "base/random.hpp"
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct pending {
   byte* to;
   size_t room;
 };
+struct one_sided_operation {
+  int target;
+  std::function<void()> effect;
+};
 struct network {
   std::recursive_mutex one;  // companions may be threads
   godwit::base::small_random random{1};
@@ -46,6 +51,7 @@ struct network {
   byte* base[most_ranks] = {};
   bool corrupted = false;  // a message longer than its receive
   uint64_t received[most_ranks] = {};
+  std::vector<one_sided_operation> one_sided[most_ranks];  // begun, by origin
 };
 inline network net;
 inline thread_local int current = 0;  // whose turn it is
@@ -104,24 +110,41 @@ inline int cancel(mpi::operation* op) {
   std::erase_if(net.asked, [&](auto& a) { return a.id == op->value; });
   return 0;
 }
-inline int rma_get(const mpi::rma_window*, void* to, size_t n, int, uint64_t at) {
-  std::memcpy(to, net.base[current] + at, n);
+/// What MPI leaves open: when before the flush, and in which order. What is to be written is read as late.
+inline int one_sided(int target, std::function<void()> effect) {
+  net.one_sided[current].push_back({target, std::move(effect)});
   return 0;
 }
-inline int rma_put(const mpi::rma_window*, const void* from, size_t n, int, uint64_t at) {
-  std::memcpy(net.base[current] + at, from, n);
-  return 0;
+inline int rma_get(const mpi::rma_window*, void* to, size_t n, int target, uint64_t at) {
+  return one_sided(target, [=, base = net.base[current]] { std::memcpy(to, base + at, n); });
 }
-inline int rma_op(const mpi::rma_window*, mpi::rma_op what, const uint64_t* v, uint64_t* result, int,
+inline int rma_put(const mpi::rma_window*, const void* from, size_t n, int target, uint64_t at) {
+  return one_sided(target, [=, base = net.base[current]] { std::memcpy(base + at, from, n); });
+}
+inline int rma_op(const mpi::rma_window*, mpi::rma_op what, const uint64_t* v, uint64_t* result, int target,
                   uint64_t at) {
-  auto& w = *reinterpret_cast<word*>(net.base[current] + at);
-  *result = what == mpi::rma_op::add ? w.fetch_add(*v) : w.exchange(*v);
-  return 0;
+  return one_sided(target, [=, base = net.base[current]] {
+    auto& w = *reinterpret_cast<word*>(base + at);
+    *result = what == mpi::rma_op::add ? w.fetch_add(*v) : w.exchange(*v);
+  });
 }
 inline int rma_swap(const mpi::rma_window*, const uint64_t* v, const uint64_t* expected, uint64_t* result,
-                    int, uint64_t at) {
-  *result = *expected;
-  reinterpret_cast<word*>(net.base[current] + at)->compare_exchange_strong(*result, *v);
+                    int target, uint64_t at) {
+  return one_sided(target, [=, base = net.base[current]] {
+    *result = *expected;
+    reinterpret_cast<word*>(base + at)->compare_exchange_strong(*result, *v);
+  });
+}
+inline int rma_flush(const mpi::rma_window*, int target) {
+  auto& all = net.one_sided[current];
+  for (size_t left;
+       (left = static_cast<size_t>(std::ranges::count(all, target, &one_sided_operation::target)));) {
+    auto next = all.begin();
+    for (uint32_t skip = net.random.below(static_cast<uint32_t>(left));; ++next)
+      if (next->target == target && skip-- == 0) break;
+    next->effect();
+    all.erase(next);
+  }
   return 0;
 }
 inline const mpi::component& table() {
@@ -137,7 +160,7 @@ inline const mpi::component& table() {
     p.put = rma_put;
     p.fetch_op = rma_op;
     p.compare_swap = rma_swap;
-    p.flush = [](const mpi::rma_window*, int) { return 0; };
+    p.flush = rma_flush;
     p.error_text = [](int, char* text, size_t n) { std::snprintf(text, n, "fake"); };
     return p;
   }();

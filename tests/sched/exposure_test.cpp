@@ -59,7 +59,7 @@ TEST_F(exposing, gives_each_continuation_a_record) {
   for (spawn_slot* s = first; s < first + 2; ++s) {
     ASSERT_NE(s->record, 0u);
     const record* r = here.at<record>(s->record);
-    EXPECT_EQ(r->float_control, 0x1f80u);
+    EXPECT_EQ(s->float_control, 0x1f80u);
     EXPECT_EQ(r->state.load(), state_none);
     EXPECT_EQ(s->bytes_end, s[-1].sp) << "its stack ends where its parent's frames begin";
   }

@@ -244,6 +244,23 @@ TEST(network, one_sided_operations_take_turns_at_their_target) {
   EXPECT_GE(r.net().traffic().queued_ns, (n - 2) * (n - 1) / 2 * 50) << "of the first ones alone";
 }
 
+TEST(network, one_sided_operations_to_different_targets_are_under_way_together) {
+  ranks r(3, model());
+  r.run([&](std::uint32_t me) {
+    if (me != 0) return;
+    const auto& f = network::functions();
+    const std::uint64_t seven = 7;
+    std::uint64_t got = 1;
+    f.put(nullptr, &seven, 8, 1, 0);
+    r.compute(100);
+    f.get(nullptr, &got, 8, 2, 0);
+    f.flush(nullptr, 2);
+    EXPECT_EQ(r.now(), 100 + 600 + 8 * 2) << "the get, which did not wait for the put";
+    EXPECT_EQ(got, 0u);
+    EXPECT_EQ(r.word(1), 7u) << "that came to its target meanwhile";
+  });
+}
+
 TEST(network, one_sided_bytes_and_swaps) {
   ranks r(2, model());
   r.run([&](std::uint32_t me) {

@@ -28,7 +28,10 @@ struct alignas(64) spawn_slot {
   std::uintptr_t closure[2];
   /// stack bytes [sp, bytes_end) go with the continuation. W owner before it is public
   std::uintptr_t bytes_end;
-  std::uint64_t frame_hash;  ///< of its frames as they left. W thief under the deque's lock, R owner
+  union {
+    std::uint64_t float_control;  ///< of the parent, once it is public (base/cpu.hpp). W owner, R thief
+    std::uint64_t frame_hash;  ///< once it has left: of its frames. W thief under the deque's lock, R owner
+  };
 };
 static_assert(sizeof(spawn_slot) == 64);
 

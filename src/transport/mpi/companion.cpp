@@ -32,6 +32,8 @@ std::uint32_t draw_tag(op what) noexcept {
   return first_data_tag + 2 * (next_tag_++ % data_tags) + (what == op::put ? 0 : 1);
 }
 constexpr std::size_t largest_message = std::size_t{1} << 30;
+// So that a thief's next look need not wait for the request that it left with the victim before.
+constexpr std::uint64_t flush_after_ns = 2'000;
 }  // namespace
 
 const char* name_of(way w) noexcept {
@@ -65,6 +67,10 @@ bool companion::turn() {
   if (!receives_.empty()) any |= finish_receives();
   if (!sends_.empty()) any |= finish_sends();
   if (!inboxes_.empty()) any |= serve_inboxes();
+  if (!any && !writes_.empty() && base::now_ns() - last_write_ns_ >= flush_after_ns) {
+    complete_writes();
+    any = true;
+  }
   return any;
 }
 
@@ -73,6 +79,7 @@ void companion::sleep(std::uint32_t timeout_us) noexcept {
     base::nap(std::uint64_t{timeout_us} * 1000);
     return;
   }
+  if (!writes_.empty()) timeout_us = static_cast<std::uint32_t>(flush_after_ns / 1000);
   far::words& mine = words_of(worker_no{setup_.served.first});
   const std::uint32_t seen = mine.bell.load(std::memory_order_relaxed);
   mine.deaf.store(1, std::memory_order_relaxed);
@@ -118,14 +125,23 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
   if (answered) ++unanswered_;
   if (e.head.what == op::call)
     started_ns_[(index(w) - setup_.served.first) * far::ring_entries + slot] = base::now_ns();
-  if (setup_.how == way::rma && by_rma(w, e)) {
-    if (answered)
-      finish(w, slot);
-    else
-      e.now.store(state::free, std::memory_order_release);
-    return;
-  }
   const int to = setup_.answers_for[index(e.head.target)];
+  if (setup_.how == way::rma) {
+    const bool one_sided = goes_by_rma(e.head);
+    // Requests to one target stay in order, and a fence is for all.
+    if (!one_sided || std::ranges::any_of(writes_, [&](const write& x) { return x.target == to; }))
+      complete_writes();
+    if (one_sided) {
+      by_rma(w, e, to);
+      if (answered) {
+        check(setup_.mpi->flush(&setup_.window, to), "flush");
+        return finish(w, slot);
+      }
+      writes_.push_back({to, &e});
+      last_write_ns_ = base::now_ns();
+      return;
+    }
+  }
   const message_head request{.what = kind::request,
                              .epoch = setup_.epoch,
                              .asker = index(w),
@@ -146,12 +162,34 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
     send_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, {});
 }
 
-/// True: done by RMA, complete at both ends.
-bool companion::by_rma(worker_no w, entry& e) {
-  // no RMA window on it
-  if (setup_.memory->in_window(reinterpret_cast<const void*>(e.head.address))) return false;
+bool companion::goes_by_rma(const header& h) const noexcept {
+  if (setup_.memory->in_window(reinterpret_cast<const void*>(h.address))) return false;  // not an RMA one
+  switch (h.what) {
+    case op::load:
+    case op::store:
+    case op::get:
+    case op::put:
+      return true;
+    case op::exchange:
+    case op::fetch_add:
+    case op::compare_exchange:
+      return setup_.rma_atomics;
+    case op::fence:  // casts went by message
+    case op::call:
+    case op::cast:
+    case op::atomic:
+    case op::gather:
+    case op::scatter:
+    case op::discard:
+    case op::deliver:
+      return false;
+  }
+  __builtin_unreachable();
+}
+
+/// Not complete before it is flushed.
+void companion::by_rma(worker_no w, entry& e, int target) {
   const component& mpi = *setup_.mpi;
-  const int target = setup_.answers_for[index(e.head.target)];
   const std::uint64_t displacement =
       setup_.memory->where().span *
           (index(e.head.target) - setup_.first_worker[static_cast<std::size_t>(target)]) +
@@ -171,33 +209,28 @@ bool companion::by_rma(worker_no w, entry& e) {
     case op::put:
       check(mpi.put(&win, here, e.head.bytes, target, displacement), "put");
       break;
-    case op::fence:
-      return false;  // all of the above is flushed at once, but casts went by message
     case op::exchange:
-      if (!setup_.rma_atomics) return false;
       check(mpi.fetch_op(&win, rma_op::replace, &e.head.a, &e.head.result, target, displacement), "exchange");
       break;
     case op::fetch_add:
-      if (!setup_.rma_atomics) return false;
       check(mpi.fetch_op(&win, rma_op::add, &e.head.a, &e.head.result, target, displacement),
             "fetch and add");
       break;
     case op::compare_exchange:
-      if (!setup_.rma_atomics) return false;
       check(mpi.compare_swap(&win, &e.head.b, &e.head.a, &e.head.result, target, displacement),
             "compare and swap");
       break;
-    case op::call:
-    case op::cast:
-    case op::atomic:
-    case op::gather:
-    case op::scatter:
-    case op::discard:
-    case op::deliver:
-      return false;
+    default:
+      GODWIT_CHECK(false, "goes_by_rma has said so: %u", static_cast<unsigned>(e.head.what));
   }
-  check(mpi.flush(&win, target), "flush");
-  return true;
+}
+
+void companion::complete_writes() {
+  for (const write& x : writes_) {
+    check(setup_.mpi->flush(&setup_.window, x.target), "flush");
+    x.from->now.store(state::free, std::memory_order_release);
+  }
+  writes_.clear();
 }
 
 void companion::finish(worker_no asker, std::uint32_t slot) {

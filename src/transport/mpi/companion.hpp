@@ -77,7 +77,7 @@ class companion {
   /// Requests of our workers are unanswered: worth spinning.
   bool waiting() const noexcept { return unanswered_ != 0; }
   /// Messages of ours have not left yet.
-  bool sending() const noexcept { return !sends_.empty(); }
+  bool sending() const noexcept { return !sends_.empty() || !writes_.empty(); }
   /// Sleep until a worker rings, @p timeout_us at most.
   void sleep(std::uint32_t timeout_us) noexcept;
 
@@ -150,7 +150,9 @@ class companion {
 
   bool take_requests();
   void start(worker_no w, far::entry& e, std::uint32_t slot);
-  bool by_rma(worker_no w, far::entry& e);
+  bool goes_by_rma(const far::header& h) const noexcept;
+  void by_rma(worker_no w, far::entry& e, int target);
+  void complete_writes();
   bool receive();
   void handle_request(const message& m, int from);
   static bool is_large_put(const message_head& m) noexcept;
@@ -180,6 +182,13 @@ class companion {
   std::size_t ring_head_ = 0;
   std::deque<outgoing> sends_;
   std::deque<incoming> receives_;
+  /// Way rma: writes without an answer that have not been flushed. Their entries are in use until then.
+  struct write {
+    int target;
+    far::entry* from;
+  };
+  std::vector<write> writes_;
+  std::uint64_t last_write_ns_ = 0;
   std::vector<std::uint32_t> next_slot_;   ///< by served worker
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;             ///< by worker of this rank
