@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -36,7 +37,12 @@ def options(argv):
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="at most ten minutes on two cores")
     size.add_argument("--tiny", action="store_true", help="seconds; for tests of this script")
-    parser.add_argument("--only", metavar="LIST", help="some experiments, such as U13,C9")
+    parser.add_argument(
+        "--scale",
+        action="store_true",
+        help="the papers' sizes instead, in the simulator: hours (with --quick: some minutes)",
+    )
+    parser.add_argument("--only", metavar="LIST", help="some experiments, such as U13,C9; of --scale: some parts")
     parser.add_argument(
         "--list", action="store_true", help="list experiments and their commands, run nothing"
     )
@@ -60,6 +66,11 @@ def options(argv):
     o = parser.parse_args(argv)
     o.preset = "tiny" if o.tiny else "quick" if o.quick else "full"
     assert o.preset in PRESETS
+    if o.scale:
+        if o.list or o.workers is not None:
+            parser.error("--scale has neither --list nor --workers: bench/scale.py --help says what it runs")
+        o.out = os.path.abspath(o.out or os.path.join(ROOT, "results", "reproduce", "scale-" + o.preset))
+        return o
     if o.workers is not None and not 1 <= o.workers <= 4096:
         parser.error("--workers must be 1 to 4096")
     names = list(WRITERS)
@@ -183,6 +194,24 @@ def measure(o, store, machine, steps):
     return {s.name: records[s.name] for _, s in steps if s.name in records}, interrupted
 
 
+def simulate(o):
+    """--scale: bench/scale.py does it; what it has run it keeps in the folder."""
+    folder = build(o.build, "scripts/reproduce", "bench_scale")
+    keep = os.path.join(o.out, "raw")
+    if o.fresh:
+        shutil.rmtree(keep, ignore_errors=True)
+    os.makedirs(keep, exist_ok=True)
+    command = [sys.executable, "-B", os.path.join(ROOT, "bench", "scale.py"), "--build", folder, "--keep", keep]
+    command += ["--page", os.path.join(o.out, "report.html"), "--json", os.path.join(o.out, "run.json")]
+    command += ["--" + o.preset] if o.preset != "full" else []
+    command += ["--only", o.only] if o.only else []
+    with open(os.path.join(o.out, "report.md"), "w", encoding="utf-8") as f:
+        status = subprocess.run(command, stdout=f, check=False).returncode
+    if status == 0:
+        print(f"{os.path.relpath(o.out)}/report.html, report.md, run.json, raw/")
+    return status
+
+
 def main(argv):
     if argv[:1] == ["--addresses"]:  # a step's command, to be run alone
         argv = [x for i, x in enumerate(argv[1:]) if not (i == 0 and x == "--")]
@@ -190,6 +219,8 @@ def main(argv):
             sys.exit("scripts/reproduce: --addresses -- PROGRAM ARGUMENTS...")
         return addresses.main(argv)
     o = options(argv)
+    if o.scale:
+        return simulate(o)
     if o.list and not o.build:
         o.build = os.path.join(ROOT, "build", "release")
         folder = o.build

@@ -175,6 +175,26 @@ class Interrupted(unittest.TestCase):
                 self.assertEqual([float(r["s"]) for r in csv.DictReader(f)], seconds)
 
 
+class Scale(unittest.TestCase):
+    def test_what_has_run_is_kept_and_the_page_has_charts(self):
+        with tempfile.TemporaryDirectory() as out:
+            command = [sys.executable, "-B", SCRIPT, "--scale", "--tiny", "--only", "steals,trees", "--build", BUILD, "--out", out]
+            first, second = (subprocess.run(command, capture_output=True, text=True, check=False, timeout=250) for _ in range(2))
+            self.assertEqual((first.returncode, second.returncode), (0, 0), first.stderr + second.stderr)
+            self.assertEqual(first.stderr.count("scale.py: uts"), 6, first.stderr)
+            self.assertEqual(second.stderr.count("scale.py: uts"), 0, second.stderr)
+            self.assertEqual(len(os.listdir(os.path.join(out, "raw"))), 6)
+            self.assertIn("| T1 | 96 |", text_of(out, "report.md"))
+            self.assertIn("<svg", text_of(out, "report.html"))
+            self.assertGreater(json.loads(text_of(out, "run.json"))["uts.T1.96.ours"]["efficiency"], 0.5)
+
+    def test_of_a_part_that_is_none_one_line(self):
+        with tempfile.TemporaryDirectory() as out:
+            done = reproduce(None, "--scale", "--tiny", "--only", "steels", "--build", BUILD, "--out", out, tiny=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.strip(), "scale.py: --only steels: none of steals, loops, lcs, trees")
+
+
 class Input(unittest.TestCase):
     def test_wrong_arguments_are_one_line(self):
         for flags in (
@@ -182,6 +202,7 @@ class Input(unittest.TestCase):
             ["--quick", "--tiny"],
             ["--workers", "0"],
             ["--workers", "x"],
+            ["--scale", "--list"],
             ["--slow"],
         ):
             done = reproduce(None, *flags, tiny=False)
