@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/blocking_calls.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/code_place.hpp"
 #include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
@@ -66,6 +68,13 @@ void announce(std::uintptr_t sp) noexcept {
   const std::uintptr_t low = thread ? here.region_low : w.scheduler_stack().low();
   const auto high = thread ? here.region_high : reinterpret_cast<std::uintptr_t>(w.scheduler_stack().end());
   context::sanitizer_on_stack(reinterpret_cast<void*>(low), high - low);
+}
+
+[[noreturn]] void refuse(const base::blocking_call& call) noexcept {
+  base::fatal(
+      "worker %u: %s, called by %s, would block. In a simulated run all workers take turns on one OS thread: "
+      "nothing would go on meanwhile, and no virtual time pass. Instead, %s",
+      detail::hot().worker, call.name, base::code_place(call.callers).c_str(), call.advice);
 }
 
 class simulation final : public substrate {
@@ -194,7 +203,10 @@ void simulation::start(run_state& r) {
 }
 
 void simulation::supervise(run_state& r) {
-  engine_->run();
+  {
+    const base::no_blocking_calls meanwhile(refuse);
+    engine_->run();
+  }
   r.sim = result(r);
   if (!r.what.opts.quiet) std::fputs(r.sim->line().c_str(), stderr);
   if (const stack::range& mine = r.what.main_stack; mine.high != 0)
