@@ -135,7 +135,8 @@ std::string line_at(const module& m) {
     if (end == std::string::npos) end = text.size();
     std::string place = text.substr(middle + 1, end - middle - 1);
     at = end + 1;
-    // inlined, of ours
+    // inlined, of the system's or the compiler's headers, or ours
+    if (place.starts_with("/usr/include/") || place.find("/include/c++/") != std::string::npos) continue;
     if (place.find("/godwit/") != std::string::npos && place.find(".hpp:") != std::string::npos) continue;
     if (const std::size_t note = place.find(" (discriminator"); note != std::string::npos) place.resize(note);
     if (place.empty() || place[0] == '?' || place.ends_with(":?") || place.ends_with(":0")) continue;
@@ -147,10 +148,17 @@ std::string line_at(const module& m) {
 
 }  // namespace
 
-std::string code_place(std::uintptr_t return_address) {
-  const module m = return_address != 0 ? module_of(return_address) : module();
-  if (m.file.empty()) return "a place that is not known";
-  if (const std::string line = line_at(m); !line.empty()) return line;
+std::string code_place(std::uintptr_t return_address) { return code_place({&return_address, 1}); }
+
+std::string code_place(std::span<const std::uintptr_t> return_addresses) {
+  std::vector<module> modules;
+  for (const std::uintptr_t address : return_addresses) {
+    modules.push_back(address != 0 ? module_of(address) : module());
+    if (modules.back().file.empty()) continue;
+    if (const std::string line = line_at(modules.back()); !line.empty()) return line;
+  }
+  if (modules.empty() || modules.front().file.empty()) return "a place that is not known";
+  const module& m = modules.front();
   if (const std::string symbol = symbol_at(m); !symbol.empty()) return symbol;
   return m.file + " + " + hexadecimal(m.offset);
 }

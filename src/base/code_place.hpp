@@ -4,14 +4,17 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace godwit::base {
 
 /// "function (file.cpp:12)" of the source line that @p return_address comes back to, seen from outside the
-/// library: what was inlined from the headers of folders named godwit is passed over. Without debug
-/// information "function + 0x1c"; without symbols "program + 0x12345"; "a place that is not known" for 0 and
-/// where no code lies. Allocates; takes up to some seconds.
+/// library: what was inlined from headers of the system and of folders named godwit is passed over. Without
+/// debug information "function + 0x1c"; without symbols "program + 0x12345"; "a place that is not known" for
+/// 0 and where no code lies. Allocates; takes up to some seconds.
 std::string code_place(std::uintptr_t return_address);
+/// The same of the first of some callers, innermost first, that has such a line.
+std::string code_place(std::span<const std::uintptr_t> return_addresses);
 
 }  // namespace godwit::base

@@ -14,8 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/blocking_calls.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/code_place.hpp"
 #include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
@@ -59,13 +61,19 @@ void announce(std::uintptr_t sp) noexcept {
   if (!context::sanitized()) return;
   if (detail::hot().owner == nullptr) return hosts_->announce();
   const sched::worker& w = sched::this_worker();
-  const sched::site& here = w.here();
   if (const stack::range own = w.private_stack(); own.holds(sp))
     return context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low);
-  const bool thread = sp - here.region_low < here.region_high - here.region_low;
-  const std::uintptr_t low = thread ? here.region_low : w.scheduler_stack().low();
-  const auto high = thread ? here.region_high : reinterpret_cast<std::uintptr_t>(w.scheduler_stack().end());
-  context::sanitizer_on_stack(reinterpret_cast<void*>(low), high - low);
+  stack::range on = w.shared_stack_of(sp);
+  if (on.high == 0)
+    on = {w.scheduler_stack().low(), reinterpret_cast<std::uintptr_t>(w.scheduler_stack().end())};
+  context::sanitizer_on_stack(reinterpret_cast<void*>(on.low), on.high - on.low);
+}
+
+[[noreturn]] void refuse(const base::blocking_call& call) noexcept {
+  base::fatal(
+      "worker %u: %s, called by %s, would block. In a simulated run all workers take turns on one OS thread: "
+      "nothing would go on meanwhile, and no virtual time pass. Instead, %s",
+      detail::hot().worker, call.name, base::code_place(call.callers).c_str(), call.advice);
 }
 
 class simulation final : public substrate {
@@ -97,10 +105,6 @@ class simulation final : public substrate {
 
 void simulation::plan(run_state& r) {
   options& opts = r.what.opts;
-  const detail::policy_facts& facts = detail::facts_of(opts);
-  if (facts.stack == detail::stacks::iso_address)
-    throw std::invalid_argument("godwit: substrate=sim: policy " + std::string(name_of(opts.policy)) +
-                                " is not simulated: each thread would need an address of its own");
   machine_ = sim::read_machine(opts.sim_machine);
   faults_ = sim::faults::of(opts.sim_faults);
   if (opts.seed == 0) opts.seed = opts.sim_seed;  // the same run again
@@ -125,7 +129,8 @@ void simulation::plan(run_state& r) {
     r.hosts.push_back({machine_->name + "-" + std::to_string(r.hosts.size()), first, count});
 }
 
-/// Addresses for all in 64 GiB if that leaves each 8 MiB; memory is what they touch.
+/// Addresses for all in 64 GiB if that leaves each 8 MiB; memory is what they touch. (Policy iso: the region
+/// holds the stacks of all, and each segment has room for one, which it does not use.)
 void simulation::memory(run_state& r) {
   launch& what = r.what;
   resident_before_ = resident_bytes();
@@ -134,9 +139,10 @@ void simulation::memory(run_state& r) {
       std::min((std::uint64_t{64} << 30) / std::bit_ceil(r.own.count), std::uint64_t{1} << 30));
   const std::uint64_t stack_bytes = std::min(what.opts.stack_bytes, most / 4);
   const std::uint64_t heap_bytes = std::min(what.opts.heap_bytes, most / 4);
-  what.memory.create_in_turn(
-      r.own.count, transport::shm::plan_in_place(sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                                 stack_bytes / 40 * 64 + 4096, stack_bytes, heap_bytes));
+  const std::uint64_t parts = detail::facts_of(what.opts).has_all_stacks() ? r.own.count : 1;
+  what.memory.create_in_turn(r.own.count, transport::shm::plan_in_place(
+                                              sizeof(detail::hot_words), sizeof(sched::segment_words),
+                                              stack_bytes / 40 * 64 + 4096, stack_bytes * parts, heap_bytes));
   prepare_words(what.memory, r.own);
   hosts_of_run_->spare_memory(what.memory);
   hosts_of_run_->make_windows(what);
@@ -179,6 +185,7 @@ void simulation::start(run_state& r) {
     hook_parcels(hooks);
   }
   workers_.resize(r.own.count);
+  const bool stays = detail::facts_of(opts).has_all_stacks();  // what lies in the region
   for (std::uint32_t i = 0; i < r.own.count; ++i) {
     seated_worker& w = workers_[i];
     w = {hosts_->view_of(what.memory, i), &what, i == 0};
@@ -189,12 +196,18 @@ void simulation::start(run_state& r) {
     begin_worker(what, w.memory, worker_no{i}, hosts_->window_of(what.job.my_host), hooks);
     words_of(w.memory, worker_no{i})
         .worker.pid.store(static_cast<std::uint64_t>(sim::engine::name_of(i)), std::memory_order_relaxed);
-    engine_->sit(i, hot, begin, &w, w.memory.stacks(), w.memory.kept_stacks(worker_no{i}));
+    if (stays)
+      engine_->sit(i, hot, begin, &w);
+    else
+      engine_->sit(i, hot, begin, &w, w.memory.stacks(), w.memory.kept_stacks(worker_no{i}));
   }
 }
 
 void simulation::supervise(run_state& r) {
-  engine_->run();
+  {
+    const base::no_blocking_calls meanwhile(refuse);
+    engine_->run();
+  }
   r.sim = result(r);
   if (!r.what.opts.quiet) std::fputs(r.sim->line().c_str(), stderr);
   if (const stack::range& mine = r.what.main_stack; mine.high != 0)

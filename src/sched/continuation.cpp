@@ -34,6 +34,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     here_.shape.own_stacks = true;
     own_stacks_.init(here_.region_low, here_.region_high - here_.region_low, here_.workers, index(here_.me),
                      thread_stack_bytes);
+    own_stacks_.keep_marks_at(here_.memory->at(here_.me, own_stacks_.own_marks()));
   }
   if constexpr (stacks_stay) {
     exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
@@ -180,8 +181,9 @@ loot continuation_worker<P>::take_continuation(worker_no victim, const spawn_slo
     context::sanitizer_forget(low, bytes_end);
     uses_region(low);
     const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-      here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
-                           to - from);
+      if constexpr (!one_memory)
+        here_.net.remote_get(victim, reinterpret_cast<void*>(from), reinterpret_cast<const void*>(from),
+                             to - from);
     };
     if (here_.opts.check_frames && !iso) {
       constexpr std::uint64_t word = sizeof(std::uintptr_t);
@@ -284,7 +286,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     context::sanitizer_forget(head.low, head.bytes_end);
     uses_region(head.low);
     if constexpr (!iso) here_.net.remote_get(from, here, bytes, size);
-    if (iso && from != here_.me)
+    if (iso && !one_memory && from != here_.me)
       here_.net.remote_get(from, here, here, size);  // it lies at the same address there
     records_.free(r);
   }
@@ -462,11 +464,9 @@ constexpr maker_rows makers_ = of_each_row(policy_rows{}, [](auto row) -> worker
     // Threads have every stack at an address of its own anyway.
     constexpr bool as_greedy = continuations<row>::iso_address;
     using in_place = continuations<as_greedy ? static_cast<std::size_t>(choice::policy::greedy) : row>;
-    worker* (*simulated)(void*) noexcept = nullptr;
-    if constexpr (!continuations<row>::iso_address)
-      simulated = made<continuation_worker<on<continuations<row>, on_sim>>>;
     return {made<continuation_worker<on<continuations<row>, on_processes>>>,
-            made<continuation_worker<on<in_place, on_threads>>>, simulated};
+            made<continuation_worker<on<in_place, on_threads>>>,
+            made<continuation_worker<on<continuations<row>, on_sim>>>};
   }
 });
 }  // namespace

@@ -67,6 +67,8 @@ class continuation_worker final : public worker {
   static constexpr bool hands_over = stacks_stay && !stalls && !Policy::crude_scheme && !Policy::spans;
   /// every thread has one, and it is never copied inside a host
   static constexpr bool own_stack = iso || stacks_stay;
+  /// all stacks lie in one memory, each at its address: there is nothing to copy between workers either
+  static constexpr bool one_memory = iso && takes_turns;
 
   [[noreturn]] void loop() noexcept override;
   void block(ref r, const detail::place& where) noexcept override;

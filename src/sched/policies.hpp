@@ -65,7 +65,7 @@ struct on : Policy, Substrate {};
 struct worker_makers {
   worker* (*on_processes)(void* room) noexcept;
   worker* (*on_threads)(void* room) noexcept;
-  worker* (*on_sim)(void* room) noexcept;  ///< null: not simulated
+  worker* (*on_sim)(void* room) noexcept;
 };
 using maker_rows = std::array<worker_makers, std::size(policy_table)>;
 template <class Worker>

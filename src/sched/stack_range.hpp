@@ -64,6 +64,12 @@ class stack_range {
   transport::word* mark(std::uintptr_t top) const noexcept {
     return reinterpret_cast<transport::word*>(low_ + part_ * owner(top)) + number(top);
   }
+  /// Where the own marks are. (Simulated, the region is one for all, and each worker's marks are in its
+  /// segment.) Before the first take.
+  void keep_marks_at(transport::word* own) noexcept { marks_ = own; }
+  transport::word* own_marks() const noexcept {
+    return reinterpret_cast<transport::word*>(low_ + part_ * me_);
+  }
   bool is_large(std::uintptr_t top) const noexcept { return (top - low_) % part_ == 0; }
   std::uintptr_t low_of(std::uintptr_t top) const noexcept {
     return is_large(top) ? top - part_ + first_ + count_ * stack_ : top - stack_;
@@ -79,16 +85,16 @@ class stack_range {
     return static_cast<std::uint32_t>(((top - 1 - low_) % part_ - first_) / stack_);
   }
   void sweep() noexcept {
-    auto* marks = reinterpret_cast<transport::word*>(low_ + part_ * me_);
     for (std::uint32_t i = 0; i < used_; ++i)
-      if (marks[i].load(std::memory_order_acquire) != 0) {  // JH1: whoever set it has read the stack before
-        marks[i].store(0, std::memory_order_relaxed);
+      if (marks_[i].load(std::memory_order_acquire) != 0) {  // JH1: whoever set it has read the stack before
+        marks_[i].store(0, std::memory_order_relaxed);
         free_.push_back(i);
       }
     next_sweep_ = used_ + 64;
   }
 
   std::uintptr_t low_ = 0;
+  transport::word* marks_ = nullptr;
   std::uint64_t part_ = 0, stack_ = 0, first_ = 0;
   std::uint32_t me_ = 0, count_ = 0, used_ = 0, next_sweep_ = 64;
   std::vector<std::uint32_t> free_;

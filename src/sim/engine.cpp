@@ -6,6 +6,7 @@
 #include <cxxabi.h>
 #include <utility>
 
+#include "base/blocking_calls.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
 #include "stack/stack.hpp"
@@ -162,6 +163,7 @@ void engine::end_turn(bool comes_back) noexcept {
     if (setup_.on_turn != nullptr)
       setup_.on_turn(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   }
+  base::no_blocking_calls::look(true);  // also if something was let through in the last turn
   if (setup_.time == clock::measured) measured_from_ = base::system_ns();
 }
 
@@ -185,6 +187,7 @@ void engine::sit_down() noexcept {
   context::use_hot_words(s.hot);
   *exceptions_ = s.exceptions;
   if (s.begin != nullptr) {
+    base::no_blocking_calls::look(true);
     if (setup_.time == clock::measured) measured_from_ = base::system_ns();
     std::exchange(s.begin, nullptr)(s.arg);
   }

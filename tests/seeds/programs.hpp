@@ -5,6 +5,7 @@
 #include "stress/programs.hpp"
 
 #include <godwit/godwit.hpp>
+#include <godwit/policy.hpp>
 #include <godwit/sim.hpp>
 
 #include <algorithm>
@@ -99,7 +100,12 @@ struct plan {
         gw::choice::policy::stalling, gw::choice::policy::stalling, gw::choice::policy::locked_free,
         gw::choice::policy::stalling_locked_free, gw::choice::policy::crude};
     if (mix(seed + 10) % 3 == 0) o.policy = others[mix(seed + 11) % std::size(others)];
+    if (under_iso()) o.policy = gw::choice::policy::iso;
     return o;
+  }
+  /// On one host, and with programs that spawn as this policy asks them to: bursts, errands.
+  bool under_iso() const {
+    return hosts == 1 && (program() == 3 || program() == 4) && mix(seed + 13) % 3 == 0;
   }
 };
 
@@ -174,22 +180,28 @@ inline bool errands(const plan& p) {
 }
 
 /// Work that comes in bursts: workers become idle, sleep, and are woken in between.
-inline std::uint64_t burst(std::uint64_t h, std::uint32_t depth, std::uint64_t longest) {
+template <class Policy>
+std::uint64_t burst(std::uint64_t h, std::uint32_t depth, std::uint64_t longest) {
   gw::sim::charge(mix(h) % longest);
   if (depth == 0) return 1;
-  auto a = gw::spawn([=] { return burst(2 * h, depth - 1, longest); });
-  const std::uint64_t b = burst(2 * h + 1, depth - 1, longest);
+  auto a = Policy::spawn([=] { return burst<Policy>(2 * h, depth - 1, longest); });
+  const std::uint64_t b = burst<Policy>(2 * h + 1, depth - 1, longest);
   return a.join() + b;
 }
-inline bool bursts(const plan& p) {
+template <class Policy>
+bool bursts_under(const plan& p) {
   const std::uint64_t longest = std::uint64_t{1} << (10 + mix(p.seed + 40) % 9);  // 1 us to 0.3 ms
   std::uint64_t sum = 0;
   const std::uint32_t n = 4 * p.size;
   for (std::uint32_t i = 0; i < n; ++i) {
-    sum += gw::spawn([=] { return burst(p.seed + i, 2, longest); }).join();
+    sum += Policy::spawn([=] { return burst<Policy>(p.seed + i, 2, longest); }).join();
     gw::sim::charge(mix(p.seed + i + 50) % (4 * longest));
   }
   return sum == 4 * n;
+}
+inline bool bursts(const plan& p) {
+  // Policies that steal continuations have one spawn, but for this one.
+  return p.under_iso() ? bursts_under<gw::policies::iso>(p) : bursts_under<gw::policies::greedy>(p);
 }
 
 /// At each time one thread has something to do, on this host or that, and all others are idle: who counts

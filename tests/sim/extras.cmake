@@ -1,5 +1,4 @@
-# Suites of tests/api once more in virtual time, each as one whole program. (Others of them are about processes, or policies that are not
-# simulated.)
+# Suites of tests/api once more in virtual time, each as one whole program. (Others of them are about processes.)
 if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILING)
   foreach(suite api_spawn api_invoke api_future api_exception api_migration api_codec)
     if(TARGET ${suite})
@@ -24,28 +23,28 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
       endif()
     endforeach()
   endforeach()
-  # The policies that work on several hosts, in each way. (The cases whose names are left out want a run to fail, which ends the process here.)
+  # The policies that work on several hosts, in each way, and the one that works on one host only. (The cases whose names are left out want a run to fail, which ends the process here.)
   set(policies locked_free:stalling:stalling_locked_free:crude:child_full:child_rtc)
   set(cases "")
   foreach(words fork_join results_larger arguments exceptions futures_with futures_form chains every_worker dropped yielding stays_with given_back deadlocks)
     string(APPEND cases "policy.*${words}*:")
   endforeach()
-  foreach(row server.2 assist.3 am.3 rma.2)
-    string(REGEX MATCH "^([a-z]+).([0-9])$" row ${row})
-    set(way ${CMAKE_MATCH_1})
-    set(on_hosts "${env};GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=${CMAKE_MATCH_2};GODWIT_WAY=${way};GODWIT_QUIET=1")
+  foreach(row "sim.server;server;2;${policies}" "sim.assist;assist;3;${policies}" "sim.am;am;3;${policies}" "sim.rma;rma;2;${policies}"
+              "sim.iso;server;1;iso")
+    list(POP_FRONT row name way hosts of_row)
+    set(on_hosts "${env};GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=${hosts};GODWIT_WAY=${way};GODWIT_QUIET=1")
     if(TARGET api_policy)
-      add_test(NAME sim.${way}.api_policy COMMAND $<TARGET_FILE:api_policy> --gtest_brief=1 --gtest_filter=${cases})
-      set_tests_properties(sim.${way}.api_policy PROPERTIES LABELS sim TIMEOUT 300
-                           ENVIRONMENT "${on_hosts};STRESS_SHORT=1;STRESS_POLICIES=${policies}")
+      add_test(NAME ${name}.api_policy COMMAND $<TARGET_FILE:api_policy> --gtest_brief=1 --gtest_filter=${cases})
+      set_tests_properties(${name}.api_policy PROPERTIES LABELS sim TIMEOUT 300
+                           ENVIRONMENT "${on_hosts};STRESS_SHORT=1;STRESS_POLICIES=${of_row}")
     endif()
     # The papers' programs, which compute for real: time is measured.
-    string(REPLACE ":" "," list ${policies})
+    string(REPLACE ":" "," list ${of_row})
     foreach(program "fib;-n;20" "pfor;-n;256;-k;1" "lcs;-n;2048;-c;128")
-      list(POP_FRONT program name)
-      if(TARGET bench_${name})
-        add_test(NAME sim.${way}.${name} COMMAND bench_${name} --quick --peers none --policies ${list} --workers 4 --reps 1 ${program})
-        set_tests_properties(sim.${way}.${name} PROPERTIES LABELS sim TIMEOUT 60 ENVIRONMENT
+      list(POP_FRONT program of)
+      if(TARGET bench_${of})
+        add_test(NAME ${name}.${of} COMMAND bench_${of} --quick --peers none --policies ${list} --workers 4 --reps 1 ${program})
+        set_tests_properties(${name}.${of} PROPERTIES LABELS sim TIMEOUT 60 ENVIRONMENT
                              "${on_hosts};GODWIT_SIM_CLOCK=measured;GODWIT_SIM_MACHINE=wisteria")
       endif()
     endforeach()

@@ -513,7 +513,7 @@ TEST(simulation, closures_that_are_sent_refer_to_no_local) {
 }
 
 TEST(simulation, refuses_what_it_cannot) {
-  gw::options o = simulated(2);
+  gw::options o = on_hosts(2, 2, gw::choice::way::server);
   o.policy = gw::choice::policy::iso;
   EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);
   o = simulated(2);

@@ -164,7 +164,9 @@ void segment::create_in_turn(std::uint32_t workers, const layout& l) {
     give_up("cannot make the workers' memory accessible: " + why +
             ": raise the limit on data (ulimit -d) if there is one, or have fewer workers (GODWIT_WORKERS)");
   }
-  madvise(base_ + span, span * workers, MADV_NOHUGEPAGE);  // of each, a few pages are used
+  // Of each stack, and of each segment, a few pages are used.
+  madvise(base_ + l.stack, l.stack_bytes, MADV_NOHUGEPAGE);
+  madvise(base_ + span, span * workers, MADV_NOHUGEPAGE);
 }
 
 segment segment::seen_by(worker_no me) const noexcept {
