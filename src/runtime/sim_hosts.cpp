@@ -18,14 +18,11 @@ using transport::mpi::way;
 using transport::shm::near_range;
 
 namespace {
-constexpr std::size_t companion_stack_bytes = 64 << 10;
-static_assert(companion_stack_bytes <= transport::shm::guard_bytes);
 // Of addresses, all hosts together; but each has so many if all the process has are enough for that.
 constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;
 constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, all_addresses = std::uint64_t{127} << 40;
 constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
 constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
-constexpr std::uint32_t ring_halvings = 2;      // of workers' requests under way: likewise
 }  // namespace
 
 sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, const sim::faults& f,
@@ -127,7 +124,7 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
     c.setup.first_worker = first_worker_;
     c.setup.receives = faults_.small ? 1 + random_.below(receives) : receives;
     c.setup.services = &*c.for_others;
-    c.stack = c.memory.room_below_stacks() - companion_stack_bytes;
+    c.stack = c.memory.companion_end() - companion_stack_bytes;
     net.ranks.push_back({host / model.hosts_per_node, c.memory.common()});
     turns.sit(first_seat + rank, &c.hot, begin, &c);
   }

@@ -37,7 +37,11 @@ class sim_hosts {
   /// What worker @p w sees of the run's @p memory.
   transport::shm::segment view_of(const transport::shm::segment& memory, std::uint32_t w) const noexcept;
 
-  /// Of so many workers each takes less. Before they begin.
+  // Of so many workers each takes less.
+  static constexpr std::size_t companion_stack_bytes = 64 << 10;
+  /// Of no worker's ring fewer.
+  std::uint32_t fewest_ring_halvings() const noexcept { return faults_.small ? 0 : ring_halvings; }
+  /// Before they begin.
   void spare_memory(const transport::shm::segment& memory) noexcept;
 
   /// Companions get the seats of @p turns from @p first_seat on.
@@ -51,6 +55,7 @@ class sim_hosts {
   sim::traffic traffic() const noexcept { return network_ ? network_->traffic() : sim::traffic{}; }
 
  private:
+  static constexpr std::uint32_t ring_halvings = 2;  // of requests under way: few, as all take turns
   struct seated_companion {
     sim_hosts* all = nullptr;
     std::uint32_t rank = 0;
