@@ -18,9 +18,10 @@ using transport::mpi::way;
 using transport::shm::near_range;
 
 namespace {
-// Of addresses, all hosts together; but each has so many if all the process has are enough for that.
+// Of addresses, all hosts together; but each has so many if the largest range that the process has is enough
+// for that. (Programs lie at 85 TiB, libraries below 128 TiB.)
 constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;
-constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, all_addresses = std::uint64_t{127} << 40;
+constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, largest_range = std::uint64_t{64} << 40;
 constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
 constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
 }  // namespace
@@ -58,12 +59,16 @@ worker_no sim_hosts::bell_of(std::uint32_t worker) const noexcept {
   return worker_no{several() ? first_worker_[static_cast<std::size_t>(answers_for_[worker])] : worker};
 }
 
+std::uint64_t sim_hosts::window_bytes(const options& opts, std::uint32_t hosts) noexcept {
+  const std::uint64_t bytes = choose_global_bytes(opts);
+  if (opts.global_bytes != options().global_bytes) return bytes;
+  return std::min({bytes, std::bit_floor(largest_range / hosts),
+                   std::max(std::bit_floor(most_window_bytes / hosts), least_window_bytes)});
+}
+
 void sim_hosts::make_windows(launch& what) {
   const auto hosts = static_cast<std::uint32_t>(hosts_.size());
-  std::uint64_t bytes = choose_global_bytes(what.opts);
-  if (what.opts.global_bytes == options().global_bytes)
-    bytes = std::min({bytes, std::bit_floor(all_addresses / hosts),
-                      std::max(std::bit_floor(most_window_bytes / hosts), least_window_bytes)});
+  const std::uint64_t bytes = window_bytes(what.opts, hosts);
   what.global_space = plan_global(what.opts, bytes, what.job.workers);
   stride_ = std::bit_ceil(bytes);
   windows_bytes_ = stride_ * hosts;

@@ -31,6 +31,8 @@ class sim_hosts {
   /// The worker whose bell calls the companion of @p worker.
   transport::worker_no bell_of(std::uint32_t worker) const noexcept;
 
+  /// Addresses of global memory for each of so many hosts.
+  static std::uint64_t window_bytes(const options& opts, std::uint32_t hosts) noexcept;
   /// Make global memory: a window for each host.
   void make_windows(launch& what);
   std::byte* window_of(std::uint32_t host) const noexcept { return windows_ + stride_ * host; }
