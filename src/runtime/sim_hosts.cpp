@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;
 constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, largest_range = std::uint64_t{64} << 40;
 constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
-constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
+constexpr std::size_t receives = 1;             // what comes meanwhile is kept by the network
+constexpr std::uint32_t most_receives = 4;      // with the fault `small`
 }  // namespace
 
 sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, const sim::faults& f,
@@ -127,7 +128,7 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
     c.setup.served = c.serves;
     c.setup.answers_for = answers_for_;
     c.setup.first_worker = first_worker_;
-    c.setup.receives = faults_.small ? 1 + random_.below(receives) : receives;
+    c.setup.receives = faults_.small ? 1 + random_.below(most_receives) : receives;
     c.setup.services = &*c.for_others;
     c.stack = c.memory.companion_end() - companion_stack_bytes;
     net.ranks.push_back({host / model.hosts_per_node, c.memory.common()});
