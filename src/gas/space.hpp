@@ -28,7 +28,7 @@ struct space {
   static constexpr std::uint64_t shadow_grain = 16;
 
   /// of a home: with less it is refused. Whether that is enough for what a program allocates is its matter.
-  static constexpr std::uint64_t least_local_bytes = 4096;
+  static constexpr std::uint64_t least_local_bytes = 2048;
 
   /// from 0: no access, so that a null pointer faults
   static constexpr std::uint64_t null_bytes = granule_bytes;

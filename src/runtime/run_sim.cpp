@@ -6,6 +6,7 @@
 // (tests/sim/extras.cmake).
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "runtime/sim_hosts.hpp"
 #include "sched/policies.hpp"
 #include "sim/engine.hpp"
+#include "stack/stack.hpp"
 
 #include <godwit/sim.hpp>
 
@@ -129,20 +131,31 @@ void simulation::plan(run_state& r) {
     r.hosts.push_back({machine_->name + "-" + std::to_string(r.hosts.size()), first, count});
 }
 
-/// Addresses for all in 64 GiB if that leaves each 8 MiB; memory is what they touch. (Policy iso: the region
-/// holds the stacks of all, and each segment has room for one, which it does not use.)
+/// 16 GiB of addresses for all stacks and as many for all heaps, unless the options say how much each worker
+/// has. Memory is what they touch, and the fewer addresses lie between that, the fewer page tables. (Policy iso:
+/// the region holds the stacks of all, and each segment has room for one, which it does not use.)
 void simulation::memory(run_state& r) {
   launch& what = r.what;
   resident_before_ = resident_bytes();
-  const std::uint64_t most = std::max<std::uint64_t>(
-      std::uint64_t{8} << 20,
-      std::min((std::uint64_t{64} << 30) / std::bit_ceil(r.own.count), std::uint64_t{1} << 30));
-  const std::uint64_t stack_bytes = std::min(what.opts.stack_bytes, most / 4);
-  const std::uint64_t heap_bytes = std::min(what.opts.heap_bytes, most / 4);
+  const std::uint64_t share = std::clamp((std::uint64_t{16} << 30) / std::bit_ceil(r.own.count),
+                                         std::uint64_t{128} << 10, std::uint64_t{256} << 20);
+  const options usual;
+  const auto bytes = [share](std::uint64_t asked, std::uint64_t otherwise) {
+    return asked != otherwise ? asked : std::min(asked, share);
+  };
+  const std::uint64_t stack_bytes = bytes(what.opts.stack_bytes, usual.stack_bytes);
   const std::uint64_t parts = detail::facts_of(what.opts).has_all_stacks() ? r.own.count : 1;
-  what.memory.create_in_turn(r.own.count, transport::shm::plan_in_place(
-                                              sizeof(detail::hot_words), sizeof(sched::segment_words),
-                                              stack_bytes / 40 * 64 + 4096, stack_bytes * parts, heap_bytes));
+  what.memory.create_in_turn(
+      r.own.count, transport::shm::plan_in_turn(
+                       {.companion = sim_hosts::companion_stack_bytes,
+                        .scheduler = stack::scheduler_stack_bytes,
+                        .hot = sizeof(detail::hot_words),
+                        .words = offsetof(sched::segment_words, far) +
+                                 transport::far::bytes_without_bounce(hosts_of_run_->fewest_ring_halvings()),
+                        .words_in_page = offsetof(sched::segment_words, far.inbox),
+                        .heap = bytes(what.opts.heap_bytes, usual.heap_bytes),
+                        .slots = stack_bytes / 40 * 64 + 4096,
+                        .stack = stack_bytes * parts}));
   prepare_words(what.memory, r.own);
   hosts_of_run_->spare_memory(what.memory);
   hosts_of_run_->make_windows(what);

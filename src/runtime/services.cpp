@@ -43,8 +43,7 @@ bool services::runs(worker_no w) noexcept {
 }
 
 void services::alert(worker_no w) noexcept {
-  auto* hot = reinterpret_cast<detail::hot_words*>(memory_.common());
-  memory_.at(w, hot)->poll.store(1, std::memory_order_relaxed);
+  memory_.at(w, memory_.hot<detail::hot_words>())->poll.store(1, std::memory_order_relaxed);
   base::fence();
   if (site_.node->sleepers.load(std::memory_order_relaxed) != 0) sched::wake_all_of(*site_.node);
   transport::far::words& far = words_of(memory_, w).far;

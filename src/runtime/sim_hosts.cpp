@@ -18,14 +18,13 @@ using transport::mpi::way;
 using transport::shm::near_range;
 
 namespace {
-constexpr std::size_t companion_stack_bytes = 64 << 10;
-static_assert(companion_stack_bytes <= transport::shm::guard_bytes);
-// Of addresses, all hosts together; but each has so many if all the process has are enough for that.
+// Of addresses, all hosts together; but each has so many if the largest range that the process has is enough
+// for that. (Programs lie at 85 TiB, libraries below 128 TiB.)
 constexpr std::uint64_t most_window_bytes = std::uint64_t{1} << 44;
-constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, all_addresses = std::uint64_t{127} << 40;
+constexpr std::uint64_t least_window_bytes = std::uint64_t{1} << 34, largest_range = std::uint64_t{64} << 40;
 constexpr std::uint32_t most_guarded = 10'000;  // hosts whose null addresses fault: each takes a mapping
-constexpr std::size_t receives = 4;             // they come in by turns, so few are enough
-constexpr std::uint32_t ring_halvings = 2;      // of workers' requests under way: likewise
+constexpr std::size_t receives = 1;             // what comes meanwhile is kept by the network
+constexpr std::uint32_t most_receives = 4;      // with the fault `small`
 }  // namespace
 
 sim_hosts::sim_hosts(std::uint32_t workers, std::uint32_t hosts, way how, const sim::faults& f,
@@ -61,12 +60,16 @@ worker_no sim_hosts::bell_of(std::uint32_t worker) const noexcept {
   return worker_no{several() ? first_worker_[static_cast<std::size_t>(answers_for_[worker])] : worker};
 }
 
+std::uint64_t sim_hosts::window_bytes(const options& opts, std::uint32_t hosts) noexcept {
+  const std::uint64_t bytes = choose_global_bytes(opts);
+  if (opts.global_bytes != options().global_bytes) return bytes;
+  return std::min({bytes, std::bit_floor(largest_range / hosts),
+                   std::max(std::bit_floor(most_window_bytes / hosts), least_window_bytes)});
+}
+
 void sim_hosts::make_windows(launch& what) {
   const auto hosts = static_cast<std::uint32_t>(hosts_.size());
-  std::uint64_t bytes = choose_global_bytes(what.opts);
-  if (what.opts.global_bytes == options().global_bytes)
-    bytes = std::min({bytes, std::bit_floor(all_addresses / hosts),
-                      std::max(std::bit_floor(most_window_bytes / hosts), least_window_bytes)});
+  const std::uint64_t bytes = window_bytes(what.opts, hosts);
   what.global_space = plan_global(what.opts, bytes, what.job.workers);
   stride_ = std::bit_ceil(bytes);
   windows_bytes_ = stride_ * hosts;
@@ -125,9 +128,9 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
     c.setup.served = c.serves;
     c.setup.answers_for = answers_for_;
     c.setup.first_worker = first_worker_;
-    c.setup.receives = faults_.small ? 1 + random_.below(receives) : receives;
+    c.setup.receives = faults_.small ? 1 + random_.below(most_receives) : receives;
     c.setup.services = &*c.for_others;
-    c.stack = c.memory.room_below_stacks() - companion_stack_bytes;
+    c.stack = c.memory.companion_end() - companion_stack_bytes;
     net.ranks.push_back({host / model.hosts_per_node, c.memory.common()});
     turns.sit(first_seat + rank, &c.hot, begin, &c);
   }

@@ -31,13 +31,19 @@ class sim_hosts {
   /// The worker whose bell calls the companion of @p worker.
   transport::worker_no bell_of(std::uint32_t worker) const noexcept;
 
+  /// Addresses of global memory for each of so many hosts.
+  static std::uint64_t window_bytes(const options& opts, std::uint32_t hosts) noexcept;
   /// Make global memory: a window for each host.
   void make_windows(launch& what);
   std::byte* window_of(std::uint32_t host) const noexcept { return windows_ + stride_ * host; }
   /// What worker @p w sees of the run's @p memory.
   transport::shm::segment view_of(const transport::shm::segment& memory, std::uint32_t w) const noexcept;
 
-  /// Of so many workers each takes less. Before they begin.
+  // Of so many workers each takes less.
+  static constexpr std::size_t companion_stack_bytes = 64 << 10;
+  /// Of no worker's ring fewer.
+  std::uint32_t fewest_ring_halvings() const noexcept { return faults_.small ? 0 : ring_halvings; }
+  /// Before they begin.
   void spare_memory(const transport::shm::segment& memory) noexcept;
 
   /// Companions get the seats of @p turns from @p first_seat on.
@@ -51,6 +57,7 @@ class sim_hosts {
   sim::traffic traffic() const noexcept { return network_ ? network_->traffic() : sim::traffic{}; }
 
  private:
+  static constexpr std::uint32_t ring_halvings = 2;  // of requests under way: few, as all take turns
   struct seated_companion {
     sim_hosts* all = nullptr;
     std::uint32_t rank = 0;

@@ -20,14 +20,14 @@ using transport::far::entry;
 using transport::far::inline_bytes;
 
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept {
-  auto& poll = memory.at(w, reinterpret_cast<detail::hot_words*>(memory.common()))->poll;
+  auto& poll = memory.at(w, memory.hot<detail::hot_words>())->poll;
   // Looking first: many ask in vain, and a store would take the line from its owner each time.
   if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
 }
 
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
                         worker_no to, worker_no except) noexcept {
-  auto* hot = reinterpret_cast<detail::hot_words*>(memory.common());
+  auto* hot = memory.hot<detail::hot_words>();
   for (std::uint32_t v = index(from); v < index(to); ++v) {
     if (worker_no{v} == except) continue;
     detail::hot_words* theirs = memory.at(worker_no{v}, hot);

@@ -159,7 +159,7 @@ far_thief::seen_words far_thief::look_by_words(worker_no victim) noexcept {
                          seen[std::size(seen) - 1] != 0};
   if (!found.fork && !found.ready) {
     constexpr std::uint32_t yes = 1;
-    auto* hot = reinterpret_cast<detail::hot_words*>(here_.memory->common());
+    auto* hot = here_.memory->hot<detail::hot_words>();
     here_.net.remote_put(victim, &hot->poll, &yes, sizeof yes);
   }
   return found;

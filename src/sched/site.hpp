@@ -117,7 +117,7 @@ struct site {
   // Workers of this host.
   public_words* words_of(worker_no w) const noexcept { return memory->at(w, words); }
   detail::hot_words* hot_of(worker_no w) const noexcept {
-    return memory->at(w, reinterpret_cast<detail::hot_words*>(memory->common()));
+    return memory->at(w, memory->hot<detail::hot_words>());
   }
   segment_words* all_words_of(worker_no w) const noexcept {
     return memory->at(w, reinterpret_cast<segment_words*>(memory->common() + memory->where().words));

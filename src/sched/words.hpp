@@ -129,9 +129,9 @@ inline std::int32_t hosts_in(std::uint64_t idle_nodes) noexcept {
 inline constexpr std::uint64_t host_left = (std::uint64_t{1} << 32) - 1;
 
 struct segment_words {
-  public_words worker;
   node_words node;  ///< used in the segment of a host's first worker only
   job_words job;    ///< used in worker 0's segment only
+  public_words worker;
   transport::far::words far;
 };
 

@@ -36,7 +36,7 @@ void worker::init(const worker_setup& setup) noexcept {
   account_.init(here_.words->stats, setup.trace);
   thread_pointer_ = context::thread_pointer();
   if (here_.shape.takes_turns)
-    scheduler_stack_.init_below(here_.memory->room_below_heap());
+    scheduler_stack_.init_below(here_.memory->scheduler_end());
   else
     scheduler_stack_.init();
   if (!here_.one_host())

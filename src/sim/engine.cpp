@@ -341,7 +341,7 @@ void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint6
   if (word.load(std::memory_order_seq_cst) != seen) return;
   seat& s = seats_[turn_];
   waiters& all = waiters_[&word];
-  s.waits_on = &word;
+  s.waits_among = &all;
   s.next = nobody;
   s.before = all.last;
   (all.last == nobody ? all.first : seats_[all.last].next) = turn_;
@@ -366,7 +366,7 @@ std::uint64_t engine::waking_ns(const seat& s, std::uint64_t at_ns) const noexce
 void engine::rouse(std::uint32_t number, std::uint64_t at_ns) noexcept {
   seat& s = seats_[number];
   s.rouse_at = std::min(s.rouse_at, at_ns);
-  if (s.waits_on == nullptr) return;
+  if (s.waits_among == nullptr) return;
   const std::uint64_t when = waking_ns(s, at_ns);
   if (when >= s.now) return;
   if (due_.holds(number)) due_.remove(number);
@@ -376,23 +376,21 @@ void engine::rouse(std::uint32_t number, std::uint64_t at_ns) noexcept {
 
 void engine::no_longer_waits(std::uint32_t number) noexcept {
   seat& s = seats_[number];
-  if (s.waits_on == nullptr) return;
-  const auto at = waiters_.find(s.waits_on);
-  waiters& all = at->second;
+  if (s.waits_among == nullptr) return;
+  waiters& all = *s.waits_among;
   (s.before == nobody ? all.first : seats_[s.before].next) = s.next;
   (s.next == nobody ? all.last : seats_[s.next].before) = s.before;
-  if (all.first == nobody) waiters_.erase(at);
-  s.waits_on = nullptr;
+  s.waits_among = nullptr;
 }
 
 int engine::wake(const base::wait_word& word, int most) noexcept {
   measure();
   settle();
+  const auto all = waiters_.find(&word);
+  if (all == waiters_.end()) return 0;
   int woken = 0;
-  while (woken < most) {
-    const auto at = waiters_.find(&word);
-    if (at == waiters_.end()) break;
-    const std::uint32_t number = at->second.first;
+  while (woken < most && all->second.first != nobody) {
+    const std::uint32_t number = all->second.first;
     no_longer_waits(number);
     if (due_.holds(number)) due_.remove(number);
     seat& s = seats_[number];

@@ -126,6 +126,10 @@ class engine final : public base::world {
     std::uint64_t value;
     void carry_out() const noexcept;
   };
+  /// For one word.
+  struct waiters {
+    std::uint32_t first = nobody, last = nobody;
+  };
   struct seat {
     detail::hot_words* hot = nullptr;
     void (*begin)(void*) = nullptr;  // null: it has begun
@@ -136,7 +140,7 @@ class engine final : public base::world {
     std::byte* kept = nullptr;
     bytes_in_use used;
     exception_state exceptions;
-    const void* waits_on = nullptr;
+    waiters* waits_among = nullptr;
     std::uint64_t since = 0;                                          // it waits
     std::uint64_t paused_from = 0, paused_until = ~std::uint64_t{0};  // it has done nothing else
     std::uint64_t rouse_at = base::no_limit;                          // see rouse
@@ -145,9 +149,6 @@ class engine final : public base::world {
     bool charging = false;                                            // its turn ended inside charge
     bool interrupted = false;
     bool left = false;
-  };
-  struct waiters {
-    std::uint32_t first = nobody, last = nobody;
   };
 
   void measure() noexcept;
@@ -167,7 +168,7 @@ class engine final : public base::world {
   const engine_setup setup_;
   std::vector<seat> seats_;
   queue due_;
-  std::unordered_map<const void*, waiters> waiters_;
+  std::unordered_map<const void*, waiters> waiters_;  // by word; there are few, and they stay
   base::small_random random_;
   sim::tally tally_;
   std::uint32_t turn_ = 0;

@@ -1,11 +1,12 @@
 // Who is due when: a queue by virtual time, in which each seat stands once at most.
 //
-// A binary heap of seats that knows where each stands, so that one who is woken early can be moved. Equal
-// times: first come, first served.
+// A heap of seats that knows where each stands, so that one who is woken early can be moved. Equal times:
+// first come, first served. With 100,000 seats no cache has it all: four children each make it half as deep.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace godwit::sim {
@@ -39,7 +40,8 @@ class queue {
     std::uint32_t seat;
     bool before(const entry& o) const noexcept { return time != o.time ? time < o.time : order < o.order; }
   };
-  static constexpr std::size_t absent = ~std::size_t{0};
+  static constexpr std::uint32_t absent = ~0u;
+  static constexpr std::size_t children = 4;
 
   void take_out(std::size_t at) noexcept {
     place_[heap_[at].seat] = absent;
@@ -52,25 +54,29 @@ class queue {
   }
   void up(std::size_t at) noexcept {
     const entry e = heap_[at];
-    for (; at != 0 && e.before(heap_[(at - 1) / 2]); at = (at - 1) / 2) put(at, heap_[(at - 1) / 2]);
+    for (std::size_t above; at != 0 && e.before(heap_[above = (at - 1) / children]); at = above)
+      put(at, heap_[above]);
     put(at, e);
   }
   void down(std::size_t at) noexcept {
     const entry e = heap_[at];
-    for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
-      if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
-      if (!heap_[child].before(e)) break;
-      put(at, heap_[child]);
+    for (std::size_t first; (first = children * at + 1) < heap_.size();) {
+      std::size_t least = first;
+      for (std::size_t i = first + 1; i < std::min(first + children, heap_.size()); ++i)
+        if (heap_[i].before(heap_[least])) least = i;
+      if (!heap_[least].before(e)) break;
+      put(at, heap_[least]);
+      at = least;
     }
     put(at, e);
   }
   void put(std::size_t at, const entry& e) noexcept {
     heap_[at] = e;
-    place_[e.seat] = at;
+    place_[e.seat] = static_cast<std::uint32_t>(at);
   }
 
   std::vector<entry> heap_;
-  std::vector<std::size_t> place_;  // by seat
+  std::vector<std::uint32_t> place_;  // by seat
   std::uint64_t order_ = 0;
 };
 

@@ -40,6 +40,44 @@ TEST(segment, layout_has_room_order_and_guards) {
   }
 }
 
+TEST(segment, in_turn_what_is_used_together_lies_together) {
+  const shm::parts_in_turn parts{.companion = 64 << 10,
+                                 .scheduler = 256 << 10,
+                                 .hot = 192,
+                                 .words = 30'000,
+                                 .words_in_page = 4'416,
+                                 .heap = 128 << 10,
+                                 .slots = 200 << 10,
+                                 .stack = 128 << 10};
+  const layout l = shm::plan_in_turn(parts);
+  EXPECT_GE(l.companion_end, parts.companion);
+  EXPECT_GE(l.hot, l.companion_end + parts.scheduler);
+  EXPECT_EQ(l.words, l.hot + parts.hot) << "in one page, if the words begin in it";
+  EXPECT_EQ((l.words + parts.words_in_page) % 4096, 0u);
+  EXPECT_GE(l.heap, l.words + parts.words);
+  EXPECT_LT(l.heap, l.words + parts.words + 64);
+  EXPECT_GE(l.slots, l.heap + l.heap_bytes);
+  EXPECT_GE(l.stack, l.slots + l.slots_bytes);
+  EXPECT_GE(l.span, l.stack + l.stack_bytes);
+  EXPECT_GE(l.heap_bytes, parts.heap);
+  EXPECT_GE(l.slots_bytes, parts.slots);
+  EXPECT_GE(l.stack_bytes, parts.stack);
+  for (const std::uint64_t at : {l.slots, l.stack, l.stack_bytes}) EXPECT_EQ(at % 4096, 0u);
+  EXPECT_EQ(l.span, MiB) << "two workers share a page of page tables";
+}
+
+TEST(segment, in_turn_what_lies_in_no_segment_is_where_it_is) {
+  segment s;
+  s.create_in_turn(3, shm::plan_in_turn({.hot = 192, .words = 4096, .heap = 4096, .stack = 4096}));
+  const segment second = s.seen_by(worker_no{1}, {1, 2});
+  int mine = 0;
+  EXPECT_EQ(second.reach(worker_no{2}, &mine), &mine);
+  std::byte* const last = second.common() + s.where().span - 1;
+  EXPECT_EQ(second.reach(worker_no{2}, last), last + s.where().span) << "the same byte of the third worker";
+  EXPECT_EQ(second.reach(worker_no{1}, second.stacks()), second.kept_stacks(worker_no{1}));
+  s.destroy();
+}
+
 TEST(segment, refs_name_worker_and_offset) {
   const ref r = make_ref(worker_no{4095}, 0x12'3456'7840);
   EXPECT_EQ(index(ref_worker(r)), 4095u);

@@ -329,7 +329,7 @@ void port::get_by_pieces(worker_no w, const void* from, std::size_t n, const tak
       const std::size_t now = std::min(n - taken, bounce_piece);
       const std::size_t slot = taken / bounce_piece % bounce_pieces;
       wait(*under_way[slot]);
-      take.f(take.argument, taken, mine_->bounce + slot * bounce_piece, now);
+      take.f(take.argument, taken, bounce() + slot * bounce_piece, now);
       taken += now;
     }
     if (asked == n) continue;
@@ -337,7 +337,7 @@ void port::get_by_pieces(worker_no w, const void* from, std::size_t n, const tak
     const std::size_t slot = asked / bounce_piece % bounce_pieces;
     entry& e = prepare(op::get, w, source + asked);
     e.head.bytes = now;
-    e.head.local = reinterpret_cast<std::uint64_t>(mine_->bounce + slot * bounce_piece);
+    e.head.local = reinterpret_cast<std::uint64_t>(bounce() + slot * bounce_piece);
     under_way[slot] = &e;
     post(e);
     asked += now;
@@ -372,8 +372,8 @@ void port::put(worker_no w, void* to, const void* from, std::size_t n) noexcept 
       fence(w);
       continue;
     }
-    std::memcpy(mine_->bounce + slot * bounce_piece, at + done, now);
-    e.head.local = reinterpret_cast<std::uint64_t>(mine_->bounce + slot * bounce_piece);
+    std::memcpy(bounce() + slot * bounce_piece, at + done, now);
+    e.head.local = reinterpret_cast<std::uint64_t>(bounce() + slot * bounce_piece);
     under_way[slot] = &e;
     post(e);
   }

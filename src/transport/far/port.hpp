@@ -46,9 +46,13 @@ class port {
             std::span<const std::byte> data = {}) noexcept;
   /// Like cast, but worker @p w carries it out, when it looks at its inbox. Later requests may overtake it.
   void deliver(worker_no w, std::uint64_t number, std::span<const std::byte> data) noexcept;
-  /// Room in the own segment, bounce_bytes of it, where answers to calls can be left. Until the next get or
-  /// put.
-  std::byte* bounce() const noexcept { return mine_->bounce; }
+  /// Room that the companion reaches, bounce_bytes of it, where answers to calls can be left. Until the next
+  /// get or put.
+  std::byte* bounce() noexcept {
+    if (!memory_->in_turn()) return mine_->bounce;
+    if (own_bounce_ == nullptr) own_bounce_.reset(new std::byte[bounce_bytes]);
+    return own_bounce_.get();
+  }
 
   /// See atomic_function. @p width 4 or 8 bytes.
   std::uint64_t atomic(worker_no w, atomic_function f, const void* at, unsigned width, std::uint64_t a,
@@ -113,6 +117,7 @@ class port {
     std::unique_ptr<entry> answer;
   };
   std::vector<kept_answer> kept_;
+  std::unique_ptr<std::byte[]> own_bounce_;  ///< where the segment has none (shm::plan_in_turn): once used
   bool spin_ = false;
 };
 

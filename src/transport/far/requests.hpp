@@ -9,6 +9,7 @@
 #include "transport/shm/segment.hpp"
 
 #include <atomic>
+#include <cstddef>
 
 namespace godwit::transport::far {
 
@@ -127,11 +128,16 @@ struct words {
   /// the ring has ring_entries, halved so often: where memory is scarce. W once, before others
   std::uint32_t ring_halvings = 0;
   std::uint32_t inbox_halvings = 0;        ///< likewise the inbox's inbox_entries
-  alignas(64) entry ring[ring_entries];    ///< W worker and companion by turns
   alignas(64) entry inbox[inbox_entries];  ///< am: W companion and worker by turns
+  // The simulator's memory ends behind what is used of the ring: bytes_without_bounce.
+  alignas(64) entry ring[ring_entries];  ///< W worker and companion by turns
   /// for bytes that come from or go to private memory. W by turns
-  alignas(4096) std::byte bounce[bounce_bytes];
+  alignas(64) std::byte bounce[bounce_bytes];
 };
+/// Of words whose ring is halved so often.
+constexpr std::size_t bytes_without_bounce(std::uint32_t ring_halvings) noexcept {
+  return offsetof(words, ring) + (ring_entries >> ring_halvings) * sizeof(entry);
+}
 
 /// Carry out a request that only touches words and bytes, on memory that @p memory reaches (also the window).
 /// Everything here is sequentially consistent, so that the requests of one worker to another order like its

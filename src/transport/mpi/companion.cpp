@@ -149,14 +149,12 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
                              .data_tag = draw_tag(e.head.what),
                              .inline_bytes = static_cast<std::uint32_t>(far::inline_of_request(e.head)),
                              .head = e.head};
-  auto m = std::make_unique<message>(request);
   const auto tag = static_cast<int>(request.data_tag);
   const bool large = request.head.bytes > far::inline_bytes;
-  std::memcpy(m->data, e.data, request.inline_bytes);
   if (request.head.what == op::get && large)
     expect_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, request);
+  send(to, request, e.data);
   if (!answered) e.now.store(state::free, std::memory_order_release);
-  send(to, std::move(m));
   if (request.head.what == op::deliver) mood_ = mood::wrote;
   if (request.head.what == op::put && large)
     send_bytes(to, tag, alias<std::byte>(w, request.head.local), request.head.bytes, {});
@@ -257,19 +255,21 @@ void companion::finish(worker_no asker, std::uint32_t slot) {
 
 // ---------------------------------------------------------------- messages
 
-std::unique_ptr<companion::message> companion::reply_to(const message_head& m) {
-  auto reply = std::make_unique<message>(m);
-  reply->what = kind::reply;
-  reply->inline_bytes = 0;
+companion::message_head companion::reply_to(const message_head& m) noexcept {
+  message_head reply = m;
+  reply.what = kind::reply;
+  reply.inline_bytes = 0;
   return reply;
 }
 
-void companion::send(int to, std::unique_ptr<message> m) {
+// No more memory than the message has: a companion that has much to do has many under way.
+void companion::send(int to, const message_head& head, const std::byte* data) {
+  const std::size_t bytes = sizeof head + head.inline_bytes;
   outgoing out;
-  out.text = std::move(m);
-  check(
-      setup_.mpi->isend(out.text.get(), sizeof(message_head) + out.text->inline_bytes, to, head_tag, &out.op),
-      "send");
+  out.text.reset(new std::byte[bytes]);
+  std::memcpy(out.text.get(), &head, sizeof head);
+  if (head.inline_bytes != 0) std::memcpy(out.text.get() + sizeof head, data, head.inline_bytes);
+  check(setup_.mpi->isend(out.text.get(), bytes, to, head_tag, &out.op), "send");
   sends_.push_back(std::move(out));
 }
 
@@ -331,7 +331,7 @@ bool companion::finish_receives() {
     if (--in.left != 0) return;
     if (in.about.head.what == op::put) {  // the bytes of another's put have arrived here
       base::fence();
-      send(in.from, reply_to(in.about));
+      send(in.from, reply_to(in.about), nullptr);
     } else {
       finish(worker_no{in.about.asker}, in.about.slot);
     }
@@ -416,10 +416,9 @@ bool companion::send_on(const message& m, const entry& e) {
   GODWIT_ASSERT(index(e.head.target) < setup_.answers_for.size() &&
                     setup_.answers_for[index(e.head.target)] != setup_.rank,
                 "a call is sent on to a worker of another host");
-  auto on = std::make_unique<message>(static_cast<const message_head&>(m));
-  on->head.target = e.head.target;
-  std::memcpy(on->data, e.data, m.inline_bytes);
-  send(setup_.answers_for[index(e.head.target)], std::move(on));
+  message_head on = m;
+  on.head.target = e.head.target;
+  send(setup_.answers_for[index(e.head.target)], on, e.data);
   return true;
 }
 
@@ -437,9 +436,9 @@ void companion::answer(const message& m, int from, entry& e, std::byte* big,
     send_bytes(from, tag, source, m.head.bytes, {});
     return;
   }
-  auto reply = reply_to(m);
-  reply->head = e.head;
-  reply->head.what = what;
+  message_head reply = reply_to(m);
+  reply.head = e.head;
+  reply.head.what = what;
   std::size_t here = 0;  // bytes that travel along
   if (get)
     here = m.head.bytes;
@@ -447,9 +446,8 @@ void companion::answer(const message& m, int from, entry& e, std::byte* big,
     here = e.head.info;
   else if (what == op::call)
     here = e.head.info + (big == nullptr ? e.head.bytes : 0);
-  std::memcpy(reply->data, get ? source : e.data, here);
-  reply->inline_bytes = static_cast<std::uint32_t>(here);
-  send(from, std::move(reply));
+  reply.inline_bytes = static_cast<std::uint32_t>(here);
+  send(from, reply, get ? source : e.data);
   if (big != nullptr) {
     outgoing extra;
     extra.room = std::move(room);
@@ -489,11 +487,10 @@ void companion::tell_failure(const failure& why) {
   if (told_.status == 0) told_ = why;
   for (int r = 0; r < setup_.size; ++r) {
     if (r == setup_.rank) continue;
-    auto m = std::make_unique<message>(message_head{.what = kind::failed, .epoch = setup_.epoch});
-    m->head.a = static_cast<std::uint64_t>(why.status);
-    m->inline_bytes = static_cast<std::uint32_t>(std::min(why.message.size(), sizeof m->data));
-    std::memcpy(m->data, why.message.data(), m->inline_bytes);
-    send(r, std::move(m));
+    message_head m{.what = kind::failed, .epoch = setup_.epoch};
+    m.head.a = static_cast<std::uint64_t>(why.status);
+    m.inline_bytes = static_cast<std::uint32_t>(std::min(why.message.size(), far::inline_bytes));
+    send(r, m, reinterpret_cast<const std::byte*>(why.message.data()));
   }
 }
 

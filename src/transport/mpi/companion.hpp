@@ -108,13 +108,11 @@ class companion {
   };
   static_assert(sizeof(message_head) == 24 + sizeof(far::header));
   struct message : message_head {
-    message() = default;
-    explicit message(const message_head& h) : message_head(h) {}
     std::byte data[far::inline_bytes];
   };
   struct outgoing {
     operation op;
-    std::unique_ptr<message> text;
+    std::unique_ptr<std::byte[]> text;  ///< a message_head, and as many bytes as it says
     std::unique_ptr<std::byte[]> room;  ///< bytes that leave from memory of our own
     std::byte* workers_room = nullptr;  ///< or from a worker's
     worker_no room_of{};
@@ -161,8 +159,9 @@ class companion {
   void answer(const message& m, int from, far::entry& e, std::byte* big, std::unique_ptr<std::byte[]> room,
               bool workers_room);
   void finish(worker_no asker, std::uint32_t slot);
-  static std::unique_ptr<message> reply_to(const message_head& m);
-  void send(int to, std::unique_ptr<message> m);
+  static message_head reply_to(const message_head& m) noexcept;
+  /// @p data: the inline bytes that @p head speaks of.
+  void send(int to, const message_head& head, const std::byte* data);
   void send_bytes(int to, int tag, const std::byte* from, std::size_t bytes, outgoing extra);
   void expect_bytes(int from, int tag, std::byte* to, std::size_t bytes, const message_head& about);
   bool serve_inboxes();

@@ -61,6 +61,27 @@ layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::ui
   return l;
 }
 
+layout plan_in_turn(const parts_in_turn& p) noexcept {
+  const auto up = [](std::uint64_t bytes, std::uint64_t grain) {
+    return (bytes + grain - 1) / grain * grain;
+  };
+  constexpr std::uint64_t line = 64;
+  const std::uint64_t page = pages(1);
+  layout l;
+  l.companion_end = up(p.companion, line);
+  const std::uint64_t after_stacks = l.companion_end + p.scheduler + up(p.hot, line);
+  l.words = up(after_stacks + p.words_in_page, page) - p.words_in_page;
+  l.hot = l.words - up(p.hot, line);
+  l.heap = l.words + up(p.words, line);
+  l.heap_bytes = up(p.heap, page);
+  l.slots = up(l.heap + l.heap_bytes, page);
+  l.slots_bytes = up(p.slots, page);
+  l.stack = l.slots + l.slots_bytes;
+  l.stack_bytes = up(p.stack, page);
+  l.span = std::bit_ceil(l.stack + l.stack_bytes);  // offsets by a mask
+  return l;
+}
+
 void segment::make_file(near_range near, const layout& l) {
   layout_ = l;
   near_ = near;
@@ -156,6 +177,7 @@ void segment::create_in_place(std::uint32_t workers, const layout& l) {
 void segment::create_in_turn(std::uint32_t workers, const layout& l) {
   reserve_in_place(workers, l);
   in_turn_ = true;
+  all_ = workers;
   // Few mappings, however many workers: the guards are those around the region that all use.
   const std::uint64_t span = l.span;
   if (mprotect(base_ + l.stack, l.stack_bytes, PROT_READ | PROT_WRITE) != 0 ||

@@ -34,7 +34,8 @@ struct layout {
   std::uint64_t heap_bytes = 0;
   std::uint64_t stack = 0;
   std::uint64_t stack_bytes = 0;
-  std::uint64_t span = 0;  ///< size of one segment
+  std::uint64_t companion_end = 0;  ///< plan_in_turn: of the stack of a companion
+  std::uint64_t span = 0;           ///< size of one segment
 };
 
 /// Between the ranges of a segment: a frame that skips a page must still hit it.
@@ -47,6 +48,23 @@ layout plan(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t st
 /// all those of a worker, and @p slots_bytes for its deque.
 layout plan_in_place(std::uint64_t hot_bytes, std::uint64_t words_bytes, std::uint64_t slots_bytes,
                      std::uint64_t pool_bytes, std::uint64_t heap_bytes) noexcept;
+
+/// What plan_in_turn is about, in bytes.
+struct parts_in_turn {
+  std::uint64_t companion = 0;  ///< stack
+  std::uint64_t scheduler = 0;  ///< stack
+  std::uint64_t hot = 0;
+  std::uint64_t words = 0;
+  std::uint64_t words_in_page = 0;  ///< so many of the words end with a page
+  std::uint64_t heap = 0;
+  std::uint64_t slots = 0;
+  std::uint64_t stack = 0;
+};
+/// For workers that take turns on one OS thread. There are many, and of each a few pages are in use: what is
+/// used together lies together, without guards, and the whole takes few addresses, which saves page tables.
+///
+///   | companion's stack | scheduler's stack | hot words | public words | heap | deque slots | region |
+layout plan_in_turn(const parts_in_turn& p) noexcept;
 
 /// The workers of one machine: [first, first + count).
 struct near_range {
@@ -114,9 +132,14 @@ class segment {
   std::byte* stacks() const noexcept { return (in_turn_ ? base_ : common_) + layout_.stack; }
   /// create_in_turn: where those of worker @p w are kept.
   std::byte* kept_stacks(worker_no w) const noexcept { return at(w, base_) + layout_.stack; }
-  /// create_in_turn: guards are memory like any other. Below these there are guard_bytes of it.
-  std::byte* room_below_heap() const noexcept { return common_ + layout_.heap; }
-  std::byte* room_below_stacks() const noexcept { return common_ + layout_.stack; }
+  /// The worker's hot words.
+  template <class Hot>
+  Hot* hot() const noexcept {
+    return reinterpret_cast<Hot*>(common_ + layout_.hot);
+  }
+  // plan_in_turn: ends of stacks.
+  std::byte* scheduler_end() const noexcept { return common_ + layout_.hot; }
+  std::byte* companion_end() const noexcept { return common_ + layout_.companion_end; }
   /// True if [p, p + n) lies in the range that a worker calls its own segment.
   bool owns(const void* p, std::size_t n) const noexcept {
     const auto at = static_cast<const std::byte*>(p);
@@ -178,10 +201,11 @@ class segment {
   bool in_window(const void* p) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - windows_) < window_bytes_;
   }
-  /// Like at(w, p), but @p p may also lie in the window: of any host, which means this one's.
+  /// Like at(w, p), but @p p may also lie in the window: of any host, which means this one's. In turn: or in
+  /// no segment, and is where it says.
   template <class P>
   P* reach(worker_no w, P* p) const noexcept {
-    if (!in_window(p)) return at(w, p);
+    if (!in_window(p)) return in_turn_ && !in_any(p) ? p : at(w, p);
     const auto offset =
         static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(p) - windows_) & window_mask_;
     return reinterpret_cast<P*>(reinterpret_cast<std::uintptr_t>(window_) + offset);
@@ -225,7 +249,14 @@ class segment {
   }
   void remote_fence() const noexcept { base::fence(); }
 
+  /// create_in_turn made it.
+  bool in_turn() const noexcept { return in_turn_; }
+
  private:
+  bool in_any(const void* p) const noexcept {
+    return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(p) - base_) <
+           total_bytes(all_, layout_);
+  }
   [[noreturn]] void give_up(const std::string& why);
   void reserve_in_place(std::uint32_t workers, const layout& l);
   /// create_in_turn: where the own byte at @p at is kept.
@@ -239,6 +270,7 @@ class segment {
   std::uintptr_t mask_ = ~std::uintptr_t{0};  // what of an address minus base_ is the offset in a segment
   near_range near_{};
   bool in_turn_ = false;
+  std::uint32_t all_ = 0;         // in turn: segments, whatever near_ says
   std::uintptr_t zero_ = 0;       // where worker 0's segment lies, or would lie
   unsigned shift_ = 0;            // in place: of the span
   std::byte* window_ = nullptr;   // this host's
