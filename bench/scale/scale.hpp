@@ -2,8 +2,8 @@
 // machine of 110,592 cores fits into this one. The threads are those of the benchmarks next door (pfor, lcs);
 // UTS and BTC charge whole subtrees of a few levels, and count their nodes one by one all the same.
 //
-// Elsewhere (--real; not LCS) the same threads compute: UTS its hashes, the others about as long as they would
-// be charged. bench/real.py compares.
+// Elsewhere (--real; not LCS) the same threads compute: UTS its hashes, the others about as long as they
+// would be charged. bench/real.py compares.
 // Document: docs/scale.md. Test: bench/CMakeLists.txt (bench.scale).
 #pragma once
 
