@@ -22,17 +22,18 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "scale"))
 from godwit_fit import UNDISTURBED, Disturbance, median, wait_for_quiet  # noqa: E402  the path comes first
 
-# Programs: arguments, and the option that says what a unit of work takes, with how many there are.
+# Programs: arguments; the option that says what a unit of work takes, and about how long in real runs; how many units there
+# are. `halves` divides 3 ms of work in two again and again: each time is a steal that is worth while between hosts, too.
 PROGRAMS = {
-    "uts": (["uts", "--tree", "T1", "--hash", "sha", "--grain", 2], "--node-ns", 4_130_071, 1),
-    "pfor": (["pfor", "-n", 64, "-k", 200], "--us", 64 * 200, 1e-3),
-    "btc": (["btc", "--depth", 17, "--grain", 2], "--node-ns", (2 << 17) - 1, 1),
+    "uts": (["uts", "--tree", "T1", "--hash", "sha", "--grain", 2], "--node-ns", 1, 4_130_071),
+    "pfor": (["pfor", "-n", 64, "-k", 200], "--us", 20, 64 * 200),
+    "halves": (["pfor", "-n", 2, "-k", 100], "--us", 1500, 2 * 100),
+    "btc": (["btc", "--depth", 17, "--grain", 2], "--node-ns", 1000, (2 << 17) - 1),
 }
 TINY = {
-    "pfor": (["pfor", "-n", 16, "-k", 5], "--us", 16 * 5, 1e-3),
-    "btc": (["btc", "--depth", 9, "--grain", 2], "--node-ns", (2 << 9) - 1, 1),
+    "pfor": (["pfor", "-n", 16, "-k", 5], "--us", 20, 16 * 5),
+    "btc": (["btc", "--depth", 9, "--grain", 2], "--node-ns", 1000, (2 << 9) - 1),
 }
-UNITS = {"--node-ns": 1000, "--us": 20}  # in real runs, about
 PLACES = ((1, 1), (2, 1), (2, 2), (6, 3))  # workers, hosts
 
 
@@ -90,16 +91,17 @@ class Runner:
         return found
 
     def real(self, name, workers, hosts):
-        arguments, unit, _, _ = self.programs[name]
+        arguments, unit, about, _ = self.programs[name]
         if hosts == 1:
-            return self.run(["--real", *arguments, unit, UNITS[unit]], {"substrate": "processes", "workers": workers})
-        return self.run(["--real", *arguments, unit, UNITS[unit]], {"hosts": "ranks", "workers": workers, "way": "server"},
+            return self.run(["--real", *arguments, unit, about], {"substrate": "processes", "workers": workers})
+        return self.run(["--real", *arguments, unit, about], {"hosts": "ranks", "workers": workers, "way": "server"},
                         [*self.mpirun, "-n", str(hosts)])
 
     def simulated(self, name, workers, hosts, work_s, seed):
-        arguments, unit, count, scale = self.programs[name]
+        arguments, unit, _, count = self.programs[name]
+        each = work_s / count * (1e9 if unit == "--node-ns" else 1e6)
         options = {"workers": workers, "sim_hosts": hosts, "sim_seed": seed, "sim_machine": self.o.machine, "way": "server"}
-        return self.run([*arguments, unit, f"{work_s * 1e9 / count * scale:.6g}"], options)
+        return self.run([*arguments, unit, f"{each:.6g}"], options)
 
 
 def all_real(run, o):
