@@ -36,6 +36,8 @@ endif()
 install(DIRECTORY include/godwit TYPE INCLUDE FILES_MATCHING PATTERN "*.hpp")
 install(FILES include/godwit.h TYPE INCLUDE)
 install(PROGRAMS tools/scale/godwit-scale TYPE BIN)
+install(FILES tools/scale/godwit_fit.py DESTINATION ${CMAKE_INSTALL_LIBDIR}/godwit)
+install(DIRECTORY src/sim/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/godwit)
 install(EXPORT godwit-targets NAMESPACE godwit:: DESTINATION ${godwit_package_dir})
 configure_package_config_file(cmake/godwit-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/godwit-config.cmake
                               INSTALL_DESTINATION ${godwit_package_dir})

@@ -84,6 +84,8 @@ PAGES = [
            ["src/gas", "bench/global", "scripts/hosts"]),
     script("scale", "The papers' sizes, simulated", "bench/scale.py", 20000, 400,
            ["src/sim", "bench/scale", "bench/pfor", "bench/lcs", "bench/uts"]),
+    script("real", "Simulated and real", "bench/real.py", 700, 280,
+           ["src/sim", "tools/scale", "bench/scale", "bench/pfor", "bench/uts"]),
     Page("mpi", "script", "bench/pingpong.py", (60, 30), ["bench/pingpong.py", "tests/mpi/pingpong.cpp", "scripts/hosts"],
          "What the MPIs here can do", tiny=["--tiny"]),
     script("pthread", "pthread programs", "bench/pthread/programs.py", 120, 20,

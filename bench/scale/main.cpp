@@ -14,6 +14,7 @@
 #include <godwit/sim.hpp>
 #include <string>
 
+#include "../common/clock.hpp"
 #include "../lcs/lcs.hpp"
 #include "../pfor/pfor.hpp"
 #include "scale.hpp"
@@ -26,12 +27,14 @@ struct outcome {
   bool right;
 };
 
-/// @p f in virtual time.
+std::uint64_t clock_ns() { return godwit::detail::simulated ? godwit::sim::now_ns() : bench::now_ns(); }
+
+/// @p f in virtual time, if it is simulated.
 template <class F>
 outcome timed(F f) {
-  const std::uint64_t from = godwit::sim::now_ns();
+  const std::uint64_t from = clock_ns();
   outcome o = f();
-  o.time_ns = godwit::sim::now_ns() - from;
+  o.time_ns = clock_ns() - from;
   return o;
 }
 
@@ -40,7 +43,8 @@ struct settings {
   double us = 10;
   std::string tree = "T1L", hash = "law";
   int depth = 20, grain = 2;
-  std::uint64_t node_ns = 819;
+  double node_ns = 819;
+  bool real = false;
 };
 
 outcome run_loops(pfor::kind what, const settings& s, const std::string& policy, const godwit::options& o) {
@@ -86,7 +90,7 @@ outcome run_uts(const settings& s, const std::string& policy, const godwit::opti
           std::printf("%s: %llu nodes, %llu leaves\n", named->name, static_cast<unsigned long long>(t.nodes),
                       static_cast<unsigned long long>(t.leaves));
           const double size = static_cast<double>(t.nodes) / static_cast<double>(named->published.nodes);
-          return outcome{t.nodes * scale::the_search.node_ns, 0,
+          return outcome{scale::all_ns(t.nodes, scale::the_search.node_ns), 0,
                          law ? size > 0.9 && size < 1.1 : uts::matches(*named, t)};
         });
       },
@@ -100,7 +104,7 @@ outcome run_btc(const settings& s, const std::string& policy, const godwit::opti
       [t, threads = scale::tasks_under(policy)] {
         return timed([&] {
           const std::uint64_t all = (std::uint64_t{2} << t.depth) - 1;
-          return outcome{all * t.task_ns, 0, threads(t) == all};
+          return outcome{scale::all_ns(all, t.task_ns), 0, threads(t) == all};
         });
       },
       o);
@@ -113,6 +117,7 @@ int main(int argc, char** argv) {
   settings s;
   CLI::App app("The papers' programs in the simulator: what threads compute is charged.");
   app.require_subcommand(1);
+  app.add_flag("--real", s.real, "Compute, on the substrate that the options say; UTS with --hash sha");
   app.footer("--godwit-help lists the options of the runtime; --godwit-policy chooses the policy.");
   std::function<outcome(const std::string&, const godwit::options&)> run;
   const auto add = [&](const char* name, const char* what, auto f) {
@@ -148,15 +153,21 @@ int main(int argc, char** argv) {
     sub->add_option("--grain", s.grain, "Levels at the bottom that are one thread")
         ->check(CLI::Range(0, 40))
         ->capture_default_str();
-    sub->add_option("--node-ns", s.node_ns, "Of a node or task")->check(positive)->capture_default_str();
+    sub->add_option("--node-ns", s.node_ns, "Of a node or task")
+        ->check(CLI::Range(0.001, 1e9))
+        ->capture_default_str();
   }
   CLI11_PARSE(app, argc, argv);
   try {
     godwit::options o = godwit::resolve_options();
-    o.substrate = godwit::choice::substrate::sim;
+    if (!s.real) o.substrate = godwit::choice::substrate::sim;
+    const bool law_of_uts = app.got_subcommand("uts") && s.hash == "law";
+    if (s.real && (app.got_subcommand("lcs") || law_of_uts))
+      throw std::invalid_argument("scale: --real is not for lcs, and for uts with --hash sha only");
     const std::string policy(name_of(o.policy));
     const outcome got = run(policy, o);
     const double workers = static_cast<double>(godwit::last_run_stats().size());
+    if (!godwit::is_first_process()) return got.right ? 0 : 1;
     std::printf("%s: work %.6f s, time %.6f s, efficiency %.2f %%, result %s\n",
                 app.get_subcommands().front()->get_name().c_str(), static_cast<double>(got.work_ns) * 1e-9,
                 static_cast<double>(got.time_ns) * 1e-9,

@@ -80,10 +80,10 @@ totals subtree(const node& n) {
   totals t;
   if (n.depth() + the_search.grain >= static_cast<std::uint32_t>(the_tree.made_from().depth)) {
     count<Hash>(n, t);
-    godwit::sim::charge(t.nodes * the_search.node_ns);
+    godwit::sim::charge(all_ns(t.nodes, the_search.node_ns));
     return t;
   }
-  godwit::sim::charge(the_search.node_ns);
+  godwit::sim::charge(all_ns(1, the_search.node_ns));
   const int children = the_tree.children(n);
   t = uts::just(n, children);
   if (children != 0) t += siblings<P, Hash>(n, 0, children);
@@ -113,10 +113,10 @@ template <class P>
 std::uint64_t binary(tasks t) {
   const std::uint64_t here = (std::uint64_t{2} << t.depth) - 1;
   if (t.depth <= t.grain) {
-    godwit::sim::charge(here * t.task_ns);
+    compute(all_ns(here, t.task_ns));
     return here;
   }
-  godwit::sim::charge(t.task_ns);
+  compute(all_ns(1, t.task_ns));
   --t.depth;
   auto a = P::spawn([t] { return binary<P>(t); });
   auto b = P::spawn([t] { return binary<P>(t); });

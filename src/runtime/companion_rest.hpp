@@ -3,7 +3,7 @@
 // Chosen by measuring steals between hosts (scripts/reproduce --only U13) where a companion and a computing
 // worker share a CPU: spinning there uses up the right to be let in again, so the next message waits for
 // milliseconds; short sleeps keep it. Not sched_yield: a computing neighbour would keep the CPU for
-// milliseconds, whereas who sleeps is let in at once when it wakes. Called by: run_mpi.cpp.
+// milliseconds, whereas who sleeps is let in at once when it wakes. Called by: run_mpi.cpp, sim_hosts.cpp.
 #pragma once
 
 #include "transport/mpi/companion.hpp"
@@ -39,6 +39,9 @@ class companion_rest {
     const std::uint32_t most = expecting || now_ns < eager_until_ns_ ? shortest_us : longest_us_;
     return std::exchange(pause_us_, std::min(pause_us_ * 2, most));
   }
+
+  /// Until then it looks at once, unless there is more work.
+  std::uint64_t looks_until_ns() const noexcept { return spin_until_ns_; }
 
  private:
   static constexpr std::uint64_t spin_after_request_ns = 5'000;

@@ -102,6 +102,7 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
                          std::uint32_t first_seat) {
   if (!several()) return;
   turns_ = &turns;
+  naps_ = model.nap_ns != 0;
   first_seat_ = first_seat;
   sim::network::setup net{.turns = &turns,
                           .model = &model,
@@ -160,16 +161,31 @@ void sim_hosts::carry_messages(void* arg) {
   sim_hosts& all = *c.all;
   {
     companion mine(std::move(c.setup));
+    companion_rest rest(false);
     while (all.workers_here_ != 0) {
       if (mine.turn()) {
         if (c.rank == all.slow_rank_) all.turns_->nap_until(all.turns_->now_ns() + all.slow_ns_);
-        continue;
+        rest.after_work(mine.take_mood(), mine.waiting(), all.turns_->now_ns());
+      } else {
+        all.wait(mine, rest);
       }
-      all.network_->rouse_at_next();
-      mine.sleep(0);
     }
   }
   all.turns_->leave();
+}
+
+/// As between real hosts (run_mpi.cpp); but who looks again at once is roused when there is something to see.
+void sim_hosts::wait(companion& mine, companion_rest& rest) noexcept {
+  const std::uint64_t now = turns_->now_ns();
+  const std::uint32_t nap_us = naps_ ? rest.next_us(mine.waiting() || mine.sending(), now) : 0;
+  if (nap_us != 0) {
+    turns_->wait_by(sim::waiting::sleeps);
+    mine.sleep(nap_us);
+  } else {
+    turns_->wait_by(naps_ ? sim::waiting::looks : sim::waiting::looks_first);
+    network_->rouse_at_next();
+    mine.sleep(naps_ ? static_cast<std::uint32_t>((rest.looks_until_ns() - now + 999) / 1000) : 0);
+  }
 }
 
 void sim_hosts::has_left(std::uint32_t w) noexcept {

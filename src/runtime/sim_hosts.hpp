@@ -6,6 +6,7 @@
 // docs/scale.md. Part of run_sim.cpp.
 #pragma once
 
+#include "runtime/companion_rest.hpp"
 #include "runtime/services.hpp"
 #include "sim/engine.hpp"
 #include "sim/network.hpp"
@@ -72,6 +73,7 @@ class sim_hosts {
   };
   static void begin(void* arg);
   static void carry_messages(void* arg);
+  void wait(transport::mpi::companion& mine, companion_rest& rest) noexcept;
 
   const transport::mpi::way how_;
   const sim::faults faults_;
@@ -87,6 +89,7 @@ class sim_hosts {
   std::vector<std::unique_ptr<seated_companion>> ranks_;
   std::optional<sim::network> network_;
   sim::engine* turns_ = nullptr;
+  bool naps_ = false;  // companions do
   std::uint32_t first_seat_ = 0;
   std::uint32_t workers_here_;  // that have not left
 };

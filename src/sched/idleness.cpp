@@ -17,9 +17,9 @@ namespace {
 
 // Failed rounds before a worker counts as idle where others need its CPU, or each round takes a turn.
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
-// Where a look takes a turn, who would look on sleeps instead, and looks so often, for as long as a worker
-// looks elsewhere before it sleeps.
-constexpr std::uint64_t look_in_turns_ns = 3'000, rounds_in_turns_ns = 130'000;
+// Where a look takes a turn, who would look on waits instead for base::look_in_turns_ns, again and again for
+// as long as a worker looks elsewhere before it sleeps.
+constexpr std::uint64_t rounds_in_turns_ns = 130'000;
 constexpr std::uint64_t announce_after_ns = 100'000;  // more than the way to another host and back, as a rule
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
@@ -327,7 +327,7 @@ void idleness::wait_for_work() noexcept {
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
   if (!here_.one_host() && idle_ns >= std::min(announce_after_ns, spin_ns)) announce_host();
   if (here_.shape.takes_turns && idle_ns < spin_ns + rounds_in_turns_ns)
-    sleep(look_in_turns_ns);
+    sleep(base::look_in_turns_ns);
   else if (idle_ns >= spin_ns)
     sleep(base::no_limit);
 }

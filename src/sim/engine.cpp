@@ -348,23 +348,28 @@ void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint6
   all.last = turn_;
   count_event();
   s.since = s.now;
+  s.looks_for = std::max(setup_.model->spin_ns, limit_ns <= base::look_in_turns_ns ? limit_ns : 0);
   if (setup_.faults.spurious && one_of(4))
     limit_ns = std::min<std::uint64_t>(limit_ns, random_.below(1u << (6 + random_.below(17))));
+  if (!hears(turn_)) limit_ns = sum_to(limit_ns, setup_.model->nap_ns);
   s.now = sum_to(s.now, limit_ns);
-  if (s.rouse_at < s.now) s.now = waking_ns(s, s.rouse_at);
+  if (hears(turn_) && s.rouse_at < s.now) s.now = waking_ns(s, s.rouse_at);
   end_turn(s.now != base::no_limit);
   no_longer_waits(turn_);  // whose turn followed on its own
   s.rouse_at = base::no_limit;
 }
 
-/// Who waits looks for a while before it sleeps. When does it go on if it has a reason to at @p at_ns?
+/// When does who waits go on if it has a reason to at @p at_ns?
 std::uint64_t engine::waking_ns(const seat& s, std::uint64_t at_ns) const noexcept {
   const std::uint64_t at = std::max(at_ns, s.since);
-  return sum_to(at, at - s.since <= setup_.model->spin_ns ? setup_.model->look_ns : setup_.model->wake_ns);
+  const bool looks =
+      s.how == waiting::looks || (s.how == waiting::looks_first && at - s.since <= s.looks_for);
+  return sum_to(at, looks ? setup_.model->look_ns : setup_.model->wake_ns);
 }
 
 void engine::rouse(std::uint32_t number, std::uint64_t at_ns) noexcept {
   seat& s = seats_[number];
+  if (!hears(number)) return;
   s.rouse_at = std::min(s.rouse_at, at_ns);
   if (s.waits_among == nullptr) return;
   const std::uint64_t when = waking_ns(s, at_ns);

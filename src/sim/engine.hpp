@@ -55,6 +55,13 @@ struct engine_setup {
   void (*on_turn)(std::uintptr_t sp) noexcept = nullptr;
 };
 
+/// How a seat waits.
+enum class waiting : std::uint8_t {
+  looks_first,  ///< for machine::spin_ns, then it sleeps
+  looks,
+  sleeps  ///< from the start, and is not roused; to its end it lasts machine::nap_ns longer than asked
+};
+
 /// What a run was like.
 struct tally {
   std::uint64_t end_ns = 0;       ///< virtual time of the last one that left
@@ -91,7 +98,10 @@ class engine final : public base::world {
   void take(std::uint64_t ns) noexcept;
   /// Whose turn it is.
   std::uint32_t turn() const noexcept { return turn_; }
-  /// Something comes to @p seat at that time: if it waits then, it waits no longer; once.
+  /// Whose turn it is waits so from now on.
+  void wait_by(waiting how) noexcept { seats_[turn_].how = how; }
+  bool hears(std::uint32_t seat) const noexcept { return seats_[seat].how != waiting::sleeps; }
+  /// Something comes to @p seat at that time: if it waits then and hears, it waits no longer; once.
   void rouse(std::uint32_t seat, std::uint64_t at_ns) noexcept;
   const sim::tally& tally() const noexcept { return tally_; }
   /// What others may remember it by, in base::interrupt.
@@ -142,11 +152,13 @@ class engine final : public base::world {
     exception_state exceptions;
     waiters* waits_among = nullptr;
     std::uint64_t since = 0;                                          // it waits
+    std::uint64_t looks_for = 0;                                      // of that, unless it waits otherwise
     std::uint64_t paused_from = 0, paused_until = ~std::uint64_t{0};  // it has done nothing else
     std::uint64_t rouse_at = base::no_limit;                          // see rouse
     std::uint32_t next = nobody, before = nobody;                     // of those that wait for the same word
     std::vector<late_store> late_stores;                              // in their order
-    bool charging = false;                                            // its turn ended inside charge
+    waiting how = waiting::looks_first;
+    bool charging = false;  // its turn ended inside charge
     bool interrupted = false;
     bool left = false;
   };

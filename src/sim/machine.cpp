@@ -60,7 +60,7 @@ class reader {
       {"hop_ns", &machine::hop_ns},       {"overhead_ns", &machine::overhead_ns},
       {"gap_ns", &machine::gap_ns},       {"serve_ns", &machine::serve_ns},
       {"rma_ns", &machine::rma_ns},       {"rma_gap_ns", &machine::rma_gap_ns},
-      {"spin_ns", &machine::spin_ns},
+      {"spin_ns", &machine::spin_ns},     {"nap_ns", &machine::nap_ns},
   };
   static constexpr std::array<std::string_view, static_cast<std::size_t>(base::step::count_)> steps{
       "near_look_ns", "near_steal_ns", "suspend_ns", "resume_ns", "access_ns"};

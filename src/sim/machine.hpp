@@ -25,6 +25,8 @@ struct machine {
   std::uint64_t spin_ns = 2000;    ///< who waits looks for so long before it sleeps
   std::uint64_t wake_ns = 3000;    ///< until who sleeps runs again
   std::uint64_t signal_ns = 2000;  ///< until who computes is interrupted
+  /// a companion's short sleep lasts so much longer than asked; 0: companions look all the time
+  std::uint64_t nap_ns = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(base::step::count_)> step_ns{};
 
   // Messages between hosts (LogGP: D. Culler et al. 1993, A. Alexandrov et al. 1995).

@@ -119,7 +119,9 @@ void network::rouse_at_next() noexcept {
   const node& h = nodes_[ranks_[caller()].where.node];
   if (h.coming.empty()) return;
   const message& first = h.coming.front();  // whom it is for sees to those before its own
-  setup_.turns->rouse(setup_.first_seat + static_cast<std::uint32_t>(first.to), ready(h, first));
+  const auto to = static_cast<std::uint32_t>(first.to);
+  const bool hears = setup_.turns->hears(setup_.first_seat + to);
+  setup_.turns->rouse(setup_.first_seat + (hears ? to : caller()), ready(h, first));
 }
 
 bool network::fits(const receive& r, const message& m) noexcept {

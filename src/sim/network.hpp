@@ -57,7 +57,7 @@ class network {
   /// Its functions are those of the newest network, and called by whose turn it is: a rank. Those that
   /// companions do not call are null.
   static const transport::mpi::component& functions() noexcept;
-  /// Before whose turn it is sleeps: who gets the next message that comes to its node will be roused for it.
+  /// Before whose turn it is waits: who gets the next message that comes to its node will be roused for it.
   void rouse_at_next() noexcept;
   const sim::traffic& traffic() const noexcept { return traffic_; }
 

@@ -83,6 +83,7 @@ struct plan {
     o.quiet = true;
     o.workers = workers;
     o.sim_hosts = hosts;
+    o.sim_machine = "example";
     o.sim_seed = seed;
     o.sim_jitter_ns = std::uint64_t{1} << (runs_few() ? 15 + mix(seed + 3) % 6
                                                       : 8 + mix(seed + 3) % 13);  // 256 ns (32 us) to 1 ms

@@ -78,6 +78,13 @@ class ranks {
     for (const seat& s : seats_) stack::unmap_private(s.stack, stack_bytes);
   }
   std::uint64_t now() { return turns_->now_ns(); }
+  /// When a wait for @p limit_ns is over.
+  std::uint64_t wait(std::uint64_t limit_ns, waiting how) {
+    turns_->wait_by(how);
+    if (how != waiting::sleeps) net_->rouse_at_next();
+    base::wait_on(nobody_wakes_, 0, limit_ns);
+    return now();
+  }
   void compute(std::uint64_t ns) { turns_->nap_until(now() + ns); }
   network& net() { return *net_; }
   std::uint64_t& word(std::uint32_t rank) { return words_[std::size_t{rank} * 64]; }
@@ -134,6 +141,7 @@ class ranks {
   }
 
   machine model_;
+  base::wait_word nobody_wakes_{0};
   std::vector<std::uint64_t> words_;
   std::deque<seat> seats_;
   std::unique_ptr<engine> turns_;
@@ -154,6 +162,26 @@ TEST(network, a_message_takes_overhead_latency_and_bytes) {
   });
   EXPECT_EQ(r.net().traffic().messages, 1u);
   EXPECT_EQ(r.net().traffic().bytes, 100u);
+}
+
+TEST(network, who_looks_notices_a_message_and_who_naps_its_end) {
+  machine m = model();
+  m.spin_ns = 100;
+  m.wake_ns = 300;
+  m.nap_ns = 40;
+  const auto noticed = [&](waiting how) {
+    ranks r(2, m);
+    std::uint64_t at = 0;
+    r.run([&](std::uint32_t me) {
+      if (me == 0) return r.send(1, 42);  // there at 10 + 1000 + 16
+      at = r.wait(5000, how);
+      EXPECT_EQ(r.receive().value, 42u);
+    });
+    return at;
+  };
+  EXPECT_EQ(noticed(waiting::looks), 1026 + 1);
+  EXPECT_EQ(noticed(waiting::looks_first), 1026 + 300) << "it looks for 100 ns, then it sleeps";
+  EXPECT_EQ(noticed(waiting::sleeps), 5000 + 40);
 }
 
 TEST(network, many_to_one_queue_there) {

@@ -27,6 +27,7 @@ namespace gw = godwit;
 gw::options simulated(std::uint32_t workers, std::uint64_t seed = 1, const char* steal = "none") {
   gw::options o = support::schedule(workers, steal, 0, seed);
   o.substrate = gw::choice::substrate::sim;
+  o.sim_machine = "example";
   o.sim_seed = seed;
   o.quiet = true;
   return o;
@@ -330,6 +331,26 @@ TEST(simulation, right_under_every_seed_on_hosts) {
 }
 
 // Faults change no result; and they do happen. (So few requests fit into small rings, too.)
+TEST(simulation, companions_that_nap_change_times_alone) {
+  for (const auto way : all_ways) {
+    const auto took = [&](const char* name) {
+      gw::options o = on_hosts(8, 4, way);
+      o.sim_machine = name;
+      const auto [value, ns] = gw::run<std::pair<int, std::uint64_t>>(
+          [] {
+            const int value = fib(16);
+            return std::pair{value, gw::sim::now_ns()};
+          },
+          o);
+      EXPECT_EQ(value, 987) << name << ", way " << static_cast<int>(way);
+      return ns;
+    };
+    const std::uint64_t napping = took("example,nap_ns=100000");
+    EXPECT_GT(napping, took("example"));
+    EXPECT_EQ(napping, took("example,nap_ns=100000")) << "the same seed gives the same run";
+  }
+}
+
 TEST(simulation, faults_change_times_alone) {
   for (const auto way : all_ways) {
     gw::options o = on_hosts(5, 3, way, 7, "random");

@@ -31,9 +31,6 @@ void ring_bell(words& of) noexcept {
 
 namespace {
 
-// Some microseconds: the companion may need this very CPU.
-constexpr int spins_before_sleep = 50;
-
 /// @p data: the pieces; afterwards what lies there, one after the other.
 void gather(const shm::segment& memory, header& head, std::byte* data) noexcept {
   std::byte answer[inline_bytes];

@@ -15,6 +15,10 @@
 
 namespace godwit::transport::far {
 
+/// How often who waits for an answer looks before it sleeps. Some microseconds: the companion may need this
+/// very CPU.
+inline constexpr int spins_before_sleep = 50;
+
 class port {
  public:
   /// @p bell_of the words of the companion's first worker, @p idle called again and again while waiting (may
