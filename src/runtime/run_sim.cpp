@@ -132,8 +132,8 @@ void simulation::plan(run_state& r) {
 }
 
 /// 16 GiB of addresses for all stacks and as many for all heaps, unless the options say how much each worker
-/// has. Memory is what they touch, and the fewer addresses lie between that, the fewer page tables. (Policy iso:
-/// the region holds the stacks of all, and each segment has room for one, which it does not use.)
+/// has. Memory is what they touch, and the fewer addresses lie between that, the fewer page tables. (Policy
+/// iso: the region holds the stacks of all, and each segment has room for one, which it does not use.)
 void simulation::memory(run_state& r) {
   launch& what = r.what;
   resident_before_ = resident_bytes();
