@@ -23,8 +23,12 @@ class waves {
   /// Is there something to do for an idle worker of this host? A few words of the host.
   bool has_step() const noexcept;
   /// Whoever does it must be the only one of its host. Others need not wait: whoever it is looks again.
-  [[nodiscard]] bool try_enter() noexcept { return base::try_lock(here_.node->gate, here_.holder()); }
-  void leave() noexcept { base::unlock(here_.node->gate, here_.holder()); }
+  [[nodiscard]] bool try_enter() noexcept {
+    return base::planted("nodes.nobody_locks") || base::try_lock(here_.node->gate, here_.holder());
+  }
+  void leave() noexcept {
+    if (!base::planted("nodes.nobody_locks")) base::unlock(here_.node->gate, here_.holder());
+  }
 
   // Between try_enter and leave.
   enum class outcome : std::uint8_t {
@@ -49,7 +53,7 @@ class waves {
       letters = node.letters.load(std::memory_order_seq_cst);
     const bool left = idle != node.seen.load(std::memory_order_relaxed);
     if (!left && !is_unclean(below) && !nothing_is_ready(idle)) return outcome::under_way;
-    node.seen.store(idle, std::memory_order_relaxed);
+    if (!base::planted("nodes.what_was_seen_is_not_kept")) node.seen.store(idle, std::memory_order_relaxed);
     return answer(left || (is_unclean(below) && !base::planted("nodes.unclean_is_lost")),
                   letters + letters_in(below));
   }

@@ -154,6 +154,8 @@ constexpr std::string_view all_mistakes[] = {
     "nodes.answers_first",
     "nodes.answers_are_reset_late",
     "nodes.unclean_is_lost",
+    "nodes.nobody_locks",
+    "nodes.what_was_seen_is_not_kept",
     "nodes.letters_are_not_summed",
     "nodes.letters_are_looked_at_late",
     "nodes.one_is_not_told",
