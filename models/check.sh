@@ -46,16 +46,14 @@ runs() {
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=2 -DLEVELS=4|-DSAFETY -DHC4|-m6000000 -w26"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1|$small|-m4000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=1 -DLIVE|$live|-a -f -m2000000"
-    echo "pass|idle_nodes|-DN=4|$small|-m1000000 -w24"
-    echo "pass|idle_nodes|-DN=4 -DONE_WORD|$small|-m1000000 -w24"
-    echo "pass|idle_nodes|-DN=4 -DLETTERS=0 -DLIVE|$live|-a -f -m2000000"
-    echo "pass|idle_nodes|-DN=3 -DPER=1 -DLIVE|$live|-a -f -m2000000"
-    echo "pass|idle_nodes|-DN=3 -DSERVED -DLETTERS=2|$small|-m1000000 -w24"
-    echo "pass|idle_nodes|-DN=3 -DPREPAID -DLATE -DK=1|$small|-m1000000 -w24"
-    echo "pass|idle_nodes|-DN=3 -DSERVED -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
     echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
     echo "pass|idle_poll_nodes|-DN=3|$small|-m1000000 -w24"
+    echo "pass|idle_poll_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
+    echo "pass|idle_nodes|-DN=3 -DFAN=2 -DLETTERS=0 -DSPAWNS=2|$small|-m1000000 -w24"
+    echo "pass|idle_nodes|-DN=3 -DPER=2 -DLETTERS=2|$small|-m1000000 -w24"
+    echo "pass|idle_nodes|-DN=4 -DPER=2|$small|-m1000000 -w24"
     echo "pass|global_map|-DOPS=2|$small|-m1000000 -w24"
     echo "pass|global_map|-DFAR -DNOISE=2|$small|-m1000000 -w24"
     echo "pass|global_map|-DFAR -DBITS_FIRST|$small|-m1000000 -w24"
@@ -72,16 +70,10 @@ runs() {
     echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
     echo "pass|idle_poll|-DN=3|$small|-m1000000 -w24"
     echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
-    echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DONE_WORD|$small|-m1000000 -w22"
-    echo "pass|idle_nodes|-DN=3 -DLETTERS=2 -DMERGE|$small|-m1000000 -w22"
-    echo "pass|idle_nodes|-DN=4 -DLETTERS=0|$small|-m1000000 -w22"
-    echo "pass|idle_nodes|-DN=3 -DSPAWNS=2|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
     echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
-    echo "pass|idle_nodes|-DN=3 -DLIVE|$live|-a -f -m2000000"
-    echo "pass|idle_nodes|-DN=3 -DLETTERS=2|$small|-m1000000 -w22"
     echo "pass|events|-DN=3|$small|-m1000000 -w24"
     echo "pass|events|-DN=3 -DBUSY|$small|-m1000000 -w24"
     echo "pass|events|-DN=3 -DBURN|$small|-m1000000 -w24"
@@ -119,15 +111,6 @@ runs() {
   echo "pass|global|-DOPS=2|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=2 -DSTART=1 -DBEGUN|$small|-m1000000 -w22"
   echo "pass|global|-DOPS=3 -DSTART=1 -DCHECKOUTS -DNOISE=0 -DBEGUN|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DLATE|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DSERVED|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DPER=1|$small|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=3 -DPREPAID -DLATE|$small -O2|-m1000000 -w22"
-  echo "pass|idle_nodes|-DN=2 -DPER=1 -DPREPAID -DLATE -DLETTERS=2|$small|-m1000000 -w22"
-  for v in "" " -DONE_WORD" " -DMERGE" " -DSERVED" " -DONE_WORD -DSERVED" " -DPREPAID" " -DLATE" " -DPREPAID -DLATE"; do
-    echo "pass|idle_nodes|-DN=2 -DPER=1 -DLIVE$v|$live|-a -f -m1000000"
-  done
   echo "pass|far||$small|-m1000000"
   echo "pass|far|-DWORKERS=2 -DRING=1|$small|-m1000000"
   echo "pass|far|-DAM|$small|-m1000000"
@@ -145,7 +128,14 @@ runs() {
   for v in "" " -DONE_WORD" " -DNOT_IN_EMPTY"; do
     echo "pass|idle_poll|-DN=2$v|$small|-m1000000 -w20"
   done
+  echo "pass|idle_nodes|-DN=3 -DPER=2|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=2 -DLETTERS=2|$small|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3|$small -O2|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=3 -DFAN=2|$small -O2|-m1000000 -w22"
+  echo "pass|idle_nodes|-DN=2 -DLIVE|$live|-a -f -m1000000"
+  echo "pass|idle_nodes|-DN=3 -DPER=2 -DLETTERS=0 -DLIVE|$live|-a -f -m1000000"
   echo "pass|idle_poll_nodes||$small|-m1000000 -w20"
+  echo "pass|idle_poll_nodes|-DLIVE|$live|-a -f -m1000000"
   echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
@@ -181,15 +171,12 @@ runs() {
     "STATUS -DLOOK_AGAIN -DONE_STEP -DTAKE_FIRST"; do
     echo "fail|idle|-DN=2 -D$m|$small|-m1000000"
   done
-  for m in NO_RETEST TEST_FIRST LOOK_FIRST FIRST_ONLY CLEAR_FIRST RUN_NOT_AWAITED ADD_FIRST NO_GATE_RUN NO_GATE_IDLE \
-    SUB_TWICE ADD_TWICE TRY_GATE TAKE_FIRST STEAL_NOT_AWAITED ROOT_NOT_AWAITED LETTER_NOT_COUNTED LETTER_AFTER_PUSH \
-    LETTER_NOT_AWAITED ADD_NOT_AWAITED ADD_WHEN_IDLE RECEIVER_NOT_RUNNING LOCAL_NOT_COUNTED "MERGE -DKEEPS_UNIT" \
-    "SERVED -DSERVER_NOT_AWAITED" "SERVED -DSERVER_IGNORES_ANNOUNCED" "PREPAID -DLATE -DUNIT_BEFORE_COUNT" "PREPAID -DUNIT_AFTER_PUSH" "PREPAID -DANNOUNCED_KEEPS" \
-    "PREPAID -DLATE -DDELIVERY_NOT_COUNTED" "PREPAID -DLATE -DNO_UNIT" "PREPAID -DLATE -DUNITS_AFTER_LOOK" "PREPAID -DLATE -DUNITS_KEPT" "PREPAID -DLATE -DUNITS_LOST" \
-    "PREPAID -DLATE -DPREPAY_NOT_AWAITED" \
-    "PREPAID -DLATE -DLATE_KEEPS"; do
+  for m in ONE_WAVE NOT_FULL OWN_FIRST RESET_LATE UNCLEAN_LOST NOT_SUMMED SUM_LATE SENT_NOT_COUNTED DELIVERY_NOT_COUNTED \
+    DELIVERED_FIRST COUNT_AFTER_PUSH RECEIVER_NOT_RUNNING STEAL_NOT_AWAITED ROOT_NOT_AWAITED "PER=2 -DNO_GATE" \
+    "PER=2 -DLEFT_FIRST" "PER=2 -DLOCAL_NOT_COUNTED" "PER=2 -DTAKE_FIRST"; do
     echo "fail|idle_nodes|-DN=3 -D$m|$small|-m1000000"
   done
+  echo "fail|idle_nodes|-DN=2 -DLIVE -DKEEPS_CHANGED|$live|-a -f -m1000000"
   for m in CONTENTS_AFTER_POSTED CONTENTS_BEFORE_LOOK REPLY_AFTER_DONE REPLY_BEFORE_LOOK FREE_BEFORE_READ NO_FENCE_POST \
     NO_FENCE_SLEEP NO_FENCE_DONE NO_FENCE_WAIT NO_LOOK_SLEEP NO_LOOK_WAIT SEEN_LATE_SLEEP SEEN_LATE_WAIT \
     SLEEP_UNANSWERED "WORKERS=2 -DLOOK_AT_FIRST"; do
@@ -203,10 +190,10 @@ runs() {
     EPOCH_BEFORE_COUNT TAKE_FIRST LEFT_AFTER_TAKE IDLE_WITH_READY WAITER_NOT_SEEN; do
     echo "fail|idle_poll|-DN=2 -D$m|$small|-m1000000"
   done
-  for m in NO_SCAN OWN_HOST LOOK_FIRST NO_EPOCH COUNT_LAST LEFT_FIRST EPOCH_LATE LEFT_AFTER_TAKE "N=3 -DCLEAR_FIRST" \
-    WAITER_NOT_SEEN; do
+  for m in NO_SCAN OWN_HOST SCAN_FIRST NO_EPOCH "N=3 -DLEFT_FIRST"; do
     echo "fail|idle_poll_nodes|-D$m|$small|-m1000000"
   done
+  echo "fail|idle_poll_nodes|-DLIVE -DWAITER_NOT_SEEN|$live|-a -f -m1000000"
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
     LINK_AFTER_UNLOCK SWEEP_TAKES_LINKED END_IS_MARK; do
     echo "fail|free_queue|-D$m|$small|-m1000000"

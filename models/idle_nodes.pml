@@ -1,35 +1,33 @@
-/* Idleness of several nodes: a counter per node, one word for the job, letters within a node and between nodes.
+/* Idleness of several nodes: a count per node, waves along a tree of nodes, letters within a node and between nodes.
  *
  * What it is: docs/protocols/idle_nodes.md. Sleeping and the steps inside one node are idle.pml's; here a worker's
  * deque and ready queue are one pool, taking from a pool is atomic and may fail for no reason, and an idle worker waits
- * until there is something to see: if nobody decides although nothing can happen, spin finds an invalid end state.
+ * until there is something to see: if a wave stops and nobody decides, spin finds an invalid end state.
  * A remote operation that its caller waits for is one step at any moment before it goes on; one that it does not wait
- * for (mutants) is put on the wire, and `net` carries it out at some time.
+ * for (mutants) is put on the wire, and `net` carries it out at some time. What a wave sends is not waited for either,
+ * but is a step all the same: its receiver may look at it as late as it likes.
  * The program: threads that spawn and end; the root thread may wait for all of them, send letters and wait for the
  * reply or not, or wait for something that nobody will ever do. Handling a letter may make a thread.
- * Worker w is on node w / PER.
+ * Worker w is on node w / PER; node x > 0 is below node (x - 1) / FAN. The epoch in the upper half of a node's count is
+ * one bit here: has it changed since the last visit?
  *
- * Variants, must pass: the plain model, ONE_WORD (count and announced in one atomic word), MERGE (a letter that finds
- * its node announced hands its unit to the node), SERVED (letters between nodes become letters within the receiver's
- * node, counted there by its server), PREPAID (a node subtracts K at once, and every letter between nodes takes one of
- * them along; it is delivered as a letter within the node, and what is left goes back when the node announces itself),
- * LATE (an idle worker announces, whenever it finds the count full; with PREPAID also if units are left), LIVE (with weak
- * fairness, the end comes; no attempt to take fails for ever).
+ * Must pass: the plain model; LIVE (with weak fairness, the end comes; no attempt to take fails for ever).
  * Mutants, must FAIL:
- *   of the node's count     NO_RETEST, TEST_FIRST, LOOK_FIRST, FIRST_ONLY, CLEAR_FIRST, RUN_NOT_AWAITED, ADD_FIRST,
- *                           NO_GATE_RUN, NO_GATE_IDLE, SUB_TWICE, ADD_TWICE, TRY_GATE
- *   of the work             TAKE_FIRST, STEAL_NOT_AWAITED, ROOT_NOT_AWAITED
- *   of letters              LETTER_NOT_COUNTED, LETTER_AFTER_PUSH, LETTER_NOT_AWAITED, ADD_NOT_AWAITED, ADD_WHEN_IDLE,
- *                           RECEIVER_NOT_RUNNING, LOCAL_NOT_COUNTED; with MERGE: KEEPS_UNIT; with SERVED:
- *                           SERVER_NOT_AWAITED, SERVER_IGNORES_ANNOUNCED; with PREPAID: UNIT_BEFORE_COUNT,
- *                           UNIT_AFTER_PUSH, DELIVERY_NOT_COUNTED, NO_UNIT, UNITS_AFTER_LOOK, UNITS_KEPT, UNITS_LOST,
- *                           ANNOUNCED_KEEPS, PREPAY_NOT_AWAITED; with LATE and PREPAID: LATE_KEEPS
+ *   of waves      ONE_WAVE (clean or not), LEFT_FIRST (the epoch, then the count), NOT_FULL (a visit does not look at
+ *                 the count), OWN_FIRST (a node answers before those below it), RESET_LATE, NO_GATE, KEEPS_CHANGED,
+ *                 UNCLEAN_LOST (what those below say of that is not passed on)
+ *   of letters    NOT_SUMMED, SUM_LATE (a visit looks at the letters after the count), SENT_NOT_COUNTED,
+ *                 DELIVERY_NOT_COUNTED, DELIVERED_FIRST, COUNT_AFTER_PUSH, LOCAL_NOT_COUNTED, RECEIVER_NOT_RUNNING
+ *   of the work   TAKE_FIRST, STEAL_NOT_AWAITED, ROOT_NOT_AWAITED
  */
 #ifndef N
 #define N 3
 #endif
 #ifndef PER
-#define PER 2
+#define PER 1
+#endif
+#ifndef FAN
+#define FAN 1
 #endif
 #ifndef SPAWNS
 #define SPAWNS 1
@@ -40,46 +38,37 @@
 #define NODES ((N + PER - 1) / PER)
 #define NODE(w) ((w) / PER)
 #define SIZE(x) ((x) == NODES - 1 -> N - (x) * PER : PER)
+#define ABOVE(x) (((x) - 1) / FAN)
 #define NONE 0
 #define PLAIN 1
 #define ROOT 2
+#define ASKED 1               /* of a wave: the node above has asked */
+#define PASSED_ON 2           /* and those below have been */
 
-short idle_nodes = 0;         /* job: announced nodes minus letters between nodes */
 short idle[NODES];            /* node: idle workers minus letters within the node */
-bit  announced[NODES], gate[NODES];
+bit  changed[NODES] = 1;      /* somebody has left idleness since the last visit, or there has been none */
+short sent[NODES];            /* letters sent to other nodes minus delivered from them */
+byte wave[NODES];             /* NONE, ASKED, PASSED_ON */
+byte pending[NODES];          /* answers of those below that are not here yet, */
+bit  unclean[NODES];          /* and what the others say together */
+short sum[NODES];
+bit  gate[NODES];
 byte pool[N]; bit poolr[N];   /* deque and ready queue: plain threads, the root thread */
-byte near[N], far[N];        /* mailbox: letters of this node, of other nodes */
+byte near[N];                 /* mailbox */
+byte wire[N];                 /* letters of other nodes under way to a worker */
 byte task[N];                 /* what a worker runs or holds in its hands */
 bit  root_done, shutdown, deadlock, stuck;
 byte waiting;                 /* the root thread: 1 for a reply, 2 for all threads */
 byte spawns, live, letters;
 hidden byte i;
 
-#if defined(RUN_NOT_AWAITED) || defined(LETTER_NOT_AWAITED) || defined(ADD_NOT_AWAITED) || \
-  defined(STEAL_NOT_AWAITED) || defined(ROOT_NOT_AWAITED)
+#if defined(STEAL_NOT_AWAITED) || defined(ROOT_NOT_AWAITED)
 #define NET
-byte subs, adds;              /* on the wire */
 bit  done_put, asked[N];
 byte answer[N];
 #define HAS_ANSWER(w) (answer[w] != NONE)
 #else
 #define HAS_ANSWER(w) false
-#endif
-#ifdef PREPAID
-#ifndef K
-#define K 2
-#endif
-byte units[NODES];            /* node: units of idle_nodes that it may give to letters */
-byte wire[N];                 /* letters under way to a worker, each with a unit */
-#define UNDER_WAY(w) (wire[w] != 0)
-#else
-#define UNDER_WAY(w) false
-#endif
-#ifdef SERVED
-byte sent[N];                 /* 1 + whom the worker's letter is for, until the server there has answered */
-#define AWAITS(w) (sent[w] != 0)
-#else
-#define AWAITS(w) false
 #endif
 
 /* IN1: nobody has anything, or the report is false. */
@@ -87,8 +76,8 @@ inline decide() {
   d_step {
     i = 0;
     do
-    :: i < N -> assert(task[i] == NONE && pool[i] == 0 && !poolr[i] && near[i] == 0 && far[i] == 0);
-                assert(!HAS_ANSWER(i) && !AWAITS(i) && !UNDER_WAY(i)); i++
+    :: i < N -> assert(task[i] == NONE && pool[i] == 0 && !poolr[i] && near[i] == 0 && wire[i] == 0);
+                assert(!HAS_ANSWER(i)); i++
     :: else -> break
     od; i = 0;
     assert(root_done || stuck);
@@ -96,196 +85,126 @@ inline decide() {
   }
 }
 
-inline lock(x) { atomic { !gate[x] -> gate[x] = 1 } }
-inline unlock(x) { gate[x] = 0 }
-
-/* Something on node x is about to run or to be handled: returns when the job's word no longer counts x as idle. */
-inline count_in(x) {
-#if defined(ONE_WORD)
-  atomic { idle[x]--; seen = announced[x] };
-#elif defined(LOOK_FIRST)
-  seen = announced[x];
-  idle[x]--;
-#elif defined(FIRST_ONLY)
-  atomic { seen = (idle[x] == SIZE(x)); idle[x]-- };
-#else
-  idle[x]--;                              /* IN2: count, then look */
-  seen = announced[x];
-#endif
+inline become_running() {
   if
-  :: seen ->
-#ifndef NO_GATE_RUN
-     lock(x);
-#endif
-#ifndef SUB_TWICE
-     seen = announced[x];
-#endif
-     if
-     :: seen ->
-#if defined(CLEAR_FIRST)
-        announced[x] = 0;
-        idle_nodes--
-#elif defined(RUN_NOT_AWAITED)
-        subs++;
-        announced[x] = 0
-#elif defined(PREPAID)
-        atomic { if :: units[x] > 0 -> units[x]--; seen = 0 :: else fi };
-        if :: seen -> idle_nodes-- :: else fi;   /* IN6: a unit that came with a letter will do */
-        announced[x] = 0
+  :: is_idle ->
+#ifdef LEFT_FIRST
+     changed[NODE(me)] = 1;
+     atomic { is_idle = 0; idle[NODE(me)]-- }
 #else
-        idle_nodes--;                     /* IN3: remote; when it is done, */
-        announced[x] = 0                  /* let the others pass */
-#endif
-     :: else
-     fi;
-     seen = 0;
-#ifndef NO_GATE_RUN
-     unlock(x)
+     atomic { is_idle = 0; idle[NODE(me)]--; changed[NODE(me)] = 1 }      /* IN2: one word */
 #endif
   :: else
   fi
 }
 
-inline become_running() {
-  if :: is_idle -> is_idle = 0; count_in(NODE(me)) :: else fi
+#ifdef NOT_FULL
+#define FULL(x) true
+#else
+#define FULL(x) (idle[x] == SIZE(x))
+#endif
+#ifdef OWN_FIRST
+#define ALL_BELOW(x) true
+#else
+#define ALL_BELOW(x) (pending[x] == 0)
+#endif
+#define HAS_STEP(x) (FULL(x) && (wave[x] == ASKED || (wave[x] == NONE && x == 0) || (wave[x] == PASSED_ON && ALL_BELOW(x))))
+
+inline ask_below(x) {
+  do
+  :: y < NODES ->
+     atomic { if :: y > 0 && ABOVE(y) == x -> assert(wave[y] == NONE); wave[y] = ASKED :: else fi; y++ }
+  :: else -> y = 0; break
+  od
+}
+inline reset(x) {
+  d_step {
+    pending[x] = 0; unclean[x] = 0; sum[x] = 0;
+    do
+    :: y < NODES -> if :: y > 0 && ABOVE(y) == x -> pending[x]++ :: else fi; y++
+    :: else -> y = 0; break
+    od
+  }
 }
 
-/* The addition made the node's count full: tell the job, unless that is no longer so. */
-inline announce(x) {
-#if defined(TRY_GATE)
-  atomic { if :: gate[x] -> goto announced_end :: else -> gate[x] = 1 fi };
-#elif !defined(NO_GATE_IDLE)
-  lock(x);
-#endif
-#ifdef ADD_TWICE
+/* An idle worker's part in a wave that is at its node. */
+inline step(x) {
   if
-  :: true ->
+  :: wave[x] != PASSED_ON ->
+#ifdef RESET_LATE
+     wave[x] = PASSED_ON;
+     ask_below(x);
+     reset(x)
 #else
-  if
-  :: !announced[x] ->
+     atomic { reset(x); wave[x] = PASSED_ON };                    /* IN3: before anybody below can answer */
+     ask_below(x)
 #endif
-#if defined(ONE_WORD)
-     atomic { if :: idle[x] == SIZE(x) -> announced[x] = 1; seen = 1 :: else fi };
-#elif defined(NO_RETEST)
-     announced[x] = 1; seen = 1;
-#elif defined(TEST_FIRST)
-     seen = (idle[x] == SIZE(x));
-     if :: seen -> announced[x] = 1 :: else fi;
-#else
-     announced[x] = 1;                    /* IN2: announce, then look again */
-     seen = (idle[x] == SIZE(x));
-#ifndef ADD_FIRST
-     if :: !seen -> announced[x] = 0 :: else fi;
-#endif
-#endif
-#ifdef ADD_FIRST
-     atomic { idle_nodes++; last = (idle_nodes == NODES) };
-     if :: !seen -> idle_nodes--; announced[x] = 0 :: else fi;
-#else
-     if
-     :: seen -> atomic { idle_nodes++; last = (idle_nodes == NODES) }     /* IN1 */
-     :: else
-     fi;
-#endif
-     seen = 0
   :: else
   fi;
-#ifndef NO_GATE_IDLE
-  unlock(x);
-#endif
-#ifdef TRY_GATE
-announced_end:
-#endif
-  if :: last -> last = 0; decide() :: else fi
-}
-
-#ifdef PREPAID
-/* The same, and what the node has left of prepaid units goes back: also if it was announced meanwhile. */
-inline announce_all(x) {
-  lock(x);
-#ifndef UNITS_AFTER_LOOK
-  atomic { took = units[x]; units[x] = 0 };      /* IN6: take what is left, then announce, then look */
-#endif
-  if :: !announced[x] -> announced[x] = 1; now = 1 :: else fi;
-  seen = (idle[x] == SIZE(x));
-#ifdef UNITS_AFTER_LOOK
-  atomic { took = units[x]; units[x] = 0 };
-#endif
-#ifdef ANNOUNCED_KEEPS
-  if :: !now && seen -> seen = 0 :: else fi;
-#endif
   if
-  :: !seen ->
-     if :: now -> announced[x] = 0 :: else fi;
-#ifndef UNITS_LOST
-     atomic { units[x] = units[x] + took }
+  :: ALL_BELOW(x) ->
+#ifndef SUM_LATE
+     l = sent[x];                         /* IN4: the letters, then the count */
 #endif
-  :: else ->
-#ifdef UNITS_KEPT
-     took = 0;
+     atomic {                             /* the visit: one look at one word */
+       all = FULL(x);
+       if
+       :: all -> c = changed[x];
+#ifndef KEEPS_CHANGED
+          changed[x] = 0
+#endif
+       :: else
+       fi
+     };
+#ifdef SUM_LATE
+     l = sent[x];
 #endif
      if
-     :: now || took > 0 -> atomic { idle_nodes = idle_nodes + now + took; last = (idle_nodes == NODES) }   /* IN1 */
+     :: all ->
+#ifndef UNCLEAN_LOST
+        c = c || unclean[x];
+#endif
+        l = l + sum[x];
+        if
+        :: x == 0 ->
+           wave[x] = NONE;
+#ifdef ONE_WAVE
+           c = 0;
+#endif
+#ifdef NOT_SUMMED
+           l = 0;
+#endif
+           last = (!c && l == 0)          /* IN1 */
+        :: else ->
+           wave[x] = NONE;                /* IN3: before the answer, after which the next wave may come */
+           atomic { unclean[ABOVE(x)] = unclean[ABOVE(x)] || c; sum[ABOVE(x)] = sum[ABOVE(x)] + l;
+                    pending[ABOVE(x)]-- }
+        fi
      :: else
-     fi
+     fi;
+     atomic { c = 0; l = 0; all = 0 }
+  :: else
   fi;
-  atomic { took = 0; now = 0; seen = 0 };
-  unlock(x);
+#ifndef NO_GATE
+  gate[x] = 0;
+#endif
   if :: last -> last = 0; decide() :: else fi
 }
-#endif
 
-inline become_idle() {
-  is_idle = 1;
-  atomic { idle[NODE(me)]++; seen = (idle[NODE(me)] == SIZE(NODE(me))) };
-#if defined(LATE)
-  seen = 0
-#elif defined(PREPAID)
-  if :: seen -> seen = 0; announce_all(NODE(me)) :: else fi
-#else
-  if :: seen -> seen = 0; announce(NODE(me)) :: else fi
-#endif
-}
+inline become_idle() { atomic { is_idle = 1; idle[NODE(me)]++ } }
 
 inline push_letter(to) {
   if
   :: NODE(to) == NODE(me) ->
 #ifndef LOCAL_NOT_COUNTED
-     idle[NODE(me)]--;                    /* IN4 */
+     idle[NODE(me)]--;                    /* ID2 */
 #endif
      near[to]++
   :: else ->
-#if defined(SERVED)
-     atomic { !AWAITS(me) -> sent[me] = to + 1 }
-#elif defined(PREPAID)
-     atomic { if :: units[NODE(me)] > 0 -> units[NODE(me)]-- :: else -> seen = 1 fi };
-#ifdef NO_UNIT
-     seen = 0;
+#ifndef SENT_NOT_COUNTED
+     sent[NODE(me)]++;                    /* IN4: before the worker becomes idle */
 #endif
-#ifdef PREPAY_NOT_AWAITED
-     atomic { if :: seen -> units[NODE(me)] = units[NODE(me)] + K - 1 :: else fi; wire[to]++ };
-     if :: seen -> seen = 0; idle_nodes = idle_nodes - K :: else fi
-#else
-     if
-     :: seen -> seen = 0;
-        idle_nodes = idle_nodes - K;      /* IN6: remote; when it is done, */
-        atomic { units[NODE(me)] = units[NODE(me)] + K - 1 }
-     :: else
-     fi;
-     atomic { wire[to]++ }                /* the letter takes one along */
-#endif
-#elif defined(LETTER_NOT_COUNTED)
-     far[to]++
-#elif defined(LETTER_AFTER_PUSH)
-     far[to]++;
-     idle_nodes--
-#elif defined(LETTER_NOT_AWAITED)
-     subs++;
-     far[to]++
-#else
-     idle_nodes--;                        /* IN4: remote; when it is done, */
-     far[to]++                            /* the letter may be seen */
-#endif
+     wire[to]++
   fi
 }
 
@@ -297,67 +216,20 @@ inline handle() {                         /* one letter: completes the root's re
 }
 
 inline read_mail() {
-#ifdef MERGE
-  /* Taken first: until its unit is given back, a letter in the hand counts like one in the box. */
-  atomic { nears = near[me]; fars = far[me]; fees = fars; near[me] = 0; far[me] = 0; task[me] = PLAIN };
-  if
-  :: is_idle ->
-     is_idle = 0;
-     idle[NODE(me)]--;
-     if
-     :: announced[NODE(me)] ->
-        lock(NODE(me));
-        if
-        :: announced[NODE(me)] ->
-           assert(fees > 0);             /* a letter of the own node would have kept it from being announced */
-#ifndef KEEPS_UNIT
-           fees--;
-#endif
-           announced[NODE(me)] = 0        /* the letter's unit is now the node's: no remote operation */
-        :: else
-        fi;
-        unlock(NODE(me))
-     :: else
-     fi
-  :: else
-  fi;
-#else
 #ifndef RECEIVER_NOT_RUNNING
   become_running();
 #endif
-  atomic { nears = near[me]; fars = far[me]; fees = fars; near[me] = 0; far[me] = 0; task[me] = PLAIN };
-#endif
+  atomic { nears = near[me]; near[me] = 0; task[me] = PLAIN };
   do
   :: nears > 0 ->
      nears--;
      handle();
-#ifndef LOCAL_NOT_COUNTED
-     atomic { idle[NODE(me)]++; assert(idle[NODE(me)] < SIZE(NODE(me))) }         /* IN4: cannot make it full */
+#if !defined(LOCAL_NOT_COUNTED) && !defined(DELIVERY_NOT_COUNTED)
+     atomic { idle[NODE(me)]++; assert(idle[NODE(me)] < SIZE(NODE(me))) }         /* ID2: cannot make it full */
 #endif
-  :: fars > 0 -> fars--; handle()
   :: else -> break
   od;
-  task[me] = NONE;
-#if defined(ADD_NOT_AWAITED)
-  d_step { adds = adds + fees; fees = 0 }
-#elif defined(LETTER_NOT_COUNTED)
-  fees = 0
-#elif defined(ADD_WHEN_IDLE)
-  if
-  :: fees > 0 ->
-     if
-     :: pool[me] == 0 && !poolr[me] && near[me] == 0 && far[me] == 0 -> become_idle()
-     :: else
-     fi;
-     atomic { idle_nodes = idle_nodes + fees; fees = 0 }
-  :: else
-  fi
-#else
-  if
-  :: fees > 0 -> atomic { idle_nodes = idle_nodes + fees; fees = 0; assert(idle_nodes < NODES) }    /* IN4 */
-  :: else
-  fi
-#endif
+  task[me] = NONE
 }
 
 #ifdef LIVE
@@ -374,14 +246,12 @@ inline take(w) {
     fi }
 }
 
-#define OWN (WORK(me) || near[me] != 0 || far[me] != 0 || HAS_ANSWER(me))
+#define OWN (WORK(me) || near[me] != 0 || HAS_ANSWER(me))
 
 proctype worker(byte me) {
-#ifdef PREPAID
-  byte took; bit now;
-#endif
-  byte v, to, nears, fars, fees;
-  bit is_idle, seen, last, waits;
+  byte v, to, nears, y;
+  short l;
+  bit is_idle, last, waits, c, all;
   if :: me == 0 -> task[0] = ROOT :: else fi;
 work:
   do                                      /* running a thread */
@@ -408,7 +278,7 @@ work:
 
   do                                      /* the scheduler loop; an idle worker waits here */
   :: shutdown || deadlock -> goto out
-  :: near[me] != 0 || far[me] != 0 -> read_mail()
+  :: near[me] != 0 -> read_mail()
 #ifdef STEAL_NOT_AWAITED
   :: HAS_ANSWER(me) -> become_running(); atomic { task[me] = answer[me]; answer[me] = NONE; goto work }
   :: atomic { !is_idle && !OWN && !asked[me] -> asked[me] = 1 }
@@ -421,19 +291,13 @@ work:
 #if N > 3
   :: atomic { WORK(3) -> v = 3; goto see }
 #endif
-#if defined(LATE) && defined(PREPAID) && !defined(LATE_KEEPS)
-  :: is_idle && (!announced[NODE(me)] || units[NODE(me)] > 0) && idle[NODE(me)] == SIZE(NODE(me)) ->
-       announce_all(NODE(me))
-#elif defined(LATE) && defined(PREPAID)
-  :: is_idle && !announced[NODE(me)] && idle[NODE(me)] == SIZE(NODE(me)) -> announce_all(NODE(me))
-#elif defined(LATE)
-  :: is_idle && !announced[NODE(me)] && idle[NODE(me)] == SIZE(NODE(me)) -> announce(NODE(me))
-#endif
-#ifdef SERVER_NOT_AWAITED
-  :: !is_idle && !OWN -> become_idle()
+#ifdef NO_GATE
+  :: is_idle && !shutdown && !deadlock && HAS_STEP(NODE(me)) -> step(NODE(me))
 #else
-  :: !is_idle && !OWN && !AWAITS(me) -> become_idle()           /* IN4: not before the answer */
+  :: atomic { is_idle && !shutdown && !deadlock && HAS_STEP(NODE(me)) && !gate[NODE(me)] -> gate[NODE(me)] = 1 };
+     step(NODE(me))
 #endif
+  :: !is_idle && !OWN -> become_idle()
   od;
 see:
 #ifdef TAKE_FIRST
@@ -455,11 +319,8 @@ inline give(w, from) {
 }
 
 proctype net() {
-  bit seen;
 end:
   do
-  :: atomic { subs > 0 -> subs--; idle_nodes-- }
-  :: atomic { adds > 0 -> adds--; idle_nodes++ }
   :: atomic { done_put -> done_put = 0; root_done = 1 }
   :: atomic { asked[0] && WORK(N - 1) -> asked[0] = 0; give(0, N - 1) }
   :: atomic { asked[N - 1] && WORK(0) -> asked[N - 1] = 0; give(N - 1, 0) }
@@ -467,33 +328,6 @@ end:
 }
 #endif
 
-#ifdef SERVED
-#define FOR_X(w) (AWAITS(w) && NODE(sent[w] - 1) == x)
-proctype server(byte x) {                 /* puts letters of other nodes into the mailboxes of node x */
-  byte w; bit seen;
-end:
-  do
-  :: atomic { FOR_X(0) -> w = 0; goto put }
-  :: atomic { FOR_X(1) -> w = 1; goto put }
-#if N > 2
-  :: atomic { FOR_X(2) -> w = 2; goto put }
-#endif
-#if N > 3
-  :: atomic { FOR_X(3) -> w = 3; goto put }
-#endif
-  od;
-put:
-#ifdef SERVER_IGNORES_ANNOUNCED
-  idle[x]--;
-#else
-  count_in(x);                            /* IN4: the letter counts before it can be seen; till then its sender runs */
-#endif
-  atomic { near[sent[w] - 1]++ };
-  atomic { sent[w] = 0; w = 0; goto end } /* the answer */
-}
-#endif
-
-#ifdef PREPAID
 proctype delivery(byte x) {               /* letters of other nodes: into the mailboxes of node x */
   byte w;
 end:
@@ -508,36 +342,30 @@ end:
 #endif
   od;
 put:
-#if defined(UNIT_BEFORE_COUNT)
-  atomic { units[x]++ };
+#if defined(DELIVERED_FIRST)
+  sent[x]--;
   idle[x]--;
   atomic { near[w]++; wire[w]--; w = 0; goto end }
-#elif defined(UNIT_AFTER_PUSH)
-  idle[x]--;
-  atomic { near[w]++; wire[w]-- };
-  atomic { units[x]++; w = 0; goto end }
 #elif defined(DELIVERY_NOT_COUNTED)
-  atomic { units[x]++ };
+  sent[x]--;
   atomic { near[w]++; wire[w]--; w = 0; goto end }
+#elif defined(COUNT_AFTER_PUSH)
+  atomic { near[w]++; wire[w]-- };
+  idle[x]--;
+  atomic { sent[x]--; w = 0; goto end }
 #else
-  idle[x]--;                              /* IN6: count the letter, then its unit is the node's, then push */
-  atomic { units[x]++ };
+  idle[x]--;                              /* IN4: a letter of the node, then none between nodes, then push */
+  sent[x]--;
   atomic { near[w]++; wire[w]--; w = 0; goto end }
 #endif
 }
-#endif
 
 init { atomic {
   i = 0; do :: i < N -> run worker(i); i++ :: else -> break od; i = 0;
 #ifdef NET
   run net();
 #endif
-#ifdef PREPAID
-  do :: i < NODES -> run delivery(i); i++ :: else -> break od; i = 0;
-#endif
-#ifdef SERVED
-  do :: i < NODES -> run server(i); i++ :: else -> break od; i = 0
-#endif
+  do :: i < NODES -> run delivery(i); i++ :: else -> break od; i = 0
 } }
 
 #ifdef LIVE

@@ -1,20 +1,15 @@
 /* Idleness of several hosts where waiting threads poll (policies stalling, child_full): label ID5 between hosts,
  * docs/protocols/policies.md.
  *
- * idle_poll.pml, whose program this runs, with two counts as in idle_nodes.pml: idle workers of each host, and
- * announced hosts. Who brings the second to the number of hosts looks at all waiting threads of all hosts, one
- * after the other. Count of hosts and epoch are one word: who takes a host back changes both in one step, and
- * the value that made HOSTS must be there still after the look.
- * N workers; the first N - 1 are of host 0, the last is host 1. Letters and their units: idle_nodes.pml.
+ * idle_poll.pml, whose program this runs, with waves as in idle_nodes.pml. A host at which nobody has left idleness
+ * since the wave before looks at its own waiting threads before it lets the wave pass: if one is ready, it will run.
+ * N workers; the first N - 1 are of host 0, the last is host 1. Letters: idle_nodes.pml.
  *
- * A decision with a thread ready or running is an assertion. An idle worker that sees nothing blocks, so "all
- * are idle for ever and nobody decided" is an invalid end state.
- * Mutants, must FAIL: NO_SCAN, OWN_HOST (only the decider's host is looked at), LOOK_FIRST (each host looks at its
- * own threads before it is announced, and nobody looks later), NO_EPOCH (after the look nobody looks at the word),
- * COUNT_LAST (only at the count of hosts), LEFT_FIRST (epoch and count are two words, the epoch changes first, and
- * only that is looked at), EPOCH_LATE (it is read after the addition that made HOSTS), LEFT_AFTER_TAKE (the host is
- * taken back after a thread was touched), CLEAR_FIRST (a second worker need not wait for that), WAITER_NOT_SEEN.
- * Must pass: the plain model.
+ * A decision with a thread ready or running is an assertion. Waves go on for ever, so that somebody decides is for LIVE
+ * to show, with weak fairness: no attempt to take fails there without a reason, and work comes first.
+ * Mutants, must FAIL: NO_SCAN, OWN_HOST (only the first host looks), SCAN_FIRST (and does not look at the word again),
+ * NO_EPOCH (a wave may be unclean), LEFT_FIRST (the epoch, then the count; with N=3); with LIVE: WAITER_NOT_SEEN.
+ * Must pass: the plain model, LIVE.
  */
 #ifndef N
 #define N 2
@@ -33,11 +28,11 @@
 #define QUEUED 3             /* deque or ready queue of a worker */
 #define WAITS(w) (4 + (w))   /* in the queue of waiting threads of worker w */
 
-byte idle[HOSTS], idle_hosts;
-bit  announced[HOSTS], gate[HOSTS];
-#define READ 1
-#define CHANGED 2
-byte left[N];                /* worker i has read the epoch; a host has been taken back since. 0: not looking */
+byte idle[HOSTS];
+bit  changed[HOSTS] = 1;     /* somebody has left idleness since the last visit, or there has been none */
+bit  gate[HOSTS];
+bit  asked, answered;        /* host 1; what it has answered, until host 0 is visited */
+bit  unclean;                /* of the answer */
 byte at[T], owner[T];        /* owner: of the queue, while QUEUED */
 byte waits[T];               /* the record that it waits for */
 bit  done[T + 1];
@@ -45,49 +40,22 @@ bit  over;                   /* somebody has decided */
 byte queued, ready_of[N];    /* of `at`: threads QUEUED, and waiting ones of a worker that are ready */
 hidden byte i;
 
-inline count_left() {
-  d_step { i = 0; do :: i < N -> left[i] = (left[i] != 0 -> CHANGED : 0); i++ :: else -> break od; i = 0 }
-}
-
-inline take_host_back() {
-  if
-  :: !announced[HOST(me)]
-  :: else ->
-     atomic { !gate[HOST(me)] -> gate[HOST(me)] = 1 };        /* IN3 */
-     if
-     :: announced[HOST(me)] ->
-#ifdef CLEAR_FIRST
-        announced[HOST(me)] = 0; gate[HOST(me)] = 0;
-#endif
-#ifdef LEFT_FIRST
-        count_left();
-        idle_hosts--;
-#else
-        atomic { idle_hosts--; count_left() };                /* ID5 */
-#endif
-        announced[HOST(me)] = 0
-     :: else
-     fi;
-     gate[HOST(me)] = 0
-  fi
-}
-
 inline become_running() {
-  atomic { is_idle = 0; idle[HOST(me)]-- };                   /* IN2 */
-#ifndef LEFT_AFTER_TAKE
-  take_host_back()
+#ifdef LEFT_FIRST
+  changed[HOST(me)] = 1;
+  atomic { is_idle = 0; idle[HOST(me)]-- }
+#else
+  atomic { is_idle = 0; idle[HOST(me)]--; changed[HOST(me)] = 1 }         /* IN2 */
 #endif
 }
 
-/* ID5: the queues of all workers of all hosts; sets `no`. A step finds the next image of a list, another looks at
+/* ID5: the queues of all workers of the own host; sets `no`. A step finds the next image of a list, another looks at
  * its record. */
 inline scan() {
   v = 0;
   do
   :: atomic { v < N && !no ->
-#if defined(OWN_HOST) || defined(LOOK_FIRST)
        if :: HOST(v) != HOST(me) -> t = T :: else fi;
-#endif
        do :: t < T && at[t] != WAITS(v) -> t++ :: else -> break od;
        if :: t < T -> r = waits[t] :: else -> r = NONE + 1; t = 0; v++ fi };
      atomic { if :: r <= T -> no = done[r]; t++ :: else fi; r = 0 }
@@ -109,46 +77,43 @@ inline decide() {
   }
 }
 
-inline announce() {
-  atomic { !gate[HOST(me)] -> gate[HOST(me)] = 1 };
-#ifdef LOOK_FIRST
-  scan();
+#define FULL(h) (idle[h] == WORKERS_OF(h))
+#define HAS_STEP(h) (FULL(h) && (h == 1 -> asked : !asked))
+#ifdef NO_EPOCH
+#define LEFT(h) false
+#else
+#define LEFT(h) changed[h]
 #endif
+/* The part of an idle worker in a wave. */
+inline step() {
   if
-  :: announced[HOST(me)] || no -> no = 0
+  :: HOST(me) == 0 && !answered -> asked = 1
   :: else ->
-     announced[HOST(me)] = 1;                                 /* IN2 */
-     if
-     :: idle[HOST(me)] != WORKERS_OF(HOST(me)) -> announced[HOST(me)] = 0
-     :: else ->
-        atomic {
-          idle_hosts++; last = (idle_hosts == HOSTS);         /* IN1 */
-#ifndef EPOCH_LATE
-          left[me] = (last -> READ : 0)
-#endif
-        }
-     fi
-  fi;
-  gate[HOST(me)] = 0;
-  if
-  :: last ->
-#ifdef EPOCH_LATE
-     left[me] = READ;
-#endif
-#if !defined(NO_SCAN) && !defined(LOOK_FIRST)
-     scan();
+#ifdef NO_SCAN
+     skip;
+#elif defined(OWN_HOST)
+     if :: HOST(me) == 0 && !LEFT(HOST(me)) && !unclean -> scan() :: else fi;
+#else
+     if :: !LEFT(HOST(me)) && !unclean -> scan() :: else fi;
 #endif
      atomic {
-#ifdef COUNT_LAST
-       no = no || idle_hosts != HOSTS;
-#elif !defined(NO_EPOCH)
-       no = no || left[me] == CHANGED;
+       if
+       :: !no && FULL(HOST(me)) ->        /* the visit: a look at one word */
+#ifdef SCAN_FIRST
+          c = 0;
+#else
+          c = LEFT(HOST(me));
 #endif
-       if :: !no -> decide() :: else fi;
-       no = 0; last = 0; left[me] = 0
+          changed[HOST(me)] = 0;
+          if
+          :: HOST(me) == 1 -> asked = 0; answered = 1; unclean = c
+          :: else -> answered = 0; if :: !c && !unclean -> decide() :: else fi; unclean = 0
+          fi
+       :: else
+       fi
      }
-  :: else
-  fi
+  fi;
+  atomic { no = 0; c = 0; gate[HOST(me)] = 0 }
 }
 
 inline take() {
@@ -160,19 +125,31 @@ inline take() {
   :: ready_of[me] != 0 ->
      do :: at[t] == WAITS(me) && done[waits[t]] -> break :: else -> t++ od;
      mine = t; at[t] = RUN; waits[t] = 0; ready_of[me]--
+#ifdef LIVE
+  :: else
+#else
   :: true                                 /* a try-lock failed */
+#endif
   fi;
   t = 0
 }
 
+#ifdef LIVE
+byte acts;                   /* of threads before they only end */
+#define MAY_GO_ON (acts < 2 * T) -> acts++
+#define FIRST (queued == 0 && ready_of[me] == 0)
+#else
+#define MAY_GO_ON true
+#define FIRST true
+#endif
 proctype worker(byte me) {
   byte v, t, r, mine = NONE;
-  bit is_idle, last, no;
+  bit is_idle, no, c;
   if :: me == 0 -> atomic { mine = 0; at[0] = RUN } :: else fi;
   do
   :: atomic { mine != NONE ->             /* runs a thread */
        if
-       :: v = 0;                          /* spawns */
+       :: MAY_GO_ON -> v = 0;             /* spawns */
           do :: v < T && at[v] != NEW -> v++ :: else -> break od;
           if :: v < T -> at[v] = QUEUED; owner[v] = me; queued++ :: else fi
        :: at[mine] = ENDED; done[mine] = 1;
@@ -184,15 +161,14 @@ proctype worker(byte me) {
           :: else -> break
           od;
           mine = NONE
-       :: select (v : 0 .. T); at[mine] = WAITS(me); waits[mine] = v;
+       :: MAY_GO_ON -> select (v : 0 .. T); at[mine] = WAITS(me); waits[mine] = v;
           if :: done[v] -> ready_of[me]++ :: else fi;
           mine = NONE
        fi;
        v = 0 }
   :: atomic { mine == NONE && over -> break }
-  :: atomic { mine == NONE && !over && is_idle && !announced[HOST(me)] &&
-              idle[HOST(me)] == WORKERS_OF(HOST(me)) -> skip };
-     announce()
+  :: atomic { mine == NONE && !over && is_idle && FIRST && HAS_STEP(HOST(me)) && !gate[HOST(me)] -> gate[HOST(me)] = 1 };
+     step()
 #ifdef WAITER_NOT_SEEN
   :: atomic { mine == NONE && !over && is_idle && queued != 0 -> skip };
 #else
@@ -203,23 +179,17 @@ proctype worker(byte me) {
        take();
        if
        :: mine != NONE
-#ifdef LEFT_AFTER_TAKE
-          ; goto taken
-#endif
        :: else ->                         /* ID1: own queues empty? */
           do :: v < T && (at[v] != QUEUED || owner[v] != me) -> v++ :: else -> break od;
           no = (v < T);
           v = 0;
           if :: no -> no = 0 :: else -> is_idle = 1; idle[HOST(me)]++ fi
        fi };
-#ifdef LEFT_AFTER_TAKE
-     goto again;
-taken:
-     take_host_back();
-again:
-     skip
-#endif
   od
 }
 
 init { atomic { done[DONE] = 1; i = 0; do :: i < N -> run worker(i); i++ :: else -> break od; i = 0 } }
+
+#ifdef LIVE
+ltl ends { <> over }
+#endif

@@ -24,6 +24,7 @@ struct mistake {
 
 #ifndef GODWIT_SCHEDULE_POINTS
 
+inline constexpr bool has_schedule_points = false;
 template <class T>
 using shared = std::atomic<T>;
 inline void schedule_point() noexcept {}
@@ -33,6 +34,7 @@ consteval bool planted(std::string_view) noexcept { return false; }
 
 #else
 
+inline constexpr bool has_schedule_points = true;
 inline void schedule_point() noexcept {
   if (made_world != nullptr) made_world->access();
 }

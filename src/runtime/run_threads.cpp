@@ -192,7 +192,8 @@ int start_worker(team& t, std::uint32_t number) noexcept {
 /// See stuck.hpp. All workers that are not idle wait, and the caller is the only other thread.
 void look_for_stuck(stuck_watch& watch, team& t) {
   const sched::node_words& node = host_words(t.what->memory);
-  const std::uint64_t idle = node.idle.load(std::memory_order_seq_cst);
+  const std::uint64_t before = node.idle.load(std::memory_order_seq_cst);
+  const auto idle = static_cast<std::uint32_t>(sched::idle_in(before));
   std::vector<stuck_watch::wait> waits;
   for (std::uint32_t i = 0; i < t.all.count && idle != t.all.count; ++i) {
     stuck_watch::wait w{};
@@ -201,7 +202,7 @@ void look_for_stuck(stuck_watch& watch, team& t) {
     if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
   }
   const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
-                   node.idle.load(std::memory_order_seq_cst) == idle &&
+                   node.idle.load(std::memory_order_seq_cst) == before &&
                    node.outside.load(std::memory_order_seq_cst) == 0 &&
                    stuck_watch::nobody_else(getpid(), t.all.count + 1, true);
   if (!all) waits.clear();

@@ -9,7 +9,6 @@
 #include "sched/deque.hpp"
 #include "sched/frames.hpp"
 #include "sched/ready_queue.hpp"
-#include "sched/suspended.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -39,6 +38,12 @@ void signal_hoarders_of(const transport::shm::segment& memory, const public_word
       if (pid > 0) base::interrupt(pid, SIGURG);
     }
   }
+}
+
+void wake_one_of(node_words& node) noexcept {
+  if (node.sleepers.load(std::memory_order_seq_cst) == 0) return;
+  node.wake.fetch_add(1, std::memory_order_release);
+  base::wake(node.wake, 1);
 }
 
 void wake_all_of(node_words& node) noexcept {
@@ -295,26 +300,6 @@ void release(call_site& site, entry& e) noexcept {
   rec->freed.store(freed_marked, std::memory_order_release);  // JH1
 }
 
-void waiting(call_site& site, entry& e) noexcept {
-  const look_at_waiting look(*site.node);
-  std::uint64_t skip = e.head.b, bytes = 0;
-  const bool one_goes_on = any_image_in_heaps(*site.memory, site.words, [&](const image& im, std::uint32_t) {
-    return look.goes_on(im, [&](ref r) {
-      if (site.memory->reaches(transport::ref_worker(r)))
-        return site.memory->at<record>(r)->state.load(std::memory_order_acquire) == state_done;
-      if (skip != 0) {
-        --skip;
-      } else if (bytes + sizeof r <= inline_bytes) {
-        std::memcpy(e.data + bytes, &r, sizeof r);
-        bytes += sizeof r;
-      }
-      return false;
-    });
-  });
-  e.head.result = one_goes_on || look.is_void() ? 1 : 0;
-  e.head.info = e.head.result == 0 ? bytes : 0;
-}
-
 void count_off(call_site& site, entry& e) noexcept {
   auto* tally = site.memory->at<record>(e.head.b);
   e.head.result = count_off_from(*tally);
@@ -326,8 +311,20 @@ void nudge(call_site& site, entry& e) noexcept {
   wake_all_of(*site.node);
 }
 
-void shut_down(call_site& site, entry& e) noexcept {
-  site.node->shutdown.store(e.head.b, std::memory_order_release);
+void wave(call_site& site, entry&) noexcept {
+  GODWIT_ASSERT(site.node->wave.load(std::memory_order_relaxed) == wave_none, "IN3: one wave at a time");
+  site.node->wave.store(wave_asked, std::memory_order_seq_cst);
+  wake_one_of(*site.node);
+}
+
+void wave_answer(call_site& site, entry& e) noexcept {
+  const std::uint64_t more = e.head.b - 1;
+  if (answers_missing(site.node->answers.fetch_add(more, std::memory_order_seq_cst) + more) == 0)
+    wake_one_of(*site.node);
+}
+
+void shut_down(call_site& site, entry&) noexcept {
+  site.node->shutdown.store(shutdown_told, std::memory_order_release);
   wake_all_of(*site.node);
 }
 
@@ -346,8 +343,9 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::read_record, in_entry<read_record>, &site);
   table.enter(call_no::release, in_entry<release>, &site);
   table.enter(call_no::count_off, in_entry<count_off>, &site);
-  table.enter(call_no::waiting, in_entry<waiting>, &site);
   table.enter(call_no::nudge, in_entry<nudge>, &site);
+  table.enter(call_no::wave, in_entry<wave>, &site);
+  table.enter(call_no::wave_answer, in_entry<wave_answer>, &site);
   table.enter(call_no::shut_down, in_entry<shut_down>, &site);
 }
 

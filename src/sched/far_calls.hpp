@@ -27,15 +27,15 @@ struct call_no {
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
   /// argument: ref of a tally. One part less; answer: join_records::count_off
   static constexpr std::uint64_t count_off = transport::far::call_number("sched.count_off");
-  /// ID5: can a thread of the host go on that looks for itself whether its record is done? result != 0: yes,
-  /// or nobody can say. Else info: refs of the records of other hosts that such threads wait for, as many as
-  /// fit, without the first ones: so many as the argument says
-  static constexpr std::uint64_t waiting = transport::far::call_number("sched.waiting");
   /// cast: set the target's poll word, wake it
   static constexpr std::uint64_t nudge = transport::far::call_number("sched.nudge");
   /// deliver: a letter, mailbox.hpp
   static constexpr std::uint64_t letter = transport::far::call_number("sched.letter");
-  /// cast: the run is over; argument: 1 + the host that found it
+  /// cast: a wave has come from the host above (waves.hpp)
+  static constexpr std::uint64_t wave = transport::far::call_number("sched.wave");
+  /// cast, to the host above: it is over here. argument: wave_answer
+  static constexpr std::uint64_t wave_answer = transport::far::call_number("sched.wave_answer");
+  /// cast: the run is over
   static constexpr std::uint64_t shut_down = transport::far::call_number("sched.shut_down");
 };
 
@@ -83,7 +83,8 @@ void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept;
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,
                         worker_no to, worker_no except) noexcept;
 
-/// Wake all workers of this host that sleep for lack of work.
+/// Wake one, or all, of the workers of this host that sleep for lack of work.
+void wake_one_of(node_words& node) noexcept;
 void wake_all_of(node_words& node) noexcept;
 /// Spares that rest look again whether they are to; @p bits: see spare_bit.
 void wake_spares_of(node_words& node, std::uint32_t bits) noexcept;

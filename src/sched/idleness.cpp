@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <iterator>
 
 #include "base/world.hpp"
 #include "sched/suspended.hpp"
@@ -20,19 +18,17 @@ constexpr std::uint32_t rounds_before_idle_crowded = 16;
 // Where a look takes a turn, who would look on waits instead for base::look_in_turns_ns, again and again for
 // as long as a worker looks elsewhere before it sleeps.
 constexpr std::uint64_t rounds_in_turns_ns = 130'000;
-constexpr std::uint64_t announce_after_ns = 100'000;  // more than the way to another host and back, as a rule
+// Before a worker takes part in a wave: who gets the next thread soon makes it an unclean one.
+constexpr std::uint64_t wave_after_ns = 100'000;
 constexpr std::uint64_t signal_after_ns = 20'000;
 constexpr std::uint64_t signal_every_ns = 50'000;
 constexpr std::uint32_t longest_sleep_ms = 50;
 constexpr std::uint64_t poll_every_ns = 100'000;             // own waiting threads, where they poll
 constexpr std::uint32_t longest_sleep_between_hosts_ms = 4;  // nobody wakes us from another host
 
-/// For assertions: a number of idle ones, less the letters between them, of @p all.
-[[maybe_unused]] bool is_count(std::uint64_t n, std::uint32_t all) noexcept {
-  return static_cast<std::int64_t>(n) <= static_cast<std::int64_t>(all);
-}
-[[maybe_unused]] bool is_count_of_hosts(std::uint64_t idle_nodes, std::uint32_t all) noexcept {
-  return hosts_in(idle_nodes) <= static_cast<std::int64_t>(all);
+/// For assertions: node_words::idle of @p all workers.
+[[maybe_unused]] bool is_count(std::uint64_t idle, std::uint32_t all) noexcept {
+  return idle_in(idle) <= static_cast<std::int32_t>(all);
 }
 
 }  // namespace
@@ -69,9 +65,6 @@ void idleness::call_monitor() noexcept {
 
 // ---- between idle and running ----
 
-void idleness::lock_gate() noexcept { base::lock(here_.node->gate, here_.holder(), here_.give_way); }
-void idleness::unlock_gate() noexcept { base::unlock(here_.node->gate, here_.holder()); }
-
 void idleness::thread_came() noexcept {
   has_sent_ = false;
   failed_rounds_ = 0;
@@ -105,37 +98,11 @@ void idleness::become_running() noexcept {
   [[maybe_unused]] const std::uint64_t idle_before =
       base::planted("idle.who_runs_is_not_counted")
           ? node.idle.load(std::memory_order_seq_cst)
-          : node.idle.fetch_sub(1, std::memory_order_seq_cst);  // IN2
+          : node.idle.fetch_add(left_idleness, std::memory_order_seq_cst);  // IN2, ID5
   GODWIT_ASSERT(is_count(idle_before, here_.near.count), "no more workers are idle than there are");
   if (node.watch.load(std::memory_order_seq_cst) == until_work) call_monitor();  // MO1: asleep, then watch
-  if (polled_ != nullptr) {
-    // ID5: after the count, before any thread is touched
-    node.left_idleness.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_release);
-  }
-  if (here_.one_host() || node.announced.load(std::memory_order_seq_cst) == 0) return;
-  lock_gate();
-  if (node.announced.load(std::memory_order_relaxed) != 0) {
-    // IN3: wait until it has taken effect: from then on nobody can decide that the run is over. IN6: who has
-    // a unit, which came with a letter, need not subtract one.
-    const bool clears_first = base::planted("nodes.clears_first");
-    if (clears_first) {
-      node.announced.store(0, std::memory_order_relaxed);
-      unlock_gate();
-    }
-    std::uint64_t units = node.units.load(std::memory_order_seq_cst);
-    while (units != 0 && !node.units.compare_exchange_weak(units, units - 1, std::memory_order_seq_cst)) {
-    }
-    if (units == 0) {
-      [[maybe_unused]] const std::uint64_t idle_hosts =
-          here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, host_left);
-      GODWIT_ASSERT(is_count_of_hosts(idle_hosts, here_.shape.host_count),
-                    "no more hosts are idle than there are");
-    }
-    if (clears_first) return;
-    node.announced.store(0, std::memory_order_relaxed);
-  }
-  unlock_gate();  // IN3: the next one finds it done
+  if (polled_ != nullptr)
+    std::atomic_thread_fence(std::memory_order_release);  // ID5: before it touches a thread
 }
 
 void idleness::become_idle() noexcept {
@@ -151,53 +118,30 @@ void idleness::become_idle() noexcept {
   is_idle_ = true;
   const std::uint64_t idle = here_.node->idle.fetch_add(1, std::memory_order_seq_cst) + 1;
   GODWIT_ASSERT(is_count(idle, here_.near.count), "no more workers are idle than there are");
-  if (here_.one_host() && idle == here_.near.count) decide(0);
+  if (here_.one_host() && is_full(idle, here_.near.count))
+    if (polled_ == nullptr || nothing_is_ready(idle)) decide();
 }
 
-/// IN1: not as soon as the count is full. Who gets the next thread or letter before that has told nobody, and
-/// keeps its units.
-void idleness::announce_host() noexcept {
-  const node_words& node = *here_.node;
-  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count) return;
-  if (node.announced.load(std::memory_order_seq_cst) != 0 && node.units.load(std::memory_order_seq_cst) == 0)
-    return;
-  if (const auto idle_nodes = is_last_host()) decide(*idle_nodes);
+/// Several hosts: this worker's part in a wave, if one is here. IN1
+void idleness::carry_wave() noexcept {
+  if (!waves_.has_step() || !waves_.try_enter()) return;
+  const waves::outcome now = waves_.advance([this](std::uint64_t idle) {
+    return polled_ == nullptr || nothing_is_ready(idle) ||
+           (here_.shape.my_host != 0 && base::planted("nodes.waiting_elsewhere_is_not_seen"));
+  });
+  if (now == waves::outcome::unclean) waves_.begin();
+  waves_.leave();
+  if (now == waves::outcome::clean) decide();
 }
 
-/// All count as idle, and this worker was the one to find out.
-/// @p idle_nodes: several hosts: what the word was then.
-void idleness::decide(std::uint64_t idle_nodes) noexcept {
-  // ID3, IN1: nothing can happen any more
-  if (polled_ != nullptr && !nothing_is_ready(idle_nodes)) return;
+/// All count as idle, and this worker was the one to find out: nothing can happen any more. ID3, IN1
+void idleness::decide() noexcept {
   if (here_.net.remote_load(worker_no{0}, &here_.job->root_done, std::memory_order_acquire) == 0) {
     char text[1856];
     describe_deadlock(here_, text, sizeof text);
     report_failure(text);
   }
   end_run();
-}
-
-/// Has this host been the last to be announced? Then what job_words::idle_nodes was when it was.
-std::optional<std::uint64_t> idleness::is_last_host() noexcept {
-  node_words& node = *here_.node;
-  std::optional<std::uint64_t> last;
-  lock_gate();
-  std::uint64_t back = node.units.exchange(0, std::memory_order_seq_cst);  // IN6: before the look
-  if (base::planted("nodes.loses_units")) back = 0;
-  const bool first = node.announced.load(std::memory_order_relaxed) == 0;
-  if (first) node.announced.store(1, std::memory_order_seq_cst);  // IN2
-  if (node.idle.load(std::memory_order_seq_cst) != here_.near.count && !base::planted("nodes.looks_once")) {
-    if (first) node.announced.store(0, std::memory_order_seq_cst);
-    if (back != 0) node.units.fetch_add(back, std::memory_order_seq_cst);
-  } else if (first || back != 0) {
-    if (first) ++back;
-    const std::uint64_t hosts =
-        here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, back) + back;  // IN1
-    GODWIT_ASSERT(is_count_of_hosts(hosts, here_.shape.host_count), "no more hosts are idle than there are");
-    if (hosts_in(hosts) == static_cast<std::int64_t>(here_.shape.host_count)) last = hosts;
-  }
-  unlock_gate();
-  return last;
 }
 
 /// Several hosts: one look each time, as the record may be a round trip away.
@@ -212,51 +156,20 @@ bool idleness::sees_ready_waiter() noexcept {
   return false;
 }
 
-/// Policies that poll: all workers counted as idle -- but is perhaps some worker's waiting thread ready,
-/// which that worker has not looked at yet? Then it will, and whoever reaches the count after that decides.
-/// ID5
-bool idleness::nothing_is_ready(std::uint64_t idle_nodes) noexcept {
-  if (!nothing_is_ready_here()) return false;
-  if (here_.one_host()) return true;
-  for (std::uint32_t h = 0; h < here_.shape.host_count; ++h)
-    if (h != here_.shape.my_host && !base::planted("nodes.waiting_elsewhere_is_not_seen") &&
-        !nothing_is_ready_on(here_.shape.hosts[h]))
-      return false;
-  if (base::planted("nodes.waiting_may_be_seen_early")) return true;
-  // Count and epoch in one word, which was that when all were idle: nobody has touched anything since.
-  return here_.net.remote_load(worker_no{0}, &here_.job->idle_nodes, std::memory_order_acquire) == idle_nodes;
-}
-
-bool idleness::nothing_is_ready_here() noexcept {
-  const look_at_waiting look(*here_.node);
-  const auto all_idle = [&] { return here_.node->idle.load(std::memory_order_seq_cst) == here_.near.count; };
-  if (!all_idle()) return false;  // ID5: epoch, then count. They will bring it to N again
-  if (any_suspended(here_, [&](const image& im, std::uint32_t) {
-        return look.goes_on(im, [&](ref r) { return from_.records.is_complete(r); });
-      }))
-    return false;
-  return all_idle() && !look.is_void();
-}
-
-/// One call, as a rule: that host looks at records of its own, and names the others.
-bool idleness::nothing_is_ready_on(const transport::shm::near_range& host) noexcept {
-  ref elsewhere[transport::far::inline_bytes / sizeof(ref)];
-  for (std::uint64_t seen = 0;;) {
-    const auto& e = here_.net.far().call(worker_no{host.first}, call_no::waiting, seen, 0);
-    if (e.head.result != 0) return false;
-    const std::size_t count = e.head.info / sizeof(ref);
-    std::memcpy(elsewhere, e.data, e.head.info);
-    for (std::size_t i = 0; i < count; ++i)
-      if (from_.records.is_complete(elsewhere[i])) return false;
-    if (count < std::size(elsewhere)) return true;
-    seen += count;
-  }
+/// Policies that poll: all workers of this host count as idle, and node_words::idle is @p idle -- but is
+/// perhaps some worker's waiting thread ready, which that worker has not looked at yet? Then it will. ID5
+bool idleness::nothing_is_ready(std::uint64_t idle) noexcept {
+  const look_at_waiting look(*here_.node, idle);
+  const bool one_goes_on = any_suspended(here_, [&](const image& im, std::uint32_t) {
+    return look.goes_on(im, [&](ref r) { return from_.records.is_complete(r); });
+  });
+  return !one_goes_on && (!look.is_void() || base::planted("nodes.waiting_may_be_seen_early"));
 }
 
 void idleness::end_run() noexcept {
   if (here_.hooks.on_end != nullptr) here_.hooks.on_end();
-  if (!here_.one_host()) tell_hosts(here_.shape.my_host);
-  here_.node->shutdown.store(shutdown_told, std::memory_order_release);
+  if (!here_.one_host()) tell_hosts();
+  here_.node->shutdown.store(shutdown_passed_on, std::memory_order_release);
   wake_all();
   here_.hooks.exit_worker();
   __builtin_unreachable();
@@ -267,19 +180,17 @@ void idleness::leave_run() noexcept {
   word& shutdown = here_.node->shutdown;
   if (shutdown.load(std::memory_order_acquire) == 0) return;
   if (!here_.one_host())  // IN7: one of this host tells others
-    if (const std::uint64_t from = shutdown.exchange(shutdown_told, std::memory_order_acq_rel);
-        from != shutdown_told)
-      tell_hosts(static_cast<std::uint32_t>(from - 1));
+    if (shutdown.exchange(shutdown_passed_on, std::memory_order_acq_rel) == shutdown_told) tell_hosts();
   here_.hooks.exit_worker();
 }
 
-/// IN7: to those below this host in the binomial tree of all whose root is host @p from. Nobody waits for an
-/// answer: companions stay until all hosts' workers have left.
-void idleness::tell_hosts(std::uint32_t from) noexcept {
+/// IN7: those below this host. Nobody waits for an answer: companions stay until all hosts' workers have
+/// left.
+void idleness::tell_hosts() noexcept {
   const job_shape& job = here_.shape;
-  job.each_host_below(from, [&](std::uint32_t host) {
+  job.each_host_below(0, [&](std::uint32_t host) {
     if (base::planted("nodes.one_is_not_told") && host == (job.my_host + 1) % job.host_count) return;
-    here_.net.far().cast(worker_no{job.hosts[host].first}, call_no::shut_down, std::uint64_t{from} + 1);
+    here_.net.far().cast(worker_no{job.hosts[host].first}, call_no::shut_down, 0);
   });
 }
 
@@ -321,11 +232,12 @@ void idleness::wait_for_work() noexcept {
   if (here_.opts.expose_signal && now - idle_since_ns_ > signal_after_ns &&
       now - last_signal_ns_ > signal_every_ns) {
     last_signal_ns_ = now;
-    signal_hoarders_of(*here_.memory, here_.words, worker_no{here_.near.first},
-                       worker_no{here_.near.first + present()}, here_.me);
+    const std::uint32_t all = present(), count = std::min(all, looks_before_sleep);
+    const std::uint32_t from = here_.near.first + std::min(next_look_, all - count);
+    signal_hoarders_of(*here_.memory, here_.words, worker_no{from}, worker_no{from + count}, here_.me);
   }
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
-  if (!here_.one_host() && idle_ns >= std::min(announce_after_ns, spin_ns)) announce_host();
+  if (!here_.one_host() && idle_ns >= std::min(wave_after_ns, spin_ns)) carry_wave();
   if (here_.shape.takes_turns && idle_ns < spin_ns + rounds_in_turns_ns)
     sleep(base::look_in_turns_ns);
   else if (idle_ns >= spin_ns)
@@ -342,11 +254,12 @@ void idleness::ask_others(std::uint32_t most) noexcept {
 }
 
 void idleness::sleep(std::uint64_t most_ns) noexcept {
-  ask_others(here_.near.count);  // else who has not been asked shares nothing meanwhile
+  ask_others(looks_before_sleep);  // else who has not been asked shares nothing meanwhile
   here_.node->sleepers.fetch_add(1, std::memory_order_seq_cst);
   here_.words->asleep.store(1, std::memory_order_seq_cst);
   const std::uint32_t seen = here_.node->wake.load(std::memory_order_seq_cst);
-  if (!sees_work(here_.near.count)) {  // at all: whoever made it public before that has woken nobody
+  const bool wave_waits = most_ns == base::no_limit && !here_.one_host() && waves_.has_step();
+  if (!wave_waits && !sees_work(looks_before_sleep)) {  // whoever made it public before that has woken nobody
     ++here_.words->stats.sleeps;
     wait_in_sleep(seen, most_ns);
     const std::uint32_t longest = here_.one_host() ? longest_sleep_ms : longest_sleep_between_hosts_ms;
@@ -354,6 +267,7 @@ void idleness::sleep(std::uint64_t most_ns) noexcept {
   }
   here_.words->asleep.store(0, std::memory_order_seq_cst);  // MO1
   here_.node->sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (most_ns == base::no_limit && !here_.one_host()) carry_wave();  // it may have been woken for that
 }
 
 /// Until node_words::wake is not @p seen any more, for a while, @p most_ns at most; among those who sleep,

@@ -2,19 +2,16 @@
 // idle_nodes.md; models/idle.pml, idle_nodes.pml. Spare workers: monitor.md. Tests:
 // tests/sched/idleness_test.cpp, tests/sched/world_test.cpp.
 //
-// The words: node_words::idle, the idle workers of a host minus the letters between them;
-// job_words::idle_nodes, the hosts that are idle minus the units that hosts have subtracted for letters
-// between them; node_words::units, those that a host has left.
+// The word: node_words::idle, the idle workers of a host minus the letters for them, and an epoch. Whether
+// all hosts are idle: waves.hpp.
 //   ID1  empty, then count: a worker counts as idle only when its deque, ready queue and mailbox are empty;
 //        count, then take: it counts as running again before it touches any work. Only running workers make
 //        work
 //   ID2  a letter is counted before it is sent, until it has been answered
-//   ID3  who brings the count to the number of workers (hosts) decides: nothing can ever happen again
+//   ID3  who brings the count to the number of workers decides: nothing can ever happen again
 //   ID5  policies whose waiting threads poll: who decides looks at all of them first; they are part of
-//        "empty" in ID1. Between hosts: at those of all hosts, and no host has left idleness meanwhile
-//   IN6  letters between hosts: a unit each, which goes along
-//   IN2  a host announces itself before it looks whether all its workers are idle; a worker that leaves
-//        idleness counts itself before it looks whether its host is announced
+//        "empty" in ID1. Between hosts: each host, before it lets a wave pass
+//   IN2  who leaves idleness changes the count and the epoch in one step
 // Lost wake-ups (publish, then look for sleepers, without a fence) cost at most one sleep period.
 #pragma once
 
@@ -25,8 +22,7 @@
 #include "sched/outside_events.hpp"
 #include "sched/site.hpp"
 #include "sched/wait_queue.hpp"
-
-#include <optional>
+#include "sched/waves.hpp"
 
 namespace godwit::sched {
 
@@ -41,7 +37,7 @@ class idleness {
     const join_records& records;
   };
   idleness(const site& here, account& counts, const sources& from) noexcept
-      : here_(here), account_(counts), from_(from) {}
+      : here_(here), account_(counts), from_(from), waves_(here) {}
 
   void init() noexcept;
   /// Policies that poll: threads of this worker that nobody wakes when what they wait for is there.
@@ -63,6 +59,8 @@ class idleness {
   /// Workers of this host that are looked at in a round, however many there are: the next round looks at
   /// others.
   static constexpr std::uint32_t looks_in_round = 8;
+  /// Before a worker sleeps, likewise. Together, those that sleep have looked at all.
+  static constexpr std::uint32_t looks_before_sleep = 64;
 
   /// Anything that an idle worker should become running for? Cost: two lines of each of @p most workers of
   /// this host, and now and then a round trip to another. Does not come back if the run is over.
@@ -90,27 +88,23 @@ class idleness {
 
  private:
   bool sees_ready_waiter() noexcept;
-  void announce_host() noexcept;
-  std::optional<std::uint64_t> is_last_host() noexcept;
-  void decide(std::uint64_t idle_nodes) noexcept;
-  bool nothing_is_ready(std::uint64_t idle_nodes) noexcept;
-  bool nothing_is_ready_here() noexcept;
-  bool nothing_is_ready_on(const transport::shm::near_range& host) noexcept;
+  void carry_wave() noexcept;
+  void decide() noexcept;
+  bool nothing_is_ready(std::uint64_t idle) noexcept;
   [[noreturn]] void end_run() noexcept;
   void leave_run() noexcept;
-  void tell_hosts(std::uint32_t from) noexcept;
+  void tell_hosts() noexcept;
   void report_failure(const char* text) noexcept;
   void ask_others(std::uint32_t most) noexcept;
   void sleep(std::uint64_t most_ns) noexcept;
   void wait_in_sleep(std::uint32_t seen, std::uint64_t most_ns) noexcept;
   void call_monitor() noexcept;
-  void lock_gate() noexcept;
-  void unlock_gate() noexcept;
   void give_way(int pauses) noexcept;
 
   const site& here_;
   account& account_;
   sources from_;
+  waves waves_;
   wait_queue* polled_ = nullptr;
   bool is_idle_ = false;
   bool is_spare_ = false;

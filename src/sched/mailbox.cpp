@@ -80,16 +80,6 @@ void mailbox::push(worker_no to, message* m) noexcept {
   link(here_.words_of(to)->mailbox, m, here_.ref_of(m));
 }
 
-/// IN6: a letter between hosts has one of the units that its host has subtracted from job_words::idle_nodes.
-void mailbox::take_unit() noexcept {
-  word& units = here_.node->units;
-  std::uint64_t left = units.load(std::memory_order_seq_cst);
-  while (left != 0)
-    if (units.compare_exchange_weak(left, left - 1, std::memory_order_seq_cst)) return;
-  here_.net.remote_fetch_add(worker_no{0}, &here_.job->idle_nodes, ~prepaid + 1);
-  units.fetch_add(prepaid - 1, std::memory_order_seq_cst);
-}
-
 void mailbox::send_far(worker_no to, ref done, void (*call)(const void*), std::span<const std::byte> head,
                        std::span<const std::byte> rest) noexcept {
   std::byte text[inline_bytes];
@@ -104,7 +94,8 @@ void mailbox::send_far(worker_no to, ref done, void (*call)(const void*), std::s
     l.elsewhere = here_.ref_of(kept);
   }
   std::memcpy(text, static_cast<const void*>(&l), sizeof l);
-  if (!base::planted("mail.has_no_unit")) take_unit();
+  if (!base::planted("mail.is_not_counted_between_hosts"))
+    here_.node->letters.fetch_add(1, std::memory_order_seq_cst);  // IN4
   here_.net.far().deliver(to, call_no::letter, {text, size});
 }
 
@@ -122,12 +113,13 @@ std::byte* mailbox::receive(void* place, transport::far::entry& e,
   m->elsewhere = l.elsewhere;
   if (here != 0) std::memcpy(static_cast<void*>(m + 1), e.data + sizeof l, here);
   node_words& node = *own.here_.node;
-  const bool unit_first = base::planted("nodes.unit_before_count");
-  if (unit_first) node.units.fetch_add(1, std::memory_order_seq_cst);
+  const auto is_here = [&] { node.letters.fetch_sub(1, std::memory_order_seq_cst); };
+  const bool here_first = base::planted("nodes.letter_is_here_before_it_counts");
+  if (here_first) is_here();
   if (!base::planted("nodes.delivery_is_not_counted"))
-    node.idle.fetch_sub(1, std::memory_order_seq_cst);                  // IN6: count the letter,
-  if (!unit_first) node.units.fetch_add(1, std::memory_order_seq_cst);  // then take its unit over,
-  own.push(own.here_.me, m);                                            // then let it be seen
+    node.idle.fetch_sub(1, std::memory_order_seq_cst);  // IN4: a letter of this host,
+  if (!here_first) is_here();                           // then none between hosts,
+  own.push(own.here_.me, m);                            // then let it be seen
   own.here_.hot_of(own.here_.me)->poll.store(1, std::memory_order_relaxed);
   return nullptr;
 }

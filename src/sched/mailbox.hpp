@@ -1,5 +1,5 @@
 // Letters: calls that a worker carries out for another one, between two threads. docs/protocols/idle.md
-// (ID2), idle_nodes.md (IN4, IN6). Tests: tests/sched/mailbox_test.cpp, tests/global/spawn_at_test.cpp.
+// (ID2), idle_nodes.md (IN4). Tests: tests/sched/mailbox_test.cpp, tests/global/spawn_at_test.cpp.
 //
 // The box is a word, public_words::mailbox: letters hang in a list by their refs, the newest first; who sends
 // pushes by compare-exchange, the owner takes all. A letter lies in its sender's heap. From another host it
@@ -63,8 +63,6 @@ class mailbox {
     }
   }
 
-  /// Units that are taken from job_words::idle_nodes at once. IN6
-  static constexpr std::uint64_t prepaid = 64;
   /// Closures up to this size come to another host in one message.
   static constexpr std::size_t most_in_message = transport::far::inline_bytes - 32;
 
@@ -81,7 +79,6 @@ class mailbox {
   static std::byte* receive(void* mailbox, transport::far::entry& e,
                             const transport::far::answer_room& room) noexcept;
   void push(worker_no to, message* m) noexcept;
-  void take_unit() noexcept;
 
   const site& here_;
   heap& heap_;

@@ -12,7 +12,6 @@
 #include "seams/park.hpp"
 #include <godwit/options.hpp>
 
-#include <bit>
 #include <span>
 
 namespace godwit::sched {
@@ -48,13 +47,18 @@ struct job_shape {
   const transport::shm::near_range* hosts = nullptr;  ///< the workers of each host; one host: [0, workers)
   std::uint32_t host_count = 1;
   std::uint32_t my_host = 0;
-  /// f(host) for each that is below this one in the binomial tree of all whose root is host @p from. IN7
+  // A tree of all hosts, each of which has up to most_below below it. A host's companion gets so many
+  // messages at once. (Where schedules are tested there are few hosts: a chain.)
+  static constexpr std::uint32_t most_below = base::has_schedule_points ? 1 : 16;
+  /// f(host) for each that is directly below this one in the tree whose root is host @p root.
   template <class F>
-  void each_host_below(std::uint32_t from, F&& f) const {
-    const std::uint32_t me = (my_host + host_count - from) % host_count;
-    for (std::uint32_t step = std::bit_ceil(host_count); (step /= 2) > me;)
-      if (step < host_count - me) f((from + me + step) % host_count);
+  void each_host_below(std::uint32_t root, F&& f) const {
+    const std::uint64_t me = (my_host + host_count - root) % host_count, first = me * most_below + 1;
+    for (std::uint64_t i = first; i < first + most_below && i < host_count; ++i)
+      f(static_cast<std::uint32_t>((root + i) % host_count));
   }
+  /// Which this one is below in the tree whose root is host 0, unless it is that.
+  std::uint32_t host_above() const { return (my_host - 1) / most_below; }
   const transport::shm::near_range* ranks = nullptr;  ///< the workers of each; null: there is one
   std::uint32_t rank_count = 1;
   const char* no_rank_calls = nullptr;  ///< why on_rank calls nothing in this rank; null: it does

@@ -10,12 +10,12 @@ namespace godwit::sched {
 /// idle.
 class look_at_waiting {
  public:
-  explicit look_at_waiting(const node_words& node) noexcept
-      : node_(node), epoch_(node.left_idleness.load(std::memory_order_seq_cst)) {}
+  /// @p idle: node_words::idle, when they were.
+  look_at_waiting(const node_words& node, std::uint64_t idle) noexcept : node_(node), idle_(idle) {}
   /// What has been read may be torn, and the record not be there any more: a worker has left idleness.
   bool is_void() const noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
-    return node_.left_idleness.load(std::memory_order_seq_cst) != epoch_;
+    return node_.idle.load(std::memory_order_seq_cst) != idle_;
   }
   /// Can @p im go on? Or the look is void. @p is_complete: of a record, which is there.
   template <class F>
@@ -27,7 +27,7 @@ class look_at_waiting {
 
  private:
   const node_words& node_;
-  std::uint64_t epoch_;
+  std::uint64_t idle_;
 };
 
 /// f(image, number of its worker) for those in the heaps of @p memory's host, until it gives back true.

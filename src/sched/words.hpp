@@ -82,21 +82,47 @@ struct public_words {
 /// node_words::watch. `until_work`: the monitor sleeps until a worker leaves idleness.
 enum watch_state : std::uint32_t { watching = 0, until_work = 1, for_a_while = 2 };
 
-/// node_words::shutdown: the run is over, and the hosts that this one is to tell have been told.
-inline constexpr std::uint64_t shutdown_told = ~std::uint64_t{0};
+/// node_words::shutdown: the run is over; and the hosts below this one have been told. IN7
+enum shutdown_state : std::uint64_t { shutdown_told = 1, shutdown_passed_on = 2 };
+
+/// node_words::wave: the host above has asked; those below have been asked.
+enum wave_state : std::uint64_t { wave_none = 0, wave_asked = 1, wave_passed_on = 2 };
+
+// node_words::idle: the lower half is a count, as a signed number; the upper half changes for good whenever a
+// worker leaves idleness.
+inline std::int32_t idle_in(std::uint64_t idle) noexcept { return static_cast<std::int32_t>(idle); }
+/// Are all @p workers idle, and is no letter under way?
+inline bool is_full(std::uint64_t idle, std::uint32_t workers) noexcept {
+  return idle_in(idle) == static_cast<std::int32_t>(workers);
+}
+/// What a worker that leaves idleness adds to it: one less.
+inline constexpr std::uint64_t left_idleness = (std::uint64_t{1} << 32) - 1;
+
+// node_words::answers: how many are missing, how many hosts have seen somebody leave idleness, and letters,
+// modulo 2^32.
+inline std::uint64_t answers_missing(std::uint64_t answers) noexcept { return answers & 0xffff; }
+inline bool is_unclean(std::uint64_t answers) noexcept { return (answers >> 16 & 0xffff) != 0; }
+inline std::uint64_t letters_in(std::uint64_t answers) noexcept { return answers >> 32; }
+/// To be added to that of the host above, minus one.
+inline std::uint64_t wave_answer(bool is_unclean, std::uint64_t letters) noexcept {
+  return letters << 32 | (is_unclean ? 1u << 16 : 0u);
+}
 
 /// One per host, in the segment of its first worker. docs/protocols/idle.md, idle_nodes.md
 struct node_words {
-  alignas(64) word idle;       ///< idle workers of this host minus letters between them. W all of the host
-  alignas(64) word announced;  ///< this host counts in job_words::idle_nodes. W under gate, R all of the host
-  word gate;                   ///< lock of announced. W all of the host
-  word units;                  ///< of job_words::idle_nodes, prepaid for letters. W all of the host
-  /// times a worker became running; policies that poll. W all of the host; R those, and calls from others
-  word left_idleness;
-  word outside;  ///< threads that wait for something outside (park). W all
-  word polling;  ///< a worker waits in event_source::collect. W all
-  /// 0; 1 + the host that found that the run is over; shutdown_told. IN7. W who finds it, by a cast if far,
-  /// and who tells others; R all of the host
+  /// idle workers of this host minus letters for them, and how often one has left idleness (idle_in). W all
+  /// of the host
+  alignas(64) word idle;
+  // Several hosts: waves.hpp. `gate` is the lock of all but letters.
+  alignas(64) word wave;  ///< wave_state. W under gate, and the host above by a cast; R all of the host
+  word answers;           ///< of the hosts below. W under gate, and those by casts; R all of the host
+  word gate;              ///< W all of the host
+  word seen;              ///< `idle` when a wave was here. W, R under gate
+  word letters;           ///< sent to other hosts minus those that have come from them. W all of the host
+  word outside;           ///< threads that wait for something outside (park). W all
+  word polling;           ///< a worker waits in event_source::collect. W all
+  /// 0 or shutdown_state. W who finds that the run is over, the host above by a cast, and who tells the hosts
+  /// below; R all of the host
   word shutdown;
   alignas(64) base::shared<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                     ///< workers asleep or about to sleep. W all of the host
@@ -115,18 +141,8 @@ struct node_words {
 
 /// One per job, in worker 0's segment.
 struct job_words {
-  /// hosts that are idle minus units for letters between hosts (hosts_in); and how often one stopped being
-  /// idle by a subtraction (host_left). W all, atomics
-  alignas(64) word idle_nodes;
   alignas(64) word root_done;  ///< W the worker that ends the root thread, R who decides
 };
-
-/// The hosts in job_words::idle_nodes, minus units.
-inline std::int32_t hosts_in(std::uint64_t idle_nodes) noexcept {
-  return static_cast<std::int32_t>(idle_nodes);
-}
-/// What a host that is idle no more adds to it: minus one, and the whole changes for good (ID5).
-inline constexpr std::uint64_t host_left = (std::uint64_t{1} << 32) - 1;
 
 struct segment_words {
   node_words node;  ///< used in the segment of a host's first worker only

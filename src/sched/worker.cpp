@@ -303,11 +303,10 @@ void worker::check_host(const transport::shm::segment& memory, transport::shm::n
   const node_words& node = memory.at(worker_no{near.first}, words)->node;
   if (node.failed.load(std::memory_order_acquire) != 0) return;
   GODWIT_CHECK(node.shutdown.load(std::memory_order_acquire) != 0, "somebody decided that the run is over");
-  GODWIT_CHECK(node.idle.load(std::memory_order_relaxed) == near.count,
+  GODWIT_CHECK(is_full(node.idle.load(std::memory_order_relaxed), near.count),
                "ID1, ID2: all workers are idle and no letter is under way");
   GODWIT_CHECK(node.outside.load(std::memory_order_relaxed) == 0,
                "PK3: no thread waits for something outside");
-  GODWIT_CHECK(node.units.load(std::memory_order_relaxed) == 0, "IN6: no prepaid unit is left");
   GODWIT_CHECK(node.gate.load(std::memory_order_relaxed) == 0, "nobody is at the gate");
   // (The last stores of thieves on other hosts may be dropped with the run.)
   for (std::uint32_t v = near.first; v < near.first + near.count && only_host; ++v) {

@@ -55,7 +55,7 @@ TEST_F(idle, counts_and_counts_back) {
   EXPECT_FALSE(a.idle.sees_work());
   a.idle.become_running();
   EXPECT_FALSE(a.idle.is_idle());
-  EXPECT_EQ(all.node().idle.load(), 0u);
+  EXPECT_EQ(idle_in(all.node().idle), 0);
 }
 
 TEST_F(idle, not_with_letters_or_ready_threads) {
@@ -87,7 +87,7 @@ TEST_F(idle, sees_what_others_have) {
   b.mail.send(
       worker_no{0}, b.records.make(), [](const void*) {}, "", 1);
   EXPECT_TRUE(a.idle.sees_work()) << "a letter";
-  EXPECT_EQ(static_cast<std::int64_t>(all.node().idle.load()), 0) << "one idle, one letter";
+  EXPECT_EQ(idle_in(all.node().idle), 0) << "one idle, one letter";
 }
 
 TEST_F(idle, threads_that_poll_keep_it_from_being_empty) {
@@ -102,7 +102,7 @@ TEST_F(idle, threads_that_poll_keep_it_from_being_empty) {
   b.records.exchange_state(r, state_done);
   EXPECT_TRUE(a.idle.sees_work());
   a.idle.become_running();
-  EXPECT_EQ(all.node().left_idleness.load(), 1u) << "ID5";
+  EXPECT_EQ(all.node().idle.load(), left_idleness + 1) << "ID5: one less, and changed for good";
   a.idle.become_idle();
   EXPECT_FALSE(a.idle.is_idle());
 }
@@ -127,39 +127,109 @@ TEST_F(idle, the_last_one_ends_the_run) {
   EXPECT_EQ(o.status, host::exited) << support::show(o);
 }
 
-/// IN6, LATE: who gets a thread soon has neither announced its host nor given back units.
-TEST(idle_hosts, are_announced_a_while_after_their_last_thread) {
-  host all{1, 2};
-  worker_of_test a{all, 0};
+/// Below host 0 of a run, whose companion nobody is: answers of other hosts are written here.
+struct first_of_three : testing::Test {
+  host all{2, 3};
+  worker_of_test a{all, 0}, b{all, 1};
+  first_of_three() {
+    site& here = all.here(0);  // questions stay in the ring
+    here.net.far().init(*here.memory, here.me, here.far, here.far, nullptr, nullptr, true);
+  }
+  std::uint64_t wave() { return all.node().wave.load(); }
+  void answer(bool unclean = false, std::uint64_t letters = 0) {
+    all.node().answers.fetch_add(wave_answer(unclean, letters) - 1);
+  }
+  /// One wave, to which the others answer so; how it ends.
+  waves::outcome all_around(bool unclean = false, std::uint64_t letters = 0) {
+    static constexpr auto nothing = [](std::uint64_t) { return true; };
+    waves here(all.here(0));
+    EXPECT_TRUE(here.try_enter());
+    EXPECT_EQ(here.advance(nothing), waves::outcome::under_way) << "the others have been asked";
+    answer();
+    EXPECT_EQ(here.advance(nothing), waves::outcome::under_way) << "one has answered";
+    answer(unclean, letters);
+    const waves::outcome end = here.advance(nothing);
+    here.leave();
+    return end;
+  }
+};
+
+TEST_F(first_of_three, asks_when_all_its_workers_have_been_idle_for_a_while) {
   all.here(0).opts.spin_us = 1'000'000;
-  all.node().units = 5;  // which it had subtracted
-  all.job().idle_nodes = ~std::uint64_t{4};
   a.idle.become_idle();
-  EXPECT_TRUE(a.idle.is_idle());
-  EXPECT_EQ(all.node().announced.load(), 0u);
-  a.idle.become_running();
-  EXPECT_EQ(all.node().units.load(), 5u);
-  a.idle.become_idle();
-  while (all.node().announced.load() == 0) a.idle.wait_for_work();
-  EXPECT_EQ(all.node().units.load(), 0u);
-  EXPECT_EQ(all.job().idle_nodes.load(), 1u) << "itself; what it had left is back";
+  EXPECT_EQ(wave(), wave_none);
+  const std::uint64_t since = godwit::base::now_ns();
+  while (godwit::base::now_ns() - since < 1'000'000) a.idle.wait_for_work();
+  EXPECT_EQ(wave(), wave_none) << "one runs";
+  b.idle.become_idle();
+  while (wave() == wave_none) a.idle.wait_for_work();
+  EXPECT_EQ(wave(), wave_passed_on);
+  EXPECT_EQ(answers_missing(all.node().answers), 2u);
+  EXPECT_EQ(all.node().gate.load(), 0u);
 }
 
-/// ID5: whoever has read the word when all hosts were idle sees whether that is still so.
-TEST(idle_hosts, that_leave_idleness_change_the_word_for_good) {
-  host all{1, 2};
-  worker_of_test a{all, 0};
-  all.here(0).opts.spin_us = 1'000'000;
+TEST_F(first_of_three, decides_after_two_waves_between_which_nobody_has_left) {
   a.idle.become_idle();
-  while (all.node().announced.load() == 0) a.idle.wait_for_work();
-  const std::uint64_t before = all.job().idle_nodes.load();
-  EXPECT_EQ(hosts_in(before), 1);
-  a.idle.become_running();
-  EXPECT_EQ(hosts_in(all.job().idle_nodes.load()), 0);
+  b.idle.become_idle();
+  EXPECT_EQ(all_around(), waves::outcome::unclean) << "the first that there is";
+  EXPECT_EQ(all_around(), waves::outcome::clean);
+  EXPECT_EQ(all_around(true), waves::outcome::unclean) << "elsewhere somebody has";
+  EXPECT_EQ(all_around(), waves::outcome::clean);
+  b.idle.become_running();
+  b.idle.become_idle();
+  EXPECT_EQ(all_around(), waves::outcome::unclean) << "here";
+}
+
+TEST_F(first_of_three, counts_letters_of_all) {
   a.idle.become_idle();
-  while (all.node().announced.load() == 0) a.idle.wait_for_work();
-  EXPECT_EQ(hosts_in(all.job().idle_nodes.load()), 1);
-  EXPECT_NE(all.job().idle_nodes.load(), before);
+  b.idle.become_idle();
+  all_around();
+  EXPECT_EQ(all_around(false, 1), waves::outcome::unclean) << "one is under way";
+  all.node().letters = ~std::uint64_t{0};  // it has come here
+  EXPECT_EQ(all_around(false, 1), waves::outcome::clean);
+}
+
+TEST_F(first_of_three, holds_a_wave_up_while_it_is_busy_or_a_thread_is_ready) {
+  waves here(all.here(0));
+  a.idle.become_idle();
+  b.idle.become_idle();
+  all_around();
+  ASSERT_TRUE(here.try_enter());
+  EXPECT_FALSE(here.try_enter()) << "one at a time";
+  here.begin();
+  answer();
+  answer();
+  b.idle.become_running();
+  EXPECT_FALSE(here.has_step());
+  EXPECT_EQ(here.advance([](std::uint64_t) { return true; }), waves::outcome::under_way);
+  b.idle.become_idle();
+  EXPECT_TRUE(here.has_step());
+  EXPECT_EQ(here.advance([](std::uint64_t) { return true; }), waves::outcome::unclean);
+  here.begin();
+  answer();
+  answer();
+  EXPECT_EQ(here.advance([](std::uint64_t) { return false; }), waves::outcome::under_way) << "ID5";
+  EXPECT_EQ(here.advance([](std::uint64_t) { return true; }), waves::outcome::clean);
+  here.leave();
+}
+
+TEST_F(first_of_three, hosts_below_each_other) {
+  job_shape tree;
+  tree.host_count = 2304;
+  for (const std::uint32_t root : {0u, 1000u, 2303u}) {
+    std::vector<int> above(tree.host_count);
+    for (tree.my_host = 0; tree.my_host < tree.host_count; ++tree.my_host)
+      tree.each_host_below(root, [&](std::uint32_t h) {
+        ++above[h];
+        const std::uint32_t from = tree.my_host;
+        if (root == 0) {
+          job_shape below = tree;
+          below.my_host = h;
+          EXPECT_EQ(below.host_above(), from);
+        }
+      });
+    for (std::uint32_t h = 0; h < tree.host_count; ++h) EXPECT_EQ(above[h], h == root ? 0 : 1);
+  }
 }
 
 /// ID5: several hosts: one look each time, at the one that has not been looked at for longest.

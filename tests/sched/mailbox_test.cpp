@@ -42,15 +42,15 @@ TEST_F(letters, are_carried_out_by_whom_they_are_for) {
   EXPECT_FALSE(b.mail.empty());
   EXPECT_TRUE(c.mail.empty());
   EXPECT_EQ(all.hot(1).poll.load(), 1u) << "a busy worker looks at its next spawn";
-  EXPECT_EQ(static_cast<std::int64_t>(all.node().idle.load()), -1) << "ID2: counts like a running worker";
+  EXPECT_EQ(idle_in(all.node().idle), -1) << "ID2: counts like a running worker";
   ref answered = 0;
   b.mail.take([&](ref r) {
     EXPECT_EQ(got, std::vector<int>{5}) << "carried out first";
-    EXPECT_EQ(static_cast<std::int64_t>(all.node().idle.load()), -1) << "ID2: until it has been answered";
+    EXPECT_EQ(idle_in(all.node().idle), -1) << "ID2: until it has been answered";
     answered = r;
   });
   EXPECT_EQ(answered, done);
-  EXPECT_EQ(all.node().idle.load(), 0u);
+  EXPECT_EQ(idle_in(all.node().idle), 0);
   EXPECT_TRUE(b.mail.empty());
   all.heap_of(0).collect();
   a.records.free(done);
@@ -67,12 +67,12 @@ TEST_F(letters, several_at_a_time) {
   c.mail.take([&](ref) { ++answers; });
   EXPECT_EQ(answers, 6);
   EXPECT_EQ(got, (std::vector<int>{12, 2, 11, 1, 10, 0})) << "the newest first";
-  EXPECT_EQ(all.node().idle.load(), 0u);
+  EXPECT_EQ(idle_in(all.node().idle), 0);
 }
 
 TEST_F(letters, one_that_is_posted_later_by_somebody_who_is_no_worker) {
   const ref letter = b.mail.write_for_later([](const void*) { got.push_back(7); });
-  EXPECT_EQ(static_cast<std::int64_t>(all.node().idle.load()), -1) << "ID2: the run goes on";
+  EXPECT_EQ(idle_in(all.node().idle), -1) << "ID2: the run goes on";
   EXPECT_TRUE(b.mail.empty());
   int word = 5;
   a.mail.send(worker_no{1}, 0, take_down, &word, sizeof word);
@@ -86,7 +86,7 @@ TEST_F(letters, one_that_is_posted_later_by_somebody_who_is_no_worker) {
   EXPECT_NE(all.node().wake.load(), before) << "and one that sleeps at once";
   b.mail.take([](ref) { ADD_FAILURE() << "nobody waits for a record of these"; });
   EXPECT_EQ(got, (std::vector<int>{7, 5})) << "the newest first";
-  EXPECT_EQ(all.node().idle.load(), 0u);
+  EXPECT_EQ(idle_in(all.node().idle), 0);
   all.heap_of(0).collect();
   EXPECT_EQ(all.heap_of(1).used_bytes(), 0u);
 }
@@ -110,7 +110,7 @@ TEST_F(letters, from_several_senders_while_they_are_taken) {
   c.mail.take([&](ref) { ++answers; });
   EXPECT_EQ(answers, 2 * each);
   EXPECT_EQ(sum, each * (each + 1));
-  EXPECT_EQ(all.node().idle.load(), 0u);
+  EXPECT_EQ(idle_in(all.node().idle), 0);
 }
 
 }  // namespace
