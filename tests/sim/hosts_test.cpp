@@ -1,4 +1,6 @@
 // Tests of what simulated hosts have: addresses of global memory, however many they are.
+// test: skip-qemu skip-asan
+// (The address sanitizer leaves no 54 TiB in one piece.)
 #include "runtime/global.hpp"
 #include "runtime/sim_hosts.hpp"
 #include "transport/shm/window.hpp"
