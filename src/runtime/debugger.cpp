@@ -55,7 +55,7 @@ void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   t.add("base", reinterpret_cast<std::uint64_t>(memory.common()));
   t.add("span", l.span);
   t.add("hot", l.hot);
-  t.add("words", l.words);
+  t.add("words", l.words + offsetof(sched::segment_words, worker));
   t.add("slots", l.slots);
   t.add("slots_bytes", l.slots_bytes);
   t.add("heap", l.heap);

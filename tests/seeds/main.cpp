@@ -204,7 +204,7 @@ int same(std::uint64_t first, std::uint64_t count) {
         const plan p = plan::of(seed);
         gw::options o = p.options();
         o.quiet = false;
-        return gw::run<bool>([=] { return seeds::threads(p); }, o);
+        return gw::run<bool>([=] { return p.under_iso() ? seeds::bursts(p) : seeds::threads(p); }, o);
       });
       close(fds[1]);
       char text[4096];
