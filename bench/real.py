@@ -10,13 +10,14 @@ CPUs are repeated as long as there is time; the least disturbed ones count. --ma
 scripts/results --only real writes the page. Document: docs/scale.md.
 """
 import argparse
-import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
+
+import scale_program
+from scale_program import Failed
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "scale"))
@@ -35,10 +36,6 @@ TINY = {
     "btc": (["btc", "--depth", 9, "--grain", 2], "--node-ns", 1000, (2 << 9) - 1),
 }
 PLACES = ((1, 1), (2, 1), (2, 2), (6, 3))  # workers, hosts
-
-
-class Failed(Exception):
-    pass
 
 
 def far_median_us(runs):
@@ -62,9 +59,7 @@ def steal_us(runs, hosts):
 class Runner:
     def __init__(self, o):
         self.o = o
-        self.program = os.path.join(o.build, "bench", "scale")
-        if not os.path.exists(self.program):
-            raise Failed(f"{self.program} is not there: build it (target bench_scale)")
+        self.program = scale_program.find(o.build)
         self.programs = TINY if o.tiny else PROGRAMS
         self.mpirun = None
         if shutil.which("mpirun"):
@@ -72,23 +67,10 @@ class Runner:
             self.mpirun = ["mpirun", *(["--bind-to", "none", "--oversubscribe"] if "Open MPI" in said else [])]
 
     def run(self, arguments, options, launcher=()):
-        """Statistics of one run, with the time of its computation."""
-        with tempfile.TemporaryDirectory() as folder:
-            stats = os.path.join(folder, "stats.json")
-            env = {k: v for k, v in os.environ.items() if not k.startswith("GODWIT_")}
-            env.update({"GODWIT_" + k.upper(): str(v) for k, v in options.items()}, GODWIT_STATS_JSON=stats, GODWIT_QUIET="1",
-                       OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-            command = [*launcher, self.program, *map(str, arguments)]
-            watch = Disturbance()
-            done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-            disturbed = watch.cpus()
-            if done.returncode != 0:
-                raise Failed(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr.strip()}")
-            with open(stats, encoding="utf-8") as f:
-                found = json.load(f)
-        words = done.stdout.strip().splitlines()[-1].replace(",", " ").split()
-        found.update(time_s=float(words[words.index("time") + 1]), disturbed=disturbed)
-        return found
+        """Statistics of one run, and how many CPUs others used meanwhile."""
+        watch = Disturbance()
+        found = scale_program.run([*launcher, self.program, *map(str, arguments)], options)
+        return {**found, "disturbed": watch.cpus()}
 
     def real(self, name, workers, hosts):
         arguments, unit, about, _ = self.programs[name]
@@ -177,17 +159,7 @@ def main():
     o = p.parse_args()
     o.reps = 2 if o.tiny else 5 if o.quick else 9
     o.minutes = o.minutes if o.minutes is not None else 3 if o.quick else 8
-    data = {}
-    try:
-        show(compare(Runner(o), o, data))
-    except Failed as e:
-        print(f"real.py: {e}", file=sys.stderr)
-        return 1
-    if o.json:
-        with open(o.json, "w", encoding="utf-8") as f:
-            json.dump(data, f, indent=1)
-            f.write("\n")
-    return 0
+    return scale_program.finish("real.py", lambda data: show(compare(Runner(o), o, data)), o.json)
 
 
 if __name__ == "__main__":

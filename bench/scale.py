@@ -9,20 +9,20 @@
 Everything here is model: the scheduler is the real one, the machines are text files (src/sim/machines), and what
 threads compute is charged. The papers' figures beside ours are those printed in their text, at their sizes; what is
 asked of ours is checked at the end (numbers V1 ... of the checks: docs/scale.md). scripts/results --only scale writes
-the page of docs/results. Document: docs/scale.md. Test: bench/CMakeLists.txt.
+the page of docs/results. Document: docs/scale.md. Test: tests/reproduce.
 """
 import argparse
 import html
 import json
 import math
 import os
-import subprocess
 import sys
-import tempfile
 
+import scale_program
 from reproduce import charts
 from reproduce.data import Chart
 from reproduce.page import STYLE
+from scale_program import Failed
 
 # As in the papers: every core is a process that reaches all others, also those of its node, by one-sided operations.
 PAPER = {"way": "rma", "rma_atomics": 1, "victims": "uniform", "expose_signal": 0}
@@ -41,18 +41,12 @@ PRINTED_TABLE_2 = {
 }
 
 
-class Failed(Exception):
-    pass
-
-
 class Runner:
     """Runs the program; with a folder to keep results in, each run once."""
 
     def __init__(self, build, keep):
-        self.program = os.path.join(build, "bench", "scale")
+        self.program = scale_program.find(build)
         self.keep = keep
-        if not os.path.exists(self.program):
-            raise Failed(f"{self.program} is not there: build it (target bench_scale)")
         if keep:
             os.makedirs(keep, exist_ok=True)
         self.made_from = os.stat(self.program).st_mtime_ns
@@ -65,7 +59,7 @@ class Runner:
         cores = CORES[machine]
         options = dict(PAPER) if paper else {"way": "server"}
         name = f"{machine},hosts_per_node={cores}" if paper else machine
-        options.update(substrate="sim", sim_machine=name, workers=workers, policy=policy, quiet=1,
+        options.update(substrate="sim", sim_machine=name, workers=workers, policy=policy,
                        sim_hosts=workers if paper else -(-workers // (per_host or cores)))
         kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours"])
         if kept and os.path.exists(kept):
@@ -73,26 +67,13 @@ class Runner:
                 found = json.load(f)
             if found["made_from"] == self.made_from:
                 return found
-        with tempfile.TemporaryDirectory() as folder:
-            stats = os.path.join(folder, "stats.json")
-            env = {k: v for k, v in os.environ.items() if not k.startswith("GODWIT_")}
-            env.update({"GODWIT_" + k.upper(): str(v) for k, v in options.items()}, GODWIT_STATS_JSON=stats)
-            command = [self.program, *map(str, arguments)]
-            print("scale.py:", *command[1:], f"on {workers} workers of {name}, {policy}", file=sys.stderr)
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise Failed(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr.strip()}")
-            with open(stats, encoding="utf-8") as f:
-                found = json.load(f)
-        found = {k: found[k] for k in ("totals", "sim")}  # not of each of 110,592 workers
-        last = done.stdout.strip().splitlines()[-1]
-        words = last.replace(",", " ").split()
+        command = [self.program, *map(str, arguments)]
+        print("scale.py:", *command[1:], f"on {workers} workers of {name}, {policy}", file=sys.stderr)
+        found = scale_program.run(command, options)
+        del found["worker_stats"], found["hosts"]  # of each of 110,592
         found["made_from"] = self.made_from
-        found["time_s"] = float(words[words.index("time") + 1])
-        found["work_s"] = float(words[words.index("work") + 1])
-        found["efficiency"] = float(words[words.index("efficiency") + 1]) / 100
         if found["sim"]["lateness"] > MOST_LATENESS:
-            raise Failed(f"{last}: lateness of {100 * found['sim']['lateness']:.2f} %, too much to trust it")
+            raise Failed(f"{found['said']}: lateness of {100 * found['sim']['lateness']:.2f} %, too much to trust it")
         if kept:
             with open(kept + ".new", "w", encoding="utf-8") as f:
                 json.dump(found, f)
@@ -249,11 +230,9 @@ def trees(run, o, data, page):
     every = [w for _, counts in points for w in counts]
     if not (o.tiny or o.quick):
         speedups["T1WL in the paper"] = [(110592, 0.964 * 110592)]
-        for by in STEALS_BY.values():
-            for tree, workers, least in (("T1XXL", 110592, 0.95), ("T1WL", 110592, 0.98)):
-                for w, speedup in speedups.get(f"{tree}, {by}", []):
-                    if w == workers and by == STEALS_BY[False]:
-                        page.check("V8", f"{tree} on {w:,}: efficiency", speedup / w, least, 1, "0.964" if tree == "T1WL" else "")
+        for tree, least, printed in (("T1XXL", 0.95, ""), ("T1WL", 0.98, "0.964")):
+            most_workers, speedup = max(speedups[f"{tree}, {STEALS_BY[False]}"])
+            page.check("V8", f"{tree} on {most_workers:,}: efficiency", speedup / most_workers, least, 1, printed)
     page.chart(Chart("Speed-up of UTS", "workers", "speed-up", {**speedups, "workers": [(w, w) for w in sorted({*every})]}, log_x=True, log_y=True))
     if not o.tiny:
         page.check("V12", "largest C", most_c, 0, 16.1)
@@ -273,22 +252,16 @@ def main(argv):
     p.add_argument("--keep", metavar="FOLDER", help="keep each run there, and run again only what has another program")
     o = p.parse_args(argv)
     parts = {"steals": steals, "loops": loops, "lcs": lcs, "trees": trees}
-    data, page = {}, Page()
-    try:
-        run = Runner(o.build, o.keep)
+
+    def work(data):
+        run, page = Runner(o.build, o.keep), Page()
         for name in o.only.split(","):
             if name not in parts:
                 raise Failed(f"--only {name}: none of {', '.join(parts)}")
             parts[name](run, o, data, page)
         page.end(o.page)
-    except Failed as e:
-        print(f"scale.py: {e}", file=sys.stderr)
-        return 1
-    if o.json:
-        with open(o.json, "w", encoding="utf-8") as f:
-            json.dump(data, f, indent=1)
-            f.write("\n")
-    return 0
+
+    return scale_program.finish("scale.py", work, o.json)
 
 
 if __name__ == "__main__":

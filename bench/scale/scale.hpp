@@ -4,7 +4,7 @@
 //
 // Elsewhere (--real; not LCS) the same threads compute: UTS its hashes, the others about as long as they
 // would be charged. bench/real.py compares.
-// Document: docs/scale.md. Test: bench/CMakeLists.txt (bench.scale).
+// Document: docs/scale.md. Test: tests/reproduce, tests/scale.
 #pragma once
 
 #include <cstdint>

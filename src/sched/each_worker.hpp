@@ -1,7 +1,7 @@
 // A call on every worker, handed on along a tree: of hosts, and on each host of parts of its workers.
 //
 // Called by src/runtime/slow_path.cpp for on_each_worker. Document: docs/protocols/each_worker.md (EW),
-// model: models/each_worker.pml. Tests: tests/api/run_test.cpp, tests/sim/run_test.cpp.
+// model: models/each_worker.pml. Tests: tests/api/run_test.cpp, tests/sim/run_hosts_test.cpp.
 #pragma once
 
 #include "sched/record.hpp"

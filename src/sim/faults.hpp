@@ -3,7 +3,7 @@
 //
 // How often, when and how much is drawn from the run's seed. Each fault is carried out where its matter is:
 // stall, spurious and late by the engine, delay by the network, slow and small by runtime/sim_hosts.cpp.
-// docs/scale.md, "Faults". Test: tests/sim/run_test.cpp; tests/seeds has some of them in each run.
+// docs/scale.md, "Faults". Test: tests/sim/run_hosts_test.cpp; tests/seeds has some of them in each run.
 #pragma once
 
 #include <string_view>

@@ -67,7 +67,7 @@ bool companion::turn() {
   if (!receives_.empty()) any |= finish_receives();
   if (!sends_.empty()) any |= finish_sends();
   if (!inboxes_.empty()) any |= serve_inboxes();
-  if (!any && !writes_.empty() && base::now_ns() - last_write_ns_ >= flush_after_ns) {
+  if (!writes_.empty() && base::now_ns() - first_write_ns_ >= flush_after_ns) {
     complete_writes();
     any = true;
   }
@@ -137,8 +137,8 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
         check(setup_.mpi->flush(&setup_.window, to), "flush");
         return finish(w, slot);
       }
+      if (writes_.empty()) first_write_ns_ = base::now_ns();
       writes_.push_back({to, &e});
-      last_write_ns_ = base::now_ns();
       return;
     }
   }

@@ -187,7 +187,7 @@ class companion {
     far::entry* from;
   };
   std::vector<write> writes_;
-  std::uint64_t last_write_ns_ = 0;
+  std::uint64_t first_write_ns_ = 0;
   std::vector<std::uint32_t> next_slot_;   ///< by served worker
   std::vector<std::uint64_t> started_ns_;  ///< by served worker and ring entry: calls only
   std::vector<inbox> inboxes_;             ///< by worker of this rank

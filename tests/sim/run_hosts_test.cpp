@@ -1,0 +1,324 @@
+// Runs on several simulated hosts: right in every way, the same again with the same seed, late messages and
+// faults, global memory, and what is refused.
+// test: skip-qemu
+#include "sim/simulated_runs.hpp"
+#include "support/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace simulated_runs;
+
+TEST(simulated_hosts, threads_go_to_other_hosts_whatever_the_way) {
+  constexpr std::uint64_t work = 2584 * leaf_ns;
+  for (const auto way : all_ways)
+    for (const std::uint32_t hosts : {2u, 3u, 8u}) {
+      const outcome o = timed_fib(17, on_hosts(8, hosts, way));
+      EXPECT_EQ(o.value, 1597);
+      EXPECT_GE(o.ns * 8, work);
+      EXPECT_LT(o.ns, work / 2) << hosts << " hosts, way " << static_cast<int>(way);
+      EXPECT_GT(far_steals(), 0u);
+    }
+}
+
+TEST(simulated_hosts, the_same_seed_gives_the_same_run_on_hosts) {
+  for (const auto way : all_ways) {
+    const outcome first = timed_fib(14, on_hosts(6, 3, way, 5, "random"));
+    EXPECT_EQ(first.ns, timed_fib(14, on_hosts(6, 3, way, 5, "random")).ns);
+    EXPECT_NE(first.ns, timed_fib(14, on_hosts(6, 3, way, 6, "random")).ns);
+  }
+}
+
+int calls_of[600];  // workers of a simulation share a process
+
+/// What a second call on every worker takes, when all are up. Each is called once each time.
+std::uint64_t each_worker_ns(const gw::options& o) {
+  std::fill(std::begin(calls_of), std::end(calls_of), 0);
+  const auto ns = gw::run<std::uint64_t>(
+      [] {
+        gw::on_each_worker([] { ++calls_of[gw::worker_id()]; });
+        const std::uint64_t from = gw::sim::now_ns();
+        gw::on_each_worker([] { ++calls_of[gw::worker_id()]; });
+        return gw::sim::now_ns() - from;
+      },
+      o);
+  for (std::uint32_t w = 0; w < o.workers; ++w) EXPECT_EQ(calls_of[w], 2) << w << " of " << o.workers;
+  return ns;
+}
+
+TEST(simulated_hosts, every_worker_is_called_once) {
+  for (const auto way : all_ways)
+    for (const std::uint32_t hosts : {1u, 2u, 3u, 7u, 12u})
+      for (const std::uint32_t workers : {12u, 200u}) each_worker_ns(on_hosts(workers, hosts, way, hosts));
+  each_worker_ns(simulated(150));  // more than a worker sends letters to
+}
+
+/// The call is handed on: eight times as many hosts take three steps more, not eight times as long.
+TEST(simulated_hosts, calls_on_every_worker_go_along_a_tree_of_hosts) {
+  const auto time = [](std::uint32_t hosts) {
+    gw::options o = on_hosts(8 * hosts, hosts, gw::choice::way::server);
+    o.sim_machine = "wisteria";
+    return each_worker_ns(o);
+  };
+  const std::uint64_t few = time(8), many = time(64);
+  EXPECT_LT(many, 4 * few) << few << " ns on 8 hosts";
+}
+
+struct allocation_times {
+  std::uint64_t allocate, puts, deallocate;
+};
+
+/// Memory on all of 64 hosts, a put to each, and back: hosts are not asked one after the other, as puts are.
+TEST(simulated_hosts, hosts_pay_for_an_allocation_at_once) {
+  for (const auto way : all_ways) {
+    const auto took = gw::run<allocation_times>(
+        [] {
+          const std::uint64_t n = gw::worker_count(), each = 512, begin = gw::sim::now_ns();
+          const auto p = gw::allocate<std::uint64_t>(n * each, gw::distribution::blocked());
+          const std::uint64_t allocated = gw::sim::now_ns();
+          for (std::uint64_t w = 1; w < n; ++w) gw::put(p + w * each, w);
+          const std::uint64_t put = gw::sim::now_ns();
+          gw::deallocate(p, n * each);
+          return allocation_times{allocated - begin, put - allocated, gw::sim::now_ns() - put};
+        },
+        on_hosts(64, 64, way));
+    // A look at what there is, one at the limit, and the payment; to give the pages back, and the payment.
+    EXPECT_LT(took.allocate, 2 * took.puts) << "way " << static_cast<int>(way);
+    EXPECT_LT(took.deallocate, took.puts) << "way " << static_cast<int>(way);
+  }
+}
+
+TEST(simulated_hosts, slow_networks_take_longer) {
+  std::uint64_t ns[2];
+  for (const bool slow : {false, true}) {
+    const std::string name = testing::TempDir() + "godwit_slow_networks.ini";
+    std::ofstream(name) << "latency_ns = " << (slow ? 300'000 : 1'000) << "\n";
+    gw::options o = on_hosts(8, 8, gw::choice::way::server);
+    o.sim_machine = name;
+    ns[slow ? 1 : 0] = timed_fib(16, o).ns;
+    std::remove(name.c_str());
+  }
+  EXPECT_GT(ns[1], ns[0] + 300'000);
+}
+
+// Messages that are late by chance, forced steals, all ways.
+TEST(simulated_hosts, right_under_every_seed_on_hosts) {
+  const std::uint64_t seeds = support::number_from_environment("STRESS_SEEDS", 200);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const std::uint32_t hosts = 2 + seed % 3;
+    gw::options o = on_hosts(hosts + seed % 5, hosts, all_ways[seed % 4], seed,
+                             seed % 3 == 0   ? "random"
+                             : seed % 3 == 1 ? "parents"
+                                             : "none");
+    o.sim_jitter_ns = seed % 4 * 5'000;
+    o.sim_lead_ns = seed % 5 * 3'000;
+    ASSERT_EQ(timed_fib(10, o).value, 55) << "seed " << seed;
+  }
+}
+
+TEST(simulated_hosts, companions_that_nap_change_times_alone) {
+  for (const auto way : all_ways) {
+    const auto took = [&](const char* name) {
+      gw::options o = on_hosts(8, 4, way);
+      o.sim_machine = name;
+      const auto [value, ns] = gw::run<std::pair<int, std::uint64_t>>(
+          [] {
+            const int value = fib(16);
+            return std::pair{value, gw::sim::now_ns()};
+          },
+          o);
+      EXPECT_EQ(value, 987) << name << ", way " << static_cast<int>(way);
+      return ns;
+    };
+    const std::uint64_t napping = took("example,nap_ns=100000");
+    EXPECT_NE(napping, took("example"));
+    EXPECT_EQ(napping, took("example,nap_ns=100000")) << "the same seed gives the same run";
+  }
+}
+
+// Faults change no result; and they do happen. (So few requests fit into small rings, too.)
+TEST(simulated_hosts, faults_change_times_alone) {
+  for (const auto way : all_ways) {
+    gw::options o = on_hosts(5, 3, way, 7, "random");
+    const std::uint64_t good_day = timed_fib(12, o).ns;
+    for (const char* which : {"delay", "stall", "slow", "spurious", "late", "small", "all"}) {
+      o.sim_faults = which;
+      const outcome first = timed_fib(12, o);
+      EXPECT_EQ(first.value, 144) << which;
+      if (std::string_view(which) != "small") {
+        EXPECT_NE(first.ns, good_day) << which;
+      }
+      EXPECT_EQ(first.ns, timed_fib(12, o).ns) << which;
+    }
+  }
+}
+
+TEST(simulated_hosts, a_fault_that_there_is_not_is_refused) {
+  gw::options o = on_hosts(2, 2, gw::choice::way::server);
+  o.sim_faults = "delay,quake";
+  try {
+    timed_fib(3, o);
+    FAIL() << "it was taken";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("no fault 'quake'"), std::string::npos) << e.what();
+  }
+}
+
+// A stack that is too large for an answer goes by itself.
+int deep(int n, int leaves) {
+  char room[2000];
+  std::memset(room, n, sizeof room);
+  asm volatile("" ::"r"(room) : "memory");
+  if (n > 0) {
+    const int below = deep(n - 1, leaves);
+    return below + (room[7] == n ? 0 : 1'000'000);
+  }
+  return fib(leaves);
+}
+
+TEST(simulated_hosts, large_stacks_go_to_other_hosts) {
+  for (const auto way : all_ways) {
+    const int got = gw::run<int>(
+        [] {
+          auto a = gw::spawn([] { return deep(20, 14); });
+          const int b = deep(25, 14);
+          return a.join() + b;
+        },
+        on_hosts(4, 4, way));
+    EXPECT_EQ(got, 2 * 377);
+    std::uint64_t bytes = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) bytes += s.stolen_bytes;
+    EXPECT_GT(bytes, 40'000u) << "way " << static_cast<int>(way);
+  }
+}
+
+// Each host has global memory of its own, and bytes go from one to the other.
+TEST(simulated_hosts, global_memory_lies_on_all_hosts) {
+  for (const auto way : all_ways) {
+    const std::string wrong = gw::run<std::string>(
+        []() -> std::string {
+          constexpr std::size_t n = 40'000;
+          const auto p = gw::allocate<std::uint64_t>(n, gw::distribution::blocked());
+          for (std::size_t i = 0; i < n; i += 500) gw::put(p + i, i);
+          auto other = gw::spawn([p] {
+            std::uint64_t bad = 0;
+            for (std::size_t i = 0; i < n; i += 500) bad += gw::get(p + i) == i ? 0 : 1;
+            return bad;
+          });
+          gw::sim::charge(1'000'000);
+          if (other.join() != 0) return "get";
+          if (gw::atomic_fetch_add(p + (n - 1), 3) != 0 || gw::get(p + (n - 1)) != 3) return "add";
+          std::vector<std::uint64_t> all(n);
+          gw::get(p, all.data(), n);
+          for (std::size_t i = 0; i < n; i += 500)
+            if (all[i] != i) return "range";
+          gw::deallocate(p, n);
+          return "";
+        },
+        on_hosts(4, 4, way));
+    EXPECT_EQ(wrong, "") << "way " << static_cast<int>(way);
+  }
+}
+
+/// A loop that only looks at memory of its own host lets time pass, and others do what it waits for.
+TEST(simulated_hosts, who_looks_at_global_memory_sees_others_work) {
+  for (const std::uint32_t hosts : {1u, 2u}) {
+    gw::options o = hosts == 1 ? simulated(2) : on_hosts(2, hosts, gw::choice::way::server);
+    o.sim_limit_ms = 1'000;
+    const auto looks = gw::run<std::uint64_t>(
+        [] {
+          gw::global_array<std::uint64_t> flag(1, gw::distribution::local(), 0);
+          auto other = gw::spawn_at(gw::worker(1), [at = flag.data()] {
+            gw::sim::charge(100'000);
+            gw::atomic_store(at, 1);
+          });
+          std::uint64_t n = 0;
+          while (gw::atomic_load(flag.data()) == 0) ++n;
+          other.join();
+          return n;
+        },
+        o);
+    EXPECT_GT(looks, 100u) << hosts << " hosts: each takes some nanoseconds of 100 us";
+  }
+}
+
+/// With one worker a host: those of a node share its card, so more has to queue.
+TEST(simulated_hosts, hosts_of_a_node_share_its_card) {
+  const auto with = [](const char* per_node) {
+    gw::options o = on_hosts(16, 16, gw::choice::way::rma);
+    o.victims = gw::choice::victims::uniform;
+    o.sim_machine = std::string("wisteria,gap_ns=5000,hosts_per_node=") + per_node;
+    return timed_fib(14, o);
+  };
+  const outcome alone = with("1"), together = with("16");
+  EXPECT_EQ(alone.value, 377);
+  EXPECT_EQ(together.value, 377);
+  EXPECT_GT(together.ns, alone.ns);
+}
+
+TEST(simulated_hosts, who_waits_for_ever_on_hosts_is_told) {
+  EXPECT_THROW(gw::run<void>(
+                   [] {
+                     const gw::owned<gw::global_latch> never(1u);
+                     never->wait();
+                   },
+                   on_hosts(4, 2, gw::choice::way::server)),
+               gw::run_error);
+}
+
+/// More threads on the second host than one answer names, and all wait for a record of the first, which is
+/// that of one that waits for them. ID5
+TEST(simulated_hosts, many_who_poll_for_ever_on_hosts_are_told) {
+  gw::options o = on_hosts(2, 2, gw::choice::way::server);
+  o.policy = gw::choice::policy::stalling;
+  std::string said;
+  try {
+    gw::run<void>(
+        [] {
+          static gw::shared_future<int> never;
+          never = gw::spawn([]() -> int {
+            gw::yield();  // until `never` is there
+            return never.get();
+          });
+          std::vector<gw::future<int>> all;
+          for (int i = 0; i < 700; ++i)
+            all.push_back(gw::spawn_at(
+                gw::worker(1), [](const gw::shared_future<int>& f) { return f.get(); }, never));
+          for (auto& f : all) static_cast<void>(f.join());
+        },
+        o);
+  } catch (const gw::run_error& e) {
+    said = e.what();
+  }
+  EXPECT_NE(said.find("deadlock: all 2 workers are idle"), std::string::npos) << said;
+}
+
+// As between processes: the frame may be another worker's by then.
+TEST(simulated_hosts, closures_that_are_sent_refer_to_no_local) {
+  const auto out = support::run_child([] {
+    gw::options o = on_hosts(4, 2, gw::choice::way::server);
+    o.check_frames = true;
+    return gw::run<int>(
+        [] {
+          int local = 1;
+          return gw::spawn_at(gw::worker(gw::worker_count() - 1), [&local] { return local; }).join();
+        },
+        o);
+  });
+  EXPECT_NE(out.status, 0) << support::show(out);
+  EXPECT_TRUE(out.err_has("capture by value")) << support::show(out);
+}
+
+}  // namespace
