@@ -29,6 +29,7 @@ PAPER = {"way": "rma", "rma_atomics": 1, "victims": "uniform", "expose_signal": 
 CORES = {"wisteria": 48, "ito": 36}  # of a node
 NODE_NS = {"wisteria": 819, "ito": 224}  # UTS: a node where all cores of the machine's node are busy (003, V-E)
 MOST_LATENESS = 0.005
+FAILED = "failed: see standard error"
 STEALS_BY = {True: "the papers'", False: "Godwit's"}
 
 # Distributed continuation stealing (Cluster 2022): table II and section V, 576 cores of ITO.
@@ -42,11 +43,12 @@ PRINTED_TABLE_2 = {
 
 
 class Runner:
-    """Runs the program; with a folder to keep results in, each run once."""
+    """Runs the program; with a folder to keep results in, each run once. A run that fails costs its row only."""
 
     def __init__(self, build, keep):
         self.program = scale_program.find(build)
         self.keep = keep
+        self.failed = []
         if keep:
             os.makedirs(keep, exist_ok=True)
         self.made_from = os.stat(self.program).st_mtime_ns
@@ -54,14 +56,14 @@ class Runner:
     def kept(self, words):
         return self.keep and os.path.join(self.keep, "-".join(str(w).strip("-") for w in words) + ".json")
 
-    def run(self, arguments, machine, workers, paper=True, policy="greedy", per_host=None):
-        """Statistics of one run; `time_s` and `efficiency` are those of the computation without start and end."""
+    def run(self, arguments, machine, workers, paper=True, policy="greedy", lead_ns=0):
+        """Statistics of one run, none if it failed; `time_s` and `efficiency` are those of the computation without start and end."""
         cores = CORES[machine]
         options = dict(PAPER) if paper else {"way": "server"}
         name = f"{machine},hosts_per_node={cores}" if paper else machine
         options.update(substrate="sim", sim_machine=name, workers=workers, policy=policy,
-                       sim_hosts=workers if paper else -(-workers // (per_host or cores)))
-        kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours"])
+                       sim_hosts=workers if paper else -(-workers // cores), sim_lead_ns=lead_ns)
+        kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours", lead_ns])
         if kept and os.path.exists(kept):
             with open(kept, encoding="utf-8") as f:
                 found = json.load(f)
@@ -69,11 +71,16 @@ class Runner:
                 return found
         command = [self.program, *map(str, arguments)]
         print("scale.py:", *command[1:], f"on {workers} workers of {name}, {policy}", file=sys.stderr)
-        found = scale_program.run(command, options)
+        try:
+            found = scale_program.run(command, options)
+        except Failed as e:
+            self.failed.append(str(e))
+            return None
         del found["worker_stats"], found["hosts"]  # of each of 110,592
         found["made_from"] = self.made_from
         if found["sim"]["lateness"] > MOST_LATENESS:
-            raise Failed(f"{found['said']}: lateness of {100 * found['sim']['lateness']:.2f} %, too much to trust it")
+            self.failed.append(f"{found['said']}: lateness of {100 * found['sim']['lateness']:.2f} %, too much to trust it")
+            return None
         if kept:
             with open(kept + ".new", "w", encoding="utf-8") as f:
                 json.dump(found, f)
@@ -97,6 +104,7 @@ class Page:
         self.html.append(f"<p>{html.escape(text)}</p>")
 
     def table(self, head, rows):
+        rows = [[*row, *[""] * (len(head) - len(row))] for row in rows]
         lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
         lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
         print("\n".join(lines) + "\n")
@@ -143,6 +151,9 @@ def steals(run, o, data, page):
     for machine in CORES:
         workers = 96 if o.tiny else 576
         found = run.run(["uts", "--tree", "T1" if o.tiny else "T1L", "--grain", 3, "--node-ns", NODE_NS[machine]], machine, workers)
+        if not found:
+            rows.append([machine, workers, FAILED])
+            continue
         ours, printed = mean_us(found, "far_steal_ns", "far_steals"), PRINTED_STEAL_US[machine]
         parts = {k: round(mean_us(found, f"far_{k}_ns", "far_steals"), 2) for k in ("check", "lock", "entry", "stack")}
         data[f"steal.{machine}"] = {"us": ours, "printed_us": printed, "steps_us": parts}
@@ -162,6 +173,9 @@ def loops(run, o, data, page):
     for what, size in (("pfor", round(4096 * 512 / 36 * workers / scale)), ("recpfor", 1 << round(math.log2(4 * 2**20 / 576 * workers / scale)))):
         for policy in ("greedy", "stalling_locked_free", "child_full", "stalling", "locked_free"):
             found = run.run([what, "-n", size, "--us", 10], "ito", workers, policy=policy)
+            if not found:
+                rows.append([what, policy, FAILED])
+                continue
             t = found["totals"]
             wait = mean_us(found, "outstanding_ns", "outstanding_resumed")
             printed = PRINTED_TABLE_2.get((what, policy), {}) if scale == 1 else {}
@@ -180,9 +194,10 @@ def loops(run, o, data, page):
             rows.append([what, policy, f"{found['time_s']:.4g}", f"{100 * found['efficiency']:.1f}", f"{t['steals']:,}",
                          f"{t['outstanding_joins']:,}", f"{wait:.1f}", ", ".join(f"{k} {v:g}" for k, v in printed.items()) or "-"])
     page.table(["", "policy", "time, s", "efficiency, %", "steals", "outstanding joins", "ready until resumed, us", "printed"], rows)
-    if not o.tiny:
-        greedy, stalling, full = (times["recpfor", p] for p in ("greedy", "stalling_locked_free", "child_full"))
+    greedy, stalling, full = (times.get(("recpfor", p)) for p in ("greedy", "stalling_locked_free", "child_full"))
+    if not o.tiny and greedy and stalling:
         page.check("V5", "recpfor: stalling over greedy", stalling / greedy, 1, math.inf, "1.004")
+    if not o.tiny and stalling and full:
         page.check("V5", "recpfor: child_full over stalling", full / stalling, 1, math.inf, "1.12")
     page.say("child_rtc is left out: it looks in vain 8.2 G times in the paper's run on WISTERIA, and as often here.")
 
@@ -193,16 +208,20 @@ def lcs(run, o, data, page):
     rows = []
     for policy in ("greedy", "stalling", "child_full"):
         found = run.run(["lcs", "-n", 512 * side, "-c", 512, "--us", 340], "ito", workers, policy=policy)
+        if not found:
+            rows.append([policy, FAILED])
+            continue
         path = (2 * side - 1) * 340e-6
         least, most = max(found["work_s"] / workers, path), found["work_s"] / workers + path
         data[f"lcs.{policy}"] = {"time_s": found["time_s"], "least_s": least, "greedy_bound_s": most}
         rows.append([policy, f"{found['time_s']:.4g}", f"{least:.4g}", f"{most:.4g}", f"{found['time_s'] / most:.2f}"])
     page.table(["policy", "time, s", "max(T1/P, span), s", "T1/P + span, s", "time over the latter"], rows)
-    if side == 512:
-        greedy, stalling, full = (data[f"lcs.{p}"]["time_s"] for p in ("greedy", "stalling", "child_full"))
+    greedy = data.get("lcs.greedy", {}).get("time_s")
+    if side == 512 and greedy:
         page.check("V6", "lcs 2^18, greedy: s", greedy, 0.9 * 0.569, 1.1 * 0.569, 0.569)
-        page.check("V6", "lcs 2^18: stalling over greedy", stalling / greedy, 4, math.inf, ">= 4")
-        page.check("V6", "lcs 2^18: child_full over greedy", full / greedy, 50, math.inf, ">= 50")
+        for policy, least in (("stalling", 4), ("child_full", 50)):
+            if f"lcs.{policy}" in data:
+                page.check("V6", f"lcs 2^18: {policy} over greedy", data[f"lcs.{policy}"]["time_s"] / greedy, least, math.inf, f">= {least}")
 
 
 def trees(run, o, data, page):
@@ -216,7 +235,11 @@ def trees(run, o, data, page):
             for paper in (True, False):
                 if paper and workers > 27648:
                     continue  # it runs, but takes hours: who looks in vain does so word by word
-                found = run.run(["uts", "--tree", tree, "--grain", grain, "--node-ns", NODE_NS["wisteria"]], "wisteria", workers, paper=paper)
+                found = run.run(["uts", "--tree", tree, "--grain", grain, "--node-ns", NODE_NS["wisteria"]], "wisteria", workers,
+                                paper=paper, lead_ns=10_000 if tree in ("T1XXL", "T1WL") else 0)
+                if not found:
+                    rows.append([tree, f"{workers:,}", STEALS_BY[paper], FAILED])
+                    continue
                 sim, c = found["sim"], cost_model(found, workers)
                 most_c = max(most_c, c or 0.0)
                 speedups.setdefault(f"{tree}, {STEALS_BY[paper]}", []).append((workers, found["efficiency"] * workers))
@@ -231,14 +254,15 @@ def trees(run, o, data, page):
     if not (o.tiny or o.quick):
         speedups["T1WL in the paper"] = [(110592, 0.964 * 110592)]
         for tree, least, printed in (("T1XXL", 0.95, ""), ("T1WL", 0.98, "0.964")):
-            most_workers, speedup = max(speedups[f"{tree}, {STEALS_BY[False]}"])
-            page.check("V8", f"{tree} on {most_workers:,}: efficiency", speedup / most_workers, least, 1, printed)
+            most_workers, speedup = max(speedups.get(f"{tree}, {STEALS_BY[False]}", [(0, 0)]))
+            if most_workers == 110592:
+                page.check("V8", f"{tree} on {most_workers:,}: efficiency", speedup / most_workers, least, 1, printed)
     page.chart(Chart("Speed-up of UTS", "workers", "speed-up", {**speedups, "workers": [(w, w) for w in sorted({*every})]}, log_x=True, log_y=True))
-    if not o.tiny:
+    if not o.tiny and most_c:
         page.check("V12", "largest C", most_c, 0, 16.1)
     page.say("*The papers'*: every core for itself, one-sided operations, victims uniformly at random. *Godwit's*: 48 workers a host, a companion each, calls, "
              "near workers first. Trees are drawn by UTS's law with another hash; nodes take 819 ns, the paper's time of a node where all 48 cores compute, and two "
-             "levels at the bottom (T1WL: four) are one thread. C: of time = T1/P + C · steal · log2(T1 / steal); the bound of Gast et al. is 16.1.")
+             "levels at the bottom (T1WL: four) are one thread. But for T1L, threads' time may be 10 us ahead of the others' (sim_lead_ns). C: of time = T1/P + C · steal · log2(T1 / steal); the bound of Gast et al. is 16.1.")
 
 
 def main(argv):
@@ -260,6 +284,7 @@ def main(argv):
                 raise Failed(f"--only {name}: none of {', '.join(parts)}")
             parts[name](run, o, data, page)
         page.end(o.page)
+        return run.failed
 
     return scale_program.finish("scale.py", work, o.json)
 

@@ -37,10 +37,11 @@ def run(command, options):
 
 
 def finish(who, work, path):
-    """Exit status of @p work(data); what that has written into data goes to @p path as JSON, if there is one."""
+    """Exit status of @p work(data), which gives back what went wrong and yet left the rest worth showing, if
+    anything; what it has written into data goes to @p path as JSON, if there is one."""
     data = {}
     try:
-        work(data)
+        wrong = work(data) or []
     except Failed as e:
         print(f"{who}: {e}", file=sys.stderr)
         return 1
@@ -48,4 +49,6 @@ def finish(who, work, path):
         with open(path, "w", encoding="utf-8") as f:
             json.dump(data, f, indent=1)
             f.write("\n")
-    return 0
+    for what in wrong:
+        print(f"{who}: {what}", file=sys.stderr)
+    return 1 if wrong else 0

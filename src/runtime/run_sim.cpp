@@ -131,19 +131,19 @@ void simulation::plan(run_state& r) {
     r.hosts.push_back({machine_->name + "-" + std::to_string(r.hosts.size()), first, count});
 }
 
-/// 16 GiB of addresses for all stacks and as many for all heaps, unless the options say how much each worker
+/// 16 GiB of addresses for all stacks and 64 for all heaps, unless the options say how much each worker
 /// has. Memory is what they touch, and the fewer addresses lie between that, the fewer page tables. (Policy
 /// iso: the region holds the stacks of all, and each segment has room for one, which it does not use.)
 void simulation::memory(run_state& r) {
   launch& what = r.what;
   resident_before_ = resident_bytes();
-  const std::uint64_t share = std::clamp((std::uint64_t{16} << 30) / std::bit_ceil(r.own.count),
-                                         std::uint64_t{128} << 10, std::uint64_t{256} << 20);
-  const options usual;
-  const auto bytes = [share](std::uint64_t asked, std::uint64_t otherwise) {
-    return asked != otherwise ? asked : std::min(asked, share);
+  constexpr std::uint64_t kib = 1 << 10, most = 256 << 20, gib = 1 << 30;
+  const auto bytes = [&](std::uint64_t asked, std::uint64_t otherwise, std::uint64_t all,
+                         std::uint64_t least) {
+    return asked != otherwise ? asked : std::clamp(all / std::bit_ceil(r.own.count), least, most);
   };
-  const std::uint64_t stack_bytes = bytes(what.opts.stack_bytes, usual.stack_bytes);
+  const options usual;
+  const std::uint64_t stack_bytes = bytes(what.opts.stack_bytes, usual.stack_bytes, 16 * gib, 128 * kib);
   const std::uint64_t parts = detail::facts_of(what.opts).has_all_stacks() ? r.own.count : 1;
   what.memory.create_in_turn(
       r.own.count, transport::shm::plan_in_turn(
@@ -153,7 +153,7 @@ void simulation::memory(run_state& r) {
                         .words = offsetof(sched::segment_words, far) +
                                  transport::far::bytes_without_bounce(hosts_of_run_->fewest_ring_halvings()),
                         .words_in_page = offsetof(sched::segment_words, far.inbox),
-                        .heap = bytes(what.opts.heap_bytes, usual.heap_bytes),
+                        .heap = bytes(what.opts.heap_bytes, usual.heap_bytes, 64 * gib, 512 * kib),
                         .slots = stack_bytes / 40 * 64 + 4096,
                         .stack = stack_bytes * parts}));
   prepare_words(what.memory, r.own);

@@ -188,6 +188,22 @@ class Scale(unittest.TestCase):
             self.assertIn("<svg", text_of(out, "report.html"))
             self.assertGreater(json.loads(text_of(out, "run.json"))["uts.T1.96.ours"]["efficiency"], 0.5)
 
+    def test_a_run_that_fails_costs_its_row_only(self):
+        with tempfile.TemporaryDirectory() as out:
+            program, figures = os.path.join(out, "bench", "scale"), os.path.join(out, "run.json")
+            os.mkdir(os.path.dirname(program))
+            with open(program, "w", encoding="utf-8") as f:
+                real = os.path.abspath(os.path.join(BUILD, "bench", "scale"))
+                f.write(f'#!/bin/sh\n[ "$GODWIT_WORKERS" = 96 ] && {{ echo too many >&2; exit 3; }}\nexec {real} "$@"\n')
+            os.chmod(program, 0o755)
+            command = [sys.executable, "-B", os.path.join(SOURCE, "bench", "scale.py"), "--build", out, "--tiny", "--only", "trees", "--json", figures]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr.count("ended with status 3: too many"), 2, done.stderr)
+            self.assertEqual(done.stdout.count("| T1 | 96 |"), 2)
+            self.assertIn("| failed: see standard error |", done.stdout)
+            self.assertEqual(len(json.loads(text_of(out, "run.json"))), 2)  # those on 48 workers
+
     def test_of_a_part_that_is_none_one_line(self):
         with tempfile.TemporaryDirectory() as out:
             done = reproduce(None, "--scale", "--tiny", "--only", "steels", "--build", BUILD, "--out", out, tiny=False)
