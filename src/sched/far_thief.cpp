@@ -19,6 +19,7 @@ namespace {
 // Then pairs of looks with pauses that double.
 constexpr std::uint64_t first_pause_ns = 20'000;
 constexpr std::uint64_t longest_pause_ns = 2'000'000;
+constexpr std::uint64_t turn_pause_ns = 10'000;  // while another worker of this host looks; doubles, too
 std::uint64_t pause_after(std::uint32_t failures) noexcept {
   if (failures % 2 == 1) return first_pause_ns;
   return std::min(first_pause_ns << std::min(failures / 2, 10u), longest_pause_ns);
@@ -63,11 +64,41 @@ void far_thief::in_vain() noexcept {
   next_ns_ = base::fast_ns() + pause_after(failures_);
 }
 
+void far_thief::refused() noexcept {
+  next_ns_ = base::fast_ns() + std::min(turn_pause_ns << std::min(refusals_++, 10u), longest_pause_ns);
+}
+
+/// The right to look at another host, while it lives.
+class far_thief::turn {
+ public:
+  explicit turn(const site& here) noexcept
+      : looks_(here.shape.whole_host_calls && !here.uniform ? &here.node->looks_far : nullptr) {
+    mine_ = looks_ == nullptr || (looks_->load(std::memory_order_relaxed) == 0 &&
+                                  looks_->exchange(1, std::memory_order_acquire) == 0);
+  }
+  ~turn() {
+    if (looks_ != nullptr && mine_) looks_->store(0, std::memory_order_release);
+  }
+  turn(const turn&) = delete;
+  turn& operator=(const turn&) = delete;
+  bool is_mine() const noexcept { return mine_; }
+
+ private:
+  word* const looks_;
+  bool mine_;
+};
+
 void far_thief::thread_left() noexcept { next_ns_ = base::fast_ns() + first_pause_ns; }
 
 far_catch far_thief::look() noexcept {
   if (here_.uniform) return steal_from(victim());
   if (!has_seen_work() && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
+  const turn now(here_);
+  if (!now.is_mine()) {
+    refused();
+    return {};
+  }
+  refusals_ = 0;
   const far_catch got = steal_from(victim());
   if (got.kind == loot_kind::nothing) in_vain();
   return got;
@@ -76,6 +107,12 @@ far_catch far_thief::look() noexcept {
 bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const std::uint64_t now = base::fast_ns();
   if (now < next_ns_) return false;
+  const turn mine(here_);
+  if (!mine.is_mine()) {
+    refused();
+    return false;
+  }
+  refusals_ = 0;
   const worker_no v = victim();
   const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 &&
                       now - idle_since_ns > urgent_after_ns && now - last_urgent_ns_ > urgent_every_ns;

@@ -1,7 +1,9 @@
 // Work from other hosts: when to look for it, where, and how to take it.
 //
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
-// then at most one look is under way. Looks in vain back off, because the victim's host pays for them.
+// then at most one look is under way. Looks in vain back off, because the victim's host pays for them. And where a
+// look is at a whole host, one worker of this host looks at a time: with 48 that are idle companions had no time
+// left for who computes and waits for its children's results (decision 0021).
 //
 // victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
 // any, a look concerns that one only, nobody pauses, and nothing is remembered but whom an idle worker has
@@ -42,7 +44,7 @@ class far_thief {
   bool has_seen_work() const noexcept { return hint_ != nobody; }
   /// The worker has a thread: the next look need not wait.
   void thread_came() noexcept {
-    failures_ = 0;
+    failures_ = refusals_ = 0;
     next_ns_ = 0;
   }
   /// It has sent one away, which may come back: a look would only delay that.
@@ -52,9 +54,11 @@ class far_thief {
 
  private:
   static constexpr worker_no nobody{~0u};
+  class turn;
   worker_no victim() noexcept;
   std::uint64_t scope() const noexcept;
   void in_vain() noexcept;
+  void refused() noexcept;
   void may_have_more(worker_no victim) noexcept;
   far_catch steal_from(worker_no victim) noexcept;
   /// Of one worker, word by word: one read. None: it has been asked to make work public.
@@ -69,6 +73,7 @@ class far_thief {
   account& account_;
   base::small_random& random_;
   std::uint32_t failures_ = 0;  // looks at other hosts in vain since the last thread
+  std::uint32_t refusals_ = 0;  // how often another worker was looking, since
   std::uint64_t next_ns_ = 0;   // not before
   std::uint64_t last_urgent_ns_ = 0;
   worker_no last_ = nobody;  // looked at last

@@ -104,6 +104,7 @@ bool join_records::fetch(ref r) const noexcept {
   const auto& e = here_.net.far().call(ref_worker(r), call_no::read_record, r, 0);
   if (e.head.result == 0) return false;
   std::memcpy(&fetched_, e.data, sizeof fetched_);
+  fetched_of_ = r;
   GODWIT_ASSERT(e.head.info == sizeof fetched_ || e.head.info == sizeof fetched_ + fetched_.bytes,
                 "a result comes along as a whole or not at all");
   const std::byte* bytes = e.data + sizeof fetched_;
@@ -163,8 +164,12 @@ void join_records::retain(ref r) noexcept {
   here_.net.remote_fetch_add(ref_worker(r), &here_.home<record>(r)->references, 1);
 }
 
-/// One call. The last consumer frees what is not at the record's host, and where frees are queued all of it.
+/// The last consumer frees what is not at the record's host, and where frees are queued all of it: one call. Who
+/// has just read that there is no such thing waits for no answer. (No thread leaves between the two: a result is
+/// decoded there.)
 [[gnu::noinline]] void join_records::release_far(ref r) noexcept {
+  const bool nothing_left = std::exchange(fetched_of_, 0) == r && fetched_.object == 0 && !heap_.has_queue();
+  if (nothing_left) return here_.net.far().cast(ref_worker(r), call_no::release, r);
   const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
   const ref result = e.head.result;
   const bool frees_record = e.head.info != 0;

@@ -110,6 +110,7 @@ class join_records {
   // What fetch read from another host; valid until it is called again.
   mutable result_words fetched_{};
   mutable std::vector<std::byte> fetched_bytes_;
+  mutable ref fetched_of_ = 0;  // until it is released
 };
 
 }  // namespace godwit::sched

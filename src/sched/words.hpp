@@ -126,6 +126,8 @@ struct node_words {
   word shutdown;
   alignas(64) base::shared<std::uint32_t> wake;  ///< futex: changes at every wake-up. W all of the host
   alignas(64) word sleepers;                     ///< workers asleep or about to sleep. W all of the host
+  /// 1: one looks at another host for all of this one, far_thief.hpp. W workers of the host
+  alignas(64) word looks_far;
   // Spare workers, docs/protocols/monitor.md. All zero without.
   /// workers that may have work: the regular ones and spares that have been up. W monitor, R all
   word present;

@@ -4,53 +4,18 @@
 #include "sched/far_thief.hpp"
 
 #include "sched/host.hpp"
+#include "sched/others.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
 #include <cstring>
-#include <functional>
 #include <set>
 #include <thread>
 
 namespace {
 
 using namespace host_of_tests;
-namespace far_words = godwit::transport::far;
-
-/// Answers requests of worker 0.
-class others {
- public:
-  explicit others(host& all) : words_(all.all_words(0).far), thread_([this] { serve(); }) {}
-  ~others() {
-    over_ = true;
-    thread_.join();
-  }
-  std::function<void(far_words::entry&)> answer = [](far_words::entry&) {};
-  std::atomic<int> asked{0};
-
- private:
-  void serve() {
-    while (!over_) {
-      for (far_words::entry& e : words_.ring) {
-        if (e.now.load(std::memory_order_acquire) != far_words::state::posted) continue;
-        e.head.result = e.head.info = e.head.bytes = 0;
-        std::memset(e.head.more, 0, sizeof e.head.more);
-        answer(e);
-        ++asked;
-        e.now.store(far_words::state::done, std::memory_order_release);
-        words_.answers.fetch_add(1, std::memory_order_seq_cst);
-        godwit::base::wake(words_.answers, 1);
-      }
-      std::this_thread::yield();
-    }
-  }
-  far_words::words& words_;
-  std::atomic<bool> over_{false};
-  std::thread thread_;
-};
-
 struct thief : testing::Test {
   host all{2, 4};  // of this host 0 and 1; 2, 3 and 4 are hosts of their own
   site& here = all.here(0);
@@ -59,10 +24,7 @@ struct thief : testing::Test {
   far_thief it{here, counts, random};
   others rest{all};
 
-  void SetUp() override {
-    counts.init(here.words->stats, nullptr);
-    here.net.far().init(*here.memory, here.me, here.far, here.far, nullptr, nullptr, true);
-  }
+  void SetUp() override { counts.init(here.words->stats, nullptr); }
   void until_next_look() const {
     while (godwit::base::fast_ns() < it.next_look_ns()) std::this_thread::yield();
   }
@@ -95,6 +57,27 @@ TEST_F(thief, looks_in_vain_come_in_pairs_with_longer_and_longer_pauses) {
   it.thread_came();
   static_cast<void>(it.look());
   EXPECT_EQ(rest.asked, asked + 1);
+}
+
+TEST_F(thief, one_of_a_host_looks_at_a_time) {
+  here.node->looks_far = 1;
+  for (std::uint64_t pause = 10'000; pause <= 80'000; pause *= 2) {
+    until_next_look();
+    const std::uint64_t before = godwit::base::fast_ns();
+    if (pause == 20'000)
+      EXPECT_FALSE(it.sees_work(0));
+    else
+      EXPECT_EQ(it.look().kind, loot_kind::nothing);
+    EXPECT_GE(it.next_look_ns(), before + pause);
+    EXPECT_LE(it.next_look_ns(), godwit::base::fast_ns() + pause);
+  }
+  EXPECT_EQ(rest.asked, 0);
+  here.node->looks_far = 0;
+  until_next_look();
+  rest.answer = [&](far_words::entry&) { EXPECT_EQ(here.node->looks_far, 1u); };
+  EXPECT_EQ(it.look().kind, loot_kind::nothing);
+  EXPECT_EQ(rest.asked, 1);
+  EXPECT_EQ(here.node->looks_far, 0u) << "the next one's turn";
 }
 
 TEST_F(thief, an_idle_worker_looks_and_the_running_one_takes_there) {

@@ -2,7 +2,9 @@
 // another worker gives back.
 #include "sched/records.hpp"
 
+#include "sched/far_calls.hpp"
 #include "sched/host.hpp"
+#include "sched/others.hpp"
 
 #include <gtest/gtest.h>
 
@@ -47,6 +49,33 @@ TEST_F(join, a_result_comes_as_it_was_whatever_its_size) {
   EXPECT_EQ(used(), 0u);
   all.heap_of(1).collect();
   EXPECT_EQ(all.heap_of(1).used_bytes(), 0u) << "results lie with who made them, until the record goes";
+}
+
+TEST(join_elsewhere, who_has_read_that_nothing_is_left_waits_for_no_answer) {
+  host all{1, 3};
+  join_records mine{all.here(0), all.heap_of(0)};
+  others rest{all};
+  const ref r = godwit::transport::make_ref(worker_no{1}, 64);
+  result_words result{};
+  std::vector<far_words::op> releases;
+  rest.answer = [&](far_words::entry& e) {
+    if (e.head.a == call_no::release) return releases.push_back(e.head.what);
+    ASSERT_EQ(e.head.a, call_no::read_record);
+    e.head.result = 1;
+    e.head.info = sizeof result + (result.object != 0 ? result.bytes : 0);
+    std::memcpy(e.data, &result, sizeof result);
+  };
+  result.bytes = 8;
+  ASSERT_TRUE(mine.fetch(r));
+  mine.release(r);
+  while (rest.asked < 2) std::this_thread::yield();
+  mine.release(r);  // of another future: what the record says now has not been read
+  result.object = godwit::transport::make_ref(worker_no{2}, 128);
+  result.bytes = 48;
+  ASSERT_TRUE(mine.fetch(r));
+  mine.release(r);
+  using far_words::op;
+  EXPECT_EQ(releases, (std::vector{op::cast, op::call, op::call}));
 }
 
 TEST_F(join, the_last_consumer_frees) {
