@@ -164,9 +164,9 @@ void join_records::retain(ref r) noexcept {
   here_.net.remote_fetch_add(ref_worker(r), &here_.home<record>(r)->references, 1);
 }
 
-/// The last consumer frees what is not at the record's host, and where frees are queued all of it: one call. Who
-/// has just read that there is no such thing waits for no answer. (No thread leaves between the two: a result is
-/// decoded there.)
+/// The last consumer frees what is not at the record's host, and where frees are queued all of it: one call.
+/// Who has just read that there is no such thing waits for no answer. (No thread leaves between the two: a
+/// result is decoded there.)
 [[gnu::noinline]] void join_records::release_far(ref r) noexcept {
   const bool nothing_left = std::exchange(fetched_of_, 0) == r && fetched_.object == 0 && !heap_.has_queue();
   if (nothing_left) return here_.net.far().cast(ref_worker(r), call_no::release, r);

@@ -1,5 +1,5 @@
-// The other hosts as a thread of the test that answers worker 0's requests by a script, for tests of what a worker
-// asks them. With real ones: tests/mpi/.
+// The other hosts as a thread of the test that answers worker 0's requests by a script, for tests of what a
+// worker asks them. With real ones: tests/mpi/.
 #pragma once
 
 #include "sched/host.hpp"
