@@ -131,25 +131,18 @@ class inverse_iteration {
   using span = typename World::template span<T>;
 
  public:
-  inverse_iteration(World& world, const matrix& from, const cg_problem& p)
+  inverse_iteration(World& world, const cg_problem& p)
       : world_(world),
         p_(p),
         n_(static_cast<std::uint64_t>(p.rows)),
-        begin_(world.template make<std::int32_t>(n_ + 1, 1)),
-        column_(world.template make<std::int32_t>(from.column.size(), 1)),
-        value_(world.template make<double>(from.column.size(), 1)),
+        begin_(copy(&matrix::begin)),
+        column_(copy(&matrix::column)),
+        value_(copy(&matrix::value)),
         x_(vector()),
         z_(vector()),
-        p_of_(vector()),
+        direction_(vector()),
         q_(vector()),
-        r_(vector()) {
-    copy(from.begin, begin_.span());
-    copy(from.column, column_.span());
-    copy(from.value, value_.span());
-    freeze(begin_);
-    freeze(column_);
-    freeze(value_);
-  }
+        r_(vector()) {}
 
   void begin() {
     each(world_, n_, few(), [x = x_.span()](std::uint64_t low, std::uint64_t high) {
@@ -184,14 +177,18 @@ class inverse_iteration {
   std::uint64_t many() const { return n_ / 64; }
   std::uint64_t few() const { return n_ / 8; }
 
-  /// To an array of this world from memory that every worker has.
+  /// A part of `made` to an array of this world. By the name of the variable: on another host its memory has
+  /// another address.
   template <class T>
-  void copy(const std::vector<T>& from, span<T> to) {
-    each(world_, from.size(), from.size() / 64,
-         [from = from.data(), to](std::uint64_t low, std::uint64_t high) {
-           std::copy(from + low, from + high,
-                     to.subspan(low, high - low).checkout(gw::access::write).begin());
-         });
+  array<T> copy(std::vector<T> matrix::*part) {
+    const std::uint64_t n = (made.*part).size();
+    array<T> all = world_.template make<T>(n, 1);
+    each(world_, n, n / 64, [part, to = all.span()](std::uint64_t low, std::uint64_t high) {
+      const T* const from = (made.*part).data();
+      std::copy(from + low, from + high, to.subspan(low, high - low).checkout(gw::access::write).begin());
+    });
+    freeze(all);
+    return all;
   }
   template <class T>
   static void freeze(plain_array<T>&) {}
@@ -222,8 +219,8 @@ class inverse_iteration {
   double start() {
     return world_.template sum<double>(
         n_, few(),
-        [x = x_.span(), z = z_.span(), p = p_of_.span(), r = r_.span()](std::uint64_t low,
-                                                                        std::uint64_t high) {
+        [x = x_.span(), z = z_.span(), p = direction_.span(), r = r_.span()](std::uint64_t low,
+                                                                             std::uint64_t high) {
           const auto from = x.subspan(low, high - low).checkout(gw::access::read);
           const auto zero = z.subspan(low, high - low).checkout(gw::access::write);
           std::fill(zero.begin(), zero.end(), 0.0);
@@ -237,8 +234,8 @@ class inverse_iteration {
   double step(double alpha) {
     return world_.template sum<double>(
         n_, few(),
-        [alpha, z = z_.span(), p = p_of_.span(), q = q_.span(), r = r_.span()](std::uint64_t low,
-                                                                               std::uint64_t high) {
+        [alpha, z = z_.span(), p = direction_.span(), q = q_.span(), r = r_.span()](std::uint64_t low,
+                                                                                    std::uint64_t high) {
           const auto ps = p.subspan(low, high - low).checkout(gw::access::read);
           const auto qs = q.subspan(low, high - low).checkout(gw::access::read);
           const auto zs = z.subspan(low, high - low).checkout(gw::access::read_write);
@@ -253,18 +250,19 @@ class inverse_iteration {
 
   /// p = r + beta p
   void turn(double beta) {
-    each(world_, n_, few(), [beta, p = p_of_.span(), r = r_.span()](std::uint64_t low, std::uint64_t high) {
-      const auto rs = r.subspan(low, high - low).checkout(gw::access::read);
-      const auto ps = p.subspan(low, high - low).checkout(gw::access::read_write);
-      for (std::uint64_t i = 0; i < high - low; ++i) ps[i] = rs[i] + beta * ps[i];
-    });
+    each(world_, n_, few(),
+         [beta, p = direction_.span(), r = r_.span()](std::uint64_t low, std::uint64_t high) {
+           const auto rs = r.subspan(low, high - low).checkout(gw::access::read);
+           const auto ps = p.subspan(low, high - low).checkout(gw::access::read_write);
+           for (std::uint64_t i = 0; i < high - low; ++i) ps[i] = rs[i] + beta * ps[i];
+         });
   }
 
   void solve() {
     double rho = start();
     for (int i = 0; i < cg_problem::steps; ++i) {
       const double before = rho;
-      rho = step(rho / product(p_of_.span(), q_.span()));
+      rho = step(rho / product(direction_.span(), q_.span()));
       turn(rho / before);
     }
     product(z_.span(), r_.span());
@@ -282,14 +280,14 @@ class inverse_iteration {
   const cg_problem p_;
   std::uint64_t n_;
   array<std::int32_t> begin_, column_;
-  array<double> value_, x_, z_, p_of_, q_, r_;
+  array<double> value_, x_, z_, direction_, q_, r_;
   double residual_ = 0;
 };
 
 template <class World>
 outcome solve(World&& world, char size_class) {
   const cg_problem p(size_class);
-  inverse_iteration<std::remove_cvref_t<World>> all(world, made, p);
+  inverse_iteration<std::remove_cvref_t<World>> all(world, p);
   all.begin();
   all.iterate();  // NPB: an iteration that touches everything first
   all.begin();

@@ -223,13 +223,13 @@ class multigrid {
   /// The charges; and no solution.
   void begin() {
     const cube u = solution(finest_), v = right_side();
-    planes(u.side, [=, charges = charges.data(), count = charges.size()](std::uint64_t k) {
+    planes(u.side, [=](std::uint64_t k) {
       const auto zero = u.plane(k, gw::access::write);
       std::fill(zero.begin(), zero.end(), 0.0);
       const auto to = v.plane(k, gw::access::write);
       std::fill(to.begin(), to.end(), 0.0);
-      for (std::size_t c = 0; c < count; ++c)
-        if (charges[c].plane == k) to[charges[c].point] = charges[c].value;
+      for (const charge& c : charges)
+        if (c.plane == k) to[c.point] = c.value;
       close(to.data(), v.side);
     });
   }
