@@ -145,7 +145,7 @@ class inverse_iteration {
         r_(vector()) {}
 
   void begin() {
-    each(world_, n_, few(), [x = x_.span()](std::uint64_t low, std::uint64_t high) {
+    each(world_, x_.span(), n_, in_loop, [x = x_.span()](std::uint64_t low, std::uint64_t high) {
       const auto to = x.subspan(low, high - low).checkout(gw::access::write);
       std::fill(to.begin(), to.end(), 1.0);
     });
@@ -155,12 +155,12 @@ class inverse_iteration {
   double iterate() {
     solve();
     const auto [xz, zz] = world_.template sum<two_sums>(
-        n_, few(), [x = x_.span(), z = z_.span()](std::uint64_t low, std::uint64_t high) {
+        x_.span(), n_, in_loop, [x = x_.span(), z = z_.span()](std::uint64_t low, std::uint64_t high) {
           const auto a = x.subspan(low, high - low).checkout(gw::access::read);
           const auto b = z.subspan(low, high - low).checkout(gw::access::read);
           return two_sums{dot(a.data(), b.data(), high - low), dot(b.data(), b.data(), high - low)};
         });
-    each(world_, n_, few(),
+    each(world_, x_.span(), n_, in_loop,
          [x = x_.span(), z = z_.span(), factor = 1 / std::sqrt(zz)](std::uint64_t low, std::uint64_t high) {
            const auto from = z.subspan(low, high - low).checkout(gw::access::read);
            const auto to = x.subspan(low, high - low).checkout(gw::access::write);
@@ -173,9 +173,9 @@ class inverse_iteration {
 
  private:
   array<double> vector() { return world_.template make<double>(n_, 1); }
-  /// Rows in a piece of a product, and of a loop over vectors: these take microseconds.
-  std::uint64_t many() const { return n_ / 64; }
-  std::uint64_t few() const { return n_ / 8; }
+  /// Rows in a piece of a product, and of a loop over vectors: both take some microseconds.
+  std::uint64_t in_product() const { return n_ / 64; }
+  static constexpr std::uint64_t in_loop = 4096;
 
   /// A part of `made` to an array of this world. By the name of the variable: on another host its memory has
   /// another address.
@@ -183,7 +183,7 @@ class inverse_iteration {
   array<T> copy(std::vector<T> matrix::*part) {
     const std::uint64_t n = (made.*part).size();
     array<T> all = world_.template make<T>(n, 1);
-    each(world_, n, n / 64, [part, to = all.span()](std::uint64_t low, std::uint64_t high) {
+    each(world_, all.span(), n, n / 64, [part, to = all.span()](std::uint64_t low, std::uint64_t high) {
       const T* const from = (made.*part).data();
       std::copy(from + low, from + high, to.subspan(low, high - low).checkout(gw::access::write).begin());
     });
@@ -200,7 +200,7 @@ class inverse_iteration {
   /// to = A from. Gives back from . to.
   double product(span<double> from, span<double> to) {
     return world_.template sum<double>(
-        n_, many(),
+        x_.span(), n_, in_product(),
         [=, begin = begin_.span(), column = column_.span(), value = value_.span()](std::uint64_t low,
                                                                                    std::uint64_t high) {
           const auto rows = begin.subspan(low, high - low + 1).checkout(gw::access::read);
@@ -218,7 +218,7 @@ class inverse_iteration {
   /// z = 0, r = p = x. Gives back r . r.
   double start() {
     return world_.template sum<double>(
-        n_, few(),
+        x_.span(), n_, in_loop,
         [x = x_.span(), z = z_.span(), p = direction_.span(), r = r_.span()](std::uint64_t low,
                                                                              std::uint64_t high) {
           const auto from = x.subspan(low, high - low).checkout(gw::access::read);
@@ -233,7 +233,7 @@ class inverse_iteration {
   /// z += alpha p, r -= alpha q. Gives back r . r.
   double step(double alpha) {
     return world_.template sum<double>(
-        n_, few(),
+        x_.span(), n_, in_loop,
         [alpha, z = z_.span(), p = direction_.span(), q = q_.span(), r = r_.span()](std::uint64_t low,
                                                                                     std::uint64_t high) {
           const auto ps = p.subspan(low, high - low).checkout(gw::access::read);
@@ -250,7 +250,7 @@ class inverse_iteration {
 
   /// p = r + beta p
   void turn(double beta) {
-    each(world_, n_, few(),
+    each(world_, x_.span(), n_, in_loop,
          [beta, p = direction_.span(), r = r_.span()](std::uint64_t low, std::uint64_t high) {
            const auto rs = r.subspan(low, high - low).checkout(gw::access::read);
            const auto ps = p.subspan(low, high - low).checkout(gw::access::read_write);
@@ -267,7 +267,7 @@ class inverse_iteration {
     }
     product(z_.span(), r_.span());
     residual_ = std::sqrt(world_.template sum<double>(
-        n_, few(), [x = x_.span(), az = r_.span()](std::uint64_t low, std::uint64_t high) {
+        x_.span(), n_, in_loop, [x = x_.span(), az = r_.span()](std::uint64_t low, std::uint64_t high) {
           const auto a = x.subspan(low, high - low).checkout(gw::access::read);
           const auto b = az.subspan(low, high - low).checkout(gw::access::read);
           double sum = 0;

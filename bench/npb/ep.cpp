@@ -74,13 +74,16 @@ tally batch(std::uint64_t k) noexcept {
   return sum;
 }
 
+/// The loop has none.
+using no_memory = gw::global_span<std::byte>;
+
 template <class World>
 outcome solve(World&& world, char size_class) {
   const ep_problem p(size_class);
   outcome out;
   tally all;
   out.timed = world.measured([&] {
-    all = world.template sum<tally>(std::uint64_t{1} << (p.log_pairs - log_batch), 1,
+    all = world.template sum<tally>(no_memory(), std::uint64_t{1} << (p.log_pairs - log_batch), 1,
                                     [](std::uint64_t low, std::uint64_t high) {
                                       tally sum;
                                       for (std::uint64_t k = low; k < high; ++k) sum = sum + batch(k);

@@ -171,7 +171,7 @@ class heat_equation {
   void begin() {
     decays_.span()[0] = decays{decay_along(nx_), decay_along(ny_), decay_along(nz_)};
     const auto f = field_.span();
-    each(world_, nz_, 1, [f, nx = nx_, ny = ny_](std::uint64_t low, std::uint64_t high) {
+    each(world_, f, nz_, 1, [f, nx = nx_, ny = ny_](std::uint64_t low, std::uint64_t high) {
       const auto r = std::make_unique_for_overwrite<room>();
       for (std::uint64_t k = low; k < high; ++k) {
         const auto plane = f.subspan(k * nx * ny, nx * ny).checkout(gw::access::write);
@@ -218,7 +218,7 @@ class heat_equation {
       });
     });
     const complex sum = world_.template sum<complex>(
-        nz_, 1, [f, nx = nx_, ny = ny_, nz = nz_](std::uint64_t low, std::uint64_t high) {
+        f, nz_, 1, [f, nx = nx_, ny = ny_, nz = nz_](std::uint64_t low, std::uint64_t high) {
           const auto r = std::make_unique_for_overwrite<room>();
           complex all{0, 0};
           for (std::uint64_t k = low; k < high; ++k) {
@@ -255,12 +255,13 @@ class heat_equation {
     }
   };
 
-  /// f(lines) in parallel for all lines.
+  /// f(lines) in parallel for all lines. Beside half of the memory, whichever: it comes from everywhere.
   template <class F>
   void along_z(const F& f) {
-    each(world_, ny_, 1, [f, nx = nx_, ny = ny_, nz = nz_](std::uint64_t low, std::uint64_t high) {
-      for (std::uint64_t j = low; j < high; ++j) f(lines{nx, ny, nz, j * nx, nx});
-    });
+    each(world_, field_.span(), ny_, 1,
+         [f, nx = nx_, ny = ny_, nz = nz_](std::uint64_t low, std::uint64_t high) {
+           for (std::uint64_t j = low; j < high; ++j) f(lines{nx, ny, nz, j * nx, nx});
+         });
   }
 
   World& world_;

@@ -57,11 +57,11 @@ class ranking {
         counts_(world.template make<count>(world.workers(), values_)),
         ranks_(world.template make<count>(values_, 1)),
         block_sums_(world.template make<count>(blocks, 1)) {
-    each(world_, n_, n_ / pieces,
+    each(world_, keys_.span(), n_, n_ / pieces,
          [keys = keys_.span(), bits = p.log_max_key](std::uint64_t low, std::uint64_t high) {
            make_keys(keys.subspan(low, high - low).checkout(gw::access::write).data(), low, high, bits);
          });
-    each(world_, world_.workers(), 1,
+    each(world_, counts_.span(), world_.workers(), 1,
          [all = counts_.span(), values = values_](std::uint64_t low, std::uint64_t high) {
            const auto mine = all.subspan(low * values, (high - low) * values).checkout(gw::access::write);
            std::fill(mine.begin(), mine.end(), 0);
@@ -92,7 +92,7 @@ class ranking {
   bool ranks_are_right() {
     sort(keys_);
     const std::uint64_t wrong = world_.template sum<std::uint64_t>(
-        values_, values_ / pieces,
+        ranks_.span(), values_, values_ / pieces,
         [keys = keys_.span(), ranks = ranks_.span(), values = values_](std::uint64_t low,
                                                                        std::uint64_t high) {
           const count before = low == 0 ? 0 : count{ranks[low - 1]};
@@ -120,7 +120,7 @@ class ranking {
 
   void count_keys() {
     each(
-        world_, n_, n_ / pieces,
+        world_, keys_.span(), n_, n_ / pieces,
         [keys = keys_.span(), all = counts_.span(), values = values_](std::uint64_t low, std::uint64_t high) {
           const auto from = keys.subspan(low, high - low).checkout(gw::access::read);
           const auto mine = all.subspan(World::me() * values, values).checkout(gw::access::read_write);
@@ -131,7 +131,7 @@ class ranking {
   /// Within blocks of values, then over these.
   void add_up() {
     const std::uint64_t size = values_ / blocks;
-    each(world_, blocks, 1,
+    each(world_, ranks_.span(), blocks, 1,
          [=, all = counts_.span(), ranks = ranks_.span(), sums = block_sums_.span(),
           workers = world_.workers(), values = values_](std::uint64_t low, std::uint64_t high) {
            for (std::uint64_t b = low; b < high; ++b) {
@@ -145,7 +145,7 @@ class ranking {
            }
          });
     sum_up(block_sums_.span().checkout(gw::access::read_write).data(), blocks);
-    each(world_, blocks, 1,
+    each(world_, ranks_.span(), blocks, 1,
          [=, ranks = ranks_.span(), sums = block_sums_.span()](std::uint64_t low, std::uint64_t high) {
            for (std::uint64_t b = std::max<std::uint64_t>(low, 1); b < high; ++b) {
              const count before = sums[b - 1];

@@ -223,7 +223,7 @@ class multigrid {
   /// The charges; and no solution.
   void begin() {
     const cube u = solution(finest_), v = right_side();
-    planes(u.side, [=](std::uint64_t k) {
+    planes(u, [=](std::uint64_t k) {
       const auto zero = u.plane(k, gw::access::write);
       std::fill(zero.begin(), zero.end(), 0.0);
       const auto to = v.plane(k, gw::access::write);
@@ -253,8 +253,8 @@ class multigrid {
 
   double norm() {
     const cube r = rest(finest_);
-    const double sum =
-        world_.template sum<double>(r.side, grain(r.side), [r](std::uint64_t low, std::uint64_t high) {
+    const double sum = world_.template sum<double>(
+        r.points, r.side, grain(r.side), [r](std::uint64_t low, std::uint64_t high) {
           double all = 0;
           for (std::uint64_t k = low; k < high; ++k)
             all += sum_of_squares(r.plane(k, gw::access::read).data(), r.side);
@@ -271,10 +271,10 @@ class multigrid {
 
   /// Planes in a piece: some 16 K points, microseconds.
   static std::uint64_t grain(std::uint64_t side) { return (std::uint64_t{1} << 14) / (side * side) + 1; }
-  /// f(plane) for all.
+  /// f(plane) for all of a cube.
   template <class F>
-  void planes(std::uint64_t side, const F& f) {
-    each(world_, side, grain(side), [f](std::uint64_t low, std::uint64_t high) {
+  void planes(const cube& of, const F& f) {
+    each(world_, of.points, of.side, grain(of.side), [f](std::uint64_t low, std::uint64_t high) {
       for (std::uint64_t k = low; k < high; ++k) f(k);
     });
   }
@@ -288,7 +288,7 @@ class multigrid {
 
   /// r = v - A u; r may be v.
   void subtract(const cube& u, const cube& v, const cube& r) {
-    planes(u.side, [=](std::uint64_t k) {
+    planes(u, [=](std::uint64_t k) {
       with_three(u, k, [&](const three& us) {
         if (v.points.data() == r.points.data()) {
           const auto both = r.plane(k, gw::access::read_write);
@@ -302,12 +302,12 @@ class multigrid {
   }
   template <bool Add>
   void smoothen(const cube& r, const cube& u) {
-    planes(u.side, [=](std::uint64_t k) {
+    planes(u, [=](std::uint64_t k) {
       with_three(r, k, [&](const three& rs) { smooth<Add>(rs, u.plane(k, mode<Add>()).data(), u.side); });
     });
   }
   void restrict_from(const cube& fine, const cube& coarse) {
-    planes(coarse.side, [=](std::uint64_t k) {
+    planes(coarse, [=](std::uint64_t k) {
       with_three(fine, 2 * k + 1, [&](const three& planes) {
         restrict_to(planes, coarse.plane(k, gw::access::write).data(), coarse.side);
       });
@@ -315,7 +315,7 @@ class multigrid {
   }
   template <bool Add>
   void refine(const cube& coarse, const cube& fine) {
-    planes(fine.side, [=](std::uint64_t k) {
+    planes(fine, [=](std::uint64_t k) {
       const auto one = coarse.plane((k + 2 * coarse.side - 1) / 2, gw::access::read),
                  other = coarse.plane(k / 2, gw::access::read);
       interpolate<Add>(one.data(), other.data(), fine.plane(k, mode<Add>()).data(), coarse.side);

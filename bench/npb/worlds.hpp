@@ -95,8 +95,8 @@ class plain {
   }
 
   /// The sum of f(low, high) for parts of [0, items).
-  template <class R, class F>
-  R sum(std::uint64_t items, std::uint64_t, const F& f) {
+  template <class R, class Span, class F>
+  R sum(const Span&, std::uint64_t items, std::uint64_t, const F& f) {
     if (threads_ == 1) return f(std::uint64_t{0}, items);
     struct alignas(64) part {
       R value;
@@ -124,8 +124,7 @@ class plain {
   inline static thread_local unsigned me_ = 0;
 };
 
-/// Global memory; in a run. Arrays are dealt out to the workers in equal parts; a loop is cut into pieces
-/// of at most @p grain items, which are threads.
+/// Global memory; in a run. Arrays are dealt out to the workers in equal parts.
 class in_godwit {
  public:
   template <class T>
@@ -138,45 +137,32 @@ class in_godwit {
 
   template <class T>
   array<T> make(std::uint64_t items, std::uint64_t width) const {
+    const std::uint64_t share = (items + workers() - 1) / workers();
     return array<T>(items * width,
-                    gw::distribution::blocked((share(items) * width * sizeof(T) + 4095) / 4096 * 4096));
+                    gw::distribution::blocked((share * width * sizeof(T) + 4095) / 4096 * 4096));
   }
 
-  /// The order of additions depends on @p items and @p grain only.
-  template <class R, class F>
-  static R sum(std::uint64_t items, std::uint64_t grain, const F& f) {
-    return near<R>(0, items, std::max<std::uint64_t>(grain, 1), share(items), f);
+  /// The sum of f(low, high) for pieces of @p grain items, which are threads: a worker prefers those whose
+  /// part of @p beside is its own. The order of additions depends on @p items and @p grain only.
+  template <class R, class Span, class F>
+  static R sum(const Span& beside, std::uint64_t items, std::uint64_t grain, const F& f) {
+    const std::uint64_t size = std::max<std::uint64_t>(grain, 1);
+    return gw::transform_reduce(
+        gw::indices((items + size - 1) / size).near(beside), R(), std::plus<>(),
+        [=](std::uint64_t piece) { return f(piece * size, std::min(items, (piece + 1) * size)); },
+        gw::grain{1});
   }
 
   template <class F>
   static parts::phase measured(const F& f) {
     return parts::measured(f);
   }
-
- private:
-  /// Items at one worker.
-  static std::uint64_t share(std::uint64_t items) noexcept { return (items + workers() - 1) / workers(); }
-
-  /// Of two halves a worker does that first which begins at itself, and leaves the other to be stolen.
-  template <class R, class F>
-  static R near(std::uint64_t low, std::uint64_t high, std::uint64_t grain, std::uint64_t share, const F& f) {
-    if (high - low <= grain) return f(low, high);
-    const std::uint64_t middle = low + (high - low) / 2;
-    const auto lower = [=] { return near<R>(low, middle, grain, share, f); };
-    const auto upper = [=] { return near<R>(middle, high, grain, share, f); };
-    if (low / share < me() && middle / share <= me()) {
-      const auto [y, x] = gw::invoke(upper, lower);
-      return x + y;
-    }
-    const auto [x, y] = gw::invoke(lower, upper);
-    return x + y;
-  }
 };
 
 /// f(low, high) for parts of [0, items).
-template <class World, class F>
-void each(World& world, std::uint64_t items, std::uint64_t grain, const F& f) {
-  world.template sum<nothing>(items, grain, [f](std::uint64_t low, std::uint64_t high) {
+template <class World, class Span, class F>
+void each(World& world, const Span& beside, std::uint64_t items, std::uint64_t grain, const F& f) {
+  world.template sum<nothing>(beside, items, grain, [f](std::uint64_t low, std::uint64_t high) {
     f(low, high);
     return nothing();
   });
