@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 NAMES = ["EP", "IS", "CG", "MG", "FT"]
 BOUND_BY_MEMORY = ["CG", "MG", "FT"]
+BUSY = 0.15  # CPUs of other programs from which on times are not judged
 COLUMNS = ["serial", "NPB-CPP", "threads", "godwit 1", "godwit 2", "2 hosts"]
 
 
@@ -57,10 +58,11 @@ def run(command, limit):
 
 
 def seconds(result):
-    """{column: seconds} of a run of one benchmark on this host."""
+    """{column: seconds} of a run of one benchmark on this host; with " cpu" behind: its CPU time."""
     name = {("serial", 0): "serial", ("NPB-CPP", 0): "NPB-CPP", ("2 threads", 0): "threads", ("godwit", 1): "godwit 1",
             ("godwit", 2): "godwit 2"}
-    return {name[v["name"], v["workers"]]: v["median_s"] for v in result["measurements"][0]["variants"]}
+    variants = result["measurements"][0]["variants"]
+    return {name[v["name"], v["workers"]] + kind: v[key] for v in variants for kind, key in (("", "median_s"), (" cpu", "cpu_median_s"))}
 
 
 def median_of(rounds, f):
@@ -76,7 +78,7 @@ def median_of(rounds, f):
 
 def least(rounds):
     """The least times of all rounds, as if they were one round."""
-    return {c: min(r[c] for r in rounds if r.get(c)) for c in COLUMNS if any(r.get(c) for r in rounds)}
+    return {c: min((r[c] for r in rounds if r.get(c)), default=0) for c in rounds[0]}
 
 
 def better_serial(r):
@@ -87,12 +89,14 @@ def ratios(name):
     """[(what, asked or None, value of a round, is that enough)]"""
     memory = name in BOUND_BY_MEMORY
     return [("1 worker / the better serial", "<= 1.05", lambda r: r["godwit 1"] / better_serial(r), lambda v: v <= 1.05),
+            ("1 worker / serial, CPU time", None, lambda r: r["godwit 1 cpu"] / r["serial cpu"], None),
             ("1 worker / 2 workers", None if memory else ">= 1.9", lambda r: r["godwit 1"] / r["godwit 2"], lambda v: v >= 1.9),
             ("serial / 2 plain threads", None, lambda r: r["serial"] / r["threads"], None),
             ("2 workers / 2 plain threads", "<= 1" if memory else None, lambda r: r["godwit 2"] / r["threads"], lambda v: v <= 1)]
 
 
-def show(size_class, found):
+def show(size_class, found, busy):
+    unjudged = "class A is asked for" if size_class != "A" else "machine busy" if busy > BUSY else None
     cell = lambda value, digits: "" if value is None else f"{value:.{digits}f}"
     print(f"## Class {size_class}, seconds\n\n| benchmark | " + " | ".join(COLUMNS) + " |\n" + "|---" * (len(COLUMNS) + 1) + "|")
     for name, rounds in found.items():
@@ -104,7 +108,7 @@ def show(size_class, found):
         for what, asked, ratio, enough in ratios(name) if rounds else []:
             values = [ratio(r) for r in rounds]
             middle = statistics.median(values)
-            verdict = "" if asked is None else "met" if enough(middle) else "**not met**"
+            verdict = "" if asked is None else f"not judged: {unjudged}" if unjudged else "met" if enough(middle) else "**not met**"
             print(f"| {name} | {what} | {asked or ''} | {middle:.3f} | {min(values):.3f} | {max(values):.3f} | {ratio(least(rounds)):.3f} | {verdict} |")
 
 
@@ -141,7 +145,8 @@ def main():
                     continue
                 machine, busy = here["machine"], max(busy, here["foreign_cpus"])
                 done.append(seconds(here) | ({"2 hosts": seconds(far)["godwit 2"]} if far is not None else {}))
-    show(size_class, found)
+    show(size_class, found, busy)
+    print(f"\nOther programs used up to {busy:.1f} CPUs meanwhile.")
     if not hosts_work:
         print("\nTwo hosts are left out: no MPI here, or no network namespaces (scripts/hosts --check says which).")
     if not o.npb_cpp:
