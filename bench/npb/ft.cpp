@@ -3,7 +3,8 @@
 //
 // The box is nz planes of ny lines of nx complex numbers. Transforms along x and y stay within a plane: one
 // loop over planes. Those along z take a line of every plane: a loop over lines, in which memory of all
-// workers is read. The transform of several columns at a time is Stockham's with radix 4.
+// workers is read or written. The spectrum is used there only, and lies in the order of that loop. The
+// transform of several columns at a time is Stockham's with radix 4.
 
 #include <algorithm>
 #include <array>
@@ -163,7 +164,7 @@ class heat_equation {
         nx_(static_cast<std::size_t>(p.nx)),
         ny_(static_cast<std::size_t>(p.ny)),
         nz_(static_cast<std::size_t>(p.nz)),
-        spectrum_(world.template make<complex>(nz_, nx_ * ny_)),
+        spectrum_(world.template make<complex>(ny_, nx_ * nz_)),
         field_(world.template make<complex>(nz_, nx_ * ny_)),
         decays_(world.template make<decays>(1, 1)) {}
 
@@ -184,37 +185,36 @@ class heat_equation {
         transform_across<1>(plane.data(), nx, ny, r->a, r->b);
       }
     });
-    const auto s = spectrum_.span();
-    along_z([f, s](const lines& at) {
+    along_z([f, s = spectrum_.span()](const lines& at) {
       const auto from = at.of(f, gw::access::read);
-      const auto to = at.of(s, gw::access::write);
-      at.each_block([&](std::size_t i, block& a, block& b) {
-        for (std::size_t k = 0; k < at.nz; ++k) take(from[k].data() + i, a, k);
+      const auto to = at.of_spectrum(s, gw::access::write);
+      at.each_block([&](std::size_t j, std::size_t i, block& a, block& b) {
+        for (std::size_t k = 0; k < at.nz; ++k) take(from[k].data() + j * at.nx + i, a, k);
         const block& done = transform<1>(a, b, at.nz);
-        for (std::size_t k = 0; k < at.nz; ++k) give(done, k, to[k].data() + i);
+        for (std::size_t k = 0; k < at.nz; ++k) give(done, k, to.data() + (j * at.nz + k) * at.nx + i);
       });
     });
   }
 
   /// One step of time. Gives back NPB's sum of points.
   std::complex<double> step() {
-    const auto f = field_.span(), s = spectrum_.span();
-    along_z([f, s, d = decays_.span()](const lines& at) {
-      const auto spectrum = at.of(s, gw::access::read_write);
+    const auto f = field_.span();
+    along_z([f, s = spectrum_.span(), d = decays_.span()](const lines& at) {
+      const auto spectrum = at.of_spectrum(s, gw::access::read_write);
       const auto field = at.of(f, gw::access::write);
       const auto decay = d.checkout(gw::access::read);
-      at.each_block([&](std::size_t i, block& a, block& b) {
+      at.each_block([&](std::size_t j, std::size_t i, block& a, block& b) {
         for (std::size_t k = 0; k < at.nz; ++k) {
-          complex* const from = spectrum[k].data() + i;
-          const double factor = decay[0].z[k] * decay[0].y[(at.first + i) / at.nx];
+          complex* const from = spectrum.data() + (j * at.nz + k) * at.nx + i;
+          const double factor = decay[0].z[k] * decay[0].y[at.first + j];
           for (std::size_t c = 0; c < columns; ++c) {
-            const double all = factor * decay[0].x[(i + c) % at.nx];
+            const double all = factor * decay[0].x[i + c];
             from[c] = {from[c].re * all, from[c].im * all};
           }
           take(from, a, k);
         }
         const block& done = transform<-1>(a, b, at.nz);
-        for (std::size_t k = 0; k < at.nz; ++k) give(done, k, field[k].data() + i);
+        for (std::size_t k = 0; k < at.nz; ++k) give(done, k, field[k].data() + j * at.nx + i);
       });
     });
     const complex sum = world_.template sum<complex>(
@@ -234,39 +234,45 @@ class heat_equation {
   }
 
  private:
-  /// Some lines, the same of every plane: what a leaf of a transform along z works on.
+  /// Some lines, the same of every plane: what a leaf of a transform along z works on. It does not spawn.
   struct lines {
-    std::size_t nx, ny, nz, first, count;  ///< points of a plane
+    std::size_t nx, ny, nz, first, count;
 
-    /// checkouts[k]: them in plane k. The leaf does not spawn.
+    /// checkouts[k]: them in plane k.
     template <class Mode>
-    auto of(const span& box, Mode mode) const {
-      std::vector<decltype(box.checkout(mode))> planes;
+    auto of(const span& field, Mode mode) const {
+      std::vector<decltype(field.checkout(mode))> planes;
       planes.reserve(nz);
       for (std::size_t k = 0; k < nz; ++k)
-        planes.push_back(box.subspan(k * nx * ny + first, count).checkout(mode));
+        planes.push_back(field.subspan((k * ny + first) * nx, count * nx).checkout(mode));
       return planes;
     }
-    /// f(column, room) for all columns, some at a time.
+    template <class Mode>
+    auto of_spectrum(const span& spectrum, Mode mode) const {
+      return spectrum.subspan(first * nz * nx, count * nz * nx).checkout(mode);
+    }
+    /// f(line, column, room) for all columns of all lines, some at a time.
     template <class F>
     void each_block(const F& f) const {
       const auto r = std::make_unique_for_overwrite<room>();
-      for (std::size_t i = 0; i < count; i += columns) f(i, r->a, r->b);
+      for (std::size_t j = 0; j < count; ++j)
+        for (std::size_t i = 0; i < nx; i += columns) f(j, i, r->a, r->b);
     }
   };
 
-  /// f(lines) in parallel for all lines. Beside half of the memory, whichever: it comes from everywhere.
+  /// f(lines) in parallel for all. Some at a time: they are one piece of each plane.
   template <class F>
   void along_z(const F& f) {
-    each(world_, field_.span(), ny_, 1,
+    each(world_, spectrum_.span(), ny_, 4,
          [f, nx = nx_, ny = ny_, nz = nz_](std::uint64_t low, std::uint64_t high) {
-           for (std::uint64_t j = low; j < high; ++j) f(lines{nx, ny, nz, j * nx, nx});
+           f(lines{nx, ny, nz, low, high - low});
          });
   }
 
   World& world_;
   std::size_t nx_, ny_, nz_;
-  typename World::template array<complex> spectrum_, field_;
+  typename World::template array<complex> spectrum_;  ///< line j of all planes, then line j + 1
+  typename World::template array<complex> field_;     ///< plane after plane
   typename World::template array<decays> decays_;
 };
 
