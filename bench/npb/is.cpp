@@ -110,7 +110,7 @@ class ranking {
   }
 
  private:
-  static constexpr std::uint64_t pieces = 64, blocks = 32;
+  static constexpr std::uint64_t pieces = 64, blocks = 8;
 
   static void sort(plain_array<key>& keys) {
     const auto all = keys.span().checkout(gw::access::read_write);
