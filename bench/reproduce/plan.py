@@ -314,6 +314,13 @@ class Planner:
                  about={"way": "server"}),
         ])
 
+    def g15(self):
+        flags = f"--class {self.of('S', 'W', 'A')} --reps {self.reps}"
+        self.add("G15", "NAS Parallel Benchmarks", [
+            Step("g15_one", "npb", f"{flags} --workers {self.counts}", self.of(2, 15, 120)),
+            Step("g15_hosts", "npb", f"{flags} --workers 2", self.of(5, 25, 400), hosts=2, mpi=self.mpis[0], about={"hosts": 2, "mpi": self.mpis[0]}),
+        ])
+
     def g9(self):
         of = self.of
         flags = of("-n 200 --pages 50 ", "--quick ", "") + "--workers 3"
@@ -367,6 +374,6 @@ def plan(machine, preset):
     for part in (p.u11, p.u12, p.u13, p.u14, p.u15, p.u16, p.c8_c9, p.c10, p.c11, p.c12):
         part()
     p.add("C13", "What the joining strategies gain", [], ["C9"])  # compares what C9 measured
-    for part in (p.m5, p.m6, p.m7, p.g4, p.g9, p.g10, p.g11, p.g13, p.g14):
+    for part in (p.m5, p.m6, p.m7, p.g4, p.g9, p.g10, p.g11, p.g13, p.g14, p.g15):
         part()
     return p.experiments

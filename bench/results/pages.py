@@ -82,6 +82,7 @@ PAGES = [
     script("ranks", "Ranks", "bench/ranks.py", 240, 40, ["bench/uts", "scripts/hosts"]),
     script("global_hosts", "Global memory between two hosts", "bench/global_hosts.py", 400, 60,
            ["src/gas", "bench/global", "scripts/hosts"]),
+    script("npb", "NAS Parallel Benchmarks", "bench/npb.py", 600, 60, ["src/gas", "bench/npb", "bench/global/parts.hpp", "scripts/hosts"]),
     script("scale", "The papers' sizes, simulated", "bench/scale.py", 20000, 400,
            ["bench/scale_program.py", "src/sim", "bench/scale", "bench/pfor", "bench/lcs", "bench/uts"]),
     script("real", "Simulated and real", "bench/real.py", 700, 280,

@@ -351,6 +351,18 @@ template <class F, class G>
   return std::tuple<slot_type<R>, slot_type<S>>{take_value(f, where), take_value(g, where)};
 }
 
+// invoke of two where the second one begins, as a thread: results and exceptions are those of invoke.
+template <class F, class G>
+auto invoke_second_first(const place& where, F&& first, G&& second) {
+  using R = std::invoke_result_t<std::decay_t<F>>;
+  using S = std::invoke_result_t<std::decay_t<G>>;
+  auto g = start<false>(std::forward<G>(second));
+  auto f = start<true>(std::forward<F>(first));
+  future_access::settle(g, where);
+  future_access::settle(f, where);
+  return std::tuple<slot_type<R>, slot_type<S>>{take_value(f, where), take_value(g, where)};
+}
+
 template <class... F>
 [[gnu::always_inline]] inline auto invoke_any(const place& where, F&&... callables) {
   if constexpr (sizeof...(F) == 2)

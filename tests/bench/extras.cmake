@@ -30,6 +30,9 @@ if(TARGET bench_global_stream AND godwit_mpi_families)
   godwit_add_bench_mpi_test(spmv --size 5000 --times 3)
   godwit_add_bench_mpi_test(utsmem --size 4)
   godwit_add_bench_mpi_test(nbody --size 500 --steps 2)
+  # The five NAS Parallel Benchmarks, verified, on two hosts.
+  godwit_add_mpi_test(NAME mpi.npb.hosts RANKS 2 FAMILIES ${one}
+                      COMMAND $<TARGET_FILE:bench_npb> --class S --reps 1 --workers 2 --godwit-hosts=ranks)
   # Storms of moves between four hosts, as they are asked for, but fewer; all of them: scripts/stress_moves.
   godwit_add_mpi_test(NAME mpi.global_storm.hosts RANKS 4 FAMILIES ${one} TIMEOUT 240
                       COMMAND $<TARGET_FILE:bench_global_storm> --runs 20 --moves 1000 --percent 50 --words 4096 --workers 4 --godwit-hosts=ranks)
@@ -40,4 +43,9 @@ if(TARGET bench_common AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   target_link_libraries(bench_library_peers PRIVATE bench_common)
   add_test(NAME bench.library_peers COMMAND bench_library_peers)
   set_tests_properties(bench.library_peers PROPERTIES LABELS bench TIMEOUT 120)
+endif()
+
+if(TARGET bench_npb_verify)
+  target_sources(bench_npb_verify PRIVATE ${PROJECT_SOURCE_DIR}/bench/npb/verify.cpp)
+  target_include_directories(bench_npb_verify PRIVATE ${PROJECT_SOURCE_DIR})
 endif()

@@ -47,7 +47,7 @@ class TinyRun(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.out = cls.folder.name
-        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G4,G13,G14")
+        cls.done = reproduce(cls.out, "--only", "U11,U16,C9,C10,c12,C13,M6,M7,G4,G13,G14,G15")
 
     @classmethod
     def tearDownClass(cls):
@@ -112,7 +112,7 @@ class TinyRun(unittest.TestCase):
 
     def test_the_page_is_self_contained(self):
         page = text_of(self.out, "report.html")
-        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G4", "G13", "G14"):
+        for name in ("U11", "U16", "C9", "C10", "C12", "C13", "M6", "M7", "G4", "G13", "G14", "G15"):
             self.assertIn(f'<h2 id="{name}">', page)
         self.assertIn("<svg", page)
         for outside in ("http:", "https:", "<script", "<link", "src="):
@@ -126,7 +126,7 @@ class TinyRun(unittest.TestCase):
         os.remove(os.path.join(raw, "c9_pfor.json"))
         with open(os.path.join(raw, "u11_spawn.json"), "w", encoding="utf-8") as f:
             f.write('{"step": "u11_spawn", "comm')  # cut off
-        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G4,G13,G14")
+        again = reproduce(self.out, "--only", "U11,U16,C9,C10,C12,C13,M6,M7,G4,G13,G14,G15")
         self.assertEqual(again.returncode, 0, again.stderr)
         changed = {f for f in before if os.stat(os.path.join(raw, f)).st_mtime_ns != before[f]}
         self.assertEqual(changed, {"c9_pfor.json", "u11_spawn.json"})
@@ -234,7 +234,7 @@ class Input(unittest.TestCase):
     def test_the_list_names_commands_that_exist(self):
         done = reproduce(None, "--list", "--build", BUILD)
         self.assertEqual(done.returncode, 0, done.stderr)
-        numbers = ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13", "M5", "M6", "M7", "G4", "G9", "G10", "G11", "G13", "G14")
+        numbers = ("U11", "U12", "U13", "U14", "U15", "U16", "C8", "C9", "C10", "C11", "C12", "C13", "M5", "M6", "M7", "G4", "G9", "G10", "G11", "G13", "G14", "G15")
         for name in numbers:
             self.assertIn(f"--only {name}\n", done.stdout)
 

@@ -6,16 +6,18 @@
 //   a) the memory itself, where all global memory is this host's: it stays in place whatever the user's
 //   function does; b) else, for functions that cannot spawn, checked out;
 //   c) else copied piece by piece through a buffer in the leaf's frame, which travels with the thread.
-// Not an interface for users but for grain, indices and never_spawns. Used by algorithm/*.hpp. Document:
+// Not an interface for users but for grain and never_spawns. Used by algorithm/*.hpp. Document:
 // docs/algorithms.md. Tests: tests/algorithm/.
 #pragma once
 
+#include <godwit/algorithm/indices.hpp>
 #include <godwit/global_memory.hpp>
 #include <godwit/global_span.hpp>
 #include <godwit/task.hpp>
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -29,34 +31,6 @@ namespace godwit {
 struct grain {
   std::uint64_t elements = 0;
 };
-
-/// first, first + 1 ... last - 1: a range without memory behind it, for algorithms that only read.
-template <std::integral I>
-class index_range {
- public:
-  using value_type = I;
-  constexpr index_range(I first, I last) noexcept : first_(first), last_(last < first ? first : last) {}
-  constexpr I first() const noexcept { return first_; }
-  constexpr I last() const noexcept { return last_; }
-  constexpr std::uint64_t size() const noexcept {
-    return static_cast<std::uint64_t>(last_) - static_cast<std::uint64_t>(first_);
-  }
-  constexpr I operator[](std::uint64_t i) const noexcept {
-    return static_cast<I>(static_cast<std::uint64_t>(first_) + i);
-  }
-
- private:
-  I first_, last_;
-};
-template <std::integral A, std::integral B>
-constexpr auto indices(A first, B last) noexcept {
-  using I = std::common_type_t<A, B>;
-  return index_range<I>(static_cast<I>(first), static_cast<I>(last));
-}
-template <std::integral I>
-constexpr auto indices(I n) noexcept {
-  return index_range<I>(I{0}, n);
-}
 
 /// Promises that a function neither spawns, joins nor yields. On several hosts algorithms then work on
 /// checked out memory and not on copies of the elements. A broken promise ends the run with a message, as for
@@ -193,8 +167,10 @@ constexpr std::uint64_t block_count(std::uint64_t n, std::uint64_t grain) noexce
 
 // ---- recursion
 
+inline constexpr place in_loop{"a parallel algorithm", "invoke", 0};
+
 /// body(b) for all b in [first, last). The body is copied into each thread, so that references to it stay
-/// valid in it.
+/// valid in it. One that has upper_first says which half to begin with.
 template <class Body>
 void for_blocks(std::uint64_t first, std::uint64_t last, const Body& body) {
   if (last - first == 1) {
@@ -202,15 +178,15 @@ void for_blocks(std::uint64_t first, std::uint64_t last, const Body& body) {
     return;
   }
   const std::uint64_t middle = first + (last - first) / 2;
+  if constexpr (requires { body.upper_first(first, middle); }) {
+    if (body.upper_first(first, middle)) {
+      static_cast<void>(invoke_second_first(
+          in_loop, [&] { for_blocks(first, middle, body); },
+          [middle, last, body] { for_blocks(middle, last, body); }));
+      return;
+    }
+  }
   invoke([first, middle, body] { for_blocks(first, middle, body); }, [&] { for_blocks(middle, last, body); });
-}
-
-/// body(at, count) for all blocks of [0, n).
-template <class Body>
-void for_ranges(std::uint64_t n, std::uint64_t grain, const Body& body) {
-  if (n == 0) return;
-  for_blocks(0, block_count(n, grain),
-             [n, grain, body](std::uint64_t b) { body(b * grain, std::min(grain, n - b * grain)); });
 }
 
 /// body.combine of body(b) for all b in [first, last), in order; the tree depends on last - first only.
@@ -218,9 +194,62 @@ template <class Body>
 auto reduce_blocks(std::uint64_t first, std::uint64_t last, const Body& body) -> decltype(body(first)) {
   if (last - first == 1) return body(first);
   const std::uint64_t middle = first + (last - first) / 2;
+  if constexpr (requires { body.upper_first(first, middle); }) {
+    if (body.upper_first(first, middle)) {
+      auto [a, b] = invoke_second_first(
+          in_loop, [&] { return reduce_blocks(first, middle, body); },
+          [middle, last, body] { return reduce_blocks(middle, last, body); });
+      return body.combine(std::move(a), std::move(b));
+    }
+  }
   auto [a, b] = invoke([first, middle, body] { return reduce_blocks(first, middle, body); },
                        [&] { return reduce_blocks(middle, last, body); });
   return body.combine(std::move(a), std::move(b));
+}
+
+/// A body whose blocks have memory. Of two halves a worker begins with the one that begins at itself and
+/// leaves the other to be stolen, so that it finds what it worked on before.
+template <class Body>
+struct near_memory {
+  Body body;
+  global_address first;  ///< of block 0
+  std::uint64_t step;    ///< from a block to the next one
+
+  bool upper_first(std::uint64_t low, std::uint64_t middle) const {
+    const auto me = hot_load<offsetof(hot_words, worker), std::uint32_t>();
+    return global_home(first + low * step) < me && global_home(first + middle * step) <= me;
+  }
+  decltype(auto) operator()(std::uint64_t b) const { return body(b); }
+  template <class R>
+  R combine(R a, R b) const {
+    return body.combine(std::move(a), std::move(b));
+  }
+};
+
+/// loop(body), or on several hosts loop(body near the first of @p ops that has memory). @p grain: of a block.
+template <class Loop, class Body, class... Op>
+decltype(auto) near_operands(std::uint64_t grain, const Loop& loop, const Body& body, const Op&... ops) {
+  if (global_is_plain()) [[likely]]
+    return loop(body);
+  global_address first = 0;
+  std::uint64_t step = 0;
+  const auto look_at = [&](const auto& op) {
+    if (first == 0 && op.place(0) != 0) {
+      first = op.place(0);
+      step = op.place(grain) - first;
+    }
+  };
+  (look_at(ops), ...);
+  return first == 0 ? loop(body) : loop(near_memory<Body>{body, first, step});
+}
+
+/// body(at, count) for all blocks of [0, n), near memory of @p ops.
+template <class Body, class... Op>
+void for_ranges(std::uint64_t n, std::uint64_t grain, const Body& body, const Op&... ops) {
+  if (n == 0) return;
+  near_operands(
+      grain, [n, grain](const auto& blocks) { for_blocks(0, block_count(n, grain), blocks); },
+      [n, grain, body](std::uint64_t b) { body(b * grain, std::min(grain, n - b * grain)); }, ops...);
 }
 
 // ---- memory besides the ranges
@@ -259,6 +288,7 @@ struct memory_operand {
   global_address first;
 
   global_address begin(std::uint64_t at) const noexcept { return first + at * sizeof(T); }
+  global_address place(std::uint64_t at) const noexcept { return begin(at); }
   pointer raw(std::uint64_t at) const noexcept {
     return global_raw<std::remove_pointer_t<pointer>>(begin(at));
   }
@@ -307,8 +337,11 @@ struct index_operand {
     }
   };
   I first;
+  global_address memory;  ///< index_range::near: that of index 0, and from one to the next
+  std::uint64_t step;
 
   global_address begin(std::uint64_t) const noexcept { return 0; }
+  global_address place(std::uint64_t at) const noexcept { return memory == 0 ? 0 : memory + at * step; }
   pointer raw(std::uint64_t at) const noexcept {
     return {static_cast<I>(static_cast<std::uint64_t>(first) + at)};
   }
@@ -331,7 +364,7 @@ constexpr read_operand<std::remove_cv_t<T>> reading(global_span<T> s) noexcept {
 }
 template <class I>
 constexpr index_operand<I> reading(index_range<I> r) noexcept {
-  return {r.first()};
+  return {r.first(), r.place(0), r.place(1) - r.place(0)};
 }
 template <class T>
 constexpr write_operand<T> writing(global_ptr<T> p) noexcept {
@@ -416,10 +449,13 @@ template <bool Spawns, class F, class... Op>
 /// leaf() for all blocks of [0, n), each with its own copy of f.
 template <bool Spawns, class F, class... Op>
 void for_leaves(std::uint64_t n, std::uint64_t grain, const F& f, Op... ops) {
-  for_ranges(n, grain, [f, ops...](std::uint64_t at, std::uint64_t count) {
-    F own(f);
-    leaf<Spawns>(at, count, own, ops...);
-  });
+  for_ranges(
+      n, grain,
+      [f, ops...](std::uint64_t at, std::uint64_t count) {
+        F own(f);
+        leaf<Spawns>(at, count, own, ops...);
+      },
+      ops...);
 }
 
 }  // namespace detail

@@ -144,9 +144,13 @@ R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, co
       plain<R> ? grain_by_size(n, g, most_in_leaf<typename Operand::value_type...>()) : 1;
   const reduction<Spawns, R, Op, F, Operand...> body{n, block, op, f, {o...}};
   if constexpr (plain<R>) {
-    return body.combine(std::move(init), reduce_blocks(0, block_count(n, block), body));
+    const auto all = [blocks = block_count(n, block)](const auto& b) { return reduce_blocks(0, blocks, b); };
+    return body.combine(std::move(init), near_operands(block, all, body, o...));
   } else {
-    auto [first, rest] = invoke(give_back<R>(std::move(init)), [&] { return reduce_blocks(0, n, body); });
+    auto [first, rest] = invoke(give_back<R>(std::move(init)), [&] {
+      return near_operands(
+          1, [n](const auto& b) { return reduce_blocks(0, n, b); }, body, o...);
+    });
     return body.combine(std::move(first), std::move(rest));
   }
 }
