@@ -2,8 +2,8 @@
 //
 // Shared memory first: a worker looks at another host only when a round over its own host found nothing, and
 // then at most one look is under way. Looks in vain back off, because the victim's host pays for them. And
-// where a look is at a whole host, one worker of this host looks at a time: with 48 that are idle companions had
-// no time left for who computes and waits for its children's results (decision 0021).
+// where a look is at a whole host, one worker of this host looks at a time: with 48 that are idle companions
+// had no time left for who computes and waits for its children's results (decision 0021).
 //
 // victims=uniform is the papers' rule instead, for comparison: every other worker is as likely a victim as
 // any, a look concerns that one only, nobody pauses, and nothing is remembered but whom an idle worker has
