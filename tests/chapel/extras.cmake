@@ -25,5 +25,20 @@ if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_C
                              ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=${workers}")
       endforeach()
     endforeach()
+    # Found by the scheduler, by a task that yields, and no deadlock.
+    add_test(NAME chapel.${form}.deadlock COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> deadlock
+             "godwit: deadlock" "program.chpl:131 .*for a sync variable to be full")
+    add_test(NAME chapel.${form}.deadlock_coforall COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> deadlock_coforall "godwit: deadlock"
+             "task of program.chpl:133 waits for a sync variable to be full, at program.chpl:132" "<main task> waits for other tasks")
+    add_test(NAME chapel.${form}.halt COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> halt)
+    foreach(name deadlock deadlock_coforall halt)
+      set_tests_properties(chapel.${form}.${name} PROPERTIES LABELS chapel TIMEOUT 120 ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=2")
+    endforeach()
   endforeach()
+  add_test(NAME chapel.install COMMAND ${here}/install_test.sh $<TARGET_FILE:godwit_chapel>)
+  # These need a Chapel tree, and say so without one.
+  add_test(NAME chapel.real_headers COMMAND ${here}/real_headers.sh)
+  add_test(NAME chapel.own_tests COMMAND ${here}/own_tests.sh $<TARGET_FILE:godwit_chapel>)
+  set_tests_properties(chapel.install chapel.real_headers PROPERTIES LABELS chapel TIMEOUT 120 SKIP_RETURN_CODE 77)
+  set_tests_properties(chapel.own_tests PROPERTIES LABELS chapel TIMEOUT 5400 SKIP_RETURN_CODE 77)
 endif()

@@ -2,6 +2,7 @@
 #ifndef _chpl_tasks_impl_h_
 #define _chpl_tasks_impl_h_
 
+#include <pthread.h>  // files of the runtime count on it
 #include <stdint.h>
 
 #include "godwit-chapel.h"
