@@ -25,13 +25,14 @@ if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_C
                              ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=${workers}")
       endforeach()
     endforeach()
+    add_test(NAME chapel.${form}.helps COMMAND ${program} helps)
     # Found by the scheduler, by a task that yields, and no deadlock.
     add_test(NAME chapel.${form}.deadlock COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> deadlock
              "godwit: deadlock" "program.chpl:131 .*for a sync variable to be full")
     add_test(NAME chapel.${form}.deadlock_coforall COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> deadlock_coforall "godwit: deadlock"
              "task of program.chpl:133 waits for a sync variable to be full, at program.chpl:132" "<main task> waits for other tasks")
     add_test(NAME chapel.${form}.halt COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> halt)
-    foreach(name deadlock deadlock_coforall halt)
+    foreach(name helps deadlock deadlock_coforall halt)
       set_tests_properties(chapel.${form}.${name} PROPERTIES LABELS chapel TIMEOUT 120 ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=2")
     endforeach()
   endforeach()

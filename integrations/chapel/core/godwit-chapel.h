@@ -22,8 +22,9 @@ typedef struct gwchpl_place {
 typedef struct gwchpl_setup {
   uint32_t workers;     /* 0: one for each CPU, or GODWIT_WORKERS */
   uint64_t stack_bytes; /* of each task, rounded up to a power of two; 0: 256 KiB */
-  /* Runs a task, and frees what data points to. */
+  /* Runs a task; afterwards lets go of its data. */
   void (*body)(void* data);
+  void (*release)(void* data);
   /* Where the task was begun, and the name of a file. For messages. */
   gwchpl_place (*begun_at)(const void* data);
   const char* (*file_name)(int32_t file);

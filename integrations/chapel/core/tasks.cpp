@@ -35,6 +35,7 @@ void run_task(void* data) noexcept {
   setup_.body(data);
   if (me.listed) unlist(me.yielding);
   detail::this_block()->foreign = nullptr;
+  setup_.release(data);  // no report reads it any more
   count(&counters::ended);
 }
 

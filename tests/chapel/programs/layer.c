@@ -17,26 +17,17 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum fid {
-  f_mark,
-  f_empty,
-  f_outer,
-  f_inner,
-  f_link,
-  f_ping,
-  f_produce,
-  f_consume,
-  f_private,
-  f_stuck,
-  f_reader,
-  f_nap,
-  f_counted,
-  f_busy,
-  f_from_outside,
-  f_fills,
-  f_waits_long,
-  f_deep
-};
+/* Functions that become tasks. The compiler makes a table of them, and tasks are begun by numbers in it. */
+#define FUNCTIONS(F)                                                                                      \
+  F(mark)                                                                                                 \
+  F(empty) F(outer) F(inner) F(link_) F(ping) F(produce) F(consume) F(private_) F(stuck) F(reader) F(nap) \
+      F(counted) F(busy) F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker)
+#define NUMBER(name) f_##name,
+#define DECLARATION(name) static void name(void*);
+#define ENTRY(name) name,
+enum fid { FUNCTIONS(NUMBER) };
+FUNCTIONS(DECLARATION)
+chpl_fn_p chpl_ftable[] = {FUNCTIONS(ENTRY)};
 
 /* tasks: each runs once, with its own arguments. */
 static atomic_uchar* marks;
@@ -102,7 +93,7 @@ static void main_chain(void) {
   const long n = size_or(20000);
   links = malloc((size_t)(n + 1) * sizeof *links);
   for (long i = 0; i <= n; ++i) init(&links[i]);
-  for (long i = n; i-- > 0;) add_task(f_link, NULL, i, NULL, 43);
+  for (long i = n; i-- > 0;) add_task(f_link_, NULL, i, NULL, 43);
   writeEF(&links[0], 5, 44);
   CHECK(readFE(&links[n], 45) == n + 5);
   for (long i = 0; i <= n; ++i) CHECK(!chpl_sync_isFull(&links[i].value, &links[i].aux));
@@ -222,7 +213,7 @@ static void main_private(void) {
   chpl_taskID_t* ids = calloc((size_t)n, sizeof *ids);
   chpl_task_getInfoChapel()->data[0] = 77;
   const chpl_taskID_t mine = chpl_task_getId();
-  coforall(f_private, n, ids, 80);
+  coforall(f_private_, n, ids, 80);
   CHECK(chpl_task_getId() == mine && chpl_task_getInfoChapel()->data[0] == 77);
   qsort(ids, (size_t)n, sizeof *ids, by_number);
   for (long i = 0; i < n; ++i)
@@ -261,6 +252,35 @@ static void busy(void* p) {
 static void main_busy(void) {
   coforall(f_busy, size_or(4), NULL, 101);
   CHECK(helped == size_or(4) * 200 * 50);
+}
+
+/* helps: the main task only yields at one worker, while the task of the other makes one more and waits for it
+ * without yielding: the main task's worker must come and take it. Two workers. */
+static atomic_int begun, yielding, made_ran;
+static void made(void* p) {
+  atomic_store(&made_ran, 1);
+  task_ends(p);
+}
+static void maker(void* p) {
+  const arguments* a = p;
+  atomic_store(&begun, 1);
+  while (!atomic_load(&yielding)) {
+  }
+  end_count ends = {0};
+  add_task(f_made, &ends, 0, NULL, 105);
+  while (!atomic_load(&made_ran)) {
+  }
+  wait_for_end(&ends);
+  task_ends(a);
+}
+static void main_helps(void) {
+  CHECK(chpl_task_getMaxPar() == 2);
+  end_count ends = {0};
+  add_task(f_maker, &ends, 0, NULL, 106);
+  while (!atomic_load(&begun)) {
+  }
+  atomic_store(&yielding, 1);
+  wait_for_end(&ends);
 }
 
 /* many: tasks that have all begun, and wait. */
@@ -380,6 +400,26 @@ static void main_bench(void) {
            chpl_task_getMaxPar());
   }
 }
+/* The same with a POSIX thread for each task, as many at a time as there are workers. */
+static void* thread_body(void* p) {
+  atomic_fetch_sub((atomic_long*)p, 1);
+  return NULL;
+}
+static void main_bench_pthread(void) {
+  const long n = size_or(20000);
+  for (int i = 0; i < 5; ++i) {
+    const double begin = now();
+    atomic_long left = n;
+    pthread_t running[64];
+    const long most = chpl_task_getMaxPar() < 64 ? chpl_task_getMaxPar() : 64;
+    for (long k = 0; k < n + most; ++k) {
+      if (k >= most) pthread_join(running[k % most], NULL);
+      if (k < n) CHECK(pthread_create(&running[k % most], NULL, thread_body, &left) == 0);
+    }
+    CHECK(left == 0);
+    printf("%.1f ns per POSIX thread (%ld, %ld at a time)\n", (now() - begin) / (double)n * 1e9, n, most);
+  }
+}
 static void main_bench_sync(void) {
   const double begin = now();
   rounds = 100000;
@@ -387,9 +427,6 @@ static void main_bench_sync(void) {
   main_pingpong();
   printf("%.1f ns per hand-over of a sync variable\n", (now() - begin) / (double)rounds / 2 * 1e9);
 }
-
-chpl_fn_p chpl_ftable[] = {mark,  empty,  outer, inner,   link_, ping,         produce, consume,    private_,
-                           stuck, reader, nap,   counted, busy,  from_outside, fills,   waits_long, deep};
 
 static const struct {
   const char* name;
@@ -405,6 +442,7 @@ static const struct {
     {"private", main_private},
     {"sleep", main_sleep},
     {"busy", main_busy},
+    {"helps", main_helps},
     {"many", main_many},
     {"sizes", main_sizes},
     {"moved", main_moved},
@@ -414,6 +452,7 @@ static const struct {
     {"deadlock_coforall", main_deadlock_coforall},
     {"halt", main_halt},
     {"bench", main_bench},
+    {"bench_pthread", main_bench_pthread},
     {"bench_sync", main_bench_sync},
 };
 

@@ -75,7 +75,6 @@ static void run_task(void* data) {
   tell(chpl_task_cb_event_kind_begin, me->bundle);
   me->bundle->requested_fn(me->arg);
   tell(chpl_task_cb_event_kind_end, me->bundle);
-  free(me);
 }
 
 static gwchpl_place begun_at(const void* data) {
@@ -122,6 +121,7 @@ void chpl_task_init(void) {
       .workers = workers > 0 ? (uint32_t)workers : 0,
       .stack_bytes = asked != 0 ? asked : chpl_task_getDefaultCallStackSize(),
       .body = run_task,
+      .release = free,
       .begun_at = begun_at,
       .file_name = name_of_file,
   });
