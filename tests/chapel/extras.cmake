@@ -39,7 +39,7 @@ if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_C
   add_test(NAME chapel.install COMMAND ${here}/install_test.sh $<TARGET_FILE:godwit_chapel>)
   # These need a Chapel tree, and say so without one.
   add_test(NAME chapel.real_headers COMMAND ${here}/real_headers.sh)
-  add_test(NAME chapel.own_tests COMMAND ${here}/own_tests.sh $<TARGET_FILE:godwit_chapel>)
+  add_test(NAME chapel.own_tests COMMAND ${here}/own_tests.py $<TARGET_FILE:godwit_chapel>)
   set_tests_properties(chapel.install chapel.real_headers PROPERTIES LABELS chapel TIMEOUT 120 SKIP_RETURN_CODE 77)
   set_tests_properties(chapel.own_tests PROPERTIES LABELS chapel TIMEOUT 5400 SKIP_RETURN_CODE 77)
 endif()
