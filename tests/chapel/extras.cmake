@@ -5,8 +5,10 @@ if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_C
   set(layer ${PROJECT_SOURCE_DIR}/integrations/chapel/runtime)
   foreach(form 2 1)
     if(form EQUAL 2)
+      set(numbers_of_workers 1 2 4)
       set(version "#define GODWIT_CHAPEL_LISTS 0\n#define GODWIT_CHAPEL_COMM_CPU 1\n#define GODWIT_CHAPEL_COUNTS 0\n")
-    else()
+    else()  # the older
+      set(numbers_of_workers 2)
       set(version "#define GODWIT_CHAPEL_LISTS 1\n#define GODWIT_CHAPEL_COMM_CPU 0\n#define GODWIT_CHAPEL_COUNTS 1\n")
     endif()
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/chapel_form_${form})
@@ -19,7 +21,7 @@ if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_C
     target_link_libraries(${program} PRIVATE godwit_chapel Threads::Threads)
     set(names tasks nested deep chain pingpong queue readers private sleep busy many sizes moved outside events)
     foreach(name IN LISTS names)
-      foreach(workers 1 2 4)
+      foreach(workers IN LISTS numbers_of_workers)
         add_test(NAME chapel.${form}.${name}.${workers} COMMAND ${program} ${name})
         set_tests_properties(chapel.${form}.${name}.${workers} PROPERTIES PASS_REGULAR_EXPRESSION "all right" LABELS chapel TIMEOUT 120
                              ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=${workers}")

@@ -9,7 +9,9 @@
 #include "shapes.h"
 
 static long size = 0;
-static long size_or(long usual) { return size != 0 ? size : usual; }
+static long size_or(long usual) {
+  return size != 0 ? size : getenv("STRESS_SHORT") != NULL && usual > 100 ? usual / 10 : usual;
+}
 
 static double now(void) {
   struct timespec t;
@@ -18,10 +20,12 @@ static double now(void) {
 }
 
 /* Functions that become tasks. The compiler makes a table of them, and tasks are begun by numbers in it. */
-#define FUNCTIONS(F)                                                                                      \
-  F(mark)                                                                                                 \
-  F(empty) F(outer) F(inner) F(link_) F(ping) F(produce) F(consume) F(private_) F(stuck) F(reader) F(nap) \
-      F(counted) F(busy) F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker)
+#define FUNCTIONS(F)                                                                                       \
+  F(mark)                                                                                                  \
+  F(empty)                                                                                                 \
+  F(outer)                                                                                                 \
+  F(inner) F(link_) F(ping) F(produce) F(consume) F(private_) F(stuck) F(reader) F(nap) F(counted) F(busy) \
+      F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker)
 #define NUMBER(name) f_##name,
 #define DECLARATION(name) static void name(void*);
 #define ENTRY(name) name,
@@ -338,7 +342,7 @@ static void main_moved(void) {
 
 /* outside: an OS thread of the communication layer begins tasks, and fills what tasks wait for. */
 static atomic_long from_outside_ran;
-static sync_int filled[100];
+static sync_int there[100], back[100];
 static void from_outside(void* p) {
   (void)p;
   atomic_fetch_add(&from_outside_ran, 1);
@@ -348,14 +352,13 @@ static void fills(void* p) {
   for (int i = 0; i < 100; ++i) {
     add_task(f_from_outside, NULL, i, NULL, 120);
     if (i % 10 == 0) nanosleep(&(struct timespec){0, 1000000}, NULL);
-    writeEF(&filled[i], i, 121);
-    readFE(&filled[i], 122); /* what the task below has made of it */
+    writeEF(&there[i], i, 121);
+    CHECK(readFE(&back[i], 122) == 2 * i);
   }
 }
 static void main_outside(void) {
   for (int i = 0; i < 100; ++i) {
-    CHECK(readFE(&filled[i], 123) == i);
-    writeEF(&filled[i], -i, 124);
+    writeEF(&back[i], 2 * readFE(&there[i], 123), 124);
   }
   while (from_outside_ran != 100) chpl_task_yield();
 }
@@ -466,7 +469,10 @@ int main(int argc, char** argv) {
     chpl_task_callMain(modules); /* as Chapel does, for the standard modules */
     const int outside = strcmp(argv[1], "outside") == 0;
     standin_callbacks = strcmp(argv[1], "events") == 0;
-    for (int k = 0; outside && k < 100; ++k) init(&filled[k]);
+    for (int k = 0; outside && k < 100; ++k) {
+      init(&there[k]);
+      init(&back[k]);
+    }
     if (outside) {
 #if GODWIT_CHAPEL_COMM_CPU
       CHECK(chpl_task_createCommTask(fills, NULL, 0) == 0);
