@@ -20,12 +20,12 @@ static double now(void) {
 }
 
 /* Functions that become tasks. The compiler makes a table of them, and tasks are begun by numbers in it. */
-#define FUNCTIONS(F)                                                                                       \
-  F(mark)                                                                                                  \
-  F(empty)                                                                                                 \
-  F(outer)                                                                                                 \
-  F(inner) F(link_) F(ping) F(produce) F(consume) F(private_) F(stuck) F(reader) F(nap) F(counted) F(busy) \
-      F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker)
+// clang-format off
+#define FUNCTIONS(F) \
+  F(mark) F(empty) F(outer) F(inner) F(link_) F(ping) F(produce) \
+  F(consume) F(private_) F(stuck) F(reader) F(nap) F(counted) F(busy) \
+  F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker)
+// clang-format on
 #define NUMBER(name) f_##name,
 #define DECLARATION(name) static void name(void*);
 #define ENTRY(name) name,
