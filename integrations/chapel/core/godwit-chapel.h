@@ -39,7 +39,8 @@ void gwchpl_outside(void);
 /* Start the workers, run data as the main task, wait until it and all others are done, stop the workers.
  * Can be called again. A run that fails (deadlock, stack overflow) is reported, and the status is not 0. */
 int gwchpl_run(void* data);
-/* A task that begins some time later. Outside a run: when the next one starts. */
+/* One more task. It may run before this comes back, and the caller go on at another worker. Outside a run it
+ * begins when the next one starts. */
 void gwchpl_begin(void* data);
 /* The calling task's data; null: the caller is no task. */
 void* gwchpl_data(void);

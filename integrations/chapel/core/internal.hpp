@@ -42,6 +42,7 @@ struct waiting {
 /// A task that has begun; in the frame of its first function. thread_block::foreign points to it.
 struct task {
   void* data;
+  std::uint32_t nested = 0;  ///< it and how many more, each begun by the next, run on top of a worker
   // Yields in a row after which nothing else had gone on (yield.cpp).
   std::uint32_t idle_yields = 0;
   bool listed = false;  ///< yielding is in the list of those that wait

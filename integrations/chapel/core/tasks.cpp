@@ -9,6 +9,7 @@
 #include <godwit/options.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
+#include <godwit/task.hpp>
 #include <godwit/thread.hpp>
 
 #include "base/check.hpp"
@@ -28,8 +29,12 @@ gwchpl_setup setup_;
 options options_;
 std::vector<counters> counters_(1);
 
-void run_task(void* data) noexcept {
+// So many tasks, each begun by the one before, may run on top of each other.
+constexpr std::uint32_t most_nested = 256;
+
+void run_task(void* data, std::uint32_t nested) noexcept {
   task me{data};
+  me.nested = nested;
   detail::this_block()->foreign = &me;
   count(&counters::begun);
   setup_.body(data);
@@ -46,7 +51,7 @@ struct root final : detail::root_task {
     if (outside::expected()) outside::start();
     outside::begin_those_left();
     count(&counters::created);
-    run_task(data);
+    run_task(data, 0);
     if (outside::expected()) outside::stop();
   }
   void* const data;
@@ -88,9 +93,16 @@ void count(std::atomic<std::uint64_t> counters::*which) noexcept {
   mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+// It runs at once, and others may take the rest of the caller: that costs least, and trees of tasks go into
+// depth, so that few have begun at a time. Where each task begins the next one, that would be all of them.
 void begin_inside(void* data) {
   count(&counters::created);
-  thread([data] { run_task(data); }).detach();
+  const task* me = self();
+  const std::uint32_t nested = me != nullptr ? me->nested + 1 : 1;
+  if (nested < most_nested)
+    static_cast<void>(spawn([data, nested] { run_task(data, nested); }));
+  else
+    thread([data] { run_task(data, 0); }).detach();
 }
 
 }  // namespace godwit::chapel

@@ -22,9 +22,9 @@ static double now(void) {
 /* Functions that become tasks. The compiler makes a table of them, and tasks are begun by numbers in it. */
 // clang-format off
 #define FUNCTIONS(F) \
-  F(mark) F(empty) F(outer) F(inner) F(link_) F(ping) F(produce) \
+  F(mark) F(outer) F(inner) F(link_) F(ping) F(produce) \
   F(consume) F(private_) F(stuck) F(reader) F(nap) F(counted) F(busy) \
-  F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker)
+  F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker) F(relay)
 // clang-format on
 #define NUMBER(name) f_##name,
 #define DECLARATION(name) static void name(void*);
@@ -85,6 +85,18 @@ static void main_deep(void) {
   add_task(f_deep, &ends, n, NULL, 32);
   wait_for_end(&ends);
   CHECK(inner_ran == 1L << n);
+}
+
+/* relay: each task begins the next one and ends. */
+static void relay(void* p) {
+  const arguments* a = p;
+  if (a->index > 0) add_task(f_relay, NULL, a->index - 1, NULL, 35);
+  atomic_fetch_add(&inner_ran, 1);
+}
+static void main_relay(void) {
+  const long n = size_or(500000);
+  add_task(f_relay, NULL, n - 1, NULL, 36);
+  while (atomic_load(&inner_ran) != n) chpl_task_yield();
 }
 
 /* chain: tasks of begin, each waits for the one before by a sync variable and fills the next. */
@@ -392,45 +404,6 @@ static void main_halt(void) {
   chpl_exit_any(3);
 }
 
-/* bench: time per empty task of a coforall. */
-static void empty(void* p) { task_ends(p); }
-static void main_bench(void) {
-  const long n = size_or(1000000);
-  for (int i = 0; i < 5; ++i) {
-    const double begin = now();
-    coforall(f_empty, n, NULL, 140);
-    printf("%.1f ns per task (%ld tasks, %u workers)\n", (now() - begin) / (double)n * 1e9, n,
-           chpl_task_getMaxPar());
-  }
-}
-/* The same with a POSIX thread for each task, as many at a time as there are workers. */
-static void* thread_body(void* p) {
-  atomic_fetch_sub((atomic_long*)p, 1);
-  return NULL;
-}
-static void main_bench_pthread(void) {
-  const long n = size_or(20000);
-  for (int i = 0; i < 5; ++i) {
-    const double begin = now();
-    atomic_long left = n;
-    pthread_t running[64];
-    const long most = chpl_task_getMaxPar() < 64 ? chpl_task_getMaxPar() : 64;
-    for (long k = 0; k < n + most; ++k) {
-      if (k >= most) pthread_join(running[k % most], NULL);
-      if (k < n) CHECK(pthread_create(&running[k % most], NULL, thread_body, &left) == 0);
-    }
-    CHECK(left == 0);
-    printf("%.1f ns per POSIX thread (%ld, %ld at a time)\n", (now() - begin) / (double)n * 1e9, n, most);
-  }
-}
-static void main_bench_sync(void) {
-  const double begin = now();
-  rounds = 100000;
-  size = 1;
-  main_pingpong();
-  printf("%.1f ns per hand-over of a sync variable\n", (now() - begin) / (double)rounds / 2 * 1e9);
-}
-
 static const struct {
   const char* name;
   void (*run)(void);
@@ -438,6 +411,7 @@ static const struct {
     {"tasks", main_tasks},
     {"nested", main_nested},
     {"deep", main_deep},
+    {"relay", main_relay},
     {"chain", main_chain},
     {"pingpong", main_pingpong},
     {"queue", main_queue},
@@ -454,9 +428,6 @@ static const struct {
     {"deadlock", main_deadlock},
     {"deadlock_coforall", main_deadlock_coforall},
     {"halt", main_halt},
-    {"bench", main_bench},
-    {"bench_pthread", main_bench_pthread},
-    {"bench_sync", main_bench_sync},
 };
 
 static void modules(void) { atomic_store(&inner_ran, 0); }
