@@ -53,7 +53,9 @@ cp -R "$here/runtime" "$here/make" "$home/"
 cp "$here/core/godwit-chapel.h" "$home/runtime/include/tasks/godwit/"
 echo "$form" > "$home/runtime/include/tasks/godwit/godwit-chapel-version.h"
 mkdir -p "$home/third-party/godwit/lib"
-cp "$library" "$home/third-party/godwit/lib/libgodwit-chapel.so"
+# In one step: programs may be running with the one before.
+cp "$library" "$home/third-party/godwit/lib/new.so"
+mv -f "$home/third-party/godwit/lib/new.so" "$home/third-party/godwit/lib/libgodwit-chapel.so"
 
 cat << END
 Installed into $home. Next:

@@ -1,5 +1,5 @@
-/* How long tasks and sync variables take, in the shape that Chapel's compiler emits, beside POSIX threads. Without arguments all;
- * a number: tasks. tests/chapel; docs/chapel.md has figures. */
+/* How long tasks and sync variables take, in the shape that Chapel's compiler emits, beside POSIX threads.
+ * Argument: how many tasks. docs/chapel.md has figures. */
 #include <pthread.h>
 #include <time.h>
 

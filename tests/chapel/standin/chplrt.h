@@ -47,7 +47,6 @@ typedef struct chpl_task_bundle {
   chpl_fn_p requested_fn;
   chpl_taskID_t id;
   chpl_task_infoChapel_t infoChapel;
-  uint64_t payload[];
 } chpl_task_bundle_t;
 
 #include "chpl-tasks-impl-fns.h"
