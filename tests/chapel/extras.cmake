@@ -33,12 +33,13 @@ if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_C
     endforeach()
     add_test(NAME chapel.${form}.helps COMMAND ${program} helps)
     # Found by the scheduler, by a task that yields, and no deadlock.
-    add_test(NAME chapel.${form}.deadlock COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> deadlock
+    add_test(NAME chapel.${form}.deadlock COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> deadlock 70
              "godwit: deadlock" "program.chpl:131 .*for a sync variable to be full")
-    add_test(NAME chapel.${form}.deadlock_coforall COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> deadlock_coforall "godwit: deadlock"
+    add_test(NAME chapel.${form}.deadlock_coforall COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> deadlock_coforall 70 "godwit: deadlock"
              "task of program.chpl:133 waits for a sync variable to be full, at program.chpl:132" "<main task> waits for other tasks")
-    add_test(NAME chapel.${form}.halt COMMAND ${here}/deadlock.sh $<TARGET_FILE:${program}> halt)
-    foreach(name bench helps deadlock deadlock_coforall halt)
+    add_test(NAME chapel.${form}.halt COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> halt 3)
+    add_test(NAME chapel.${form}.outside_halt COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> outside_halt 3)
+    foreach(name bench helps deadlock deadlock_coforall halt outside_halt)
       set_tests_properties(chapel.${form}.${name} PROPERTIES LABELS chapel TIMEOUT 120 ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=2")
     endforeach()
   endforeach()

@@ -24,10 +24,10 @@ bool expected_ = false;
 std::atomic<waiting*> to_wake_{nullptr};
 
 spin_lock lock_;  // of the next three
-std::vector<void*> to_begin_;
+std::vector<void*>& to_begin_ = *new std::vector<void*>;
 detail::waiter* server_ = nullptr;  // suspended
 bool stopping_ = false;
-thread serving_;
+thread& serving_ = *new thread;  // not destroyed: the process may end while it runs
 
 bool server_has_work() noexcept { return !to_begin_.empty() || stopping_; }
 

@@ -27,7 +27,8 @@ constexpr std::uint64_t most_begun = 1 << 20;
 
 gwchpl_setup setup_;
 options options_;
-std::vector<counters> counters_(1);
+// (Not destroyed: the process may be ended by a task while other workers run.)
+std::vector<counters>& counters_ = *new std::vector<counters>(1);
 
 // So many tasks, each begun by the one before, may run on top of each other.
 constexpr std::uint32_t most_nested = 256;

@@ -368,6 +368,11 @@ static void fills(void* p) {
     CHECK(readFE(&back[i], 122) == 2 * i);
   }
 }
+static void main_outside_halt(void) {
+  printf("before\n");
+  readFE(&there[0], 125);
+  chpl_exit_any(3);
+}
 static void main_outside(void) {
   for (int i = 0; i < 100; ++i) {
     writeEF(&back[i], 2 * readFE(&there[i], 123), 124);
@@ -424,6 +429,7 @@ static const struct {
     {"sizes", main_sizes},
     {"moved", main_moved},
     {"outside", main_outside},
+    {"outside_halt", main_outside_halt},
     {"events", main_events},
     {"deadlock", main_deadlock},
     {"deadlock_coforall", main_deadlock_coforall},
@@ -438,7 +444,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[1], cases[i].name) != 0) continue;
     chpl_task_init();
     chpl_task_callMain(modules); /* as Chapel does, for the standard modules */
-    const int outside = strcmp(argv[1], "outside") == 0;
+    const int outside = strncmp(argv[1], "outside", 7) == 0;
     standin_callbacks = strcmp(argv[1], "events") == 0;
     for (int k = 0; outside && k < 100; ++k) {
       init(&there[k]);
