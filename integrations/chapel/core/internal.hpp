@@ -49,6 +49,7 @@ struct task {
   std::uint64_t idle_since_ns = 0;
   const struct counters* worker = nullptr;   ///< whose progress that is
   std::uint64_t progress = 0;                ///< when it was last looked at
+  std::uint64_t worker_yields = 0;           ///< of that worker, when this task came to rest last
   std::uint64_t all_progress = 0;            ///< of all, when it was listed
   std::atomic<std::uint64_t> yielded_ns{0};  ///< W the task, R all
   waiting yielding{};
@@ -60,7 +61,7 @@ const gwchpl_setup& setup() noexcept;
 /// Of one worker; the first of all is for OS threads that are none.
 struct alignas(64) counters {
   // W that worker (the first: all of these), R all
-  std::atomic<std::uint64_t> created{0}, begun{0}, ended{0}, blocked{0}, woken{0};
+  std::atomic<std::uint64_t> created{0}, begun{0}, ended{0}, blocked{0}, woken{0}, yields{0};
   /// Changes whenever a task begins, ends, waits for a sync variable or goes on.
   std::uint64_t progress() const noexcept;
 };

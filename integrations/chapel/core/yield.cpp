@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::uint32_t yields_per_look = 64;
 constexpr std::uint64_t long_ns = 1'000'000, longest_nap_ns = 1'000'000;
-// With more than that between two yields it does something else as well.
+// With more than that for each yield of its worker's tasks, the task does something else as well.
 constexpr std::uint64_t busy_ns = 2'000;
 
 /// How long nothing must go on until it counts as a deadlock. 0: for ever.
@@ -57,9 +57,11 @@ void rest(task& me) noexcept {
   const std::uint64_t before = me.yielded_ns.exchange(now, std::memory_order_relaxed);
   if (me.idle_yields == yields_per_look) {
     me.idle_since_ns = now;
+    me.worker_yields = me.worker->yields.load(std::memory_order_relaxed);
     return;
   }
-  if (now - before > yields_per_look * busy_ns) {
+  const std::uint64_t yields = me.worker->yields.load(std::memory_order_relaxed) - me.worker_yields;
+  if (now - before > std::max<std::uint64_t>(yields, yields_per_look) * busy_ns) {
     not_idle(me);
     return;
   }
@@ -83,6 +85,7 @@ void rest(task& me) noexcept {
   }
   detail::sleep_until_ns(now + nap, {});
   me.yielded_ns.store(base::now_ns(), std::memory_order_relaxed);
+  me.worker_yields = me.worker->yields.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -99,10 +102,13 @@ void gwchpl_yield(void) {
     ::sched_yield();
     return;
   }
+  count(&counters::yields);
   godwit::yield();
   const counters& mine = my_counters();
   const std::uint64_t progress = mine.progress();
-  const bool gone_on = progress != me->progress && &mine == me->worker;
+  const bool same = &mine == me->worker;
+  const bool gone_on = same && progress != me->progress;
+  if (!same) me->worker_yields = mine.yields.load(std::memory_order_relaxed);
   me->worker = &mine;
   me->progress = progress;
   if (gone_on) {

@@ -24,7 +24,7 @@ static double now(void) {
 #define FUNCTIONS(F) \
   F(mark) F(outer) F(inner) F(link_) F(ping) F(produce) \
   F(consume) F(private_) F(stuck) F(reader) F(nap) F(counted) F(busy) \
-  F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker) F(relay)
+  F(from_outside) F(fills) F(waits_long) F(deep) F(made) F(maker) F(relay) F(half_stuck)
 // clang-format on
 #define NUMBER(name) f_##name,
 #define DECLARATION(name) static void name(void*);
@@ -401,6 +401,18 @@ static void main_deadlock_coforall(void) {
   coforall(f_stuck, 3, NULL, 133);
   printf("after\n");
 }
+/* Many wait for others' end at the same worker. */
+static void half_stuck(void* p) {
+  const arguments* a = p;
+  coforall(f_stuck, 1, NULL, 133);
+  task_ends(a);
+}
+static void main_deadlock_many(void) {
+  init(&slot);
+  printf("before\n");
+  coforall(f_half_stuck, 500, NULL, 135);
+  printf("after\n");
+}
 static void main_halt(void) {
   init(&slot);
   add_task(f_stuck, NULL, 0, NULL, 134);
@@ -433,6 +445,7 @@ static const struct {
     {"events", main_events},
     {"deadlock", main_deadlock},
     {"deadlock_coforall", main_deadlock_coforall},
+    {"deadlock_many", main_deadlock_many},
     {"halt", main_halt},
 };
 
