@@ -31,10 +31,10 @@ has 'infoChapel' ||
   refuse "$home is too old: its tasks have no chpl_task_infoChapel_t. Chapel 1.24 is the first that this layer is for"
 if has 'chpl_task_addToTaskList *\('; then
   lists=1
-elif has 'chpl_task_addTask *\('; then
+elif has 'chpl_task_addTask *\(' && has 'chpl_task_callMain *\('; then
   lists=0
 else
-  refuse "$home is too new: it has neither chpl_task_addTask nor chpl_task_addToTaskList (Chapel's main branch of 2026 has chpl_rt_task_add_task). Take a release up to 2.6, or adapt runtime/src/tasks/godwit/tasks-godwit.c"
+  refuse "$home is too new: it has neither chpl_task_addTask nor chpl_task_addToTaskList (Chapel's main branch of 2026 has chpl_rt_task_add_task). Take an earlier release, or adapt runtime/src/tasks/godwit/tasks-godwit.c"
 fi
 form="// Written by Godwit's install.sh: the form of the interface in runtime/include/chpl-tasks.h.
 #define GODWIT_CHAPEL_LISTS $lists

@@ -36,7 +36,7 @@ refused "is too new" "$work/new" "$1"
 
 tree 1 "chpl_task_infoChapel_t infoChapel;" "void chpl_task_addToTaskList(" "int chpl_task_createCommTask(chpl_fn_p fn, void* arg);" \
   "uint32_t chpl_task_getNumQueuedTasks(void);"
-tree 2 "chpl_task_infoChapel_t infoChapel;" "void chpl_task_addTask(" "int chpl_task_createCommTask(chpl_fn_p fn, void* arg, int cpu);"
+tree 2 "chpl_task_infoChapel_t infoChapel;" "void chpl_task_addTask(" "void chpl_task_callMain(" "int chpl_task_createCommTask(chpl_fn_p fn, void* arg, int cpu);"
 refused "is not there" "$work/1" "$work/libnone.so"
 for form in 1 2; do
   "$install" "$work/$form" "$1" > "$work/said"
