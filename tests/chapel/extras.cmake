@@ -1,0 +1,57 @@
+# Chapel's tasking layer: the C file for its runtime, with a stand-in for the rest of it (standin/), under programs in the shape that its
+# compiler emits. In both forms of the interface that the layer knows.
+if(TARGET godwit_chapel AND NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING)
+  set(here ${CMAKE_CURRENT_LIST_DIR})
+  set(layer ${PROJECT_SOURCE_DIR}/integrations/chapel/runtime)
+  foreach(form 2 1)
+    if(form EQUAL 2)
+      set(numbers_of_workers 1 2 4)
+      set(version "#define GODWIT_CHAPEL_LISTS 0\n#define GODWIT_CHAPEL_COMM_CPU 1\n#define GODWIT_CHAPEL_COUNTS 0\n")
+    else()  # the older
+      set(numbers_of_workers 2)
+      set(version "#define GODWIT_CHAPEL_LISTS 1\n#define GODWIT_CHAPEL_COMM_CPU 0\n#define GODWIT_CHAPEL_COUNTS 1\n")
+    endif()
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/chapel_form_${form})
+    file(CONFIGURE OUTPUT ${folder}/godwit-chapel-version.h CONTENT "${version}" @ONLY)
+    foreach(name layer bench)
+      set(program chapel_${name}_${form})
+      add_executable(${program} ${layer}/src/tasks/godwit/tasks-godwit.c ${here}/standin/standin.c ${here}/programs/${name}.c)
+      set_target_properties(${program} PROPERTIES C_STANDARD 11 LINKER_LANGUAGE CXX)
+      target_compile_options(${program} PRIVATE -Wall -Wextra)
+      target_include_directories(${program} PRIVATE ${folder} ${here}/standin ${layer}/include/tasks/godwit)
+      target_link_libraries(${program} PRIVATE godwit_chapel Threads::Threads)
+    endforeach()
+    set(program chapel_layer_${form})
+    add_test(NAME chapel.${form}.bench COMMAND chapel_bench_${form} 100)
+    set(names tasks nested deep relay chain pingpong queue readers private sleep busy many sizes moved outside events)
+    foreach(name IN LISTS names)
+      foreach(workers IN LISTS numbers_of_workers)
+        add_test(NAME chapel.${form}.${name}.${workers} COMMAND ${program} ${name})
+        set_tests_properties(chapel.${form}.${name}.${workers} PROPERTIES PASS_REGULAR_EXPRESSION "all right" LABELS chapel TIMEOUT 120
+                             ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=${workers}")
+      endforeach()
+    endforeach()
+    add_test(NAME chapel.${form}.helps COMMAND ${program} helps)
+    # Found by the scheduler, by a task that yields, and no deadlock.
+    add_test(NAME chapel.${form}.deadlock COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> deadlock 70
+             "godwit: deadlock" "program.chpl:131 .*for a sync variable to be full")
+    add_test(NAME chapel.${form}.deadlock_coforall COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> deadlock_coforall 70 "godwit: deadlock"
+             "task of program.chpl:133 waits for a sync variable to be full, at program.chpl:132" "<main task> waits for other tasks")
+    if(NOT sanitized)  # there a yield takes as long as other work
+      add_test(NAME chapel.${form}.deadlock_many COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> deadlock_many 70
+               "500 tasks wait for sync variables, 501 for other tasks")
+      set_tests_properties(chapel.${form}.deadlock_many PROPERTIES LABELS chapel TIMEOUT 120 ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=2")
+    endif()
+    add_test(NAME chapel.${form}.halt COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> halt 3)
+    add_test(NAME chapel.${form}.outside_halt COMMAND ${here}/ends.sh $<TARGET_FILE:${program}> outside_halt 3)
+    foreach(name bench helps deadlock deadlock_coforall halt outside_halt)
+      set_tests_properties(chapel.${form}.${name} PROPERTIES LABELS chapel TIMEOUT 120 ENVIRONMENT "${env};CHPL_RT_NUM_THREADS_PER_LOCALE=2")
+    endforeach()
+  endforeach()
+  add_test(NAME chapel.install COMMAND ${here}/install_test.sh $<TARGET_FILE:godwit_chapel>)
+  # These need a Chapel tree, and say so without one.
+  add_test(NAME chapel.real_headers COMMAND ${here}/real_headers.sh)
+  add_test(NAME chapel.own_tests COMMAND ${here}/own_tests.py $<TARGET_FILE:godwit_chapel>)
+  set_tests_properties(chapel.install chapel.real_headers PROPERTIES LABELS chapel TIMEOUT 120 SKIP_RETURN_CODE 77)
+  set_tests_properties(chapel.own_tests PROPERTIES LABELS chapel TIMEOUT 5400 SKIP_RETURN_CODE 77)
+endif()
