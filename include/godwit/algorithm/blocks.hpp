@@ -229,18 +229,22 @@ struct near_memory {
 /// loop(body), or on several hosts loop(body near the first of @p ops that has memory). @p grain: of a block.
 template <class Loop, class Body, class... Op>
 decltype(auto) near_operands(std::uint64_t grain, const Loop& loop, const Body& body, const Op&... ops) {
-  if (global_is_plain()) [[likely]]
-    return loop(body);
-  global_address first = 0;
-  std::uint64_t step = 0;
-  const auto look_at = [&](const auto& op) {
-    if (first == 0 && op.place(0) != 0) {
-      first = op.place(0);
-      step = op.place(grain) - first;
-    }
-  };
-  (look_at(ops), ...);
-  return first == 0 ? loop(body) : loop(near_memory<Body>{body, first, step});
+  if constexpr (!plain<Body>) {
+    return loop(body);  // which refuses it: the compiler says so once
+  } else {
+    if (global_is_plain()) [[likely]]
+      return loop(body);
+    global_address first = 0;
+    std::uint64_t step = 0;
+    const auto look_at = [&](const auto& op) {
+      if (first == 0 && op.place(0) != 0) {
+        first = op.place(0);
+        step = op.place(grain) - first;
+      }
+    };
+    (look_at(ops), ...);
+    return first == 0 ? loop(body) : loop(near_memory<Body>{body, first, step});
+  }
 }
 
 /// body(at, count) for all blocks of [0, n), near memory of @p ops.
