@@ -229,8 +229,8 @@ struct near_memory {
 /// loop(body), or on several hosts loop(body near the first of @p ops that has memory). @p grain: of a block.
 template <class Loop, class Body, class... Op>
 decltype(auto) near_operands(std::uint64_t grain, const Loop& loop, const Body& body, const Op&... ops) {
-  if constexpr (!plain<Body>) {
-    return loop(body);  // which refuses it: the compiler says so once
+  if constexpr (sizeof...(Op) == 0 || !plain<Body>) {
+    return loop(body);  // which refuses what is not plain: the compiler says so once
   } else {
     if (global_is_plain()) [[likely]]
       return loop(body);
