@@ -13,7 +13,8 @@ unset GODWIT_RANDOMIZE GODWIT_OUTPUT
 failed=0
 expect() { # WHAT EXPECTED FOUND
   if [ "$2" != "$3" ]; then
-    echo "$1: expected $2, found $3"
+    echo "$1: expected $2, found $3, in:"
+    printf '%s\n' "$output"
     failed=1
   fi
 }
@@ -29,19 +30,22 @@ if [ "$launcher" = plain ]; then
   expect "lines of main" 6 "$(lines main)"
   output=$(OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0 "$program")
   expect "a single rank that did nothing" 1 "$(lines '.* state 0 ')"
-  [ $failed = 0 ] || printf '%s\n' "$output"
   exit $failed
 fi
 
-# Each rank has strings and variables of its own.
+# Each rank has strings and variables of its own. MPICH's mpirun (4.0) dies of SIGPIPE, status 141, without a word in one
+# of 160 launches of programs this short (`sh -c "echo hi"`, too): then once more.
 in_three() {
-  output=$("$launcher" "$@" -n 3 sh -c '
-    rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
-    export GOOSE_LENGTH=$((10 + rank * 7001))
-    export GOOSE="$(printf "%${GOOSE_LENGTH}s" "")"
-    i=0
-    while [ $i -lt $((rank * 13)) ]; do export V$i=$rank; i=$((i + 1)); done
-    exec "$0"' "$program" 2>&1)
+  for launch in 1 2 3 4; do
+    output=$("$launcher" "$@" -n 3 sh -c '
+      rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+      export GOOSE_LENGTH=$((10 + rank * 7001))
+      export GOOSE="$(printf "%${GOOSE_LENGTH}s" "")"
+      i=0
+      while [ $i -lt $((rank * 13)) ]; do export V$i=$rank; i=$((i + 1)); done
+      exec "$0"' "$program" 2>&1)
+    [ $? = 141 ] || break
+  done
 }
 
 in_three "$@"
@@ -52,7 +56,6 @@ expect "ranks" 3 "$(lines layout)"
 expect "different layouts" 1 "$(layouts)"
 expect "ranks with a fixed layout" 3 "$(lines '.* dummies 0 environment whole .* state 1 ')"
 expect "lines of main" 3 "$(lines main)"
-[ $failed = 0 ] || printf '%s\n' "$output"
 
 export GODWIT_OUTPUT=all
 in_three "$@"
@@ -62,5 +65,4 @@ export GODWIT_OUTPUT=first GODWIT_RANDOMIZE=1
 in_three "$@"
 expect "lines of main with GODWIT_OUTPUT=first" 3 "$(lines main)"
 [ "$random" != 2 ] || expect "different layouts with GODWIT_RANDOMIZE=1" 3 "$(layouts)"
-[ $failed = 0 ] || printf '%s\n' "$output"
 exit $failed
