@@ -68,13 +68,17 @@ void far_thief::refused() noexcept {
   next_ns_ = base::fast_ns() + std::min(turn_pause_ns << std::min(refusals_++, 10u), longest_pause_ns);
 }
 
-/// The right to look at another host, while it lives.
+/// The right to look at another host, while it lives. Who does not get it pauses.
 class far_thief::turn {
  public:
-  explicit turn(const site& here) noexcept
-      : looks_(here.shape.whole_host_calls && !here.uniform ? &here.node->looks_far : nullptr) {
+  explicit turn(far_thief& of) noexcept
+      : looks_(of.here_.shape.whole_host_calls && !of.here_.uniform ? &of.here_.node->looks_far : nullptr) {
     mine_ = looks_ == nullptr || (looks_->load(std::memory_order_relaxed) == 0 &&
                                   looks_->exchange(1, std::memory_order_acquire) == 0);
+    if (mine_)
+      of.refusals_ = 0;
+    else
+      of.refused();
   }
   ~turn() {
     if (looks_ != nullptr && mine_) looks_->store(0, std::memory_order_release);
@@ -93,12 +97,8 @@ void far_thief::thread_left() noexcept { next_ns_ = base::fast_ns() + first_paus
 far_catch far_thief::look() noexcept {
   if (here_.uniform) return steal_from(victim());
   if (!has_seen_work() && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
-  const turn now(here_);
-  if (!now.is_mine()) {
-    refused();
-    return {};
-  }
-  refusals_ = 0;
+  const turn our_look(*this);
+  if (!our_look.is_mine()) return {};
   const far_catch got = steal_from(victim());
   if (got.kind == loot_kind::nothing) in_vain();
   return got;
@@ -107,12 +107,8 @@ far_catch far_thief::look() noexcept {
 bool far_thief::sees_work(std::uint64_t idle_since_ns) noexcept {
   const std::uint64_t now = base::fast_ns();
   if (now < next_ns_) return false;
-  const turn mine(here_);
-  if (!mine.is_mine()) {
-    refused();
-    return false;
-  }
-  refusals_ = 0;
+  const turn our_look(*this);
+  if (!our_look.is_mine()) return false;
   const worker_no v = victim();
   const bool urgent = here_.opts.expose_signal && idle_since_ns != 0 &&
                       now - idle_since_ns > urgent_after_ns && now - last_urgent_ns_ > urgent_every_ns;

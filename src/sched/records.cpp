@@ -241,6 +241,7 @@ void join_records::free_completed(ref r) noexcept {
     result = last.object;
   } else {
     here_.net.remote_get(ref_worker(r), &result, &here_.home<record>(r)->result.object, sizeof result);
+    fetched_of_ = 0;  // another record may lie there soon
   }
   if (result != 0) free(result);
   free(r);
