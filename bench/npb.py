@@ -2,12 +2,12 @@
 """The NAS Parallel Benchmarks EP, IS, CG, MG and FT: serial, in plain threads, in Godwit on 1 and 2 workers, on two hosts.
 
     bench/npb.py                            class A; prints the tables of docs/results/npb.md
-    bench/npb.py --npb-cpp FOLDER           beside the public C++ version: FOLDER is a copy of github.com/GMAP/NPB-CPP
     bench/npb.py --quick                    class W, fewer rounds
     bench/npb.py --benchmarks MG --rounds 9
 
 Every round runs each variant once, one after the other; ratios are taken inside a round, then medians. Two hosts are
-network namespaces (scripts/hosts) with a worker each. NPB-CPP is copied and built in a temporary folder. Every result
+network namespaces (scripts/hosts) with a worker each. The public C++ version runs beside ours if the build's
+GODWIT_PEERS_DIR has a copy of github.com/GMAP/NPB-CPP in NPB-CPP: it is copied and built in a temporary folder. Every result
 is verified by NPB's official values.
 """
 import argparse
@@ -18,6 +18,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+import peer_sources
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -115,7 +117,6 @@ def show(size_class, found, busy):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
-    parser.add_argument("--npb-cpp", metavar="FOLDER", help="sources of NPB-CPP (default: without)")
     parser.add_argument("--class", dest="size_class", choices=["S", "W", "A"])
     parser.add_argument("--benchmarks", default=",".join(NAMES))
     parser.add_argument("--rounds", type=int, default=5)
@@ -130,10 +131,11 @@ def main():
     program = os.path.join(o.build, "bench", "npb")
     on_hosts = [os.path.join(ROOT, "scripts", "hosts"), "--hosts", "2", "--mpi", o.mpi, "--timeout", str(o.limit), "--"]
     check = [on_hosts[0], "--check", "--mpi", o.mpi]
+    public = peer_sources.find(o.build, "NPB-CPP")
     hosts_work = subprocess.run(check, capture_output=True, check=False, stdin=subprocess.DEVNULL).returncode == 0
     found, ok, machine, busy = {n: [] for n in o.benchmarks.split(",")}, True, None, 0
     with tempfile.TemporaryDirectory() as folder:
-        beside = ["--npb-cpp", build_public(o.npb_cpp, folder, size_class)] if o.npb_cpp else []
+        beside = ["--npb-cpp", build_public(public, folder, size_class)] if public else []
         for i in range(rounds):
             for name, done in found.items():
                 print(f"round {i + 1} of {rounds}: {name}", file=sys.stderr)
@@ -149,8 +151,8 @@ def main():
     print(f"\nOther programs used up to {busy:.1f} CPUs meanwhile.")
     if not hosts_work:
         print("\nTwo hosts are left out: no MPI here, or no network namespaces (scripts/hosts --check says which).")
-    if not o.npb_cpp:
-        print("\nWithout NPB-CPP (--npb-cpp): the better serial is ours.")
+    if public is None:
+        print("\nWithout NPB-CPP (GODWIT_PEERS_DIR has none): the better serial is ours.")
     if o.json:
         with open(o.json, "w", encoding="utf-8") as f:
             json.dump({"benchmark": "npb", "class": size_class, "machine": machine, "foreign_cpus": busy, "correct": ok, "rounds": found}, f, indent=1)

@@ -7,6 +7,26 @@
 
 namespace {
 
+/// Itoyori's form of the problem (bench/itoyori.py): more work for each place, nothing decided before the
+/// spawn.
+void compare_by_pairs(bench::program& program, int n) {
+  const std::uint64_t expected = nqueens::solutions[static_cast<std::size_t>(n)];
+  std::vector<bench::variant> variants = {{"serial", 0, [=] {
+                                             auto [got, one] =
+                                                 bench::run_plain([=] { return nqueens::calls_by_pairs(n); });
+                                             one.correct = got == expected;
+                                             return one;
+                                           }}};
+  for (const unsigned w : program.workers())
+    variants.push_back({"godwit", w, [=] {
+                          auto [got, one] = bench::run_godwit(w, [=] { return nqueens::by_pairs(n); });
+                          one.correct = got == expected;
+                          return one;
+                        }});
+  program.show("nqueens(" + std::to_string(n) + ") by pairs", {{"n", n}, {"solutions", expected}},
+               program.measure(variants));
+}
+
 void compare(bench::program& program, int n) {
   const std::uint64_t expected = nqueens::solutions[static_cast<std::size_t>(n)];
   std::vector<bench::variant> variants;
@@ -59,11 +79,13 @@ int main(int argc, char** argv) {
   std::vector<int> sizes;
   program.option("-n", sizes, "Board sizes (default 12,13; with --quick 11)",
                  bench::between(1, nqueens::most));
+  bool pairs = false;
+  program.flag("--pairs", pairs, "In the form of Itoyori's example, and nothing else");
   program.add_policies({"greedy"});
   program.parse();
   if (sizes.empty()) sizes = program.options().quick ? std::vector<int>{11} : std::vector<int>{12, 13};
   try {
-    for (const int n : sizes) compare(program, n);
+    for (const int n : sizes) pairs ? compare_by_pairs(program, n) : compare(program, n);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "nqueens: %s\n", e.what());
     return 1;

@@ -27,6 +27,17 @@ struct board {
   return true;
 }
 
+/// Are the first @p rows queens safe from each other? Every pair is looked at, as in Cilk's and Itoyori's
+/// example.
+[[gnu::always_inline]] inline bool all_safe(const board& b, int rows) {
+  for (int i = 0; i < rows; ++i)
+    for (int j = i + 1; j < rows; ++j) {
+      const int one = b.column[i], other = b.column[j], distance = j - i;
+      if (other == one || other == one - distance || other == one + distance) return false;
+    }
+  return true;
+}
+
 /// A copy of @p b with a queen at (row, c): what a task gets.
 [[gnu::always_inline]] inline board placed(const board& b, int row, int c) {
   board next = b;
@@ -35,8 +46,13 @@ struct board {
 }
 
 std::uint64_t calls(int n);
+/// The same, and every pair of queens is looked at for each place: Itoyori's example does that.
+std::uint64_t calls_by_pairs(int n);
 /// In godwit under a policy.
 std::uint64_t (*spawn_join_under(const std::string& policy))(int n);
+/// In godwit in the form of Itoyori's example: a parallel sum over the columns, safe or not, that looks at
+/// every pair.
+std::uint64_t by_pairs(int n);
 std::uint64_t tbb(int n, unsigned workers);
 std::uint64_t openmp(int n, unsigned workers);
 

@@ -80,7 +80,7 @@ def g15(data):
             rows,
             "Each result is verified by NPB's official values. Over serial: time over the serial program's of the same round. On two"
             " hosts the plain programs run on the first. The paper names the suite, class A on 16 nodes, and gives no figures in its text."
-            " Beside the public C++ version: bench/npb.py --npb-cpp.",
+            " Beside the public C++ version: bench/npb.py.",
         )
     )
     return c

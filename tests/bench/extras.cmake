@@ -45,6 +45,12 @@ if(TARGET bench_common AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   set_tests_properties(bench.library_peers PROPERTIES LABELS bench TIMEOUT 120)
 endif()
 
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(TARGET bench_global_cilksort AND Python3_Interpreter_FOUND AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME bench.itoyori COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/itoyori_test.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  set_tests_properties(bench.itoyori PROPERTIES LABELS bench TIMEOUT 180)
+endif()
+
 if(TARGET bench_npb_verify)
   target_sources(bench_npb_verify PRIVATE ${PROJECT_SOURCE_DIR}/bench/npb/verify.cpp)
   target_include_directories(bench_npb_verify PRIVATE ${PROJECT_SOURCE_DIR})
