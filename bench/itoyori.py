@@ -161,7 +161,8 @@ class Jobs:
             launch = [] if how == "workers" else [f"mpirun.{MPI}", *([] if shared else ["-genv", "LD_PRELOAD", self.counter]), "-n", str(ranks)]
             command = [*launch, *(self.theirs(problem) if how == "theirs" else self.ours(problem, ranks, out))]
             try:
-                done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=self.o.limit, stdin=subprocess.DEVNULL)
+                done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=self.o.limit,
+                                      stdin=subprocess.DEVNULL, cwd=folder)  # ExaFMM leaves a file
             except subprocess.TimeoutExpired:
                 print(f"itoyori.py: no end after {self.o.limit} s: {' '.join(command)}", file=sys.stderr)
                 return None
@@ -214,6 +215,7 @@ def main():
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--json", help="write the figures to this file")
     o = parser.parse_args()
+    o.build = os.path.abspath(o.build)
     sizes = SIZES["tiny" if o.tiny else "quick" if o.quick else "full"]
     rounds = 1 if o.tiny else min(o.rounds, 3) if o.quick else o.rounds
     o.itoyori, o.ityrbench = peer_sources.find(o.build, "itoyori"), peer_sources.find(o.build, "ityrbench")

@@ -224,6 +224,33 @@ def lcs(run, o, data, page):
                 page.check("V6", f"lcs 2^18: {policy} over greedy", data[f"lcs.{policy}"]["time_s"] / greedy, least, math.inf, f">= {least}")
 
 
+def wavefront(run, o, data, page):
+    """V7: LCS on ever more workers: faster as long as the work of each exceeds the span, and not beyond that."""
+    side, counts = (8, [2, 8]) if o.tiny else (64, [4, 16, 64, 256]) if o.quick else (128, [16, 64, 256, 1024])
+    page.head(f"LCS, {side} x {side} blocks of 0.340 ms, more and more workers of ITO")
+    path, rows, times, bounds = (2 * side - 1) * 340e-6, [], {}, {}
+    for workers in counts:
+        found = run.run(["lcs", "-n", 512 * side, "-c", 512, "--us", 340], "ito", workers)
+        if not found:
+            rows.append([f"{workers:,}", FAILED])
+            continue
+        least, most = max(found["work_s"] / workers, path), found["work_s"] / workers + path
+        times[workers], bounds[workers] = found["time_s"], (least, most)
+        data[f"wavefront.{workers}"] = {"time_s": found["time_s"], "least_s": least, "greedy_bound_s": most}
+        rows.append([f"{workers:,}", f"{found['time_s']:.4g}", f"{least:.4g}", f"{most:.4g}", f"{found['time_s'] / most:.2f}"])
+    page.table(["workers", "time, s", "max(T1/P, span), s", "T1/P + span, s", "time over the latter"], rows)
+    page.chart(Chart(f"LCS, {side} x {side} blocks", "workers", "seconds", {
+        "simulated": sorted(times.items()), "max(T1/P, span)": [(w, b[0]) for w, b in sorted(bounds.items())],
+        "T1/P + span": [(w, b[1]) for w, b in sorted(bounds.items())]}, log_x=True, log_y=True))
+    if o.tiny or len(times) != len(counts):
+        return
+    gains = [(few, times[few] / times[many]) for few, many in zip(counts, counts[1:])]
+    page.check("V7", "lcs: least gain of 4 times the workers where T1/P exceeds the span", min(g for w, g in gains if bounds[w][0] > path), 1.1, 4.4)
+    page.check("V7", "lcs: most gain of 4 times the workers where it does not", max(g for w, g in gains if bounds[w][0] == path), 0, 1.3, "none on 110,592")
+    within = sum(times[w] <= bounds[w][1] for w in counts) / len(counts)
+    page.check("V7", "lcs: share of times within T1/P + span", within, 0.5, 1, "most")
+
+
 def trees(run, o, data, page):
     page.head("UTS on WISTERIA/BDEC-01")
     rows, speedups, most_c = [], {}, 0.0
@@ -270,12 +297,12 @@ def main(argv):
     p.add_argument("--build", default="build/release")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
-    p.add_argument("--only", default="steals,loops,lcs,trees", help="some of steals,loops,lcs,trees")
+    p.add_argument("--only", default="steals,loops,lcs,wavefront,trees", help="some of steals,loops,lcs,wavefront,trees")
     p.add_argument("--json", help="write the figures to this file")
     p.add_argument("--page", help="write a page with charts to this file")
     p.add_argument("--keep", metavar="FOLDER", help="keep each run there, and run again only what has another program")
     o = p.parse_args(argv)
-    parts = {"steals": steals, "loops": loops, "lcs": lcs, "trees": trees}
+    parts = {"steals": steals, "loops": loops, "lcs": lcs, "wavefront": wavefront, "trees": trees}
 
     def work(data):
         run, page = Runner(o.build, o.keep), Page()
