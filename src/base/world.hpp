@@ -27,9 +27,9 @@ enum class step : std::uint8_t {
   count_
 };
 
-/// Where each look takes a turn, who would look all the time waits so long instead: whatever ends such a wait
-/// is seen as by who looks.
-inline constexpr std::uint64_t look_in_turns_ns = 3'000;
+/// Where each look takes a turn, who would look all the time waits instead, from the first to the second of
+/// these: whatever ends a wait that is no longer is seen as by who looks.
+inline constexpr std::uint64_t look_in_turns_ns = 3'000, longest_look_in_turns_ns = 50'000;
 
 /// Time and waiting as a program has made them itself (a simulator, a test), in place of the operating
 /// system's. Workers may then be anything that takes turns: whoever has to wait comes here.

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <unistd.h>
 
 #include "context/context.hpp"
@@ -164,10 +165,14 @@ bool take_ready(call_site& site, worker_no victim, leaves what, answer& to) noex
   return true;
 }
 
+/// Are the continuations of @p w of that kind?
+bool are_of(const public_words& w, leaves what) noexcept {
+  return what != leaves::no_data && (w.data().bytes != 0) == (what == leaves::data_there);
+}
+
 bool take_continuation(call_site& site, worker_no victim, leaves what, answer& to) noexcept {
   entry& e = to.e;
-  const bool has_data = site.memory->at(victim, site.words)->data().bytes != 0;
-  if (what == leaves::no_data || has_data != (what == leaves::data_there)) return false;
+  if (!are_of(*site.memory->at(victim, site.words), what)) return false;
   const auto& memory = *site.memory;
   const bool check = (e.head.b & call_scope::skip_check) == 0;
   const auto outcome = steal(
@@ -232,12 +237,35 @@ struct victims {
   }
 };
 
+/// Of the continuations that a host shares, that of the oldest thread: one with little stack above it has
+/// much work before it, as a rule. A guess, since owners and thieves go on meanwhile.
+constexpr int most_compared = 8;
+std::optional<worker_no> who_shares_oldest(const call_site& site, const victims& all, leaves what) noexcept {
+  std::optional<worker_no> oldest;
+  std::uintptr_t highest = 0;
+  for (std::uint32_t i = 0, compared = 0; i < all.count && compared < most_compared; ++i) {
+    const worker_no v = all.number(i);
+    const public_words& theirs = *site.memory->at(v, site.words);
+    if (!theirs.shares_work() || !are_of(theirs, what)) continue;
+    ++compared;
+    const spawn_slot& slot = *site.memory->at(v, as_slot(theirs.top.load(std::memory_order_relaxed)));
+    // As its owner writes it, perhaps.
+    const std::uintptr_t sp =
+        std::atomic_ref(const_cast<spawn_slot&>(slot).sp).load(std::memory_order_relaxed);
+    if (sp > highest) highest = sp, oldest = v;
+  }
+  return oldest;
+}
+
 std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
   call_site& site = site_of(place, e);
   const victims all(site, e);
   answer to{e, room};
   const bool forks = (e.head.b & call_scope::ready_only) == 0;
   const bool taken = any_kind(e, [&](leaves what) {
+    if (forks && all.count > 1)
+      if (const auto v = who_shares_oldest(site, all, what); v && take_continuation(site, *v, what, to))
+        return true;
     for (std::uint32_t i = 0; i < all.count; ++i)
       if (take_ready(site, all.number(i), what, to) ||
           (forks && take_continuation(site, all.number(i), what, to)))

@@ -140,7 +140,9 @@ class heap {
     return static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(o) - base_);
   }
 
-  static constexpr std::size_t first_limit = 256 << 10;
+  /// Of what is in use before the first pass for what others have given back; later ones are at twice of what
+  /// was left.
+  static constexpr std::size_t first_limit = 32 << 10;
 
   std::byte* base_ = nullptr;
   std::byte* fresh_ = nullptr;  // never used yet: [fresh_, end_)

@@ -15,8 +15,8 @@ namespace {
 
 // Failed rounds before a worker counts as idle where others need its CPU, or each round takes a turn.
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
-// Where a look takes a turn, who would look on waits instead for base::look_in_turns_ns, again and again for
-// as long as a worker looks elsewhere before it sleeps.
+// Where a look takes a turn, who would look on waits instead, again and again, each time half as long as it
+// has been idle, for as long as a worker looks elsewhere before it sleeps.
 constexpr std::uint64_t rounds_in_turns_ns = 130'000;
 // Before a worker takes part in a wave: who gets the next thread soon makes it an unclean one.
 constexpr std::uint64_t wave_after_ns = 100'000;
@@ -239,7 +239,7 @@ void idleness::wait_for_work() noexcept {
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
   if (!here_.one_host() && idle_ns >= std::min(wave_after_ns, spin_ns)) carry_wave();
   if (here_.shape.takes_turns && idle_ns < spin_ns + rounds_in_turns_ns)
-    sleep(base::look_in_turns_ns);
+    sleep(std::clamp(idle_ns / 2, base::look_in_turns_ns, base::longest_look_in_turns_ns));
   else if (idle_ns >= spin_ns)
     sleep(base::no_limit);
 }

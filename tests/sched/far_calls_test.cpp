@@ -2,6 +2,7 @@
 // it. docs/protocols/far.md, parcels.md (PA5).
 // test: timeout=60
 #include "sched/far_calls.hpp"
+#include "sched/deque.hpp"
 #include "sched/ready_queue.hpp"
 
 #include "sched/host.hpp"
@@ -142,6 +143,57 @@ TEST_F(far_calls, a_part_that_a_thread_of_the_host_works_on_stays) {
   here.words(1).work_on({});
   EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{21});
 }
+
+/// Workers that share a continuation each, which stands so many bytes below where stacks begin.
+struct sharing : testing::TestWithParam<std::uint64_t> {
+  host here{3, 2};
+  godwit::base::small_random random{GetParam()};
+  call_site site{&here.memory(), &here.words(0), &here.node(), &random, 4};
+  call_table table;
+  entry e;
+  sharing() { enter_calls(table, site); }
+
+  void shares(std::uint32_t worker, ref number, std::uint64_t depth) {
+    constexpr std::size_t bytes = 8192;  // two slots, and the stack at the other end
+    auto* room = reinterpret_cast<std::byte*>(here.heap_of(worker).allocate(object_kind::image, bytes));
+    auto* slots = new (room + 64) spawn_slot[2]();
+    // Where all workers say that it lies.
+    const auto at =
+        reinterpret_cast<std::uint64_t>(here.memory().common() + (room - here.memory(worker).common()));
+    slots[0].sp = slots[0].bytes_end = slots[1].bytes_end = at + bytes;
+    slots[0].record = 77;
+    slots[1].sp = at + bytes - depth;
+    slots[1].record = number;
+    here.words(worker).top.store(at + 64 + sizeof(spawn_slot));
+    here.words(worker).split.store(at + 64 + 2 * sizeof(spawn_slot));
+  }
+  /// The record of the child that was spawned by the continuation that comes, 0: none.
+  ref steal() {
+    e.head = {};
+    e.head.what = godwit::transport::far::op::call;
+    e.head.a = call_no::steal;
+    e.head.b = call_scope::whole_host;
+    table.carry_out(e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr});
+    if (e.head.result != static_cast<std::uint64_t>(loot_kind::fork)) return 0;
+    loot got;
+    std::memcpy(&got, e.data, sizeof got);
+    return got.status;
+  }
+};
+
+TEST_P(sharing, another_host_gets_the_continuation_of_the_oldest_thread) {
+  shares(0, 11, 512);
+  shares(1, 12, 1024);
+  shares(2, 13, 256);
+  EXPECT_EQ(steal(), 13u);
+  EXPECT_EQ(steal(), 11u);
+  here.words(1).lock.store(1);  // its owner takes it back just now
+  EXPECT_EQ(steal(), 0u);
+  here.words(1).lock.store(0);
+  EXPECT_EQ(steal(), 12u);
+  EXPECT_EQ(steal(), 0u);
+}
+INSTANTIATE_TEST_SUITE_P(seeds, sharing, testing::Range<std::uint64_t>(1, 7));
 
 TEST_F(far_calls, what_does_not_fit_follows_later) {
   for (ref i = 21; i < 25; ++i) sent(0, i, 1200, here_lies);
