@@ -1,11 +1,13 @@
 // Small accesses to movable memory by datagram (docs/switch.md, docs/protocols/switch.md): whatever is lost,
 // doubled or delayed, and while the parts move, each is carried out once; and all is counted exactly.
-// Runs under MPI as well (tests/mpi), where all of it happens.
+// Runs under MPI as well (tests/mpi; tests/mpi/switch_test.sh with a switch in the kernel), where all of it
+// happens.
 #include <gtest/gtest.h>
 #include <godwit/godwit.hpp>
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace gw = godwit;
@@ -176,6 +178,8 @@ std::string access_each(int how, bool known) {
 // With a switch two messages whatever moved, and nobody looks anything up; with datagrams as by message.
 TEST(Routed, LookUpsAndMessages) {
   constexpr std::uint64_t n = 12;
+  const char* const said_outside = std::getenv("GODWIT_DIRECTORY");  // beats what is said here
+  const bool xdp = said_outside != nullptr && std::string(said_outside) == "xdp";
   for (const directory d : kinds)
     for (const bool known : {false, true})
       for (int how = 0; how < 4; ++how) {
@@ -187,7 +191,7 @@ TEST(Routed, LookUpsAndMessages) {
         const std::uint64_t first = known ? n : 0, all = first + n;
         EXPECT_EQ(w.far_puts, first + (how == 0 ? n : 0));
         EXPECT_EQ(w.far_atomics, how == 2 ? n : 0);
-        if (d == directory::relay) {
+        if (d == directory::relay || xdp) {
           EXPECT_EQ(w.translations, 0u);
           EXPECT_EQ(w.forwards, 0u);
         } else {
