@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 
 namespace gw = godwit;
@@ -201,6 +202,16 @@ TEST(Routed, LookUpsAndMessages) {
           EXPECT_EQ(w.forwards, n);
         }
       }
+}
+
+TEST(Routed, ASwitchHasAnAddress) {
+  const bool ranks = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
+  if (!ranks || std::getenv("GODWIT_SWITCH_AT") != nullptr) GTEST_SKIP() << "needs ranks, and no switch";
+  gw::options o = of(directory::xdp);
+  for (const char* at : {"", "nowhere", "10.0.0.1:0"}) {
+    o.switch_at = at;
+    EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument) << at;
+  }
 }
 
 }  // namespace
