@@ -35,6 +35,7 @@ std::uint64_t machine_word() {
 
 [[noreturn]] void be_relay(const transport::net::socket& s, std::uint64_t seed, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NAME, "godwit-relay");
   if (getppid() != parent) _exit(1);  // it died meanwhile
   signal(SIGINT, SIG_IGN);            // the first rank ends it
   signal(SIGTERM, SIG_IGN);
