@@ -19,7 +19,7 @@ enum class force_steal : std::uint8_t { none, parents, children, random };
 enum class force_move : std::uint8_t { none, random };
 enum class translations_replace : std::uint8_t { lru, random };
 enum class translations_lock : std::uint8_t { none, single_lock, concurrent };
-enum class directory : std::uint8_t { software, datagrams, relay, xdp };
+enum class directory : std::uint8_t { software, datagrams, relay, xdp, ovs };
 enum class way : std::uint8_t { automatic, rma, server, assist, am };
 enum class hosts : std::uint8_t { automatic, ranks };
 enum class victims : std::uint8_t { near, uniform };
@@ -106,7 +106,7 @@ struct options {
   choice::translations_lock translations_lock = choice::translations_lock::none;
   /// several hosts: who knows which host has a part of movable memory: docs/switch.md
   choice::directory directory = choice::directory::software;
-  std::string switch_at;            ///< directory xdp: the switch's address
+  std::string switch_at;            ///< directory xdp, ovs: the switch's address
   std::string net_interface;        ///< for datagrams between hosts; empty: the first one that is up
   std::uint32_t switch_faults = 0;  ///< testing: % of datagrams that are lost, doubled and delayed, each
   choice::check_global check_global =

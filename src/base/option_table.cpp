@@ -131,10 +131,10 @@ constexpr option_info table[] = {
     {.name = "directory", .field = &options::directory, .what = "a directory",
      .help = "several hosts: who knows which host has a part of movable memory: the hosts (software; "
              "datagrams: the same, but small accesses go by UDP), or a switch, by whose rules small accesses "
-             "go: relay (a process that the first rank starts) or xdp (docs/switch.md)",
-     .choices = {"software", "datagrams", "relay", "xdp"}},
+             "go: relay (a process that the first rank starts), xdp or ovs (docs/switch.md)",
+     .choices = {"software", "datagrams", "relay", "xdp", "ovs"}},
     {.name = "switch_at", .field = &options::switch_at, .what = "an address",
-     .help = "directory xdp: the switch, such as 10.0.0.254 or 10.0.0.254:4700"},
+     .help = "directory xdp, ovs: the switch, such as 10.0.0.254 or 10.0.0.254:4700"},
     {.name = "net_interface", .field = &options::net_interface, .what = "a network interface",
      .help = "for datagrams between hosts; empty: the first one that is up"},
     {.name = "switch_faults", .field = &options::switch_faults, .what = "a percentage",

@@ -33,6 +33,17 @@ std::uint64_t machine_word() {
   return word;
 }
 
+address switch_of(const options& opts) {
+  return transport::net::read_address(opts.switch_at, opts.directory == directory::xdp
+                                                          ? std::uint16_t{godwit_switch_port}
+                                                          : transport::net::openflow_port);
+}
+
+using told = transport::net::channel_setup::told;
+told who_is_told(directory d) noexcept {
+  return d == directory::datagrams ? told::nobody : d == directory::ovs ? told::openflow : told::in_band;
+}
+
 [[noreturn]] void be_relay(const transport::net::socket& s, std::uint64_t seed, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "godwit-relay");
@@ -49,12 +60,13 @@ std::string network::problem_of(const options& opts) {
   if (opts.way != choice::way::automatic && opts.way != choice::way::server)
     return "godwit: directory: only a companion that serves all workers of its host can have a channel of "
            "datagrams: use way=server, or leave it to the library (way=auto)";
-  if (opts.directory != directory::xdp) return {};
+  if (opts.directory != directory::xdp && opts.directory != directory::ovs) return {};
   if (opts.switch_at.empty())
-    return "godwit: directory=xdp: where is the switch? Give --godwit-switch-at=ADDRESS (GODWIT_SWITCH_AT), "
+    return "godwit: directory=xdp and ovs: where is the switch? Give --godwit-switch-at=ADDRESS "
+           "(GODWIT_SWITCH_AT), "
            "see docs/switch.md";
   try {
-    static_cast<void>(transport::net::read_address(opts.switch_at, godwit_switch_port));
+    static_cast<void>(switch_of(opts));
   } catch (const std::invalid_argument& e) {
     return e.what();
   }
@@ -93,7 +105,8 @@ void network::start(const mpi_session& session, const placement& place, const op
       c.hosts = place.hosts.data();
       c.host_count = static_cast<std::uint32_t>(place.hosts.size());
       c.workers = place.workers;
-      c.has_switch = opts.directory != directory::datagrams;
+      c.who = who_is_told(opts.directory);
+      if (c.who == told::openflow) c.rules_at = switch_of(opts);
       c.faults = opts.switch_faults;
       c.life = life;
       channel_ = std::make_unique<transport::net::channel>(std::move(c));
@@ -105,7 +118,7 @@ void network::start(const mpi_session& session, const placement& place, const op
   session.agree(problem);
 
   std::vector<address> at(1);
-  if (opts.directory == directory::datagrams) {
+  if (opts.directory == directory::datagrams || opts.directory == directory::ovs) {
     const std::vector<address> of_ranks = session.gather(own);
     at.resize(place.hosts.size());
     for (std::size_t h = 0; h < at.size(); ++h) {
@@ -121,21 +134,35 @@ void network::start(const mpi_session& session, const placement& place, const op
     session.agree(problem);
     at[0] = session.share(at[0]);
   } else {
-    at[0] = transport::net::read_address(opts.switch_at, godwit_switch_port);
+    at[0] = switch_of(opts);
   }
-  if (channel_ != nullptr) {
-    channel_->goes_to(at);
-    if (!channel_->greet(patience_ns))
-      problem = "godwit: directory: no switch answers at " + transport::net::text_of(at[0]) +
-                " within 5 s: is it there, and no firewall between? See docs/switch.md";
+  if (opts.directory == directory::ovs && place.hosts.size() > transport::net::openflow_most_hosts)
+    throw std::runtime_error("godwit: directory=ovs: " + std::to_string(place.hosts.size()) +
+                             " hosts are more than the 63 that its packets can name: use xdp");
+  const auto tell = [&](bool (transport::net::channel::*f)(std::uint64_t)) {
+    if (channel_ != nullptr && !(channel_.get()->*f)(patience_ns))
+      problem = "godwit: directory: no switch answers at " +
+                transport::net::text_of(opts.directory == directory::ovs ? switch_of(opts) : at[0]) +
+                " within 5 s" + (channel_->problem().empty() ? "" : " (" + channel_->problem() + ")") +
+                ": is it there, and no firewall between? See docs/switch.md";
+    session.agree(problem);
+  };
+  if (channel_ != nullptr) channel_->goes_to(at);
+  if (opts.directory == directory::ovs) {
+    if (place.my_host == 0)
+      tell(&transport::net::channel::clear_rules);
+    else
+      session.agree(problem);
   }
-  session.agree(problem);
+  tell(&transport::net::channel::greet);
 }
 
-bool network::has_lost_relay() noexcept {
-  if (relay_ < 0 || waitpid(relay_, nullptr, WNOHANG) == 0) return false;
+std::string network::problem() {
+  if (channel_ != nullptr && !channel_->problem().empty())
+    return "godwit: the switch of directory=ovs: " + channel_->problem() + "; the run is over";
+  if (relay_ < 0 || waitpid(relay_, nullptr, WNOHANG) == 0) return {};
   relay_ = -1;
-  return true;
+  return "godwit: the relay of directory=relay has been killed; the run is over";
 }
 
 network::~network() {

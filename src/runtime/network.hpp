@@ -34,8 +34,8 @@ class network {
 
   /// Null: this rank has none.
   transport::net::channel* channel() noexcept { return channel_.get(); }
-  /// The relay that this rank started has ended, which it does not by itself.
-  bool has_lost_relay() noexcept;
+  /// Why the run cannot go on; empty: it can. Local.
+  std::string problem();
 
  private:
   transport::net::address start_relay(transport::net::address own, std::uint64_t seed);

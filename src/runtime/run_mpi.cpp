@@ -339,9 +339,8 @@ class ranks final : public substrate {
         looked = now;
         if (const verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
           fail(r, v.status, v.message);
-        if (network_.has_lost_relay())
-          fail(r, base::status_failed,
-               "godwit: the relay of directory=relay has been killed; the run is over");
+        if (const std::string problem = network_.problem(); !problem.empty())
+          fail(r, base::status_failed, problem);
         calls.look();
         if (r.speaks) tick(next_tick);
       }

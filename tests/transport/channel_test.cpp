@@ -72,7 +72,7 @@ class job {
       c.hosts = ranges.data();
       c.host_count = hosts;
       c.workers = workers;
-      c.has_switch = true;
+      c.who = net::channel_setup::told::in_band;
       c.at = {{htonl(INADDR_LOOPBACK), socket_.port()}};
       c.faults = faults;
       c.life = &life_[h];
@@ -244,7 +244,7 @@ TEST(Channel, WithoutASwitchItSaysSo) {
   c.hosts = ranges.data();
   c.host_count = hosts;
   c.workers = workers;
-  c.has_switch = true;
+  c.who = net::channel_setup::told::in_band;
   c.at = {{htonl(INADDR_LOOPBACK), nobody.port()}};
   word life{0};
   c.life = &life;

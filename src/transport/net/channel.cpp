@@ -28,7 +28,14 @@ channel::channel(channel_setup setup)
 }
 
 bool channel::greet(std::uint64_t patience_ns) {
-  if (!setup_.has_switch) return true;
+  if (!has_switch()) return true;
+  if (by_openflow()) {
+    socket_.multicasts_from(setup_.at[setup_.my_host]);
+    if (setup_.my_host != 0 && !rules_.connect(setup_.rules_at, patience_ns)) return false;
+    own_link_ = {setup_.at[setup_.my_host], mac_of(setup_.at[setup_.my_host])};
+    rules_.set_home(setup_.my_host, own_link_);
+    return rules_are_set(patience_ns);
+  }
   struct nobody final : channel_user {
     void carry_out_routed(entry& e) noexcept override { outcome_of(e.head) = 0; }
     void answered(worker_no, std::uint32_t, const header&, const std::byte*) noexcept override {}
@@ -49,6 +56,23 @@ bool channel::greet(std::uint64_t patience_ns) {
   }
 }
 
+bool channel::clear_rules(std::uint64_t patience_ns) {
+  if (!rules_.connect(setup_.rules_at, patience_ns)) return false;
+  rules_.clear();
+  return rules_are_set(patience_ns);
+}
+
+bool channel::rules_are_set(std::uint64_t patience_ns) {
+  rules_.confirm(++rebind_number_);
+  for (const std::uint64_t until = base::now_ns() + patience_ns;
+       base::now_ns() < until && problem_.empty();) {
+    for (const std::uint32_t number : rules_.turn(problem_))
+      if (number == rebind_number_) return true;
+    base::nap(100'000);
+  }
+  return false;
+}
+
 std::uint16_t channel::host_of(worker_no w) const noexcept {
   const auto* const end = setup_.hosts + setup_.host_count;
   const auto* const host =
@@ -65,12 +89,18 @@ void channel::send(packet& p) {
   ++counts_.sent;
   const std::size_t bytes = sizeof p.head + sizeof p.call + p.head.bytes;
   GODWIT_ASSERT(bytes <= packet_bytes, "what goes by datagram fits into one");
-  socket_.send(setup_.at[setup_.has_switch ? 0 : p.head.to], &p, bytes);
+  if (setup_.who == channel_setup::told::in_band) return socket_.send(setup_.at[0], &p, bytes);
+  if (p.head.kind != godwit_access) return socket_.send(setup_.at[p.head.to], &p, bytes);
+  if (const int home = service_of_host(p.head.to); std::exchange(service_, home) != home)
+    socket_.set_service(home);
+  socket_.send(address_of_block(p.head.block), &p, bytes);
 }
 
 /// SW3: as of now, for who waits for the answer is alive and so is what it asks for.
 void channel::send_again(packet& p, again& next, std::uint64_t now) {
   p.head.life = life();
+  // A frame that would go out where it came in, for a block that is here, is dropped by switches.
+  if (by_openflow()) p.head.kind = next.times++ % 2 == 0 ? godwit_access : godwit_direct;
   send(p);
   next.at_ns = now + next.pause_ns;
   next.pause_ns = std::min(2 * next.pause_ns, most_pause_ns);
@@ -82,9 +112,11 @@ void channel::ask(worker_no asker, entry& e, std::uint32_t slot) {
   GODWIT_ASSERT(std::none_of(calls_.begin(), calls_.end(),
                              [&](const call& c) { return c.text.head.asker == index(asker); }),
                 "SW1: a worker has one call under way");
+  GODWIT_CHECK(!by_openflow() || far::block_of(e.head) >> openflow_block_bits == 0,
+               "directory=ovs: addresses of blocks have 40 bits: lower --godwit-global-bytes");
   call& c = calls_.emplace_back();
   godwit_packet& head = c.text.head;
-  head.kind = setup_.has_switch ? godwit_access : godwit_direct;
+  head.kind = has_switch() ? godwit_access : godwit_direct;
   head.to = host_of(e.head.target);
   head.block = far::block_of(e.head);
   head.number = ++numbers_[index(asker)];  // SW1
@@ -110,6 +142,8 @@ bool channel::turn(channel_user& user) {
     any = true;
     receive(p, user);
   }
+  if (by_openflow() && problem_.empty())
+    for (const std::uint32_t number : rules_.turn(problem_)) is_bound(number);
   if (!kept_.empty())
     for (packet& k : std::exchange(kept_, {})) serve(k, user);
   std::erase_if(take_overs_, [&](const take_over& t) {
@@ -124,7 +158,8 @@ bool channel::turn(channel_user& user) {
     send_again(text, next, now);
   };
   for (call& c : calls_) look(c.text, c.next);
-  for (rebind& r : rebinds_) look(r.text, r.next);
+  if (!by_openflow())
+    for (rebind& r : rebinds_) look(r.text, r.next);
   return any;
 }
 
@@ -226,7 +261,7 @@ void channel::merge(const record& r) noexcept {
 /// A mover of ours has a block, or is about to: what its last owner remembers comes first, then the switch
 /// learns it.
 void channel::begin_take_over(worker_no mover, entry& e, std::uint32_t slot) {
-  const std::uint64_t records = e.head.b, bindings = setup_.has_switch ? e.head.more[0] : 0;
+  const std::uint64_t records = e.head.b, bindings = has_switch() ? e.head.more[0] : 0;
   GODWIT_ASSERT(records <= far::most_records && bindings <= far::most_bindings, "they came along");
   for (std::uint64_t i = 0; i < records; ++i) {
     record r;
@@ -243,7 +278,12 @@ void channel::begin_take_over(worker_no mover, entry& e, std::uint32_t slot) {
     r.text.head.block = b.block;
     r.text.head.version = life() << 32 | (b.version & 0xffff'ffff);  // SW4
     r.text.head.number = ++rebind_number_;
-    send_again(r.text, r.next, base::now_ns());
+    if (by_openflow()) {
+      rules_.set_block(b.block, own_link_);
+      rules_.confirm(rebind_number_);
+    } else {
+      send_again(r.text, r.next, base::now_ns());
+    }
   }
 }
 

@@ -11,11 +11,13 @@
 #pragma once
 
 #include "transport/far/routed.hpp"
+#include "transport/net/openflow.hpp"
 #include "transport/net/packet.h"
 #include "transport/net/socket.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace godwit::transport::net {
@@ -36,9 +38,11 @@ struct channel_setup {
   const shm::near_range* hosts = nullptr;  ///< with their workers. Stays where it is
   std::uint32_t host_count = 0;
   std::uint32_t workers = 0;
-  /// Of a switch; or of each host: then calls go to the host of their target, and nobody has rules.
-  bool has_switch = false;
-  std::vector<address> at;
+  /// Who has rules: nobody, and calls go to the host of their target; a switch that is told in band; or one
+  /// that is told by OpenFlow, at `rules_at`.
+  enum class told { nobody, in_band, openflow } who = told::nobody;
+  std::vector<address> at;  ///< in_band: of the switch; else of each host
+  address rules_at;
   std::uint32_t faults = 0;  ///< see godwit_packet
   /// Of memory that is given out again: all that was sent before is of no use. W all hosts
   const word* life = nullptr;
@@ -51,8 +55,13 @@ class channel {
   std::uint16_t port() const noexcept { return socket_.port(); }
   /// Where the others are, before anything is sent.
   void goes_to(std::vector<address> at) { setup_.at = std::move(at); }
-  /// Tell the switch where this host is. False: it does not answer for so long.
+  /// Tell the switch where this host is. False: it does not answer for so long. openflow: after clear_rules
+  /// of one host.
   bool greet(std::uint64_t patience_ns);
+  /// openflow: forget the rules of earlier runs. False: as greet.
+  bool clear_rules(std::uint64_t patience_ns);
+  /// Why the run cannot go on; empty: it can.
+  const std::string& problem() const noexcept { return problem_; }
 
   /// Is this request of a worker for the channel?
   static bool takes(far::header& h) noexcept {
@@ -86,6 +95,7 @@ class channel {
   static_assert(sizeof(packet) == packet_bytes);
   struct again {
     std::uint64_t at_ns = 0, pause_ns = first_pause_ns;
+    unsigned times = 0;
   };
   struct call {
     packet text;
@@ -104,6 +114,9 @@ class channel {
 
   std::uint16_t host_of(worker_no w) const noexcept;
   std::uint64_t life() const noexcept { return setup_.life->load(std::memory_order_acquire); }
+  bool has_switch() const noexcept { return setup_.who != channel_setup::told::nobody; }
+  bool by_openflow() const noexcept { return setup_.who == channel_setup::told::openflow; }
+  bool rules_are_set(std::uint64_t patience_ns);
   void send(packet& p);
   void send_again(packet& p, again& next, std::uint64_t now);
   void receive(packet& p, channel_user& user);
@@ -123,7 +136,11 @@ class channel {
   std::vector<far::record> records_;    ///< SW2, by worker of the run
   std::vector<packet> kept_;            ///< SW5: that cannot be carried out here yet, one for each asker
   std::vector<rebind> rebinds_;
-  std::uint64_t rebind_number_ = 0;
+  std::uint32_t rebind_number_ = 0;
+  openflow rules_;
+  link_address own_link_;
+  int service_ = 0;  ///< of the socket
+  std::string problem_;
   std::vector<take_over> take_overs_;
   counts counts_;
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netpacket/packet.h>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -76,6 +77,27 @@ address own_address(const std::string& name) {
   return found;
 }
 
+std::array<std::uint8_t, 6> mac_of(const address& own) {
+  std::array<std::uint8_t, 6> mac{};
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return mac;
+  std::string name;
+  for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
+    sockaddr_in s{};
+    std::memcpy(&s, i->ifa_addr, sizeof s);
+    if (s.sin_addr.s_addr == own.ip) name = i->ifa_name;
+  }
+  for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_PACKET || name != i->ifa_name) continue;
+    sockaddr_ll s{};
+    std::memcpy(&s, i->ifa_addr, sizeof s);
+    std::memcpy(mac.data(), s.sll_addr, mac.size());
+  }
+  freeifaddrs(all);
+  return mac;
+}
+
 socket::socket() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
   if (fd_ < 0) failed("make a socket");
   const int on = 1;
@@ -98,6 +120,19 @@ void socket::send(const address& to, const void* data, std::size_t bytes) const 
   const sockaddr_in s = system_address(to);
   while (sendto(fd_, data, bytes, 0, reinterpret_cast<const sockaddr*>(&s), sizeof s) < 0 && errno == EINTR) {
   }
+}
+
+void socket::multicasts_from(const address& own) const noexcept {
+  const in_addr from{own.ip};
+  const unsigned char hops = 1;
+  setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from);
+  setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof hops);
+  const int off = 0;
+  setsockopt(fd_, IPPROTO_IP, IP_MULTICAST_LOOP, &off, sizeof off);
+}
+
+void socket::set_service(int service) const noexcept {
+  setsockopt(fd_, IPPROTO_IP, IP_TOS, &service, sizeof service);
 }
 
 std::size_t socket::receive(void* to, std::size_t most, address& from) const noexcept {
