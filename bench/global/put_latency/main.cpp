@@ -3,7 +3,7 @@
 // One worker puts; on one host only into its own memory. Where memory of other hosts is put to
 // (GODWIT_HOSTS=ranks mpirun -n 3, or scripts/hosts --hosts 3): into parts whose owner is known, whose owner
 // has just given them away, and of whose owner nothing is known. Messages and look-ups of each case are
-// counted and must be what they should be; times are shown. With --godwit-directory=relay or xdp nobody but
+// counted and must be what they should be; times are shown. With --godwit-directory=relay, xdp or ovs nobody but
 // the switch knows anything (docs/switch.md). Source: Active global address space
 // (network-managed), section 6.1. Document: docs/moving.md. Test: bench/CMakeLists.txt
 // (bench.global_put_latency).
@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
     std::fprintf(program.out(), "%-58s %10s %10s %10s\n", "A put of 8 bytes", "ns", "messages", "look-ups");
     const auto directory = gw::resolve_options().directory;
     const bool has_switch =
-        directory == gw::choice::directory::relay || directory == gw::choice::directory::xdp;
+        directory != gw::choice::directory::software && directory != gw::choice::directory::datagrams;
     for (int i = 0; i < kinds; ++i) {
       const auto k = static_cast<kind>(i);
       gw::options o;
