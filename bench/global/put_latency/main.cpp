@@ -3,10 +3,9 @@
 // One worker puts; on one host only into its own memory. Where memory of other hosts is put to
 // (GODWIT_HOSTS=ranks mpirun -n 3, or scripts/hosts --hosts 3): into parts whose owner is known, whose owner
 // has just given them away, and of whose owner nothing is known. Messages and look-ups of each case are
-// counted and must be what they should be; times are shown. With --godwit-directory=relay, xdp or ovs nobody but
-// the switch knows anything (docs/switch.md). Source: Active global address space
-// (network-managed), section 6.1. Document: docs/moving.md. Test: bench/CMakeLists.txt
-// (bench.global_put_latency).
+// counted and must be what they should be; times are shown. With --godwit-directory=relay, xdp or ovs nobody
+// but the switch knows anything (docs/switch.md). Source: Active global address space (network-managed),
+// section 6.1. Document: docs/moving.md. Test: bench/CMakeLists.txt (bench.global_put_latency).
 
 #include <array>
 #include <cstdio>
