@@ -6,7 +6,7 @@
 # The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base seams context stack trace transport transport/shm transport/far transport/mpi transport/mpi/plugin sched gas
+set(layers base seams context stack trace transport transport/shm transport/far transport/net transport/mpi transport/mpi/plugin sched gas
            sync io sim runtime c_api)
 set(may_use_base)
 set(may_use_seams)
@@ -16,7 +16,8 @@ set(may_use_trace base)
 set(may_use_transport base)
 set(may_use_transport/shm base transport)
 set(may_use_transport/far base transport transport/shm)
-set(may_use_transport/mpi base transport transport/shm transport/far)
+set(may_use_transport/net base transport transport/shm transport/far)
+set(may_use_transport/mpi base transport transport/shm transport/far transport/net)
 set(may_use_transport/mpi/plugin transport/mpi)  # its component.hpp: a component is no part of the library
 set(may_use_sched base seams context stack trace transport transport/shm transport/far)
 set(may_use_gas base transport transport/shm transport/far)
@@ -24,7 +25,7 @@ set(may_use_sync base seams)
 set(may_use_io base seams)
 set(may_use_sim base context stack transport/mpi)  # its component.hpp
 set(may_use_c_api)
-set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/mpi sched gas io sim)
+set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/net transport/mpi sched gas io sim)
 
 # Public headers, as regular expressions behind include/godwit/.
 set(may_see_base "options.hpp|detail/(hot|policy_facts).hpp")
@@ -35,6 +36,7 @@ set(may_see_trace "runtime.hpp|options.hpp")
 set(may_see_transport "detail/(hot|slow_path).hpp")
 set(may_see_transport/shm "detail/(hot|slow_path).hpp")
 set(may_see_transport/far "detail/(hot|slow_path).hpp")
+set(may_see_transport/net "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi/plugin "none")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp

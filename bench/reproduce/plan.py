@@ -324,9 +324,7 @@ class Planner:
     def g9(self):
         of = self.of
         flags = of("-n 200 --pages 50 ", "--quick ", "") + "--workers 3"
-        self.add("G9", "A put by what is known of the owner", [
-            Step("g9_puts", "global_put_latency", flags, of(3, 6, 40), hosts=3, mpi=self.mpis[0], about={"way": "auto"}),
-        ])
+        self.add("G9", "A put by what is known of the owner", self.by_directory("g9_puts", "global_put_latency", flags, of(3, 6, 40), 3))
 
     def g10(self):
         of = self.of
@@ -342,9 +340,15 @@ class Planner:
         of = self.of
         flags = "-n 100 --blocks 1 --size 1 --workers 4 "
         flags += of("--updates 500 --moves 10", "--updates 20000 --moves 1000", "--updates 1000000 --moves 100000")
-        self.add("G11", "Updates beside moves", [
-            Step("g11_moves", "global_moves", flags, of(4, 15, 300), hosts=4, mpi=self.mpis[0], about={"way": "auto"}),
-        ])
+        self.add("G11", "Updates beside moves", self.by_directory("g11_moves", "global_moves", flags, of(4, 15, 300), 4))
+
+    def by_directory(self, name, program, flags, seconds, hosts):
+        """Who knows where a part is: the hosts, by message and by datagram, or a switch. (xdp needs more rights: docs/switch.md.)"""
+        about = {"way": "auto"}
+        return [Step(name, program, flags, seconds, hosts=hosts, mpi=self.mpis[0], about=about)] + [
+            Step(f"{name}_{d}", program, flags, seconds, {"GODWIT_DIRECTORY": d}, hosts, self.mpis[0], about=about)
+            for d in self.of([], ["datagrams", "relay"], ["datagrams", "relay"])
+        ]
 
     def between_hosts(self, name, program, flags, seconds):
         """A step on this machine, and one for each number of hosts, MPI and way of the preset."""

@@ -19,6 +19,7 @@ enum class force_steal : std::uint8_t { none, parents, children, random };
 enum class force_move : std::uint8_t { none, random };
 enum class translations_replace : std::uint8_t { lru, random };
 enum class translations_lock : std::uint8_t { none, single_lock, concurrent };
+enum class directory : std::uint8_t { software, datagrams, relay, xdp, ovs };
 enum class way : std::uint8_t { automatic, rma, server, assist, am };
 enum class hosts : std::uint8_t { automatic, ranks };
 enum class victims : std::uint8_t { near, uniform };
@@ -103,6 +104,11 @@ struct options {
   choice::translations_replace translations_replace = choice::translations_replace::lru;
   /// none: each worker remembers its own; single_lock, concurrent: a host's workers together
   choice::translations_lock translations_lock = choice::translations_lock::none;
+  /// several hosts: who knows which host has a part of movable memory: docs/switch.md
+  choice::directory directory = choice::directory::software;
+  std::string switch_at;            ///< directory xdp, ovs: the switch's address
+  std::string net_interface;        ///< for datagrams between hosts; empty: the first one that is up
+  std::uint32_t switch_faults = 0;  ///< testing: % of datagrams that are lost, doubled and delayed, each
   choice::check_global check_global =
       choice::check_global::automatic;  ///< notice misuse of global memory: on, off, auto (debug builds)
   std::string sim_machine = "here";     ///< substrate sim: a machine's name, or the path of its file

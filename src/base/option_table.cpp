@@ -128,6 +128,19 @@ constexpr option_info table[] = {
     {.name = "translations_lock", .field = &options::translations_lock, .what = "a choice",
      .help = "whose translations are those: each worker's own, or a host's together, under one or many locks",
      .choices = {"none", "single_lock", "concurrent"}},
+    {.name = "directory", .field = &options::directory, .what = "a directory",
+     .help = "several hosts: who knows which host has a part of movable memory: the hosts (software; "
+             "datagrams: the same, but small accesses go by UDP), or a switch, by whose rules small accesses "
+             "go: relay (a process that the first rank starts), xdp or ovs (docs/switch.md)",
+     .choices = {"software", "datagrams", "relay", "xdp", "ovs"}},
+    {.name = "switch_at", .field = &options::switch_at, .what = "an address",
+     .help = "directory xdp, ovs: the switch, such as 10.0.0.254 or 10.0.0.254:4700"},
+    {.name = "net_interface", .field = &options::net_interface, .what = "a network interface",
+     .help = "for datagrams between hosts; empty: the first one that is up"},
+    {.name = "switch_faults", .field = &options::switch_faults, .what = "a percentage",
+     .help = "testing: so many of a hundred datagrams are lost by the switch, as many doubled, as many "
+             "delayed",
+     .low = 0, .high = 50},
     {.name = "check_global", .field = &options::check_global, .what = "a choice",
      .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "
              "auto: in debug builds",
@@ -167,10 +180,10 @@ constexpr option_info table[] = {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
                                 f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47,
-                                f48] = o;
-  return 48;
+                                f48, f49, f50, f51, f52] = o;
+  return 52;
 }
-static_assert(std::size(table) == 48, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 52, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

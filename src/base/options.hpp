@@ -31,10 +31,11 @@ enum class option_unit : std::uint8_t { count, microseconds, bytes };
 struct option_info {
   template <class... T>
   using members = std::variant<T options::*...>;
-  using member = members<std::uint32_t, std::uint64_t, bool, std::string, choice::substrate, choice::bind,
-                         choice::force_steal, choice::force_move, choice::way, choice::hosts, choice::victims,
-                         choice::far_steal, choice::output, choice::policy, choice::check_global,
-                         choice::translations_replace, choice::translations_lock, choice::sim_clock>;
+  using member =
+      members<std::uint32_t, std::uint64_t, bool, std::string, choice::substrate, choice::bind,
+              choice::force_steal, choice::force_move, choice::way, choice::hosts, choice::victims,
+              choice::far_steal, choice::output, choice::policy, choice::check_global,
+              choice::translations_replace, choice::translations_lock, choice::sim_clock, choice::directory>;
   /// Up to sixteen, the rest is empty.
   using words = std::array<std::string_view, 16>;
   std::string_view name;  ///< the field: stack_bytes -> GODWIT_STACK_BYTES, --godwit-stack-bytes

@@ -4,6 +4,7 @@
 #include <godwit/global_memory.hpp>
 
 #include "base/check.hpp"
+#include "gas/routed.hpp"
 #include "gas/translations.hpp"
 
 #include <algorithm>
@@ -40,10 +41,19 @@ bool access::touch_here(const piece& p, F&& touch, bool counts) {
 
 void access::add_far(std::vector<part>& far, const piece& p, std::byte* here) {
   far.emplace_back(net_, p, here);
-  if (p.words != nullptr) net_.hints().look_up(net_, far.back());
+}
+
+void access::look_up(std::vector<part>& far) {
+  for (part& p : far)
+    if (p.words != nullptr) net_.hints().look_up(net_, p);
 }
 
 void access::fetch_all(std::vector<part>& far) {
+  if (far.size() == 1 && is_routed(net_, far[0])) {
+    ++stats_->far_gets;
+    return get_routed(net_, far[0]);
+  }
+  look_up(far);
   for (part_wait more(net_);; more.wait_for(far)) {
     std::vector<part> left;
     stats_->far_gets += fetch(net_, far, left);
@@ -57,6 +67,11 @@ void access::fetch_all(std::vector<part>& far) {
 }
 
 void access::write_all(std::vector<part>& far) {
+  if (far.size() == 1 && is_routed(net_, far[0])) {
+    ++stats_->far_puts;
+    return put_routed(net_, far[0]);
+  }
+  look_up(far);
   for (part_wait more(net_);; more.wait_for(far)) {
     std::vector<part> left;
     stats_->far_puts += write(net_, far, left);
@@ -173,8 +188,14 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
   if (far) {
     cache_.drop(p.at, width);
     part at(net_, p, nullptr);
-    net_.hints().look_up(net_, at);
-    for (part_wait more(net_);;) {
+    const bool routed = is_routed(net_, at);
+    if (routed) {
+      ++stats_->far_atomics;
+      before = atomic_routed(net_, at, f, width, operand, expected);
+    } else {
+      net_.hints().look_up(net_, at);
+    }
+    for (part_wait more(net_); !routed;) {
       const bool ask = at.host != net_.my_host();
       if (ask) ++stats_->far_atomics;
       const place_answer said =
@@ -289,6 +310,7 @@ std::uint32_t access::owner(global_address at) {
   if (here()) return owner;
   std::byte nothing;
   part asked(net_, p, &nothing);
+  if (is_routed(net_, asked)) return owner_routed(net_, asked);
   net_.hints().look_up(net_, asked);
   for (part_wait more(net_);;) {
     const place_answer said = owner_at(net_, asked);

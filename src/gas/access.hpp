@@ -97,6 +97,8 @@ class access {
                                   std::uint64_t expected, bool relaxed);
   /// One more that is not here.
   void add_far(std::vector<part>& far, const piece& p, std::byte* here);
+  /// Whom to ask for those of movable memory.
+  void look_up(std::vector<part>& far);
   /// Read or write @p far, all of them.
   void fetch_all(std::vector<part>& far);
   void write_all(std::vector<part>& far);

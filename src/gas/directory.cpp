@@ -220,6 +220,16 @@ void directory::enter(descriptor& d, bool reused) {
   if (reused) {
     net_.increment_at_hosts(net_.host().generation);
     net_.increment_at_hosts(net_.host().epoch);  // copies of what was there
+    if (d.movable() && net_.has_datagrams()) {
+      const std::uint64_t life = 1 + net_.atomic(0, net_.address_of(&net_.host().lives),
+                                                 atomic_function::fetch_add, sizeof(word), 1);
+      net_.at_hosts(  // SW3
+          atomic_function::max_unsigned, net_.host().life,
+          [&](std::uint32_t) {
+            return std::optional(atomic_operands{life, 0});
+          },
+          [](std::uint32_t, std::uint64_t) {});
+    }
   }
   net_.remote_store(0, own->state, descriptor::live);
 }

@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "gas/routed.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -253,7 +254,38 @@ void mover::fetch(std::span<const flight> together) {
     tell(f.p, f.from, f.now.worker);
     f.p.place(net_).learn(f.now);
   }
+  if (net_.has_datagrams()) take_over(together);
   change_all(place_state::arriving, place_state::fresh);  // MV2, MV8
+}
+
+void mover::take_over(std::span<const flight> together) {
+  const base::unexposed inside;
+  namespace far = transport::far;
+  const worker_no source{net_.first_of(together.front().source.host)}, own{net_.me()};
+  std::byte text[far::inline_bytes];
+  const auto tell = [&](std::uint64_t records, std::uint64_t bindings) {
+    net_.port().call(own, far::take_over, records, bindings,
+                     {text, records * sizeof(far::record) + bindings * sizeof(far::binding)});
+  };
+  std::uint64_t next = 0, records = 0;
+  do {
+    const far::entry& e = net_.port().call(source, far::give_records, next, 0);
+    next = e.head.result;
+    records = e.head.info / sizeof(far::record);
+    std::memcpy(text, e.data, e.head.info);
+    if (next != 0 || records > far::most_taken) {
+      tell(records, 0);
+      records = 0;
+    }
+  } while (next != 0);
+  static_assert(most_in_wave <= far::most_bindings);
+  std::byte* to = text + records * sizeof(far::record);
+  for (const flight& f : together) {
+    const far::binding b{block_of(net_, *f.p.words), f.now.version};
+    std::memcpy(to, &b, sizeof b);
+    to += sizeof b;
+  }
+  tell(records, together.size());
 }
 
 /// The homes learn who has them, then the sources that they have left.

@@ -73,6 +73,8 @@ class mover {
   void close(std::uint32_t to);
   bool land(std::uint32_t to);
   void fetch(std::span<const flight> together);
+  /// SW2, SW4: what their source remembers of datagrams comes here, then the switch learns where they are.
+  void take_over(std::span<const flight> together);
   void settle(std::uint32_t to);
   void give_up(std::uint32_t to);
   /// This host's own, to another of its workers. False: it is not this host's, or not now.

@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "gas/reach.hpp"
+#include "transport/far/routed.hpp"
 
 #include <cstring>
 
@@ -11,6 +12,7 @@ namespace godwit::gas {
 using transport::far::answer_room;
 using transport::far::entry;
 using transport::far::inline_bytes;
+using transport::far::outcome;
 
 void place::learn(ownership o) const noexcept {
   std::uint64_t known = w_->owner.load(std::memory_order_relaxed);
@@ -153,20 +155,30 @@ void answer_with(entry& e, const place_answer& a) noexcept {
 
 const place_site& site_of(void* place) noexcept { return *static_cast<const place_site*>(place); }
 
-/// MV12: instead of the answer @p a to @p e, whose payload begins with the asked-for part at @p where, the
-/// request goes on: to who has the part, as far as is known here, the second time to its home. False: it
-/// does not, @p a is the answer.
-bool send_on(const place_site& site, entry& e, std::size_t where, const place_answer& a) noexcept {
-  if (a.what != place_says::elsewhere || a.hops >= most_hops) return false;
-  auto part = payload_of<far_place>(e, where);
+/// Instead of the answer @p a to @p e, whose payload begins with the asked-for part, the request goes on: to
+/// who has the part, as far as is known here, or @p to_home. False: it does not, @p a is the answer.
+bool go_on(const place_site& site, entry& e, const place_answer& a, bool to_home) noexcept {
+  auto part = payload_of<far_place>(e);
   const transport::shm::near_range near = site.memory->near();
-  const bool to_home = a.hops == 1 && !near.holds(transport::worker_no{part.home});
+  to_home = to_home && !near.holds(transport::worker_no{part.home});
   const transport::worker_no next{to_home ? part.home : ownership::from(a.owner, part.home).worker};
   if (near.holds(next)) return false;  // it came and left since its owner was looked at
   ++part.hops;
-  std::memcpy(e.data + where, &part, sizeof part);
+  std::memcpy(e.data, &part, sizeof part);
   e.head.target = next;
   return true;
+}
+
+/// go_on as the way of the request has it. MV12: twice at most, the second time to its home. One that came by
+/// the number of its part as often as need be, and its channel is told what was done: @p done if @p a says
+/// so, or nothing yet (SW5).
+bool send_on(const place_site& site, entry& e, const place_answer& a, outcome done) noexcept {
+  if (transport::far::block_of(e.head) != 0) {
+    const outcome o = a.what == place_says::done ? done : outcome::not_now;
+    transport::far::outcome_of(e.head) = static_cast<std::uint64_t>(o);
+    return a.what == place_says::elsewhere && go_on(site, e, a, false);
+  }
+  return a.what == place_says::elsewhere && a.hops < most_hops && go_on(site, e, a, a.hops == 1);
 }
 
 /// Bytes where the window has them; gives back whether it did.
@@ -193,7 +205,7 @@ std::byte* read(void* place, entry& e, const answer_room& room) noexcept {
       copy_bytes(e.data + filled, from, p.bytes);
       filled += whole_words(p.bytes);
     });
-    if (count == 1 && e.head.more[0] == 0 && send_on(site, e, 0, a)) return nullptr;
+    if (count == 1 && e.head.more[0] == 0 && send_on(site, e, a, outcome::read)) return nullptr;
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
   e.head.info = filled;
@@ -211,7 +223,7 @@ std::byte* write(void* place, entry& e, const answer_room&) noexcept {
     const place_answer a = touch_at(asked(site, e, p.where),
                                     [&] { copy_bytes(named(site, e, p.address), e.data + at, p.bytes); });
     at += whole_words(p.bytes);
-    if (count == 1 && send_on(site, e, 0, a)) return nullptr;
+    if (count == 1 && send_on(site, e, a, outcome::changed)) return nullptr;
     // A piece takes more room than its answer: what is still to be read lies behind.
     std::memcpy(e.data + i * sizeof a, &a, sizeof a);
   }
@@ -227,7 +239,7 @@ std::byte* atomic(void* place, entry& e, const answer_room&) noexcept {
     e.head.result = transport::far::apply_atomic(static_cast<transport::far::atomic_function>(a.function),
                                                  named(site, e, a.address), a.width, a.operand, a.expected);
   });
-  if (!send_on(site, e, 0, said)) answer_with(e, said);
+  if (!send_on(site, e, said, outcome::changed)) answer_with(e, said);
   return nullptr;
 }
 
@@ -250,7 +262,7 @@ std::byte* owner(void* place, entry& e, const answer_room&) noexcept {
   const place_state s = p.here.state();
   const place_answer said =
       in(s, still_here) ? place_answer{place_says::done, p.hops, p.owner} : refusal(p, s);
-  if (!send_on(site_of(place), e, 0, said)) answer_with(e, said);
+  if (!send_on(site_of(place), e, said, outcome::read)) answer_with(e, said);
   return nullptr;
 }
 

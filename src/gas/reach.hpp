@@ -11,6 +11,8 @@
 #include "transport/far/fabric.hpp"
 #include "transport/shm/window.hpp"
 
+#include <godwit/options.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -39,6 +41,7 @@ struct reach_setup {
   part_note note_part = nullptr;  ///< may be null: nobody wants to see it
   bool heat_told = false;         ///< somebody wants to know how movable memory was used
   translations* hints = nullptr;
+  choice::directory directory = choice::directory::software;
 };
 
 /// memcpy, but a word that is aligned at both ends is copied by one load and one store: others may write it.
@@ -87,6 +90,12 @@ class reach {
   void note(const part_event& e) const noexcept { s_.note_part(e); }
   /// What parts were used is to be known after they are gone. Counted with several hosts only.
   bool heat_told() const noexcept { return s_.heat_told && several_hosts(); }
+  /// Small accesses to movable memory of other hosts go by datagram (routed.hpp), ...
+  bool has_datagrams() const noexcept {
+    return several_hosts() && s_.directory != choice::directory::software;
+  }
+  /// ... and a switch knows who has it.
+  bool has_switch() const noexcept { return has_datagrams() && s_.directory != choice::directory::datagrams; }
   /// Who is asked for movable memory: translations.hpp.
   translations& hints() const noexcept { return *s_.hints; }
 

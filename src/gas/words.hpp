@@ -103,6 +103,9 @@ struct host_words {
   word limit_bytes;              ///< W once, before the workers
   /// of addresses of shared allocations: counts reuses. W whoever reuses one, in all hosts
   word generation;
+  /// SW3: of movable memory: drawn from `lives` at worker 0's host by whoever reuses some. W all hosts,
+  /// atomics
+  word life, lives;
   word thaws;  ///< of frozen allocations: copies of them that are older are stale. W all hosts
   // Of auto_balance.hpp: when the host looked last, and where it goes on. W/R who looks
   word balanced_ns, balance_granule, balance_part;

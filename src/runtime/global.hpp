@@ -26,6 +26,9 @@ void prepare_global(std::byte* window, const options& opts, std::uint32_t hosts 
 gas::place_site places_of(const transport::shm::segment& memory, std::byte* window, const gas::space& where,
                           const options& opts) noexcept;
 
+/// Of this host: host_words::life.
+const transport::word* life_of(std::byte* window) noexcept;
+
 /// What is written of the run says how movable memory was used, if there are several hosts.
 bool tells_heat(const options& opts) noexcept;
 /// On this host, when the run is over.

@@ -188,6 +188,10 @@ void prepare_global(std::byte* window, const options& opts, std::uint32_t hosts)
   words->epoch.store(1, std::memory_order_relaxed);
 }
 
+const transport::word* life_of(std::byte* window) noexcept {
+  return &reinterpret_cast<gas::host_words*>(window + gas::space::words_low)->life;
+}
+
 bool tells_heat(const options& opts) noexcept {
   return opts.stats || !opts.stats_json.empty() || !opts.trace.empty();
 }
@@ -218,7 +222,9 @@ void start_global(std::byte* window, const gas::space& where, const options& opt
                                job.my_host,
                                &w.here().words->stats,
                                opts.trace.empty() ? nullptr : note_part,
-                               tells_heat(opts)};
+                               tells_heat(opts),
+                               nullptr,
+                               opts.directory};
   gas::cache_setup copies{reinterpret_cast<gas::unit*>(window + where.units_low),
                           gas::cache::units_of(opts.cache_bytes), &w.here().words->stats, nullptr};
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));

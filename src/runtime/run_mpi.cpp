@@ -26,6 +26,7 @@
 #include "runtime/companion_rest.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/mpi_session.hpp"
+#include "runtime/network.hpp"
 #include "runtime/placement.hpp"
 #include "runtime/rank_calls.hpp"
 #include "runtime/run_common.hpp"
@@ -65,6 +66,8 @@ class ranks final : public substrate {
     session_.agree(r.problem, true);
     launch& what = r.what;
     what.opts = base::read_options(session_.share_bytes(base::write_options(what.opts), 0));
+
+    session_.agree(network::problem_of(what.opts), true);
 
     place_.emplace(session_.machines(), session_.rank(), what.opts);
     r.speaks = session_.rank() == 0;
@@ -172,7 +175,8 @@ class ranks final : public substrate {
   }
 
   void choose_way(launch& what, near_range own) {
-    const choice::way asked = what.opts.way;
+    choice::way asked = what.opts.way;
+    if (what.opts.directory != choice::directory::software) asked = choice::way::server;  // network.hpp
     const bool force_rma = asked == choice::way::rma;
     const link_quality& q =
         session_.link(place_->ranks_of[1].front(), asked == choice::way::automatic || force_rma);
@@ -237,6 +241,7 @@ class ranks final : public substrate {
   void start(run_state& r) override {
     stop_.emplace();
     workers_.emplace();
+    if (!one_host() && r.what.opts.directory != choice::directory::software) make_network(r.what);
     make_companion(r);
     end_threads_of_libraries();
     r.what.job.bell_of = worker_no{way_ == way::server ? r.what.memory.near().first : r.own.first};
@@ -245,6 +250,11 @@ class ranks final : public substrate {
     session_.agree(problem);
     if (session_.rank() == 0) problem = fork_workers(r.what, r.own, *workers_);
     if (!problem.empty()) r.fail(base::status_failed, std::move(problem));
+  }
+
+  void make_network(const launch& what) {
+    const transport::word* const life = is_leader() ? life_of(what.global.base()) : nullptr;
+    network_.start(session_, *place_, what.opts, what.canary >> 16, life);
   }
 
   void make_companion(run_state& r) {
@@ -268,6 +278,8 @@ class ranks final : public substrate {
     c.answers_for = answers_for_;
     c.first_worker = first_worker_;
     c.window = window_;
+    c.by_block = network_.channel();
+    if (c.by_block != nullptr) services_->enter_calls_of(*c.by_block);
     companion_.emplace(std::move(c));
   }
 
@@ -327,6 +339,8 @@ class ranks final : public substrate {
         looked = now;
         if (const verdict v = look_at(*workers_, *stop_, r.what.memory); v.status != 0)
           fail(r, v.status, v.message);
+        if (const std::string problem = network_.problem(); !problem.empty())
+          fail(r, base::status_failed, problem);
         calls.look();
         if (r.speaks) tick(next_tick);
       }
@@ -474,6 +488,7 @@ class ranks final : public substrate {
   std::vector<int> answers_for_;             // by worker; empty where no worker is served
   std::vector<std::uint32_t> first_worker_;  // by rank; way rma
   std::optional<services> services_;
+  network network_;
   std::optional<companion> companion_;
 };
 

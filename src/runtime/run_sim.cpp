@@ -109,6 +109,10 @@ void simulation::plan(run_state& r) {
   options& opts = r.what.opts;
   machine_ = sim::read_machine(opts.sim_machine);
   faults_ = sim::faults::of(opts.sim_faults);
+  if (opts.directory != choice::directory::software && opts.sim_hosts > 1)
+    throw std::invalid_argument(
+        "godwit: directory: simulated hosts have no datagrams: leave --godwit-directory (GODWIT_DIRECTORY) "
+        "away");
   if (opts.seed == 0) opts.seed = opts.sim_seed;  // the same run again
   const std::uint32_t workers = opts.workers != 0 ? opts.workers : r.what.cpus * opts.sim_hosts;
   const std::uint32_t hosts = std::min(opts.sim_hosts, workers);  // others would have nothing to do

@@ -22,6 +22,9 @@ class services final : public transport::mpi::host_services {
   /// processes.
   services(launch& what, const transport::shm::segment& memory, std::byte* window, const family* workers);
 
+  /// What others ask the channel of this host.
+  void enter_calls_of(transport::net::channel& by_block) { by_block.enter_calls(calls_); }
+
   std::byte* carry_out(transport::far::entry& e, std::unique_ptr<std::byte[]>& room) noexcept override;
   bool runs(transport::worker_no w) noexcept override;
   void alert(transport::worker_no w) noexcept override;

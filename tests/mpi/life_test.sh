@@ -180,6 +180,21 @@ group_signals() {
     kill -KILL "$(cat "$LIFE_PIDS/main1")"; ended whatever
   done
 }
+# The process that the first rank starts with directory=relay: it ends with the run, and the run with it.
+group_relay() {
+  local how pid
+  settings=(GODWIT_DIRECTORY=relay)
+  as_plain 3 value; silent
+  as_plain 3 death kill 2; says "^godwit: rank 2 \(.*worker 2"
+  for how in busy asleep; do
+    under 2 endless $how; all_here 2 || { life_kill; continue; }
+    for pid in $(life_processes); do
+      if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = godwit-relay ]; then kill -KILL "$pid"; fi
+    done
+    ended any; says 'the relay of directory=relay has been killed'
+  done
+  settings=()
+}
 # Ranks that differ.
 group_ranks() {
   under 2 different_status 9; ended 9; silent

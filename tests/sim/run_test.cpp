@@ -176,6 +176,9 @@ TEST(simulation, refuses_what_it_cannot) {
   gw::options o = on_hosts(2, 2, gw::choice::way::server);
   o.policy = gw::choice::policy::iso;
   EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);
+  o = on_hosts(2, 2, gw::choice::way::server);
+  o.directory = gw::choice::directory::relay;
+  EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);
   o = simulated(2);
   o.sim_machine = "nowhere";
   EXPECT_THROW(gw::run<void>([] {}, o), std::invalid_argument);

@@ -3,9 +3,9 @@
 // One worker puts; on one host only into its own memory. Where memory of other hosts is put to
 // (GODWIT_HOSTS=ranks mpirun -n 3, or scripts/hosts --hosts 3): into parts whose owner is known, whose owner
 // has just given them away, and of whose owner nothing is known. Messages and look-ups of each case are
-// counted and must be what they should be; times are shown. Source: Active global address space
-// (network-managed), section 6.1. Document: docs/moving.md. Test: bench/CMakeLists.txt
-// (bench.global_put_latency).
+// counted and must be what they should be; times are shown. With --godwit-directory=relay, xdp or ovs nobody
+// but the switch knows anything (docs/switch.md). Source: Active global address space (network-managed),
+// section 6.1. Document: docs/moving.md. Test: bench/CMakeLists.txt (bench.global_put_latency).
 
 #include <array>
 #include <cstdio>
@@ -27,6 +27,9 @@ enum kind : int { local, cached, forwarded, via_home, missed, kinds };
 constexpr std::array<const char*, kinds> names = {"own memory", "owner known", "owner gave it away: sent on",
                                                   "nothing known: by its home",
                                                   "nothing known, table of one translation: by its home"};
+constexpr std::array<const char*, kinds> routed_names = {
+    "own memory", "another host's: routed by the switch", "has just moved: routed by the switch",
+    "never used before: routed by the switch", "never used, table of one translation: routed by the switch"};
 constexpr std::array<const char*, kinds> keys = {"local", "cached", "forwarded", "via_home", "missed"};
 
 struct settings {
@@ -97,8 +100,12 @@ outcome run_case(kind k, const settings& s) {
   return o;
 }
 
-/// The parts' first puts, which learn who has them, and the others.
-counts expected(kind k, const outcome& o, std::uint64_t pages) {
+/// The parts' first puts, which learn who has them, and the others. @p has_switch: nobody translates.
+counts expected(kind k, const outcome& o, std::uint64_t pages, bool has_switch) {
+  if (has_switch) {
+    const bool before = o.hosts > 2 && (k == cached || k == forwarded);
+    return {k == local ? 0 : o.puts + (before ? pages : 0), 0, 0, 0, 0, 0, 0};
+  }
   const bool learns = o.hosts > 2 && (k == cached || k == forwarded);
   const counts first = learns ? counts{pages, pages, 0, pages, 0, 0, pages} : counts{};
   counts c = first;
@@ -121,24 +128,26 @@ counts counted() {
           w.translation_misses, w.translation_evictions, w.forwards};
 }
 
-void show(bench::program& program, kind k, const outcome& o, std::uint64_t pages, bench::ordered_json& rows) {
+void show(bench::program& program, kind k, const outcome& o, std::uint64_t pages, bool has_switch,
+          bench::ordered_json& rows) {
+  const char* const name = (has_switch ? routed_names : names)[k];
   if (o.hosts < hosts_needed(k)) {
-    std::fprintf(program.out(), "  %-56s needs %u hosts\n", names[k], hosts_needed(k));
+    std::fprintf(program.out(), "  %-56s needs %u hosts\n", name, hosts_needed(k));
     return;
   }
-  const counts found = counted(), right = expected(k, o, pages);
+  const counts found = counted(), right = expected(k, o, pages, has_switch);
   if (found != right)
-    program.wrong(std::string(names[k]) + ": counted " + found.text() + "; right are " + right.text());
-  if (o.wrong != 0) program.wrong(std::string(names[k]) + ": " + std::to_string(o.wrong) + " wrong words");
+    program.wrong(std::string(name) + ": counted " + found.text() + "; right are " + right.text());
+  if (o.wrong != 0) program.wrong(std::string(name) + ": " + std::to_string(o.wrong) + " wrong words");
   const bool learns = right.puts > o.puts && k != local;
   const std::uint64_t learned = learns ? pages : 0;
   const auto each = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(o.puts); };
-  const double messages = each(2 * (found.puts - learned) + found.forwards - learned);
-  const double looks = each(found.translations - learned);
-  std::fprintf(program.out(), "  %-56s %10.1f %10.3f %10.3f\n", names[k], o.ns, messages, looks);
+  const double messages = each(2 * (found.puts - learned) + found.forwards - (has_switch ? 0 : learned));
+  const double looks = each(found.translations - (has_switch ? 0 : learned));
+  std::fprintf(program.out(), "  %-56s %10.1f %10.3f %10.3f\n", name, o.ns, messages, looks);
   rows.push_back(
-      {{"what", names[k]}, {"key", keys[k]}, {"ns", o.ns}, {"messages", messages}, {"look_ups", looks}});
-  program.figure(std::string(keys[k]) + ".ns", std::string("put of 8 bytes, ") + names[k], o.ns, "ns",
+      {{"what", name}, {"key", keys[k]}, {"ns", o.ns}, {"messages", messages}, {"look_ups", looks}});
+  program.figure(std::string(keys[k]) + ".ns", std::string("put of 8 bytes, ") + name, o.ns, "ns",
                  "mean of " + bench::grouped(o.puts));
 }
 
@@ -157,13 +166,16 @@ int main(int argc, char** argv) {
   try {
     bench::ordered_json rows = bench::ordered_json::array();
     std::fprintf(program.out(), "%-58s %10s %10s %10s\n", "A put of 8 bytes", "ns", "messages", "look-ups");
+    const auto directory = gw::resolve_options().directory;
+    const bool has_switch =
+        directory != gw::choice::directory::software && directory != gw::choice::directory::datagrams;
     for (int i = 0; i < kinds; ++i) {
       const auto k = static_cast<kind>(i);
       gw::options o;
       o.workers = program.most_workers();
       if (k == missed) o.translations = 1;
       const outcome found = gw::run<outcome>([k, s] { return run_case(k, s); }, o);
-      if (gw::is_first_process()) show(program, k, found, s.pages, rows);
+      if (gw::is_first_process()) show(program, k, found, s.pages, has_switch, rows);
     }
     program.json()["measurements"].push_back({{"title", "Puts"}, {"rows", rows}});
   } catch (const std::exception& e) {

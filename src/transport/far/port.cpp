@@ -288,6 +288,12 @@ const entry& port::call(worker_no w, std::uint64_t number, std::uint64_t argumen
                         std::span<const std::byte> data) noexcept {
   return ask(prepare_call(op::call, w, number, argument, argument2, data));
 }
+const entry& port::call_by_block(worker_no w, std::uint64_t block, std::uint64_t number,
+                                 std::uint64_t argument, std::span<const std::byte> data) noexcept {
+  entry& e = prepare_call(op::call, w, number, argument, 0, data);
+  e.head.more[2] = block;
+  return ask(e);
+}
 void port::cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
                 std::span<const std::byte> data) noexcept {
   post(prepare_call(op::cast, w, number, argument, argument2, data));

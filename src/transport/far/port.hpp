@@ -46,6 +46,9 @@ class port {
   /// Carried out by a higher layer at @p w 's home. The entry is valid until the next request.
   const entry& call(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2,
                     std::span<const std::byte> data = {}) noexcept;
+  /// The same by datagram, to who has @p block; to @p w where nobody knows better (routed.hpp).
+  const entry& call_by_block(worker_no w, std::uint64_t block, std::uint64_t number, std::uint64_t argument,
+                             std::span<const std::byte> data) noexcept;
   void cast(worker_no w, std::uint64_t number, std::uint64_t argument, std::uint64_t argument2 = 0,
             std::span<const std::byte> data = {}) noexcept;
   /// Like cast, but worker @p w carries it out, when it looks at its inbox. Later requests may overtake it.

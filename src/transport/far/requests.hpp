@@ -69,8 +69,9 @@ struct header {
   /// common address in the asker's own segment to read from or write to; 0: inline
   std::uint64_t local = 0;
   std::uint64_t info = 0;  ///< answer of a call: bytes in front of those, which stay inline
-  /// call: [0] a second argument; of the answer [1] non-zero if another request will follow soon, [2] ns
-  /// between request and answer at the companion, [3] of those the ns of the execution
+  /// call: [0] a second argument, [2] of a routed call its block (routed.hpp); of the answer [1] non-zero if
+  /// another request will follow soon, [2] ns between request and answer at the companion, [3] of those the
+  /// ns of the execution
   std::uint64_t more[4] = {};
 };
 static_assert(sizeof(header) == 96);

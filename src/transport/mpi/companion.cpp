@@ -64,6 +64,7 @@ void companion::check(int code, const char* what) const {
 bool companion::turn() {
   bool any = take_requests();
   any |= receive();
+  if (setup_.by_block != nullptr) any |= setup_.by_block->turn(*this);
   if (!receives_.empty()) any |= finish_receives();
   if (!sends_.empty()) any |= finish_sends();
   if (!inboxes_.empty()) any |= serve_inboxes();
@@ -125,6 +126,7 @@ void companion::start(worker_no w, entry& e, std::uint32_t slot) {
   if (answered) ++unanswered_;
   if (e.head.what == op::call)
     started_ns_[(index(w) - setup_.served.first) * far::ring_entries + slot] = base::now_ns();
+  if (setup_.by_block != nullptr && net::channel::takes(e.head)) return setup_.by_block->ask(w, e, slot);
   const int to = setup_.answers_for[index(e.head.target)];
   if (setup_.how == way::rma) {
     const bool one_sided = goes_by_rma(e.head);

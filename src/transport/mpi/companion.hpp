@@ -12,6 +12,7 @@
 
 #include "transport/far/requests.hpp"
 #include "transport/mpi/component.hpp"
+#include "transport/net/channel.hpp"
 
 #include <deque>
 #include <list>
@@ -57,6 +58,7 @@ struct companion_setup {
   std::size_t receives = 32;                    ///< posted for what others may send at any time
   rma_window window{};
   host_services* services = nullptr;
+  net::channel* by_block = nullptr;  ///< for routed calls. Null: there are none
 };
 
 /// A job that failed: the first rank that says so.
@@ -65,7 +67,7 @@ struct failure {
   std::string message;
 };
 
-class companion {
+class companion final : net::channel_user {
  public:
   explicit companion(companion_setup setup);
   ~companion();
@@ -77,7 +79,9 @@ class companion {
   /// Requests of our workers are unanswered: worth spinning.
   bool waiting() const noexcept { return unanswered_ != 0; }
   /// Messages of ours have not left yet.
-  bool sending() const noexcept { return !sends_.empty() || !writes_.empty(); }
+  bool sending() const noexcept {
+    return !sends_.empty() || !writes_.empty() || (setup_.by_block != nullptr && setup_.by_block->expects());
+  }
   /// Sleep until a worker rings, @p timeout_us at most.
   void sleep(std::uint32_t timeout_us) noexcept;
 
@@ -139,6 +143,9 @@ class companion {
     bool gone = false;
   };
 
+  void carry_out_routed(far::entry& e) noexcept override;
+  void answered(worker_no asker, std::uint32_t slot, const far::header& head,
+                const std::byte* data) noexcept override;
   void check(int code, const char* what) const;
   far::words& words_of(worker_no w) const noexcept { return *setup_.memory->at(w, setup_.words); }
   template <class P>
