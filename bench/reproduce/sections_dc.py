@@ -255,7 +255,7 @@ def c11(data):
             ],
             rows,
             "threads: inner, leaves are counted by their parent; every, a thread per node, as in the paper."
-            " Totals are checked.",
+            " Totals are checked. T1XXL, 4.2 G nodes, takes most of an hour: bench/uts --tree T1XXL --workers 1,2 --reps 1 --peers none.",
         )
     )
     c.tables.append(
