@@ -85,6 +85,20 @@ foreach(library "ARGOBOTS abt.h abt" "MASSIVETHREADS myth/myth.h myth" "QTHREADS
     list(APPEND bench_libraries ${upper})
   endif()
 endforeach()
+if(EXISTS "${GODWIT_PEERS_DIR}/saws")
+  find_program(BENCH_OSHCC oshcc)
+  mark_as_advanced(BENCH_OSHCC)
+  if(BENCH_OSHCC)
+    set(header ${CMAKE_CURRENT_SOURCE_DIR}/peers/saws_shmem14.h)
+    set(flags "-w -fcommon -O3 -msse4.2 -include ${header}")
+    bench_add_peer(saws IN_SOURCE CONFIGURE ${CMAKE_COMMAND} -E true
+      BUILD make -C examples/uts "GCFLAGS=${flags} -D_GNU_SOURCE" "GCXXFLAGS=${flags}" PMI_LIB= uts-scioto
+      INSTALL ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/peers/bin COMMAND
+              ${CMAKE_COMMAND} -E copy examples/uts/uts-scioto ${CMAKE_CURRENT_BINARY_DIR}/peers/bin/saws-uts)
+    set_target_properties(peer_saws PROPERTIES EXCLUDE_FROM_ALL OFF)  # nothing depends on it
+    bench_peer_version(saws)
+  endif()
+endif()
 if(GODWIT_PEERS_DIR AND NOT bench_peer_versions)
   message(FATAL_ERROR "GODWIT_PEERS_DIR=${GODWIT_PEERS_DIR}: there is no folder argobots, massivethreads, qthreads, lace or libfork in it: "
                       "clone them there, or leave the option out")

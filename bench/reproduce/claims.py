@@ -168,7 +168,14 @@ def c10(data):
 
 def c11(data):
     limit = min(x for _, x, _ in papers.UTS_OVERHEAD)
+    saws = data.get("c11_saws")
+    for v in measurements(saws)[0]["variants"] if saws else []:
+        if v["name"] == "saws":
+            m = measurements(saws)[0]
+            yield from peers(f"{m['title']}, {v['workers']} workers", m, variant(m, "godwit", v["workers"]), v["workers"], ["saws"], data.busy(saws))
     for record in data.steps("c11_"):
+        if record is saws:
+            continue
         for m in measurements(record):
             serial, p = variant(m, "serial"), m["parameters"]
             for v in m["variants"]:
@@ -181,7 +188,8 @@ def c11(data):
                 elif p["threads"] == "inner":
                     yield at_least(f"{what}, {v['workers']} workers: efficiency over serial code, %; 96.4 in the paper, over one core of its program",
                                    100 / over[0] / v["workers"], papers.UTS_EFFICIENCY[1], data.busy(record))
-    if not any(m["parameters"]["threads"] == "every" and m["parameters"]["tree"] == "T1L" for r in data.steps("c11_") for m in measurements(r)):
+    if not any(m["parameters"]["threads"] == "every" and m["parameters"]["tree"] == "T1L"
+               for r in data.steps("c11_") if r is not saws for m in measurements(r)):
         yield missing("T1L with a thread for every node", "not in this preset, or its step failed")
 
 

@@ -260,6 +260,10 @@ class Planner:
             flags = f"{tree} --threads {which} --workers {self.counts} --peers none --reps {reps}"
             step = f"c11_{name}{'_every' if which == 'every' else ''}".lower()
             steps.append(Step(step, "uts", flags, seconds * 1.2, about={"tree": name}))
+        program = os.path.join(self.machine.build, "bench", "peers", "bin", "saws-uts")
+        about = {"tree": "saws", "tools": ["oshrun"], "files": {program: "this build has no SAWS (GODWIT_PEERS_DIR)"}}
+        flags = f"--tree {of('T1', 'T1', 'T1L')} --workers {self.counts} --reps {of(1, 5, 5)}"
+        steps.append(Step("c11_saws", "saws.py", flags, of(5, 30, 300), about=about))
         self.add("C11", "Unbalanced tree search", steps)
 
     def c12(self):

@@ -48,11 +48,14 @@ class Table:
     def __init__(self, folder):
         self.folder = folder
         self.path = os.path.join(folder, "table.json")
+        self.rows = self.read()
+
+    def read(self):
         try:
             with open(self.path, encoding="utf-8") as f:
-                self.rows = json.load(f)["rows"]
+                return json.load(f)["rows"]
         except OSError:
-            self.rows = {}
+            return {}
         except (ValueError, KeyError) as e:
             sys.exit(f"scripts/reproduce: {self.path} is no table ({e}): remove it, then run the rows again")
 
@@ -65,8 +68,8 @@ class Table:
         return {"status": "not run", "why": []}
 
     def keep(self, row, result):
-        """Written at once, all or nothing, with the page."""
-        self.rows[row.name] = result
+        """Written at once, all or nothing, with the page; another run may have added rows meanwhile."""
+        self.rows = {**self.read(), row.name: result}
         order = {r.name: self.rows[r.name] for r in ROWS if r.name in self.rows}
         write(self.path, json.dumps({"rows": order}, indent=1) + "\n")
         write(os.path.join(self.folder, "table.md"), self.page())
@@ -93,8 +96,9 @@ class Table:
             f"{len(ROWS)} rows: {self.count()}. Written by `scripts/reproduce --table --run`, which goes on with the rows that are left"
             " ([../reproduce.md](../reproduce.md)); `scripts/reproduce --table` prints it, with every row's command.",
             "",
-            "Pass: every test named passed, and all that is asked of the experiment was so. Not met: what was not, and the figure. Not judged:"
-            " what must be so whatever the machine was, and times could not be judged. Model: decided by the simulator too.",
+            "Pass: every test passed, and all that is asked of the experiment was so. Not met: what was not, and the figure. Not judged: nothing was"
+            " missed, but some of what is asked could not be judged, mostly times while other programs used the CPUs. Model: the simulator decides it"
+            " too.",
             "",
             "| row | | what | verdict | measured | why, or what was seen |",
             "|---|---|---|---|---|---|",
