@@ -29,6 +29,7 @@ PAPER = {"way": "rma", "rma_atomics": 1, "victims": "uniform", "expose_signal": 
 CORES = {"wisteria": 48, "ito": 36}  # of a node
 NODE_NS = {"wisteria": 819, "ito": 224}  # UTS: a node where all cores of the machine's node are busy (003, V-E)
 MOST_LATENESS = 0.005
+MOST_SECONDS = 20  # of virtual time, where a run may not end
 FAILED = "failed: see standard error"
 STEALS_BY = {True: "the papers'", False: "Godwit's"}
 
@@ -294,7 +295,12 @@ def messages(run, o, data, page):
         for way, said in (("assist", "RDMA-emulated"), ("am", "AM")):
             for check in (1, 0):
                 found = run.run(["btc", "--depth", depth, "--grain", grain, "--node-ns", 100], "ito", workers, way=way, far_steal="words",
-                                empty_check=check)
+                                empty_check=check, sim_limit_ms=1000 * MOST_SECONDS)
+                if not found and "the run is not over" in run.failed[-1]:  # thieves that take turns at an owner's lock keep it out
+                    run.failed.pop()
+                    page.check("U15", f"{said}, empty check {'on' if check else 'off'}, on {workers} workers: seconds", MOST_SECONDS, 0, 1, "ends")
+                    rows.append([f"{workers:,}", said, "on" if check else "off", f"not over after {MOST_SECONDS} s"])
+                    continue
                 if not found:
                     rows.append([workers, said, check, FAILED])
                     continue
@@ -307,16 +313,19 @@ def messages(run, o, data, page):
     page.table(["workers", "fetch-and-add", "empty check", "time, ms", "messages", "a worker, a second", "steals", "in vain"], rows)
     page.say("Messages: those that workers carry out at their spawns. With RDMA-emulated a companion does, and each worker has its own.")
     few, many = min((k[0] for k in by), default=0), max((k[0] for k in by), default=0)
-    if o.tiny or few == many or any((w, way, c) not in by for w in (few, many) for way in ("assist", "am") for c in (0, 1)):
+    if o.tiny or few == many:
         return
     for c in (1, 0):
+        if any((w, way, c) not in by for w in (few, many) for way in ("assist", "am")):
+            continue
         check = f"empty check {'on' if c else 'off'}"
         page.check("U15", f"AM, {check}: messages of a worker a second, on {many} workers over {few}", by[many, "am", c][1] / by[few, "am", c][1], 1, math.inf, "more")
         over = [by[w, "am", c][0] / by[w, "assist", c][0] for w in (few, many)]
         page.check("U15", f"AM over RDMA-emulated, {check}: time on {many} workers", over[1], 1, math.inf, "slower")
         page.check("U15", f"AM over RDMA-emulated, {check}: that ratio over the one on {few}", over[1] / over[0], 1, math.inf, "it grows")
-    page.check("U15", f"AM on {many} workers: messages without the empty check over those with it", by[many, "am", 0][1] / by[many, "am", 1][1], 1, math.inf,
-               "more")
+    if (many, "am", 0) in by and (many, "am", 1) in by:
+        page.check("U15", f"AM on {many} workers: messages without the empty check over those with it", by[many, "am", 0][1] / by[many, "am", 1][1], 1, math.inf,
+                   "more")
 
 
 def main(argv):

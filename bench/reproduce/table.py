@@ -23,12 +23,19 @@ from .data import Data
 from .plan import PRESETS, ROOT
 from .rows import ROWS
 
-SOURCES = ["CMakeLists.txt", "cmake", "include", "src", "tests", "bench", "integrations", "models", "scripts", "tools", "examples"]
+TESTED = ["CMakeLists.txt", "cmake", "include", "src", "tests", "integrations", "models", "examples"]
+MEASURED = ["bench", "scripts"]
 STATES = ("pass", "not met", "not judged", "failed", "missing", "not run")
 
 
 def ctest(row, folder):
     return ["ctest", "--test-dir", folder, "-R", row.regex, "--no-tests=error", "--timeout", "600"]
+
+
+def sources(row):
+    """What decides the row: folders whose changes make its last run old."""
+    measured = row.experiments or row.scale or "bench" in row.regex
+    return TESTED + (MEASURED if measured else [])
 
 
 def commands(row, form):
@@ -180,7 +187,7 @@ class Runner:
         self.table, self.form, self.folder = table, form, folder
         self.measure, self.simulate = measure, simulate
         self.repository = Repository(ROOT)
-        self.commit, self.changed = self.repository.commit(), self.repository.changed(SOURCES)
+        self.commit, self.changed = self.repository.commit(), self.repository.changed(TESTED + MEASURED)
 
     def current(self, row):
         """Is what is kept of the row as good as a new run?"""
@@ -189,8 +196,8 @@ class Runner:
             r["status"] in ("pass", "not met", "not judged")
             and not self.changed
             and PRESETS.index(r["form"]) >= PRESETS.index(self.form)
-            and self.repository.since(r["commit"].removesuffix("-dirty"), SOURCES) == 0
             and not r["commit"].endswith("-dirty")
+            and self.repository.since(r["commit"], sources(row)) == 0
             and r["decided_by"] == [row.regex, *row.experiments, *row.scale, row.without]
         )
 
