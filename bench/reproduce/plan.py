@@ -169,10 +169,11 @@ class Planner:
         of = self.of
         peers = [x for x in self.machine.peers if x != "none"] or ["none"]  # MassiveThreads is the papers' denominator
         rest = f"--workers 1 --reps {self.reps} --peers {of('none', ','.join(peers), ','.join(peers))} --peer-reps {of(1, 3, 3)}"
+        rest += f" --peer-limit {of(10, 10, 60)}"
         self.add("U12", "Overhead over serial code", [
-            Step("u12_btc", "btc", f"--depth {of(8, 22, 26)} --iter 1 {rest}", of(1, 6, 60)),
-            Step("u12_uts", "uts", f"{UTS} {of(4, 11, 11)} --threads every {rest}", of(1, 8, 14)),
-            Step("u12_nqueens", "nqueens", f"-n {of(6, 12, 13)} {rest}", of(1, 3, 20)),
+            Step("u12_btc", "btc", f"--depth {of(8, 22, 26)} --iter 1 {rest}", of(1, 20, 300)),
+            Step("u12_uts", "uts", f"{UTS} {of(4, 10, 11)} --threads every {rest}", of(1, 20, 120)),
+            Step("u12_nqueens", "nqueens", f"-n {of(6, 12, 13)} {rest}", of(1, 15, 100)),
         ])
 
     def u13(self):
@@ -186,7 +187,7 @@ class Planner:
             if way == "words":  # the papers' protocol, word by word
                 setting = {"GODWIT_WAY": "server", "GODWIT_FAR_STEAL": "words", **COUNTED}
             name, about = f"u13_{mpi}_{way}", {"way": way}
-            steps.append(Step(name, "far_steal", far, of(3, 8, 30), setting, 2, mpi, about=about))
+            steps.append(Step(name, "far_steal", far, of(3, 20, 60), setting, 2, mpi, about=about))
         self.add("U13", "A steal and its parts", steps)
 
     def u14(self):
