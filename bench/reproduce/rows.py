@@ -97,7 +97,7 @@ ROWS = (
     core("G5", "directory at homes, translations without bound or random or LRU, forwarding",
          r"^gas_(directory|places|translations)\.", r"^global_hints\.", r"^sim\.server\.global_hints$"),
     core("G6", "threads sent to data, control objects, quiescence", r"^global_(spawn_at|control|group|team)\."),
-    core("G7", "rebalancing by policies, by use and by weights; attributes", r"^global_(rebalance|freeze|on_move)\.", r"^runtime_balance_plan\.", r"^examples\.rebalance$"),
+    core("G7", "rebalancing by policies, by use and by weights; attributes", r"^global_(rebalance|freeze|on_move)\.", r"^mpi\.frozen\.", r"^runtime_balance_plan\.", r"^examples\.rebalance$"),
     core("G8", "directory in the network: the switch finds a block's owner", without="no directory in the network yet"),
     bench("G9", "a put by what is known of its owner", without="not the network's side: no directory in the network yet (G8)"),
     bench("G10", "random updates, directories of a bounded size"),

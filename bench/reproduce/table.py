@@ -152,12 +152,12 @@ def write(path, text):
 def run_tests(row, folder):
     """What ctest said: how many passed and were skipped, and the names of those that failed."""
     done = subprocess.run(ctest(row, folder), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False)
-    states = re.findall(r"^ *\d+/\d+ Test +#\d+: (.+?) \.+[ *]*(Passed|Skipped|Not Run|[A-Z]\S*)", done.stdout, re.M)
+    states = re.findall(r"^ *\d+/\d+ Test +#\d+: (.+?) \.+[ *]*(Passed|Skipped|Not Run \(Disabled\)|[A-Z]\S*)", done.stdout, re.M)
     if not states:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
         return {"passed": 0, "skipped": 0, "failed": [f"ctest ran nothing: {last}"]}
-    failed = [n for n, s in states if s not in ("Passed", "Skipped")]
-    skipped = sum(s == "Skipped" for _, s in states)
+    skipped = sum(s in ("Skipped", "Not Run (Disabled)") for _, s in states)
+    failed = [n for n, s in states if s not in ("Passed", "Skipped", "Not Run (Disabled)")]
     return {"passed": len(states) - skipped - len(failed), "skipped": skipped, "failed": failed}
 
 
