@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+from results import head
+
 from . import addresses, claims, page, sections, sections_ag, sections_balance, sections_dc, sections_gas, sections_mt, table
 from .building import build
 from .data import Data
@@ -267,7 +269,8 @@ def run_table(o, kept, rows):
         return done[name]
 
     runner = table.Runner(kept, o.preset, folder, one, part)
-    where = o.keep or os.path.join(ROOT, "results", "reproduce", f"{o.preset}-{runner.commit}")  # scripts/results keeps it there, too
+    # scripts/results keeps it there, too
+    where = o.keep or head.kept_folder(runner.repository, os.path.join(ROOT, "results", "reproduce"), o.preset, table.MEASURED + ["include", "src"])
     store = Store(where, folder, runner.commit + ("-dirty" if runner.changed else ""))
     return runner.run_all(rows, o.fresh)
 
