@@ -322,11 +322,11 @@ class Planner:
 
     def m7(self):
         of = self.of
-        rest = f"--workers {self.counts} --reps {self.reps} --peer-reps {of(1, 2, 3)}"
+        rest = f"--workers {self.counts} --reps {self.reps} --peer-reps {of(1, 3, 3)} --peer-limit {of(10, 10, 30)}"
         self.add("M7", "fib, quicksort and matrix multiplication over plain calls", [
-            Step("m7_fib", "fib", f"-n {of(16, 30, 30)} {rest}", of(1, 5, 10), {"GODWIT_SUBSTRATE": "threads"}),
-            Step("m7_quicksort", "quicksort", f"-n {of('20000', '2000000', '2000000,10000000')} {rest}", of(1, 12, 60)),
-            Step("m7_matmul", "matmul", f"-n {of(200, 1000, 1000)} {rest}", of(1, 10, 20)),
+            Step("m7_fib", "fib", f"-n {of(16, 30, 30)} {rest}", of(1, 25, 60), {"GODWIT_SUBSTRATE": "threads"}),
+            Step("m7_quicksort", "quicksort", f"-n {of('20000', '2000000', '2000000,10000000')} {rest}", of(1, 20, 100)),
+            Step("m7_matmul", "matmul", f"-n {of(200, 1000, 1000)} {rest}", of(1, 25, 40)),
         ])
 
     def g14(self):
