@@ -375,11 +375,11 @@ class Planner:
 
     def g12(self):
         of, steps = self.of, []
-        flags = f"--times {of(50, 500, 5000)}"
+        flags = f"--times {of(50, 200, 5000)}"
         ours = f"{flags} --reps {of(1, 3, 5)} --workers 2"
         steps.append(Step("g12_one", "global_latency", ours, of(1, 3, 15)))
         for mpi in self.mpis:
-            steps.append(Step(f"g12_{mpi}_ours", "global_latency", ours, of(3, 10, 60), hosts=2, mpi=mpi, about={"mpi": mpi}))
+            steps.append(Step(f"g12_{mpi}_ours", "global_latency", ours, of(5, 25, 200), hosts=2, mpi=mpi, about={"mpi": mpi}))
             steps.append(Step(f"g12_{mpi}_alone", f"global_latency_{mpi}", flags, of(2, 5, 20), hosts=2, mpi=mpi, about={"mpi": mpi}))
         self.add("G12", "Put and get: latency, bandwidth and rate by size", steps)
 
