@@ -38,7 +38,7 @@ def options(argv):
         ),
     )
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="at most ten minutes on two cores")
+    size.add_argument("--quick", action="store_true", help="about a quarter of an hour on two cores")
     size.add_argument("--tiny", action="store_true", help="seconds; for tests of this script")
     parser.add_argument(
         "--scale",
