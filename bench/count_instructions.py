@@ -11,13 +11,17 @@ cmake --preset sparc64 -DGODWIT_BUILD_BENCH=ON && cmake --build --preset sparc64
 fib of two arguments on one worker: the difference is free of what starting costs, and repeats to a few parts in a thousand.
 Counted is user mode. What the kernel does is not: therefore how often it is entered, system calls and, on SPARC, the traps that save and load
 contexts; ucontext does that three or four times per spawn. SPARC only: flushes of register windows (what they write is not counted, either).
+With --time it is CPU time instead, of the emulator too: SPARC's two ways to flush windows, by --variants asm,trap (flushw, and the trap that
+V8 has instead), with an emulator that knows the trap (qemu-user 8.0 and later).
 Over plain calls: less what the same difference is for them. With GODWIT_FORCE_STEAL=parents or children (and --variants asm
 --arguments 10,14) every spawn is one that was stolen. Needs valgrind or qemu-user 7.0 to 8.2 with a C compiler (scripts/setup test).
 """
 import argparse
 import json
+import math
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -69,6 +73,34 @@ def emulated(emulator, folder, program, arguments):
         return [int(x) for x in file.read().split()]
 
 
+def cpu_ns(command):
+    """CPU time of a command that has its end awaited, the least of three."""
+    least = math.inf
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(command, env={**os.environ, **SMALL}, capture_output=True, text=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 0:
+            sys.exit(f"count_instructions.py: {' '.join(command)} failed with status {done.returncode}:\n{done.stderr[-1500:]}")
+        least = min(least, sum(getattr(after, k) - getattr(before, k) for k in ("ru_utime", "ru_stime")))
+    return least * 1e9
+
+
+def times(o, emulator, small, large):
+    """--time: CPU time of a spawn and join beyond plain calls, by variant."""
+    def per_spawn(variant, workers):
+        found = [cpu_ns([*emulator, os.path.join(o.build, "bench", "contexts_" + variant), str(n), workers, o.substrate]) for n in (small, large)]
+        return (found[1] - found[0]) / (spawns(large) - spawns(small))
+
+    plain, rows = per_spawn("asm", "0"), {}
+    for variant in o.variants.split(","):
+        rows[variant] = {"ns": per_spawn(variant, "1")}
+        rows[variant]["over_plain_ns"] = rows[variant]["ns"] - plain
+        rows[variant]["over_first"] = rows[variant]["over_plain_ns"] / rows[next(iter(rows))]["over_plain_ns"]
+        print(f"{variant:10} {rows[variant]['ns']:10.1f} ns, over plain calls {rows[variant]['over_plain_ns']:10.1f}, over the first {rows[variant]['over_first']:6.2f}")
+    return {"plain_ns": plain, "arguments": [small, large], "times": rows}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
@@ -76,12 +108,20 @@ def main():
     parser.add_argument("--substrate", default="threads", choices=["threads", "processes"])
     parser.add_argument("--arguments", default="", help="two of fib (default 20,25; with an emulator 10,16)")
     parser.add_argument("--variants", default="asm,ucontext,setjmp")
+    parser.add_argument("--time", action="store_true", help="CPU time instead of instructions")
     parser.add_argument("--json", help="write the figures to this file")
     o = parser.parse_args()
     small, large = (int(n) for n in (o.arguments or ("10,16" if o.emulator else "20,25")).split(","))
     emulator = shlex.split(o.emulator)
     if o.substrate == "processes" and not emulator:
         sys.exit("count_instructions.py: callgrind counts one process: --substrate threads")
+
+    if o.time:
+        found = times(o, emulator, small, large)
+        if o.json:
+            with open(o.json, "w", encoding="utf-8") as out:
+                json.dump(found, out, indent=1)
+        return
 
     def per_spawn(variant, workers):
         program = os.path.join(o.build, "bench", "contexts_" + variant)

@@ -29,6 +29,7 @@ PAPER = {"way": "rma", "rma_atomics": 1, "victims": "uniform", "expose_signal": 
 CORES = {"wisteria": 48, "ito": 36}  # of a node
 NODE_NS = {"wisteria": 819, "ito": 224}  # UTS: a node where all cores of the machine's node are busy (003, V-E)
 MOST_LATENESS = 0.005
+MOST_SECONDS = 20  # of virtual time, where a run may not end
 FAILED = "failed: see standard error"
 STEALS_BY = {True: "the papers'", False: "Godwit's"}
 
@@ -56,14 +57,14 @@ class Runner:
     def kept(self, words):
         return self.keep and os.path.join(self.keep, "-".join(str(w).strip("-") for w in words) + ".json")
 
-    def run(self, arguments, machine, workers, paper=True, policy="greedy", lead_ns=0):
+    def run(self, arguments, machine, workers, paper=True, policy="greedy", lead_ns=0, **more):
         """Statistics of one run, none if it failed; `time_s` and `efficiency` are those of the computation without start and end."""
         cores = CORES[machine]
-        options = dict(PAPER) if paper else {"way": "server"}
+        options = {**(PAPER if paper else {"way": "server"}), **more}
         name = f"{machine},hosts_per_node={cores}" if paper else machine
         options.update(substrate="sim", sim_machine=name, workers=workers, policy=policy,
                        sim_hosts=workers if paper else -(-workers // cores), sim_lead_ns=lead_ns)
-        kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours", lead_ns])
+        kept = self.kept([*arguments, machine, workers, policy, "papers" if paper else "ours", lead_ns, *more.values()])
         if kept and os.path.exists(kept):
             with open(kept, encoding="utf-8") as f:
                 found = json.load(f)
@@ -292,17 +293,79 @@ def trees(run, o, data, page):
              "levels at the bottom (T1WL: four) are one thread. But for T1L, threads' time may be 10 us ahead of the others' (sim_lead_ns). C: of time = T1/P + C · steal · log2(T1 / steal); the bound of Gast et al. is 16.1.")
 
 
+def programs(run, o, data, page):
+    """U14: eight times the cores."""
+    page.head("BTC and UTS on eight times the cores of ITO")
+    few, depth, grain = (4, 12, 4) if o.tiny else (18, 32, 18) if o.quick else (72, 40, 22)
+    tree = "T1" if o.tiny else "T1L"
+    rows = []
+    for name, words in ((f"BTC, depth {depth}", ["btc", "--depth", depth, "--grain", grain, "--node-ns", 100]),
+                        (f"UTS, {tree}", ["uts", "--tree", tree, "--grain", 2, "--node-ns", NODE_NS["ito"]])):
+        found = [run.run(words, "ito", w) for w in (few, 8 * few)]
+        if None in found:
+            rows.append([name, FAILED])
+            continue
+        kept = 100 * found[1]["efficiency"] / found[0]["efficiency"]
+        data[f"programs.{words[0]}"] = {"workers": 8 * few, "of_the_efficiency": kept}
+        rows.append([name, few, 8 * few, *(f"{100 * f['efficiency']:.1f}" for f in found), f"{kept:.1f}", f"{found[1]['totals']['steals']:,}"])
+        if not (o.tiny or o.quick):  # smaller trees are too small for so many
+            page.check("U14", f"{name}: {8 * few} workers keep of the efficiency of {few}, %", kept, 97, 101, "97 to 99")
+    page.table(["", "workers", "then", "efficiency, %", "then", "kept, %", "steals then"], rows)
+
+
+def messages(run, o, data, page):
+    """U15: what workers do for others, against their number."""
+    page.head("Messages handled by workers, and steals, BTC on ITO, every core for itself")
+    depth, grain = (12, 4) if o.tiny else (26, 12) if o.quick else (28, 12)
+    rows, by = [], {}
+    for workers in (4, 8) if o.tiny else (36, 144) if o.quick else (36, 144, 576):
+        for way, said in (("assist", "RDMA-emulated"), ("am", "AM")):
+            for check in (1, 0):
+                found = run.run(["btc", "--depth", depth, "--grain", grain, "--node-ns", 100], "ito", workers, way=way, far_steal="words",
+                                empty_check=check, sim_limit_ms=1000 * MOST_SECONDS)
+                if not found and "the run is not over" in run.failed[-1]:  # thieves that take turns at an owner's lock keep it out
+                    run.failed.pop()
+                    page.check("U15", f"{said}, empty check {'on' if check else 'off'}, on {workers} workers: seconds", MOST_SECONDS, 0, 1, "ends")
+                    rows.append([f"{workers:,}", said, "on" if check else "off", f"not over after {MOST_SECONDS} s"])
+                    continue
+                if not found:
+                    rows.append([workers, said, check, FAILED])
+                    continue
+                t = found["totals"]
+                by[workers, way, check] = found["time_s"], t["messages"] / (found["time_s"] * workers)
+                data[f"messages.{workers}.{way}.{check}"] = {"time_s": found["time_s"], "messages": t["messages"], "steals": t["far_steals"],
+                                                             "a_second_each": by[workers, way, check][1]}
+                rows.append([f"{workers:,}", said, "on" if check else "off", f"{1e3 * found['time_s']:.2f}", f"{t['messages']:,}",
+                             f"{by[workers, way, check][1]:,.0f}", f"{t['far_steals']:,}", f"{t['far_failed']:,}"])
+    page.table(["workers", "fetch-and-add", "empty check", "time, ms", "messages", "a worker, a second", "steals", "in vain"], rows)
+    page.say("Messages: those that workers carry out at their spawns. With RDMA-emulated a companion does, and each worker has its own.")
+    few, many = min((k[0] for k in by), default=0), max((k[0] for k in by), default=0)
+    if o.tiny or few == many:
+        return
+    for c in (1, 0):
+        if any((w, way, c) not in by for w in (few, many) for way in ("assist", "am")):
+            continue
+        check = f"empty check {'on' if c else 'off'}"
+        page.check("U15", f"AM, {check}: messages of a worker a second, on {many} workers over {few}", by[many, "am", c][1] / by[few, "am", c][1], 1, math.inf, "more")
+        over = [by[w, "am", c][0] / by[w, "assist", c][0] for w in (few, many)]
+        page.check("U15", f"AM over RDMA-emulated, {check}: time on {many} workers", over[1], 1, math.inf, "slower")
+        page.check("U15", f"AM over RDMA-emulated, {check}: that ratio over the one on {few}", over[1] / over[0], 1, math.inf, "it grows")
+    if (many, "am", 0) in by and (many, "am", 1) in by:
+        page.check("U15", f"AM on {many} workers: messages without the empty check over those with it", by[many, "am", 0][1] / by[many, "am", 1][1], 1, math.inf,
+                   "more")
+
+
 def main(argv):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default="build/release")
     p.add_argument("--quick", action="store_true")
     p.add_argument("--tiny", action="store_true")
-    p.add_argument("--only", default="steals,loops,lcs,wavefront,trees", help="some of steals,loops,lcs,wavefront,trees")
+    p.add_argument("--only", default="steals,loops,lcs,wavefront,trees,programs,messages", help="some of these parts (default: all)")
     p.add_argument("--json", help="write the figures to this file")
     p.add_argument("--page", help="write a page with charts to this file")
     p.add_argument("--keep", metavar="FOLDER", help="keep each run there, and run again only what has another program")
     o = p.parse_args(argv)
-    parts = {"steals": steals, "loops": loops, "lcs": lcs, "wavefront": wavefront, "trees": trees}
+    parts = {"steals": steals, "loops": loops, "lcs": lcs, "wavefront": wavefront, "trees": trees, "programs": programs, "messages": messages}
 
     def work(data):
         run, page = Runner(o.build, o.keep), Page()
@@ -311,6 +374,8 @@ def main(argv):
                 raise Failed(f"--only {name}: none of {', '.join(parts)}")
             parts[name](run, o, data, page)
         page.end(o.page)
+        if page.checks:
+            data["checks"] = [{"what": f"{name} {what}", "met": so == "yes", "seen": f"{ours} (asked: {asked})"} for name, what, _, ours, asked, so in page.checks]
         return run.failed
 
     return scale_program.finish("scale.py", work, o.json)

@@ -20,7 +20,9 @@ struct library {
   std::string name;
   std::uint64_t (*run)(int depth, int iter, unsigned workers);
 };
-/// Other libraries of threads that were found.
+std::uint64_t lace(int depth, int iter, unsigned workers);  ///< where it was found, as the next one
+std::uint64_t libfork(int depth, int iter, unsigned workers);
+/// Other libraries that were found: of threads, Lace, libfork.
 std::vector<library> libraries();
 
 /// 2^(d+1) - 1 for iter 1, (4^(d+1) - 1) / 3 for iter 2, and so on.

@@ -34,5 +34,11 @@ std::vector<btc::library> btc::libraries() {
                      return root.tasks;
                    }});
   });
+#if BENCH_HAS_LACE
+  all.push_back({"lace", lace});
+#endif
+#if BENCH_HAS_LIBFORK
+  all.push_back({"libfork", libfork});
+#endif
   return all;
 }

@@ -34,6 +34,12 @@ std::vector<std::string> all_peers() {
 #if BENCH_HAS_QTHREADS
   names.emplace_back("qthreads");
 #endif
+#if BENCH_HAS_LACE
+  names.emplace_back("lace");
+#endif
+#if BENCH_HAS_LIBFORK
+  names.emplace_back("libfork");
+#endif
   return names;
 }
 

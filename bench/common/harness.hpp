@@ -204,9 +204,10 @@ void add_timed_peer(std::vector<variant>& to, const program& p, const std::strin
 
 /// add_peer for a library of threads: each run in a process of its own, because some do not start twice in
 /// one or do not end on a busy machine; a run that takes longer than --peer-limit seconds is given up, and so
-/// is the variant.
+/// is the variant. @p prepare runs before, @p is_right after it, in its process; neither is timed.
 void add_library_peer(std::vector<variant>& to, const program& p, const std::string& name,
-                      const std::function<bool(unsigned workers)>& compute);
+                      const std::function<bool(unsigned workers)>& compute,
+                      const std::function<void()>& prepare = {}, const std::function<bool()>& is_right = {});
 
 /// The name of a variant of @p form under @p policy: the default policy is not mentioned.
 std::string under(const std::string& form, const std::string& policy);

@@ -18,7 +18,8 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<sample>);
 
-sample in_a_process(const std::function<bool(unsigned)>& compute, unsigned workers, int limit_s) {
+sample in_a_process(const std::function<bool(unsigned)>& compute, const std::function<bool()>& is_right,
+                    unsigned workers, int limit_s) {
   int ends[2];
   if (pipe(ends) != 0)
     throw std::system_error(errno, std::generic_category(), "a pipe to another library's run");
@@ -27,7 +28,7 @@ sample in_a_process(const std::function<bool(unsigned)>& compute, unsigned worke
     throw std::system_error(errno, std::generic_category(), "a process for another library's run");
   if (child == 0) {
     auto [ok, timing] = run_plain([&] { return compute(workers); });
-    timing.correct = ok;
+    timing.correct = ok && (!is_right || is_right());
     const bool sent = write(ends[1], &timing, sizeof timing) == sizeof timing;
     _exit(sent ? 0 : 1);
   }
@@ -55,10 +56,13 @@ sample in_a_process(const std::function<bool(unsigned)>& compute, unsigned worke
 }  // namespace
 
 void add_library_peer(std::vector<variant>& to, const program& p, const std::string& name,
-                      const std::function<bool(unsigned workers)>& compute) {
+                      const std::function<bool(unsigned workers)>& compute,
+                      const std::function<void()>& prepare, const std::function<bool()>& is_right) {
   const int limit_s = p.options().peer_limit_s;
-  add_timed_peer(to, p, name, true,
-                 [compute, limit_s](unsigned w) { return in_a_process(compute, w, limit_s); });
+  add_timed_peer(to, p, name, true, [=](unsigned w) {
+    if (prepare) prepare();
+    return in_a_process(compute, is_right, w, limit_s);
+  });
 }
 
 }  // namespace bench

@@ -35,6 +35,9 @@ std::vector<variant> variants_of(const program& p, const computation& c) {
   };
   add_timed_peer(all, p, "tbb", BENCH_HAS_TBB, peer(c.tbb));
   add_timed_peer(all, p, "openmp", BENCH_HAS_OPENMP, peer(c.openmp));
+  for (const auto& l : c.libraries)
+    add_library_peer(
+        all, p, l.name, [&l](unsigned w) { return l.compute(w), true; }, c.prepare, c.is_right);
   const unsigned most = p.most_workers();
   all.push_back({"std::thread", most, [&c, fresh, most] {
                    return fresh([&] { return run_plain([&] { return c.std_threads(most), 0; }).second; });

@@ -1,6 +1,6 @@
 // What benchmarks on ordinary memory have in common (quicksort, matmul): one computation as plain calls, in
-// godwit on substrate threads, in TBB, in OpenMP and in OS threads; sizes on the command line; the figures
-// that follow. Tests: bench.quicksort, bench.matmul.
+// godwit on substrate threads, in TBB, in OpenMP, in OS threads and in other libraries; sizes on the command
+// line; the figures that follow. Tests: bench.quicksort, bench.matmul.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,11 @@ struct computation {
   std::function<void()> calls;
   std::function<void()> godwit;  ///< in a root thread
   std::function<void(unsigned workers)> tbb, openmp, std_threads;
+  struct library {
+    std::string name;
+    std::function<void(unsigned workers)> compute;
+  };
+  std::vector<library> libraries;  ///< others that were found
 };
 
 /// main() of such a benchmark. @p of makes the computation of a size. Gives back the exit status.

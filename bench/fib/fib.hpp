@@ -28,7 +28,9 @@ struct library {
   std::string name;
   std::uint64_t (*fib)(int n, unsigned workers);
 };
-/// Other libraries of threads that were found.
+std::uint64_t lace(int n, unsigned workers);  ///< where it was found, as the next one
+std::uint64_t libfork(int n, unsigned workers);
+/// Other libraries that were found: of threads, Lace, libfork.
 std::vector<library> libraries();
 
 /// Nodes of the call tree of fib(n), and how many of them spawn.

@@ -35,5 +35,11 @@ std::vector<fib::library> fib::libraries() {
                      return root.value;
                    }});
   });
+#if BENCH_HAS_LACE
+  all.push_back({"lace", lace});
+#endif
+#if BENCH_HAS_LIBFORK
+  all.push_back({"libfork", libfork});
+#endif
   return all;
 }

@@ -11,6 +11,8 @@ bench::computation of(std::size_t n) {
   const auto on = [all](void (*multiply)(const matmul::part&, unsigned)) {
     return [all, multiply](unsigned w) { multiply(all->whole(), w); };
   };
+  std::vector<bench::computation::library> libraries;
+  for (const auto& l : matmul::libraries()) libraries.push_back({l.name, on(l.multiply)});
   return {.title = "matrix multiplication, " + std::to_string(n) + " x " + std::to_string(n),
           .prepare = [=] { all->clear(); },
           .is_right = [=] { return all->is_right(); },
@@ -18,7 +20,8 @@ bench::computation of(std::size_t n) {
           .godwit = [=] { matmul::godwit(all->whole()); },
           .tbb = on(matmul::tbb),
           .openmp = on(matmul::openmp),
-          .std_threads = on(matmul::std_threads)};
+          .std_threads = on(matmul::std_threads),
+          .libraries = libraries};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace matmul {
@@ -55,5 +56,14 @@ void godwit(const part& p);
 void tbb(const part& p, unsigned workers);
 void openmp(const part& p, unsigned workers);
 void std_threads(const part& p, unsigned workers);
+void lace(const part& p, unsigned workers);  ///< where it was found, as the next one
+void libfork(const part& p, unsigned workers);
+
+struct library {
+  std::string name;
+  void (*multiply)(const part& p, unsigned workers);
+};
+/// Other libraries that were found: of threads, Lace, libfork.
+std::vector<library> libraries();
 
 }  // namespace matmul

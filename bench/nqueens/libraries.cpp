@@ -43,5 +43,11 @@ std::vector<nqueens::library> nqueens::libraries() {
                      return root.found;
                    }});
   });
+#if BENCH_HAS_LACE
+  all.push_back({"lace", lace});
+#endif
+#if BENCH_HAS_LIBFORK
+  all.push_back({"libfork", libfork});
+#endif
   return all;
 }

@@ -13,6 +13,8 @@ bench::computation of(std::size_t n) {
   const auto on = [all](void (*sort)(std::uint32_t*, std::uint32_t*, unsigned)) {
     return [all, sort](unsigned w) { all([=](std::uint32_t* a, std::uint32_t* b) { sort(a, b, w); }); };
   };
+  std::vector<bench::computation::library> libraries;
+  for (const auto& l : quicksort::libraries()) libraries.push_back({l.name, on(l.sort)});
   return {.title = "quicksort of " + bench::grouped(n) + " integers",
           .prepare = [=] { *v = *original; },
           .is_right = [=] { return quicksort::is_right(*v); },
@@ -20,7 +22,8 @@ bench::computation of(std::size_t n) {
           .godwit = [=] { all(quicksort::godwit); },
           .tbb = on(quicksort::tbb),
           .openmp = on(quicksort::openmp),
-          .std_threads = on(quicksort::std_threads)};
+          .std_threads = on(quicksort::std_threads),
+          .libraries = libraries};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace quicksort {
@@ -36,5 +37,16 @@ void tbb(std::uint32_t* first, std::uint32_t* last, unsigned workers);
 void openmp(std::uint32_t* first, std::uint32_t* last, unsigned workers);
 /// A std::thread for the lower part as long as @p workers allow.
 void std_threads(std::uint32_t* first, std::uint32_t* last, unsigned workers);
+
+void lace(std::uint32_t* first, std::uint32_t* last,
+          unsigned workers);  ///< where it was found, as the next one
+void libfork(std::uint32_t* first, std::uint32_t* last, unsigned workers);
+
+struct library {
+  std::string name;
+  void (*sort)(std::uint32_t* first, std::uint32_t* last, unsigned workers);
+};
+/// Other libraries that were found: of threads, Lace, libfork.
+std::vector<library> libraries();
 
 }  // namespace quicksort

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 
-from . import addresses, page, sections, sections_ag, sections_balance, sections_dc, sections_gas, sections_mt
+from results import head
+
+from . import addresses, claims, page, sections, sections_ag, sections_balance, sections_dc, sections_gas, sections_mt, table
 from .building import build
 from .data import Data
 from .plan import Machine, PRESETS, ROOT, plan
+from .rows import BY_NAME, ROWS
 from .store import Meter, Store, command_of
 
 WRITERS = {
@@ -35,14 +38,20 @@ def options(argv):
         ),
     )
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="at most ten minutes on two cores")
+    size.add_argument("--quick", action="store_true", help="about a quarter of an hour on two cores")
     size.add_argument("--tiny", action="store_true", help="seconds; for tests of this script")
     parser.add_argument(
         "--scale",
         action="store_true",
         help="the papers' sizes instead, in the simulator: hours (with --quick: some minutes)",
     )
-    parser.add_argument("--only", metavar="LIST", help="some experiments, such as U13,C9; of --scale: some parts")
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="all that the papers describe, row by row: what decides it and what was found; measures nothing without --run",
+    )
+    parser.add_argument("--run", action="store_true", help="with --table: run the rows that are left, tests and experiments")
+    parser.add_argument("--only", metavar="LIST", help="some experiments, such as U13,C9; of --scale: some parts; of --table: some rows")
     parser.add_argument(
         "--list", action="store_true", help="list experiments and their commands, run nothing"
     )
@@ -50,7 +59,7 @@ def options(argv):
     parser.add_argument(
         "--out",
         metavar="FOLDER",
-        help="where data and report go (default: results/reproduce/full, quick or tiny)",
+        help="where data and report go (default: results/reproduce/full, quick or tiny; of --table: docs/results)",
     )
     parser.add_argument(
         "--build",
@@ -66,6 +75,12 @@ def options(argv):
     o = parser.parse_args(argv)
     o.preset = "tiny" if o.tiny else "quick" if o.quick else "full"
     assert o.preset in PRESETS
+    if o.run and not o.table:
+        parser.error("--run belongs to --table")
+    if o.table and (o.scale or o.list):
+        parser.error("--table has neither --scale nor --list")
+    if o.table and o.tiny and not o.out:
+        parser.error("--tiny makes no table to keep: say where with --out")
     if o.scale:
         if o.list or o.workers is not None:
             parser.error("--scale has neither --list nor --workers: bench/scale.py --help says what it runs")
@@ -73,13 +88,17 @@ def options(argv):
         return o
     if o.workers is not None and not 1 <= o.workers <= 4096:
         parser.error("--workers must be 1 to 4096")
-    names = list(WRITERS)
+    names = list(BY_NAME if o.table else WRITERS)
     o.only = [x.strip().upper() for x in o.only.split(",") if x.strip()] if o.only is not None else names
     for x in o.only:
         if x not in names:
-            parser.error(f"there is no experiment {x}; there are {', '.join(names)}")
+            parser.error(f"there is no {'row' if o.table else 'experiment'} {x}; there are {', '.join(names)}")
     if not o.only:
         parser.error("--only names no experiment")
+    if o.table:
+        o.keep = os.path.abspath(o.out) if o.out else None
+        o.out = os.path.abspath(o.out or os.path.join(ROOT, "docs", "results"))
+        return o
     o.out = os.path.abspath(o.out or os.path.join(ROOT, "results", "reproduce", o.preset))
     o.again = "scripts/reproduce" + ("" if o.preset == "full" else " --" + o.preset)
     return o
@@ -137,6 +156,7 @@ def report(o, store, machine, reported, records):
                 "title": e.title,
                 "records": own,
                 "content": WRITERS[e.name](data) if data else None,
+                "claims": claims.of(e.name, data) if data else [],
             }
         )
     done = [r for r in records.values() if r.get("status") == "done"]
@@ -155,12 +175,12 @@ def report(o, store, machine, reported, records):
     return result
 
 
-def measure(o, store, machine, steps):
+def measure(fresh, store, machine, steps):
     """Run what is not there yet. Gives back all records by step name, and whether it was interrupted."""
     records, todo = {}, []
     for e, s in steps:
         reason = machine.why_not(s)
-        if o.fresh:
+        if fresh:
             store.forget(s)
         had = store.load(s)
         if had and had.get("status") == "done":
@@ -194,6 +214,12 @@ def measure(o, store, machine, steps):
     return {s.name: records[s.name] for _, s in steps if s.name in records}, interrupted
 
 
+def scale_command(folder, preset, keep, only):
+    command = [sys.executable, "-B", os.path.join(ROOT, "bench", "scale.py"), "--build", folder, "--keep", keep]
+    command += ["--" + preset] if preset != "full" else []
+    return command + (["--only", only] if only else [])
+
+
 def simulate(o):
     """--scale: bench/scale.py does it; what it has run it keeps in the folder."""
     folder = build(o.build, "scripts/reproduce", "bench_scale")
@@ -201,15 +227,62 @@ def simulate(o):
     if o.fresh:
         shutil.rmtree(keep, ignore_errors=True)
     os.makedirs(keep, exist_ok=True)
-    command = [sys.executable, "-B", os.path.join(ROOT, "bench", "scale.py"), "--build", folder, "--keep", keep]
+    command = scale_command(folder, o.preset, keep, o.only)
     command += ["--page", os.path.join(o.out, "report.html"), "--json", os.path.join(o.out, "run.json")]
-    command += ["--" + o.preset] if o.preset != "full" else []
-    command += ["--only", o.only] if o.only else []
     with open(os.path.join(o.out, "report.md"), "w", encoding="utf-8") as f:
         status = subprocess.run(command, stdout=f, check=False).returncode
     if status == 0:
         print(f"{os.path.relpath(o.out)}/report.html, report.md, run.json, raw/")
     return status
+
+
+def run_table(o, kept, rows):
+    """--table --run. Gives back whether a row failed."""
+    folder = table.built(o.build)
+    machine = Machine(folder, o.workers)
+    experiments = plan(machine, o.preset)
+    done = {}  # steps of this call: never measured twice
+
+    def one(name):
+        e = next(e for e in experiments if e.name == name)
+        steps = [(x, s) for x in experiments if x.name in (name, *e.sources) for s in x.steps]
+        records, stopped = measure(o.fresh or runner.changed, store, machine, [(x, s) for x, s in steps if s.name not in done])
+        done.update(records)
+        if stopped:
+            raise KeyboardInterrupt
+        return [done[s.name] for _, s in steps]
+
+    def part(name):
+        keep = os.path.join(o.keep or os.path.join(ROOT, "results", "reproduce", "scale-" + o.preset), "raw")
+        if name not in done:
+            os.makedirs(keep, exist_ok=True)
+            found = os.path.join(keep, name + ".checks")
+            if os.path.exists(found):
+                os.remove(found)
+            command = [*scale_command(folder, o.preset, keep, name), "--json", found]
+            ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+            checks, wrong = [], ended.stderr.strip().splitlines()[-1:] if ended.returncode else []
+            if os.path.exists(found):
+                with open(found, encoding="utf-8") as f:
+                    checks = json.load(f).get("checks", [])
+            done[name] = (checks, wrong)
+        return done[name]
+
+    runner = table.Runner(kept, o.preset, folder, one, part)
+    # scripts/results keeps it there, too
+    where = o.keep or head.kept_folder(runner.repository, os.path.join(ROOT, "results", "reproduce"), o.preset, table.MEASURED + ["include", "src"])
+    store = Store(where, folder, runner.commit + ("-dirty" if runner.changed else ""))
+    return runner.run_all(rows, o.fresh)
+
+
+def show_table(o):
+    """--table: what is kept, or with --run what is left."""
+    os.makedirs(o.out, exist_ok=True)
+    kept, rows = table.Table(o.out), [r for r in ROWS if r.name in o.only]
+    bad = run_table(o, kept, rows) if o.run else False
+    print("\n".join(kept.lines(rows)))
+    print(f"{len(rows)} rows: {kept.count(rows)}")
+    return 1 if bad else 0
 
 
 def main(argv):
@@ -221,6 +294,8 @@ def main(argv):
     o = options(argv)
     if o.scale:
         return simulate(o)
+    if o.table:
+        return show_table(o)
     if o.list and not o.build:
         o.build = os.path.join(ROOT, "build", "release")
         folder = o.build
@@ -238,7 +313,7 @@ def main(argv):
             f"scripts/reproduce: cannot write to {o.out}: {e.strerror}: choose another folder with --out"
         )
     reported, steps = chosen(o, experiments)
-    records, interrupted = measure(o, store, machine, steps)
+    records, interrupted = measure(o.fresh, store, machine, steps)
     report(o, store, machine, reported, records)
     where = os.path.relpath(o.out) if o.out.startswith(os.getcwd() + os.sep) else o.out
     if interrupted:

@@ -27,6 +27,15 @@ class Chart:
 
 
 @dataclasses.dataclass
+class Claim:
+    """What is asked of an experiment, and whether it was so."""
+
+    what: str
+    met: bool | None  # None: not judged
+    seen: str  # the figure, or why it is not judged
+
+
+@dataclasses.dataclass
 class Content:
     """What a section shows of its data."""
 

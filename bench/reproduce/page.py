@@ -6,7 +6,7 @@ import os
 import re
 
 from . import charts, papers
-from .data import number
+from .data import Table, number
 
 STYLE = """:root{color-scheme:light dark;--fg:#1c2430;--bg:#fff;--soft:#5b6675;--line:#d9dee5;--head:#f3f5f8}
 @media(prefers-color-scheme:dark){:root{--fg:#e3e7ec;--bg:#14181d;--soft:#9aa5b1;--line:#343c46;
@@ -92,6 +92,12 @@ def status_lines(section):
     ]
 
 
+def claim_table(section):
+    """What is asked of the experiment, as a table."""
+    so = {True: "yes", False: "no", None: "not judged"}
+    return Table("What is asked", ["asked", "so?", "seen"], [[c.what, so[c.met], c.seen] for c in section["claims"]])
+
+
 def html_page(run, sections):
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
@@ -106,7 +112,7 @@ def html_page(run, sections):
         if s["content"]:
             c = s["content"]
             parts += [f"<p>{html.escape(x)}</p>" for x in c.sentences if x]
-            parts += [charts.svg(x) for x in c.charts] + [html_table(t) for t in c.tables if t.rows]
+            parts += [charts.svg(x) for x in c.charts] + [html_table(t) for t in [claim_table(s), *c.tables] if t.rows]
         commands = [r["command"] for r in s["records"] if "command" in r]
         if commands:
             parts.append(
@@ -130,7 +136,7 @@ def markdown(run, sections):
         lines += [x for line in status_lines(s) for x in (f"> {line}", "")]
         if s["content"]:
             lines += [x for sentence in s["content"].sentences if sentence for x in (sentence, "")]
-            for t in s["content"].tables:
+            for t in [claim_table(s), *s["content"].tables]:
                 if t.rows:
                     lines += markdown_table(t)
         commands = [r["command"] for r in s["records"] if "command" in r]

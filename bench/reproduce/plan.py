@@ -6,6 +6,7 @@ Sizes per preset: tiny (does everything work? for tests), quick (at most ten min
 import dataclasses
 import itertools
 import os
+import re
 import shutil
 import subprocess
 
@@ -51,6 +52,18 @@ class Experiment:
     title: str
     steps: list
     sources: list = dataclasses.field(default_factory=list)  # experiments whose steps it reads, too
+
+
+def too_old(emulator, version):
+    """Why this qemu will not do; empty: it will."""
+    try:
+        said = subprocess.run([emulator, "--version"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        said = ""
+    found = re.search(r"version (\d+)", said)
+    if found and int(found.group(1)) >= version:
+        return ""
+    return f"needs qemu-user {version} or later: QEMU_SPARC64 names its qemu-sparc64" + (f" (this is {found.group(1)})" if found else "")
 
 
 class Machine:
@@ -112,6 +125,8 @@ class Machine:
         for tool in step.about.get("tools", []):
             if shutil.which(tool) is None:
                 return f"needs {tool}: scripts/setup test"
+        if "emulator" in step.about and (reason := too_old(*step.about["emulator"])):
+            return reason
         for path, remedy in step.about.get("files", {}).items():
             if not os.path.exists(path):
                 return remedy
@@ -152,19 +167,19 @@ class Planner:
 
     def u12(self):
         of = self.of
-        peers = ["tbb"] + [x for x in ("massivethreads",) if x in self.machine.peers]  # the papers' denominator
-        rest = f"--workers 1 --reps {self.reps} --peers {of('none', ','.join(peers), ','.join(peers))}"
-        rest += f" --peer-reps {of(1, 1, 3)}"
+        peers = [x for x in self.machine.peers if x != "none"] or ["none"]  # MassiveThreads is the papers' denominator
+        rest = f"--workers 1 --reps {self.reps} --peers {of('none', ','.join(peers), ','.join(peers))} --peer-reps {of(1, 3, 3)}"
+        rest += f" --peer-limit {of(10, 10, 60)}"
         self.add("U12", "Overhead over serial code", [
-            Step("u12_btc", "btc", f"--depth {of(8, 22, 26)} --iter 1 {rest}", of(1, 6, 60)),
-            Step("u12_uts", "uts", f"{UTS} {of(4, 11, 11)} --threads every {rest}", of(1, 8, 14)),
-            Step("u12_nqueens", "nqueens", f"-n {of(6, 12, 13)} {rest}", of(1, 3, 20)),
+            Step("u12_btc", "btc", f"--depth {of(8, 22, 26)} --iter 1 {rest}", of(1, 20, 300)),
+            Step("u12_uts", "uts", f"{UTS} {of(4, 10, 11)} --threads every {rest}", of(1, 20, 120)),
+            Step("u12_nqueens", "nqueens", f"-n {of(6, 12, 13)} {rest}", of(1, 15, 100)),
         ])
 
     def u13(self):
         of = self.of
         near = f"--bytes 664,3055 {of('--rounds 64 ', '', '')}--reps {self.reps}"
-        far = f"--rounds {of(40, 60, 200)} --reps {of(1, 2, 5)}"
+        far = f"--rounds {of(40, 120, 200)} --reps {of(1, 2, 5)}"  # at least 100 steals of each size
         steps = [Step("u13_near", "steal", near, of(1, 6, 12))]
         ways = of(["server"], ["server", "assist", "am"], ["server", "assist", "rma", "am"])
         for mpi, way in itertools.product(self.mpis, [*ways, "words"]):
@@ -172,7 +187,7 @@ class Planner:
             if way == "words":  # the papers' protocol, word by word
                 setting = {"GODWIT_WAY": "server", "GODWIT_FAR_STEAL": "words", **COUNTED}
             name, about = f"u13_{mpi}_{way}", {"way": way}
-            steps.append(Step(name, "far_steal", far, of(3, 8, 30), setting, 2, mpi, about=about))
+            steps.append(Step(name, "far_steal", far, of(3, 20, 60), setting, 2, mpi, about=about))
         self.add("U13", "A steal and its parts", steps)
 
     def u14(self):
@@ -195,6 +210,8 @@ class Planner:
             flags = f"{flags[self.preset]} --workers {hosts} --reps {of(1, 2, 5)} --peers none"
             name = f"u15_{problem}_{hosts}_{way}_{check}".lower()
             setting = {"GODWIT_WAY": way, "GODWIT_EMPTY_CHECK": str(check), **COUNTED}
+            if way != "server":
+                setting["GODWIT_FAR_STEAL"] = "words"  # the papers' operations; a call has no empty check of its own
             about = {"problem": problem, "way": way, "check": check, "hosts": hosts}
             steps.append(Step(name, program, flags, of(3, 7, 20), setting, hosts, self.mpis[0], about=about))
         self.add("U15", "Messages and steals between hosts", steps)
@@ -239,19 +256,20 @@ class Planner:
 
     def c11(self):
         of, steps = self.of, []
-        trees = of([("own", f"{UTS} 5", 1, 1)], [("T1L", "--tree T1L", 20, 1)],
-                   [("T1L", "--tree T1L", 60, 3), ("T1XL", "--tree T1XL", 320, 1)])
-        for name, flags, seconds, reps in trees:
-            flags += f" --workers {self.counts} --peers none --reps {reps}"
-            steps.append(Step(f"c11_{name.lower()}", "uts", flags, seconds, about={"tree": name}))
-        flags = of(f"{UTS} 5", "--tree T1", "--tree T1")
-        flags += f" --threads every --workers {self.counts} --reps {self.reps} --peers none"
-        steps.append(Step("c11_every", "uts", flags, of(1, 4, 6), about={"tree": "every"}))
+        trees = of([("own", f"{UTS} 5", 1, 1)], [("T1L", "--tree T1L", 20, 1)], [("T1L", "--tree T1L", 60, 3), ("T1XL", "--tree T1XL", 320, 1)])
+        for (name, tree, seconds, reps), which in itertools.product(trees, ("inner", "every")):
+            flags = f"{tree} --threads {which} --workers {self.counts} --peers none --reps {reps}"
+            step = f"c11_{name}{'_every' if which == 'every' else ''}".lower()
+            steps.append(Step(step, "uts", flags, seconds * 1.2, about={"tree": name}))
+        program = os.path.join(self.machine.build, "bench", "peers", "bin", "saws-uts")
+        about = {"tree": "saws", "tools": ["oshrun"], "files": {program: "this build has no SAWS (GODWIT_PEERS_DIR)"}}
+        flags = f"--tree {of('T1', 'T1', 'T1L')} --workers {self.counts} --reps {of(1, 5, 5)}"
+        steps.append(Step("c11_saws", "saws.py", flags, of(5, 30, 300), about=about))
         self.add("C11", "Unbalanced tree search", steps)
 
     def c12(self):
         of, steps = self.of, []
-        for k in of((9,), (13, 14, 15), (13, 14, 15, 16, 17, 18)):
+        for k in of((9,), (13, 14, 15), (13, 14, 15, 16, 17, 18, 19)):
             reps = 1 if k > 16 else self.reps
             flags = f"-n {2 ** k} -c {of(32, 512, 512)} --policies {self.compared}"
             flags += f" --workers {self.p} --reps {reps}"
@@ -286,6 +304,15 @@ class Planner:
         }
         flags = f"--emulator 'qemu-sparc64 -L /usr/sparc64-linux-gnu' --arguments {of('4,8', '10,16', '10,16')}"
         steps.append(Step("m5_count_sparc", counted, flags, 10, COUNTED, about=about))
+        # By the trap that V8 has: qemu-user 7 ends programs that take it.
+        emulator = os.environ.get("QEMU_SPARC64", "qemu-sparc64")
+        about = {
+            "files": {os.path.join(cross, "bench", "contexts_trap"): remedy + " --target contexts_programs"},
+            "build": cross,
+            "emulator": (emulator, 8),
+        }
+        flags = f"--time --variants asm,trap --emulator '{emulator} -L /usr/sparc64-linux-gnu' --arguments {of('4,12', '10,18', '10,22')}"
+        steps.append(Step("m5_flush", counted, flags, of(10, 20, 90), COUNTED, about=about))
         self.add("M5", "fib on each variant of the context switch", steps)
 
     def m6(self):
@@ -295,11 +322,11 @@ class Planner:
 
     def m7(self):
         of = self.of
-        rest = f"--workers {self.counts} --reps {self.reps} --peer-reps {of(1, 2, 3)}"
+        rest = f"--workers {self.counts} --reps {self.reps} --peer-reps {of(1, 3, 3)} --peer-limit {of(10, 10, 30)}"
         self.add("M7", "fib, quicksort and matrix multiplication over plain calls", [
-            Step("m7_fib", "fib", f"-n {of(16, 30, 30)} {rest}", of(1, 5, 10), {"GODWIT_SUBSTRATE": "threads"}),
-            Step("m7_quicksort", "quicksort", f"-n {of('20000', '2000000', '2000000,10000000')} {rest}", of(1, 12, 60)),
-            Step("m7_matmul", "matmul", f"-n {of(200, 1000, 1000)} {rest}", of(1, 10, 20)),
+            Step("m7_fib", "fib", f"-n {of(16, 30, 30)} {rest}", of(1, 25, 60), {"GODWIT_SUBSTRATE": "threads"}),
+            Step("m7_quicksort", "quicksort", f"-n {of('20000', '2000000', '2000000,10000000')} {rest}", of(1, 20, 100)),
+            Step("m7_matmul", "matmul", f"-n {of(200, 1000, 1000)} {rest}", of(1, 25, 40)),
         ])
 
     def g14(self):
@@ -350,6 +377,16 @@ class Planner:
             for d in self.of([], ["datagrams", "relay"], ["datagrams", "relay"])
         ]
 
+    def g12(self):
+        of, steps = self.of, []
+        flags = f"--times {of(50, 200, 5000)}"
+        ours = f"{flags} --reps {of(1, 3, 5)} --workers 2"
+        steps.append(Step("g12_one", "global_latency", ours, of(1, 3, 15)))
+        for mpi in self.mpis:
+            steps.append(Step(f"g12_{mpi}_ours", "global_latency", ours, of(5, 25, 200), hosts=2, mpi=mpi, about={"mpi": mpi}))
+            steps.append(Step(f"g12_{mpi}_alone", f"global_latency_{mpi}", flags, of(2, 5, 20), hosts=2, mpi=mpi, about={"mpi": mpi}))
+        self.add("G12", "Put and get: latency, bandwidth and rate by size", steps)
+
     def between_hosts(self, name, program, flags, seconds):
         """A step on this machine, and one for each number of hosts, MPI and way of the preset."""
         steps = [Step(f"{name}_one", program, f"{flags} --workers {max(self.p, 2)}", seconds / 4)]
@@ -378,6 +415,6 @@ def plan(machine, preset):
     for part in (p.u11, p.u12, p.u13, p.u14, p.u15, p.u16, p.c8_c9, p.c10, p.c11, p.c12):
         part()
     p.add("C13", "What the joining strategies gain", [], ["C9"])  # compares what C9 measured
-    for part in (p.m5, p.m6, p.m7, p.g4, p.g9, p.g10, p.g11, p.g13, p.g14, p.g15):
+    for part in (p.m5, p.m6, p.m7, p.g4, p.g9, p.g10, p.g11, p.g12, p.g13, p.g14, p.g15):
         part()
     return p.experiments

@@ -90,9 +90,10 @@ def u12(data):
     )
     for record in data.steps():
         for m in measurements(record):
-            ours, theirs = variant(m, "godwit", 1), variant(m, "massivethreads", 1)
-            if theirs:
-                c.sentences.append(f"{problem_of(m)}: " + versus("godwit", ours, "massivethreads", theirs, data.busy(record)))
+            ours = variant(m, "godwit", 1)
+            for v in m["variants"]:
+                if v["workers"] == 1 and v is not ours and "seconds" in v:
+                    c.sentences.append(f"{problem_of(m)}: " + versus("godwit", ours, v["name"], v, data.busy(record)))
     c.sentences.append(
         f"The paper gives the ratio to MassiveThreads, at most {papers.OVERHEAD_OVER_MASSIVETHREADS}"
         + (
@@ -156,6 +157,16 @@ def u13(data):
                 ],
             )
         )
+    turns = [m for m in near["result"]["measurements"] if m["title"] == "suspend and resume"] if near else []
+    c.tables.append(
+        Table(
+            "Suspending one thread and resuming another, one worker",
+            ["stack bytes", "times", "cycles", "source"],
+            [[r["stolen_bytes"], r["suspensions"], r["cycles"], "this run"] for m in turns for r in m["rows"]]
+            + [[None, None, cycles, f"{name}, {source}"] for name, cycles, source in papers.SUSPEND_RESUME_CYCLES],
+            "Ours in ticks of the constant-rate counter: a yield to the other of two threads, whose stack is copied in where this one's was.",
+        )
+    )
     steps = ["carry_us", "serve_us", "check_us", "lock_us", "entry_us", "stack_us", "unlock_us"]
     if far:
         c.tables.append(

@@ -62,6 +62,17 @@ def m5(data):
             " that; nor what a flush of register windows writes.",
         )
     )
+    flush = data.get("m5_flush")
+    if flush:
+        c.tables.append(
+            Table(
+                "Flushing register windows on SPARC V9, in an emulator: CPU time of a spawn and join",
+                ["by", "ns", "over plain calls, ns", "over flushw"],
+                [[{"asm": "flushw", "trap": "the trap of V8"}.get(n, n), v["ns"], v["over_plain_ns"], v["over_first"]]
+                 for n, v in flush["result"]["times"].items()],
+                "The emulator's time, in which a trap is cheap: it leaves the translated code and comes back, as its flushw does for each window.",
+            )
+        )
     for m in [m for r in data.steps("m5_") for m in measurements(r)]:
         one = min((v["workers"] for v in m["variants"] if v["workers"]), default=1)
         others = {v["name"] for v in m["variants"]} - {"asm", "plain calls"}

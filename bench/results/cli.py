@@ -141,8 +141,8 @@ def measure(o, page, folder, repository, meter):
 
 
 def reproduce(o, argv, taken, meter):
-    """Run scripts/reproduce, whose data of this very commit is not measured twice; bring its page and tables here."""
-    where = os.path.join(ROOT, "results", "reproduce", f"{o.form}-{taken['commit']}")
+    """Run scripts/reproduce, which does not measure twice what the sources at hand have given; bring its page and tables here."""
+    where = head.kept_folder(head.Repository(ROOT), os.path.join(ROOT, "results", "reproduce"), o.form, BY_NAME["reproduce"].sources)
     if o.form == "tiny":
         where = os.path.join(o.out, ".reproduce")
     status, out, said = run([*argv, "--out", where] + (["--fresh"] if taken["changed"] else []), meter)
@@ -235,7 +235,7 @@ def check(o, repository):
         fresh = head.refreshed(repository, page, content)
         if fresh != content:
             keep(path_of(o, page.name + ".md"), fresh)
-    made = {p.name + end for p in PAGES for end in (".md", ".json")} | {"README.md", "summary.md", "reproduce"}
+    made = {p.name + end for p in PAGES for end in (".md", ".json")} | {"README.md", "summary.md", "reproduce", "table.md", "table.json"}
     wrong += [f"{f}: no command makes it: delete it" for f in sorted(os.listdir(o.out)) if f not in made]
     write_summary(o, repository)
     for line in wrong:

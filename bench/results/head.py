@@ -1,5 +1,6 @@
 """The head of a page: which commit it measured, in which form, and how many commits touched its sources since."""
 
+import os
 import re
 import subprocess
 import time
@@ -35,6 +36,16 @@ class Repository:
             return None
         count = self.ask("rev-list", "--count", f"{commit}..HEAD", "--", *sources)
         return None if count is None else int(count)
+
+
+def kept_folder(repository, where, form, sources):
+    """Where data of this form is kept below the folder @p where: that of a commit since which the sources have not changed, so that a run that
+    was stopped goes on; else that of the commit at hand."""
+    for name in sorted(os.listdir(where)) if os.path.isdir(where) else []:
+        commit = name.removeprefix(form + "-")
+        if commit != name and repository.ask("merge-base", "--is-ancestor", commit, "HEAD") is not None and repository.since(commit, sources) == 0:
+            return os.path.join(where, name)
+    return os.path.join(where, f"{form}-{repository.commit()}")
 
 
 def measured(repository, page, form):

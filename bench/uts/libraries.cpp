@@ -65,6 +65,12 @@ std::vector<library> libraries() {
                      return search_all<L, sha1_portable>(workers, which);
                    }});
   });
+#if BENCH_HAS_LACE
+  all.push_back({"lace", search_lace});
+#endif
+#if BENCH_HAS_LIBFORK
+  all.push_back({"libfork", search_libfork});
+#endif
   return all;
 }
 

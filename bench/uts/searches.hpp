@@ -40,7 +40,9 @@ struct library {
   std::string name;
   totals (*search)(unsigned workers, threads which, bool ni);
 };
-/// Other libraries of threads that were found.
+totals search_lace(unsigned workers, threads which, bool ni);  ///< where it was found, as the next one
+totals search_libfork(unsigned workers, threads which, bool ni);
+/// Other libraries that were found: of threads, Lace, libfork.
 std::vector<library> libraries();
 
 }  // namespace uts

@@ -146,6 +146,20 @@ class Since(unittest.TestCase):
         self.write("src/new", "new")
         self.assertIn("not committed: `src/a`, `src/new`", self.text())
 
+    def test_what_was_stopped_goes_on_until_the_sources_change(self):
+        where = os.path.join(self.root, "results")
+        first = os.path.join(where, "full-" + self.repository.commit())
+        self.assertEqual(head.kept_folder(self.repository, where, "full", ["src"]), first)
+        os.makedirs(first)
+        os.makedirs(os.path.join(where, "full-0123456789ab"))  # of another clone
+        self.commit("docs/a", "elsewhere")
+        self.assertEqual(head.kept_folder(self.repository, where, "full", ["src"]), first)
+        now = self.repository.commit()
+        self.assertEqual(head.kept_folder(self.repository, where, "quick", ["src"]), os.path.join(where, "quick-" + now))
+        self.commit("src/a", "second")
+        now = self.repository.commit()
+        self.assertEqual(head.kept_folder(self.repository, where, "full", ["src"]), os.path.join(where, "full-" + now))
+
     def test_a_commit_that_is_not_here(self):
         text = self.text().replace(self.repository.commit(), "0123456789ab")
         self.assertIn("- Since then: unknown", head.refreshed(self.repository, self.page, text))

@@ -23,6 +23,18 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
       endif()
     endforeach()
   endforeach()
+  # Thieves that do not look before they lock (empty_check=0): one-sided, by a companion, and inside a host.
+  foreach(row "rma;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=2;GODWIT_WAY=rma"
+              "words;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=3;GODWIT_WAY=assist;GODWIT_FAR_STEAL=words" "processes;GODWIT_WORKERS=3")
+    list(POP_FRONT row where)
+    foreach(suite api_spawn api_migration)
+      if(TARGET ${suite})
+        add_test(NAME no_empty_check.${where}.${suite} COMMAND ${CMAKE_COMMAND} -E env ${env} ${row} GODWIT_EMPTY_CHECK=0 GODWIT_QUIET=1
+                                                               $<TARGET_FILE:${suite}> --gtest_brief=1)
+        set_tests_properties(no_empty_check.${where}.${suite} PROPERTIES LABELS sim TIMEOUT 300)
+      endif()
+    endforeach()
+  endforeach()
   # The policies that work on several hosts, in each way, and the one that works on one host only. (The cases whose names are left out want a run to fail, which ends the process here.)
   set(policies locked_free:stalling:stalling_locked_free:crude:child_full:child_rtc)
   set(cases "")

@@ -16,12 +16,14 @@
 
 namespace {
 
-/// The thread that is stolen again and again. A child that runs @p child_us gives the other worker time to
-/// come.
-[[gnu::noinline]] unsigned ping_pong(int rounds, std::size_t padding, unsigned child_us) {
+constexpr int most_tries = 50;  ///< spawns for each steal: on a busy machine the other worker comes late
+
+/// The thread that is stolen again and again, @p steals times. A child that runs @p child_us gives the other
+/// worker time to come.
+[[gnu::noinline]] unsigned ping_pong(int steals, std::size_t padding, unsigned child_us) {
   auto* const pad = static_cast<volatile char*>(alloca(padding + 16));
   unsigned moved = 0;
-  for (int i = 1; i <= rounds; ++i) {
+  for (int i = 1; moved < static_cast<unsigned>(steals) && i <= most_tries * steals; ++i) {
     for (std::size_t at = 0; at < padding; at += 64) pad[at] = static_cast<char>(i);
     const std::uint32_t before = godwit::worker_id();
     auto child = godwit::spawn([child_us] {
@@ -66,7 +68,7 @@ int main(int argc, char** argv) {
   int rounds = 200;
   unsigned child_us = 3000;
   program.option("--bytes", sizes, "Stolen stack sizes (default 664,3055)");
-  program.option("--rounds", rounds, "Steals per repetition and size");
+  program.option("--rounds", rounds, "Steals per repetition and size", bench::between(1, 1'000'000));
   program.option("--child-us", child_us, "How long a child computes");
   program.parse();
   try {

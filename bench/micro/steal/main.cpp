@@ -137,6 +137,74 @@ double copy_ns(std::size_t bytes, int rounds, double ticks_per_ns) {
   return std::max(0.0, with - bench::median(line_times(0, rounds, ticks_per_ns)));
 }
 
+/// A thread that yields to another one again and again: each yield suspends one and resumes the other.
+[[gnu::noinline]] void take_turns(int rounds, std::size_t padding) {
+  auto* const pad = static_cast<volatile char*>(alloca(padding + 16));
+  for (int i = 0; i < rounds; ++i) {
+    for (std::size_t at = 0; at < padding; at += 64) pad[at] = static_cast<char>(i);
+    godwit::yield();
+  }
+}
+
+struct turns {
+  double ticks = 0;  ///< of a suspension and a resumption
+  double bytes = 0;  ///< copied out by a suspension
+  std::uint64_t suspensions = 0;
+};
+
+/// Two threads of one worker, neither of which is ever stolen.
+turns measure_turns(int rounds, std::size_t padding) {
+  godwit::options o;
+  o.workers = 1;
+  const auto spent = godwit::run<std::uint64_t>(
+      [=] {
+        const std::uint64_t from = bench::ticks_ordered();
+        auto one = godwit::spawn([=] { take_turns(rounds, padding); });
+        auto two = godwit::spawn([=] { take_turns(rounds, padding); });
+        two.join();
+        one.join();
+        return bench::ticks_ordered() - from;
+      },
+      o);
+  turns t;
+  std::uint64_t bytes = 0;
+  for (const auto& w : godwit::last_run_stats()) t.suspensions += w.suspends, bytes += w.evacuated_bytes;
+  if (t.suspensions == 0) return t;
+  t.ticks = static_cast<double>(spent) / static_cast<double>(t.suspensions);
+  t.bytes = static_cast<double>(bytes) / static_cast<double>(t.suspensions);
+  return t;
+}
+
+/// The rows of suspending and resuming, with stacks of the sizes that are stolen.
+void suspend_and_resume(bench::program& program, const std::vector<unsigned>& sizes, int rounds) {
+  std::fprintf(program.out(), "Suspend and resume, one worker\n  %8s %8s %12s %10s\n", "asked B", "copied B",
+               "suspensions", "ticks");
+  const double base = measure_turns(64, 0).bytes;
+  bench::ordered_json rows = bench::ordered_json::array();
+  for (const unsigned bytes : sizes) {
+    const std::size_t padding =
+        bytes > base ? (static_cast<std::size_t>(bytes - base) + 8) & ~std::size_t{15} : 0;
+    std::vector<double> ticks;
+    turns t;
+    for (int rep = 0; rep < program.options().reps; ++rep) {
+      t = measure_turns(rounds, padding);
+      ticks.push_back(t.ticks);
+    }
+    if (t.suspensions < static_cast<std::uint64_t>(rounds))
+      program.wrong("only " + std::to_string(t.suspensions) + " suspensions in " + std::to_string(rounds) +
+                    " turns of two threads");
+    std::fprintf(program.out(), "  %8u %8.0f %12llu %10.0f\n", bytes, t.bytes,
+                 static_cast<unsigned long long>(t.suspensions), bench::median(ticks));
+    rows.push_back({{"asked_bytes", bytes},
+                    {"stolen_bytes", t.bytes},
+                    {"suspensions", t.suspensions},
+                    {"cycles", bench::median(ticks)}});
+  }
+  program.json()["measurements"].push_back({{"title", "suspend and resume"}, {"rows", rows}});
+  program.json()["definitions"]["suspend and resume"] =
+      "ticks of the constant-rate counter for a yield that suspends one thread and resumes another";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -211,6 +279,7 @@ int main(int argc, char** argv) {
                  "- line\n  the first %d steals of every run are left out\n",
                  excluded);
     program.json()["measurements"].push_back({{"title", "steal latency"}, {"rows", rows}});
+    suspend_and_resume(program, sizes, rounds);
     program.json()["definitions"]["latency"] =
         "counter stamp before the spawn at the victim to the first stamp of the continuation at the thief";
   } catch (const std::exception& e) {

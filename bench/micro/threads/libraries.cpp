@@ -63,6 +63,12 @@ std::vector<library> others() {
   bench::for_each_thread_library([&]<class L>() {
     all.push_back({.name = L::name, .create_join = create_join<L>, .yield = yield<L>, .slower = 4});
   });
+#if BENCH_HAS_LACE
+  all.push_back(lace());
+#endif
+#if BENCH_HAS_LIBFORK
+  all.push_back(libfork());
+#endif
   return all;
 }
 

@@ -35,7 +35,9 @@ library ours();
 library std_thread();
 library tbb();
 library openmp();
-std::vector<library> others();  ///< that were found: Argobots, MassiveThreads, Qthreads
+library lace();  ///< where it was found, as the next one
+library libfork();
+std::vector<library> others();  ///< that were found: Argobots, MassiveThreads, Qthreads, Lace, libfork
 
 inline double per(std::uint64_t start, std::size_t operations) {
   return static_cast<double>(bench::now_ns() - start) / static_cast<double>(operations);

@@ -1,0 +1,264 @@
+"""What is asked of each experiment: the papers' figures where they mean something on another machine, orders, and peers.
+
+A function per experiment takes its data and gives claims (data.Claim). Figures are the medians over the rounds; where other programs used the
+CPUs, what depends on times is not judged. "At or ahead" allows 10 %, which is noise. claims_gas.py has those of the address space.
+"""
+
+from . import claims_gas, papers
+from .claim import AT_OR_AHEAD, TASKS, by_time, claim, missing, at_most, at_least, peers
+from .data import BUSY, measurements, number, order, problem_of, ratio_of, variant
+
+THEIRS = ("tbb", "openmp", "std::thread", "argobots", "massivethreads", "qthreads", "lace", "libfork")
+
+
+def tables(record):
+    return [m for m in record["result"].get("measurements", []) if "rows" in m]
+
+
+def u11(data):
+    spawn, tree, busy = data.get("u11_spawn"), data.get("u11_policies"), data.busy()
+    limit = next(cycles for name, cycles, _ in papers.TASK_CYCLES if name.startswith("uni-address threads, Xeon E5"))
+    if spawn:
+        most = max(tables(spawn)[0]["rows"], key=lambda r: r["over_ticks"])
+        yield at_most(f"creating and joining a task, whatever its result ({most['form']} is the dearest), cycles; the paper's {limit}",
+                      most["over_ticks"], limit, busy)
+    for m in measurements(tree) if tree else []:
+        by = {v["policy"]: v for v in m["variants"] if v["workers"] == 1 and "policy" in v and "seconds" in v}
+        for p in ("iso", "crude"):
+            yield at_least(f"a task of {p} over one of greedy, BTC on one worker", (ratio_of(by.get(p), by.get("greedy")) or [None])[0], 1, busy)
+
+
+def u12(data):
+    most = papers.OVERHEAD_OVER_MASSIVETHREADS
+    for record in data.steps():
+        for m in measurements(record):
+            ours, theirs = variant(m, "godwit", 1), variant(m, "massivethreads", 1)
+            what = f"{problem_of(m)} on one worker, over MassiveThreads' time"
+            if theirs is None:
+                yield missing(what, "this build has no MassiveThreads (GODWIT_PEERS_DIR)")
+            else:
+                yield by_time(what, ours, theirs, most, data.busy(record))
+            yield from peers(f"{problem_of(m)} on one worker", m, ours, 1, [x for x in THEIRS if x != "massivethreads"], data.busy(record))
+
+
+def u13(data):
+    busy = data.busy()
+    near, far = data.get("u13_near"), [r for r in data.steps("u13_") if r["step"] != "u13_near"]
+    for record in ([near] if near else []) + far:
+        where = "one machine" if record is near else "two hosts, " + record["step"].split("_", 1)[1].replace("_", ", ")
+        for r in tables(record)[0]["rows"]:
+            n, off = r.get("samples", r.get("steals")), r["stolen_bytes"] - r["asked_bytes"]
+            yield claim(f"{where}: at least 100 steals of {r['asked_bytes']} bytes, within 5 %", n >= 100 and abs(off) <= 0.05 * r["asked_bytes"],
+                        f"{number(n)} of {number(r['stolen_bytes'])} bytes")
+    least = min(c for _, c, _ in papers.STEAL_CYCLES)
+    if near:
+        rate = near["result"]["machine"]["counter_ticks_per_ns"]
+        cycles = max(r["median_us"] for r in tables(near)[0]["rows"]) * 1e3 * rate
+        yield at_most(f"a steal on one machine, cycles; the papers' between nodes {number(least)}", cycles, least, busy)
+        turn = next((t for t in tables(near) if t["title"] == "suspend and resume"), None)
+        limit = min(c for _, c, _ in papers.SUSPEND_RESUME_CYCLES)
+        for r in turn["rows"] if turn else []:
+            yield at_most(f"suspend and resume with {r['stolen_bytes']:.0f} bytes, cycles; the papers' {number(limit)}", r["cycles"], limit, busy)
+        if turn is None:
+            yield missing("suspend and resume, cycles", "not measured")
+    words = [r for r in far if r["step"].endswith("_words")]
+    if not words:
+        yield missing("the papers' operations one by one, between two hosts", "no two hosts here")
+    for record in words:
+        for r in tables(record)[0]["rows"]:
+            parts = [r[k] for k in ("check_us", "lock_us", "entry_us", "stack_us", "unlock_us")]
+            yield claim(f"two hosts, word by word, {r['asked_bytes']} bytes: empty check, lock, entry, stack and unlock were each timed",
+                        min(parts) > 0, ", ".join(number(x) for x in parts) + " us")
+
+
+def u14(data):
+    for record in data.steps():
+        for m in measurements(record):
+            ours = [v for v in m["variants"] if v["name"] == "godwit" and "seconds" in v]
+            if not ours:
+                continue
+            most = max(v["counts"]["stack_high_bytes"] for v in ours)
+            what = problem_of(m)
+            yield claim(f"{what}: stacks of a worker at most {papers.STACK_LIMIT:,} bytes", most <= papers.STACK_LIMIT, f"{most:,}")
+            one, many = ours[0], ours[-1]
+            if many["workers"] > one["workers"]:
+                r = ratio_of(one, many)
+                yield at_least(f"{what}: efficiency of {many['workers']} workers over one, %", r[0] / many["workers"] * 100, 97, data.busy(record))
+
+
+def u15(data):
+    cells = {}
+    for record in data.steps():
+        a = record["about"]
+        for m in measurements(record):
+            for v in m["variants"]:
+                if "counts" in v:
+                    cells[a["problem"], a["hosts"], a["way"], a["check"]] = (v, record)
+    for problem, hosts in sorted({k[:2] for k in cells}):
+        of = {k[2:]: v for k, v in cells.items() if k[:2] == (problem, hosts)}
+        four = [(w, c) for w in ("assist", "am") for c in (1, 0)]
+        where = f"{problem} on {hosts} hosts"
+        yield claim(f"{where}: RDMA-emulated and AM, with and without empty check, gave the right totals", all(k in of for k in four),
+                    f"{sum(k in of for k in four)} of 4")
+        if all(k in of for k in four):
+            handled = {w: sum(of[w, c][0]["counts"]["messages"] for c in (1, 0)) for w in ("assist", "am")}
+            yield claim(f"{where}: workers handle more messages at spawns with AM than RDMA-emulated", handled["am"] > handled["assist"],
+                        f"{handled['am']:,} and {handled['assist']:,}")
+
+
+def u16(data):
+    grown = {}
+    for record in data.steps():
+        workers = [x for x in record["result"]["processes"] if x["role"] == "worker"]
+        if workers:
+            grown.setdefault(record["about"]["policy"], []).append((record["about"]["workers"], max(x["virtual_bytes"] for x in workers)))
+    per = {p: (x[-1][1] - x[0][1]) / (x[-1][0] - x[0][0]) / 2**30 for p, x in grown.items() if len(x) > 1}
+    if {"iso", "greedy"} <= set(per):
+        yield claim("a worker more takes more addresses under iso-address than under uni-address", per["iso"] > per["greedy"],
+                    f"{number(per['iso'])} and {number(per['greedy'])} GiB")
+    else:
+        yield missing("addresses per worker, iso and uni", "only measured: " + (", ".join(per) or "neither"))
+
+
+def of_loops(record):
+    rows = [m for m in tables(record) if m["title"].endswith(": joins and steals")]
+    return [(m["parameters"]["kind"], m, t["rows"]) for m, t in zip(measurements(record), rows)]
+
+
+def c8(data):
+    for record in data.steps("c8_"):
+        kind, m, rows = of_loops(record)[-1]
+        r = next((r for r in rows if r["policy"] == "greedy"), None)
+        if r:
+            yield at_least(f"{kind}, the largest size here: greedy's efficiency over serial code, %", 100 * r["efficiency_over_reference"], 95,
+                           data.busy(record))
+        policies = {r["policy"] for r in rows}
+        five = {"greedy", "stalling", "stalling_locked_free", "child_full", "child_rtc"}
+        yield claim(f"{kind}: the five policies gave the right results", five <= policies, ", ".join(sorted(policies)))
+
+
+def c9(data):
+    for record in data.steps("c9_"):
+        kind, _, rows = of_loops(record)[-1]
+        by = {r["policy"]: r for r in rows}
+        waits = {p: r.get("of_rounds", {}).get("outstanding_us", []) for p, r in by.items()}
+        for other in ("stalling", "child_rtc"):
+            two = {"greedy": waits.get("greedy", []), other: waits.get(other, [])}
+            said = order("wait, us", two, {"greedy": 1, other: 2}, data.busy(record))
+            met = True if "in every round" in said else None if "judge" in said or not said else False
+            yield claim(f"{kind}: outstanding joins wait for less time under greedy than under {other}, in every round", met,
+                        said or "no outstanding joins")
+        sizes = {p: by[p]["stolen_bytes"] for p in ("greedy", "child_full") if p in by and by[p]["stolen_bytes"]}
+        if len(sizes) == 2:
+            yield claim(f"{kind}: a stolen continuation has more bytes than a stolen child", sizes["greedy"] > sizes["child_full"],
+                        f"{number(sizes['greedy'])} and {number(sizes['child_full'])}")
+        else:
+            yield missing(f"{kind}: bytes of what is stolen", "nothing was stolen under one of greedy and child_full")
+
+
+def c10(data):
+    for record in data.steps("c10_"):
+        if record["about"]["policy"] != "greedy":
+            continue
+        s = record["result"]["series"]
+        both = sum(1 for b, r in zip(s["busy"], s["ready"]) if r >= 0.5 and b <= s["workers"] - 0.5) / max(1, len(s["busy"]))
+        yield at_most("greedy: time with both an idle worker and a join that could go on, %", 100 * both, 1, data.busy(record))
+        yield claim("greedy: the trace is whole", s["dropped"] == 0, f"{s['dropped']} of {s['events']} events dropped")
+
+
+def c11(data):
+    limit = min(x for _, x, _ in papers.UTS_OVERHEAD)
+    saws = data.get("c11_saws")
+    for v in measurements(saws)[0]["variants"] if saws else []:
+        if v["name"] == "saws":
+            m = measurements(saws)[0]
+            yield from peers(f"{m['title']}, {v['workers']} workers", m, variant(m, "godwit", v["workers"]), v["workers"], ["saws"], data.busy(saws))
+    for record in data.steps("c11_"):
+        if record is saws:
+            continue
+        for m in measurements(record):
+            serial, p = variant(m, "serial"), m["parameters"]
+            for v in m["variants"]:
+                if "counts" not in v:
+                    continue
+                over, what = ratio_of(v, serial), f"{p['tree']}, threads for {'every node' if p['threads'] == 'every' else 'inner nodes'}"
+                if v["workers"] == 1:
+                    busy = data.busy(record)  # one worker: CPU time says the same
+                    yield at_most(f"{what}, one worker: overhead over serial code, %; the papers' {limit}",
+                                  100 * ((v["cpu_over_reference"] if busy > BUSY else over[0]) - 1), limit)
+                elif p["threads"] == "inner":
+                    yield at_least(f"{what}, {v['workers']} workers: efficiency over serial code, %; 96.4 in the paper, over one core of its program",
+                                   100 / over[0] / v["workers"], papers.UTS_EFFICIENCY[1], data.busy(record))
+    if not any(m["parameters"]["threads"] == "every" and m["parameters"]["tree"] == "T1L"
+               for r in data.steps("c11_") if r is not saws for m in measurements(r)):
+        yield missing("T1L with a thread for every node", "not in this preset, or its step failed")
+
+
+def c12(data):
+    for record in data.steps("c12_")[-1:]:
+        k, busy, m = record["about"]["k"], data.busy(record), measurements(record)[0]
+        for r in [r for t in tables(record) if t["title"].endswith(": bounds") for r in t["rows"]]:
+            if r["policy"] == "greedy":
+                yield at_most(f"2^{k}, greedy: time over T1/P + Tinf", r["seconds"] / r["upper_s"], 1.02, busy)
+        greedy = next((v for v in m["variants"] if v.get("policy") == "greedy" and v["workers"] > 0), None)
+        for other in ("stalling", "child_full"):
+            theirs = next((v for v in m["variants"] if v.get("policy") == other and v["workers"] == greedy["workers"]), None)
+            if theirs:
+                yield by_time(f"2^{k}: greedy over {other}", greedy, theirs, AT_OR_AHEAD, busy)
+
+
+def c13(data):
+    pairs = [("local collection", "stalling", "stalling_locked_free"), ("greedy join", "greedy", "stalling"),
+             ("continuation stealing over full threads", "greedy", "child_full"),
+             ("continuation stealing over run-to-completion", "greedy", "child_rtc")]
+    for record in data.steps("c9_"):
+        kind, m, _ = of_loops(record)[-1]
+        for what, ours, other in pairs:
+            a, b = variant(m, ours), variant(m, other)
+            if a and b:
+                yield by_time(f"{kind}: with {what} at most the time without", a, b, 1.05, data.busy(record))
+
+
+def m5(data):
+    limits = {"ucontext": papers.SWITCHES[0][1]}
+    for record in data.steps("m5_"):
+        for key, f in record["result"].get("figures", {}).items():
+            name = key.split(".")[1] if key.endswith(".over_asm") else None
+            if name in limits:
+                yield at_least(f"fib({key[1:].split('.')[0]}), one worker: {f['what']}, by CPU time; the paper's {limits[name]}", f["value"],
+                               limits[name], data.busy(record))
+    least = papers.SWITCHES[1][1]
+    what = f"SPARC V9, emulated: a spawn with windows flushed by the trap over one with flushw, time; on the paper's machine {least}"
+    flush = data.get("m5_flush")
+    if flush:
+        yield at_least(what, flush["result"]["times"]["trap"]["over_first"], least, data.busy(flush))
+    else:
+        yield missing(what, "needs the cross build for SPARC V9, and qemu-user 8 or later")
+
+
+def m6(data):
+    record = data.get("m6_costs")
+    rows = tables(record)[0]["rows"] if record else []
+    ours = {r["what"]: r for r in rows if r["library"] == "godwit"}
+    for r in rows:
+        if r["library"] != "godwit" and r["what"] in ours:
+            c = at_most(f"{r['what']}: over {r['library']}'s time", ours[r["what"]]["median_ns"] / r["median_ns"], AT_OR_AHEAD, data.busy())
+            if c.met is False and r["library"] in ("tbb", "openmp", "lace", "libfork"):
+                c.seen += "; " + TASKS
+            yield c
+
+
+def m7(data):
+    for record in data.steps("m7_"):
+        for m in measurements(record):
+            for w in sorted({v["workers"] for v in m["variants"]} - {0}):
+                ours = variant(m, "spawn+join", w) or variant(m, "godwit", w)
+                if ours:
+                    title = m["title"].split(" (")[0].split(":")[0]
+                    yield from peers(f"{title}, {w} worker{'s' if w > 1 else ''}", m, ours, w, THEIRS, data.busy(record))
+
+
+def of(name, data):
+    """The claims of an experiment."""
+    own = globals().get(name.lower()) or getattr(claims_gas, name.lower())
+    return [c for c in own(data) if c is not None]
