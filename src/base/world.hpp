@@ -27,10 +27,6 @@ enum class step : std::uint8_t {
   count_
 };
 
-/// Where each look takes a turn, who would look all the time waits instead, from the first to the second of
-/// these: whatever ends a wait that is no longer is seen as by who looks.
-inline constexpr std::uint64_t look_in_turns_ns = 3'000, longest_look_in_turns_ns = 50'000;
-
 /// Time and waiting as a program has made them itself (a simulator, a test), in place of the operating
 /// system's. Workers may then be anything that takes turns: whoever has to wait comes here.
 class world {
@@ -41,6 +37,11 @@ class world {
   virtual void nap_until(std::uint64_t deadline_ns) noexcept = 0;
   /// See the functions below. Those that wait for certain bits are woken with all others.
   virtual void wait_on(const wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept = 0;
+  /// Where each look takes a turn, who would look all the time waits instead, and sees what ends that as who
+  /// looks does.
+  virtual void look_on(const wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept {
+    wait_on(word, seen, limit_ns);
+  }
   virtual int wake(const wait_word& word, int most) noexcept = 0;
   /// By SIGURG, a request of one worker to another.
   virtual void interrupt(pid_t os_thread, int signal) noexcept = 0;

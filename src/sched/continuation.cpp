@@ -260,11 +260,11 @@ template <class P>
 void continuation_worker<P>::resume_image(ref r) noexcept {
   count_progress(here_.words->stats.resumes);
   const std::uint64_t before = account_.traced() ? base::fast_ns() : 0;
+  GODWIT_ASSERT(here_.is_near(r), "threads of other hosts are brought first");
   const worker_no from = ref_worker(r);
   image copy;
   const image& head =
       stacks_stay ? *here_.at<image>(r) : copy;  // where stacks stay it is gone as soon as its thread runs
-  std::uint64_t size = 0;
   if constexpr (stacks_stay) {
     if (head.sp == 0) begin_thread(r - fresh_thread::image_at);
     if (head.sp == not_begun) return begin_parcel(r);
@@ -280,7 +280,7 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     if (head.sp == not_begun) return begin_parcel(r);
     GODWIT_ASSERT(here_.is_stack(head.low, head.top, head.bytes_end),
                   "a thread's stack lies where stacks lie");
-    size = head.bytes_end - head.low;
+    const std::uint64_t size = head.bytes_end - head.low;
     GODWIT_ASSERT(iso || heap::room_of(head) >= sizeof(image) + size, "an image holds its stack");
     auto* here = reinterpret_cast<void*>(head.low);
     context::sanitizer_forget(head.low, head.bytes_end);
@@ -290,6 +290,12 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
       here_.net.remote_get(from, here, here, size);  // it lies at the same address there
     records_.free(r);
   }
+  run_image(head, from, before);
+}
+
+/// Its stack is in its place.
+template <class P>
+void continuation_worker<P>::run_image(const image& head, worker_no from, std::uint64_t since) noexcept {
   spend(base::step::resume);
   here_.acquire_writes();
   const bool timed = account_.traced() || head.waited_for != 0 || account_.is_idle();
@@ -297,7 +303,8 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   if (head.waited_for != 0) account_.count_outstanding(head.ready_ns, now);
   account_.end_idle(now);
   if (account_.traced())
-    account_.note(kind::resume, now, head.own_record, head.waited_for, now - before, size, index(from));
+    account_.note(kind::resume, now, head.own_record, head.waited_for, now - since,
+                  stacks_stay ? 0 : head.bytes_end - head.low, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
   resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
           head.own_record, head.status, head.float_control},
@@ -406,7 +413,10 @@ void continuation_worker<P>::completed_entry(void* arg) {
   }
   if (now == 0) now = base::fast_ns();
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
-  ref next = w.records_.next_waiter(waiting);
+  const bool is_far = !stacks_stay && !w.here_.is_near(waiting);
+  image head;
+  if (is_far) w.bring_image(waiting, head);
+  ref next = is_far ? head.next : w.records_.next_waiter(waiting);
   w.mark_ready(waiting, r, now);
   while (next > state_detached) {
     const ref after = w.records_.next_waiter(next);
@@ -420,6 +430,8 @@ void continuation_worker<P>::completed_entry(void* arg) {
     w.push_ready(waiting, now);
     w.next_thread(idle_cause::no_work);
   }
+  w.records_.will_be_read(r);
+  if (is_far) w.run_image(head, ref_worker(waiting), now);
   w.resume_image(waiting);
 }
 

@@ -98,6 +98,8 @@ class continuation_worker final : public worker {
                          spawn_slot* place) noexcept;
   void try_waiting() noexcept;        // likewise
   void resume_image(ref r) noexcept;  // does not come back
+  void bring_image(ref r, image& head) noexcept;
+  void run_image(const image& head, worker_no from, std::uint64_t since) noexcept;  // does not come back
   void force(bool children) noexcept;
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);

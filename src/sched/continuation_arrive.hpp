@@ -181,4 +181,21 @@ void continuation_worker<P>::send_away(image* im, const leaving& why, bool paren
   }
 }
 
+/// A thread of another host that waited for what this worker has completed, which is this worker's now (JN3):
+/// its stack comes to its place. One round trip.
+template <class P>
+void continuation_worker<P>::bring_image(ref r, image& head) noexcept {
+  const auto& e = here_.net.far().call(transport::ref_worker(r), call_no::take_image, r, 0);
+  GODWIT_ASSERT(e.head.info == sizeof head, "an image comes as a whole");
+  std::memcpy(static_cast<void*>(&head), e.data, sizeof head);
+  GODWIT_ASSERT(here_.is_stack(head.low, head.top, head.bytes_end), "a thread's stack lies where stacks lie");
+  const std::size_t bytes = head.bytes_end - head.low;
+  context::sanitizer_forget(head.low, head.bytes_end);
+  uses_region(head.low);
+  if (sizeof head + bytes <= transport::far::inline_bytes)
+    std::memcpy(reinterpret_cast<void*>(head.low), e.data + sizeof head, bytes);
+  else  // the companion put them where they belong
+    here_.memory->bring_stacks(head.low, head.bytes_end);
+}
+
 }  // namespace godwit::sched

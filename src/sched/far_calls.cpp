@@ -68,10 +68,11 @@ struct answer {
   std::byte* big = nullptr;  ///< bytes that do not fit into the entry
 };
 
-/// Lay out info and room for @p bytes behind it; gives back where the bytes go.
-std::byte* answer_with(answer& to, const loot& info, std::size_t bytes) noexcept {
+/// Lay out @p info, a loot or an image, and room for the stack's bytes behind it; gives back where these go.
+template <class Info>
+std::byte* answer_with(answer& to, const Info& info, std::size_t bytes) noexcept {
   entry& e = to.e;
-  std::memcpy(e.data, &info, sizeof info);
+  std::memcpy(e.data, static_cast<const void*>(&info), sizeof info);
   e.head.info = sizeof info;
   e.head.bytes = bytes;
   e.head.local = info.low;
@@ -276,6 +277,19 @@ std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
   return to.big;
 }
 
+/// For who completed the record that it waits for. JN3
+std::byte* take_image(void* place, entry& e, const answer_room& room) noexcept {
+  auto* im = site_of(place, e).memory->at<image>(e.head.b);
+  GODWIT_ASSERT(im->kind == object_kind::image && im->freed.load(std::memory_order_relaxed) == freed_not,
+                "what waits for a record is a thread, and is resumed once");
+  answer to{e, room};
+  const std::size_t bytes = im->bytes_end - im->low;
+  GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + bytes, "an image holds its stack");
+  std::memcpy(answer_with(to, *im, bytes), im->bytes(), bytes);
+  im->freed.store(freed_marked, std::memory_order_release);  // JH1
+  return to.big;
+}
+
 void look(call_site& site, entry& e) noexcept {
   const victims all(site, e);
   for (std::uint32_t i = 0; i < all.count; ++i)
@@ -369,6 +383,7 @@ void enter_calls(transport::far::call_table& table, call_site& site) {
   table.enter(call_no::steal, steal_any, &site);
   table.enter(call_no::look, in_entry<look>, &site);
   table.enter(call_no::read_record, in_entry<read_record>, &site);
+  table.enter(call_no::take_image, take_image, &site);
   table.enter(call_no::release, in_entry<release>, &site);
   table.enter(call_no::count_off, in_entry<count_off>, &site);
   table.enter(call_no::nudge, in_entry<nudge>, &site);

@@ -17,7 +17,8 @@ namespace {
 constexpr std::uint32_t rounds_before_idle_crowded = 16;
 // Where a look takes a turn, who would look on waits instead, again and again, each time half as long as it
 // has been idle, for as long as a worker looks elsewhere before it sleeps.
-constexpr std::uint64_t rounds_in_turns_ns = 130'000;
+constexpr std::uint64_t rounds_in_turns_ns = 130'000, look_in_turns_ns = 3'000,
+                        longest_look_in_turns_ns = 50'000;
 // Before a worker takes part in a wave: who gets the next thread soon makes it an unclean one.
 constexpr std::uint64_t wave_after_ns = 100'000;
 constexpr std::uint64_t signal_after_ns = 20'000;
@@ -239,7 +240,7 @@ void idleness::wait_for_work() noexcept {
   const std::uint64_t idle_ns = now - idle_since_ns_, spin_ns = std::uint64_t{here_.opts.spin_us} * 1000;
   if (!here_.one_host() && idle_ns >= std::min(wave_after_ns, spin_ns)) carry_wave();
   if (here_.shape.takes_turns && idle_ns < spin_ns + rounds_in_turns_ns)
-    sleep(std::clamp(idle_ns / 2, base::look_in_turns_ns, base::longest_look_in_turns_ns));
+    sleep(std::clamp(idle_ns / 2, look_in_turns_ns, longest_look_in_turns_ns));
   else if (idle_ns >= spin_ns)
     sleep(base::no_limit);
 }
@@ -287,6 +288,8 @@ void idleness::wait_in_sleep(std::uint32_t seen, std::uint64_t most_ns) noexcept
     if (node.wake.load(std::memory_order_seq_cst) == seen)  // EV3: polling, then wake
       static_cast<void>(from_.events.collect(static_cast<std::int64_t>(ns)));
     node.polling.store(0, std::memory_order_seq_cst);
+  } else if (most_ns != base::no_limit) {
+    base::made_world->look_on(node.wake, seen, ns);  // only where looks take turns
   } else {
     base::wait_on(node.wake, seen, ns);
   }

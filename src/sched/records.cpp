@@ -72,10 +72,10 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
     write(here_.at<record>(to)->result);
     return;
   }
-  result_words words;
-  const std::size_t travelling = write(words);
+  const std::size_t travelling = write(published_);
+  published_of_ = published_.object == 0 ? to : 0;
   // Before the exchange that completes the record: requests to one worker keep their order.
-  here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &words, travelling);
+  here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &published_, travelling);
 }
 
 ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
@@ -125,7 +125,12 @@ detail::payload join_records::fetched_payload() const noexcept {
 
 detail::payload join_records::payload_of(ref r) const noexcept {
   if (!here_.is_near(r)) {
-    GODWIT_CHECK(fetch(r), "a result is read before it is there");
+    if (std::exchange(read_from_, 0) == r) {
+      fetched_ = published_;
+      fetched_of_ = r;
+    } else {
+      GODWIT_CHECK(fetch(r), "a result is read before it is there");
+    }
     return fetched_payload();
   }
   GODWIT_ASSERT(here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done,

@@ -52,6 +52,13 @@ class join_records {
   void publish_error(ref to, ref error) noexcept;
 
   bool is_complete(ref r) const noexcept;
+  /// This worker has just completed it, and goes on with who waits for it, who reads it: if it published the
+  /// result itself, it need not ask another host for that.
+  void will_be_read(ref r) noexcept {
+    if (published_of_ == r) read_from_ = r;
+  }
+  /// A thread leaves, perhaps between publishing its result and completing its record.
+  void forget_published() noexcept { published_of_ = 0; }
   /// Of a complete record. Of another host: valid until the next one is read.
   detail::payload payload_of(ref r) const noexcept;
   /// Read a record of another host, and its result. False: it is not complete yet. One round trip, or two.
@@ -111,6 +118,10 @@ class join_records {
   mutable result_words fetched_{};
   mutable std::vector<std::byte> fetched_bytes_;
   mutable ref fetched_of_ = 0;  // until it is released
+  // The last result that went to another host as a whole, and the record that it will be read for.
+  result_words published_{};
+  ref published_of_ = 0;
+  mutable ref read_from_ = 0;
 };
 
 }  // namespace godwit::sched

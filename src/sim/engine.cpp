@@ -333,7 +333,9 @@ void engine::settle() noexcept {
   seats_[turn_].late_stores.clear();
 }
 
-void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept {
+/// Who waits so that it hears (class waiting) looks for so long before it sleeps.
+void engine::wait(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns,
+                  std::uint64_t looks_for) noexcept {
   measure();
   settle();
   // What others did before this moment has to be seen.
@@ -348,7 +350,7 @@ void engine::wait_on(const base::wait_word& word, std::uint32_t seen, std::uint6
   all.last = turn_;
   count_event();
   s.since = s.now;
-  s.looks_for = std::max(setup_.model->spin_ns, limit_ns <= base::longest_look_in_turns_ns ? limit_ns : 0);
+  s.looks_for = looks_for;
   if (setup_.faults.spurious && one_of(4))
     limit_ns = std::min<std::uint64_t>(limit_ns, random_.below(1u << (6 + random_.below(17))));
   if (!hears(turn_)) limit_ns = sum_to(limit_ns, setup_.model->nap_ns);

@@ -19,6 +19,7 @@
 
 #include <godwit/detail/hot.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -111,7 +112,12 @@ class engine final : public base::world {
   std::uint64_t now_ns() noexcept override;
   void pause() noexcept override;
   void nap_until(std::uint64_t deadline_ns) noexcept override;
-  void wait_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept override;
+  void wait_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept override {
+    wait(word, seen, limit_ns, setup_.model->spin_ns);
+  }
+  void look_on(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns) noexcept override {
+    wait(word, seen, limit_ns, std::max(setup_.model->spin_ns, limit_ns));
+  }
   int wake(const base::wait_word& word, int most) noexcept override;
   void interrupt(pid_t who, int signal) noexcept override;
   std::uint64_t fresh_seed() noexcept override { return setup_.seed; }
@@ -168,6 +174,8 @@ class engine final : public base::world {
   void stall() noexcept;
   bool one_of(std::uint32_t n) noexcept { return random_.below(n) == 0; }
   void pass(std::uint64_t ns) noexcept;
+  void wait(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns,
+            std::uint64_t looks_for) noexcept;
   void end_turn(bool comes_back) noexcept;
   void fetch_ahead() const noexcept;
   void keep(seat& s, std::uintptr_t sp) noexcept;

@@ -195,6 +195,44 @@ TEST_P(sharing, another_host_gets_the_continuation_of_the_oldest_thread) {
 }
 INSTANTIATE_TEST_SUITE_P(seeds, sharing, testing::Range<std::uint64_t>(1, 7));
 
+/// The bytes of answers that do not fit into their entry.
+std::vector<std::byte> big;
+
+TEST_F(far_calls, who_completed_what_a_thread_waits_for_gets_it_whole) {
+  for (const std::uint64_t stack : {640u, 100'000u}) {
+    auto* im = static_cast<image*>(here.heap_of(1).allocate(object_kind::image, sizeof(image) + stack));
+    im->sp = im->low = 4096;
+    im->top = im->bytes_end = 4096 + stack;
+    im->own_record = 31;
+    im->waited_for = 32;
+    im->next = 33;
+    std::memset(im->bytes(), 7, stack);
+    e->head = {};
+    e->head.what = godwit::transport::far::op::call;
+    e->head.a = call_no::take_image;
+    e->head.target = worker_no{1};
+    e->head.b = here.ref_of(im);
+    big.clear();
+    const std::byte* where = table.carry_out(*e, {[](void*, std::size_t bytes) noexcept {
+                                                    big.resize(bytes);
+                                                    return big.data();
+                                                  },
+                                                  nullptr});
+    ASSERT_EQ(e->head.info, sizeof(image));
+    EXPECT_EQ(e->head.bytes, stack);
+    EXPECT_EQ(e->head.local, 4096u);
+    image got;
+    std::memcpy(static_cast<void*>(&got), e->data, sizeof got);
+    EXPECT_EQ(got.own_record, 31u);
+    EXPECT_EQ(got.waited_for, 32u);
+    EXPECT_EQ(got.next, 33u) << "who waits behind it";
+    EXPECT_EQ(where == nullptr, stack == 640) << "small ones lie in the entry";
+    const std::byte* bytes = where != nullptr ? where : e->data + sizeof got;
+    EXPECT_EQ(std::count(bytes, bytes + stack, std::byte{7}), static_cast<std::ptrdiff_t>(stack));
+    EXPECT_EQ(im->freed.load(), freed_marked) << "its owner may take it back";
+  }
+}
+
 TEST_F(far_calls, what_does_not_fit_follows_later) {
   for (ref i = 21; i < 25; ++i) sent(0, i, 1200, here_lies);
   EXPECT_EQ(steal_parcels(here_lies), (std::vector<ref>{21, 22, 23}));
