@@ -103,8 +103,9 @@ if(EXISTS "${GODWIT_PEERS_DIR}/saws")
     bench_peer_version(saws)
   endif()
 endif()
-if(GODWIT_PEERS_DIR AND NOT bench_peer_versions)
-  message(FATAL_ERROR "GODWIT_PEERS_DIR=${GODWIT_PEERS_DIR}: there is no folder argobots, massivethreads, qthreads, lace or libfork in it: "
-                      "clone them there, or leave the option out")
+if(GODWIT_PEERS_DIR AND NOT bench_peer_versions AND NOT EXISTS "${GODWIT_PEERS_DIR}/saws"
+   AND NOT EXISTS "${GODWIT_PEERS_DIR}/itoyori" AND NOT EXISTS "${GODWIT_PEERS_DIR}/NPB-CPP")  # these are for scripts beside this one
+  message(FATAL_ERROR "GODWIT_PEERS_DIR=${GODWIT_PEERS_DIR}: there is no folder argobots, massivethreads, qthreads, lace, libfork, saws, itoyori "
+                      "or NPB-CPP in it: clone some there, or leave the option out")
 endif()
 list(JOIN bench_peer_versions ", " bench_peer_versions)
