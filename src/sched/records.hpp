@@ -9,6 +9,7 @@
 #include "sched/site.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace godwit::sched {
@@ -52,10 +53,10 @@ class join_records {
   void publish_error(ref to, ref error) noexcept;
 
   bool is_complete(ref r) const noexcept;
-  /// This worker has just completed it, and goes on with who waits for it, who reads it: if it published the
-  /// result itself, it need not ask another host for that.
+  /// This worker has just completed it (exchange_state), and goes on with who waits for it, who reads it: if
+  /// it published the result itself, it need not ask another host for that.
   void will_be_read(ref r) noexcept {
-    if (published_of_ == r) read_from_ = r;
+    if (knows_result_) read_from_ = r;
   }
   /// A thread leaves, perhaps between publishing its result and completing its record.
   void forget_published() noexcept { published_of_ = 0; }
@@ -78,6 +79,8 @@ class join_records {
 
   /// With one worker nobody else can come in between.
   [[gnu::always_inline]] std::uint64_t exchange_state(ref r, std::uint64_t state) noexcept {
+    // Not later: where this record lies there may soon be another one.
+    knows_result_ = std::exchange(published_of_, 0) == r;
     if (here_.workers != 1 && !(base::planted("join.done_is_stored") && here_.is_near(r)))
       return here_.net.remote_exchange(transport::ref_worker(r), &here_.home<record>(r)->state, state);
     word& at = here_.at<record>(r)->state;
@@ -120,7 +123,8 @@ class join_records {
   mutable ref fetched_of_ = 0;  // until it is released
   // The last result that went to another host as a whole, and the record that it will be read for.
   result_words published_{};
-  ref published_of_ = 0;
+  ref published_of_ = 0;       // until a record is completed here, or a thread leaves
+  bool knows_result_ = false;  // of the record that was completed last
   mutable ref read_from_ = 0;
 };
 
