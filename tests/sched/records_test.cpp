@@ -78,6 +78,47 @@ TEST(join_elsewhere, who_has_read_that_nothing_is_left_waits_for_no_answer) {
   EXPECT_EQ(releases, (std::vector{op::cast, op::call, op::call}));
 }
 
+TEST(join_elsewhere, who_completes_a_record_knows_the_result_it_published_for_it_and_no_other) {
+  host all{1, 3};
+  join_records mine{all.here(0), all.heap_of(0)};
+  others rest{all};
+  const ref r = godwit::transport::make_ref(worker_no{1}, 64);
+  constexpr std::uint64_t ours = 7, theirs = 99;
+  int reads = 0;
+  rest.answer = [&](far_words::entry& e) {
+    if (e.head.what != far_words::op::call) return;  // the result, the exchange
+    ASSERT_EQ(e.head.a, call_no::read_record);
+    ++reads;
+    result_words there{};
+    there.bytes = sizeof theirs;
+    std::memcpy(there.small, &theirs, sizeof theirs);
+    e.head.result = 1;
+    e.head.info = sizeof there;
+    std::memcpy(e.data, &there, sizeof there);
+  };
+  const auto publish = [&] { mine.publish(r, outcome::value, &ours, sizeof ours); };
+  const auto complete = [&] { static_cast<void>(mine.exchange_state(r, state_done)); };
+  const auto read = [&] {
+    std::uint64_t value = 0;
+    std::memcpy(&value, mine.payload_of(r).data, sizeof value);
+    return value;
+  };
+  const auto read_by_waiter = [&] {
+    mine.will_be_read(r);
+    return read();
+  };
+  publish(), complete();
+  EXPECT_EQ(read_by_waiter(), ours);
+  EXPECT_EQ(reads, 0) << "nobody was asked";
+  EXPECT_EQ(read(), theirs) << "and again: perhaps it is another record by now";
+  publish(), complete();  // nobody waited
+  complete();             // the next record at its place, whose result another worker published
+  EXPECT_EQ(read_by_waiter(), theirs);
+  publish(), mine.forget_published(), complete();  // the thread left, and another one completes here
+  EXPECT_EQ(read_by_waiter(), theirs);
+  EXPECT_EQ(reads, 3);
+}
+
 TEST_F(join, the_last_consumer_frees) {
   const int seven = 7;
   const ref r = mine.make_completed(outcome::value, &seven, sizeof seven);
