@@ -1,7 +1,7 @@
 """The rows of scripts/reproduce --table: everything that the papers describe, and what decides each of them here.
 
 A row passes if all that it names does: tests (patterns for ctest -R), experiments (plan.py; what is asked of them is in claims.py), and parts of
-bench/scale.py, the papers' machines simulated. `without` names what the project does not have: such a row cannot pass. A new test,
+bench/scale.py, the papers' machines simulated. A new test,
 experiment or part is one more word in a row here. Kinds: core, a part of the library; base, a baseline of the papers; bench, an experiment.
 """
 
@@ -17,7 +17,6 @@ class Row:
     tests: tuple = ()
     experiments: tuple = ()
     scale: tuple = ()
-    without: str = ""
 
     @property
     def regex(self):

@@ -25,7 +25,7 @@ from .rows import ROWS
 
 TESTED = ["CMakeLists.txt", "cmake", "include", "src", "tests", "integrations", "models", "examples"]
 MEASURED = ["bench", "scripts"]
-STATES = ("pass", "not met", "not judged", "failed", "missing", "not run")
+STATES = ("pass", "not met", "not judged", "failed", "not run")
 
 
 def ctest(row, folder):
@@ -70,8 +70,6 @@ class Table:
         """What there is to say of a row: its last run, or that there was none."""
         if row.name in self.rows:
             return self.rows[row.name]
-        if not (row.tests or row.experiments or row.scale):
-            return {"status": "missing", "why": [row.without]}
         return {"status": "not run", "why": []}
 
     def keep(self, row, result):
@@ -120,7 +118,7 @@ class Table:
             lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
         lines += ["", "## Commands", "", "| row | command |", "|---|---|"]
         for row in ROWS:
-            these = commands(row, self.result(row).get("form", "full")) or ["none yet"]
+            these = commands(row, self.result(row).get("form", "full"))
             lines.append(f"| {row.name} | " + "<br>".join(f"`{c}`".replace("|", "\\|") for c in these) + " |")
         lines += ["", "## What was asked of experiments", "", "| row | asked | so? | seen |", "|---|---|---|---|"]
         for row in ROWS:
@@ -168,8 +166,6 @@ def verdict(row, tests, found, failures):
     if why:
         return "failed", why
     no = [f"{c['what']}: {c['seen']}" for c in found if c["met"] is False]
-    if row.without:
-        no.append(row.without)
     if no:
         return "not met", no
     unknown = [f"{c['what']}: {c['seen']}" for c in found if c["met"] is None]
@@ -198,7 +194,7 @@ class Runner:
             and PRESETS.index(r["form"]) >= PRESETS.index(self.form)
             and not r["commit"].endswith("-dirty")
             and self.repository.since(r["commit"], sources(row)) == 0
-            and r["decided_by"] == [row.regex, *row.experiments, *row.scale, row.without]
+            and r["decided_by"] == [row.regex, *row.experiments, *row.scale]
         )
 
     def run(self, row):
@@ -223,7 +219,7 @@ class Runner:
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "form": self.form,
             "seconds": round(time.monotonic() - start, 1),
-            "decided_by": [row.regex, *row.experiments, *row.scale, row.without],
+            "decided_by": [row.regex, *row.experiments, *row.scale],
             "claims": found,
             "left_out": left_out,
         }

@@ -3,5 +3,7 @@ find_package(Python3 QUIET COMPONENTS Interpreter)
 if(TARGET bench_pfor AND Python3_Interpreter_FOUND AND NOT sanitized AND NOT CMAKE_CROSSCOMPILING)
   add_test(NAME reproduce COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/reproduce_test.py
                                   ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
-  set_tests_properties(reproduce PROPERTIES LABELS bench TIMEOUT 300)
+  add_test(NAME reproduce.table COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/table_test.py
+                                        ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  set_tests_properties(reproduce reproduce.table PROPERTIES LABELS bench TIMEOUT 300)
 endif()
