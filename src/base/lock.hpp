@@ -45,17 +45,12 @@ template <class Word>
   word.store(0, std::memory_order_release);
 }
 
-/// @p give_way: now and then, since the holder may have lost its CPU.
-template <class Word, class GiveWay>
-void lock(Word& word, typename Word::value_type me, GiveWay&& give_way) noexcept {
+template <class Word>
+void lock(Word& word, typename Word::value_type me, lock_turn turn = turn_of) noexcept {
   GODWIT_ASSERT(word.load(std::memory_order_relaxed) != me || me == outsider, "who locks does not hold it");
   for (spin_wait w; !try_lock(word, me);) do
-      w.turn(give_way);
+      turn(w);
     while (word.load(std::memory_order_relaxed) != 0);
-}
-template <class Word>
-void lock(Word& word, typename Word::value_type me) noexcept {
-  lock(word, me, base::give_way);
 }
 
 /// One of a process, for its workers and other OS threads.

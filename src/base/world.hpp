@@ -93,10 +93,7 @@ void nap_until(std::uint64_t deadline_ns) noexcept;  ///< of now_ns()
 /// it gives the CPU away, because the other one may have lost its own.
 class spin_wait {
  public:
-  void turn() noexcept { turn(base::give_way); }
-  /// With a way of its own to give the CPU away.
-  template <class GiveWay>
-  void turn(GiveWay&& give_way) noexcept {
+  void turn() noexcept {
     if (++turns_ % turns_before_give_way == 0)
       give_way();
     else
@@ -107,6 +104,9 @@ class spin_wait {
   static constexpr unsigned turns_before_give_way = 64;
   unsigned turns_ = 0;
 };
+/// What is done in each turn of a wait for a lock.
+using lock_turn = void (*)(spin_wait&) noexcept;
+inline void turn_of(spin_wait& wait) noexcept { wait.turn(); }
 
 enum class reach { processes, this_process };  ///< where the others are that wait on a word, or wake
 inline constexpr std::uint64_t no_limit = ~std::uint64_t{0};

@@ -25,7 +25,7 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
   if constexpr (P::crude_scheme) here_.forced = choice::force_steal::parents;
   if constexpr (stalls) idle_.poll(waiting_);
   if constexpr (P::queued_frees) {
-    heap_.use_queue(&here_.words->free_lock, &here_.words->free_head, here_.give_way);
+    heap_.use_queue(&here_.words->free_lock, &here_.words->free_head, here_.lock_turn);
     // Who waits for the lock in a heap that is full has to serve, which must not be done in a signal handler,
     // and that makes objects. (All workers of all hosts do this: nobody interrupts anybody.)
     if (here_.shape.serves_itself) here_.opts.expose_signal = false;

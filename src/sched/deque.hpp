@@ -35,12 +35,12 @@ inline spawn_slot* as_slot(std::uint64_t w) noexcept { return reinterpret_cast<s
 /// The owner's side. Test hook: @p delay is called between the steps that race.
 class deque_owner {
  public:
-  void init(hot_words* hot, public_words* words, spawn_slot* slots, void (*yield_cpu)() noexcept,
+  void init(hot_words* hot, public_words* words, spawn_slot* slots, base::lock_turn turn,
             void (*delay)() noexcept) noexcept {
     hot_ = hot;
     words_ = words;
     slots_ = slots;
-    yield_cpu_ = yield_cpu;
+    lock_turn_ = turn;
     delay_ = delay;
     GODWIT_ASSERT((as_word(slots) & (alignof(spawn_slot) - 1)) == 0, "each slot lies in a line of its own");
     hot_->bottom = hot_->split = slots_ + 1;
@@ -182,7 +182,7 @@ class deque_owner {
   std::uint64_t me() const noexcept { return base::holder_of(hot_->worker); }
   /// Nobody holds it for longer than the copy of one stack takes.
   void lock() noexcept {
-    if (!base::planted("deque.owner_does_not_lock")) base::lock(words_->lock, me(), yield_cpu_);
+    if (!base::planted("deque.owner_does_not_lock")) base::lock(words_->lock, me(), lock_turn_);
   }
   void reset() noexcept {
     hot_->bottom = hot_->split = slots_ + 1;
@@ -193,7 +193,7 @@ class deque_owner {
   hot_words* hot_ = nullptr;
   public_words* words_ = nullptr;
   spawn_slot* slots_ = nullptr;
-  void (*yield_cpu_)() noexcept = nullptr;
+  base::lock_turn lock_turn_ = nullptr;
   void (*delay_)() noexcept = nullptr;
 };
 

@@ -78,7 +78,7 @@ void heap::give_back_pages(object* o) noexcept {
 /// way (@p waits) the owner waits for that.
 void heap::drain_queue(bool waits) noexcept {
   if (waits)
-    base::lock(*queue_lock_, base::holder(), give_way_);
+    base::lock(*queue_lock_, base::holder(), lock_turn_);
   else if (!base::try_lock(*queue_lock_, base::holder()))
     return;
   std::uint64_t r = queue_head_->exchange(0, std::memory_order_relaxed);

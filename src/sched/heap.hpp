@@ -44,11 +44,11 @@ class heap {
             bool give_back = true) noexcept;
 
   /// Policy locked_free: others give objects back through this queue (see locked_queue) instead of marking
-  /// them. @p give_way: in a heap that is full, while one of them has the lock.
-  void use_queue(word* lock, word* head, void (*give_way)() noexcept = base::give_way) noexcept {
+  /// them. @p turn: of waiting for that lock, in a heap that is full.
+  void use_queue(word* lock, word* head, base::lock_turn turn = base::turn_of) noexcept {
     queue_lock_ = lock;
     queue_head_ = head;
-    give_way_ = give_way;
+    lock_turn_ = turn;
   }
   bool has_queue() const noexcept { return queue_head_ != nullptr; }
 
@@ -151,7 +151,7 @@ class heap {
   word* live_head_ = nullptr;
   word* queue_lock_ = nullptr;  // of public_words; null: local collection
   word* queue_head_ = nullptr;
-  void (*give_way_)() noexcept = nullptr;
+  base::lock_turn lock_turn_ = nullptr;
   std::uint64_t live_ = 0;
   std::uint64_t free_[classes] = {};
   std::size_t used_ = 0;

@@ -36,32 +36,31 @@ void far_inbox::keep_region() const noexcept {
   here_.memory->keep_stacks(low, here_.region_high);
 }
 
-void far_inbox::serve_all() noexcept {
-  if (here_.far == nullptr) return;  // not set up yet
-  for (;;) {
-    transport::far::entry& e = here_.far->inbox_entry(next_);
-    if (e.now.load(std::memory_order_acquire) != state::posted) return;  // FA1
-    const base::unexposed inside;
-    const std::uint64_t before = base::fast_ns();
-    GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
-    ++next_;
-    if (here_.shape.takes_turns) keep_region();
-    if (e.head.what == op::call || e.head.what == op::cast || e.head.what == op::deliver) {
-      std::byte* big = calls_.carry_out(e, {room_in, &heap_});
-      // The companion sends it from there, then marks the object before it as freed.
-      if (big != nullptr) e.head.address = reinterpret_cast<std::uint64_t>(big);
-      e.head.more[0] = big != nullptr ? 1 : 0;
-    } else {
-      transport::far::execute_on(*here_.memory, e.head, e.data);
-    }
-    e.now.store(state::done, std::memory_order_release);  // FA2
-    if (!base::planted("far.inbox_is_silent"))
-      transport::far::ring_bell(here_.all_words_of(here_.shape.bell_of)->far);
-    const std::uint64_t now = base::fast_ns();
-    ++here_.words->stats.messages;
-    here_.words->stats.message_ns += now - before;
-    if (account_.traced()) account_.note(trace::kind::message, now, 0, 0, now - before);
+bool far_inbox::serve_next() noexcept {
+  if (here_.far == nullptr) return false;  // not set up yet
+  transport::far::entry& e = here_.far->inbox_entry(next_);
+  if (e.now.load(std::memory_order_acquire) != state::posted) return false;  // FA1
+  const base::unexposed inside;
+  const std::uint64_t before = base::fast_ns();
+  GODWIT_ASSERT(e.head.target == here_.me, "an inbox holds requests for its worker");
+  ++next_;
+  if (here_.shape.takes_turns) keep_region();
+  if (e.head.what == op::call || e.head.what == op::cast || e.head.what == op::deliver) {
+    std::byte* big = calls_.carry_out(e, {room_in, &heap_});
+    // The companion sends it from there, then marks the object before it as freed.
+    if (big != nullptr) e.head.address = reinterpret_cast<std::uint64_t>(big);
+    e.head.more[0] = big != nullptr ? 1 : 0;
+  } else {
+    transport::far::execute_on(*here_.memory, e.head, e.data);
   }
+  e.now.store(state::done, std::memory_order_release);  // FA2
+  if (!base::planted("far.inbox_is_silent"))
+    transport::far::ring_bell(here_.all_words_of(here_.shape.bell_of)->far);
+  const std::uint64_t now = base::fast_ns();
+  ++here_.words->stats.messages;
+  here_.words->stats.message_ns += now - before;
+  if (account_.traced()) account_.note(trace::kind::message, now, 0, 0, now - before);
+  return true;
 }
 
 }  // namespace godwit::sched

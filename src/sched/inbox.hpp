@@ -19,11 +19,15 @@ class far_inbox {
   transport::far::call_table& calls() noexcept { return calls_; }
   /// Cheap when there are none.
   void serve() noexcept {
-    if (serves_) serve_all();
+    if (serves_)
+      while (serve_next()) {
+      }
   }
+  /// The first one. False: there is none.
+  bool serve_one() noexcept { return serves_ && serve_next(); }
 
  private:
-  void serve_all() noexcept;
+  bool serve_next() noexcept;
   void keep_region() const noexcept;
 
   const site& here_;

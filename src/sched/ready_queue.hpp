@@ -17,10 +17,10 @@ class ready_queue {
  public:
   ready_queue() = default;
   /// @p words: the queue's, where the caller reaches them. @p me: what it writes into locks. @p alone: nobody
-  /// else takes from it. @p give_way: while somebody has the lock.
+  /// else takes from it. @p turn: of waiting for its lock.
   ready_queue(const transport::shm::segment& memory, public_words& words, std::uint32_t me,
-              bool alone = false, void (*give_way)() noexcept = base::give_way) noexcept
-      : memory_(&memory), words_(&words), give_way_(give_way), me_(me), alone_(alone) {}
+              bool alone = false, base::lock_turn turn = base::turn_of) noexcept
+      : memory_(&memory), words_(&words), lock_turn_(turn), me_(me), alone_(alone) {}
 
   /// A look, without the lock.
   std::uint64_t size() const noexcept { return words_->ready_count.load(std::memory_order_relaxed); }
@@ -127,7 +127,9 @@ class ready_queue {
     if (!try_lock()) [[unlikely]]
       lock_slowly();
   }
-  [[gnu::noinline, gnu::cold]] void lock_slowly() noexcept { base::lock(words_->ready_lock, me_, give_way_); }
+  [[gnu::noinline, gnu::cold]] void lock_slowly() noexcept {
+    base::lock(words_->ready_lock, me_, lock_turn_);
+  }
   [[gnu::always_inline]] inline void unlock() noexcept {
     GODWIT_ASSERT(agrees(), "head and tail of the ready queue agree with its count");
     if (!alone_) base::unlock(words_->ready_lock, me_);
@@ -179,7 +181,7 @@ class ready_queue {
 
   const transport::shm::segment* memory_ = nullptr;
   public_words* words_ = nullptr;
-  void (*give_way_)() noexcept = nullptr;
+  base::lock_turn lock_turn_ = nullptr;
   std::uint32_t me_ = 0;
   bool alone_ = true;
 };

@@ -30,7 +30,7 @@ void join_records::free_far(ref r) noexcept {
   }
   // Policy locked_free: lock, read the head, link in front of it, unlock (003, III-B: four round trips; here
   // two, since nobody waits for a store to another host, and they keep their order).
-  for (base::spin_wait w;; w.turn(here_.give_way)) {
+  for (base::spin_wait w;; here_.lock_turn(w)) {
     std::uint64_t nobody = 0;
     if (here_.net.remote_compare_exchange(owner, &here_.words->free_lock, nobody, here_.holder())) break;
   }

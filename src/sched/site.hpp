@@ -111,8 +111,8 @@ struct site {
   bool crowded = false;  ///< more workers than CPUs: give the CPU away while spinning
   /// what leaves its worker at every spawn
   choice::force_steal forced = choice::force_steal::none;
-  bool uniform = false;                   ///< options::victims: the papers' rule
-  void (*give_way)() noexcept = nullptr;  ///< while another worker has a lock: it may wait for us
+  bool uniform = false;                 ///< options::victims: the papers' rule
+  base::lock_turn lock_turn = nullptr;  ///< another worker has the lock: it may wait for us
 
   /// What this worker writes into locks (base/lock.hpp).
   std::uint32_t holder() const noexcept { return base::holder_of(transport::index(me)); }

@@ -10,10 +10,10 @@ using transport::index;
 
 namespace {
 
-/// While another worker has a lock that this one needs.
-void give_way() noexcept {
-  this_worker().serve_inbox();  // the lock's holder may be a thief whose next request waits there
-  base::give_way();
+/// While another worker has a lock that this one needs: that may be a thief whose next request waits here.
+/// One request at a time: after it the lock may be free, and taken again by the next one.
+void turn_at_lock(base::spin_wait& wait) noexcept {
+  if (!this_worker().serve_one()) wait.turn();
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ void worker::delay() noexcept {
 
 void worker::init(const worker_setup& setup) noexcept {
   here_.init(setup);
-  here_.give_way = give_way;
+  here_.lock_turn = turn_at_lock;
   const std::uint32_t number = index(here_.me);
   random_ = base::small_random(setup.seed + number * 7919 + 1);
   delay_random_ = base::small_random(setup.seed + number * 104729 + 17);
@@ -59,8 +59,8 @@ void worker::init(const worker_setup& setup) noexcept {
   std::byte* base = here_.memory->common();
   // A network card may have registered the pages of a job of several hosts: they must not change.
   heap_.init(base, base + l.heap, l.heap_bytes, &here_.words->live, here_.one_host());
-  deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), give_way, delay_step);
-  ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, give_way);
+  deque_.init(&hot, here_.words, reinterpret_cast<spawn_slot*>(base + l.slots), turn_at_lock, delay_step);
+  ready_ = ready_queue(*here_.memory, *here_.words, here_.holder(), here_.workers == 1, turn_at_lock);
   inbox_.init();
   mail_.enter(inbox_.calls());
   idle_.init();

@@ -111,6 +111,7 @@ class worker {
   transport::far::call_table& calls() noexcept { return inbox_.calls(); }
   /// Carry out requests of other hosts that wait here. Cheap when there are none.
   void serve_inbox() noexcept { inbox_.serve(); }
+  bool serve_one() noexcept { return inbox_.serve_one(); }
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;
   /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).

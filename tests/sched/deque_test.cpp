@@ -51,7 +51,6 @@ struct plain_memory {
 };
 static_assert(godwit::transport::one_sided<plain_memory>);
 
-void yield_cpu() noexcept { sched_yield(); }
 void no_delay() noexcept {}
 
 // Between racing steps: mostly nothing, sometimes a few turns, sometimes another thread's turn.
@@ -72,7 +71,7 @@ struct deque_fixture {
   std::vector<spawn_slot> slots = std::vector<spawn_slot>(max_slots);
   deque_owner deque;
   explicit deque_fixture(void (*delay)() noexcept = no_delay) {
-    deque.init(hot.get(), words.get(), slots.data(), yield_cpu, delay);
+    deque.init(hot.get(), words.get(), slots.data(), godwit::base::turn_of, delay);
     set_sentinel();
   }
   void set_sentinel() {

@@ -32,9 +32,9 @@ struct exposing : testing::Test {
     hot.self = &hot;
     godwit::context::use_hot_words(&hot);
     counts.init(here.words->stats, nullptr);
-    deque.init(
-        &hot, here.words, reinterpret_cast<spawn_slot*>(here.memory->common() + here.memory->where().slots),
-        []() noexcept {}, []() noexcept {});
+    deque.init(&hot, here.words,
+               reinterpret_cast<spawn_slot*>(here.memory->common() + here.memory->where().slots),
+               godwit::base::turn_of, []() noexcept {});
     deque.sentinel().sp = reinterpret_cast<std::uintptr_t>(stack.data() + stack.size());
     hot.in_runtime = 1;
   }

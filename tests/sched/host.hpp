@@ -52,7 +52,7 @@ class host {
       setup.hooks = hooks_;
       sites_.emplace_back();
       sites_.back().init(setup);
-      sites_.back().give_way = godwit::base::give_way;
+      sites_.back().lock_turn = godwit::base::turn_of;
       heaps_.emplace_back();
       heaps_.back().init(views_[w].common(), views_[w].common() + memory_.where().heap, heap_room,
                          &words(w).live);

@@ -147,10 +147,9 @@ struct frames_beside : testing::Test {
 
   std::uintptr_t at(std::size_t word) { return reinterpret_cast<std::uintptr_t>(stack.data() + word); }
   void SetUp() override {
-    deque.init(
-        &all.hot(0), here.words,
-        reinterpret_cast<spawn_slot*>(here.memory->common() + here.memory->where().slots), []() noexcept {},
-        []() noexcept {});
+    deque.init(&all.hot(0), here.words,
+               reinterpret_cast<spawn_slot*>(here.memory->common() + here.memory->where().slots),
+               godwit::base::turn_of, []() noexcept {});
     here.region_low = at(0);
     here.region_high = at(64);
     here.opts.check_frames = true;

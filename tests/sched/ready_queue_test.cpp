@@ -109,7 +109,7 @@ TEST_F(ready, takers_do_not_wait_for_the_lock_and_givers_do) {
   static int turns;
   held = &lock;
   turns = 0;
-  ready_queue waiting(here.memory(), here.words(0), base::holder_of(0), false, []() noexcept {
+  ready_queue waiting(here.memory(), here.words(0), base::holder_of(0), false, [](base::spin_wait&) noexcept {
     if (++turns == 3) base::unlock(*held, base::holder_of(1));
   });
   image* im = here.new_image(0);
