@@ -71,6 +71,14 @@ void announce(std::uintptr_t sp) noexcept {
   context::sanitizer_on_stack(reinterpret_cast<void*>(on.low), on.high - on.low);
 }
 
+/// As a real worker's supervisor, or a rank's launcher, is told by the operating system.
+void tell_of_crash() noexcept {
+  const bool is_worker = detail::hot().owner != nullptr;
+  base::fatal("%s %u is dead (fault crash of --godwit-sim-faults)",
+              is_worker ? "worker" : "the companion of rank",
+              is_worker ? detail::hot().worker : hosts_->rank_of_turn());
+}
+
 [[noreturn]] void refuse(const base::blocking_call& call) noexcept {
   base::fatal(
       "worker %u: %s, called by %s, would block. In a simulated run all workers take turns on one OS thread: "
@@ -188,6 +196,7 @@ void simulation::start(run_state& r) {
       .faults = faults_,
       .in_use = used_region,
       .on_interrupt = expose,
+      .on_death = tell_of_crash,
       .on_turn = announce,
   });
   engine_ = engine_of_run_.get();

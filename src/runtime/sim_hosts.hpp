@@ -53,6 +53,7 @@ class sim_hosts {
   void has_left(std::uint32_t w) noexcept;
   /// The address sanitizer: where the companion is whose turn it is.
   void announce() const noexcept;
+  std::uint32_t rank_of_turn() const noexcept { return ranks_[turns_->turn() - first_seat_]->rank; }
   /// And its companions' frames are gone: other memory may come to lie there.
   void forget_frames() const noexcept;
   sim::traffic traffic() const noexcept { return network_ ? network_->traffic() : sim::traffic{}; }

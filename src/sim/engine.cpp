@@ -33,6 +33,7 @@ engine::engine(const engine_setup& setup)
     stalls_left_ = 1 + random_.below(most_stalls);
     events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
   }
+  if (setup_.faults.crash) events_to_crash_ = 1 + random_.below(1u << (4 + random_.below(11)));
 }
 
 engine::~engine() { stack::unmap_private(stack_, stack_bytes); }
@@ -91,6 +92,7 @@ void engine::measure() noexcept {
 void engine::count_event() noexcept {
   ++tally_.events;
   if (stalls_left_ != 0 && --events_to_stall_ == 0) stall();
+  if (events_to_crash_ != 0 && --events_to_crash_ == 0) crash();
   const seat& s = seats_[turn_];
   tally_.hash = (tally_.hash ^ (s.now * 0x9E3779B97F4A7C15ull + turn_)) * 0x100000001b3ull;
 }
@@ -101,6 +103,13 @@ void engine::stall() noexcept {
   events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
   seat& s = seats_[turn_];
   s.now += ms << random_.below(11);
+}
+
+/// Of the faults: the caller goes no further. It is missed after 0.1 to 12.8 ms, or when others wake it.
+void engine::crash() noexcept {
+  seats_[turn_].now += ms / 10 << random_.below(8);
+  end_turn(true);
+  setup_.on_death();
 }
 
 /// The caller waits for so long.

@@ -52,6 +52,8 @@ struct engine_setup {
   bytes_in_use (*in_use)(std::uintptr_t sp) noexcept = nullptr;
   /// It has been interrupted (base::interrupt).
   void (*on_interrupt)() noexcept = nullptr;
+  /// Fault crash: whose turn it is has been dead for a while, and is missed. Does not come back.
+  void (*on_death)() noexcept = nullptr;
   /// The address sanitizer is told where the one goes on whose turn it is: call it when a seat begins, too.
   void (*on_turn)(std::uintptr_t sp) noexcept = nullptr;
 };
@@ -172,6 +174,7 @@ class engine final : public base::world {
   void measure() noexcept;
   void count_event() noexcept;
   void stall() noexcept;
+  void crash() noexcept;
   bool one_of(std::uint32_t n) noexcept { return random_.below(n) == 0; }
   void pass(std::uint64_t ns) noexcept;
   void wait(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns,
@@ -192,7 +195,7 @@ class engine final : public base::world {
   base::small_random random_;
   sim::tally tally_;
   std::uint32_t turn_ = 0;
-  std::uint32_t stalls_left_ = 0, events_to_stall_ = 0;
+  std::uint32_t stalls_left_ = 0, events_to_stall_ = 0, events_to_crash_ = 0;
   std::uint32_t here_ = 0;  // seats that have not left
   std::uintptr_t way_back_ = 0;
   bool running_ = false;        // seats take turns

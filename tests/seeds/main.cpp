@@ -6,9 +6,11 @@
 //   seeds range FIRST COUNT         so many; a failure is repeated, made smaller, and told
 //   seeds mistakes MOST [NAME...]   plant each mistake: is it found within so many seeds?
 //   seeds same FIRST COUNT          each twice: the same run?
+//   seeds crashes FIRST COUNT       in each a worker or companion dies: is that the only reason that is told?
 //   seeds names                     the mistakes
 //
 // Exit status: 0 all right; 1 a failure (mistakes: more than half are not found); 2 wrong arguments.
+#include "base/check.hpp"
 #include "base/schedule_points.hpp"
 #include "seeds/programs.hpp"
 
@@ -192,25 +194,41 @@ int mistakes(std::uint64_t most, const std::vector<std::string_view>& names) {
   return found * 2 >= names.size() ? 0 : 1;
 }
 
+/// f() in a child: how it ended, and what it said to standard error.
+template <class F>
+std::pair<int, std::string> said_by(F&& f) {
+  std::fflush(nullptr);
+  int fds[2];
+  if (pipe(fds) != 0) std::exit(2);
+  const pid_t pid = fork();
+  if (pid < 0) std::exit(2);
+  if (pid == 0) {
+    dup2(fds[1], 2);
+    alarm(patience_s);
+    _exit(f() ? 0 : 1);
+  }
+  close(fds[1]);
+  std::string text;
+  char piece[4096];
+  for (ssize_t n; (n = read(fds[0], piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(n));
+  close(fds[0]);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return {status, text};
+}
+
 /// Each seed twice: the line that the simulator prints has the same hash.
 int same(std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     std::string lines[2];
     for (std::string& line : lines) {
-      int fds[2];
-      if (pipe(fds) != 0) return 2;
-      in_child(false, [&] {
-        dup2(fds[1], 2);
-        const plan p = plan::of(seed);
-        gw::options o = p.options();
-        o.quiet = false;
-        return gw::run<bool>([=] { return p.under_iso() ? seeds::bursts(p) : seeds::threads(p); }, o);
-      });
-      close(fds[1]);
-      char text[4096];
-      for (ssize_t n; (n = read(fds[0], text, sizeof text)) > 0;)
-        line.append(text, static_cast<std::size_t>(n));
-      close(fds[0]);
+      line = said_by([&] {
+               const plan p = plan::of(seed);
+               gw::options o = p.options();
+               o.quiet = false;
+               return gw::run<bool>([=] { return p.under_iso() ? seeds::bursts(p) : seeds::threads(p); }, o);
+             }).second;
       const auto at = line.find("hash ");
       line = at == line.npos ? "" : line.substr(at, 21);
     }
@@ -222,6 +240,29 @@ int same(std::uint64_t first, std::uint64_t count) {
   std::printf("seeds: %llu runs from seed %llu, each twice: the same\n",
               static_cast<unsigned long long>(count), static_cast<unsigned long long>(first));
   return 0;
+}
+
+/// Until the death is noticed all others go on, and nobody takes what is missing for something else: a run
+/// that is over, threads that wait for each other.
+int crashes(std::uint64_t first, std::uint64_t count) {
+  std::uint64_t died = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    plan p = plan::of(seed);
+    p.crashes = true;
+    const auto [status, text] = said_by([&] { return run(p); });
+    const bool over_before = WIFEXITED(status) && WEXITSTATUS(status) == 0 && text.empty();
+    const bool told = WIFEXITED(status) && WEXITSTATUS(status) == gw::base::status_failed &&
+                      text.find(" is dead (fault crash") != text.npos && std::ranges::count(text, '\n') == 1;
+    died += told ? 1 : 0;
+    if (over_before || told) continue;
+    std::fprintf(stderr, "seeds: FAILED: crashes %llu 1: status %#x, said: %s\n",
+                 static_cast<unsigned long long>(seed), static_cast<unsigned>(status), text.c_str());
+    return 1;
+  }
+  std::printf("seeds: %llu runs from seed %llu, a death in %llu, each told as what it was\n",
+              static_cast<unsigned long long>(count), static_cast<unsigned long long>(first),
+              static_cast<unsigned long long>(died));
+  return died * 2 >= count ? 0 : 1;  // else nothing has been tested
 }
 
 std::optional<std::uint64_t> number(std::string_view text) {
@@ -237,6 +278,7 @@ int wrong_arguments() {
                "       seeds range FIRST COUNT\n"
                "       seeds mistakes MOST [NAME...]\n"
                "       seeds same FIRST COUNT\n"
+               "       seeds crashes FIRST COUNT\n"
                "       seeds names\n");
   return 2;
 }
@@ -282,5 +324,6 @@ int main(int argc, char** argv) {
   if (!count) return wrong_arguments();
   if (args[0] == "range") return range(*first, *count, argv[0]);
   if (args[0] == "same") return same(*first, *count);
+  if (args[0] == "crashes") return crashes(*first, *count);
   return wrong_arguments();
 }

@@ -31,6 +31,7 @@ struct plan {
   std::uint64_t seed = 1;
   std::uint32_t workers = 2, hosts = 1, size = 3;
   std::uint32_t faults = 0;  // bits: which of fault_names
+  bool crashes = false;      // the simulator's fault crash, too
 
   static plan of(std::uint64_t seed) {
     plan p{seed};
@@ -90,6 +91,7 @@ struct plan {
     o.sim_lead_ns = mix(seed + 4) % 3 == 0 ? 5'000 : 0;
     o.sim_limit_ms = 20'000;
     o.sim_faults = fault_list(std::size(fault_names) - 1);
+    if (crashes) o.sim_faults += o.sim_faults.empty() ? "crash" : ",crash";
     o.way = ways[mix(seed + 5) % 4];
     o.force_steal = forces[mix(seed + 6) % 5];
     o.spin_us = mix(seed + 7) % 2 == 0 ? 1 : 200;

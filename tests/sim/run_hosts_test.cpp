@@ -165,6 +165,43 @@ TEST(simulated_hosts, faults_change_times_alone) {
   }
 }
 
+/// 2^depth leaves of 0.4 ms each, within which nobody answers for his memory.
+int long_leaves(int depth) {
+  if (depth == 0) {
+    gw::sim::charge(400'000);
+    return 1;
+  }
+  auto a = gw::spawn([depth] { return long_leaves(depth - 1); });
+  const int b = long_leaves(depth - 1);
+  return a.join() + b;
+}
+
+// Thieves that look at nothing before they lock keep each lock taken: its owner gets it between two of them.
+TEST(simulated_hosts, thieves_do_not_keep_an_owner_out) {
+  for (const std::uint32_t workers : {14u, 16u, 36u}) {
+    gw::options o = on_hosts(workers, workers, gw::choice::way::am);
+    o.far_steal = gw::choice::far_steal::words;
+    o.empty_check = false;
+    o.victims = gw::choice::victims::uniform;
+    o.expose_signal = false;
+    o.sim_limit_ms = 1'000;  // alone it would take 410
+    EXPECT_EQ(gw::run<int>([] { return long_leaves(10); }, o), 1024);
+  }
+}
+
+TEST(simulated_hosts, who_is_dead_is_named) {
+  for (const auto way : all_ways) {
+    const support::outcome out = support::run_child([way] {
+      gw::options o = on_hosts(5, 3, way, 7);
+      o.sim_faults = "crash,delay";
+      return timed_fib(25, o).value;
+    });
+    EXPECT_EQ(out.status, 70) << support::show(out);
+    EXPECT_TRUE(out.err_has(" is dead (fault crash")) << support::show(out);
+    EXPECT_EQ(out.err_lines(), 1) << support::show(out);
+  }
+}
+
 TEST(simulated_hosts, a_fault_that_there_is_not_is_refused) {
   gw::options o = on_hosts(2, 2, gw::choice::way::server);
   o.sim_faults = "delay,quake";
