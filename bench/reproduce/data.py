@@ -63,7 +63,7 @@ class Data:
         """The most CPUs that others used during these steps (all, if none is named)."""
         return max(
             [
-                0 if "way" in r.get("about", {}) else r["result"].get("foreign_cpus", 0)  # hosts here: other ranks count
+                0 if r.get("hosts") else r["result"].get("foreign_cpus", 0)  # hosts here: other ranks would count
                 for r in records or self.records.values()
             ]
             or [0]

@@ -111,6 +111,7 @@ class Store:
             "step": step.name,
             "command": shown,
             "about": step.about,
+            "hosts": step.hosts,
             "kind": step.kind,
             "version": self.version,
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -373,6 +373,10 @@ class BusyMachine(unittest.TestCase):
         drawn = sections_dc.c10(data.Data([record, longer])).charts
         self.assertEqual([c.x_to for c in drawn], [0.5, 0.5])  # to be compared: one time axis
 
+    def test_ranks_of_a_step_are_no_other_programs(self):
+        for hosts, busy in ((0, 1.0), (2, 0)):
+            self.assertEqual(data.Data([{**self.tree(1.0), "hosts": hosts}]).busy(), busy)
+
     def test_workers_are_whole(self):
         self.assertEqual(charts.ticks(1, 2, False, whole=True), [1, 2])
         self.assertEqual(len(charts.ticks(1, 2, False)), 6)
