@@ -26,6 +26,7 @@
 #include "runtime/run_common.hpp"
 #include "runtime/sim_hosts.hpp"
 #include "sched/policies.hpp"
+#include "sim/collectives.hpp"
 #include "sim/engine.hpp"
 #include "stack/stack.hpp"
 
@@ -256,6 +257,10 @@ sim_result simulation::result(const run_state& r) const {
           .measured = r.what.opts.sim_clock == choice::sim_clock::measured,
           .turns = engine_of_run_->tally(),
           .net = hosts_of_run_->several() ? std::optional(hosts_of_run_->traffic()) : std::nullopt,
+          .collectives_ns =
+              hosts_of_run_->several()
+                  ? sim::collectives_ns(*machine_, r.own.count, static_cast<std::uint32_t>(r.hosts.size()))
+                  : 0,
           .here_seconds = static_cast<double>(base::system_ns() - began_ns_) / 1e9,
           .memory_bytes = std::max(resident_bytes(), resident_before_) - resident_before_};
 }

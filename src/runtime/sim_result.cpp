@@ -48,6 +48,7 @@ std::string sim_result::line() const {
   if (net)
     add(s, "%" PRIu64 " messages and %" PRIu64 " one-sided operations, %.1f MB, queued %.3f ms together; ",
         net->messages, net->one_sided, static_cast<double>(net->bytes) / 1e6, ms(net->queued_ns));
+  if (net) add(s, "to start and end real ranks %.3f ms more; ", ms(collectives_ns));
   if (measured) return s + "time was measured: another run differs\n";
   add(s, "hash %016" PRIx64 "; late: %" PRIu64 " times, %.1f us together, %.1f us at most", turns.hash,
       turns.late, static_cast<double>(turns.late_ns) / 1e3, static_cast<double>(turns.late_max_ns) / 1e3);
@@ -80,7 +81,8 @@ void sim_result::put(base::json_writer& json) const {
     json.field("messages", net->messages)
         .field("one_sided", net->one_sided)
         .field("bytes", net->bytes)
-        .field("queued_ns", net->queued_ns);
+        .field("queued_ns", net->queued_ns)
+        .field("collectives_ns", collectives_ns);
   json.field("here_seconds", here_seconds).field("memory_bytes", memory_bytes).end_object();
 }
 

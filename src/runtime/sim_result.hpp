@@ -18,8 +18,10 @@ struct sim_result {
   bool measured = false;  ///< the clock: another run differs
   sim::tally turns;
   std::optional<sim::traffic> net;  ///< several hosts
-  double here_seconds = 0;          ///< that the simulation took
-  std::uint64_t memory_bytes = 0;   ///< that it took, at its end
+  /// Several hosts: that starting and ending as many real ranks is estimated to take, beside all this.
+  std::uint64_t collectives_ns = 0;
+  double here_seconds = 0;         ///< that the simulation took
+  std::uint64_t memory_bytes = 0;  ///< that it took, at its end
 
   /// Of the workers' time, what the program charged. 0: it charged nothing.
   double efficiency() const noexcept;

@@ -275,6 +275,15 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       set_tests_properties(mpi.hosts.switch.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others}
                            SKIP_RETURN_CODE 77)
     endif()
+    if(main_build AND TARGET example_fib)  # what the simulator says of a real run's start and end
+      add_executable(mpi_collectives_expected ${PROJECT_SOURCE_DIR}/tests/mpi/collectives_expected.cpp)
+      target_link_libraries(mpi_collectives_expected PRIVATE godwit_build)
+      target_include_directories(mpi_collectives_expected PRIVATE ${PROJECT_SOURCE_DIR}/src)
+      add_test(NAME mpi.hosts.collectives.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/collectives_test.sh
+                                                          $<TARGET_FILE:mpi_collectives_expected> $<TARGET_FILE:example_fib> 5)
+      set_tests_properties(mpi.hosts.collectives.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others}
+                           SKIP_RETURN_CODE 77)
+    endif()
     add_test(NAME mpi.hosts.rig.openmpi COMMAND ${PROJECT_SOURCE_DIR}/tests/mpi/hosts_test.sh openmpi)
     set_tests_properties(mpi.hosts.rig.openmpi PROPERTIES LABELS "mpi;hosts" TIMEOUT 240 ${godwit_mpi_beside_others} SKIP_RETURN_CODE 77)
   endif()
