@@ -1,6 +1,6 @@
-// What the ranks of a real run on several hosts exchange before its first thread and after its last one, and
-// the simulator's workers do not: MPI's collective operations. An estimate from the machine file, with trees of
-// ranks and no contention. docs/scale.md, "110,592 ranks". Tests: tests/sim/collectives_test.cpp;
+// What the ranks of a real run on several hosts exchange before its first thread and after its last one,
+// and the simulator's workers do not: MPI's collective operations. An estimate from the machine file, with
+// trees of ranks and no contention. docs/scale.md, "110,592 ranks". Tests: tests/sim/collectives_test.cpp;
 // tests/mpi/collectives_test.sh counts them in a real run.
 #pragma once
 
