@@ -59,13 +59,11 @@ runs() {
     echo "pass|global_map|-DFAR -DNOISE=2|$small|-m1000000 -w24"
     echo "pass|global_map|-DFAR -DBITS_FIRST|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3|$small|-m1000000 -w24"
-    echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=2 -DSTART=1 -DWORKERS=4 -DUNITS=2 -DBOTH_WAYS -DCHECKOUTS -DNOISE=0 -DAM|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=3 -DMIXED|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=3 -DSTART=2 -DCHECKOUTS -DBEGUN|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=2 -DBEGUN|$small|-m1000000 -w24"
     echo "pass|global|-DOPS=5 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w24"
-    echo "pass|global|-DOPS=3 -DSTART=1 -DWORKERS=4 -DBOTH_WAYS -DUNITS=2 -DCHECKOUTS|$small|-m1000000 -w24"
     echo "pass|join|-DCONSUMERS=3 -DNO_COPIES|$small|-m100000 -w24"
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
@@ -75,12 +73,9 @@ runs() {
     echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
     echo "pass|deque|-DDEPTH=2 -DTHIEVES=2|$small|-m1000000 -w22"
-    echo "pass|events|-DN=3|$small|-m1000000 -w24"
-    echo "pass|events|-DN=3 -DBUSY|$small|-m1000000 -w24"
-    echo "pass|events|-DN=3 -DBURN|$small|-m1000000 -w24"
     echo "pass|events|-DFOREIGN|$small|-m1000000 -w22"
     echo "pass|wait_list|-DROUNDS=2 -DTIMED=2|$small|-m1000000 -w22"
-    echo "pass|hand_over|-DN=3 -DT=4|$small|-m1000000 -w24"
+    echo "pass|hand_over|-DN=3|$small|-m1000000 -w24"
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
     echo "pass|monitor||$small|-m1000000 -w24"
     echo "pass|group|-DWAITERS=2 -DPHASES=2|$small|-m1000000 -w24"
@@ -295,6 +290,7 @@ runs() {
     "BURN -DFIRST_WAKES_NONE" "BURN -DNO_T1" "BURN -DT1_LATE" "FOREIGN -DBUSY -DPUT_LATE"; do
     echo "fail|events|-DN=2 -D$m|$small|-m1000000"
   done
+  echo "fail|events|-DN=3 -DREAD_BY_OTHERS|$small -O2|-m1000000 -w24"
 }
 
 full=0

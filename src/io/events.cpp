@@ -75,7 +75,8 @@ bool look(std::int64_t wait_ns) noexcept {
   GODWIT_ASSERT(collecting.load(std::memory_order_relaxed) != 0, "EV1: one looks at a time");
   GODWIT_ASSERT(found_count == 0, "EV1: what was found has been delivered");
   found_count = 0;
-  if (wait_ns > 0) {
+  const bool waits = wait_ns > 0;
+  if (waits) {
     const std::uint64_t now = base::now_ns();
     const std::uint64_t until = begin_sleep(now + static_cast<std::uint64_t>(wait_ns));  // TM1
     wait_ns = until > now ? static_cast<std::int64_t>(until - now) : 0;
@@ -86,6 +87,7 @@ bool look(std::int64_t wait_ns) noexcept {
   end_sleep();
   for (int i = 0; i < n; ++i) {
     if (found[i].data.u64 == interrupt_tag) {
+      if (!waits) continue;  // EV2: it is for who waits, or is about to
       std::uint64_t count;
       raw(SYS_read, wake_.load(std::memory_order_relaxed), &count, sizeof count);
       interrupted.store(0, std::memory_order_seq_cst);  // EV2: after the read
