@@ -84,8 +84,9 @@ void several(gw::global_ptr<std::uint64_t> p, int times, row& r) {
   r.put_rate = bench::median(put), r.get_rate = bench::median(get);
 }
 
-/// In a run: all rows, each six numbers; last, whether the memory is another host's. Spawns nothing, so its
-/// vectors stay where they are.
+/// In a run: all rows, each six numbers; last, whether the memory is another host's. To mend: its vectors
+/// do not always stay where they are, as who waits for a put_async may be taken by an idle host. Then the run
+/// ends with a message, or some figures are of memory that is near.
 std::vector<double> measure(int times) {
   constexpr std::uint64_t words = latency::most_bytes / sizeof(std::uint64_t);
   const auto p = gw::allocate<std::uint64_t>(words, gw::distribution::at(gw::worker_count() - 1), 4096);
