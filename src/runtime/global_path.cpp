@@ -340,9 +340,8 @@ ref begin_access(bool write, global_address at, std::byte* bytes, std::size_t n)
   }
   const base::unexposed inside;
   while (runtime::own_memory()->pending.size() >= transport::far::port::most_tickets) {
+    m.net.port().await(runtime::own_memory()->pending.front().ticket);
     runtime::serve_pending();
-    m.net.port().idle();
-    base::pause();
   }
   using transport::far::op;
   if (write) m.access.forget_copies(at, n);

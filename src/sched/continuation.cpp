@@ -130,7 +130,12 @@ void continuation_worker<P>::look_at_all() noexcept {
   const std::uint32_t count = idle_.present(), first = random_.below(count);
   for (std::uint32_t i = 0; i < std::min(count, idleness::looks_in_round); ++i)
     look_at(worker_no{here_.near.first + (first + i) % count});
-  if (!here_.one_host()) look_far();
+  if (here_.one_host()) return;
+  // Who has asked for memory of another host has its answer sooner than a thread from there.
+  if (here_.serve_others())
+    base::give_way();
+  else
+    look_far();
 }
 
 /// What a worker of this host has to give; nothing if it is this one.

@@ -8,6 +8,8 @@
 namespace latency {
 
 inline constexpr std::uint64_t least_bytes = 8, most_bytes = 1 << 20;
+inline constexpr std::size_t sizes = 18;  ///< each twice the one before
+static_assert(least_bytes << (sizes - 1) == most_bytes);
 inline constexpr int window = 16;  ///< operations under way at a time, where the rate is measured
 inline constexpr std::uint64_t asynchronous_bytes = 2048;  ///< most bytes of these
 

@@ -81,9 +81,10 @@ class port {
   void scatter(worker_no w, const std::byte* packed, std::size_t bytes) noexcept;
 
   // Requests that are not waited for: get, and put of at most inline_bytes. A ticket names one until forget;
-  // at most most_tickets at a time. When one has ended, the worker's poll word is set. What a larger get
-  // brings goes to @p data: in the own segment or the window, until it has ended.
-  static constexpr std::uint32_t most_tickets = ring_entries / 2;
+  // at most most_tickets at a time, which leaves a place for who waits. When one has ended, the worker's poll
+  // word is set. What a larger get brings goes to @p data: in the own segment or the window, until it has
+  // ended.
+  static constexpr std::uint32_t most_tickets = ring_entries - 1;
   std::uint64_t begin(op what, worker_no w, const void* at, const void* data, std::size_t bytes) noexcept;
   /// The answered entry, or null.
   const entry* ended(std::uint64_t ticket) const noexcept;
