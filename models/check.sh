@@ -47,6 +47,7 @@ runs() {
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1|$small|-m4000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=1 -DLIVE|$live|-a -f -m2000000"
     echo "pass|far|-DAM -DOPS=2|$small|-m1000000 -w22"
+    echo "pass|heap||$small|-m1000000 -w22"
     echo "pass|lock_turn|-DTHIEVES=4|$live|-a -f -m1000000"
     echo "pass|idle_poll|-DN=2 -DT=4|$small|-m1000000 -w24"
     echo "pass|idle_poll_nodes|-DN=3|$small|-m1000000 -w24"
@@ -121,6 +122,7 @@ runs() {
   echo "pass|balance||$small|-m1000000"
   echo "pass|frozen||$small|-m1000000 -w20"
   echo "pass|free_queue||$small|-m1000000 -w20"
+  echo "pass|heap|-DBLOCKS=2|$small|-m1000000 -w20"
   echo "pass|lock_turn||$live|-a -f -m1000000"
   echo "pass|each_worker||$small|-m1000000 -w20"
   echo "pass|each_worker|-DWORKERS=6 -DFAN=3|$small|-m1000000 -w20"
@@ -197,6 +199,9 @@ runs() {
   for m in GIVER_NO_LOCK OWNER_NO_LOCK GIVER_HEAD_FIRST OWNER_HEAD_FIRST OWNER_KEEPS_HEAD UNLOCK_RELAXED \
     LINK_AFTER_UNLOCK SWEEP_TAKES_LINKED END_IS_MARK; do
     echo "fail|free_queue|-D$m|$small|-m1000000"
+  done
+  for m in ANY_POPS LINK_LATE COUNTS_EARLY; do
+    echo "fail|heap|-DBLOCKS=2 -D$m|$small|-m1000000"
   done
   for m in SERVES_ALL SERVES_NONE; do
     echo "fail|lock_turn|-D$m|$live|-a -f -m1000000"

@@ -6,7 +6,7 @@
 # The links in src/*/CMakeLists.txt say the same. tests/layers_bad is a tree with one violation of each kind.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers base seams context stack trace transport transport/shm transport/far transport/net transport/mpi transport/mpi/plugin sched gas
+set(layers base seams context stack trace transport transport/shm transport/far transport/net transport/mpi transport/mpi/plugin heap sched gas
            sync io sim runtime c_api)
 set(may_use_base)
 set(may_use_seams)
@@ -19,13 +19,14 @@ set(may_use_transport/far base transport transport/shm)
 set(may_use_transport/net base transport transport/shm transport/far)
 set(may_use_transport/mpi base transport transport/shm transport/far transport/net)
 set(may_use_transport/mpi/plugin transport/mpi)  # its component.hpp: a component is no part of the library
+set(may_use_heap base stack transport transport/shm)
 set(may_use_sched base seams context stack trace transport transport/shm transport/far)
 set(may_use_gas base transport transport/shm transport/far)
 set(may_use_sync base seams)
 set(may_use_io base seams)
 set(may_use_sim base context stack transport/mpi)  # its component.hpp
 set(may_use_c_api)
-set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/net transport/mpi sched gas io sim)
+set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/net transport/mpi heap sched gas io sim)
 
 # Public headers, as regular expressions behind include/godwit/.
 set(may_see_base "options.hpp|detail/(hot|policy_facts).hpp")
@@ -39,6 +40,7 @@ set(may_see_transport/far "detail/(hot|slow_path).hpp")
 set(may_see_transport/net "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi "detail/(hot|slow_path).hpp")
 set(may_see_transport/mpi/plugin "none")
+set(may_see_heap "detail/hot.hpp")
 set(may_see_sched "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")  # all but godwit.hpp
 set(may_see_gas "global_memory.hpp|runtime.hpp|options.hpp|detail/(hot|slow_path|global_path|control_path).hpp")
 set(may_see_sync "[a-fh-z][a-z_]*.hpp|detail/[a-z_]+.hpp")
@@ -56,7 +58,7 @@ set(homes_getenv "base|transport/mpi/plugin")
 set(pattern_mpi "<mpi\\.h>")
 set(homes_mpi "transport/mpi/plugin")
 set(pattern_dlopen "(^|[^a-zA-Z_])(dlopen|dlmopen|dlsym|dlvsym) *\\(")
-set(homes_dlopen "transport/mpi|runtime")
+set(homes_dlopen "transport/mpi|heap|runtime")
 set(pattern_hwloc "<hwloc")
 set(homes_hwloc "base")
 # base/world.hpp: how the library waits for others, and wakes and interrupts them.

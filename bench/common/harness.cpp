@@ -247,7 +247,8 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
   }
   for (int round = 0; round < options_.reps; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      if (!variants[i].run || all[i].gave_up || (variants[i].peer && round >= options_.peer_reps)) continue;
+      if (!variants[i].run || !all[i].lost.empty() || (variants[i].peer && round >= options_.peer_reps))
+        continue;
       // Under MPI all ranks are here: plain programs run in one of them, the others wait at the next godwit
       // run.
       if (variants[i].workers == 0 && !godwit::is_first_process()) {
@@ -258,12 +259,14 @@ std::vector<series> program::measure(const std::vector<variant>& variants) {
         std::fprintf(stderr, "\r\033[Kround %d of %d: %s, %u workers", round + 1, options_.reps,
                      variants[i].name.c_str(), variants[i].workers);
       all[i].samples.push_back(variants[i].run());
-      if (all[i].samples.back().gave_up) {
-        all[i].gave_up = true;
+      const sample& last = all[i].samples.back();
+      if (variants[i].peer && (last.gave_up || !last.correct)) {  // said beside the others; ours go on
+        all[i].lost = last.gave_up ? "gave up after " + std::to_string(options_.peer_limit_s) + " s"
+                                   : "gave up: wrong result, or crashed";
         all[i].samples.clear();
         continue;
       }
-      if (!all[i].samples.back().correct)
+      if (!last.correct)
         wrong("wrong result: " + variants[i].name + " on " + std::to_string(variants[i].workers) +
               " workers");
     }
@@ -302,8 +305,7 @@ void program::show(const std::string& title, const ordered_json& parameters, con
     row["workers"] = s.workers;
     if (!s.policy.empty()) row["policy"] = s.policy;
     if (s.samples.empty()) {
-      const std::string status =
-          s.gave_up ? "gave up after " + std::to_string(options_.peer_limit_s) + " s" : "not installed";
+      const std::string status = !s.lost.empty() ? s.lost : "not installed";
       std::fprintf(to, "  %-24s %7u %13s\n", s.name.c_str(), s.workers, status.c_str());
       row["status"] = status;
       rows.push_back(row);

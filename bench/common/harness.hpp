@@ -66,9 +66,9 @@ struct sample {
   double seconds = 0;        ///< the computation: in a godwit run, from root's start to its end
   double total_seconds = 0;  ///< with starting and stopping the workers
   double cpu_seconds = 0;    ///< CPU time: of the computation; on several workers of all of them, whole life
-  bool correct = true;
-  bool gave_up = false;    ///< a peer that took too long (add_library_peer): no times
-  bool scheduled = false;  ///< counts are there
+  bool correct = true;       ///< else, of a peer, also: it crashed
+  bool gave_up = false;      ///< a peer that took too long (add_library_peer): no times
+  bool scheduled = false;    ///< counts are there
   scheduler_counts counts;
 };
 
@@ -87,7 +87,7 @@ struct series {
   std::string policy;
   unsigned workers = 0;
   bool available = true;
-  bool gave_up = false;  ///< in one of the rounds: no samples then
+  std::string lost;  ///< a peer: why it has no samples, if it failed in one of the rounds
   std::vector<sample> samples;
   double median_s = 0, min_s = 0, total_median_s = 0, cpu_median_s = 0;
   double cpu_over_reference = 0;  ///< the same of CPU times: what remains comparable on a busy machine

@@ -59,6 +59,7 @@ PAGES = [
     program("uts_every", "uts", 60, 8, "-t 1 -a 3 -d 5 -b 4 -r 0", flags=["--threads", "every"], full_flags=["--tree", "T1"]),
     program("pfor", "pfor", 180, 12, "-n 64 --us 1"),
     program("lcs", "lcs", 50, 6, "-n 512 -c 16"),
+    program("heap", "heap", 60, 10, "--rounds 20", ["bench/heap", "src/heap"]),
     program("steal", "steal", 12, 8, "--bytes 664 --rounds 64", ["bench/micro/steal"]),
     program("idle", "idle", 12, 4, "--quick", ["bench/micro/idle"]),
     program("contexts", "contexts", 20, 10, "-n 14", ["bench/micro/contexts"]),

@@ -15,6 +15,7 @@ namespace choice {
 
 enum class substrate : std::uint8_t { automatic, processes, threads, mpi, sim };
 enum class bind : std::uint8_t { none, cores };
+enum class heap : std::uint8_t { automatic, separate, shared };  // separate: the word `private`
 enum class force_steal : std::uint8_t { none, parents, children, random };
 enum class force_move : std::uint8_t { none, random };
 enum class translations_replace : std::uint8_t { lru, random };
@@ -72,7 +73,9 @@ struct options {
   bool rebalance = false;      ///< several hosts: idle workers fetch parts of movable memory that they use
   std::uint32_t delay_us = 0;  ///< testing: random delays of up to this long inside the protocols
   std::uint64_t seed = 0;      ///< of victim selection, forced steals and delays; 0: drawn
-  bool private_heap = true;    ///< keep workers' heaps apart: pointers that migrated are noticed
+  /// what threads allocate: all workers' (shared), or their worker's own; auto: shared where that can be had
+  choice::heap heap = choice::heap::automatic;
+  bool private_heap = true;  ///< keep workers' heaps apart: pointers that migrated are noticed
   /// children may refer to their ancestors' frames, and writes that are lost are noticed
   bool check_frames = true;
   choice::way way = choice::way::automatic;         ///< to other hosts: auto, rma, server, assist, am

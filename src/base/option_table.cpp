@@ -60,6 +60,11 @@ constexpr option_info table[] = {
     {.name = "seed", .field = &options::seed, .what = "a seed",
      .help = "of victim selection, forced steals and delays",
      .low = 1, .zero = "drawn anew"},
+    {.name = "heap", .field = &options::heap, .what = "a choice",
+     .help = "memory that threads allocate (malloc, new): one heap for all workers, so that what owns memory "
+             "migrates (shared), or each worker's own (private); auto: shared on one host, where the program "
+             "has no malloc of its own (docs/heap.md)",
+     .choices = {"auto", "private", "shared"}},
     {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},
     {.name = "check_frames", .field = &options::check_frames, .what = "a switch",
@@ -180,10 +185,10 @@ constexpr option_info table[] = {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
                                 f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47,
-                                f48, f49, f50, f51, f52] = o;
-  return 52;
+                                f48, f49, f50, f51, f52, f53] = o;
+  return 53;
 }
-static_assert(std::size(table) == 52, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 53, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

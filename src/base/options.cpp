@@ -314,6 +314,7 @@ named::operator Choice() const {
   template named::operator option() const
 GODWIT_CHOICE(substrate);
 GODWIT_CHOICE(bind);
+GODWIT_CHOICE(heap);
 GODWIT_CHOICE(force_steal);
 GODWIT_CHOICE(force_move);
 GODWIT_CHOICE(way);

@@ -32,7 +32,7 @@ struct option_info {
   template <class... T>
   using members = std::variant<T options::*...>;
   using member =
-      members<std::uint32_t, std::uint64_t, bool, std::string, choice::substrate, choice::bind,
+      members<std::uint32_t, std::uint64_t, bool, std::string, choice::substrate, choice::bind, choice::heap,
               choice::force_steal, choice::force_move, choice::way, choice::hosts, choice::victims,
               choice::far_steal, choice::output, choice::policy, choice::check_global,
               choice::translations_replace, choice::translations_lock, choice::sim_clock, choice::directory>;

@@ -53,6 +53,7 @@ void fit_to_valgrind(options& opts) noexcept {
   if (opts.heap_bytes == defaults.heap_bytes) opts.heap_bytes = std::uint64_t{64} << 20;
   if (opts.global_bytes == defaults.global_bytes) opts.global_bytes = std::uint64_t{256} << 20;
   opts.private_heap = false;
+  if (opts.heap == choice::heap::automatic) opts.heap = choice::heap::separate;
   // After a handler on the alternate stack memcheck takes the next large frame of the stack that was
   // interrupted for one on another stack, and calls its bytes invalid.
   opts.expose_signal = false;

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <pthread.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "runtime/faults.hpp"
 #include "sched/worker.hpp"
 #include "stack/private_frames.hpp"
@@ -27,6 +29,8 @@ sigset_t mask_;            // of the thread that forks
 // of the thread that called run last: workers that are threads block what is not theirs
 sigset_t mask_of_run_;
 bool forked_ = false;
+transport::shm::window* heap_ = nullptr;  // of the worker's host; null: it has none
+heap::part* part_ = nullptr;              // of the thread that forks
 
 constexpr std::uintptr_t below = 256 << 10;      // what other handlers of a fork may use of the stack
 constexpr std::uintptr_t child_stack = 8 << 20;  // what the child may use below that
@@ -45,7 +49,8 @@ void call_elsewhere(void (*f)(void*)) noexcept {
 }
 
 void before_fork() noexcept {
-  if (detail::hot().owner == nullptr) return;  // not in a worker, or in such a child already
+  if (detail::hot().owner == nullptr) return;   // not in a worker, or in such a child already
+  if (heap_ != nullptr) part_ = heap::leave();  // the child has none, whatever handlers it has before ours
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   stack_ = sched::this_worker().shared_stack_of(here);
   if (stack_.high == 0) return;
@@ -61,6 +66,7 @@ void before_fork() noexcept {
 }
 
 void after_in_parent() noexcept {
+  if (part_ != nullptr) heap::go_on(std::exchange(part_, nullptr));
   if (detail::hot().owner == nullptr || !frames_.moved()) return;
   call_elsewhere([](void*) {
     context::sanitizer_forget(live_, stack_.high);
@@ -72,6 +78,11 @@ void after_in_parent() noexcept {
 void after_in_child() noexcept {
   if (detail::hot().owner == nullptr) return;
   forked_ = true;
+  if (heap_ != nullptr) {
+    heap::forget();
+    if (!heap_->make_private())
+      base::fatal("fork in a thread: no private memory for what threads allocated: %s", std::strerror(errno));
+  }
   const bool in_process = sched::this_worker().here().shape.in_process, moved = frames_.moved();
   if (moved && !frames_.keep(child_stack)) no_memory();
   context::use_hot_words(nullptr);
@@ -87,6 +98,8 @@ void watch_forks() noexcept {
   static_cast<void>(watched);
   pthread_sigmask(SIG_SETMASK, nullptr, &mask_of_run_);
 }
+
+void keep_from_children(transport::shm::window& heap) noexcept { heap_ = &heap; }
 
 bool in_forked_child() noexcept { return forked_; }
 

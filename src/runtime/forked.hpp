@@ -4,15 +4,22 @@
 // plain fork would run on the same stack. Around a fork the thread's frames therefore lie in private memory:
 // they are moved there before, the child keeps them (copied on write, as everything else of it), and the
 // parent moves them back. The scheduler is not in the child: spawn, join and everything else that needs a
-// worker say so and end it. vfork, posix_spawn, system and popen need nothing of this. Where workers are
-// threads the memory is private anyway, and only the last part applies. Called by: run.cpp, slow_path.cpp.
-// docs/writing-programs.md. Test: tests/api/fork_test.cpp.
+// worker say so and end it. The heap that workers share becomes the child's own copy: neither what it writes
+// nor what it frees reaches the run. vfork, posix_spawn, system and popen need nothing of this. Where workers
+// are threads the memory is private anyway, and only that about the scheduler applies.
+// Called by: run.cpp, slow_path.cpp, worker_process.cpp. docs/writing-programs.md.
+// Test: tests/api/fork_test.cpp.
 #pragma once
+
+#include "transport/shm/window.hpp"
 
 namespace godwit::runtime {
 
 /// From now on forks of this process and its children are looked after. Before workers start; once is enough.
 void watch_forks() noexcept;
+
+/// A worker: its children get a copy of @p heap.
+void keep_from_children(transport::shm::window& heap) noexcept;
 
 /// This process was made by fork() in a thread.
 bool in_forked_child() noexcept;

@@ -199,6 +199,20 @@ std::string mpi_session::said_by(int rank, std::string_view text) const {
   return "godwit: " + who(rank) + ": " + std::string(text);
 }
 
+void mpi_session::together(const std::function<void()>& step) const {
+  std::string problem;
+  bool of_options = false;
+  try {
+    step();
+  } catch (const std::invalid_argument& e) {
+    problem = e.what();
+    of_options = true;
+  } catch (const std::exception& e) {  // all of them: the others wait for this rank's answer
+    problem = e.what();
+  }
+  agree(problem, of_options);
+}
+
 void mpi_session::agree(const std::string& problem, bool of_options) const {
   const auto [r, wrong] = first_where<2>({!problem.empty(), of_options && !problem.empty()});
   if (r == size()) return;

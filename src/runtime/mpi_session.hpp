@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,8 @@ class mpi_session {
   /// Collective: throws in all ranks, with the same text, if @p problem is not empty in any:
   /// invalid_argument if it is @p of_options, else runtime_error.
   void agree(const std::string& problem, bool of_options = false) const;
+  /// Collective: do @p step in all ranks; if it throws in one, throw in all.
+  void together(const std::function<void()>& step) const;
   /// Collective: each of @p words becomes what it is in all ranks together.
   void reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const;
   /// Collective: for each of @p mine the first rank where it holds; size() if in none.

@@ -122,7 +122,11 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     fit_to_program(opts, root);
     runtime::watch_forks();
     const standard_descriptors open_meanwhile;
-    const std::unique_ptr<runtime::substrate> s = make_substrate(choose_substrate(opts), opts);
+    const choice::substrate where = choose_substrate(opts);
+    if (opts.heap == choice::heap::shared && where == choice::substrate::sim)
+      throw std::invalid_argument(
+          "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had on substrate sim");
+    const std::unique_ptr<runtime::substrate> s = make_substrate(where, opts);
     return runtime::run_on(*s, opts, root, std::move(problem));
   } catch (const base::help_requested& help) {
     std::fputs(help.text.c_str(), stdout);

@@ -5,11 +5,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <unistd.h>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "heap/heap.hpp"
 #include "runtime/debugger.hpp"
 #include "sched/policies.hpp"
 
@@ -72,6 +74,33 @@ void complete_memory(run_state& r) {
   what.global.create(bytes);
   what.memory.set_window(what.global.base(), what.global.bytes());
   prepare_global(what.global.base(), what.opts);
+}
+
+std::uint64_t possible_heap_bytes() noexcept {
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  return heap::is_ours() ? transport::shm::window::largest(most) : 0;
+}
+
+bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host) {
+  if (opts.heap == choice::heap::separate) return false;
+  if (bytes != 0 && one_host) return true;
+  if (opts.heap == choice::heap::automatic) return false;
+  if (!one_host)
+    throw std::invalid_argument(
+        "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had: the run has several hosts. Leave it away: "
+        "each worker has a heap of its own then");
+  throw std::invalid_argument(
+      "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had: this program has another malloc than the "
+      "library's (a sanitizer's or valgrind's, an allocator that it was linked with or that was preloaded, "
+      "that of -static), or there are no addresses (ulimit -v, ulimit -f). Use --godwit-heap=private, or "
+      "--godwit-substrate=threads, where all workers have one");
+}
+
+void make_heap(run_state& r) {
+  const std::uint64_t bytes = possible_heap_bytes();
+  if (!wants_heap(r.what.opts, bytes, true)) return;
+  r.what.heap.create(bytes, true);
+  heap::begin(r.what.heap.base(), bytes, r.own.count);
 }
 
 void go_by(transport::mpi::way how, launch& what) noexcept {

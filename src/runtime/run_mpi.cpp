@@ -23,8 +23,10 @@
 #include "base/options.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "runtime/companion_rest.hpp"
 #include "runtime/libraries.hpp"
+#include "runtime/mpi_memory.hpp"
 #include "runtime/mpi_session.hpp"
 #include "runtime/network.hpp"
 #include "runtime/placement.hpp"
@@ -45,7 +47,6 @@ using transport::mpi::reduction;
 using transport::mpi::way;
 using transport::shm::near_range;
 
-constexpr int path_tag = 10;                      // trace_gather.cpp: 8 and 9; companions: 1, and from 16 on
 constexpr std::uint64_t look_every_ns = 500'000;  // at children and signals, while messages keep coming
 constexpr std::uint64_t patience_after_failure_ns = 3'000'000'000;
 constexpr std::uint64_t patience_for_sends_ns = 200'000'000;
@@ -87,91 +88,18 @@ class ranks final : public substrate {
           {session_.host_name(place_->ranks_of[h].front()), place_->hosts[h].first, place_->hosts[h].count});
   }
 
-  void together(const std::function<void()>& step) override {
-    std::string problem;
-    bool of_options = false;
-    try {
-      step();
-    } catch (const std::invalid_argument& e) {
-      problem = e.what();
-      of_options = true;
-    } catch (const std::exception& e) {  // all of them: the others wait for this rank's answer
-      problem = e.what();
-    }
-    session_.agree(problem, of_options);
-  }
+  void together(const std::function<void()>& step) override { session_.together(step); }
 
   void memory(run_state& r) override {
     launch& what = r.what;
     what.seed = session_.share(what.seed);
     what.canary = session_.share(base::now_ns() * 0x9E3779B97F4A7C15ull) & ~std::uint64_t{0xff};
-    share_segments(r);
-    share_global(what);
+    const mpi_memory all(session_, *place_);
+    all.share_segments(r);
+    all.share_global(r);
+    all.share_heap(r);
     if (!one_host()) choose_way(what, r.own);
     if (!what.opts.trace.empty()) clocks_before_ = clocks(r);
-  }
-
-  /// The first rank of each host makes the file of @p memory, of this @p kind; all ranks agree on a base that
-  /// is free in each for @p bytes, and map it there. @p mapped: what is to be done then.
-  template <class Memory, class Mapped, class... Kind>
-  void share(Memory& memory, std::uint64_t bytes, const char* no_base, Mapped&& mapped, const Kind&... kind) {
-    std::uint64_t free = ~0u;
-    together([&] {
-      if (is_leader()) memory.make_file(kind...);
-      if (has_workers()) free = memory.free_bases(bytes);
-    });
-    free = session_.reduce(free, reduction::common_bits);
-    if (free == 0) throw std::runtime_error(no_base);
-    const std::string path = path_in_host(is_leader() ? memory.file_path() : "");
-    together([&] {
-      if (!has_workers()) return;
-      if (!is_leader()) memory.open_file(kind..., path);
-      memory.map(static_cast<unsigned>(std::countr_zero(free)));
-      mapped();
-    });
-  }
-
-  /// The @p path of this host's first rank, in all its ranks.
-  std::string path_in_host(const std::string& path) const {
-    if (!has_workers()) return {};
-    char text[64] = {};
-    if (is_leader()) {
-      std::strncpy(text, path.c_str(), sizeof text - 1);
-      for (const int rank : place_->ranks_of[place_->my_host])
-        if (rank != leader()) session_.send(text, sizeof text, rank, path_tag);
-    } else {
-      session_.receive(text, sizeof text, leader(), path_tag);
-    }
-    return text;
-  }
-
-  void share_segments(run_state& r) {
-    auto& memory = r.what.memory;
-    const near_range near = has_workers() ? place_->hosts[place_->my_host] : near_range{};
-    const auto l = plan_segment(r.what.opts, place_->workers);
-    share(
-        memory, memory.total_bytes(near.count, l),
-        "godwit: there is no range of addresses that is free in all ranks: lower --godwit-stack-bytes or "
-        "--godwit-heap-bytes, or raise the limit on address space (ulimit -v)",
-        [&] { prepare_words(memory, r.own); }, near, l);
-    // from here on everybody may look at everybody's words
-  }
-
-  void share_global(launch& what) {
-    auto& global = what.global;
-    // All ranks use what the poorest has.
-    const std::uint64_t bytes = session_.reduce(
-        has_workers() ? choose_global_bytes(what.opts) : what.opts.global_bytes, reduction::least);
-    together([&] { what.global_space = plan_global(what.opts, bytes, place_->workers); });
-    share(
-        global, bytes,
-        "godwit: global memory: there is no range of addresses that is free in all ranks: lower "
-        "--godwit-global-bytes (GODWIT_GLOBAL_BYTES), or raise the limit on address space (ulimit -v)",
-        [&] {
-          what.memory.set_window(global.base(), global.bytes());
-          if (is_leader()) prepare_global(global.base(), what.opts);
-        },
-        bytes);
   }
 
   void choose_way(launch& what, near_range own) {
@@ -461,8 +389,9 @@ class ranks final : public substrate {
                   clocks(r));
   }
 
-  void end(run_state&) noexcept override {
+  void end(run_state& r) noexcept override {
     workers_.reset();
+    if (r.what.heap.base() != nullptr) heap::end();
     companion_.reset();  // its receives point into the memory
     if (std::exchange(window_made_, false)) session_.mpi().win_free(&window_);
   }

@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "heap/heap.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/rank_calls.hpp"
 #include "runtime/run_common.hpp"
@@ -47,6 +48,7 @@ class processes final : public substrate {
     stop_.emplace();
     r.what.memory.create(r.own.count, plan_segment(r.what.opts, r.own.count));
     complete_memory(r);
+    make_heap(r);
   }
 
   void start(run_state& r) override {
@@ -74,7 +76,10 @@ class processes final : public substrate {
     workers_->kill_all();
   }
 
-  void end(run_state&) noexcept override { workers_.reset(); }
+  void end(run_state& r) noexcept override {
+    workers_.reset();
+    if (r.what.heap.base() != nullptr) heap::end();
+  }
 
  private:
   std::optional<interrupt_guard> stop_;

@@ -14,6 +14,7 @@
 
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "runtime/forked.hpp"
 
 namespace godwit::detail {
@@ -59,7 +60,7 @@ spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
 void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
   need_no_checkout("spawn");
-  this_worker().spawn_point(child_may_leave);
+  this_worker().spawn_point(child_may_leave || heap::is_shared());  // what a closure owns is everywhere then
 }
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");

@@ -12,7 +12,7 @@ using transport::shm::near_range;
 
 namespace {
 
-constexpr int clock_tag = 8;  // see run_mpi.cpp, path_tag
+constexpr int clock_tag = 8;  // see mpi_memory.cpp, path_tag
 constexpr int event_tag = 9;
 constexpr int trips_per_host = 100;
 constexpr std::size_t events_per_message = (1 << 20) / sizeof(trace::event);

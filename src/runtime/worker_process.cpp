@@ -19,9 +19,11 @@
 #include "base/environment.hpp"
 #include "base/rank_output.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
+#include "runtime/forked.hpp"
 #include "runtime/libraries.hpp"
 
 extern "C" [[gnu::weak]] void __gcov_dump();
@@ -146,12 +148,17 @@ void on_own_stack(void* launched) {
     hook_global(hooks, what.opts);
     hook_parcels(hooks);
   }
+  if (what.heap.base() != nullptr) hooks.on_idle = heap::tidy;
   begin_worker(what, what.memory, me_, what.global.base(), hooks);
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
   map.mpi_code = forbid_mpi();
   install_handlers(map);
   stack::protect(what.main_stack);
+  if (what.heap.base() != nullptr) {
+    keep_from_children(what.heap);
+    heap::enter(transport::index(me_) - what.memory.near().first);
+  }
   sched::this_worker().start(me_ == transport::worker_no{0} ? root_thread : nullptr, &what);
 }
 

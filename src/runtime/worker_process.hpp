@@ -30,6 +30,7 @@ struct launch {
   std::uint64_t canary = 0;  ///< of the stack protector, the same in the whole job; 0: that of the fork is
   transport::shm::segment memory;
   transport::shm::window global;
+  transport::shm::window heap{transport::shm::of_heap};  ///< empty: workers have the C library's
   gas::space global_space;
   std::exception_ptr thrown;         ///< by the root thread, where workers are threads
   std::optional<trace_rings> rings;  ///< of the workers that this process starts

@@ -74,4 +74,10 @@ bool take_away(const range& r) noexcept {
   return mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_NONE) == 0;
 }
 
+bool open_page(void* at, bool writable) noexcept {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto low = reinterpret_cast<std::uintptr_t>(at) / page * page;
+  return mprotect(reinterpret_cast<void*>(low), page, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+}
+
 }  // namespace godwit::stack

@@ -461,7 +461,7 @@ TEST(fault, heap_pointer_that_migrated) {
   if (with_asan) GTEST_SKIP() << "the sanitizer's heap is its own";
   const auto child = run_child([] {
     return run_words(
-        {},
+        {"--godwit-heap=private"},
         [] {
           gw::on_each_worker([] {});  // they are all there
           const std::vector<long> v(10000, 1);

@@ -236,7 +236,9 @@ TEST(SpawnAt, TheRunningThreadLeaves) {
 TEST(SpawnAt, WhoOwnsHeapStays) {
   GODWIT_NEEDS_PROCESSES("they have one heap");
   if (heaps_are_mixed) GTEST_SKIP() << "heaps are not told apart";
-  EXPECT_EQ(in_a_run({},
+  gw::options o;
+  o.heap = gw::choice::heap::separate;
+  EXPECT_EQ(in_a_run(o,
                      [] {
                        const std::uint32_t here = gw::worker_id(), n = gw::worker_count();
                        if (n == 1) return "";

@@ -21,12 +21,12 @@ std::uint64_t largest_file() noexcept {
 }
 
 int make_memory_file(const char* name, std::uint64_t bytes, const std::string& prefix,
-                     const std::string& lower) {
+                     const std::string& remedy) {
   if (bytes > largest_file())
     throw std::runtime_error(prefix +
                              "the file size limit (ulimit -f) is below the size of the shared memory: raise "
-                             "it, or lower " +
-                             lower);
+                             "it, or " +
+                             remedy);
   const int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0)
     throw std::runtime_error(prefix + "cannot create shared memory (memfd_create): " + std::strerror(errno));
@@ -34,7 +34,7 @@ int make_memory_file(const char* name, std::uint64_t bytes, const std::string& p
     const int error = errno;
     close(fd);
     throw std::runtime_error(prefix + "cannot size shared memory to " + std::to_string(bytes >> 20) +
-                             " MiB (virtual): " + std::strerror(error) + ": lower " + lower);
+                             " MiB (virtual): " + std::strerror(error) + ": " + remedy);
   }
   return fd;
 }

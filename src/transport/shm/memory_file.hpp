@@ -13,9 +13,9 @@ namespace godwit::transport::shm {
 
 /// No file may be larger than this.
 std::uint64_t largest_file() noexcept;
-/// Throws std::runtime_error with the cause: @p prefix begins its text; @p lower: options for its size.
+/// Throws std::runtime_error with the cause: @p prefix begins its text, @p remedy says how to need less.
 int make_memory_file(const char* name, std::uint64_t bytes, const std::string& prefix,
-                     const std::string& lower);
+                     const std::string& remedy);
 /// "/proc/PID/fd/N": who is not forked from the maker opens the file by it.
 std::string path_of(int fd);
 

@@ -90,7 +90,7 @@ void segment::make_file(near_range near, const layout& l) {
         "stack and heap of a worker are together limited to 1 TiB: lower --godwit-stack-bytes or "
         "--godwit-heap-bytes");
   fd_ = make_memory_file("godwit", l.span * near.count,
-                         "godwit: ", "--godwit-stack-bytes or --godwit-heap-bytes");
+                         "godwit: ", "lower --godwit-stack-bytes or --godwit-heap-bytes");
 }
 
 std::string segment::file_path() const { return path_of(fd_); }

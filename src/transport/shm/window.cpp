@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdexcept>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -20,16 +21,15 @@ namespace {
 constexpr std::uintptr_t candidates[] = {0x2000'0000'0000, 0x4000'0000'0000, 0x1000'0000'0000,
                                          0x20'0000'0000};
 
-constexpr const char* prefix = "godwit: global memory: ";
-constexpr const char* option = "--godwit-global-bytes (GODWIT_GLOBAL_BYTES)";
-
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(std::string(prefix) + what); }
+[[noreturn]] void fail(const window_use& use, const std::string& what) {
+  throw std::runtime_error(use.prefix + what);
+}
 
 }  // namespace
 
 void window::make_file(std::uint64_t bytes) {
   bytes_ = bytes;
-  fd_ = make_memory_file("godwit-global", bytes, prefix, option);
+  fd_ = make_memory_file(use_.file, bytes, use_.prefix, use_.remedy);
 }
 
 std::string window::file_path() const { return path_of(fd_); }
@@ -38,7 +38,8 @@ void window::open_file(std::uint64_t bytes, const std::string& path) {
   bytes_ = bytes;
   fd_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd_ < 0)
-    fail("cannot open the memory of another process on this host (" + path + "): " + std::strerror(errno));
+    fail(use_,
+         "cannot open the memory of another process on this host (" + path + "): " + std::strerror(errno));
 }
 
 std::uint32_t window::free_bases(std::uint64_t bytes) noexcept { return free_among(candidates, bytes); }
@@ -51,25 +52,43 @@ std::uint64_t window::largest(std::uint64_t bytes) noexcept {
 
 void window::map(unsigned candidate) {
   void* p = reserve(candidates[candidate], bytes_);
-  if (p == nullptr) fail(taken_meanwhile);
+  if (p == nullptr) fail(use_, taken_meanwhile);
   if (mmap(p, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
     munmap(p, bytes_);
-    fail(std::string("cannot map it: ") + std::strerror(error) + ": lower " + option);
+    fail(use_, std::string("cannot map it: ") + std::strerror(error) + ": " + use_.remedy);
   }
   base_ = static_cast<std::byte*>(p);
+  struct stat is {};
+  if (fstat(fd_, &is) == 0) file_ = is.st_ino;
   madvise(p, bytes_, MADV_DONTDUMP);  // a core file would hold all of it, touched or not
 }
 
-void window::create(std::uint64_t bytes) {
+void window::create(std::uint64_t bytes, bool keep_file) {
   make_file(bytes);
   const std::uint32_t free = free_bases(bytes);
   if (free == 0)
-    fail("there is no free range of " + std::to_string(bytes >> 20) +
-         " MiB of addresses: raise the limit on address space (ulimit -v) if there is one, or lower " +
-         option);
+    fail(use_, "there is no free range of " + std::to_string(bytes >> 20) +
+                   " MiB of addresses: raise the limit on address space (ulimit -v) if there is one, or " +
+                   use_.remedy);
   map(static_cast<unsigned>(std::countr_zero(free)));
-  close(std::exchange(fd_, -1));
+  if (!keep_file) {
+    close(std::exchange(fd_, -1));
+    return;
+  }
+  // Out of the way of programs that count on the lowest numbers.
+  constexpr int high = 512;
+  if (const int other = fcntl(fd_, F_DUPFD_CLOEXEC, high); other >= 0) close(std::exchange(fd_, other));
+}
+
+bool window::make_private() noexcept {
+  struct stat is {};
+  if (fstat(fd_, &is) != 0 || is.st_ino != file_) {
+    errno = EBADF;
+    return false;
+  }
+  return mmap(base_, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd_, 0) !=
+         MAP_FAILED;
 }
 
 void window::destroy() noexcept {

@@ -1,9 +1,10 @@
-// The window on global memory: one sparse file of shared memory per host, mapped once, at the same address in
-// every worker of the run. Byte g of global memory, wherever it lives, has its place at base() + g in every
-// host's window: the memory itself on the host that owns it, a cached copy (or nothing yet) on the others.
+// A window: one sparse file of shared memory per host, mapped once, at the same address in every worker
+// of the run. There is one on global memory, and one on the heap that the workers of a host share.
 //
-// Pages cost memory only when touched. The file has no name. What lies where is src/gas's business.
-// Called by: src/runtime (before the fork), src/gas. Test: tests/transport/window_test.cpp.
+// Byte g of global memory, wherever it lives, has its place at base() + g in every host's window: the memory
+// itself on the host that owns it, a cached copy (or nothing yet) on the others. Pages cost memory only when
+// touched. The file has no name. What lies where is the business of src/gas and src/heap.
+// Called by: src/runtime (before the fork), src/gas, src/heap. Test: tests/transport/window_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +13,28 @@
 
 namespace godwit::transport::shm {
 
+/// What a window is on: how its file and its errors are called.
+struct window_use {
+  const char* file;
+  const char* prefix;  ///< begins an error
+  const char* remedy;  ///< how to need less
+};
+inline constexpr window_use of_global{
+    "godwit-global", "godwit: global memory: ", "lower --godwit-global-bytes (GODWIT_GLOBAL_BYTES)"};
+inline constexpr window_use of_heap{"godwit-heap",
+                                    "godwit: the threads' heap: ", "use --godwit-heap=private (GODWIT_HEAP)"};
+
 class window {
  public:
-  window() = default;
+  explicit window(const window_use& use = of_global) noexcept : use_(use) {}
   window(const window&) = delete;
   window& operator=(const window&) = delete;
   ~window() { destroy(); }
 
   /// On one machine: make and map. Throws std::runtime_error with cause and remedy: then destroy what is half
   /// made. Call before the fork.
-  void create(std::uint64_t bytes);
+  /// @p keep_file: for make_private.
+  void create(std::uint64_t bytes, bool keep_file = false);
 
   // The same in steps, for ranks; see segment.
   void make_file(std::uint64_t bytes);
@@ -31,6 +44,8 @@ class window {
   /// The largest of bytes, bytes / 4, bytes / 16 ... that is at least 256 MiB and can be had here; 0: none.
   static std::uint64_t largest(std::uint64_t bytes) noexcept;
   void map(unsigned candidate);
+  /// In a forked child: what is written from now on is this process's alone. False: the system refuses.
+  bool make_private() noexcept;
   void destroy() noexcept;
 
   /// In this process the first @p bytes of the window at @p base are accessible no more.
@@ -44,9 +59,11 @@ class window {
   static void discard(void* address, std::uint64_t bytes) noexcept;
 
  private:
+  const window_use& use_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
   int fd_ = -1;
+  std::uint64_t file_ = 0;  ///< the file's number: the program may have closed it, and opened another
 };
 
 }  // namespace godwit::transport::shm

@@ -1,0 +1,132 @@
+// heap: malloc and free as threads use them, in the heap that worker processes share, beside glibc's and
+// mimalloc on substrate threads, where all workers have one heap as well.
+//
+// Nanoseconds for one malloc and one free together, of a block that is touched; the mean over the
+// workers, medians over the rounds, ratios inside a round. Document: docs/heap.md. Test:
+// bench/CMakeLists.txt (bench.heap).
+#include "patterns.hpp"
+
+#include "../common/godwit_run.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <functional>
+#include <string>
+
+namespace {
+
+namespace gw = godwit;
+using namespace heap_bench;
+
+extern "C" {
+void* __libc_malloc(std::size_t);
+void __libc_free(void*);
+}
+
+struct ours {
+  static void* malloc(std::size_t n) { return std::malloc(n); }
+  static void free(void* p) { std::free(p); }
+};
+struct glibc {
+  static void* malloc(std::size_t n) { return __libc_malloc(n); }
+  static void free(void* p) { __libc_free(p); }
+};
+/// Loaded apart: linked, it would be this program's malloc.
+struct mimalloc {
+  static inline void* (*allocate)(std::size_t) = nullptr;
+  static inline void (*release)(void*) = nullptr;
+  static bool load() {
+    void* const library = dlopen("libmimalloc.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return false;
+    allocate = reinterpret_cast<void* (*)(std::size_t)>(dlsym(library, "mi_malloc"));
+    release = reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"));
+    return allocate != nullptr && release != nullptr;
+  }
+  static void* malloc(std::size_t n) { return allocate(n); }
+  static void free(void* p) { release(p); }
+};
+
+/// Mean of the workers, in nanoseconds.
+template <class Allocator>
+double run(pattern p, unsigned workers, int rounds, gw::choice::substrate where) {
+  bench::shared_page<board> page;
+  board* const b = page.get();
+  gw::options o;
+  o.workers = workers;
+  o.substrate = where;
+  if (where == gw::choice::substrate::processes) o.heap = gw::choice::heap::shared;
+  gw::run<int>(
+      [=] {
+        gw::on_each_worker([=] { one_worker<Allocator>(*b, p, gw::worker_id(), workers, rounds); });
+        free_rest<Allocator>(*b);
+        return 0;
+      },
+      o);
+  double sum = 0;
+  for (unsigned w = 0; w < workers; ++w) sum += b->ns[w];
+  return sum / workers;
+}
+
+struct allocator {
+  const char* name;
+  std::function<double(pattern, unsigned, int)> run;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 0;
+  bench::program program("heap", "malloc and free in threads: the shared heap, glibc's, mimalloc.", argc,
+                         argv);
+  program.option("--rounds", rounds,
+                 "Times a thousand operations of each worker (default 2000; with --quick 200)",
+                 bench::between(1, 1'000'000));
+  program.parse();
+  if (rounds == 0) rounds = program.options().quick ? 200 : 2000;
+  using gw::choice::substrate;
+  std::vector<allocator> all = {
+      {"shared heap", [](pattern p, unsigned w, int n) { return run<ours>(p, w, n, substrate::processes); }},
+      {"glibc", [](pattern p, unsigned w, int n) { return run<glibc>(p, w, n, substrate::threads); }},
+  };
+  if (mimalloc::load())
+    all.push_back({"mimalloc",
+                   [](pattern p, unsigned w, int n) { return run<mimalloc>(p, w, n, substrate::threads); }});
+  try {
+    bench::ordered_json rows = bench::ordered_json::array();
+    std::fprintf(program.out(), "malloc and free of one block, ns\n  %-42s %7s", "pattern", "workers");
+    for (const allocator& a : all) std::fprintf(program.out(), " %12s", a.name);
+    std::fprintf(program.out(), "   ratios\n");
+    for (int p = 0; p < patterns; ++p)
+      for (const unsigned w : program.workers()) {
+        if (w > most_workers || (p == handed_on && w < 2)) continue;
+        std::vector<std::vector<double>> ns(all.size()), ratio(all.size());
+        for (int rep = 0; rep < program.options().reps; ++rep)
+          for (std::size_t a = 0; a < all.size(); ++a) {
+            ns[a].push_back(all[a].run(static_cast<pattern>(p), w, rounds));
+            ratio[a].push_back(ns[0].back() / ns[a].back());
+          }
+        bench::ordered_json row = {{"pattern", pattern_names[p]}, {"workers", w}};
+        std::fprintf(program.out(), "  %-42s %7u", pattern_names[p], w);
+        for (std::size_t a = 0; a < all.size(); ++a) {
+          std::fprintf(program.out(), " %12.2f", bench::median(ns[a]));
+          row[all[a].name] = bench::median(ns[a]);
+        }
+        std::fprintf(program.out(), "  ");
+        for (std::size_t a = 1; a < all.size(); ++a) {
+          std::fprintf(program.out(), " %.2f", bench::median(ratio[a]));
+          row[std::string("over ") + all[a].name] = bench::median(ratio[a]);
+        }
+        std::fprintf(program.out(), "\n");
+        rows.push_back(row);
+      }
+    program.json()["measurements"].push_back({{"title", "malloc and free, ns"}, {"rows", rows}});
+    program.json()["definitions"]["ratio"] =
+        "the shared heap's time over the other's, median over the rounds";
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "heap: %s\n", e.what());
+    return 1;
+  }
+  return program.finish();
+}

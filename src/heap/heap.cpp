@@ -1,0 +1,118 @@
+// See heap.hpp.
+#include "heap/heap.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <link.h>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "base/check.hpp"
+#include "heap/malloc.hpp"
+#include "heap/part.hpp"
+#include "heap/pool.hpp"
+#include "heap/waits.hpp"
+
+extern "C" [[gnu::weak]] char __libc_single_threaded;
+
+namespace godwit::heap {
+
+namespace {
+std::uint64_t up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) / to * to; }
+
+/// The C library's code, where it is an object of its own.
+code find_c_library() noexcept {
+  code found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* to) {
+        const char* const slash = std::strrchr(object->dlpi_name, '/');
+        const std::string_view name = slash != nullptr ? slash + 1 : object->dlpi_name;
+        if (!name.starts_with("libc.so")) return 0;
+        for (unsigned i = 0; i < object->dlpi_phnum; ++i)
+          if (const auto& part = object->dlpi_phdr[i]; part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0)
+            *static_cast<code*>(to) = {object->dlpi_addr + part.p_vaddr, part.p_memsz};
+        return 1;
+      },
+      &found);
+  return found;
+}
+}  // namespace
+
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers) noexcept {
+  auto* const all = new (base) common;
+  const std::uint32_t parts = workers;
+  const std::uint64_t parts_at = up(sizeof(common), alignof(part));
+  const std::uint64_t table_at = up(parts_at + parts * sizeof(part), span_bytes);
+  GODWIT_CHECK(bytes > 2 * table_at, "the heap's window has room for more than its own tables");
+  // Entries are zero until they are used, and so is the file.
+  const std::uint64_t count = (bytes - table_at) / (span_bytes + sizeof(span)) - 1;
+  all->table = reinterpret_cast<span*>(base + table_at);
+  all->spans =
+      reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(all->table + count), span_bytes));
+  all->count = count;
+  all->parts = reinterpret_cast<part*>(base + parts_at);
+  all->part_count = parts;
+  for (std::uint32_t i = 0; i < parts; ++i) begin_part(*new (all->parts + i) part);
+  adopt(base);
+}
+
+void adopt(std::byte* base) noexcept {
+  auto* const all = reinterpret_cast<common*>(base);
+  watch_waits();
+  here.c_library = find_c_library();
+  here.all = all;
+  here.begin = reinterpret_cast<std::uintptr_t>(all->spans);
+  __atomic_store_n(&here.bytes, all->count << span_bits, __ATOMIC_RELEASE);
+}
+
+void end() noexcept {
+  mine = nullptr;
+  __atomic_store_n(&here.bytes, 0, __ATOMIC_RELEASE);
+  here.all = nullptr;
+}
+
+bool is_ours() noexcept {
+  part without_room;
+  begin_part(without_room);
+  const place before = std::exchange(here, {});
+  part* const had = std::exchange(mine, &without_room);
+  void* volatile at = std::malloc(1);
+  void* volatile object = ::operator new(1, std::nothrow);  // which a preloaded allocator may bring along
+  mine = had;
+  here = before;
+  std::free(at);
+  ::operator delete(object);
+  return at == nullptr && object == nullptr;
+}
+
+bool is_shared() noexcept { return here.all != nullptr; }
+
+void enter(std::uint32_t number) noexcept {
+  GODWIT_CHECK(here.all != nullptr && number < here.all->part_count, "every worker has a part");
+  mine = here.all->parts + number;
+  // Counts of shared_ptr and the like are atomic from now on: others see them.
+  if (&__libc_single_threaded != nullptr) __libc_single_threaded = 0;
+}
+part* leave() noexcept { return std::exchange(mine, nullptr); }
+void go_on(part* with) noexcept { mine = with; }
+void tidy() noexcept {
+  if (mine != nullptr) tidy(*mine);
+}
+void forget() noexcept { here.forgotten = true; }
+
+std::uint64_t live_bytes() noexcept {
+  const common& all = *here.all;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < all.part_count; ++i) bytes += heap::live_bytes(all.parts[i]);
+  for (std::uint64_t i = 0; i < all.fresh; i += all.table[i].spans)
+    if (all.table[i].kind == run_kind::large) bytes += std::uint64_t{all.table[i].spans} << span_bits;
+  return bytes;
+}
+
+void check_invariants() noexcept {
+  pool::check_invariants();
+  for (std::uint32_t i = 0; i < here.all->part_count; ++i) heap::check_invariants(here.all->parts[i]);
+}
+
+}  // namespace godwit::heap

@@ -1,0 +1,46 @@
+// One heap for all workers of a host: what malloc and its family give to threads (malloc.cpp).
+//
+// Not the memory that main allocated before the run, which every worker process has a copy of, and not
+// what the library itself keeps: that comes from the C library's malloc, as everything does outside of a
+// run.
+// Called by src/runtime, before the fork and in each worker. Document: docs/decisions/0024-one-heap.md.
+// Protocol: docs/protocols/heap.md. Test: tests/heap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::heap {
+
+/// Whether malloc of this program is the one of malloc.cpp. No: another allocator or a checking tool is in
+/// front of it.
+bool is_ours() noexcept;
+
+/// From now on there is a heap in @p bytes at @p base, all zero, for @p workers workers. In this process and
+/// those that are forked from it. Local.
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers) noexcept;
+/// In another process: the heap that begin made at this address.
+void adopt(std::byte* base) noexcept;
+/// It is no more. Blocks that are left are nothing from now on.
+void end() noexcept;
+
+/// There is one: what threads own is valid in all workers.
+bool is_shared() noexcept;
+
+/// The calling OS thread is worker @p number and allocates in the heap.
+void enter(std::uint32_t number) noexcept;
+/// Back to the C library's malloc. Gives back what goes_on takes.
+struct part;
+part* leave() noexcept;
+void go_on(part* with) noexcept;
+/// A worker without work: what others have freed of its blocks is free for all.
+void tidy() noexcept;
+
+/// In a forked child that has left: what it frees of the heap stays as it is.
+void forget() noexcept;
+
+/// Blocks that the workers have and nobody has freed, in bytes as handed out. When nobody allocates.
+std::uint64_t live_bytes() noexcept;
+void check_invariants() noexcept;
+
+}  // namespace godwit::heap

@@ -1,0 +1,132 @@
+// What lies in the heap's window, which all workers of a host have at one address.
+//
+//   | common | a part for each worker | a table: one entry for each span | spans of 64 KiB ...
+//
+// A *run* is some spans side by side: free, or one large block, or small blocks of one size. The first
+// entry of a run tells all. Small blocks belong to a part, whose worker alone hands them out and takes
+// its own back (part.hpp); runs belong to the pool (pool.hpp). Every address is the same everywhere, so
+// that these are plain pointers.
+// Protocol: docs/protocols/heap.md.
+#pragma once
+
+#include "base/world.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace godwit::heap {
+
+inline constexpr unsigned span_bits = 16;
+inline constexpr std::uint64_t span_bytes = std::uint64_t{1} << span_bits;
+
+struct part;
+
+/// A small block that nobody uses.
+struct block {
+  block* next;
+};
+
+enum class run_kind : std::uint8_t {
+  none,   ///< never used
+  free,   ///< the pool's
+  small,  ///< a part's: blocks of one size
+  large,  ///< one block
+  rest,   ///< not the first span of its run
+};
+
+/// Of a span. All but `kind` and `spans` means something in the first entry of a run only. In two lines: who
+/// frees another part's block reads the first one, which changes with the run only.
+struct alignas(64) span {
+  // Small blocks: W the part's worker before the first one is handed out, R all.
+  part* owner = nullptr;
+  std::uint32_t block_bytes = 0;  ///< of each
+  std::uint32_t blocks = 0;       ///< in all
+  /// Of the run. In its last entry as well while it is free, and there and in all entries of small blocks but
+  /// the first: how many lie in front of it.
+  std::uint32_t spans = 0;
+  run_kind kind = run_kind::none;
+  std::uint8_t size_class = 0;
+
+  // Small blocks: W and R the part's worker. Else the pool's.
+  alignas(64) block* free = nullptr;
+  std::uint32_t used = 0;   ///< blocks handed out; 1 while there are no others (`full`)
+  std::uint32_t fresh = 0;  ///< blocks from this one on have never been in `free`
+  // In a list: of a part, or of the pool.
+  span* next = nullptr;
+  span* previous = nullptr;
+  bool full = false;        ///< small: in no list, as all blocks are handed out
+  std::uint32_t dirty = 0;  ///< free, or just taken: at most so many spans are not all zero
+};
+static_assert(sizeof(span) == 128);
+
+// Sizes of small blocks: steps of 16 bytes up to 128, then four per doubling up to 64 KiB.
+inline constexpr std::uint64_t largest_small = 64 << 10;
+inline constexpr unsigned class_count = 8 + 4 * 9;
+
+/// A worker's own. Its worker allocates from it without a lock; what others free comes back by `returned`.
+struct part {
+  /// Where blocks of a size come from; never null: a span without blocks stands in. W and R its worker
+  span* current[class_count] = {};
+  /// Further ones that have free blocks. W and R its worker
+  span* partial[class_count] = {};
+  /// Blocks of other parts that this worker has freed: it hands them out again, or gives them back by tens. W
+  /// and R its worker
+  struct foreign {
+    block* first = nullptr;
+    std::uint32_t count = 0;
+  } found[class_count];
+  /// Blocks of this part that others have freed. W all (push one), its worker (take all). HP1
+  alignas(64) std::atomic<block*> returned{nullptr};
+};
+
+/// The pool, and what all parts have in common.
+struct common {
+  span* table = nullptr;       ///< W once
+  std::byte* spans = nullptr;  ///< the first one's bytes. W once
+  std::uint64_t count = 0;     ///< of spans. W once
+  part* parts = nullptr;       ///< W once
+  std::uint32_t part_count = 0;
+
+  // W and R who holds the lock.
+  alignas(64) std::atomic<std::uint32_t> lock{0};
+  std::uint64_t fresh = 0;  ///< spans from this one on have never been used
+  std::uint64_t dirty = 0;  ///< of all free runs
+  static constexpr unsigned bin_count = 40;
+  span* bins[bin_count] = {};  ///< free runs of [2^i, 2^(i+1)) spans
+};
+
+/// Addresses of code.
+struct code {
+  std::uintptr_t begin = 0;
+  std::uint64_t bytes = 0;
+  bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
+};
+
+/// Where this process has the window; bytes 0: it has none. Other OS threads of main free memory while it
+/// changes, so `bytes` is 0 then, and no address lies behind the first value of `begin`.
+struct place {
+  std::uintptr_t begin = std::uintptr_t{1} << 63;  ///< of the spans
+  std::uint64_t bytes = 0;                         ///< of the spans
+  common* all = nullptr;
+  bool forgotten = false;  ///< a forked child: blocks stay as they are
+  code c_library;          ///< what it allocates for itself belongs to the process
+
+  bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
+};
+inline constinit place here;
+
+inline std::byte* bytes_of(const span* s) noexcept {
+  return here.all->spans + ((s - here.all->table) << span_bits);
+}
+inline span* span_at(const void* p) noexcept {
+  return here.all->table + ((reinterpret_cast<std::uintptr_t>(p) - here.begin) >> span_bits);
+}
+
+/// The first one of the run of small blocks, or of the large block, that begins or lies here.
+inline span* run_at(const void* p) noexcept {
+  span* const s = span_at(p);
+  return s->kind == run_kind::rest ? s - s->spans : s;
+}
+
+}  // namespace godwit::heap
