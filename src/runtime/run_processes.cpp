@@ -22,12 +22,24 @@ namespace godwit::runtime {
 namespace {
 
 /// Workers that wait for ever where the scheduler does not see it: why the run cannot end, or nothing.
-std::string look_for_stuck(stuck_watch& watch, const family& workers, const transport::shm::segment& memory) {
-  std::vector<stuck_watch::wait> waits;
+std::string look_for_stuck(stuck_watch& watch, const family& workers, const launch& what) {
+  const transport::shm::segment& memory = what.memory;
+  std::vector<stuck_watch::wait> waits, in_heap;
+  bool somebody_runs = false;
+  const auto heap = reinterpret_cast<std::uintptr_t>(what.heap.base());
   workers.each([&](std::uint32_t worker, pid_t pid) {
     stuck_watch::wait w{};
-    if (stuck_watch::waits(pid, worker, w) && stuck_watch::nobody_else(pid, 1, false)) waits.push_back(w);
+    const bool waits_so = stuck_watch::waits(pid, worker, w) && stuck_watch::nobody_else(pid, 1, false);
+    if (waits_so && !w.shared)
+      waits.push_back(w);
+    else if (waits_so && w.word - heap < what.heap.bytes())
+      in_heap.push_back(w);
+    else if (words_of(memory, transport::worker_no{worker}).worker.asleep.load(std::memory_order_relaxed) ==
+                 0 ||
+             !stuck_watch::nobody_else(pid, 1, false))
+      somebody_runs = true;
   });
+  if (!somebody_runs) waits.insert(waits.end(), in_heap.begin(), in_heap.end());
   if (!watch.seen(waits)) return "";
   const stuck_watch::wait& w = waits[0];
   const auto& l = memory.where();
@@ -66,7 +78,7 @@ class processes final : public substrate {
       workers_->sleep(stop_->fd(), stuck.sleep_ms(tick(next_tick)));
       calls.look();
       if (stuck.due())
-        if (std::string why = look_for_stuck(stuck, *workers_, r.what.memory); !why.empty()) {
+        if (std::string why = look_for_stuck(stuck, *workers_, r.what); !why.empty()) {
           r.fail(base::status_failed, std::move(why));
           break;
         }

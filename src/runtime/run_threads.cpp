@@ -199,7 +199,7 @@ void look_for_stuck(stuck_watch& watch, team& t) {
     stuck_watch::wait w{};
     const auto tid =
         words_of(t.what->memory, transport::worker_no{i}).worker.pid.load(std::memory_order_seq_cst);
-    if (stuck_watch::waits(static_cast<pid_t>(tid), i, w)) waits.push_back(w);
+    if (stuck_watch::waits(static_cast<pid_t>(tid), i, w) && !w.shared) waits.push_back(w);
   }
   const bool all = !waits.empty() && waits.size() + idle == t.all.count &&
                    node.idle.load(std::memory_order_seq_cst) == before &&

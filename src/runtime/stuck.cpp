@@ -59,10 +59,10 @@ bool stuck_watch::waits(pid_t tid, std::uint32_t worker, wait& how) {
   if (std::sscanf(text.c_str(), "%d %llx %llx %llx %llx %*x %*x %llx", &number, &word, &op, &value, &limit,
                   &sp) != 6)
     return false;
-  if (number != SYS_futex || limit != 0 || (op & FUTEX_PRIVATE_FLAG) == 0) return false;
+  if (number != SYS_futex || limit != 0) return false;
   const unsigned long long what = op & FUTEX_CMD_MASK;
   if (what != FUTEX_WAIT && what != FUTEX_WAIT_BITSET && what != FUTEX_LOCK_PI) return false;
-  how = {worker, word, sp};
+  how = {worker, word, sp, (op & FUTEX_PRIVATE_FLAG) == 0};
   return true;
 }
 

@@ -2,11 +2,12 @@
 // They are not idle, so the scheduler's deadlock report does not see them; the process that supervises does,
 // by looking at /proc now and then.
 //
-// Nothing is guessed. A wait counts only if it has no end of its own (a futex of one process, without a
-// timeout), if no thread of that process is left that could end it -- all others wait like this, or are idle
-// workers -- and no signal handler of the program's could. Where the system does not tell, nothing is
-// reported. Not under MPI, where a rank has threads of the MPI library. Called by: run_processes.cpp,
-// run_threads.cpp.
+// Nothing is guessed. A wait counts only if it has no end of its own (a futex without a timeout), if no
+// thread is left that could end it -- of that process; for a word of the heap that workers share, of any:
+// all others wait like this, or are idle workers -- and no signal handler of the program's could. Where
+// the system does not tell, nothing is reported. Not under MPI, where a rank has threads of the MPI
+// library. Called by:
+// run_processes.cpp, run_threads.cpp.
 // Test: tests/api/stuck_test.cpp.
 #pragma once
 
@@ -30,6 +31,7 @@ class stuck_watch {
     std::uint32_t worker;
     std::uint64_t word;  ///< address of the futex
     std::uint64_t sp;    ///< the waiting thread's
+    bool shared;         ///< other processes may wake it
     bool operator==(const wait&) const = default;
   };
   /// Does OS thread @p tid, worker @p worker, wait with no end?

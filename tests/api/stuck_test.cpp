@@ -13,6 +13,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <memory>
 #include <mutex>
 #include <semaphore.h>
 #include <sys/mman.h>
@@ -84,6 +85,23 @@ TEST(stuck, while_others_compute) {
         return static_cast<int>(f.join());
       },
       schedule(3)));
+}
+
+// The same where the mutex lies in the heap that workers share: another one could let it go, but does not.
+TEST(stuck, mutex_in_the_heap) {
+  const auto root = [] {
+    const auto m = std::make_shared<std::mutex>();
+    m->lock();
+    auto f = gw::spawn([m = m.get()] {
+      const std::lock_guard l(*m);
+      return 1;
+    });
+    const int x = f.join();
+    m->unlock();
+    return x;
+  };
+  expect_named(run(root, schedule(3)));
+  expect_named(run(root, schedule(2, "parents")));
 }
 
 TEST(stuck, condition_that_nobody_signals) {
@@ -182,21 +200,29 @@ TEST(not_stuck, another_process_lets_it_go) {
   munmap(shared, 4096);
 }
 
-// One holds the mutex for long, others wait for it: on substrate threads they do.
+// One holds the mutex for long, others wait for it: one of all workers on substrate threads, one in the heap.
+int held_while_computing(std::mutex* m) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(long_us);
+  auto f = gw::spawn([until, m] {
+    const std::lock_guard lock(*m);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    return 4;
+  });
+  {
+    const std::lock_guard lock(*m);  // the other worker, which took this over
+  }
+  return f.join() + 4;
+}
 TEST(not_stuck, a_worker_that_computes_lets_it_go) {
+  const outcome child = run([] { return held_while_computing(&mutex_); }, schedule(2));
+  EXPECT_EQ(child.status, 8) << show(child);
+}
+TEST(not_stuck, another_worker_that_computes_lets_it_go) {
   const outcome child = run(
       [] {
-        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(long_us);
-        auto f = gw::spawn([until] {
-          const std::lock_guard lock(mutex_);
-          while (std::chrono::steady_clock::now() < until) {
-          }
-          return 4;
-        });
-        {
-          const std::lock_guard lock(mutex_);  // the other worker, which took this over
-        }
-        return f.join() + 4;
+        const auto m = std::make_unique<std::mutex>();
+        return held_while_computing(m.get());
       },
       schedule(2));
   EXPECT_EQ(child.status, 8) << show(child);
