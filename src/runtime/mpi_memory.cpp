@@ -83,7 +83,8 @@ void mpi_memory::share_global(run_state& r) const {
 void mpi_memory::share_heap(run_state& r) const {
   std::uint64_t bytes = 0;
   if (one_host())  // all ranks have the same answer: that of the poorest
-    bytes = session_.reduce(has_workers() ? possible_heap_bytes() : std::uint64_t{1} << 62, reduction::least);
+    bytes = session_.reduce(has_workers() ? possible_heap_bytes(r.what.opts) : std::uint64_t{1} << 62,
+                            reduction::least);
   if (!wants_heap(r.what.opts, bytes, one_host())) return;
   auto& heap = r.what.heap;
   share(

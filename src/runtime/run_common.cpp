@@ -76,8 +76,10 @@ void complete_memory(run_state& r) {
   prepare_global(what.global.base(), what.opts);
 }
 
-std::uint64_t possible_heap_bytes() noexcept {
+std::uint64_t possible_heap_bytes(const options& opts) noexcept {
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  if (opts.heap == choice::heap::separate)
+    return 0;  // an emulator keeps a record for each page it is asked for
   return heap::is_ours() ? transport::shm::window::largest(most) : 0;
 }
 
@@ -97,7 +99,7 @@ bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host) {
 }
 
 void make_heap(run_state& r) {
-  const std::uint64_t bytes = possible_heap_bytes();
+  const std::uint64_t bytes = possible_heap_bytes(r.what.opts);
   if (!wants_heap(r.what.opts, bytes, true)) return;
   r.what.heap.create(bytes, true);
   heap::begin(r.what.heap.base(), bytes, r.own.count);
