@@ -122,6 +122,30 @@ int main(int argc, char** argv) {
         rows.push_back(row);
       }
     program.json()["measurements"].push_back({{"title", "malloc and free, ns"}, {"rows", rows}});
+    const auto pages = [&](gw::choice::heap heap) {
+      gw::options o;
+      o.workers = 1;
+      o.substrate = substrate::processes;
+      o.heap = heap;
+      const std::size_t bytes = std::size_t{1} << (program.options().quick ? 26 : 30);
+      return gw::run<touched>([=] { return touch(bytes); }, o);
+    };
+    std::vector<double> touch_s, walk_s, touch_over, walk_over;
+    for (int rep = 0; rep < program.options().reps; ++rep) {
+      const touched alone = pages(gw::choice::heap::separate), all = pages(gw::choice::heap::shared);
+      touch_s.push_back(all.touch_s), touch_over.push_back(all.touch_s / alone.touch_s);
+      walk_s.push_back(all.walk_s), walk_over.push_back(all.walk_s / alone.walk_s);
+    }
+    bench::ordered_json memory = bench::ordered_json::array();
+    const auto say = [&](const char* what, const std::vector<double>& s, const std::vector<double>& over) {
+      std::fprintf(program.out(), "  %-42s %9.4f s, %.2f x private memory\n", what, bench::median(s),
+                   bench::median(over));
+      memory.push_back({{"what", what}, {"s", bench::median(s)}, {"over private", bench::median(over)}});
+    };
+    const std::string size = program.options().quick ? "64 MiB" : "1 GiB";
+    say(("first touch of " + size).c_str(), touch_s, touch_over);
+    say(("walk of a list of " + size).c_str(), walk_s, walk_over);
+    program.json()["measurements"].push_back({{"title", "Pages"}, {"rows", memory}});
     program.json()["definitions"]["ratio"] =
         "the shared heap's time over the other's, median over the rounds";
   } catch (const std::exception& e) {

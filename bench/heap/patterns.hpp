@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace heap_bench {
@@ -113,6 +115,37 @@ void one_worker(board& b, pattern p, unsigned me, unsigned workers, int rounds) 
   }
   const double ns = std::chrono::duration<double, std::nano>(clock::now() - start).count() - waited_ns;
   b.ns[me] = ns / operations;
+}
+
+/// One large block, and a list of many small ones: what the pages themselves cost.
+struct touched {
+  double touch_s, walk_s;
+};
+inline touched touch(std::size_t bytes) {
+  using clock = std::chrono::steady_clock;
+  const auto seconds = [](clock::time_point from) {
+    return std::chrono::duration<double>(clock::now() - from).count();
+  };
+  touched t{};
+  auto start = clock::now();
+  auto* const large = static_cast<char*>(std::malloc(bytes));
+  for (std::size_t i = 0; i < bytes; i += 4096) use(large + i);
+  t.touch_s = seconds(start);
+  std::free(large);
+  struct node {
+    node* next;
+    std::uint64_t value[3];
+  };
+  node* first = nullptr;
+  for (std::size_t i = 0; i < bytes / sizeof(node); ++i)
+    first = new (std::malloc(sizeof(node))) node{first, {i, 0, 0}};
+  start = clock::now();
+  std::uint64_t sum = 0;
+  for (const node* n = first; n != nullptr; n = n->next) sum += n->value[0];
+  t.walk_s = seconds(start);
+  for (node* n = first; n != nullptr;) std::free(std::exchange(n, n->next));
+  if (sum == 0) t.walk_s = -1;  // it was read
+  return t;
 }
 
 /// After the run of a pattern, where its memory is: what is left.

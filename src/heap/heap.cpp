@@ -21,21 +21,23 @@ namespace godwit::heap {
 namespace {
 std::uint64_t up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) / to * to; }
 
-/// The C library's code, where it is an object of its own.
-code find_c_library() noexcept {
-  code found;
+/// The C library's and the loader's code, where they are objects of their own.
+void find_code(place& to) noexcept {
   dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* to) {
+      [](dl_phdr_info* object, std::size_t, void* found) {
         const char* const slash = std::strrchr(object->dlpi_name, '/');
         const std::string_view name = slash != nullptr ? slash + 1 : object->dlpi_name;
-        if (!name.starts_with("libc.so")) return 0;
+        auto& p = *static_cast<place*>(found);
+        code* const c = name.starts_with("libc.so") ? &p.c_library
+                        : name.starts_with("ld")    ? &p.loader
+                                                    : nullptr;
+        if (c == nullptr || name.find(".so") == name.npos) return 0;
         for (unsigned i = 0; i < object->dlpi_phnum; ++i)
           if (const auto& part = object->dlpi_phdr[i]; part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0)
-            *static_cast<code*>(to) = {object->dlpi_addr + part.p_vaddr, part.p_memsz};
-        return 1;
+            *c = {object->dlpi_addr + part.p_vaddr, part.p_memsz};
+        return 0;
       },
-      &found);
-  return found;
+      &to);
 }
 }  // namespace
 
@@ -60,7 +62,7 @@ void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers) noexcept
 void adopt(std::byte* base) noexcept {
   auto* const all = reinterpret_cast<common*>(base);
   watch_waits();
-  here.c_library = find_c_library();
+  find_code(here);
   here.all = all;
   here.begin = reinterpret_cast<std::uintptr_t>(all->spans);
   __atomic_store_n(&here.bytes, all->count << span_bits, __ATOMIC_RELEASE);
@@ -77,8 +79,10 @@ bool is_ours() noexcept {
   begin_part(without_room);
   const place before = std::exchange(here, {});
   part* const had = std::exchange(mine, &without_room);
+  const std::new_handler handler = std::set_new_handler(nullptr);  // the program is not short of memory
   void* volatile at = std::malloc(1);
   void* volatile object = ::operator new(1, std::nothrow);  // which a preloaded allocator may bring along
+  std::set_new_handler(handler);
   mine = had;
   here = before;
   std::free(at);

@@ -29,8 +29,8 @@ bool is_shared() noexcept;
 
 /// The calling OS thread is worker @p number and allocates in the heap.
 void enter(std::uint32_t number) noexcept;
-/// Back to the C library's malloc. Gives back what goes_on takes.
 struct part;
+/// Back to the C library's malloc. Gives back what go_on takes.
 part* leave() noexcept;
 void go_on(part* with) noexcept;
 /// A worker without work: what others have freed of its blocks is free for all.

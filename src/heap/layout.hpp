@@ -70,13 +70,13 @@ struct part {
   span* current[class_count] = {};
   /// Further ones that have free blocks. W and R its worker
   span* partial[class_count] = {};
-  /// Blocks of other parts that this worker has freed: it hands them out again, or gives them back by tens. W
-  /// and R its worker
+  /// Blocks of other parts that this worker has freed: it hands them out again, or gives them back, many
+  /// at a time. W and R its worker
   struct foreign {
     block* first = nullptr;
     std::uint32_t count = 0;
   } found[class_count];
-  /// Blocks of this part that others have freed. W all (push one), its worker (take all). HP1
+  /// Blocks of this part that others have freed. W all (push some), its worker (take all). HP1
   alignas(64) std::atomic<block*> returned{nullptr};
 };
 
@@ -110,7 +110,7 @@ struct place {
   std::uint64_t bytes = 0;                         ///< of the spans
   common* all = nullptr;
   bool forgotten = false;  ///< a forked child: blocks stay as they are
-  code c_library;          ///< what it allocates for itself belongs to the process
+  code c_library, loader;  ///< what they allocate for themselves belongs to the process
 
   bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
 };

@@ -4,7 +4,7 @@
 // allocator that replaces it; operator new and the libraries that the program uses call them. They go on
 // to the C library's own unless the calling OS thread is a worker with a part (heap::enter). What is
 // freed says by its address whose it is, whoever frees it.
-// What the C library allocates for itself -- FILE, DIR, locales, what dlopen gives --
+// What the C library and the loader allocate for themselves -- FILE, DIR, locales, what dlopen gives --
 // belongs to its process: asked for from their code, memory comes from the C library. Functions of the C
 // library whose result is plain bytes for the caller (strdup, asprintf) are therefore here as well.
 // They are weak: a program that brings an allocator of its own, or is linked with -static, has that one. One
@@ -107,7 +107,7 @@ bool is_power_of_two(std::size_t v) noexcept { return v != 0 && (v & (v - 1)) ==
 /// Where who called from @p code allocates. Null: the C library's malloc.
 [[gnu::always_inline]] inline part* part_for(const void* code) noexcept {
   part* const p = mine;
-  if (p == nullptr || here.c_library.holds(code)) return nullptr;
+  if (p == nullptr || here.c_library.holds(code) || here.loader.holds(code)) return nullptr;
   return p;
 }
 

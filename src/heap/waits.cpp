@@ -14,7 +14,6 @@
 #include <cstdarg>
 #include <cstdint>
 #include <ctime>
-#include <dlfcn.h>
 #include <iterator>
 #include <link.h>
 #include <linux/futex.h>
@@ -22,7 +21,6 @@
 #include <semaphore.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <utility>
 
 #if defined(__GLIBC__)
 
@@ -47,8 +45,6 @@ struct real {
   int (*barrier_init)(pthread_barrier_t*, const pthread_barrierattr_t*, unsigned);
   int (*sem_init)(sem_t*, int, unsigned);
   long (*syscall)(long, ...);
-  void* (*dlopen)(const char*, int);
-  void* (*dlmopen)(Lmid_t, const char*, int);
 };
 real real_{};
 
@@ -122,19 +118,6 @@ int barrier_init(pthread_barrier_t* b, const pthread_barrierattr_t* how, unsigne
 }
 int semaphore_init(sem_t* s, int shared, unsigned value) {
   return real_.sem_init(s, here.holds(s) ? 1 : shared, value);
-}
-
-// What the loader allocates for a library belongs to the process, as the library does.
-template <class F, class... Args>
-auto privately(F* f, Args... args) {
-  part* const had = std::exchange(mine, nullptr);
-  const auto result = f(args...);
-  mine = had;
-  return result;
-}
-void* open_library(const char* path, int flags) { return privately(real_.dlopen, path, flags); }
-void* open_library_apart(Lmid_t where, const char* path, int flags) {
-  return privately(real_.dlmopen, where, path, flags);
 }
 
 bool is_over(const timespec& until, bool by_the_date) noexcept {
@@ -220,9 +203,7 @@ void watch_waits() noexcept {
                                find(real_.once, "pthread_once", once),
                                find(real_.barrier_init, "pthread_barrier_init", barrier_init),
                                find(real_.sem_init, "sem_init", semaphore_init),
-                               find(real_.syscall, "syscall", system_call),
-                               find(real_.dlopen, "dlopen", open_library),
-                               find(real_.dlmopen, "dlmopen", open_library_apart)};
+                               find(real_.syscall, "syscall", system_call)};
     find_variables();
     redirect(all);
     return true;

@@ -78,6 +78,7 @@ void after_in_parent() noexcept {
 void after_in_child() noexcept {
   if (detail::hot().owner == nullptr) return;
   forked_ = true;
+  part_ = nullptr;
   if (heap_ != nullptr) {
     heap::forget();
     if (!heap_->make_private())

@@ -80,7 +80,11 @@ std::uint64_t possible_heap_bytes(const options& opts) noexcept {
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
   if (opts.heap == choice::heap::separate)
     return 0;  // an emulator keeps a record for each page it is asked for
-  return heap::is_ours() ? transport::shm::window::largest(most) : 0;
+  if (!heap::is_ours()) return 0;
+  const std::uint64_t bytes = transport::shm::window::largest(most);
+  if (bytes == most) return most;
+  constexpr std::uint64_t least = std::uint64_t{256} << 20;  // scarce addresses: most are the program's
+  return bytes / 4 >= least ? bytes / 4 : 0;
 }
 
 bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host) {

@@ -4,6 +4,7 @@
 // Every case runs under forced steals with 1 to 4 workers; `elsewhere()` spawns and yields until the caller
 // has changed worker (or gives up: on a busy machine nobody may come), so that the checks after it are made
 // on another process.
+#include "support/elsewhere.hpp"
 #include "support/substrate.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
@@ -32,6 +33,8 @@
 namespace {
 
 namespace gw = godwit;
+using support::elsewhere;
+using support::leaf;
 
 void for_each_migration(const std::function<void(const gw::options&)>& body) {
   for (const char* force : {"random", "parents", "children"})
@@ -41,20 +44,6 @@ void for_each_migration(const std::function<void(const gw::options&)>& body) {
       body(o);
       if (testing::Test::HasFailure()) return;
     }
-}
-
-[[gnu::noinline]] int leaf(int n) {
-  return gw::spawn([n] { return n + 1; }).join();
-}
-
-/// Give the scheduler many reasons to move the calling thread.
-[[gnu::noinline]] bool elsewhere() {
-  const std::uint32_t before = gw::worker_id();
-  for (int i = 0; i < 200 && gw::worker_id() == before; ++i) {
-    leaf(i);
-    gw::yield();
-  }
-  return gw::worker_id() != before;
 }
 
 template <class F>

@@ -1,6 +1,7 @@
 // What owns memory, while its thread moves from process to process: a local of each kind is made, lives
 // across forced steals, is changed wherever its thread is then, and is freed there.
 // test: timeout=300 skip-asan skip-qemu
+#include "support/elsewhere.hpp"
 #include "support/schedule.hpp"
 
 #include <godwit/godwit.hpp>
@@ -35,18 +36,7 @@ namespace {
 
 namespace gw = godwit;
 
-[[gnu::noinline]] int leaf(int n) {
-  return gw::spawn([n] { return n + 1; }).join();
-}
-
-/// Give the scheduler many reasons to move the calling thread; where it is then does not matter.
-[[gnu::noinline]] void elsewhere() {
-  const std::uint32_t before = gw::worker_id();
-  for (int i = 0; i < 30 && gw::worker_id() == before; ++i) {
-    leaf(i);
-    gw::yield();
-  }
-}
+void elsewhere() { support::elsewhere(30); }  // where it is then does not matter
 
 std::string long_text(int n) {
   return std::string(static_cast<std::size_t>(40 + n % 300), 'a') + std::to_string(n);
@@ -267,6 +257,33 @@ gw::options shared_heap(std::uint32_t workers, const char* force) {
   return o;
 }
 
+TEST(Shared, IsTheDefault) {
+  EXPECT_EQ(gw::run<int>([] { return many(vectors, 4); }, support::schedule(4, "random")), 0);
+}
+
+// With private heaps it stays: what it owns would be left behind.
+TEST(Shared, AChildThatOwnsMayBeMadeToLeave) {
+  const auto left = [](gw::choice::heap heap) {
+    gw::options o = shared_heap(1, "children");
+    o.heap = heap;
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    auto held = std::make_unique<int>(7);
+                    return gw::spawn([held = std::move(held)] { return *held; }).join();
+                  },
+                  o),
+              7);
+    return gw::last_run_stats().at(0).suspends;
+  };
+  EXPECT_GT(left(gw::choice::heap::shared), left(gw::choice::heap::separate));
+}
+
+TEST(Shared, IsRefusedWhereItCannotBeHad) {
+  gw::options o = shared_heap(2, "none");
+  o.substrate = gw::choice::substrate::sim;
+  EXPECT_THROW(gw::run<int>([] { return 0; }, o), std::invalid_argument);
+}
+
 // Workers of several processes wait for each other by the C++ library's means.
 TEST(Shared, MutexesAndConditionVariablesBetweenWorkers) {
   struct counted {
@@ -333,7 +350,12 @@ TEST(Shared, AForkedChildHasACopy) {
                           many.clear();
                           many.resize(1000, "of the child's own");
                           text.reset();
-                          _exit(whole ? 0 : 1);
+                          const pid_t next = fork();  // a child of the child
+                          if (next == 0) _exit(std::string(5000, 'x').size() == 5000 ? 0 : 1);
+                          int its = -1;
+                          while (waitpid(next, &its, 0) < 0 && errno == EINTR) {
+                          }
+                          _exit(whole && its == 0 ? 0 : 1);
                         }
                         int status = -1;
                         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
