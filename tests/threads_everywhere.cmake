@@ -31,6 +31,13 @@ endif()
 foreach(suite ${suites})
   godwit_add_threads_test(${suite})
 endforeach()
+# And with a heap for each worker, where results, arguments and exceptions go as bytes (api_codec always does that).
+foreach(suite api_exception api_future api_invoke api_policy global_spawn_at)
+  if(main_build AND TARGET ${suite})
+    add_test(NAME private_heap.${suite} COMMAND ${CMAKE_COMMAND} -E env ${env} GODWIT_HEAP=private $<TARGET_FILE:${suite}> --gtest_brief=1)
+    set_tests_properties(private_heap.${suite} PROPERTIES LABELS heap TIMEOUT 300)
+  endif()
+endforeach()
 if(CMAKE_CROSSCOMPILING)  # these choose their substrate themselves
   foreach(suite ${whole_in_emulator})
     if(NOT TARGET ${suite})

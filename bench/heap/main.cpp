@@ -5,6 +5,7 @@
 // workers, medians over the rounds, ratios inside a round. Document: docs/heap.md. Test:
 // bench/CMakeLists.txt (bench.heap).
 #include "patterns.hpp"
+#include "trees.hpp"
 
 #include "../common/godwit_run.hpp"
 
@@ -67,6 +68,61 @@ double run(pattern p, unsigned workers, int rounds, gw::choice::substrate where)
   double sum = 0;
   for (unsigned w = 0; w < workers; ++w) sum += b->ns[w];
   return sum / workers;
+}
+
+/// Rounds: serial, on each number of workers, as many serial ones at once.
+void show_trees(bench::program& program) {
+  const unsigned depth = program.options().quick ? 10 : 16;
+  bench::ordered_json rows = bench::ordered_json::array();
+  std::vector<std::vector<double>> s(program.workers().size()), speedup = s, machine = s;
+  for (int rep = 0; rep < program.options().reps; ++rep) {
+    const grown serial = grow_timed<false>(depth);
+    for (std::size_t i = 0; i < program.workers().size(); ++i) {
+      gw::options o;
+      o.workers = program.workers()[i];
+      o.substrate = gw::choice::substrate::processes;
+      const grown g = gw::run<grown>([=] { return grow_timed<true>(depth); }, o);
+      if (g.sum != serial.sum) throw std::runtime_error("the tree's maps are wrong");
+      s[i].push_back(g.s), speedup[i].push_back(serial.s / g.s);
+      machine[i].push_back(serial.s / copies_at_once(depth, o.workers) * o.workers);
+    }
+  }
+  for (std::size_t i = 0; i < program.workers().size(); ++i) {
+    const unsigned w = program.workers()[i];
+    std::fprintf(program.out(),
+                 "  a map a node, handed up, %3u workers  %9.4f s, %.2f x serial; so many serial ones at "
+                 "once: %.2f x\n",
+                 w, bench::median(s[i]), bench::median(speedup[i]), bench::median(machine[i]));
+    rows.push_back({{"workers", w},
+                    {"s", bench::median(s[i])},
+                    {"speed-up over serial", bench::median(speedup[i])},
+                    {"serial ones at once", bench::median(machine[i])}});
+  }
+  program.json()["measurements"].push_back(
+      {{"title", "A tree: each node fills a std::map and hands it to its parent"}, {"rows", rows}});
+}
+
+void show_results(bench::program& program) {
+  const int times = program.options().quick ? 100'000 : 2'000'000;
+  bench::ordered_json rows = bench::ordered_json::array();
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{40}}) {
+    std::vector<double> plain, spawned, over;
+    for (int rep = 0; rep < program.options().reps; ++rep) {
+      gw::options o;
+      o.workers = 1;
+      o.substrate = gw::choice::substrate::processes;
+      const called c = gw::run<called>([=] { return call_and_spawn(bytes, times); }, o);
+      plain.push_back(c.plain_ns), spawned.push_back(c.spawned_ns), over.push_back(c.spawned_ns - c.plain_ns);
+    }
+    std::fprintf(program.out(), "  a std::string of %2zu bytes: a call %6.2f ns, a thread %6.2f, %.2f more\n",
+                 bytes, bench::median(plain), bench::median(spawned), bench::median(over));
+    rows.push_back({{"bytes", bytes},
+                    {"call, ns", bench::median(plain)},
+                    {"thread, ns", bench::median(spawned)},
+                    {"more, ns", bench::median(over)}});
+  }
+  program.json()["measurements"].push_back(
+      {{"title", "A result that is a std::string, unstolen"}, {"rows", rows}});
 }
 
 struct allocator {
@@ -146,8 +202,13 @@ int main(int argc, char** argv) {
     say(("first touch of " + size).c_str(), touch_s, touch_over);
     say(("walk of a list of " + size).c_str(), walk_s, walk_over);
     program.json()["measurements"].push_back({{"title", "Pages"}, {"rows", memory}});
+    show_trees(program);
+    show_results(program);
     program.json()["definitions"]["ratio"] =
         "the shared heap's time over the other's, median over the rounds";
+    program.json()["definitions"]["serial ones at once"] =
+        "how many times faster than one serial run after the other as many as there are workers are at once, "
+        "each in a process of its own: what the machine has for this program";
   } catch (const std::exception& e) {
     std::fprintf(stderr, "heap: %s\n", e.what());
     return 1;

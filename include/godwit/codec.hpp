@@ -1,6 +1,7 @@
 // codec<T>: how a value that is not plain bytes travels between workers.
 //
-// A result or argument of a thread may be
+// Between workers that have no heap in common (several hosts; docs/heap.md) a result or argument of a thread
+// must be
 //   * plain: trivially destructible and trivially copyable or movable -- its bytes are its value; or
 //   * coded: codec<T> is specialised. Strings, vectors, optionals, pairs, tuples, variants, smart
 //     pointers, maps and the like come with one; users specialise codec for their own types:
@@ -8,7 +9,8 @@
 //           static void write(godwit::writer& w, const shape& s) { w.put(s.name); w.put(s.points); }
 //           static shape read(godwit::reader& r) { auto n = r.get<std::string>(); ... }
 //         };
-// Nothing is encoded unless the value really has to leave its worker. Cost: local; one copy of the bytes.
+// Nothing is encoded unless the value really has to leave its worker and its heap. Cost: local; one copy of
+// the bytes.
 // Tests: tests/api/codec_test.cpp.
 #pragma once
 
@@ -64,22 +66,22 @@ struct map_codec {
 
 }  // namespace detail
 
-template <migratable T, class A>
+template <encodable T, class A>
 struct codec<std::deque<T, A>> : detail::sequence_codec<std::deque<T, A>> {};
-template <migratable T, class A>
+template <encodable T, class A>
 struct codec<std::list<T, A>> : detail::sequence_codec<std::list<T, A>> {};
-template <migratable T, class L, class A>
+template <encodable T, class L, class A>
 struct codec<std::set<T, L, A>> : detail::sequence_codec<std::set<T, L, A>> {};
-template <migratable T, class H, class E, class A>
+template <encodable T, class H, class E, class A>
 struct codec<std::unordered_set<T, H, E, A>> : detail::sequence_codec<std::unordered_set<T, H, E, A>> {};
-template <migratable K, migratable V, class L, class A>
+template <encodable K, encodable V, class L, class A>
 struct codec<std::map<K, V, L, A>> : detail::map_codec<std::map<K, V, L, A>> {};
-template <migratable K, migratable V, class H, class E, class A>
+template <encodable K, encodable V, class H, class E, class A>
 struct codec<std::unordered_map<K, V, H, E, A>> : detail::map_codec<std::unordered_map<K, V, H, E, A>> {};
 
 /// The pointee travels; a derived object behind a base pointer does not (it would be sliced).
 template <class T>
-requires(migratable<T> && !std::is_polymorphic_v<T>) struct codec<std::unique_ptr<T>> {
+requires(encodable<T> && !std::is_polymorphic_v<T>) struct codec<std::unique_ptr<T>> {
   static void write(writer& w, const std::unique_ptr<T>& p) {
     w.put(static_cast<bool>(p));
     if (p) w.put(*p);

@@ -13,6 +13,7 @@
 #include <concepts>
 #include <new>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 namespace godwit {
@@ -24,6 +25,9 @@ class shared_future;
 
 namespace detail {
 
+/// Results are moved, never encoded: those that are not plain bytes are in boxes.
+inline bool one_heap() noexcept { return hot_test<offsetof(hot_words, one_heap)>(); }
+
 /// Link of a value that lives in a frame but is not plain bytes. Before a frame may leave, the runtime
 /// encodes what is linked and lies in it; the list is the owner's alone.
 struct pending_value {
@@ -32,7 +36,7 @@ struct pending_value {
   void (*encode)(pending_value*) = nullptr;  // turns the value into a completed record, unlinks
 
   void link() noexcept {
-    if (hot_test<offsetof(hot_words, in_place)>()) return;  // nothing is encoded where frames stay
+    if (one_heap()) return;  // it goes along as it is
     pending_value*& head = hot().pending;
     next = head;
     from = &head;
@@ -69,9 +73,6 @@ template <class T>
 constexpr bool is_plain_result = std::is_void_v<T> || plain<T>;
 
 [[noreturn, gnu::cold]] void future_taken_twice() noexcept;
-
-/// Substrate threads: results that are not plain bytes are in boxes.
-inline bool boxes_results() noexcept { return hot_test<offsetof(hot_words, in_place)>(); }
 
 template <class T>
 boxed box(T&& value) {
@@ -112,13 +113,24 @@ T unbox(const payload& p) {
 template <class T, bool Again = false>
 T decode(const payload& p) {
   if constexpr (!plain<T>) {
-    if (boxes_results()) return unbox<T, Again>(p);
+    if (one_heap()) return unbox<T, Again>(p);
   }
   if constexpr (encodable<T>) {
     reader r(p.data, p.size, Again);
     return r.get<T>();
   } else {
-    __builtin_unreachable();  // only_threads
+    codec_missing(typeid(T).name());
+  }
+}
+
+template <class T>
+writer encoded(T& value) {
+  if constexpr (encodable<T>) {
+    writer w;
+    w.put(value);
+    return w;
+  } else {
+    codec_missing(typeid(T).name());
   }
 }
 
@@ -128,12 +140,9 @@ void publish_value(ref record, R& value) {
   if constexpr (plain<R>) {
     publish(record, outcome::value, &value, sizeof(R));
   } else {
-    if (boxes_results()) return publish_boxed(record, outcome::value, box<R>(std::move(value)));
-    if constexpr (encodable<R>) {
-      writer w;
-      w.put(value);
-      publish(record, outcome::value, w.data(), w.size());
-    }
+    if (one_heap()) return publish_boxed(record, outcome::value, box<R>(std::move(value)));
+    const writer w = encoded(value);
+    publish(record, outcome::value, w.data(), w.size());
   }
 }
 
@@ -258,12 +267,11 @@ class [[nodiscard]] future
       detail::ref record = 0;
       if constexpr (plain<T>) {
         record = detail::make_completed(detail::outcome::value, &room_.value, sizeof(T));
-      } else if (detail::boxes_results()) {
+      } else if (detail::one_heap()) {
         record = detail::make_completed_boxed(detail::outcome::value, detail::box<T>(std::move(room_.value)));
         room_.value.~T();
-      } else if constexpr (encodable<T>) {
-        writer w;
-        w.put(room_.value);
+      } else {
+        const writer w = detail::encoded(room_.value);
         record = detail::make_completed(detail::outcome::value, w.data(), w.size());
         room_.value.~T();
       }
@@ -294,14 +302,7 @@ struct future_access {
   }
   template <class T>
   static ref& state(future<T>& f) noexcept {
-    if constexpr (std::is_void_v<T> || migratable<T>)
-      return f.state_;
-    else
-      return f.record_;  // local_future.hpp
-  }
-  template <class T>
-  static auto& box(future<T>& f) noexcept {
-    return f.box_;
+    return f.state_;
   }
   template <class T>
   static void* room(future<T>& f) noexcept {
@@ -417,5 +418,3 @@ struct codec<shared_future<T>> {
 };
 
 }  // namespace godwit
-
-#include <godwit/detail/local_future.hpp>  // results that cannot migrate

@@ -23,6 +23,7 @@
 #include <stdexcept>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 extern "C" void godwit_ctx_call_on(void* stack_top, void (*fn)(void* arg), void* arg);
@@ -74,51 +75,79 @@ void run_into(ref record, F&& f) {
   if (error != 0) publish_error(record, error);
 }
 
-/// Child stealing: a callable whose bytes are all there is. They are relocated, not copied.
-template <class F, class R>
-void closure_task(void* closure, std::size_t, ref record) {
-  F& f = *static_cast<F*>(closure);
-  run_into<R>(record, [&]() -> R { return std::move(f)(); });
-  f.~F();
-}
+/// What a thread runs that begins later, perhaps at another worker, from the bytes that came along.
+struct task_entries {
+  /// A callable that owns memory which not all workers have may be relocated: what it holds may well be
+  /// futures.
+  static constexpr bool takes_owners = true;
 
-/// A callable and arguments of which some own memory: encoded at the spawn, since the thread may begin
-/// elsewhere.
-template <class F, class R, class... Args>
-void encoded_task(void* bytes, std::size_t size, ref record) {
-  run_into<R>(record, [&]() -> R {
-    reader r(static_cast<const std::byte*>(bytes), size);
-    F f = r.get<F>();
-    std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
-    return std::apply(std::move(f), std::move(args));
-  });
-}
+  /// Relocated, not copied.
+  template <class F, class R>
+  static void closure(void* at, std::size_t, ref record) {
+    F& f = *static_cast<F*>(at);
+    run_into<R>(record, [&]() -> R { return std::move(f)(); });
+    f.~F();
+  }
+  template <class F, class R, class... Args>
+  static void encoded(void* bytes, std::size_t size, ref record) {
+    run_into<R>(record, [&]() -> R {
+      reader r(static_cast<const std::byte*>(bytes), size);
+      F f = r.get<F>();
+      std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
+      return std::apply(std::move(f), std::move(args));
+    });
+  }
+};
 
-template <class R>
-inline future<R> task_future(task_entry* entry, const void* closure, std::size_t bytes) {
-  static_assert(!std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),
-                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it, and do not return references");
-  future<R> result;
-  future_access::state(result) = spawn_task(entry, closure, bytes);
-  return result;
-}
-
-template <class F>
-inline auto spawn_child(F& f) {
+/// @p send(entry, task_bytes) makes the thread of @p f, whose bytes are taken, and gives back its record.
+template <class Entries, class Send, class F>
+auto send_closure(const Send& send, F& f, const void* boxed = nullptr, std::size_t boxed_size = 0) {
   using R = std::invoke_result_t<F>;
   manual<F> taken;
   new (&taken.value) F(std::move(f));
-  return task_future<R>(&closure_task<F, R>, &taken, sizeof(F));
+  return future_access::of<R>(
+      send(&Entries::template closure<F, R>, task_bytes{&taken, sizeof(F), boxed, boxed_size}));
 }
 
-template <class F, class... Args>
-inline auto spawn_encoded_child(F& fn, Args&... args) {
-  using R = std::invoke_result_t<F, Args...>;
-  writer w;
-  w.put(fn);
-  (w.put(args), ...);
-  return task_future<R>(&encoded_task<F, R, Args...>, w.data(), w.size());
+/// A thread of @p fn and @p args. Plain bytes go as they are. What owns memory stays on the heap if all
+/// workers have that; else it is written by codecs; what has none ends the run, or goes as it is if
+/// @p Entries take it.
+template <class Entries, class Send, class F, class... Args>
+auto send_task(const Send& send, F&& fn, Args&&... args) -> future<result_of<F, Args...>> {
+  using C = std::decay_t<F>;
+  using R = result_of<F, Args...>;
+  static_assert(
+      !std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),
+      "godwit: the result type of this thread cannot migrate: it must be movable, no reference, and "
+      "nothing that belongs to one process (locks, OS threads, file streams)");
+  const auto as_it_is = [&](auto& f) { return send_closure<Entries>(send, f); };
+  if constexpr (plain<C> && (plain<std::decay_t<Args>> && ...)) {
+    return with_closure(as_it_is, std::forward<F>(fn), std::forward<Args>(args)...);
+  } else {
+    if (one_heap()) {
+      const auto in_a_box = [&](auto& f) {
+        using Closure = std::remove_reference_t<decltype(f)>;
+        boxed_callable<Closure> box(std::move(f));
+        return send_closure<Entries>(send, box, box.address(), sizeof(Closure));
+      };
+      return with_closure(in_a_box, std::forward<F>(fn), std::forward<Args>(args)...);
+    }
+    if constexpr (encodable<C> && (encodable<std::decay_t<Args>> && ...)) {
+      C own(std::forward<F>(fn));
+      std::tuple<std::decay_t<Args>...> values(std::forward<Args>(args)...);
+      writer w;
+      w.put(own);
+      std::apply([&](auto&... a) { (w.put(a), ...); }, values);
+      return future_access::of<R>(
+          send(&Entries::template encoded<C, R, std::decay_t<Args>...>, task_bytes{w.data(), w.size()}));
+    } else if constexpr (Entries::takes_owners && (plain<std::decay_t<Args>> && ...)) {
+      return with_closure(as_it_is, std::forward<F>(fn), std::forward<Args>(args)...);
+    } else {
+      const char* missing = nullptr;
+      ((missing = encodable<std::decay_t<Args>> ? missing : typeid(std::decay_t<Args>).name()), ...);
+      codec_missing(missing != nullptr ? missing : typeid(C).name());
+    }
+  }
 }
 
 }  // namespace detail
@@ -178,22 +207,9 @@ template <choice::policy P>
 struct child_stealing : facts<P> {
   template <class F, class... Args>
   static auto spawn(F&& fn, Args&&... args) {
-    if constexpr ((plain<std::decay_t<Args>> && ...) && !coded<std::decay_t<F>>) {
-      return detail::with_closure([](auto& f) { return detail::spawn_child(f); }, std::forward<F>(fn),
-                                  std::forward<Args>(args)...);
-    } else {
-      static_assert(
-          plain<std::decay_t<F>> || coded<std::decay_t<F>>,
-          "godwit: under child stealing a thread with arguments that own memory needs a callable that is "
-          "plain bytes or has a codec: both are encoded at the spawn");
-      static_assert(
-          (migratable<std::decay_t<Args>> && ...),
-          "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
-          "or specialise godwit::codec<T> for it");
-      std::decay_t<F> own(std::forward<F>(fn));
-      std::tuple<std::decay_t<Args>...> values(std::forward<Args>(args)...);
-      return std::apply([&](auto&... a) { return detail::spawn_encoded_child(own, a...); }, values);
-    }
+    return detail::send_task<detail::task_entries>(
+        [](detail::task_entry* entry, const detail::task_bytes& b) { return detail::spawn_task(entry, b); },
+        std::forward<F>(fn), std::forward<Args>(args)...);
   }
 };
 

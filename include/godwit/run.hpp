@@ -54,9 +54,10 @@ struct root_of final : root_task {
   static_assert(!std::is_reference_v<R>,
                 "godwit: root must not return a reference: what it refers to stays in a worker. Return a "
                 "value");
-  static_assert(std::is_void_v<R> || std::is_reference_v<R> || encodable<R>,
-                "godwit: the result of the root thread must be migratable: trivially copyable or with a "
-                "godwit::codec");
+  static_assert(
+      std::is_void_v<R> || std::is_reference_v<R> || encodable<R>,
+      "godwit: the result of the root thread goes to main as bytes: it must be trivially copyable or "
+      "have a godwit::codec");
   F f;
   explicit root_of(F&& fn) : f(std::move(fn)) {}
   explicit root_of(const F& fn) : f(fn) {}

@@ -43,8 +43,8 @@ destination destination_of(global_ptr<T> p) noexcept {
 
 /// A thread that begins at @p to; gives back its record. The closure's bytes are taken. @p entry puts the
 /// result into the record.
-[[gnu::cold]] ref send_thread(task_entry* entry, const void* closure, std::size_t bytes,
-                              const destination& to, place where);
+[[gnu::cold]] ref send_thread(task_entry* entry, const task_bytes& closure, const destination& to,
+                              place where);
 /// The closure that @p entry was handed has been taken out, and its bytes are needed no more.
 void parcel_taken(const void* closure) noexcept;
 
@@ -60,80 +60,55 @@ bool leave_for(const destination& to, const place& where);
 /// what was there before, perhaps the name of something in the worker's heap.
 void forget_below() noexcept;
 
-template <class F, class R>
-void parcel_closure(void* closure, std::size_t, ref record) {
-  F f(std::move(*static_cast<F*>(closure)));
-  parcel_taken(closure);
-  run_into<R>(record, [&]() -> R { return std::move(f)(); });
-}
-template <class F, class R, class... Args>
-void parcel_encoded(void* bytes, std::size_t size, ref record) {
-  run_into<R>(record, [&]() -> R {
-    struct let_go {
-      const void* bytes;
-      ~let_go() {
-        if (bytes != nullptr) parcel_taken(bytes);
-      }
-    } held{bytes};  // also if a codec throws
-    reader r(static_cast<const std::byte*>(bytes), size);
-    F f = r.get<F>();
-    std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
-    parcel_taken(std::exchange(held.bytes, nullptr));
-    return std::apply(std::move(f), std::move(args));
-  });
-}
+struct parcel_entries {
+  static constexpr bool takes_owners = false;  // it begins elsewhere
 
-template <class F>
-constexpr void require_sendable() {
-  static_assert(
-      plain<F> || coded<F>,
-      "godwit: a callable that is sent elsewhere must be plain bytes (numbers, pointers, global_ptr...) or "
-      "have a codec: what it owns on the heap would stay behind. Pass that as an argument");
-}
+  template <class F, class R>
+  static void closure(void* at, std::size_t, ref record) {
+    F f(std::move(*static_cast<F*>(at)));
+    parcel_taken(at);
+    run_into<R>(record, [&]() -> R { return std::move(f)(); });
+  }
+  template <class F, class R, class... Args>
+  static void encoded(void* bytes, std::size_t size, ref record) {
+    run_into<R>(record, [&]() -> R {
+      struct let_go {
+        const void* bytes;
+        ~let_go() {
+          if (bytes != nullptr) parcel_taken(bytes);
+        }
+      } held{bytes};  // also if a codec throws
+      reader r(static_cast<const std::byte*>(bytes), size);
+      F f = r.get<F>();
+      std::tuple<Args...> args{r.get<Args>()...};  // in order: braces
+      parcel_taken(std::exchange(held.bytes, nullptr));
+      return std::apply(std::move(f), std::move(args));
+    });
+  }
+};
 
 }  // namespace detail
 
 /// Create a thread that runs fn(args...) and begins at @p where_to: a global_ptr: on the host that owns what
 /// it points to (with one host, anywhere on it; as a rule at the owner itself, or at a worker beside it that
 /// has nothing to do); gw::worker(w): at that worker. If the memory moves before it has begun, it follows; it
-/// begins once, and then goes where it likes, as all threads do. Gives back a future of its result. fn:
-/// plain bytes, or with a codec; arguments and result as for spawn; what is not plain bytes is encoded at
-/// once. References to the caller's locals are refused between processes (check_frames). The caller goes on,
-/// and does not migrate. With a checkout open it ends the run, like spawn. Throws std::invalid_argument if
-/// there is no such worker. Cost: one message to another host (and a request to worker 0 for every 64, or the
-/// first after the host was idle); inside a host an object and a wake-up. A worker that computes begins it
-/// when its own threads have ended or wait.
+/// begins once, and then goes where it likes, as all threads do. Gives back a future of its result. fn,
+/// arguments and result as for spawn; where workers have no heap in common, what is not plain bytes is
+/// encoded at once. References to the caller's locals are refused between processes (check_frames). The
+/// caller goes on, and does not migrate. With a checkout open it ends the run, like spawn. Throws
+/// std::invalid_argument if there is no such worker. Cost: one message to another host (and a request to
+/// worker 0 for every 64, or the first after the host was idle); inside a host an object and a wake-up. A
+/// worker that computes begins it when its own threads have ended or wait.
 template <class To, class F, class... Args>
 requires(requires(const To& t) {
   detail::destination_of(t);
 }) auto spawn_at(To where_to, F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
-  using R = detail::result_of<F, Args...>;
-  static_assert(!std::is_reference_v<R> && (std::is_void_v<R> || migratable<R>),
-                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it, and do not return references");
-  detail::require_sendable<std::decay_t<F>>();
   const detail::destination to = detail::destination_of(where_to);
-  const auto here = detail::place{nullptr, nullptr, 0};
-  if constexpr ((plain<std::decay_t<Args>> && ...) && !coded<std::decay_t<F>>) {
-    return detail::with_closure(
-        [&](auto& f) {
-          using Closure = std::remove_reference_t<decltype(f)>;
-          return detail::future_access::of<R>(
-              detail::send_thread(&detail::parcel_closure<Closure, R>, &f, sizeof(Closure), to, here));
-        },
-        std::forward<F>(fn), std::forward<Args>(args)...);
-  } else {
-    static_assert(((encodable<std::decay_t<Args>>)&&...),
-                  "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
-                  "or specialise godwit::codec<T> for it");
-    std::decay_t<F> own(std::forward<F>(fn));
-    std::tuple<std::decay_t<Args>...> values(std::forward<Args>(args)...);
-    writer w;
-    w.put(own);
-    std::apply([&](auto&... a) { (w.put(a), ...); }, values);
-    return detail::future_access::of<R>(detail::send_thread(
-        &detail::parcel_encoded<std::decay_t<F>, R, std::decay_t<Args>...>, w.data(), w.size(), to, here));
-  }
+  return detail::send_task<detail::parcel_entries>(
+      [&to](detail::task_entry* entry, const detail::task_bytes& b) {
+        return detail::send_thread(entry, b, to, {nullptr, nullptr, 0});
+      },
+      std::forward<F>(fn), std::forward<Args>(args)...);
 }
 
 /// Call f(std::span<T>) with the objects [p, p + n) on the host that owns them, where they are held meanwhile

@@ -30,13 +30,19 @@ namespace godwit {
 
 namespace detail {
 
-/// May this callable be a thread? Bytes-only closures: yes. Move-only ones (they hold futures,
-/// unique_ptr...):
-/// yes, the thread owns what they hold. Copyable closures with non-trivial captures (a string or vector by
-/// value): no -- their copies would be destroyed twice, at two workers. Callables with a codec: yes.
+/// A callable on the heap, called once: where its bytes may be moved, but not it itself.
 template <class F>
-concept thread_closure = (only_threads && std::move_constructible<F>) || plain<F> || coded<F> ||
-                         (!std::copy_constructible<F> && std::move_constructible<F>);
+class boxed_callable {
+ public:
+  explicit boxed_callable(F&& f) : f_(new F(std::move(f))) {}
+  boxed_callable(boxed_callable&& other) noexcept : f_(std::exchange(other.f_, nullptr)) {}
+  ~boxed_callable() { delete f_; }
+  decltype(auto) operator()() { return std::move(*f_)(); }
+  const void* address() const noexcept { return f_; }
+
+ private:
+  F* f_;
+};
 
 template <class F, class... Args>
 using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
@@ -58,6 +64,13 @@ constexpr bool in_registers = std::is_trivially_copyable_v<F> && sizeof(F) <= 2 
 // Can a closure hold the address of something in its parent's frame? Packed structures aside.
 template <class F>
 constexpr bool may_hold_address = sizeof(F) >= sizeof(void*) && alignof(F) >= alignof(void*);
+
+// Or in memory that it owns, as a std::function does? Move-only closures, which hold futures as a rule, are
+// taken not to.
+template <class F>
+constexpr bool may_hide_address = !plain<F> && std::copy_constructible<F>;
+template <class F>
+constexpr bool may_hide_address<boxed_callable<F>> = true;
 
 /// The thread around one callable. Runs on the parent's stack, just below it.
 template <class F, class R>
@@ -187,11 +200,8 @@ template <template <class, class> class Thunk, class F>
                 "godwit: a thread must not return a reference: what it refers to stays behind when threads "
                 "migrate. Return a value");
   static_assert(std::is_void_v<R> || migratable<R>,
-                "godwit: the result type of this thread cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it (containers of the standard library have one: include "
-                "godwit/codec.hpp)");
-  static_assert(std::is_nothrow_move_constructible_v<F> || plain<F>,
-                "godwit: the callable of a thread and its arguments must be nothrow move constructible");
+                "godwit: the result type of this thread cannot migrate: it must be movable, and nothing that "
+                "belongs to one process (locks, OS threads, file streams)");
 
 #ifndef NDEBUG  // with it, where the runtime is entered, or when the thread really leaves
   if (detail::hot_checkouts()) [[unlikely]]
@@ -208,7 +218,8 @@ template <template <class, class> class Thunk, class F>
   if constexpr (!std::is_void_v<R> && !child<F, R>::by_word) out = future_access::room(result);
   auto* const slot = hot_load<offsetof(hot_words, bottom), spawn_slot*>();
   if constexpr (may_hold_address<F>) {  // for the case that the child has to move
-    slot->closure[0] = in_registers<F> ? words[0] : closure_at(__builtin_addressof(f), sizeof(F));
+    slot->closure[0] =
+        in_registers<F> ? words[0] : closure_at(__builtin_addressof(f), sizeof(F), may_hide_address<F>);
     if constexpr (in_registers<F> && sizeof(F) > sizeof(std::uintptr_t)) slot->closure[1] = words[1];
   }
   word_pair w = fork_call<&Thunk<F, R>::run>(words[0], words[1], slot, out);
@@ -224,24 +235,31 @@ template <template <class, class> class Thunk, class F>
   return result;
 }
 
+/// @p f to @p use, as something that moves without throwing: between a spawn and its child nobody catches.
+template <class Use, class F>
+[[gnu::always_inline]] inline auto use_closure(Use&& use, F& f) {
+  if constexpr (std::is_nothrow_move_constructible_v<F> || plain<F>) {
+    return use(f);
+  } else {
+    boxed_callable<F> box(std::move(f));
+    return use(box);
+  }
+}
+
 /// Hand fn, with its arguments bound, to @p use(closure), as an lvalue that may be moved from.
 template <class Use, class F, class... Args>
 [[gnu::always_inline]] inline auto with_closure(Use&& use, F&& fn, Args&&... args) {
-  static_assert(
-      thread_closure<std::decay_t<F>>,
-      "godwit: this callable cannot migrate: it captures something by value that is not plain "
-      "bytes (std::string, std::vector, std::function, std::shared_ptr...). Pass it as an argument, "
-      "spawn(f, value), capture a pointer or span to data made before run, or a godwit handle");
+  static_assert(std::move_constructible<std::decay_t<F>>,
+                "godwit: the callable of a thread must be movable: the thread owns it");
   static_assert(((migratable<std::decay_t<Args>>)&&...),
-                "godwit: the type of an argument of this thread cannot migrate: make it trivially copyable "
-                "or specialise godwit::codec<T> for it (containers of the standard library have one: include "
-                "godwit/codec.hpp)");
+                "godwit: the type of an argument of this thread cannot migrate: it must be movable, and "
+                "nothing that belongs to one process (locks, OS threads, file streams)");
   if constexpr (sizeof...(Args) == 0) {
     if constexpr (std::is_lvalue_reference_v<F> || std::is_function_v<std::remove_reference_t<F>>) {
       std::decay_t<F> own(fn);
-      return use(own);
+      return use_closure(use, own);
     } else {
-      return use(fn);
+      return use_closure(use, fn);
     }
   } else {
     auto bound = [fn = std::decay_t<F>(std::forward<F>(fn)),
@@ -251,7 +269,7 @@ template <class Use, class F, class... Args>
       else
         return std::move(fn)(std::move(as)...);
     };
-    return use(bound);
+    return use_closure(use, bound);
   }
 }
 
@@ -259,9 +277,10 @@ template <class Use, class F, class... Args>
 
 /// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
 /// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or
-/// exception). fn must be a closure of plain captures, or move-only, or have a codec; args and result must be
-/// migratable. Never blocks. Cost unstolen: a call and about ten instructions. Source: Uni-address threads,
-/// 5.2.
+/// exception). fn must be movable, args and result migratable: any movable type that does not belong to one
+/// process. Where workers have no heap in common (several hosts; docs/heap.md), a thread that leaves while it
+/// owns memory ends the run, and results need a codec. Never blocks. Cost unstolen: a call and about ten
+/// instructions; an allocation if moving fn or an argument may throw. Source: Uni-address threads, 5.2.
 template <class F, class... Args>
 [[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
   return detail::with_closure(
@@ -291,8 +310,8 @@ template <class F>
 [[gnu::always_inline]] inline auto run_here(F&& f) {
   using R = std::invoke_result_t<F>;
   static_assert(is_plain_result<R> || migratable<R>,
-                "godwit: the result type of this callable cannot migrate: make it trivially copyable or "
-                "specialise godwit::codec<T> for it");
+                "godwit: the result type of this callable cannot migrate: it must be movable, and nothing "
+                "that belongs to one process (locks, OS threads, file streams)");
   future<R> result = future_access::make<R>();
   ref state = in_frame;
   try {

@@ -26,28 +26,15 @@ namespace godwit {
 
 namespace detail {
 
-/// May its bytes be moved?
-template <class F>
-constexpr bool relocatable = std::is_trivially_copyable_v<F> && alignof(F) <= 16;
-
-/// A closure on the heap, where its bytes must not be moved.
-template <class F, class R>
-void boxed_task(void* closure, std::size_t, ref record) {
-  const std::unique_ptr<F> f(*static_cast<F**>(closure));
-  run_into<R>(record, [&]() -> R { return std::move(*f)(); });
-}
-
 template <class R, class F>
 ref create_closure(F&& f) {
   using G = std::decay_t<F>;
-  if constexpr (relocatable<G>) {
-    return create_thread(&closure_task<G, R>, std::addressof(f), sizeof(G));
+  if constexpr (std::is_trivially_copyable_v<G> && alignof(G) <= 16) {
+    return create_thread(&task_entries::closure<G, R>, std::addressof(f), sizeof(G));
   } else {
-    auto boxed = std::make_unique<G>(std::forward<F>(f));
-    G* p = boxed.get();
-    const ref record = create_thread(&boxed_task<G, R>, &p, sizeof p);
-    static_cast<void>(boxed.release());
-    return record;
+    manual<boxed_callable<G>> box;
+    new (&box.value) boxed_callable<G>(std::forward<F>(f));
+    return create_thread(&task_entries::closure<boxed_callable<G>, R>, &box, sizeof box);
   }
 }
 
@@ -84,21 +71,7 @@ auto create(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {
                 "godwit: a thread must not return a reference. Return a value, or a pointer");
   return detail::with_bound(
       [](auto&& f) -> future<R> {
-        future<R> result;
-        if constexpr (std::is_void_v<R> || migratable<R>) {
-          detail::future_access::state(result) = detail::create_closure<R>(std::move(f));
-        } else {
-          auto box = std::make_unique<detail::result_box<R>>();
-          struct let_go {
-            void operator()(detail::result_box<R>* b) const noexcept { detail::result_box<R>::release(b); }
-          };
-          detail::future_access::state(result) = detail::create_closure<void>(
-              [f = std::move(f), b = std::unique_ptr<detail::result_box<R>, let_go>(box.get())]() mutable {
-                b->value.emplace(std::move(f)());
-              });
-          detail::future_access::box(result) = box.release();
-        }
-        return result;
+        return detail::future_access::of<R>(detail::create_closure<R>(std::move(f)));
       },
       std::forward<F>(fn), std::forward<Args>(args)...);
 }

@@ -177,7 +177,7 @@ void throw_encoded(reader& r) {
 }
 
 ref capture_exception() noexcept {
-  if (boxes_results()) {
+  if (one_heap()) {
     // The object itself. Only the pointer to it is on the heap: records take no types.
     return make_completed_boxed(outcome::error, box<std::exception_ptr>(std::current_exception()));
   }
@@ -195,7 +195,7 @@ ref capture_exception() noexcept {
 }
 
 void rethrow(ref record, payload p) {
-  if (boxes_results()) {
+  if (one_heap()) {
     // Others may read it as well (shared_future): the pointer is copied.
     const std::exception_ptr held =
         *static_cast<std::exception_ptr*>(reinterpret_cast<const boxed*>(p.data)->object);

@@ -161,12 +161,12 @@ void deliver_visit(const void* closure) {
 }
 
 /// Where stacks move, the closure goes, and the frames that it may refer to stay.
-void refuse_references(const void* closure, std::size_t bytes, std::uintptr_t from) {
+void refuse_references(const void* in, std::size_t bytes, std::uintptr_t from) {
   const sched::site& here = this_worker().here();
   if (!here.opts.check_frames) return;  // never where every address means the same everywhere
   for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= bytes; i += sizeof(std::uintptr_t)) {
     std::uintptr_t word;
-    std::memcpy(&word, static_cast<const std::byte*>(closure) + i, sizeof word);
+    std::memcpy(&word, static_cast<const std::byte*>(in) + i, sizeof word);
     if (word - here.region_low < here.region_high - here.region_low)
       base::fatal(
           "worker %u: spawn_at in %s: the callable or an argument refers to a local variable of the thread "
@@ -188,18 +188,19 @@ void hook_parcels(sched::worker_hooks& hooks) noexcept {
 
 namespace detail {
 
-ref send_thread(task_entry* entry, const void* closure, std::size_t bytes, const destination& to,
-                place where) {
+ref send_thread(task_entry* entry, const task_bytes& closure, const destination& to, place where) {
   gas::memory& m = memory_of("spawn_at");
   need_no_checkout("spawn_at", where);
-  refuse_references(closure, bytes, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
+  const auto from = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
+  refuse_references(closure.data, closure.size, from);
+  refuse_references(closure.boxed, closure.boxed_size, from);
   parcel p{};
   p.entry = entry;
-  p.bytes = bytes;
+  p.bytes = closure.size;
   p.address = to.address;
   const worker_no next =
       to.address != 0 ? worker_no{m.access.likely_owner(to.address)} : checked(to.worker, "spawn_at");
-  return this_worker().send_thread(next, p, static_cast<const std::byte*>(closure), deliver_parcel);
+  return this_worker().send_thread(next, p, static_cast<const std::byte*>(closure.data), deliver_parcel);
 }
 void parcel_taken(const void* closure) noexcept {
   if (const ref held = (static_cast<const parcel*>(closure) - 1)->object; held != 0) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/text.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
 #include "runtime/forked.hpp"
@@ -56,6 +57,17 @@ spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
   return mine;
 }
 }  // namespace
+
+void codec_missing(const char* type) noexcept {
+  base::fatal(
+      "worker %u: a value of type %s has to leave its worker as bytes, and there is no godwit::codec for it: "
+      "in "
+      "this run workers have heaps of their own (docs/heap.md: several hosts, --godwit-heap=private, or a "
+      "program with an allocator of its own); specialise godwit::codec for it, or keep such values inside of "
+      "one "
+      "thread",
+      detail::hot().worker, base::demangled(type).c_str());
+}
 
 void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
@@ -113,10 +125,10 @@ void yield_thread() noexcept {
   this_worker().yield_thread();
 }
 
-ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes) {
+ref spawn_task(task_entry* entry, const task_bytes& closure) {
   need_run("spawn");
   need_no_checkout("spawn");
-  return this_worker().spawn_task(entry, closure, bytes,
+  return this_worker().spawn_task(entry, closure,
                                   reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)));
 }
 void* new_stack() noexcept {

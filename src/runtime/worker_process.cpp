@@ -32,7 +32,7 @@ namespace godwit::runtime {
 
 void unseen_error(const detail::payload& error) noexcept {
   try {
-    if (detail::boxes_results())
+    if (detail::one_heap())
       std::rethrow_exception(
           *static_cast<std::exception_ptr*>(reinterpret_cast<const detail::boxed*>(error.data)->object));
     reader r(error.data, error.size);
@@ -49,6 +49,7 @@ void begin_worker(launch& what, transport::shm::segment& memory, transport::work
                   const sched::worker_hooks& hooks) {
   sched::make_worker(what.opts, what.job)
       .init({&memory, me, what.cpus, what.seed, &what.job, &what.opts, hooks, what.rings->of(me)});
+  detail::hot().one_heap = detail::hot().in_place != 0 || heap::is_shared() ? 1 : 0;
   start_global(window, what.global_space, what.opts, what.job);
 }
 
@@ -71,7 +72,7 @@ void root_thread(void* launched) noexcept {
     } catch (...) {
       kind = detail::outcome::error;
       w = writer();
-      if (detail::boxes_results())
+      if (detail::hot().in_place != 0)  // main is in this process
         what.thrown = std::current_exception();
       else
         detail::encode_current_exception(w);

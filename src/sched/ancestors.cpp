@@ -11,7 +11,7 @@ std::uint64_t ancestors::needed_end(const spawn_slot& parent, std::uint64_t top)
   if (deque_.is_sentinel(&parent)) return parent.bytes_end;  // decided where it was spawned
   // iso: the ancestors' stacks lie anywhere, and its own is not among what existed then.
   return refers_to(parent, here_.shape.own_stacks ? here_.region_low : top, here_.region_high,
-                   here_.region_low, here_.region_high)
+                   here_.region_low, here_.region_high, !here_.shape.own_stacks)
              ? here_.region_high
              : top;
 }

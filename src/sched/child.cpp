@@ -60,18 +60,19 @@ ref child_worker<P>::pop_public(spawn_slot*) noexcept {
 }
 
 template <class P>
-ref child_worker<P>::spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
+ref child_worker<P>::spawn_task(detail::task_entry* entry, const detail::task_bytes& closure,
                                 std::uintptr_t spawned_at) noexcept {
   serve();
   here_.release_writes();
-  auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + bytes));
+  auto* t = static_cast<task*>(heap_.allocate(object_kind::record, sizeof(task) + closure.size));
   clear_record(t);
   t->entry = entry;
-  t->closure_bytes = bytes;
+  t->closure_bytes = closure.size;
   t->spawned_at = spawned_at;
   t->made_by = number_of_thread();
-  t->refers_to_stacks = here_.opts.check_frames && refers_to_stacks(closure, bytes);
-  std::memcpy(t->closure(), closure, bytes);
+  t->refers_to_stacks = here_.opts.check_frames && (refers_to_stacks(closure.data, closure.size) ||
+                                                    refers_to_stacks(closure.boxed, closure.boxed_size));
+  std::memcpy(t->closure(), closure.data, closure.size);
   const ref r = here_.ref_of(t);
   if (detail::hot().bottom >= compact_at_) make_room();
   spawn_slot* slot = detail::hot().bottom;

@@ -29,7 +29,7 @@ class child_worker final : public worker {
   void start(void (*root)(void*), void* arg) noexcept override;
   void spawn_point(bool child_may_leave) noexcept override;
   ref pop_public(spawn_slot* b) noexcept override;
-  ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
+  ref spawn_task(detail::task_entry* entry, const detail::task_bytes& closure,
                  std::uintptr_t spawned_at) noexcept override;
   void yield_thread() noexcept override;
   bool migrate(worker_no to, bool exactly, std::uintptr_t frames,

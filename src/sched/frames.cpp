@@ -125,13 +125,16 @@ std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcep
 }
 
 WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintptr_t high,
-                            std::uintptr_t region_low, std::uintptr_t region_high) noexcept {
+                            std::uintptr_t region_low, std::uintptr_t region_high,
+                            bool if_it_hides) noexcept {
   const auto inside = [&](std::uintptr_t word) { return word - low < high - low; };
   const std::uintptr_t first = settled(parent.closure[0]);
   if (inside(first) || inside(settled(parent.closure[1]))) return true;
   constexpr unsigned address_bits = 48;
-  const std::uintptr_t words = first >> address_bits;
+  const std::uintptr_t above = first >> address_bits;
+  const std::uintptr_t words = above & ~detail::closure_hides;
   if (words == 0 || words > detail::most_closure_words) return false;
+  if (words != above && if_it_hides) return true;
   const std::uintptr_t closure = first & ((std::uintptr_t{1} << address_bits) - 1);
   const std::uintptr_t bytes = words * sizeof(std::uintptr_t);
   // One that was moved in from elsewhere may be gone by now. Nothing is lost by too careful an answer but

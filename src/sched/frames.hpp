@@ -32,8 +32,9 @@ std::uint64_t last_frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept;
 
 /// Does the closure of the child that was spawned at @p parent hold an address in [low, high)? What points
 /// into the closure itself does not count. [region_low, region_high): memory that may be read.
+/// @p if_it_hides: the answer where what the closure owns may hold one.
 bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintptr_t high,
-               std::uintptr_t region_low, std::uintptr_t region_high) noexcept;
+               std::uintptr_t region_low, std::uintptr_t region_high, bool if_it_hides) noexcept;
 
 /// Where the child was spawned whose parent waits at @p parent: the return address of its spawn; 0: not
 /// known.

@@ -52,7 +52,7 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
       !here_.is_near(to) || (here_.at<record>(to)->kind == object_kind::record &&
                              here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
       "JN1: a result is written before the record is complete");
-  GODWIT_ASSERT(!boxed || here_.is_near(to), "a box means something in this process only");
+  GODWIT_ASSERT(!boxed || here_.is_near(to), "a box means something on this host only");
   const auto write = [&](result_words& words) {  // gives back how many bytes of it say something
     words.object = 0;
     words.bytes = static_cast<std::uint32_t>(bytes);

@@ -208,7 +208,7 @@ bool worker::park(detail::publish_fn*, void*, detail::wakes, const char*, const 
 ref worker::create_thread(detail::task_entry*, const void*, std::size_t) noexcept {
   wrong_policy(here_.opts);
 }
-ref worker::spawn_task(detail::task_entry*, const void*, std::size_t, std::uintptr_t) noexcept {
+ref worker::spawn_task(detail::task_entry*, const detail::task_bytes&, std::uintptr_t) noexcept {
   wrong_policy(here_.opts);
 }
 void* worker::new_stack() noexcept { wrong_policy(here_.opts); }

@@ -52,7 +52,7 @@ class worker {
   // fast path.
   virtual void spawn_point(bool child_may_leave) noexcept = 0;
   virtual ref pop_public(spawn_slot* b) noexcept = 0;
-  virtual ref spawn_task(detail::task_entry* entry, const void* closure, std::size_t bytes,
+  virtual ref spawn_task(detail::task_entry* entry, const detail::task_bytes& closure,
                          std::uintptr_t spawned_at) noexcept;
   virtual void* new_stack() noexcept;
   virtual void free_stack(void* top) noexcept;

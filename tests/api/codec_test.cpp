@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <limits>
 #include <numeric>
 #include <string>
@@ -15,6 +17,9 @@
 namespace {
 
 namespace gw = godwit;
+
+// Where workers have one heap, nothing is written by codecs.
+[[maybe_unused]] const int private_heaps = setenv("GODWIT_HEAP", "private", 1);
 
 template <class T>
 T there_and_back(const T& value) {
@@ -114,18 +119,15 @@ TYPED_TEST(round_trip, as_result_and_argument_of_threads) {
 
 // Threads that are given the value itself: it lies in their frame when they begin.
 TYPED_TEST(round_trip, as_argument_by_value) {
-  if constexpr (!std::is_nothrow_move_constructible_v<TypeParam>)
-    GTEST_SKIP() << "std::deque may throw when moved";
-  else
-    for (const char* force : {"none", "parents"}) {
-      const std::vector<TypeParam> values = samples<TypeParam>();
-      const gw::options o = support::schedule(2, force);
-      SCOPED_TRACE(support::describe(o));
-      for (const TypeParam& value : values)
-        EXPECT_EQ(gw::run<TypeParam>(
-                      [v = &value] { return gw::spawn([](TypeParam t) { return t; }, *v).join(); }, o),
-                  value);
-    }
+  for (const char* force : {"none", "parents"}) {
+    const std::vector<TypeParam> values = samples<TypeParam>();
+    const gw::options o = support::schedule(2, force);
+    SCOPED_TRACE(support::describe(o));
+    for (const TypeParam& value : values)
+      EXPECT_EQ(
+          gw::run<TypeParam>([v = &value] { return gw::spawn([](TypeParam t) { return t; }, *v).join(); }, o),
+          value);
+  }
 }
 
 TEST(codec, unique_ptr) {
@@ -150,11 +152,11 @@ struct base_class {
   virtual ~base_class() = default;
 };
 TEST(codec, what_has_none) {
-  static_assert(!gw::migratable<std::unique_ptr<base_class>>);
-  static_assert(!gw::migratable<std::shared_ptr<int>>);
-  static_assert(!gw::migratable<std::function<void()>>);
-  static_assert(!gw::migratable<std::vector<std::shared_ptr<int>>>);
-  static_assert(!gw::migratable<std::pair<int, std::shared_ptr<int>>>);
+  static_assert(!gw::encodable<std::unique_ptr<base_class>>);
+  static_assert(!gw::encodable<std::shared_ptr<int>>);
+  static_assert(!gw::encodable<std::function<void()>>);
+  static_assert(!gw::encodable<std::vector<std::shared_ptr<int>>>);
+  static_assert(!gw::encodable<std::pair<int, std::shared_ptr<int>>>);
   static_assert(!gw::migratable<int&>);
   static_assert(gw::plain<std::pair<int, long>> && gw::plain<std::tuple<int, char>> && gw::plain<int*>);
   SUCCEED();

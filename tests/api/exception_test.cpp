@@ -144,15 +144,33 @@ TEST(exception, system_error_keeps_its_code) {
   }
 }
 
-// Derived from a type that travels is not that type: it arrives as remote_error, with its own name.
+// Where it travels as bytes. Derived from a type that travels is not that type: it arrives as remote_error,
+// with its own name.
 struct my_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 struct not_an_exception {};
+struct owning_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  std::shared_ptr<std::string> more = std::make_shared<std::string>(100, 'm');
+};
+
+bool has_one_heap() {
+  gw::options o = support::schedule(1);
+  o.heap = gw::choice::heap::shared;
+  const char* const asked = std::getenv("GODWIT_HEAP");
+  if (asked != nullptr && std::string_view(asked) == "private") return false;
+  try {
+    return gw::run<bool>([] { return true; }, o);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
 
 TEST(exception, unknown_types_arrive_as_remote_error) {
   GODWIT_NEEDS_PROCESSES("exceptions arrive as they are");
-  for (const gw::options& o : few) {
+  for (gw::options o : few) {
+    o.heap = gw::choice::heap::separate;
     SCOPED_TRACE(support::describe(o));
     EXPECT_EQ(arrives(o, [] { throw my_error("mine"); }),
               "remote (anonymous namespace)::my_error | (anonymous namespace)::my_error: mine");
@@ -164,9 +182,31 @@ TEST(exception, unknown_types_arrive_as_remote_error) {
   }
 }
 
+TEST(exception, where_workers_have_one_heap_they_arrive_as_they_are) {
+  if (!support::on_threads() && !has_one_heap()) GTEST_SKIP() << "workers have heaps of their own";
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    auto f = gw::spawn([] {
+                      auto g = gw::spawn([] { throw owning_error("mine"); });
+                      g.join();
+                    });
+                    try {
+                      f.join();
+                    } catch (const owning_error& e) {
+                      return static_cast<int>(e.more->size());
+                    }
+                    return 0;
+                  },
+                  o),
+              100);
+  });
+}
+
 TEST(exception, remote_error_stays_what_it_is_over_many_joins) {
   GODWIT_NEEDS_PROCESSES("exceptions arrive as they are");
-  for_each_schedule([](const gw::options& o) {
+  for_each_schedule([](gw::options o) {
+    o.heap = gw::choice::heap::separate;
     EXPECT_EQ(arrives(o,
                       [] {
                         auto f = gw::spawn([] {

@@ -1,4 +1,4 @@
-// expect: this type cannot migrate
+// expect: this type cannot be written as bytes
 // The writer refuses what has no codec.
 #include <godwit/godwit.hpp>
 

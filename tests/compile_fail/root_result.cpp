@@ -1,4 +1,4 @@
-// expect: the result of the root thread must be migratable
+// expect: the result of the root thread goes to main as bytes
 // What the root returns goes to the supervising process.
 #include <godwit/godwit.hpp>
 

@@ -1,8 +1,8 @@
 // What owns memory, while its thread moves from process to process: a local of each kind is made, lives
-// across forced steals, is changed wherever its thread is then, and is freed there.
+// across forced steals, is changed wherever its thread is then, and is freed there. STRESS_REPEAT=n: n seeds.
 // test: timeout=300 skip-asan skip-qemu
-#include "support/elsewhere.hpp"
-#include "support/schedule.hpp"
+#include "support/child.hpp"
+#include "heap/owning.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -35,12 +35,7 @@
 namespace {
 
 namespace gw = godwit;
-
-void elsewhere() { support::elsewhere(30); }  // where it is then does not matter
-
-std::string long_text(int n) {
-  return std::string(static_cast<std::size_t>(40 + n % 300), 'a') + std::to_string(n);
-}
+using owning::elsewhere, owning::long_text, owning::many, owning::shared_heap;
 
 // Each gives back 0 if all was right.
 int vectors(int n) {
@@ -206,6 +201,105 @@ int sets_and_results(int n) {
   return s.size() != 2;
 }
 
+// Nothing here has a codec.
+struct shape {
+  virtual ~shape() = default;
+  virtual std::string name() const = 0;
+};
+struct square final : shape {
+  explicit square(int n) : text(long_text(n)) {}
+  std::string name() const override { return "square " + text; }
+  std::string text;
+};
+struct person {
+  std::string name;
+  std::vector<std::shared_ptr<person>> friends;
+};
+int closures(int n) {
+  const std::string fixed = long_text(n);  // copied when its closure moves, which may throw
+  std::string text = long_text(n);
+  std::vector<int> numbers(100, n);
+  const auto count = std::make_shared<std::atomic<int>>(0);
+  std::vector<gw::future<std::size_t>> all;
+  for (int i = 0; i < 10; ++i)
+    all.push_back(gw::spawn([=] {
+      elsewhere();
+      ++*count;
+      return fixed.size() + text.size() + numbers.size();
+    }));
+  text.clear();
+  const std::function<std::size_t()> f = [numbers, fixed, count] {
+    elsewhere();
+    ++*count;
+    return numbers.size() + fixed.size();
+  };
+  all.push_back(gw::spawn(f));
+  std::size_t sum = 0;
+  for (auto& each : all) sum += each.join();
+  return sum != 10 * (2 * fixed.size() + 100) + 100 + fixed.size() || *count != 11;
+}
+int results(int n) {
+  std::vector<gw::future<std::unique_ptr<shape>>> shapes;
+  for (int i = 0; i < 10; ++i)
+    shapes.push_back(gw::spawn([i]() -> std::unique_ptr<shape> {
+      elsewhere();
+      return std::make_unique<square>(i);
+    }));
+  auto someone = gw::spawn(
+      [](person p, const std::shared_ptr<person>& q) {
+        elsewhere();
+        p.friends.push_back(q);
+        return p;
+      },
+      person{long_text(n), {}}, std::make_shared<person>(person{long_text(n + 1), {}}));
+  gw::shared_future<std::shared_ptr<person>> known = gw::spawn([n] {
+    return std::make_shared<person>(person{long_text(n), {}});
+  });
+  auto same = gw::spawn([known] { return known.get(); });
+  auto dropped = gw::spawn([n] { return std::make_shared<std::string>(long_text(n)); });
+  elsewhere();
+  for (int i = 0; i < 10; ++i)
+    if (shapes[static_cast<std::size_t>(i)].join()->name() != "square " + long_text(i)) return 1;
+  const person p = someone.join();
+  auto [f, m] = gw::invoke([n] { return std::function<int()>([n] { return n; }); },
+                           [n] {
+                             return std::map<int, std::shared_ptr<int>>{{n, std::make_shared<int>(n)}};
+                           });
+  return p.name != long_text(n) || p.friends.at(0)->name != long_text(n + 1) || same.join() != known.get() ||
+         f() != n || *m.at(n) != n;
+}
+int thrown(int n) {
+  auto f = gw::spawn([n]() -> int {
+    elsewhere();
+    auto g = gw::spawn([n] { throw own_error(n); });
+    g.join();
+    return 0;
+  });
+  elsewhere();
+  try {
+    return f.join() + 1;
+  } catch (const own_error& e) {
+    elsewhere();
+    return e.what() != long_text(n) || *e.more != n;
+  }
+}
+int sent(int n) {
+  const auto text = std::make_shared<std::string>(long_text(n));
+  std::vector<gw::future<person>> all;
+  for (std::uint32_t w = 0; w < gw::worker_count(); ++w)
+    all.push_back(gw::spawn_at(
+        gw::worker(w),
+        [text](std::string more) {
+          elsewhere();
+          return person{*text + more, {}};
+        },
+        long_text(n + 1)));
+  static_cast<void>(gw::migrate_to(gw::worker(gw::worker_count() - 1)));
+  int wrong = 0;
+  for (auto& f : all) wrong += f.join().name != *text + long_text(n + 1);
+  return wrong + (text.use_count() != 1);
+}
+
 struct kind {
   const char* name;
   int (*f)(int);
@@ -222,166 +316,85 @@ constexpr kind kinds[] = {{"vectors", vectors},
                           {"streams", streams},
                           {"exceptions", exceptions},
                           {"captures", captures},
-                          {"sets and results", sets_and_results}};
-
-int many(int (*f)(int), int n) {
-  if (n == 0) return f(7);
-  auto left = gw::spawn([f, n] { return many(f, n - 1); });
-  const int right = many(f, n - 1);
-  return left.join() + right;
-}
+                          {"sets and results", sets_and_results},
+                          {"closures", closures},
+                          {"results", results},
+                          {"thrown", thrown},
+                          {"sent", sent}};
 
 struct Owning : testing::TestWithParam<kind> {};
 
 TEST_P(Owning, LivesWhereverItsThreadIs) {
-  for (const char* force : {"random", "parents", "children"})
+  const std::uint64_t seeds = support::number_from_environment("STRESS_REPEAT", 20);
+  for (std::uint64_t i = 0; i < seeds; ++i)
+    for (const char* force : {"random", "parents", "children"})
+      for (const std::uint32_t workers : {1u, 2u, 4u, 8u, 16u}) {
+        if (workers > 4 && i % 20 != 0) continue;  // more than the CPUs: slow
+        gw::options o = support::schedule(workers, force, workers == 4 ? 5 : 0, support::base_seed() + i);
+        o.heap = gw::choice::heap::shared;
+        SCOPED_TRACE(support::describe(o));
+        const auto f = GetParam().f;
+        EXPECT_EQ(gw::run<int>(
+                      [f] {
+                        gw::on_each_worker([] {});  // all workers are up
+                        return many(f, 4);
+                      },
+                      o),
+                  0);
+        if (HasFailure()) return;
+      }
+}
+
+// Under child stealing a closure waits in the deque for who begins it.
+TEST(Shared, ClosuresUnderEveryPolicy) {
+  using policy = gw::choice::policy;
+  for (const policy each :
+       {policy::greedy, policy::stalling, policy::crude, policy::iso, policy::child_full, policy::child_rtc})
     for (const std::uint32_t workers : {1u, 2u, 4u}) {
-      gw::options o = support::schedule(workers, force, workers == 4 ? 5 : 0);
-      o.heap = gw::choice::heap::shared;
-      SCOPED_TRACE(support::describe(o));
-      const auto f = GetParam().f;
-      EXPECT_EQ(gw::run<int>(
-                    [f] {
-                      gw::on_each_worker([] {});  // all workers are up
-                      return many(f, 4);
-                    },
-                    o),
-                0);
-      if (HasFailure()) return;
+      gw::options o = shared_heap(workers, "none");
+      o.policy = each;
+      SCOPED_TRACE(std::string(name_of(each)) + ", " + support::describe(o));
+      gw::with_policy(each, [&](auto p) {
+        using P = decltype(p);
+        EXPECT_EQ(gw::run<int>(
+                      [] {
+                        int wrong = 0;
+                        for (int n = 0; n < 200; ++n) {
+                          const std::string fixed = long_text(n);
+                          const auto count = std::make_shared<std::atomic<int>>(0);
+                          std::vector<gw::future<person>> all;
+                          for (int i = 0; i < 5; ++i)
+                            all.push_back(P::spawn(
+                                [count, fixed](person q, int) {
+                                  ++*count;
+                                  q.name += fixed;
+                                  return q;
+                                },
+                                person{long_text(i), {}}, i));
+                          for (int i = 0; i < 5; ++i)
+                            wrong += all[static_cast<std::size_t>(i)].join().name != long_text(i) + fixed;
+                          wrong += *count != 5 || count.use_count() != 1;
+                        }
+                        return wrong;
+                      },
+                      o),
+                  0);
+      });
     }
 }
 
-gw::options shared_heap(std::uint32_t workers, const char* force) {
-  gw::options o = support::schedule(workers, force);
-  o.heap = gw::choice::heap::shared;
-  return o;
-}
-
-TEST(Shared, IsTheDefault) {
-  EXPECT_EQ(gw::run<int>([] { return many(vectors, 4); }, support::schedule(4, "random")), 0);
-}
-
-// With private heaps it stays: what it owns would be left behind.
-TEST(Shared, AChildThatOwnsMayBeMadeToLeave) {
-  const auto left = [](gw::choice::heap heap) {
-    gw::options o = shared_heap(1, "children");
-    o.heap = heap;
-    EXPECT_EQ(gw::run<int>(
-                  [] {
-                    auto held = std::make_unique<int>(7);
-                    return gw::spawn([held = std::move(held)] { return *held; }).join();
-                  },
-                  o),
-              7);
-    return gw::last_run_stats().at(0).suspends;
-  };
-  EXPECT_GT(left(gw::choice::heap::shared), left(gw::choice::heap::separate));
-}
-
-TEST(Shared, IsRefusedWhereItCannotBeHad) {
-  gw::options o = shared_heap(2, "none");
-  o.substrate = gw::choice::substrate::sim;
-  EXPECT_THROW(gw::run<int>([] { return 0; }, o), std::invalid_argument);
-}
-
-// Workers of several processes wait for each other by the C++ library's means.
-TEST(Shared, MutexesAndConditionVariablesBetweenWorkers) {
-  struct counted {
-    std::mutex m;
-    std::condition_variable c;
-    int n = 0;
-  };
-  EXPECT_EQ(gw::run<int>(
-                [] {
-                  const auto all = std::make_shared<counted>();
-                  gw::on_each_worker([all = all.get()] {
-                    for (int i = 0; i < 200; ++i) {
-                      const std::lock_guard l(all->m);
-                      const int n = all->n;
-                      if (i % 16 == 0) usleep(20);
-                      all->n = n + 1;
-                    }
-                    all->c.notify_all();
-                    std::unique_lock l(all->m);
-                    all->c.wait(l, [&] { return all->n == 800; });
-                  });
-                  return all->n;
-                },
-                shared_heap(4, "none")),
-            800);
-}
-
-// OS threads that a thread starts, and who frees what they and it have made.
-TEST(Shared, OsThreadsInThreads) {
-  EXPECT_EQ(gw::run<int>(
-                [] {
-                  return many(
-                      [](int n) -> int {
-                        std::vector<std::string> made(20, long_text(n)), others;
-                        std::thread([&made, &others, n] {
-                          made.clear();
-                          for (int i = 0; i < 20; ++i) others.push_back(long_text(n));
-                          made.assign(20, "short");
-                        }).join();
-                        // what the OS thread made stays in its process: used here, and copied into the heap
-                        made = std::vector<std::string>(others);
-                        others = std::vector<std::string>();
-                        elsewhere();
-                        return made.size() != 20 || made.back() != long_text(n);
-                      },
-                      3);
-                },
-                shared_heap(2, "random")),
-            0);
-}
-
-// What a forked child writes and frees of the heap does not reach the run.
-TEST(Shared, AForkedChildHasACopy) {
-  EXPECT_EQ(gw::run<int>(
-                [] {
-                  return many(
-                      [](int n) -> int {
-                        auto text = std::make_unique<std::string>(long_text(n));
-                        std::vector<std::string> many(100, long_text(n));
-                        const pid_t pid = fork();
-                        if (pid == 0) {
-                          const bool whole = *text == long_text(n) && many.back() == long_text(n);
-                          *text += "written by the child, and longer than before";
-                          many.clear();
-                          many.resize(1000, "of the child's own");
-                          text.reset();
-                          const pid_t next = fork();  // a child of the child
-                          if (next == 0) _exit(std::string(5000, 'x').size() == 5000 ? 0 : 1);
-                          int its = -1;
-                          while (waitpid(next, &its, 0) < 0 && errno == EINTR) {
-                          }
-                          _exit(whole && its == 0 ? 0 : 1);
-                        }
-                        int status = -1;
-                        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-                        }
-                        elsewhere();
-                        many.resize(200, long_text(n + 1));
-                        return status != 0 || *text != long_text(n) || many.at(99) != long_text(n);
-                      },
-                      3);
-                },
-                shared_heap(2, "random")),
-            0);
-}
-
-// What main allocates later is what it would be without runs.
-TEST(Shared, ManyRunsLeaveNothing) {
-  const auto mapped = [] {  // in pages: the first number
-    std::ifstream in("/proc/self/statm");
-    long pages = 0;
-    in >> pages;
-    return pages;
-  };
-  const long before = mapped();
-  for (int i = 0; i < 20; ++i)
-    EXPECT_EQ(gw::run<int>([] { return many(maps, 2); }, shared_heap(2, "random")), 0);
-  EXPECT_LT(mapped(), before + 10'000);
+// What has no codec is named when it would have to leave a heap that others do not have.
+TEST(Separate, AResultWithoutACodecIsNamed) {
+  gw::options o = support::schedule(2, "parents");
+  o.heap = gw::choice::heap::separate;
+  const support::outcome r = support::run_child([&] {
+    return gw::run(o, [] { static_cast<void>(gw::spawn([] { return person{long_text(1), {}}; }).join()); });
+  });
+  EXPECT_EQ(r.status, 70) << support::show(r);
+  EXPECT_TRUE(r.err_has("a value of type (anonymous namespace)::person has to leave its worker as bytes"))
+      << support::show(r);
+  EXPECT_EQ(r.err_lines(), 1) << support::show(r);
+  EXPECT_EQ(r.left_behind, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Owning, testing::ValuesIn(kinds), [](const auto& info) {

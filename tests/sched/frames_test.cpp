@@ -86,11 +86,11 @@ struct refers : testing::Test {
   // A stack: what lies at and above its middle are the ancestors' frames.
   std::vector<std::uint64_t> stack = std::vector<std::uint64_t>(64);
   std::uintptr_t at(std::size_t i) const { return reinterpret_cast<std::uintptr_t>(stack.data() + i); }
-  bool look(std::uintptr_t w0, std::uintptr_t w1) const {
+  bool look(std::uintptr_t w0, std::uintptr_t w1, bool if_it_hides = false) const {
     spawn_slot parent{};
     parent.closure[0] = w0;
     parent.closure[1] = w1;
-    return refers_to(parent, at(32), at(64), at(0), at(64));
+    return refers_to(parent, at(32), at(64), at(0), at(64), if_it_hides);
   }
 };
 
@@ -107,7 +107,7 @@ TEST_F(refers, words) {
 
 TEST_F(refers, closures_in_memory) {
   const auto in_memory = [&](std::uintptr_t address, std::size_t words = 4) {
-    return look(closure_at(reinterpret_cast<const void*>(address), words * sizeof(std::uint64_t)), 0);
+    return look(closure_at(reinterpret_cast<const void*>(address), words * sizeof(std::uint64_t), false), 0);
   };
   const std::uintptr_t where = at(40);
   stack[42] = at(31);
@@ -122,6 +122,9 @@ TEST_F(refers, closures_in_memory) {
   EXPECT_TRUE(in_memory(reinterpret_cast<std::uintptr_t>(this))) << "where it cannot be looked at";
   EXPECT_TRUE(in_memory(at(62))) << "likewise";
   EXPECT_TRUE(in_memory(where, 100000)) << "too large to be looked at";
+  const std::uintptr_t hides = closure_at(reinterpret_cast<const void*>(where), 32, true);
+  EXPECT_FALSE(look(hides, 0, false)) << "what it owns is not looked through";
+  EXPECT_TRUE(look(hides, 0, true));
 }
 
 }  // namespace

@@ -135,10 +135,10 @@ template <bool Spawns, class R, class Op, class F, class... Operand>
 R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, const Operand&... o) {
   require_function<Op>();
   require_function<F>();
-  static_assert(
-      migratable<R>,
-      "godwit: the result type of this reduction cannot migrate: make it trivially copyable or specialise "
-      "godwit::codec<T> for it");
+  static_assert(migratable<R>,
+                "godwit: the result type of this reduction cannot migrate: it must be movable, and nothing "
+                "that belongs "
+                "to one process");
   if (n == 0) return init;
   const std::uint64_t block =
       plain<R> ? grain_by_size(n, g, most_in_leaf<typename Operand::value_type...>()) : 1;

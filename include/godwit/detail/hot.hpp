@@ -38,10 +38,12 @@ static_assert(sizeof(spawn_slot) == 64);
 /// In spawn_slot::closure[0]: where a closure lies that rides in no registers, with its size in words above
 /// the address. Neither an address nor an ordinary floating-point number looks like that.
 inline constexpr std::uintptr_t most_closure_words = 0xFFF;  // that many, or more
-[[gnu::always_inline]] inline std::uintptr_t closure_at(const void* address, std::size_t bytes) noexcept {
+inline constexpr std::uintptr_t closure_hides = 0x1000;      // there may be addresses in what it owns as well
+[[gnu::always_inline]] inline std::uintptr_t closure_at(const void* address, std::size_t bytes,
+                                                        bool hides) noexcept {
   const std::uintptr_t words = bytes / sizeof(std::uintptr_t);
-  return reinterpret_cast<std::uintptr_t>(address) | (words < most_closure_words ? words : most_closure_words)
-                                                         << 48;
+  return reinterpret_cast<std::uintptr_t>(address) |
+         ((words < most_closure_words ? words : most_closure_words) | (hides ? closure_hides : 0)) << 48;
 }
 
 struct pending_value;  // future.hpp: a result that lives in a frame and needs its codec to migrate
@@ -63,6 +65,8 @@ struct alignas(64) hot_words {
   /// non-zero: stacks stay where they are and all workers share one address space. W once
   std::uint32_t in_place = 0;
   std::uint32_t checkouts = 0;  ///< checked out ranges that the running thread holds. W owner
+  /// non-zero: what a thread owns is valid at every worker of the run, and is handed over as it is. W once
+  std::uint32_t one_heap = 0;
 
   std::byte* global_base = nullptr;  ///< byte 0 of global memory here. W once
   void* owner = nullptr;             ///< the sched::worker. W once

@@ -38,8 +38,8 @@ struct payload {
   outcome kind;
 };
 
-/// Substrate threads: a result that is not plain bytes is moved to the heap once, where everybody reaches it;
-/// this is what its record holds.
+/// Where workers have one heap, a result that is not plain bytes is moved there once, where all of them reach
+/// it; this is what its record holds.
 struct boxed {
   void* object;  ///< null: taken
   void (*destroy)(void* object) noexcept;
@@ -98,9 +98,17 @@ struct boxed {
 /// Child stealing: what runs a task. @p closure lies on the runner's stack; puts the result into the record,
 /// but does not complete it.
 using task_entry = void(void* closure, std::size_t bytes, ref record);
-/// Child stealing: put a task into the deque. @p closure is relocated (its bytes are taken). Gives back its
-/// record.
-ref spawn_task(task_entry* entry, const void* closure, std::size_t bytes);
+/// Bytes that become a thread, and what lies on the heap for it: both are looked through for references to
+/// the caller's locals.
+struct task_bytes {
+  const void* data;
+  std::size_t size;
+  const void* boxed = nullptr;
+  std::size_t boxed_size = 0;
+};
+
+/// Child stealing: put a task into the deque. Its bytes are taken. Gives back its record.
+ref spawn_task(task_entry* entry, const task_bytes& closure);
 /// Iso-address: top of an unused stack with a globally unique address. Does not migrate.
 void* new_stack() noexcept;
 /// Give it back. Local, or one store to its owner.

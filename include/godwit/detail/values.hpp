@@ -46,17 +46,31 @@ concept coded = !plain<T> && requires(writer & w, reader& r, T& v) {
 template <class T>
 concept encodable = plain<T> || coded<T>;
 
-/// All of a program is compiled with GODWIT_ONLY_THREADS: it runs on substrate threads only, where values are
-/// moved and never encoded.
+/// The program is compiled with GODWIT_ONLY_THREADS: it runs on substrate threads and refuses others.
 #ifdef GODWIT_ONLY_THREADS
 inline constexpr bool only_threads = true;
 #else
 inline constexpr bool only_threads = false;
 #endif
 
-/// Values of T can be handed from worker to worker.
+/// Means something in its process only: OS threads and locks, file streams.
 template <class T>
-concept migratable = encodable<T> ||(only_threads&& std::move_constructible<T>);
+concept process_bound = requires {
+  typename T::native_handle_type;
+}
+|| requires(T& t) { t.rdbuf()->is_open(); };
+
+/// Values of T can be handed from worker to worker: moved where workers have one heap (docs/heap.md), else as
+/// bytes, for which T must be encodable: the run ends with T's name when such a value of another type has to
+/// leave its worker.
+template <class T>
+concept migratable = encodable<T> ||
+    (std::move_constructible<T>&& std::is_object_v<T> && (only_threads || !process_bound<T>));
+
+namespace detail {
+/// A value has to leave its worker, and nobody can write it as bytes. Ends the run.
+[[noreturn, gnu::cold]] void codec_missing(const char* type) noexcept;
+}  // namespace detail
 
 /// Collects the encoded form. Local; grows like a vector.
 class writer {
@@ -66,11 +80,11 @@ class writer {
     const auto* first = static_cast<const std::byte*>(data);
     buffer_.insert(buffer_.end(), first, first + n);
   }
-  /// Append a value of any migratable type.
+  /// Append a value of any encodable type.
   template <class T>
   void put(const T& value) {
-    static_assert(migratable<std::remove_cv_t<T>>,
-                  "godwit: this type cannot migrate: make it trivially copyable or specialise "
+    static_assert(encodable<std::remove_cv_t<T>>,
+                  "godwit: this type cannot be written as bytes: make it trivially copyable or specialise "
                   "godwit::codec<T>");
     if constexpr (plain<T>)
       bytes(__builtin_addressof(value), sizeof(T));
@@ -103,11 +117,11 @@ class reader {
     at_ += n;
     return p;
   }
-  /// Next value of a migratable type.
+  /// Next value of an encodable type.
   template <class T>
   T get() {
-    static_assert(migratable<T>,
-                  "godwit: this type cannot migrate: make it trivially copyable or specialise "
+    static_assert(encodable<T>,
+                  "godwit: this type cannot be written as bytes: make it trivially copyable or specialise "
                   "godwit::codec<T>");
     if constexpr (plain<T>) {
       alignas(T) std::byte raw[sizeof(T)];
@@ -138,7 +152,7 @@ struct codec<std::basic_string<C, Tr, A>> {
   }
 };
 
-template <migratable T, class A>
+template <encodable T, class A>
 struct codec<std::vector<T, A>> {
   static void write(writer& w, const std::vector<T, A>& v) {
     w.put(static_cast<std::uint64_t>(v.size()));
@@ -163,7 +177,7 @@ struct codec<std::vector<T, A>> {
 };
 
 template <class T, std::size_t N>
-requires(migratable<T> && !plain<std::array<T, N>>) struct codec<std::array<T, N>> {
+requires(encodable<T> && !plain<std::array<T, N>>) struct codec<std::array<T, N>> {
   static void write(writer& w, const std::array<T, N>& a) {
     for (const auto& e : a) w.put(e);
   }
@@ -176,7 +190,7 @@ requires(migratable<T> && !plain<std::array<T, N>>) struct codec<std::array<T, N
 };
 
 template <class A, class B>
-requires(migratable<A>&& migratable<B> && !plain<std::pair<A, B>>) struct codec<std::pair<A, B>> {
+requires(encodable<A>&& encodable<B> && !plain<std::pair<A, B>>) struct codec<std::pair<A, B>> {
   static void write(writer& w, const std::pair<A, B>& p) {
     w.put(p.first);
     w.put(p.second);
@@ -188,7 +202,7 @@ requires(migratable<A>&& migratable<B> && !plain<std::pair<A, B>>) struct codec<
 };
 
 template <class... T>
-requires((migratable<T> && ...) && !plain<std::tuple<T...>>) struct codec<std::tuple<T...>> {
+requires((encodable<T> && ...) && !plain<std::tuple<T...>>) struct codec<std::tuple<T...>> {
   static void write(writer& w, const std::tuple<T...>& t) {
     std::apply([&](const T&... e) { (w.put(e), ...); }, t);
   }
@@ -197,7 +211,7 @@ requires((migratable<T> && ...) && !plain<std::tuple<T...>>) struct codec<std::t
 };
 
 template <class T>
-requires(migratable<T> && !plain<std::optional<T>>) struct codec<std::optional<T>> {
+requires(encodable<T> && !plain<std::optional<T>>) struct codec<std::optional<T>> {
   static void write(writer& w, const std::optional<T>& o) {
     w.put(o.has_value());
     if (o) w.put(*o);
@@ -209,7 +223,7 @@ requires(migratable<T> && !plain<std::optional<T>>) struct codec<std::optional<T
 };
 
 template <class... T>
-requires((migratable<T> && ...) && !plain<std::variant<T...>>) struct codec<std::variant<T...>> {
+requires((encodable<T> && ...) && !plain<std::variant<T...>>) struct codec<std::variant<T...>> {
   using variant = std::variant<T...>;
   static void write(writer& w, const variant& v) {
     w.put(static_cast<std::uint64_t>(v.index()));
