@@ -19,7 +19,7 @@ namespace heap_bench {
 
 using table = std::map<std::uint32_t, std::string>;
 
-inline std::uint32_t mixed(std::uint32_t v) noexcept {
+inline std::uint32_t scattered(std::uint32_t v) noexcept {
   v = (v ^ (v >> 16)) * 0x7feb352du;
   v = (v ^ (v >> 15)) * 0x846ca68bu;
   return v ^ (v >> 16);
@@ -30,7 +30,7 @@ template <bool Spawns>
 table grow(unsigned depth, std::uint32_t seed) {
   table own;
   for (std::uint32_t i = 0; i < 16; ++i) {
-    const std::uint32_t key = mixed(seed * 16 + i) % 64;
+    const std::uint32_t key = scattered(seed * 16 + i) % 64;
     own.emplace(key, std::string(16 + key, static_cast<char>('a' + key % 26)));
   }
   if (depth == 0) return own;

@@ -123,9 +123,9 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     runtime::watch_forks();
     const standard_descriptors open_meanwhile;
     const choice::substrate where = choose_substrate(opts);
-    if (opts.heap == choice::heap::shared && where == choice::substrate::sim)
+    if (opts.heap == choice::heap::shared && where == choice::substrate::sim && opts.sim_hosts > 1)
       throw std::invalid_argument(
-          "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had on substrate sim");
+          "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had with several simulated hosts");
     const std::unique_ptr<runtime::substrate> s = make_substrate(where, opts);
     return runtime::run_on(*s, opts, root, std::move(problem));
   } catch (const base::help_requested& help) {

@@ -6,6 +6,7 @@
 #include <godwit/detail/global_path.hpp>
 #include "seams/park.hpp"
 #include <godwit/detail/slow_path.hpp>
+#include <godwit/future.hpp>
 #include <godwit/runtime.hpp>
 
 #include <atomic>
@@ -15,7 +16,6 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "context/context.hpp"
-#include "heap/heap.hpp"
 #include "runtime/forked.hpp"
 
 namespace godwit::detail {
@@ -72,7 +72,7 @@ void codec_missing(const char* type) noexcept {
 void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
   need_no_checkout("spawn");
-  this_worker().spawn_point(child_may_leave || heap::is_shared());  // what a closure owns is everywhere then
+  this_worker().spawn_point(child_may_leave || one_heap());  // what a closure owns is everywhere then
 }
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");

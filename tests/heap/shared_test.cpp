@@ -3,6 +3,8 @@
 // test: timeout=300 skip-asan skip-qemu
 #include "heap/owning.hpp"
 
+#include <godwit/sim.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -52,9 +54,36 @@ TEST(Shared, AChildThatOwnsMayBeMadeToLeave) {
   EXPECT_GT(left(gw::choice::heap::shared), left(gw::choice::heap::separate));
 }
 
+// Simulated workers of one host.
+TEST(Shared, InTheSimulator) {
+  gw::options o = shared_heap(8, "none");
+  o.substrate = gw::choice::substrate::sim;
+  o.quiet = true;
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  std::vector<gw::future<std::unique_ptr<std::string>>> all;
+                  for (int i = 0; i < 100; ++i)
+                    all.push_back(gw::spawn([i, text = long_text(i)] {
+                      gw::sim::charge(1000);
+                      elsewhere();
+                      return std::make_unique<std::string>(text);
+                    }));
+                  int wrong = 0;
+                  for (int i = 0; i < 100; ++i)
+                    wrong += *all[static_cast<std::size_t>(i)].join() != long_text(i);
+                  return wrong;
+                },
+                o),
+            0);
+  std::uint64_t steals = 0;
+  for (const auto& w : gw::last_run_stats()) steals += w.steals;
+  EXPECT_GT(steals, 0u);
+}
+
 TEST(Shared, IsRefusedWhereItCannotBeHad) {
   gw::options o = shared_heap(2, "none");
   o.substrate = gw::choice::substrate::sim;
+  o.sim_hosts = 2;
   EXPECT_THROW(gw::run<int>([] { return 0; }, o), std::invalid_argument);
 }
 
