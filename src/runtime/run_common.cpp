@@ -12,6 +12,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "heap/heap.hpp"
+#include "heap/kept.hpp"
 #include "runtime/debugger.hpp"
 #include "sched/policies.hpp"
 
@@ -116,8 +117,27 @@ void go_by(transport::mpi::way how, launch& what) noexcept {
   what.job.serves_itself = how == way::am;
 }
 
+namespace {
+
+/// While workers are forked: they get to know which objects of this process to keep.
+struct keeping {
+  keeping() {
+    if (const std::string problem = heap::find_kept(); !problem.empty())
+      std::fprintf(stderr,
+                   "godwit: warning: %s: an object that is owned by a std::shared_ptr made before run may be "
+                   "destroyed in threads that copy it: pass references to it instead\n",
+                   problem.c_str());
+  }
+  ~keeping() { heap::forget_kept(); }
+  keeping(const keeping&) = delete;
+  keeping& operator=(const keeping&) = delete;
+};
+
+}  // namespace
+
 std::string fork_workers(launch& what, near_range own, family& workers) {
   flush_output();  // or every worker would write it again
+  const keeping kept;
   for (std::uint32_t w = own.first + own.count; w-- > own.first;) {
     describe_to_debuggers(what, debug_no_worker);  // workers write their number over it
     const pid_t pid = fork();

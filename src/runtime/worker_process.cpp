@@ -20,6 +20,7 @@
 #include "base/rank_output.hpp"
 #include "context/context.hpp"
 #include "heap/heap.hpp"
+#include "heap/kept.hpp"
 #include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
@@ -153,6 +154,7 @@ void on_own_stack(void* launched) {
   begin_worker(what, what.memory, me_, what.global.base(), hooks);
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
+  heap::keep();
   map.mpi_code = forbid_mpi();
   install_handlers(map);
   stack::protect(what.main_stack);

@@ -74,10 +74,11 @@ bool take_away(const range& r) noexcept {
   return mprotect(reinterpret_cast<void*>(r.low), r.high - r.low, PROT_NONE) == 0;
 }
 
-bool open_page(void* at, bool writable) noexcept {
+bool open_page(void* at, bool writable, bool code) noexcept {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto low = reinterpret_cast<std::uintptr_t>(at) / page * page;
-  return mprotect(reinterpret_cast<void*>(low), page, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0;
+  const int access = PROT_READ | (writable ? PROT_WRITE : 0) | (code ? PROT_EXEC : 0);
+  return mprotect(reinterpret_cast<void*>(low), page, access) == 0;
 }
 
 }  // namespace godwit::stack

@@ -36,8 +36,8 @@ void protect(const range& r) noexcept;
 /// Whoever uses these pages of this process from now on gets a fault. False: the system refuses.
 bool take_away(const range& r) noexcept;
 
-/// May the page at @p at be written? False: the system refuses. Local.
-bool open_page(void* at, bool writable) noexcept;
+/// May the page at @p at, which holds data, or code too, be written? False: the system refuses. Local.
+bool open_page(void* at, bool writable, bool code = false) noexcept;
 
 /// Steer all memory that this process maps from now on (so: malloc) into a range of its own, one of @p count.
 /// A pointer into another worker's private heap then faults instead of meeting other data. Gives back the

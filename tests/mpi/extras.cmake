@@ -118,6 +118,14 @@ if(NOT sanitized)
   endforeach()
 endif()
 
+# What a rank's main owns, in the workers that it forks.
+if(TARGET heap_kept AND NOT sanitized)
+  godwit_add_mpi_test(NAME mpi.kept RANKS 1 COMMAND $<TARGET_FILE:heap_kept>)
+  if(godwit_mpi_tests)
+    set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT GODWIT_SUBSTRATE=mpi)
+  endif()
+endif()
+
 # Who writes frozen memory, wherever it lies.
 if(TARGET global_freeze AND godwit_mpi_families AND NOT sanitized)
   list(GET godwit_mpi_families 0 first)

@@ -1,0 +1,264 @@
+// See kept.hpp.
+#include "heap/kept.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/text.hpp"
+#include "base/valgrind.hpp"
+#include "heap/counted_types.hpp"
+#include "stack/stack.hpp"
+
+extern "C" [[gnu::weak]] char __libc_single_threaded;
+
+// Whatever bytes there are is looked at.
+#define GODWIT_NO_ASAN [[gnu::no_sanitize("address", "undefined")]]
+
+namespace godwit::heap {
+
+namespace {
+
+constexpr int plenty = 1 << 30;
+
+/// A class of kept objects, and what its table said.
+struct kept_type {
+  counted_type type;
+  counted_table::function dispose, destroy;
+};
+
+// Never destroyed: in a worker that calls exit, what other variables own is dropped later.
+auto& kept_ = *new std::vector<std::uintptr_t>;  // addresses of control blocks, rising
+auto& types_ = *new std::vector<kept_type>;      // by the addresses of their tables
+
+// ---- Finding them
+
+/// Which words may be the address of a table: never no for one that is.
+class sieve {
+ public:
+  explicit sieve(const std::vector<counted_type>& types) noexcept {
+    for (const counted_type& t : types) passes_[hash(reinterpret_cast<std::uintptr_t>(t.table))] = 1;
+  }
+  /// The first of [at, end) that passes, else end.
+  GODWIT_NO_ASAN const std::uintptr_t* next(const std::uintptr_t* at,
+                                            const std::uintptr_t* end) const noexcept {
+    for (; end - at >= 8; at += 8) {
+      unsigned char any = 0;
+      for (int i = 0; i < 8; ++i) any |= passes_[hash(at[i])];
+      if (any != 0) break;
+    }
+    while (at != end && passes_[hash(*at)] == 0) ++at;
+    return at;
+  }
+
+ private:
+  static constexpr unsigned bits = 14;
+  static std::size_t hash(std::uintptr_t word) noexcept { return word >> 3 & ((1u << bits) - 1); }
+  unsigned char passes_[1u << bits] = {};
+};
+
+std::uintptr_t page_bytes() noexcept { return static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)); }
+
+class search {
+ public:
+  search() : all_(counted_types()), sieve_(all_), found_(all_.size()) {}
+  bool nothing_to_find() const noexcept { return all_.empty(); }
+
+  /// False: the system refuses.
+  bool look_at(stack::range r) {
+    if (alone_) {
+      look_at(r.low, reinterpret_cast<const std::uintptr_t*>(r.low), (r.high - r.low) / word);
+      return true;
+    }
+    while (r.low < r.high) {
+      const std::size_t bytes = std::min<std::size_t>(r.high - r.low, sizeof copy_);
+      const iovec to{copy_, bytes}, from{reinterpret_cast<void*>(r.low), bytes};
+      const ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+      if (n < 0 && errno != EFAULT) return false;
+      if (n > 0) look_at(r.low, copy_, static_cast<std::size_t>(n) / word);
+      r.low += n == sizeof copy_ ? most_words * word : n > 0 ? static_cast<std::size_t>(n) : page_bytes();
+    }
+    return true;
+  }
+  std::vector<kept_type> found() const {
+    std::vector<kept_type> types;
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (found_[i]) types.push_back({all_[i], all_[i].table->dispose, all_[i].table->destroy});
+    return types;
+  }
+
+ private:
+  static constexpr std::size_t word = sizeof(std::uintptr_t), most_words = 4 << 10,
+                               block_words = sizeof(control_block) / word;
+
+  /// The @p count words that lie at @p address are @p words.
+  GODWIT_NO_ASAN void look_at(std::uintptr_t address, const std::uintptr_t* words, std::size_t count) {
+    if (count < block_words) return;
+    const std::uintptr_t* const end = words + (count - block_words + 1);
+    for (const std::uintptr_t* w = words; (w = sieve_.next(w, end)) != end; ++w) {
+      const control_block b = std::bit_cast<control_block>(std::array{w[0], w[1]});
+      if (b.owners < 0 || b.watchers <= 0) continue;
+      const auto type =
+          std::lower_bound(all_.begin(), all_.end(), b.table,
+                           [](const counted_type& a, const counted_table* table) { return a.table < table; });
+      const std::uintptr_t at = address + static_cast<std::size_t>(w - words) * sizeof *w;
+      if (type == all_.end() || type->table != b.table || is_copy(at)) continue;
+      kept_.push_back(at);
+      found_[static_cast<std::size_t>(type - all_.begin())] = true;
+    }
+  }
+  bool is_copy(std::uintptr_t at) const noexcept {
+    return at - reinterpret_cast<std::uintptr_t>(copy_) < sizeof copy_;
+  }
+
+  const std::vector<counted_type>& all_;
+  sieve sieve_;
+  std::vector<bool> found_;
+  /// Nobody can give memory back while it is looked at, and nobody watches how it is used.
+  const bool alone_ = &__libc_single_threaded != nullptr && __libc_single_threaded && !base::on_valgrind();
+  std::uintptr_t copy_[most_words + block_words - 1];  // a block may begin with the last of most_words
+};
+
+/// What is larger is no heap, but addresses that a tool has reserved for itself.
+constexpr std::uintptr_t largest_mapping = std::uintptr_t{4} << 40;
+
+/// Private memory that may be written, but for main's stack, which workers have not.
+bool may_hold(const std::string& mapping, stack::range& at) {
+  char permissions[5] = "";
+  if (std::sscanf(mapping.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &at.low, &at.high, permissions) != 3)
+    return false;
+  return std::string_view(permissions).starts_with("rw") && permissions[3] == 'p' &&
+         at.high - at.low <= largest_mapping && !mapping.ends_with("[stack]");
+}
+
+/// The pages that this process has written, as the kernel tells.
+class written_pages {
+ public:
+  written_pages() noexcept : fd_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+  ~written_pages() {
+    if (fd_ >= 0) close(fd_);
+  }
+  written_pages(const written_pages&) = delete;
+  written_pages& operator=(const written_pages&) = delete;
+
+  /// f(stretch) for each stretch of them in @p r, as long as it gives back true.
+  /// False also if the kernel does not tell.
+  template <class F>
+  bool each_stretch(const stack::range& r, F&& f) {
+    stack::range stretch{r.low, r.low};
+    const auto is_done = [&] { return stretch.high <= stretch.low || f(stretch); };
+    for (std::uintptr_t at = r.low; at < r.high;) {
+      const std::size_t count = std::min<std::size_t>((r.high - at) / page_, std::size(entries_));
+      const ssize_t n =
+          pread(fd_, entries_, count * sizeof *entries_, static_cast<off_t>(at / page_ * sizeof *entries_));
+      if (n <= 0) return false;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n) / sizeof *entries_; ++i, at += page_) {
+        if (is_written(entries_[i])) {
+          stretch.high = at + page_;
+          continue;
+        }
+        if (!is_done()) return false;
+        stretch = {at + page_, at + page_};
+      }
+    }
+    return is_done();
+  }
+
+ private:
+  static bool is_written(std::uint64_t entry) noexcept {
+    constexpr std::uint64_t present = std::uint64_t{1} << 63, swapped = std::uint64_t{1} << 62,
+                            of_a_file = std::uint64_t{1} << 61;
+    return (entry & (present | swapped)) != 0 && (entry & of_a_file) == 0;
+  }
+  const std::uintptr_t page_ = page_bytes();
+  int fd_;
+  std::uint64_t entries_[1024];
+};
+
+}  // namespace
+
+std::string find_kept() {
+  forget_kept();
+  search s;
+  if (s.nothing_to_find()) return {};
+  const std::vector<std::string> mappings = base::lines_of("/proc/self/maps");
+  if (mappings.empty()) return "/proc/self/maps cannot be read";
+  written_pages pages;
+  for (const std::string& mapping : mappings) {
+    stack::range at;
+    if (!may_hold(mapping, at)) continue;
+    if (!pages.each_stretch(at, [&](const stack::range& r) { return s.look_at(r); }))
+      return "this process's memory cannot be read by /proc/self/pagemap and process_vm_readv";
+  }
+  types_ = s.found();
+  return {};
+}
+
+void forget_kept() noexcept {
+  kept_ = {};
+  types_ = {};
+}
+
+// ---- In a worker
+
+namespace {
+
+bool is_kept(const control_block* b) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(b);
+  // What threads make lies elsewhere in most cases.
+  return at >= kept_.front() && at <= kept_.back() && std::binary_search(kept_.begin(), kept_.end(), at);
+}
+
+const kept_type& type_of(const control_block* b) noexcept {
+  return *std::lower_bound(types_.begin(), types_.end(), b->table,
+                           [](const kept_type& a, const counted_table* t) { return a.type.table < t; });
+}
+
+/// Nobody owns the object, as this worker counts.
+void dispose(control_block* b) noexcept {
+  if (is_kept(b))
+    std::atomic_ref(b->owners).fetch_add(plenty, std::memory_order_relaxed);
+  else
+    type_of(b).dispose(b);
+}
+/// Likewise nobody knows the block.
+void destroy(control_block* b) noexcept {
+  if (is_kept(b))
+    std::atomic_ref(b->watchers).fetch_add(plenty, std::memory_order_relaxed);
+  else
+    type_of(b).destroy(b);
+}
+
+void write(counted_table::function& at, counted_table::function to, table_page in) {
+  const bool closed = in != table_page::writable, code = in == table_page::code;
+  if (closed && !stack::open_page(&at, true, code))
+    base::fatal(
+        "cannot keep the objects that main owns by std::shared_ptr: mprotect: %s: let programs change their "
+        "tables of functions, or make these objects in threads",
+        std::strerror(errno));
+  __atomic_store_n(&at, to, __ATOMIC_RELEASE);
+  if (closed) static_cast<void>(stack::open_page(&at, false, code));
+}
+
+}  // namespace
+
+void keep() {
+  for (const kept_type& t : types_) {
+    write(t.type.table->dispose, dispose, t.type.page);
+    write(t.type.table->destroy, destroy, t.type.page);
+  }
+}
+
+}  // namespace godwit::heap
