@@ -58,7 +58,7 @@ set(homes_getenv "base|transport/mpi/plugin")
 set(pattern_mpi "<mpi\\.h>")
 set(homes_mpi "transport/mpi/plugin")
 set(pattern_dlopen "(^|[^a-zA-Z_])(dlopen|dlmopen|dlsym|dlvsym) *\\(")
-set(homes_dlopen "transport/mpi|heap|runtime")
+set(homes_dlopen "context|transport/mpi|heap|runtime")
 set(pattern_hwloc "<hwloc")
 set(homes_hwloc "base")
 # base/world.hpp: how the library waits for others, and wakes and interrupts them.

@@ -12,6 +12,23 @@ using transport::ref_worker;
 
 namespace {
 constexpr std::size_t closure_bytes_on_stack = 1024;
+/// What lies with the OS thread and belongs to the thread that waits: it has that again afterwards.
+class kept_by_thread {
+ public:
+  explicit kept_by_thread(const site& here) noexcept
+      : exceptions_(*here.exceptions.state), before_(std::exchange(exceptions_, {})) {}
+  ~kept_by_thread() {
+    exceptions_ = before_;
+    base::set_float_control(control_);
+  }
+  kept_by_thread(const kept_by_thread&) = delete;
+  kept_by_thread& operator=(const kept_by_thread&) = delete;
+
+ private:
+  context::exception_state& exceptions_;
+  const context::exception_state before_;
+  const std::uint32_t control_ = base::float_control();
+};
 constexpr std::size_t slots_between_looks = 4096;  // of the deque: for stolen ones to be used again
 }  // namespace
 
@@ -340,20 +357,19 @@ void child_worker<P>::end_of_root_thread() noexcept {
 
 template <class P>
 void child_worker<P>::block(ref r, const detail::place& where) noexcept {
-  const std::uint32_t control = base::float_control();  // who runs meanwhile has another
+  const kept_by_thread kept(here_);  // who runs meanwhile has others
   if constexpr (full)
     wait_in_queue(r, where);
   else
     bury(r, where);
   here_.acquire_writes();
-  base::set_float_control(control);
 }
 
 template <class P>
 void child_worker<P>::yield_thread() noexcept {
   if (here_.shape.takes_turns) base::pause();  // who waits by yielding lets time pass
   serve();
-  const std::uint32_t control = base::float_control();
+  const kept_by_thread kept(here_);
   if constexpr (full) {
     // Who called this thread from a join may be ready by now, too.
     if (current_ == nullptr) return;  // a letter, between threads
@@ -362,7 +378,6 @@ void child_worker<P>::yield_thread() noexcept {
   } else if (const ref r = pop_here(); r != 0) {
     run_task(r, true);  // all that can be done: on top of this one
   }
-  base::set_float_control(control);
 }
 
 /// Run to completion: the copy would go to a thread that is no parent, and perhaps wait for what it buries.

@@ -3,7 +3,6 @@
 #include "sched/continuation.hpp"
 
 #include <algorithm>
-#include <cxxabi.h>
 
 #include "sched/continuation_arrive.hpp"
 #include "sched/continuation_stacks.hpp"
@@ -37,13 +36,13 @@ void continuation_worker<P>::init(const worker_setup& setup) noexcept {
     own_stacks_.keep_marks_at(here_.memory->at(here_.me, own_stacks_.own_marks()));
   }
   if constexpr (stacks_stay) {
-    exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     watched_ = account_.traced() || here_.opts.delay_us != 0;
     most_kept_stacks_ = here_.shape.stacks->most_kept();
     more_stacks();
   }
   // iso: the first spawn is looked at (check_own_stack).
-  detail::hot().poll.store(iso || here_.forced != choice::force_steal::none, std::memory_order_relaxed);
+  const bool asked = iso || here_.forced != choice::force_steal::none;
+  detail::hot().poll.store(asked ? 1 : poll_unasked(), std::memory_order_relaxed);
 }
 
 template <class P>
@@ -311,6 +310,9 @@ void continuation_worker<P>::run_image(const image& head, worker_no from, std::u
     account_.note(kind::resume, now, head.own_record, head.waited_for, now - since,
                   stacks_stay ? 0 : head.bytes_end - head.low, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
+  GODWIT_ASSERT(here_.exceptions.state->empty(), "EX1: who has left took its exceptions along");
+  *here_.exceptions.state = head.exceptions;
+  if (!head.exceptions.empty()) context::look_for_exceptions();
   resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
           head.own_record, head.status, head.float_control},
          head.fork ? loot_kind::fork : loot_kind::suspended, head.data);
@@ -318,9 +320,14 @@ void continuation_worker<P>::run_image(const image& head, worker_no from, std::u
 
 template <class P>
 void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
+  const bool thrown = !here_.exceptions.state->empty();
+  std::uint32_t unasked = context::poll_exceptions;
+  if (!thrown && detail::hot().poll.load(std::memory_order_relaxed) == unasked &&
+      detail::hot().poll.compare_exchange_strong(unasked, poll_unasked(), std::memory_order_relaxed))
+    return;
   catch_up();
   spend(base::step::look);  // of the poll word: and however often a thread spawns, time passes
-  detail::hot().poll.store(0, std::memory_order_relaxed);
+  detail::hot().poll.store(poll_unasked(), std::memory_order_relaxed);
   // Before looking: what was posted before poll was set again must be seen now, or poll stay set. Else a
   // request (way am) or a letter could wait for as long as nobody else asks.
   base::fence();
@@ -328,13 +335,8 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   inbox_.serve();
   serve_mailbox();
   delay();
-  if (here_.forced != choice::force_steal::none) {
-    detail::hot().poll.store(1, std::memory_order_relaxed);
-    force(child_may_leave &&
-          (here_.forced == choice::force_steal::children ||
-           (here_.forced == choice::force_steal::random && (random_.next() >> 40 & 1) != 0)));
-    return;
-  }
+  if (here_.forced != choice::force_steal::none) return force(child_may_leave && !thrown);
+  if (thrown) return parents_leave();  // EX1
   spawn_slot* end = deque_.next_split();
   if (end == detail::hot().split) return;
   const unexposed inside;  // from here on: a half-encoded frame must not become public by signal

@@ -12,14 +12,6 @@
 
 namespace godwit::sched {
 
-/// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2). It
-/// belongs to the thread that runs there, and goes with it where stacks stay.
-struct exception_state {
-  void* caught;
-  unsigned uncaught;
-};
-static_assert(sizeof(exception_state) == 16);
-
 /// Why a thread leaves its worker. On its stack; gone as soon as it runs again.
 struct leaving {
   ref waiting_for = 0;
@@ -100,12 +92,17 @@ class continuation_worker final : public worker {
   void resume_image(ref r) noexcept;  // does not come back
   void bring_image(ref r, image& head) noexcept;
   void run_image(const image& head, worker_no from, std::uint64_t since) noexcept;  // does not come back
-  void force(bool children) noexcept;
+  void force(bool child_may_leave) noexcept;
+  void parents_leave() noexcept;
+  /// poll while nobody asks for anything.
+  std::uint32_t poll_unasked() const noexcept {
+    return here_.exceptions.tells ? 0 : context::poll_exceptions;
+  }
   static void suspended_entry(void* arg, std::uintptr_t sp);
   static void completed_entry(void* arg);
   bool leave(leaving& why) noexcept;
-  /// Where stacks stay: godwit_ctx_suspend onto the scheduler stack. What belongs to the thread, whose stack
-  /// ends at @p end, but lies with its OS thread, goes with it.
+  /// Where stacks stay: godwit_ctx_suspend onto the scheduler stack. A thread pointer of the thread's own,
+  /// whose stack ends at @p end, goes with it.
   std::uintptr_t suspend_in_place(std::uintptr_t end, void (*entry)(void*, std::uintptr_t),
                                   void* arg) noexcept;
   // Suspension: docs/protocols/join.md, Steps.
@@ -140,8 +137,10 @@ class continuation_worker final : public worker {
   void handed_over(image* im, std::uintptr_t sp) noexcept;
   void next_thread(trace::idle_cause cause) noexcept;  // does not come back
   void begin_thread(ref r) noexcept;                   // does not come back
-  /// @p room: where stacks stay, on the thread's own stack.
-  image* new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end, image* room) noexcept;
+  /// @p room: where stacks stay, on the thread's own stack. @p running: it is the thread that runs, or its
+  /// parent's continuation before the thread has done anything: the OS thread's exceptions are its.
+  image* new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end, image* room,
+                   bool running) noexcept;
   /// End of the stack that @p sp lies in; @p below: the slot of the parent, whose frames begin there.
   std::uint64_t stack_end(std::uint64_t sp, const spawn_slot& below) const noexcept {
     if constexpr (iso) return own_stacks_.top_of(sp);
@@ -175,9 +174,8 @@ class continuation_worker final : public worker {
   // stacks_stay: stacks that ended here and did not begin here since the pool got some
   unsigned kept_stacks_ = 0;
   unsigned most_kept_stacks_ = 0;
-  std::uint32_t straight_ = 0;             // turns since the loop was entered
-  bool watched_ = false;                   // traced, or delayed: threads go by way of the loop
-  exception_state* exceptions_ = nullptr;  // stacks_stay: of this OS thread
+  std::uint32_t straight_ = 0;  // turns since the loop was entered
+  bool watched_ = false;        // traced, or delayed: threads go by way of the loop
   std::uint64_t strand_from_ns_ = 0;
   std::uint64_t span_ns_ = 0;  // longest chain up to the strand's begin
 };

@@ -6,7 +6,6 @@
 #include "sched/continuation.hpp"
 
 #include <cstring>
-#include <cxxabi.h>
 #include <span>
 
 namespace godwit::sched {
@@ -107,7 +106,7 @@ __attribute__((no_sanitize("address", "undefined"))) inline bool names(std::uint
 /// has?
 template <class P>
 bool continuation_worker<P>::may_leave(std::uintptr_t frames) noexcept {
-  if (reinterpret_cast<const exception_state*>(abi::__cxa_get_globals())->caught != nullptr) return false;
+  if (!here_.exceptions.state->empty()) return false;
   if (own_heap_.high == 0) return true;
   const spawn_slot& parent = detail::hot().bottom[-1];
   std::uintptr_t end = ancestors_.needed_end(parent, parent.sp);

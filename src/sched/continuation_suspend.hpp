@@ -18,7 +18,7 @@ using transport::ref_worker;
 
 template <class P>
 image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, std::uint64_t bytes_end,
-                                         image* room) noexcept {
+                                         image* room, bool running) noexcept {
   const std::uint64_t bytes = own_stack ? 0 : bytes_end - low;  // else they stay where they are
   GODWIT_ASSERT(here_.is_stack(low, top, bytes_end), "a thread's stack lies where stacks lie");
   image* im = room;
@@ -35,7 +35,9 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->float_control = base::float_control();
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
-  im->bound = false;
+  im->exceptions = {};
+  if (running) std::swap(im->exceptions, *here_.exceptions.state);
+  im->bound = !im->exceptions.empty();
   if constexpr (!stacks_stay) im->data = here_.one_host() ? data_part{} : here_.words->data();
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
@@ -44,26 +46,37 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
 }
 
 /// Called at the start of a child by the forced-steal modes, and always by the crude scheme.
-/// parents: every queued continuation goes to the ready queue, as if stolen. children: the child itself does,
-/// and its parent goes on at once, so that every join is outstanding.
+/// parents: all of them leave. children: the child itself does, and its parent goes on at once, so that every
+/// join is outstanding.
 template <class P>
-void continuation_worker<P>::force(bool children) noexcept {
-  if (children) {
+void continuation_worker<P>::force(bool child_may_leave) noexcept {
+  detail::hot().poll.store(1, std::memory_order_relaxed);
+  if (child_may_leave && (here_.forced == choice::force_steal::children ||
+                          (here_.forced == choice::force_steal::random && (random_.next() >> 40 & 1) != 0)))
     yield_thread();
-    return;
-  }
+  else
+    parents_leave();
+}
+
+/// Called at the start of a child: every queued continuation goes to the ready queue, as if stolen. If the
+/// parent is in the middle of exceptions, it takes them along, and whoever comes next takes it first.
+template <class P>
+void continuation_worker<P>::parents_leave() noexcept {
   const unexposed inside;
+  const bool in_front = !P::crude_scheme && !here_.exceptions.state->empty();
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
   if (P::crude_scheme && detail::hot().spawns == 0) ++here_.words->stats.spawns;
   exposure_.encode_pending(here_.region_low, here_.region_high);
-  if (detail::hot().bottom > detail::hot().split)
-    exposure_.expose(detail::hot().bottom, base::float_control());
+  here_.release_writes();
+  context::flush_windows();
+  if (deque_.has_private()) ++here_.words->stats.exposures;
+  const auto prepare = [&, control = base::float_control()](spawn_slot& s) { exposure_.prepare(s, control); };
   for (;;) {
     ref r = 0;
     spend(base::step::suspend);
-    const bool found = deque_.take_own([&](spawn_slot& own, const spawn_slot& above) {
+    const bool found = deque_.take_own(prepare, [&](spawn_slot& own, const spawn_slot& above) {
       // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
       auto* room =
           reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
@@ -71,7 +84,8 @@ void continuation_worker<P>::force(bool children) noexcept {
         context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
       const std::uint64_t top = stack_end(own.sp, above);
       if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
-      image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room);
+      image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room,
+                            &own == detail::hot().bottom - 1);
       im->sp = own.sp;
       im->fp = own.fp;
       im->extra = own.extra;
@@ -91,7 +105,7 @@ void continuation_worker<P>::force(bool children) noexcept {
       }
     });
     if (!found) break;
-    push_ready(r, 0);
+    push_ready(r, 0, in_front);
     ++here_.words->stats.suspends;
   }
   if constexpr (P::spans) strand_begins(span);  // of the child
@@ -134,16 +148,13 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
 template <class P>
 [[gnu::always_inline]] inline std::uintptr_t continuation_worker<P>::suspend_in_place(
     std::uintptr_t end, void (*entry)(void*, std::uintptr_t), void* arg) noexcept {
-  if (const std::uintptr_t own = block_at(end)->thread_pointer; own != 0) [[unlikely]] {
-    // the scheduler's allocations and errors are the worker's
-    context::set_thread_pointer(thread_pointer_);
-    const std::uintptr_t value = godwit_ctx_suspend(scheduler_stack_.end(), entry, arg);
-    context::set_thread_pointer(own);
-    return value;
-  }
-  const exception_state before = *exceptions_;
+  const std::uintptr_t own = block_at(end)->thread_pointer;
+  if (own == 0) [[likely]]
+    return godwit_ctx_suspend(scheduler_stack_.end(), entry, arg);
+  // the scheduler's allocations and errors are the worker's
+  context::set_thread_pointer(thread_pointer_);
   const std::uintptr_t value = godwit_ctx_suspend(scheduler_stack_.end(), entry, arg);
-  *static_cast<continuation_worker&>(this_worker()).exceptions_ = before;  // possibly another OS thread
+  context::set_thread_pointer(own);
   return value;
 }
 
@@ -217,7 +228,7 @@ typename continuation_worker<P>::parting continuation_worker<P>::part_from_paren
 template <class P>
 image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, const leaving& why,
                                         const detail::place& where) noexcept {
-  image* im = new_image(sp, p.top, p.bytes_end, why.room);
+  image* im = new_image(sp, p.top, p.bytes_end, why.room, true);
   im->sp = sp;
   im->own_record = p.own;
   im->waiting_for = im->waited_for = why.waiting_for;
@@ -299,6 +310,7 @@ template <class P>
 void continuation_worker<P>::cancel(image* im, std::uintptr_t sp, const parting& p) noexcept {
   const std::uint64_t span = im->span_ns;
   const ref waited_for = im->waiting_for;
+  *here_.exceptions.state = im->exceptions;
   if constexpr (stacks_stay)
     block_at(p.top)->suspended = nullptr;
   else

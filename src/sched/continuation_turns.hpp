@@ -77,6 +77,7 @@ template <class P>
   im->float_control = control;
   im->fork = false;
   im->parked_at = nullptr;
+  im->exceptions = *here_.exceptions.state;
   detail::thread_block* const block = block_at(im->top);
   GODWIT_ASSERT(block->suspended == nullptr, "a thread is suspended once");
   block->suspended = im;
@@ -89,9 +90,10 @@ template <class P>
     __builtin_unreachable();
   }
   ++here_.words->stats.suspends;
+  *here_.exceptions.state = {};
   const image* next = here_.at<image>(first);
   const std::uintptr_t next_sp = next->sp;
-  if (next_sp == 0 || next->fork || next->waited_for != 0) [[unlikely]]
+  if (next_sp == 0 || next->fork || next->waited_for != 0 || !next->exceptions.empty()) [[unlikely]]
     resume_image(first);
   GODWIT_ASSERT(block_at(next->top)->suspended == next, "who is resumed is suspended");
   count_progress(here_.words->stats.resumes);

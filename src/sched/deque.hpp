@@ -131,15 +131,17 @@ class deque_owner {
     return result;
   }
 
-  /// Forced steals: the owner takes the oldest public continuation itself. Null: none.
-  template <class Take>
-  bool take_own(Take&& take) noexcept {
+  /// The owner takes the oldest continuation itself, public or not: a private one becomes public in the same
+  /// step, so that no thief gets it. @p prepare: as for expose. False: none is left.
+  template <class Prepare, class Take>
+  bool take_own(Prepare&& prepare, Take&& take) noexcept {
     lock();
     spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
-    const bool found = t < hot_->split;
+    const bool found = t < hot_->bottom;
     GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
-    GODWIT_ASSERT(!found || t->record != 0, "a public slot has a record");
     if (found) {
+      if (t == hot_->split) expose(t + 1, prepare);
+      GODWIT_ASSERT(t->record != 0, "a public slot has a record");
       take(*t, t[-1]);
       words_->top.store(as_word(t + 1), std::memory_order_relaxed);
     }

@@ -26,20 +26,22 @@ void exposure::expose(spawn_slot* end, std::uint32_t float_control) noexcept {
   expose_all(end, float_control, false);
 }
 
+void exposure::prepare(spawn_slot& s, std::uint32_t float_control) noexcept {
+  if (s.record == 0) s.record = records_.make_unexposed();
+  record* r = here_.at<record>(s.record);
+  s.float_control = float_control;
+  r->spawned_at = spawned_at(s);
+  s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp);
+  GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,
+                "a slot's record has somebody who will join");
+}
+
 void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal) noexcept {
   GODWIT_ASSERT(end > detail::hot().split, "there is something to expose");
   GODWIT_ASSERT(detail::hot().in_runtime != 0, "the expose signal keeps its hands off meanwhile");
   const auto count = static_cast<std::uint64_t>(end - detail::hot().split);
   context::flush_windows();
-  deque_.expose(end, [&](spawn_slot& s) {
-    if (s.record == 0) s.record = records_.make_unexposed();
-    record* r = here_.at<record>(s.record);
-    s.float_control = control;
-    r->spawned_at = spawned_at(s);
-    s.bytes_end = ancestors_.needed_end((&s)[-1], (&s)[-1].sp);
-    GODWIT_ASSERT(r->kind == object_kind::record && r->references.load(std::memory_order_relaxed) != 0,
-                  "a slot's record has somebody who will join");
-  });
+  deque_.expose(end, [&](spawn_slot& s) { prepare(s, control); });
   ++here_.words->stats.exposures;
   if (account_.traced() && here_.forced == choice::force_steal::none)
     account_.note(trace::kind::expose, base::fast_ns(), 0, 0, 0, count, 0, by_signal);
@@ -48,14 +50,19 @@ void exposure::expose_all(spawn_slot* end, std::uint32_t control, bool by_signal
 /// @p float_control of the interrupted code: the kernel resets the register itself for signal handlers.
 bool exposure::on_signal(std::uint32_t float_control) noexcept {
   detail::hot_words& hot = detail::hot();
+  const auto at_next_spawn = [&] {
+    hot.poll.store(1, std::memory_order_relaxed);
+    return false;
+  };
   if (hot.in_runtime != 0 || hot.pending != nullptr || here_.forced != choice::force_steal::none ||
       (here_.hooks.must_release != nullptr && here_.hooks.must_release())) {
-    hot.poll.store(1, std::memory_order_relaxed);  // at the next spawn, then
-    return false;
+    return at_next_spawn();
   }
   const base::unexposed inside;
   spawn_slot* end = deque_.next_split();
   if (end == hot.split) return false;
+  // The newest may be one that takes its exceptions along, and has just been pushed.
+  if (end == hot.bottom && !here_.exceptions.state->empty()) return at_next_spawn();
   expose_all(end, float_control, true);
   ++here_.words->stats.signals;
   return true;

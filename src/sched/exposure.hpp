@@ -19,7 +19,9 @@ class exposure {
   /// Encode what threads on [low, high), or no stack at all, have in a form that does not travel
   /// (detail::pending_value).
   void encode_pending(std::uintptr_t low, std::uintptr_t high) noexcept;
-  /// Make all slots below @p end public: each gets a record. @p float_control: of the code that runs.
+  /// What @p s needs to be public: it gets a record. @p float_control: of the code that runs.
+  void prepare(spawn_slot& s, std::uint32_t float_control) noexcept;
+  /// Make all slots below @p end public.
   void expose(spawn_slot* end, std::uint32_t float_control) noexcept;
   /// From the expose signal's handler: half of what is private, if that is possible where the thread was
   /// interrupted; else at its next spawn. True: somebody should be woken for it.

@@ -22,7 +22,7 @@ using transport::far::inline_bytes;
 void ask_for_work(const transport::shm::segment& memory, worker_no w) noexcept {
   auto& poll = memory.at(w, memory.hot<detail::hot_words>())->poll;
   // Looking first: many ask in vain, and a store would take the line from its owner each time.
-  if (poll.load(std::memory_order_relaxed) == 0) poll.store(1, std::memory_order_relaxed);
+  if (poll.load(std::memory_order_relaxed) != 1) poll.store(1, std::memory_order_relaxed);
 }
 
 void signal_hoarders_of(const transport::shm::segment& memory, const public_words* words, worker_no from,

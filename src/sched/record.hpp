@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cpu.hpp"
+#include "context/exceptions.hpp"
 #include "sched/heap.hpp"
 
 #include <godwit/detail/slow_path.hpp>
@@ -91,12 +92,13 @@ struct image : object, queue_link {
   ref waited_for;              ///< record of the join that it suspended at; 0: a yield
   const char* parked_at;       ///< kind of what it waits for, if that is no record (park); null: it is
   bool fork;                   ///< saved by fork_call (else by godwit_ctx_suspend)
-  bool bound;                  ///< it was sent to this host, and other hosts leave it here until it runs
+  bool bound;                  ///< sent to this host, or with exceptions: other hosts leave it here
   ref status;                  ///< fork: the record of the child it spawned last, handed to fork_call
   std::uint64_t suspended_ns;  ///< when it suspended
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record
   std::uint64_t span_ns;       ///< with options::span: longest chain up to here
   detail::place where;         ///< of the join, for reports; the pointers are valid in all siblings
+  context::exception_state exceptions;  ///< that it is in the middle of
   /// where stacks do not stay: what it leaves behind, or takes along, if another host takes it
   data_part data;
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }

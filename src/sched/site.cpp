@@ -20,6 +20,7 @@ void site::init(const worker_setup& setup) noexcept {
   if (shape.in_process && !shape.takes_turns)
     opts.check_frames = false;  // every address means the same everywhere
   hooks = setup.hooks;
+  exceptions = context::exceptions_here();
   forced = opts.force_steal;
   uniform = opts.victims == choice::victims::uniform;
   GODWIT_ASSERT(near.holds(me) && near.first + near.count <= workers, "a worker is one of its host's");

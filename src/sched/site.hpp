@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/lock.hpp"
+#include "context/exceptions.hpp"
 #include "sched/record.hpp"
 #include "sched/words.hpp"
 #include "stack/pool.hpp"
@@ -103,8 +104,9 @@ struct site {
   const job_words* job = nullptr;        ///< common address, in worker 0
   transport::far::words* far = nullptr;  ///< own
   mutable transport::fabric net;
-  ref root = 0;                   ///< the root thread's record
-  std::uintptr_t region_low = 0;  ///< where threads run that have no stack of their own
+  context::exception_place exceptions;  ///< of this worker's OS thread. docs/protocols/exceptions.md
+  ref root = 0;                         ///< the root thread's record
+  std::uintptr_t region_low = 0;        ///< where threads run that have no stack of their own
   std::uintptr_t region_high = 0;
   /// Substrate sim: while the scheduler is at work, the region is in use from here on.
   mutable std::uintptr_t used_from = 0;

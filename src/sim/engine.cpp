@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <cxxabi.h>
 #include <utility>
 
 #include "base/blocking_calls.hpp"
@@ -28,7 +27,7 @@ std::uint64_t sum_to(std::uint64_t a, std::uint64_t b) noexcept {
 engine::engine(const engine_setup& setup)
     : setup_(setup), seats_(setup.seats), due_(setup.seats), random_(setup.seed * 2654435761u + 1) {
   stack_ = stack::map_private(stack_bytes);
-  exceptions_ = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+  exceptions_ = context::exceptions_here().state;
   if (setup_.faults.stall) {
     stalls_left_ = 1 + random_.below(most_stalls);
     events_to_stall_ = 1 + random_.below(1u << (4 + random_.below(11)));
@@ -51,7 +50,7 @@ void engine::sit(std::uint32_t number, detail::hot_words* hot, void (*begin)(voi
 }
 
 void engine::run() noexcept {
-  const exception_state before = *exceptions_;
+  const context::exception_state before = *exceptions_;
   running_ = true;
   godwit_ctx_suspend(
       stack_ + stack_bytes,

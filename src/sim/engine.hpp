@@ -13,6 +13,7 @@
 
 #include "base/random.hpp"
 #include "base/world.hpp"
+#include "context/exceptions.hpp"
 #include "sim/faults.hpp"
 #include "sim/machine.hpp"
 #include "sim/queue.hpp"
@@ -132,11 +133,6 @@ class engine final : public base::world {
 
  private:
   static constexpr std::uint32_t nobody = ~0u;
-  /// What the C++ runtime keeps per OS thread of the exceptions being handled (Itanium C++ ABI, 2.2.2).
-  struct exception_state {
-    void* caught = nullptr;
-    unsigned uncaught = 0;
-  };
   /// A store that others do not see yet.
   struct late_store {
     void* word;
@@ -157,7 +153,7 @@ class engine final : public base::world {
     std::byte* region = nullptr;
     std::byte* kept = nullptr;
     bytes_in_use used;
-    exception_state exceptions;
+    context::exception_state exceptions;
     waiters* waits_among = nullptr;
     std::uint64_t since = 0;                                          // it waits
     std::uint64_t looks_for = 0;                                      // of that, unless it waits otherwise
@@ -200,7 +196,7 @@ class engine final : public base::world {
   std::uintptr_t way_back_ = 0;
   bool running_ = false;        // seats take turns
   std::byte* stack_ = nullptr;  // between two turns
-  exception_state* exceptions_ = nullptr;
+  context::exception_state* exceptions_;
   std::uint64_t measured_from_ = 0;
 };
 

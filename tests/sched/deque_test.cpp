@@ -209,13 +209,21 @@ TEST(deque, a_taken_lock_keeps_thieves_out) {
 TEST(deque, the_owner_takes_its_own_oldest) {
   deque_fixture d;
   for (std::uint64_t i = 1; i <= 3; ++i) d.push(i);
-  while (d.hot->split < d.hot->bottom) d.expose_some(50);
-  std::vector<std::uint64_t> taken;
-  while (d.deque.take_own([&](const spawn_slot& s, const spawn_slot& above) {
-    EXPECT_EQ(above.fp, s.extra);
-    taken.push_back(s.fp);
-  })) {
+  d.expose_some(50);
+  ASSERT_EQ(d.hot->split, d.slots.data() + 3) << "one is private still";
+  std::vector<std::uint64_t> prepared, taken;
+  while (d.deque.take_own(
+      [&](spawn_slot& s) {
+        prepared.push_back(s.fp);
+        s.record = 77;
+      },
+      [&](const spawn_slot& s, const spawn_slot& above) {
+        EXPECT_EQ(above.fp, s.extra);
+        EXPECT_NE(d.words->lock.load(), 0u) << "no thief may take it instead";
+        taken.push_back(s.fp);
+      })) {
   }
+  EXPECT_EQ(prepared, (std::vector<std::uint64_t>{3}));
   EXPECT_EQ(taken, (std::vector<std::uint64_t>{1, 2, 3}));
   EXPECT_FALSE(d.pop().here);
   d.deque.check_invariants();
@@ -306,7 +314,8 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
       if (random.below(c.expose_every) == 0) d.expose_some(next);
     }
     if (c.own_thefts && random.below(50) == 0)
-      taken += d.deque.take_own([&](const spawn_slot& s, const spawn_slot&) { run_entry(s.fp, s.sp); });
+      taken += d.deque.take_own([&](spawn_slot& s) { s.record = next; },
+                                [&](const spawn_slot& s, const spawn_slot&) { run_entry(s.fp, s.sp); });
     for (unsigned i = random.below(c.depth) + (mine.size() > c.depth ? c.depth : 0); i > 0 && !mine.empty();
          --i)
       pop();

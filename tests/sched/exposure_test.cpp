@@ -104,6 +104,22 @@ TEST_F(exposing, a_signal_that_comes_amiss_is_put_off_to_the_next_spawn) {
   EXPECT_TRUE(it.on_signal(7));
 }
 
+TEST_F(exposing, a_signal_leaves_the_newest_alone_while_there_are_exceptions) {
+  spawn();
+  all.hot(0).in_runtime = 0;
+  try {
+    throw 1;
+  } catch (int) {
+    EXPECT_FALSE(it.on_signal(7)) << "it may have been pushed a moment ago, from the handler";
+    EXPECT_EQ(all.hot(0).poll.load(), 1u);
+    spawn();
+    EXPECT_TRUE(it.on_signal(7)) << "the older one";
+    EXPECT_EQ(all.hot(0).split, &deque.sentinel() + 2);
+    EXPECT_FALSE(it.on_signal(7));
+  }
+  EXPECT_TRUE(it.on_signal(7));
+}
+
 TEST_F(exposing, encodes_what_lies_in_the_frames_that_may_leave) {
   static std::vector<detail::pending_value*> encoded;
   encoded.clear();

@@ -75,7 +75,8 @@ struct alignas(64) hot_words {
   std::uint32_t global_plain = 0;    ///< non-zero: all of it is this host's memory, and unchecked. W once
   std::uint32_t map_locked = 0;      ///< the running thread is inside global_map's update. W owner
 
-  /// Non-zero: owner calls spawn_point() at its next spawn. W anybody, R owner; CPU atomics only.
+  /// Non-zero: owner calls spawn_point() at its next spawn. 1: somebody asks; 2: there may be exceptions
+  /// (src/context/exceptions.hpp). W anybody, R owner; CPU atomics only.
   alignas(64) std::atomic<std::uint32_t> poll{0};
 };
 
