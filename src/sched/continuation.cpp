@@ -311,8 +311,10 @@ void continuation_worker<P>::run_image(const image& head, worker_no from, std::u
                   stacks_stay ? 0 : head.bytes_end - head.low, index(from));
   if constexpr (P::spans) strand_begins(head.span_ns);
   GODWIT_ASSERT(here_.exceptions.state->empty(), "EX1: who has left took its exceptions along");
-  *here_.exceptions.state = head.exceptions;
-  if (!head.exceptions.empty()) context::look_for_exceptions();
+  if (!head.exceptions.empty()) [[unlikely]] {
+    *here_.exceptions.state = head.exceptions;
+    context::look_for_exceptions();
+  }
   resume({head.sp, head.fp, head.extra, head.low, head.top, own_stack ? head.top : head.bytes_end,
           head.own_record, head.status, head.float_control},
          head.fork ? loot_kind::fork : loot_kind::suspended, head.data);

@@ -36,8 +36,9 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->exceptions = {};
-  if (running) std::swap(im->exceptions, *here_.exceptions.state);
-  im->bound = !im->exceptions.empty();
+  im->bound = running && !here_.exceptions.state->empty();
+  if (im->bound) [[unlikely]]
+    std::swap(im->exceptions, *here_.exceptions.state);
   if constexpr (!stacks_stay) im->data = here_.one_host() ? data_part{} : here_.words->data();
   if constexpr (!stacks_stay) context::sanitizer_forget(low, bytes_end);
   if constexpr (!own_stack) std::memcpy(im->bytes(), reinterpret_cast<const void*>(low), bytes);
@@ -310,7 +311,7 @@ template <class P>
 void continuation_worker<P>::cancel(image* im, std::uintptr_t sp, const parting& p) noexcept {
   const std::uint64_t span = im->span_ns;
   const ref waited_for = im->waiting_for;
-  *here_.exceptions.state = im->exceptions;
+  if (!im->exceptions.empty()) *here_.exceptions.state = im->exceptions;
   if constexpr (stacks_stay)
     block_at(p.top)->suspended = nullptr;
   else

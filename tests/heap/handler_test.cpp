@@ -1,7 +1,8 @@
 // Threads that leave in the middle of exceptions: they spawn, join and yield inside handlers and in
 // destructors that unwinding calls, and go on there wherever they are then. Workers that are processes share
 // their heap. docs/protocols/exceptions.md
-// test: timeout=300 skip-asan skip-qemu
+// test: timeout=300 skip-qemu
+#include "support/sanitizer.hpp"
 #include "support/schedule.hpp"
 #include "support/shared.hpp"
 
@@ -326,8 +327,14 @@ struct Handlers : testing::TestWithParam<kind> {
   }
 };
 
+/// Workers that are processes have no heap in common there.
+std::vector<gw::choice::substrate> substrates() {
+  if (support::with_asan) return {gw::choice::substrate::threads};
+  return {gw::choice::substrate::processes, gw::choice::substrate::threads};
+}
+
 TEST_P(Handlers, GoOnWhereverTheirThreadIs) {
-  for (const auto substrate : {gw::choice::substrate::processes, gw::choice::substrate::threads})
+  for (const auto substrate : substrates())
     support::for_each_schedule([&](gw::options o) {
       o.substrate = substrate;
       check(o);
@@ -335,8 +342,7 @@ TEST_P(Handlers, GoOnWhereverTheirThreadIs) {
 }
 
 TEST_P(Handlers, UnderEachPolicy) {
-  for (const auto substrate :
-       {gw::choice::substrate::processes, gw::choice::substrate::threads, gw::choice::substrate::sim})
+  for (const auto substrate : substrates())
     for (const char* policy : {"greedy", "stalling", "locked_free", "stalling_locked_free", "crude", "iso",
                                "child_full", "child_rtc"})
       for (const char* force : {"none", "random"}) {
@@ -347,6 +353,12 @@ TEST_P(Handlers, UnderEachPolicy) {
         check(o);
         if (HasFailure()) return;
       }
+}
+
+TEST_P(Handlers, InTheSimulator) {
+  gw::options o = support::schedule(4, "random");
+  o.substrate = gw::choice::substrate::sim;
+  check(o);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Handlers, testing::ValuesIn(kinds),
