@@ -114,6 +114,7 @@ struct options {
   std::uint32_t switch_faults = 0;  ///< testing: % of datagrams that are lost, doubled and delayed, each
   choice::check_global check_global =
       choice::check_global::automatic;  ///< notice misuse of global memory: on, off, auto (debug builds)
+  bool check_heap = false;              ///< report what threads allocated and nobody freed: docs/heap.md
   std::string sim_machine = "here";     ///< substrate sim: a machine's name, or the path of its file
   std::uint32_t sim_hosts = 1;          ///< substrate sim: the workers are spread over so many
   std::uint64_t sim_seed = 1;           ///< substrate sim: of everything that chance decides

@@ -88,11 +88,13 @@ std::string symbol_at(const module& m) {
   return {};
 }
 
-/// What addr2line says, for a few seconds at most: pairs of lines, function and place, the innermost function
-/// first; of the call itself, then of some instructions before it, for where the code of the call is all the
-/// library's.
-std::string ask_addr2line(const module& m) {
-  constexpr std::uintptr_t before[] = {1, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96};
+/// How many bytes before a return address there may be code of the call; behind the first, for where the code
+/// of the call is all the library's.
+constexpr std::uintptr_t before_return[] = {1, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96};
+
+/// What addr2line says, for half a minute at most: pairs of lines, function and place, the innermost function
+/// first; of each of some numbers of bytes @p before the address.
+std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> before) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
   std::vector<std::string> words{"addr2line", "-C", "-f", "-i", "-e", m.file};
@@ -110,7 +112,7 @@ std::string ask_addr2line(const module& m) {
   close(ends[1]);
   std::string text;
   if (started) {
-    constexpr int patience_ms = 5000;
+    constexpr int patience_ms = 30'000;
     char part[4096];
     for (pollfd p{ends[0], POLLIN, 0}; poll(&p, 1, patience_ms) > 0;) {
       const ssize_t n = read(ends[0], part, sizeof part);
@@ -125,8 +127,8 @@ std::string ask_addr2line(const module& m) {
 }
 
 /// "function (file.cpp:12)", or "".
-std::string line_at(const module& m) {
-  const std::string text = ask_addr2line(m);
+std::string line_at(const module& m, std::span<const std::uintptr_t> before) {
+  const std::string text = ask_addr2line(m, before);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t middle = text.find('\n', at);
     if (middle == std::string::npos) break;
@@ -151,16 +153,26 @@ std::string line_at(const module& m) {
 std::string code_place(std::uintptr_t return_address) { return code_place({&return_address, 1}); }
 
 std::string code_place(std::span<const std::uintptr_t> return_addresses) {
+  return code_places(return_addresses, 1).front();
+}
+
+std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addresses, std::size_t most) {
   std::vector<module> modules;
+  std::vector<std::string> lines;
   for (const std::uintptr_t address : return_addresses) {
+    if (lines.size() == most) break;
     modules.push_back(address != 0 ? module_of(address) : module());
     if (modules.back().file.empty()) continue;
-    if (const std::string line = line_at(modules.back()); !line.empty()) return line;
+    // The first one may be a little off; further ones are said to have called it.
+    const std::span<const std::uintptr_t> before = before_return;
+    std::string line = line_at(modules.back(), lines.empty() ? before : before.first(1));
+    if (!line.empty() && (lines.empty() || lines.back() != line)) lines.push_back(std::move(line));
   }
-  if (modules.empty() || modules.front().file.empty()) return "a place that is not known";
+  if (!lines.empty()) return lines;
+  if (modules.empty() || modules.front().file.empty()) return {"a place that is not known"};
   const module& m = modules.front();
-  if (const std::string symbol = symbol_at(m); !symbol.empty()) return symbol;
-  return m.file + " + " + hexadecimal(m.offset);
+  if (std::string symbol = symbol_at(m); !symbol.empty()) return {std::move(symbol)};
+  return {m.file + " + " + hexadecimal(m.offset)};
 }
 
 }  // namespace godwit::base

@@ -6,15 +6,20 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace godwit::base {
 
 /// "function (file.cpp:12)" of the source line that @p return_address comes back to, seen from outside the
 /// library: what was inlined from headers of the system and of folders named godwit is passed over. Without
 /// debug information "function + 0x1c"; without symbols "program + 0x12345"; "a place that is not known" for
-/// 0 and where no code lies. Allocates; takes up to some seconds.
+/// 0 and where no code lies. Allocates; takes up to some seconds, on a busy
+/// machine half a minute.
 std::string code_place(std::uintptr_t return_address);
 /// The same of the first of some callers, innermost first, that has such a line.
 std::string code_place(std::span<const std::uintptr_t> return_addresses);
+/// The same of the first @p most that have such a line, each once where neighbours have the same; at least
+/// one text.
+std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addresses, std::size_t most);
 
 }  // namespace godwit::base

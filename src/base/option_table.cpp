@@ -150,6 +150,9 @@ constexpr option_info table[] = {
      .help = "notice misuse of global memory: freed or foreign addresses, conflicting checkouts, leaks; "
              "auto: in debug builds",
      .choices = {"auto", "on", "off"}, .zero_one = {"off", "on"}},
+    {.name = "check_heap", .field = &options::check_heap, .what = "a switch",
+     .help = "report what threads allocated in the heap that workers share and nobody freed, with the lines "
+             "(docs/heap.md)"},
     {.name = "sim_machine", .field = &options::sim_machine, .what = "a machine",
      .help = "substrate sim: a machine that the library knows, or the path of its file; and what is "
              "different, such as wisteria,latency_ns=500 (docs/scale.md)"},
@@ -185,10 +188,10 @@ constexpr option_info table[] = {
   [[maybe_unused]] const auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17,
                                 f18, f19, f20, f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32,
                                 f33, f34, f35, f36, f37, f38, f39, f40, f41, f42, f43, f44, f45, f46, f47,
-                                f48, f49, f50, f51, f52, f53] = o;
-  return 53;
+                                f48, f49, f50, f51, f52, f53, f54] = o;
+  return 54;
 }
-static_assert(std::size(table) == 53, "every field of godwit::options has exactly one row");
+static_assert(std::size(table) == 54, "every field of godwit::options has exactly one row");
 
 }  // namespace
 

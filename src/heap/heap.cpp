@@ -12,6 +12,7 @@
 #include "heap/malloc.hpp"
 #include "heap/part.hpp"
 #include "heap/pool.hpp"
+#include "heap/record.hpp"
 #include "heap/waits.hpp"
 
 extern "C" [[gnu::weak]] char __libc_single_threaded;
@@ -41,14 +42,16 @@ void find_code(place& to) noexcept {
 }
 }  // namespace
 
-void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers) noexcept {
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, bool records) noexcept {
   auto* const all = new (base) common;
   const std::uint32_t parts = workers;
   const std::uint64_t parts_at = up(sizeof(common), alignof(part));
   const std::uint64_t table_at = up(parts_at + parts * sizeof(part), span_bytes);
   GODWIT_CHECK(bytes > 2 * table_at, "the heap's window has room for more than its own tables");
   // Entries are zero until they are used, and so is the file.
-  const std::uint64_t count = (bytes - table_at) / (span_bytes + sizeof(span)) - 1;
+  const std::uint64_t count = (bytes - table_at - (records ? sizeof(allocations) : 0)) /
+                                  (span_bytes + sizeof(span) + (records ? allocations::bytes_for_span : 0)) -
+                              1;
   all->table = reinterpret_cast<span*>(base + table_at);
   all->spans =
       reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(all->table + count), span_bytes));
@@ -56,6 +59,7 @@ void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers) noexcept
   all->parts = reinterpret_cast<part*>(base + parts_at);
   all->part_count = parts;
   for (std::uint32_t i = 0; i < parts; ++i) begin_part(*new (all->parts + i) part);
+  if (records) all->recorded = reinterpret_cast<allocations*>(all->spans + (count << span_bits));
   adopt(base);
 }
 
@@ -69,7 +73,7 @@ void adopt(std::byte* base) noexcept {
 }
 
 void end() noexcept {
-  mine = nullptr;
+  static_cast<void>(leave());
   __atomic_store_n(&here.bytes, 0, __ATOMIC_RELEASE);
   here.all = nullptr;
 }
@@ -92,16 +96,21 @@ bool is_ours() noexcept {
 
 bool is_shared() noexcept { return here.all != nullptr; }
 
-void enter(std::uint32_t number) noexcept {
+void enter(std::uint32_t number, stack_end* end) noexcept {
   GODWIT_CHECK(here.all != nullptr && number < here.all->part_count, "every worker has a part");
-  mine = here.all->parts + number;
+  if (here.all->recorded != nullptr) begin_recording(end);
+  go_on(here.all->parts + number);
   // Counts of shared_ptr and the like are atomic from now on: others see them.
   if (&__libc_single_threaded != nullptr) __libc_single_threaded = 0;
 }
-part* leave() noexcept { return std::exchange(mine, nullptr); }
-void go_on(part* with) noexcept { mine = with; }
+part* leave() noexcept {
+  part* const had = own_part();
+  mine = recorded = nullptr;
+  return had;
+}
+void go_on(part* with) noexcept { (here.all->recorded != nullptr ? recorded : mine) = with; }
 void tidy() noexcept {
-  if (mine != nullptr) tidy(*mine);
+  if (part* const own = own_part(); own != nullptr) tidy(*own);
 }
 void forget() noexcept { here.forgotten = true; }
 

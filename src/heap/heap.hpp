@@ -17,8 +17,8 @@ namespace godwit::heap {
 bool is_ours() noexcept;
 
 /// From now on there is a heap in @p bytes at @p base, all zero, for @p workers workers. In this process and
-/// those that are forked from it. Local.
-void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers) noexcept;
+/// those that are forked from it. @p records: who allocates what is remembered, for leaks.hpp. Local.
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, bool records = false) noexcept;
 /// In another process: the heap that begin made at this address.
 void adopt(std::byte* base) noexcept;
 /// It is no more. Blocks that are left are nothing from now on.
@@ -27,8 +27,10 @@ void end() noexcept;
 /// There is one: what threads own is valid in all workers.
 bool is_shared() noexcept;
 
-/// The calling OS thread is worker @p number and allocates in the heap.
-void enter(std::uint32_t number) noexcept;
+/// What is called where an allocation is recorded: up to which address the caller's stack can be followed.
+using stack_end = std::uintptr_t() noexcept;
+/// The calling OS thread is worker @p number and allocates in the heap. @p end: null: to the end.
+void enter(std::uint32_t number, stack_end* end = nullptr) noexcept;
 struct part;
 /// Back to the C library's malloc. Gives back what go_on takes.
 part* leave() noexcept;

@@ -2,6 +2,8 @@
 //
 //   | common | a part for each worker | a table: one entry for each span | spans of 64 KiB ...
 //
+// and behind these, in runs that are to find leaks, who allocated what is in them (record.hpp).
+//
 // A *run* is some spans side by side: free, or one large block, or small blocks of one size. The first
 // entry of a run tells all. Small blocks belong to a part, whose worker alone hands them out and takes
 // its own back (part.hpp); runs belong to the pool (pool.hpp). Every address is the same everywhere, so
@@ -21,6 +23,7 @@ inline constexpr unsigned span_bits = 16;
 inline constexpr std::uint64_t span_bytes = std::uint64_t{1} << span_bits;
 
 struct part;
+struct allocations;  // record.hpp
 
 /// A small block that nobody uses.
 struct block {
@@ -87,6 +90,7 @@ struct common {
   std::uint64_t count = 0;     ///< of spans. W once
   part* parts = nullptr;       ///< W once
   std::uint32_t part_count = 0;
+  allocations* recorded = nullptr;  ///< null: nobody asked. W once
 
   // W and R who holds the lock.
   alignas(64) std::atomic<std::uint32_t> lock{0};

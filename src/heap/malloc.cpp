@@ -52,17 +52,6 @@ void* __libc_realloc(void* at, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 }
 
-/// Where calls go on to: the C library's, or an allocator that was preloaded. Found at the first call; W any.
-struct next_functions {
-  void* (*malloc)(std::size_t) = nullptr;
-  void (*free)(void*) = nullptr;
-  void* (*calloc)(std::size_t, std::size_t) = nullptr;
-  void* (*realloc)(void*, std::size_t) = nullptr;
-  void* (*memalign)(std::size_t, std::size_t) = nullptr;
-  std::size_t (*usable_size)(void*) = nullptr;
-};
-constinit next_functions next_;
-
 [[gnu::noinline, gnu::cold]] void find_next() noexcept;
 
 /// Is @p f a function of this very object? It is one of ours then.
@@ -111,7 +100,7 @@ bool is_power_of_two(std::size_t v) noexcept { return v != 0 && (v & (v - 1)) ==
   return p;
 }
 
-void* aligned(std::size_t alignment, std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline void* aligned(std::size_t alignment, std::size_t bytes) noexcept {
   return mine != nullptr ? found(allocate_aligned(*mine, bytes, alignment))
                          : next().memalign(alignment, bytes);
 }
@@ -126,7 +115,7 @@ void* aligned(std::size_t alignment, std::size_t bytes) noexcept {
 
 using namespace godwit::heap;
 
-#define GODWIT_MALLOC extern "C" [[gnu::weak, gnu::visibility("default")]]
+#define GODWIT_MALLOC extern "C" [[gnu::weak, gnu::visibility("default"), GODWIT_IN_MALLOC]]
 
 #define GODWIT_PART() part_for(__builtin_return_address(0))  // of who called malloc
 

@@ -4,7 +4,9 @@
 #include "heap/part.hpp"
 
 #include "base/check.hpp"
+#include "heap/malloc.hpp"
 #include "heap/pool.hpp"
+#include "heap/record.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -185,29 +187,41 @@ void free_last(part& p, span& s) noexcept {
   pool::give(&s);
 }
 
-void free_slow(part* mine, void* at) noexcept {
-  if (here.forgotten) return;
-  span* const s = run_at(at);
-  if (s->kind == run_kind::large) return pool::give(s);
-  const auto offset = static_cast<std::uint32_t>(static_cast<std::byte*>(at) - bytes_of(s));
-  if (s->kind != run_kind::small || offset % s->block_bytes != 0)
+namespace {
+/// Ends the run if no small block of the run begins there.
+void check_small(const span& s, const void* at) noexcept {
+  const auto offset = static_cast<std::uint32_t>(static_cast<const std::byte*>(at) - bytes_of(&s));
+  if (s.kind != run_kind::small || offset % s.block_bytes != 0)
     base::fatal("free of %p, which malloc has not given out, or which was freed before", at);
+}
+}  // namespace
+
+void free_slow(part& mine, void* at) noexcept {
+  span& s = *run_at(at);
+  if (s.kind == run_kind::large) return pool::give(&s);
+  check_small(s, at);
   auto* const b = static_cast<block*>(at);
-  if (s->owner == mine) return free_own(*mine, *s, b);
-  if (mine == nullptr) {
-    std::atomic<block*>& list = s->owner->returned;
-    block* head = list.load(std::memory_order_relaxed);
-    do b->next = head;
-    while (
-        !list.compare_exchange_weak(head, b, std::memory_order_release, std::memory_order_relaxed));  // HP1
-    return;
-  }
-  part::foreign& f = mine->found[s->size_class];
-  if (const std::uint32_t most = most_found(s->block_bytes); f.count == most)
-    give_back(*mine, s->size_class, most / 2);
+  if (s.owner == &mine) return free_own(mine, s, b);
+  part::foreign& f = mine.found[s.size_class];
+  if (const std::uint32_t most = most_found(s.block_bytes); f.count == most)
+    give_back(mine, s.size_class, most / 2);
   b->next = f.first;
   f.first = b;
   ++f.count;
+}
+
+void free_outside(void* at) noexcept {
+  if (here.forgotten) return;
+  if (here.all->recorded != nullptr) forget_allocation(at);
+  if (recorded != nullptr) return free(recorded, at);
+  span& s = *run_at(at);
+  if (s.kind == run_kind::large) return pool::give(&s);
+  check_small(s, at);
+  auto* const b = static_cast<block*>(at);
+  std::atomic<block*>& list = s.owner->returned;
+  block* head = list.load(std::memory_order_relaxed);
+  do b->next = head;
+  while (!list.compare_exchange_weak(head, b, std::memory_order_release, std::memory_order_relaxed));  // HP1
 }
 
 void* allocate_aligned(part& p, std::uint64_t bytes, std::uint64_t alignment) noexcept {

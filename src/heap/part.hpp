@@ -49,13 +49,15 @@ void* allocate_slow(part& p, std::uint64_t bytes) noexcept;
   return b;
 }
 
-/// @p mine: the caller's part; null: it has none.
-void free_slow(part* mine, void* at) noexcept;
+void free_slow(part& mine, void* at) noexcept;
 void free_last(part& mine, span& s) noexcept;
+/// By who has no part; or whose allocations are recorded.
+void free_outside(void* at) noexcept;
+/// @p mine: the caller's part; null: it has none.
 [[gnu::always_inline]] inline void free(part* mine, void* at) noexcept {
   span* const s = span_at(at);
   if (s->owner != mine || mine == nullptr) [[unlikely]]
-    return free_slow(mine, at);
+    return mine == nullptr ? free_outside(at) : free_slow(*mine, at);
   auto* const b = static_cast<block*>(at);
   b->next = s->free;
   s->free = b;

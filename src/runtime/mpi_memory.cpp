@@ -92,7 +92,7 @@ void mpi_memory::share_heap(run_state& r) const {
       "godwit: there is no range of addresses for a shared heap that is free in all ranks: use "
       "--godwit-heap=private (GODWIT_HEAP)",
       [&] {
-        if (is_leader()) heap::begin(heap.base(), bytes, place_.workers);
+        if (is_leader()) heap::begin(heap.base(), bytes, place_.workers, r.what.opts.check_heap);
       },
       bytes);
   session_.together([&] {

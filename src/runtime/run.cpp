@@ -126,6 +126,10 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     if (opts.heap == choice::heap::shared && where == choice::substrate::sim && opts.sim_hosts > 1)
       throw std::invalid_argument(
           "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had with several simulated hosts");
+    if (opts.check_heap && (where == choice::substrate::sim || where == choice::substrate::threads))
+      throw std::invalid_argument(
+          std::string("godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) cannot be had on substrate ") +
+          name_of(where) + ", where workers have the program's malloc: use valgrind or -fsanitize=address");
     const std::unique_ptr<runtime::substrate> s = make_substrate(where, opts);
     return runtime::run_on(*s, opts, root, std::move(problem));
   } catch (const base::help_requested& help) {

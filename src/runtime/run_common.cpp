@@ -89,15 +89,24 @@ std::uint64_t possible_heap_bytes(const options& opts) noexcept {
 }
 
 bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host) {
+  if (opts.heap == choice::heap::separate && opts.check_heap)
+    throw std::invalid_argument(
+        "godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) looks at the heap that workers share, and with "
+        "--godwit-heap=private (GODWIT_HEAP) there is none: leave one of them away");
   if (opts.heap == choice::heap::separate) return false;
   if (bytes != 0 && one_host) return true;
-  if (opts.heap == choice::heap::automatic) return false;
+  if (opts.heap == choice::heap::automatic && !opts.check_heap) return false;
+  const std::string refused = std::string("godwit: ") +
+                              (opts.heap == choice::heap::shared
+                                   ? "--godwit-heap=shared (GODWIT_HEAP)"
+                                   : "--godwit-check-heap (GODWIT_CHECK_HEAP), which needs a shared heap,") +
+                              " cannot be had: ";
   if (!one_host)
     throw std::invalid_argument(
-        "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had: the run has several hosts. Leave it away: "
-        "each worker has a heap of its own then");
+        refused + "the run has several hosts. Leave it away: each worker has a heap of its own then");
   throw std::invalid_argument(
-      "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had: this program has another malloc than the "
+      refused +
+      "this program has another malloc than the "
       "library's (a sanitizer's or valgrind's, an allocator that it was linked with or that was preloaded, "
       "that of -static), or there are no addresses (ulimit -v, ulimit -f). Use --godwit-heap=private, or "
       "--godwit-substrate=threads, where all workers have one");
@@ -107,7 +116,7 @@ void make_heap(run_state& r) {
   const std::uint64_t bytes = possible_heap_bytes(r.what.opts);
   if (!wants_heap(r.what.opts, bytes, true)) return;
   r.what.heap.create(bytes, true);
-  heap::begin(r.what.heap.base(), bytes, r.own.count);
+  heap::begin(r.what.heap.base(), bytes, r.own.count, r.what.opts.check_heap);
 }
 
 void go_by(transport::mpi::way how, launch& what) noexcept {

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include <godwit/detail/policy_facts.hpp>
+
 #include "seams/park.hpp"
 
 #include "base/check.hpp"
@@ -21,6 +23,7 @@
 #include "context/context.hpp"
 #include "heap/heap.hpp"
 #include "heap/kept.hpp"
+#include "heap/leaks.hpp"
 #include "runtime/debugger.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/faults.hpp"
@@ -106,8 +109,18 @@ void tell_supervisor(const char* text) noexcept {
   node.failed.store(2, std::memory_order_release);
 }
 
+/// Up to where a stack of this worker can be followed. Above that, frames may have left it.
+std::uintptr_t end_of_stack() noexcept {
+  const sched::worker& w = sched::this_worker();
+  const auto at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const stack::range scheduler = w.scheduler_stack().bytes();
+  if (scheduler.holds(at)) return scheduler.high;
+  return detail::facts_of(w.here().opts).lists_threads() ? detail::hot().bottom[-1].sp : 0;
+}
+
 void exit_worker() noexcept {
   finish_worker();
+  heap::report_leaks(sched::this_worker().scheduler_stack().bytes());
   if (const std::string problem = flush_output(); !problem.empty())
     base::fatal("worker %u: %s", transport::index(me_), problem.c_str());
   if (__gcov_dump != nullptr) __gcov_dump();
@@ -160,7 +173,7 @@ void on_own_stack(void* launched) {
   stack::protect(what.main_stack);
   if (what.heap.base() != nullptr) {
     keep_from_children(what.heap);
-    heap::enter(transport::index(me_) - what.memory.near().first);
+    heap::enter(transport::index(me_) - what.memory.near().first, end_of_stack);
   }
   sched::this_worker().start(me_ == transport::worker_no{0} ? root_thread : nullptr, &what);
 }

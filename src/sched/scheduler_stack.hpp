@@ -25,6 +25,7 @@ class scheduler_stack {
   /// As long as a thread runs, nobody is on it.
   std::byte* end() const noexcept { return low_ + stack::scheduler_stack_bytes; }
   std::uintptr_t low() const noexcept { return reinterpret_cast<std::uintptr_t>(low_); }
+  stack::range bytes() const noexcept { return {low(), low() + stack::scheduler_stack_bytes}; }
 
   /// Address sanitizer: the caller goes there next, and the frames in [left_low, left_high) are gone.
   void announce(std::uintptr_t left_low = 0, std::uintptr_t left_high = 0) const noexcept {
