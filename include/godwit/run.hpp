@@ -39,6 +39,7 @@ struct run_result {
   int status = 0;                ///< 0, or 128 + signal, 70, 2 (bad options)
   bool threw = false;            ///< bytes hold an exception
   std::string message;           ///< what went wrong with the run itself
+  std::string refused;           ///< why a thread that allocated got nothing; empty: none did
   std::vector<std::byte> bytes;  ///< the encoded value or exception
   std::exception_ptr thrown;     ///< the exception itself, where workers are threads
 };

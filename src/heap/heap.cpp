@@ -1,11 +1,15 @@
 // See heap.hpp.
 #include "heap/heap.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <link.h>
 #include <new>
 #include <string_view>
+#include <sys/sysinfo.h>
+#include <unistd.h>
 #include <utility>
 
 #include "base/check.hpp"
@@ -21,6 +25,19 @@ namespace godwit::heap {
 
 namespace {
 std::uint64_t up(std::uint64_t v, std::uint64_t to) noexcept { return (v + to - 1) / to * to; }
+
+/// What the system would give a process at a time: it refuses what it can never have.
+std::uint64_t largest_block() noexcept {
+  int allows = 0;
+  if (const int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC); fd >= 0) {
+    char text = '0';
+    if (read(fd, &text, 1) == 1) allows = text;
+    close(fd);
+  }
+  struct sysinfo machine {};
+  if (allows == '1' || sysinfo(&machine) != 0) return ~std::uint64_t{0};
+  return (std::uint64_t{machine.totalram} + machine.totalswap) * machine.mem_unit;
+}
 
 /// The C library's and the loader's code, where they are objects of their own.
 void find_code(place& to) noexcept {
@@ -56,6 +73,7 @@ void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, bool rec
   all->spans =
       reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(all->table + count), span_bytes));
   all->count = count;
+  all->largest = std::min(count << span_bits, largest_block());
   all->parts = reinterpret_cast<part*>(base + parts_at);
   all->part_count = parts;
   for (std::uint32_t i = 0; i < parts; ++i) begin_part(*new (all->parts + i) part);
@@ -113,6 +131,20 @@ void tidy() noexcept {
   if (part* const own = own_part(); own != nullptr) tidy(*own);
 }
 void forget() noexcept { here.forgotten = true; }
+
+std::string why_refused() {
+  if (!is_shared()) return {};
+  const common& all = *here.all;
+  const std::uint64_t bytes = all.refused.load(std::memory_order_relaxed);
+  if (bytes == 0) return {};
+  const std::string asked = "a thread asked for " + std::to_string(bytes) + " bytes, ";
+  const auto mib = [](std::uint64_t b) { return std::to_string(b >> 20) + " MiB"; };
+  if (bytes > all.largest && bytes <= all.count << span_bits)
+    return asked + "and the machine has " + mib(all.largest) + " of memory: ask for less";
+  return asked + "and the heap of this run has addresses for " + mib(all.count << span_bits) + ", of which " +
+         mib(all.fresh << span_bits) +
+         " have been in use: raise the limit on address space (ulimit -v) if there is one, or ask for less";
+}
 
 std::uint64_t live_bytes() noexcept {
   const common& all = *here.all;

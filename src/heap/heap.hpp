@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace godwit::heap {
 
@@ -40,6 +41,9 @@ void tidy() noexcept;
 
 /// In a forked child that has left: what it frees of the heap stays as it is.
 void forget() noexcept;
+
+/// Why malloc has given out null, at worst, for people; empty: it has not.
+std::string why_refused();
 
 /// Blocks that the workers have and nobody has freed, in bytes as handed out. When nobody allocates.
 std::uint64_t live_bytes() noexcept;

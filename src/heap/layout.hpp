@@ -88,9 +88,12 @@ struct common {
   span* table = nullptr;       ///< W once
   std::byte* spans = nullptr;  ///< the first one's bytes. W once
   std::uint64_t count = 0;     ///< of spans. W once
+  std::uint64_t largest = 0;   ///< bytes of a block: more than that the machine cannot have. W once
   part* parts = nullptr;       ///< W once
   std::uint32_t part_count = 0;
   allocations* recorded = nullptr;  ///< null: nobody asked. W once
+
+  std::atomic<std::uint64_t> refused{0};  ///< bytes of the largest block there was no room for. W and R all
 
   // W and R who holds the lock.
   alignas(64) std::atomic<std::uint32_t> lock{0};

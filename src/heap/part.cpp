@@ -144,10 +144,20 @@ std::uint64_t spans_of(std::uint64_t bytes) noexcept {
   return std::max<std::uint64_t>(1, (bytes + span_bytes - 1) >> span_bits);
 }
 
+/// Null, and the reason can be told.
+void* refuse(std::uint64_t bytes) noexcept {
+  if (here.all == nullptr) return nullptr;
+  std::atomic<std::uint64_t>& most = here.all->refused;
+  std::uint64_t before = most.load(std::memory_order_relaxed);
+  while (before < bytes && !most.compare_exchange_weak(before, bytes, std::memory_order_relaxed)) {
+  }
+  return nullptr;
+}
+
 void* allocate_large(std::uint64_t bytes, std::uint64_t alignment) noexcept {
-  if (bytes > here.bytes) return nullptr;
+  if (here.all == nullptr || bytes > here.all->largest) return refuse(bytes);
   span* const s = pool::take(spans_of(bytes), alignment);
-  return s != nullptr ? bytes_of(s) : nullptr;
+  return s != nullptr ? bytes_of(s) : refuse(bytes);
 }
 
 }  // namespace
@@ -164,7 +174,7 @@ void* allocate_slow(part& p, std::uint64_t bytes) noexcept {
       --f.count;
       return b;
     }
-    if (!refill(p, c)) return nullptr;
+    if (!refill(p, c)) return refuse(bytes);
   }
   span& s = *p.current[c];
   block* const b = s.free;
@@ -247,7 +257,7 @@ std::uint64_t usable_bytes(const void* at) noexcept {
 void* reallocate(part& p, void* at, std::uint64_t bytes) noexcept {
   const std::uint64_t had = usable_bytes(at);
   if (bytes <= had && bytes >= had / 2) return at;
-  if (bytes > largest_small && bytes > had && bytes <= here.bytes && had > largest_small &&
+  if (bytes > largest_small && bytes > had && bytes <= here.all->largest && had > largest_small &&
       pool::extend(span_at(at), spans_of(bytes)))
     return at;
   void* const to = allocate(p, bytes);

@@ -68,6 +68,11 @@ int describe_signal(char* text, std::size_t size, int signal, const cause_of_dea
       n += describe_sender(text + n, left, why.sender, why.user, why.self);
     return n;
   }
+  if (signal == SIGKILL)
+    return n + written(std::snprintf(text + n, left,
+                                     ": by somebody, or by the system because memory ran out (dmesg, and the "
+                                     "limit of the control group)"),
+                       left);
   if (why.code == 0) return n;
   n += written(
       std::snprintf(text + n, left, " at address 0x%llx, in ", static_cast<unsigned long long>(why.address)),

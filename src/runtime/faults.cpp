@@ -60,6 +60,16 @@ std::uintptr_t program_counter(const void* context) noexcept {
       me, stacks.stack_bytes() >> 10, stacks.stack_bytes() >> 8);
 }
 
+/// Likewise for SIGBUS: the system had no page.
+void explain_no_page(std::uintptr_t address) noexcept {
+  if (detail::hot().owner == nullptr || !map_.shared_heap.holds(address)) return;
+  base::fatal(
+      "worker %u: the system has no memory left for a page at 0x%zx, in the heap of what threads allocate: "
+      "allocate less, run fewer workers, or raise the limits on shared memory (of the control group; "
+      "vm.overcommit_memory)",
+      transport::index(sched::this_worker().here().me), static_cast<std::size_t>(address));
+}
+
 /// Returns if the fault has no special meaning.
 void explain(std::uintptr_t address, bool write) noexcept {
   if (detail::hot().owner == nullptr) return;  // no worker's thread
@@ -146,6 +156,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const bool sent = info->si_code <= 0;  // by kill, raise and the like
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const bool at_worker = detail::hot().owner != nullptr;
+  if (!sent && signal == SIGBUS) explain_no_page(address);
   if (!sent && (signal == SIGSEGV || signal == SIGBUS)) explain(address, is_write(context));
   cause_of_death why;
   why.self = static_cast<std::uint64_t>(getpid());

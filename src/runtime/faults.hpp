@@ -18,7 +18,8 @@ struct fault_map {
   stack::range private_heaps;  ///< of all workers together
   stack::range own_private_heap;
   std::uint64_t private_heap_bytes = 0;
-  stack::range mpi_code;  ///< libraries.hpp, forbid_mpi
+  stack::range mpi_code;     ///< libraries.hpp, forbid_mpi
+  stack::range shared_heap;  ///< what threads allocate
 };
 
 /// Install handlers on an alternate stack. In the worker process, once.

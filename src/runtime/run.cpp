@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
@@ -153,6 +154,9 @@ int report(const run_result& result) {
   if (!is_first_process()) return 1;
   try {
     throw_failure(result);
+  } catch (const std::bad_alloc& e) {
+    std::fprintf(stderr, "godwit: the root thread ended with an exception: %s%s%s\n", what_of(e),
+                 result.refused.empty() ? "" : ": ", result.refused.c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "godwit: the root thread ended with an exception: %s\n", what_of(e));
   } catch (...) {

@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "base/cpus.hpp"
 #include "base/random.hpp"
+#include "heap/heap.hpp"
 #include "runtime/run_common.hpp"
 #include "sched/policies.hpp"
 
@@ -115,6 +116,7 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
   s.supervise(r);
   if (r.speaks) last_tick();
   s.collect(r);
+  r.result.refused = heap::why_refused();
 #ifndef NDEBUG
   for (std::uint32_t h = 0; h < r.what.job.host_count; ++h)  // those whose memory is in this process
     if (const transport::shm::near_range& host = r.what.job.hosts[h];

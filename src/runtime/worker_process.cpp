@@ -169,6 +169,8 @@ void on_own_stack(void* launched) {
   base::set_fatal_hook(tell_supervisor);
   heap::keep();
   map.mpi_code = forbid_mpi();
+  if (const auto heap = reinterpret_cast<std::uintptr_t>(what.heap.base()); heap != 0)
+    map.shared_heap = {heap, heap + what.heap.bytes()};
   install_handlers(map);
   stack::protect(what.main_stack);
   if (what.heap.base() != nullptr) {
