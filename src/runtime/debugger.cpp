@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "gas/words.hpp"
+#include "heap/record.hpp"
 #include "sched/policies.hpp"
 #include "sched/record.hpp"
 #include "sched/words.hpp"
@@ -146,6 +147,35 @@ void add_global(table& t, const launch& what) noexcept {
   t.field<place_words>("place.far", &place_words::far);
 }
 
+/// The heap that workers share: src/heap/layout.hpp, record.hpp.
+void add_shared_heap(table& t, const launch& what) noexcept {
+  using heap::common, heap::part, heap::site;
+  t.add("shared", reinterpret_cast<std::uint64_t>(what.heap.base()));
+  t.field<common>("common.table", &common::table);
+  t.field<common>("common.spans", &common::spans);
+  t.field<common>("common.parts", &common::parts);
+  t.field<common>("common.part_count", &common::part_count);
+  t.field<common>("common.fresh", &common::fresh);
+  t.field<common>("common.recorded", &common::recorded);
+  t.add("span_bits", heap::span_bits);
+  t.add("entry", sizeof(heap::span));
+  t.field<heap::span>("entry.owner", &heap::span::owner);
+  t.field<heap::span>("entry.block_bytes", &heap::span::block_bytes);
+  t.field<heap::span>("entry.spans", &heap::span::spans);
+  t.field<heap::span>("entry.kind", &heap::span::kind);
+  t.field<heap::span>("entry.size_class", &heap::span::size_class);
+  t.field<heap::span>("entry.free", &heap::span::free);
+  t.field<heap::span>("entry.fresh", &heap::span::fresh);
+  t.add("part", sizeof(part));
+  t.field<part>("part.found", &part::found);
+  t.add("part.found_bytes", sizeof(part::foreign));
+  t.field<part>("part.returned", &part::returned);
+  t.add("records", sizeof(heap::allocations));
+  t.add("record.site_bits", heap::record::site_bits);
+  t.add("site", sizeof(site));
+  t.field<site>("site.callers", &site::callers);
+}
+
 }  // namespace
 
 void describe_to_debuggers(const launch& what, std::uint64_t worker) noexcept {
@@ -160,6 +190,7 @@ void describe_to_debuggers(const launch& what, std::uint64_t worker) noexcept {
   add_deque(t);
   add_objects(t);
   add_global(t, what);
+  add_shared_heap(t, what);
   godwit_debug_.entries = t.used();
 }
 

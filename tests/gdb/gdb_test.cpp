@@ -445,6 +445,31 @@ TEST(gdb, movable_memory) {
   EXPECT_EQ(s.finish(), "142\nstatus 0");
 }
 
+TEST(gdb, blocks_of_the_shared_heap) {
+  NEED_GDB();
+  for (const bool recorded : {false, true}) {
+    situation s(recorded ? std::vector<std::string>{"--godwit-check-heap"} : std::vector<std::string>{},
+                MEMORY_SITUATION);
+    std::string word, small, large, freed;
+    std::ifstream file(s.file());
+    for (int i = 0; i < 4; ++i) file >> word;
+    file >> small >> large >> freed;
+    const std::string text =
+        gdb("-p " + s.supervisor(),
+            {"godwit block " + small, "godwit block " + small + "+90", "godwit block " + large + "+100000",
+             "godwit block " + freed, "godwit block 5", "godwit block no_such"});
+    const std::string at = recorded ? ", allocated at memory_situation.cpp:" : "\n";
+    expect_in_order(text, {small + " is block " + small + " of 320 bytes, of worker ", "'s part: in use",
+                           recorded ? ", 300 bytes" + at : at,
+                           "lies 90 bytes into block " + small + " of 320 bytes, of worker ",
+                           "lies 100000 bytes into block " + large + " of 262144 bytes: in use",
+                           recorded ? ", 200000 bytes" + at : at,
+                           freed + " is block " + freed + " of 768 bytes, of worker ", "'s part: free\n",
+                           "0x5 lies in no block of the heap", "godwit: no_such: "});
+    EXPECT_TRUE(s.finish().ends_with("142\nstatus 0"));
+  }
+}
+
 TEST(gdb, what_cannot_be_shown_is_said) {
   NEED_GDB();
   situation s;

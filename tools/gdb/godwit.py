@@ -5,6 +5,7 @@
   godwit backtrace ID       of any of them, whether it runs or not
   godwit select [ID]        look around in a thread that does not run (info locals, print); no ID: come back
   godwit memory [ADDRESS]   movable allocations; whose an address of global memory is, and its place here
+  godwit block ADDRESS      which block of the heap that workers share it is: in use or free, whose
   godwit attach             stop the other workers of this host too
 
 Attached to any worker or to the supervising process, in a program started by gdb, or on a core file of a
@@ -23,8 +24,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import godwit_gdb.state as state  # noqa: E402
 import godwit_gdb.frames as frames  # noqa: E402
 import godwit_gdb.memory as memory  # noqa: E402
+import godwit_gdb.blocks as blocks  # noqa: E402
 
-for module in state, frames, memory:  # sourced again: perhaps another version
+for module in state, frames, memory, blocks:  # sourced again: perhaps another version
     importlib.reload(module)
 sys.path.pop(0)
 
@@ -561,6 +563,19 @@ def show_memory(arguments):
         )
 
 
+def show_block(arguments):
+    leave_replica()
+    text = " ".join(arguments)
+    heap = blocks.Heap(state.Run())
+    try:
+        address = int(gdb.parse_and_eval(text)) & ((1 << 64) - 1)
+        say(f"0x{address:x} {blocks.describe(heap, address)}")
+    except gdb.MemoryError:
+        raise state.Problem("godwit: the heap cannot be read here: a core file does not have it") from None
+    except gdb.error as problem:
+        raise state.Problem(f"godwit: {text}: {problem}") from None
+
+
 class Godwit(gdb.Command):
     __doc__ = "Lightweight threads and workers of a Godwit run.\n\n" + __doc__.split("\n\n", 1)[1]
 
@@ -611,6 +626,13 @@ command(
 godwit memory: the movable allocations, with how many of their parts are here, have moved, are in use.
 godwit memory ADDRESS: whose it is: home, owner, version, and the place on this host: its state and uses. Of the
 beginning of an allocation all parts. ADDRESS: global:0x..., a number, a global_ptr, a pointer into the window.""",
+)
+command(
+    "block",
+    show_block,
+    """What lies at an address of the heap that workers share.
+godwit block ADDRESS: its block and size, whether it is in use or free, in which worker's part; in a run with
+--godwit-check-heap also how many bytes were asked for, and the line that allocated it.""",
 )
 command(
     "attach",
