@@ -98,7 +98,14 @@ T unbox(const payload& p) {
   boxed& b = *reinterpret_cast<boxed*>(const_cast<std::byte*>(p.data));  // in the record
   T& value = *static_cast<T*>(b.object);
   if constexpr (Again) {  // for others to read as well
-    if constexpr (really_copyable<T>::value) return static_cast<const T&>(value);
+    if constexpr (really_copyable<T>::value) {
+      return static_cast<const T&>(value);
+    } else if constexpr (encodable<T>) {
+      writer w(true);
+      w.put(value);
+      reader r(w.data(), w.size(), true);
+      return r.get<T>();
+    }
     future_taken_twice();
   }
   b.object = nullptr;
@@ -390,6 +397,7 @@ class shared_future {
 template <class T>
 struct codec<future<T>> {
   static void write(writer& w, future<T>& f) {
+    if (w.again()) detail::future_taken_twice();
     detail::future_access::to_record(f);
     w.put(std::exchange(detail::future_access::state(f), detail::no_state));
   }
@@ -407,7 +415,8 @@ struct codec<future<T>> {
 template <class T>
 struct codec<shared_future<T>> {
   static void write(writer& w, shared_future<T>& f) {
-    w.put(std::exchange(detail::future_access::record(f), 0));
+    detail::ref& record = detail::future_access::record(f);
+    w.put(w.again() ? record : std::exchange(record, 0));
   }
   static shared_future<T> read(reader& r) {
     shared_future<T> f;

@@ -49,7 +49,8 @@ class loaded_objects {
     for (const stack::range& r : with_tables_)
       for (std::uintptr_t at = (r.low + sizeof(void*) - 1) / sizeof(void*) * sizeof(void*);
            at + sizeof(table_words) <= r.high; at += sizeof(void*))
-        if (const auto& words = *reinterpret_cast<table_words*>(at); is_table(words) && counts(words.type)) {
+        if (const table_words words = *reinterpret_cast<const table_words*>(at);
+            is_table(words) && counts(words.type)) {
           const std::uintptr_t table = at + offsetof(table_words, functions);
           found.push_back({reinterpret_cast<counted_table*>(table), page_of(table)});
         }
@@ -113,7 +114,7 @@ class loaded_objects {
     return read_only ? table_page::read_only : table_page::writable;
   }
 
-  GODWIT_NO_ASAN bool is_table(const table_words& w) const noexcept {
+  bool is_table(const table_words& w) const noexcept {
     return w.offset_to_object == 0 && w.type != nullptr &&
            reinterpret_cast<std::uintptr_t>(w.type) % alignof(type_information) == 0 &&
            std::all_of(std::begin(w.functions), std::end(w.functions),

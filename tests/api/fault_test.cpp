@@ -279,7 +279,7 @@ TEST(fault, heap_full_of_suspended_threads) {
 TEST(fault, heap_full_of_results) {
   const auto child = run_child([] {
     return run_words(
-        {"--godwit-heap-bytes=1M"},
+        {"--godwit-heap-bytes=1M", "--godwit-heap=private"},
         [] {
           gw::shared_future<std::string> kept[40];
           for (auto& k : kept) k = gw::spawn([] { return std::string(100000, 'x'); });

@@ -177,27 +177,39 @@ TEST(future, containers_of_what_cannot_be_copied) {
   });
 }
 
-TEST(shared_future, of_what_cannot_be_copied_is_refused_or_read_anew) {
-  const auto read = [] {
-    gw::options o;
-    o.workers = 2;
-    return gw::run(o, [] {
-      const gw::shared_future<std::vector<std::unique_ptr<int>>> s = gw::spawn([] {
-        std::vector<std::unique_ptr<int>> v;
-        v.push_back(std::make_unique<int>(4));
-        return v;
-      });
-      int sum = 0;
-      for (int i = 0; i < 2; ++i) sum += *s.get()[0];
-      return sum;
+TEST(shared_future, of_what_cannot_be_copied_is_copied_by_its_codec) {
+  for_each_schedule([](const gw::options& o) {
+    EXPECT_EQ(gw::run<int>(
+                  [] {
+                    using value =
+                        std::pair<std::vector<std::unique_ptr<int>>, gw::shared_future<std::string>>;
+                    const gw::shared_future<value> s = gw::spawn([] {
+                      value v;
+                      v.first.push_back(std::make_unique<int>(4));
+                      v.second = gw::spawn(text, 10);
+                      return v;
+                    });
+                    int sum = 0;
+                    for (int i = 0; i < 3; ++i) {
+                      const value v = s.get();
+                      sum += *v.first[0] + 100 * is_text(v.second.get(), 10);
+                    }
+                    return sum;
+                  },
+                  o),
+              312);
+  });
+}
+
+TEST(shared_future, of_a_future_is_refused) {
+  const auto child = support::run_child([] {
+    return gw::run(support::schedule(2), [] {
+      const gw::shared_future<gw::future<int>> s = gw::spawn([] { return gw::spawn([] { return 4; }); });
+      return s.get().join() + s.get().join();
     });
-  };
-  const auto child = support::run_child(read);
-  if (support::on_threads()) {  // the value itself lies in the record
-    EXPECT_TRUE(child.err_has("holds something that has one owner")) << support::show(child);
-  } else {  // its bytes do
-    EXPECT_EQ(child.status, 8) << support::show(child);
-  }
+  });
+  EXPECT_EQ(child.status, 70) << support::show(child);
+  EXPECT_TRUE(child.err_has("holds something that has one owner")) << support::show(child);
 }
 
 TEST(future, travels_as_argument_capture_and_result) {

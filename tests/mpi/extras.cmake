@@ -120,7 +120,8 @@ endif()
 
 # What a rank's main owns, in the workers that it forks.
 if(TARGET heap_kept AND NOT sanitized)
-  godwit_add_mpi_test(NAME mpi.kept RANKS 1 COMMAND $<TARGET_FILE:heap_kept>)
+  # (At exit an MPI's own functions are called, and the worker says so.)
+  godwit_add_mpi_test(NAME mpi.kept RANKS 1 COMMAND $<TARGET_FILE:heap_kept> --gtest_filter=-*AWorkerThatExits)
   if(godwit_mpi_tests)
     set_property(TEST ${godwit_mpi_tests} APPEND PROPERTY ENVIRONMENT GODWIT_SUBSTRATE=mpi)
   endif()

@@ -75,6 +75,9 @@ namespace detail {
 /// Collects the encoded form. Local; grows like a vector.
 class writer {
  public:
+  /// @p again: the values stay, for others to read as well, so handles in them must not be taken out.
+  explicit writer(bool again = false) noexcept : again_(again) {}
+  bool again() const noexcept { return again_; }
   /// Append @p n raw bytes.
   void bytes(const void* data, std::size_t n) {
     const auto* first = static_cast<const std::byte*>(data);
@@ -96,6 +99,7 @@ class writer {
 
  private:
   std::vector<std::byte> buffer_;
+  bool again_;
 };
 
 /// Takes values off an encoded form, in the order in which they were put.
