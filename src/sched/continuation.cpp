@@ -334,11 +334,11 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   // request (way am) or a letter could wait for as long as nobody else asks.
   base::fence();
   check_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), detail::hot().bottom[-1].sp);
+  if (thrown) parents_leave();  // EX1; before anybody else's code runs here
   inbox_.serve();
   serve_mailbox();
   delay();
-  if (here_.forced != choice::force_steal::none) return force(child_may_leave && !thrown);
-  if (thrown) return parents_leave();  // EX1
+  if (here_.forced != choice::force_steal::none) return force(child_may_leave);
   spawn_slot* end = deque_.next_split();
   if (end == detail::hot().split) return;
   const unexposed inside;  // from here on: a half-encoded frame must not become public by signal

@@ -51,6 +51,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
 /// join is outstanding.
 template <class P>
 void continuation_worker<P>::force(bool child_may_leave) noexcept {
+  if (P::crude_scheme && detail::hot().spawns == 0) ++here_.words->stats.spawns;
   detail::hot().poll.store(1, std::memory_order_relaxed);
   if (child_may_leave && (here_.forced == choice::force_steal::children ||
                           (here_.forced == choice::force_steal::random && (random_.next() >> 40 & 1) != 0)))
@@ -68,7 +69,6 @@ void continuation_worker<P>::parents_leave() noexcept {
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
-  if (P::crude_scheme && detail::hot().spawns == 0) ++here_.words->stats.spawns;
   exposure_.encode_pending(here_.region_low, here_.region_high);
   here_.release_writes();
   context::flush_windows();
