@@ -30,6 +30,7 @@
 #include <godwit/rebalance.hpp>
 #include <godwit/run.hpp>
 #include <godwit/runtime.hpp>
+#include <godwit/shared.hpp>
 #include <godwit/spawn_at.hpp>
 #include <godwit/task.hpp>
 #include <godwit/team.hpp>

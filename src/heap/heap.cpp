@@ -2,6 +2,8 @@
 #include "heap/heap.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -59,11 +61,13 @@ void find_code(place& to) noexcept {
 }
 }  // namespace
 
-void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, bool records) noexcept {
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, std::uint32_t room,
+           bool records) noexcept {
   auto* const all = new (base) common;
-  const std::uint32_t parts = workers;
-  const std::uint64_t parts_at = up(sizeof(common), alignof(part));
-  const std::uint64_t table_at = up(parts_at + parts * sizeof(part), span_bytes);
+  all->part_room = std::max(workers, room);
+  const std::uint64_t mains_at = up(sizeof(common), alignof(part));
+  const std::uint64_t parts_at = mains_at + mains_count * sizeof(part);
+  const std::uint64_t table_at = up(parts_at + all->part_room * sizeof(part), span_bytes);
   GODWIT_CHECK(bytes > 2 * table_at, "the heap's window has room for more than its own tables");
   // Entries are zero until they are used, and so is the file.
   const std::uint64_t count = (bytes - table_at - (records ? sizeof(allocations) : 0)) /
@@ -74,11 +78,18 @@ void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, bool rec
       reinterpret_cast<std::byte*>(up(reinterpret_cast<std::uintptr_t>(all->table + count), span_bytes));
   all->count = count;
   all->largest = std::min(count << span_bits, largest_block());
+  all->mains = reinterpret_cast<part*>(base + mains_at);
   all->parts = reinterpret_cast<part*>(base + parts_at);
-  all->part_count = parts;
-  for (std::uint32_t i = 0; i < parts; ++i) begin_part(*new (all->parts + i) part);
   if (records) all->recorded = reinterpret_cast<allocations*>(all->spans + (count << span_bits));
   adopt(base);
+  GODWIT_CHECK(add_workers(workers), "every worker has a part");
+}
+
+bool add_workers(std::uint32_t workers) noexcept {
+  common& all = *here.all;
+  if (workers > all.part_room) return false;
+  for (; all.part_count < workers; ++all.part_count) begin_part(*new (all.parts + all.part_count) part);
+  return true;
 }
 
 void adopt(std::byte* base) noexcept {
@@ -114,12 +125,42 @@ bool is_ours() noexcept {
 
 bool is_shared() noexcept { return here.all != nullptr; }
 
+namespace {
+/// Counts of shared_ptr and the like are atomic from now on: others see them.
+void count_atomically() noexcept {
+  if (&__libc_single_threaded != nullptr) __libc_single_threaded = 0;
+}
+
+std::atomic<std::uint32_t> mains_taken_{0};  // bit i: main's part i
+static_assert(mains_count < 32);
+}  // namespace
+
 void enter(std::uint32_t number, stack_end* end) noexcept {
   GODWIT_CHECK(here.all != nullptr && number < here.all->part_count, "every worker has a part");
   if (here.all->recorded != nullptr) begin_recording(end);
   go_on(here.all->parts + number);
-  // Counts of shared_ptr and the like are atomic from now on: others see them.
-  if (&__libc_single_threaded != nullptr) __libc_single_threaded = 0;
+  count_atomically();
+}
+
+part* enter_main() noexcept {
+  std::uint32_t taken = mains_taken_.load(std::memory_order_relaxed), i = 0;
+  do {
+    i = static_cast<std::uint32_t>(std::countr_one(taken));
+    if (i >= mains_count) return nullptr;
+  } while (!mains_taken_.compare_exchange_weak(taken, taken | 1u << i, std::memory_order_acquire,
+                                               std::memory_order_relaxed));
+  part& p = here.all->mains[i];
+  if (!has_begun(p)) {
+    begin_part(p);
+    p.of_main = true;
+  }
+  count_atomically();
+  return mine = &p;
+}
+
+void leave_main(part* p) noexcept {
+  mine = nullptr;
+  mains_taken_.fetch_and(~(1u << (p - here.all->mains)), std::memory_order_release);
 }
 part* leave() noexcept {
   part* const had = own_part();
@@ -149,7 +190,7 @@ std::string why_refused() {
 std::uint64_t live_bytes() noexcept {
   const common& all = *here.all;
   std::uint64_t bytes = 0;
-  for (std::uint32_t i = 0; i < all.part_count; ++i) bytes += heap::live_bytes(all.parts[i]);
+  each_part([&](const part& p) { bytes += heap::live_bytes(p); });
   for (std::uint64_t i = 0; i < all.fresh; i += all.table[i].spans)
     if (all.table[i].kind == run_kind::large) bytes += std::uint64_t{all.table[i].spans} << span_bits;
   return bytes;
@@ -157,7 +198,7 @@ std::uint64_t live_bytes() noexcept {
 
 void check_invariants() noexcept {
   pool::check_invariants();
-  for (std::uint32_t i = 0; i < here.all->part_count; ++i) heap::check_invariants(here.all->parts[i]);
+  each_part([](const part& p) { heap::check_invariants(p); });
 }
 
 }  // namespace godwit::heap

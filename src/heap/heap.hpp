@@ -17,9 +17,13 @@ namespace godwit::heap {
 /// front of it.
 bool is_ours() noexcept;
 
-/// From now on there is a heap in @p bytes at @p base, all zero, for @p workers workers. In this process and
-/// those that are forked from it. @p records: who allocates what is remembered, for leaks.hpp. Local.
-void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, bool records = false) noexcept;
+/// From now on there is a heap in @p bytes at @p base, all zero, for @p workers workers, and @p room at most.
+/// In this process and those that are forked from it. @p records: who allocates what is remembered, for
+/// leaks.hpp. Local.
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, std::uint32_t room = 0,
+           bool records = false) noexcept;
+/// There are at least @p workers from now on. False: there is no room. While none runs.
+bool add_workers(std::uint32_t workers) noexcept;
 /// In another process: the heap that begin made at this address.
 void adopt(std::byte* base) noexcept;
 /// It is no more. Blocks that are left are nothing from now on.
@@ -33,13 +37,17 @@ using stack_end = std::uintptr_t() noexcept;
 /// The calling OS thread is worker @p number and allocates in the heap. @p end: null: to the end.
 void enter(std::uint32_t number, stack_end* end = nullptr) noexcept;
 struct part;
+/// The calling OS thread of main allocates in the heap, in a part of main's until leave_main. Null: all are
+/// taken, and nothing has changed.
+part* enter_main() noexcept;
+void leave_main(part* p) noexcept;
 /// Back to the C library's malloc. Gives back what go_on takes.
 part* leave() noexcept;
 void go_on(part* with) noexcept;
 /// A worker without work: what others have freed of its blocks is free for all.
 void tidy() noexcept;
 
-/// In a forked child that has left: what it frees of the heap stays as it is.
+/// In a forked child that has left, or where workers were killed: what is freed of the heap stays as it is.
 void forget() noexcept;
 
 /// Why malloc has given out null, at worst, for people; empty: it has not.

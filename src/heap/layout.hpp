@@ -1,6 +1,6 @@
 // What lies in the heap's window, which all workers of a host have at one address.
 //
-//   | common | a part for each worker | a table: one entry for each span | spans of 64 KiB ...
+//   | common | main's parts | a part for each worker | a table: an entry for each span | spans of 64 KiB ...
 //
 // and behind these, in runs that are to find leaks, who allocated what is in them (record.hpp).
 //
@@ -59,6 +59,7 @@ struct alignas(64) span {
   span* next = nullptr;
   span* previous = nullptr;
   bool full = false;        ///< small: in no list, as all blocks are handed out
+  bool of_main = false;     ///< large: main made it. W who takes it from the pool
   std::uint32_t dirty = 0;  ///< free, or just taken: at most so many spans are not all zero
 };
 static_assert(sizeof(span) == 128);
@@ -68,6 +69,7 @@ inline constexpr std::uint64_t largest_small = 64 << 10;
 inline constexpr unsigned class_count = 8 + 4 * 9;
 
 /// A worker's own. Its worker allocates from it without a lock; what others free comes back by `returned`.
+/// One of main's has an OS thread of main in a worker's place (heap::enter_main).
 struct part {
   /// Where blocks of a size come from; never null: a span without blocks stands in. W and R its worker
   span* current[class_count] = {};
@@ -79,9 +81,12 @@ struct part {
     block* first = nullptr;
     std::uint32_t count = 0;
   } found[class_count];
+  bool of_main = false;  ///< what lies here main made. W once
   /// Blocks of this part that others have freed. W all (push some), its worker (take all). HP1
   alignas(64) std::atomic<block*> returned{nullptr};
 };
+
+inline constexpr std::uint32_t mains_count = 16;
 
 /// The pool, and what all parts have in common.
 struct common {
@@ -89,8 +94,11 @@ struct common {
   std::byte* spans = nullptr;  ///< the first one's bytes. W once
   std::uint64_t count = 0;     ///< of spans. W once
   std::uint64_t largest = 0;   ///< bytes of a block: more than that the machine cannot have. W once
+  part* mains = nullptr;       ///< main's parts, one for each OS thread of it that allocates here. W once
   part* parts = nullptr;       ///< W once
-  std::uint32_t part_count = 0;
+  // W main, while there are no workers.
+  std::uint32_t part_count = 0;  ///< that have begun
+  std::uint32_t part_room = 0;
   allocations* recorded = nullptr;  ///< null: nobody asked. W once
 
   std::atomic<std::uint64_t> refused{0};  ///< bytes of the largest block there was no room for. W and R all
@@ -116,7 +124,7 @@ struct place {
   std::uintptr_t begin = std::uintptr_t{1} << 63;  ///< of the spans
   std::uint64_t bytes = 0;                         ///< of the spans
   common* all = nullptr;
-  bool forgotten = false;  ///< a forked child: blocks stay as they are
+  bool forgotten = false;  ///< blocks stay as they are: a forked child, or a heap that may be torn
   code c_library, loader;  ///< what they allocate for themselves belongs to the process
 
   bool holds(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin < bytes; }
@@ -134,6 +142,11 @@ inline span* span_at(const void* p) noexcept {
 inline span* run_at(const void* p) noexcept {
   span* const s = span_at(p);
   return s->kind == run_kind::rest ? s - s->spans : s;
+}
+
+/// Whether main made the blocks of a run that is not free.
+inline bool is_mains(const span& s) noexcept {
+  return s.kind == run_kind::small ? s.owner->of_main : s.of_main;
 }
 
 }  // namespace godwit::heap

@@ -154,10 +154,20 @@ void* refuse(std::uint64_t bytes) noexcept {
   return nullptr;
 }
 
-void* allocate_large(std::uint64_t bytes, std::uint64_t alignment) noexcept {
+void* allocate_large(const part& p, std::uint64_t bytes, std::uint64_t alignment) noexcept {
   if (here.all == nullptr || bytes > here.all->largest) return refuse(bytes);
   span* const s = pool::take(spans_of(bytes), alignment);
-  return s != nullptr ? bytes_of(s) : refuse(bytes);
+  if (s == nullptr) return refuse(bytes);
+  s->of_main = p.of_main;
+  return bytes_of(s);
+}
+
+/// Back to the part that it belongs to.
+void send_home(block* b, part& owner) noexcept {
+  block* head = owner.returned.load(std::memory_order_relaxed);
+  do b->next = head;
+  while (!owner.returned.compare_exchange_weak(head, b, std::memory_order_release,
+                                               std::memory_order_relaxed));  // HP1
 }
 
 }  // namespace
@@ -165,7 +175,7 @@ void* allocate_large(std::uint64_t bytes, std::uint64_t alignment) noexcept {
 void begin_part(part& p) noexcept { std::fill(std::begin(p.current), std::end(p.current), &no_blocks); }
 
 void* allocate_slow(part& p, std::uint64_t bytes) noexcept {
-  if (bytes > largest_small) return allocate_large(bytes, span_bytes);
+  if (bytes > largest_small) return allocate_large(p, bytes, span_bytes);
   const unsigned c = class_of(bytes);
   if (p.current[c]->free == nullptr) {
     if (part::foreign& f = p.found[c]; f.first != nullptr) {
@@ -212,6 +222,8 @@ void free_slow(part& mine, void* at) noexcept {
   check_small(s, at);
   auto* const b = static_cast<block*>(at);
   if (s.owner == &mine) return free_own(mine, s, b);
+  // What lies in main's parts main made, and nobody else, so a worker does not hand it out again.
+  if (mine.of_main || s.owner->of_main) return send_home(b, *s.owner);
   part::foreign& f = mine.found[s.size_class];
   if (const std::uint32_t most = most_found(s.block_bytes); f.count == most)
     give_back(mine, s.size_class, most / 2);
@@ -227,11 +239,7 @@ void free_outside(void* at) noexcept {
   span& s = *run_at(at);
   if (s.kind == run_kind::large) return pool::give(&s);
   check_small(s, at);
-  auto* const b = static_cast<block*>(at);
-  std::atomic<block*>& list = s.owner->returned;
-  block* head = list.load(std::memory_order_relaxed);
-  do b->next = head;
-  while (!list.compare_exchange_weak(head, b, std::memory_order_release, std::memory_order_relaxed));  // HP1
+  send_home(static_cast<block*>(at), *s.owner);
 }
 
 void* allocate_aligned(part& p, std::uint64_t bytes, std::uint64_t alignment) noexcept {
@@ -239,7 +247,7 @@ void* allocate_aligned(part& p, std::uint64_t bytes, std::uint64_t alignment) no
   const std::uint64_t whole = std::max(bytes, alignment);
   // A power of two is a class of its own, and its blocks lie at multiples of it.
   if (whole <= largest_small) return allocate_slow(p, std::bit_ceil(whole));
-  return allocate_large(bytes, alignment);
+  return allocate_large(p, bytes, alignment);
 }
 
 void* allocate_zero(part& p, std::uint64_t bytes) noexcept {

@@ -34,6 +34,16 @@ inline constexpr class_table classes;
 
 /// A part without blocks. Before its worker runs.
 void begin_part(part& p) noexcept;
+inline bool has_begun(const part& p) noexcept { return p.current[0] != nullptr; }
+
+/// Main's and the workers' parts, as far as they have begun.
+template <class F>
+void each_part(F&& f) noexcept {
+  common& all = *here.all;
+  for (part* p = all.mains; p < all.mains + mains_count; ++p)
+    if (has_begun(*p)) f(*p);
+  for (part* p = all.parts; p < all.parts + all.part_count; ++p) f(*p);
+}
 
 /// Null: there is no room. Aligned to 16 bytes.
 void* allocate_slow(part& p, std::uint64_t bytes) noexcept;

@@ -20,8 +20,9 @@ constexpr unsigned most_looks = 16;  // at runs that may be too short or badly p
 struct locked {
   common& all = *here.all;
   const part* const own = own_part();
-  const std::uint32_t me =
-      own != nullptr ? base::holder_of(static_cast<std::uint32_t>(own - here.all->parts)) : base::outsider;
+  const std::uint32_t me = own != nullptr && !own->of_main
+                               ? base::holder_of(static_cast<std::uint32_t>(own - here.all->parts))
+                               : base::outsider;
   locked() noexcept { base::lock(all.lock, me); }
   ~locked() { base::unlock(all.lock, me); }
   locked(const locked&) = delete;

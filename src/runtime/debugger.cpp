@@ -150,7 +150,7 @@ void add_global(table& t, const launch& what) noexcept {
 /// The heap that workers share: src/heap/layout.hpp, record.hpp.
 void add_shared_heap(table& t, const launch& what) noexcept {
   using heap::common, heap::part, heap::site;
-  t.add("shared", reinterpret_cast<std::uint64_t>(what.heap.base()));
+  t.add("shared", reinterpret_cast<std::uint64_t>(what.heap != nullptr ? what.heap->base() : nullptr));
   t.field<common>("common.table", &common::table);
   t.field<common>("common.spans", &common::spans);
   t.field<common>("common.parts", &common::parts);

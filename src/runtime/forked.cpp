@@ -13,6 +13,7 @@
 #include "context/context.hpp"
 #include "heap/heap.hpp"
 #include "runtime/faults.hpp"
+#include "runtime/shared_objects.hpp"
 #include "sched/worker.hpp"
 #include "stack/private_frames.hpp"
 
@@ -31,6 +32,7 @@ sigset_t mask_of_run_;
 bool forked_ = false;
 transport::shm::window* heap_ = nullptr;  // of the worker's host; null: it has none
 heap::part* part_ = nullptr;              // of the thread that forks
+thread_local bool forks_worker_ = false;
 
 constexpr std::uintptr_t below = 256 << 10;      // what other handlers of a fork may use of the stack
 constexpr std::uintptr_t child_stack = 8 << 20;  // what the child may use below that
@@ -76,7 +78,10 @@ void after_in_parent() noexcept {
 }
 
 void after_in_child() noexcept {
-  if (detail::hot().owner == nullptr) return;
+  if (detail::hot().owner == nullptr) {
+    if (!forks_worker_ && !forked_) shared_objects::after_fork();
+    return;
+  }
   forked_ = true;
   part_ = nullptr;
   if (heap_ != nullptr) {
@@ -98,6 +103,13 @@ void watch_forks() noexcept {
   static const int watched = pthread_atfork(before_fork, after_in_parent, after_in_child);
   static_cast<void>(watched);
   pthread_sigmask(SIG_SETMASK, nullptr, &mask_of_run_);
+}
+
+pid_t fork_worker() noexcept {
+  forks_worker_ = true;
+  const pid_t pid = fork();
+  forks_worker_ = false;
+  return pid;
 }
 
 void keep_from_children(transport::shm::window& heap) noexcept { heap_ = &heap; }

@@ -7,16 +7,22 @@
 // worker say so and end it. The heap that workers share becomes the child's own copy: neither what it writes
 // nor what it frees reaches the run. vfork, posix_spawn, system and popen need nothing of this. Where workers
 // are threads the memory is private anyway, and only that about the scheduler applies.
-// Called by: run.cpp, slow_path.cpp, worker_process.cpp. docs/writing-programs.md.
+// A child that main forks, with objects that it shares with workers, gets a copy of those in the same way.
+// Called by: run.cpp, slow_path.cpp, worker_process.cpp, shared_objects.cpp. docs/writing-programs.md.
 // Test: tests/api/fork_test.cpp.
 #pragma once
 
 #include "transport/shm/window.hpp"
 
+#include <sys/types.h>
+
 namespace godwit::runtime {
 
 /// From now on forks of this process and its children are looked after. Before workers start; once is enough.
 void watch_forks() noexcept;
+
+/// fork() of a process that becomes a worker: no copy.
+pid_t fork_worker() noexcept;
 
 /// A worker: its children get a copy of @p heap.
 void keep_from_children(transport::shm::window& heap) noexcept;

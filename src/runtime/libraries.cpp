@@ -48,6 +48,14 @@ void end_threads_of_libraries() noexcept {
   if (pause != nullptr) static_cast<void>(pause(omp_pause_soft));
 }
 
+bool has_one_thread() noexcept try {
+  for (const std::string& line : base::lines_of("/proc/self/status"))
+    if (int count = 0; std::sscanf(line.c_str(), "Threads: %d", &count) == 1) return count == 1;
+  return false;
+} catch (...) {
+  return false;
+}
+
 void warn_of_threads() noexcept try {
   static bool warned = false;
   if (warned || __libc_single_threaded) return;  // an emulator's threads are not the program's

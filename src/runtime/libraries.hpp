@@ -16,6 +16,9 @@ void end_threads_of_libraries() noexcept;
 /// end.
 void warn_of_threads() noexcept;
 
+/// The calling OS thread is the only one of this process. False also if the system does not tell.
+bool has_one_thread() noexcept;
+
 /// In a forked worker: take away the code of the MPI library that the program calls, if it does, so that a
 /// call of MPI is a fault. A worker is no rank: what it sent would corrupt its rank's messages. Gives back
 /// where that code lies; empty: there is none, or it is part of the program itself.

@@ -86,18 +86,19 @@ void mpi_memory::share_heap(run_state& r) const {
     bytes = session_.reduce(has_workers() ? possible_heap_bytes(r.what.opts) : std::uint64_t{1} << 62,
                             reduction::least);
   if (!wants_heap(r.what.opts, bytes, one_host())) return;
-  auto& heap = r.what.heap;
+  auto& heap = r.what.own_heap;
   share(
       heap, bytes,
       "godwit: there is no range of addresses for a shared heap that is free in all ranks: use "
       "--godwit-heap=private (GODWIT_HEAP)",
       [&] {
-        if (is_leader()) heap::begin(heap.base(), bytes, place_.workers, r.what.opts.check_heap);
+        if (is_leader()) heap::begin(heap.base(), bytes, place_.workers, 0, r.what.opts.check_heap);
       },
       bytes);
   session_.together([&] {
     if (has_workers() && !is_leader()) heap::adopt(heap.base());
   });
+  if (has_workers()) r.what.heap = &heap;
 }
 
 }  // namespace godwit::runtime

@@ -21,6 +21,7 @@
 #include "base/world.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/forked.hpp"
+#include "runtime/shared_objects.hpp"
 #include "runtime/substrate.hpp"
 
 extern "C" [[gnu::weak]] void __tsan_init();
@@ -111,6 +112,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
   const struct release {
     ~release() { busy.store(false, std::memory_order_seq_cst); }
   } release_at_end;
+  const runtime::shared_objects::pause in_no_scope;
   try {
     options opts;
     std::string problem;
@@ -131,6 +133,8 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
       throw std::invalid_argument(
           std::string("godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) cannot be had on substrate ") +
           name_of(where) + ", where workers have the program's malloc: use valgrind or -fsanitize=address");
+    if (where == choice::substrate::mpi && problem.empty())
+      problem = runtime::shared_objects::refusal("under MPI");
     const std::unique_ptr<runtime::substrate> s = make_substrate(where, opts);
     return runtime::run_on(*s, opts, root, std::move(problem));
   } catch (const base::help_requested& help) {

@@ -14,6 +14,8 @@
 #include "heap/heap.hpp"
 #include "heap/kept.hpp"
 #include "runtime/debugger.hpp"
+#include "runtime/forked.hpp"
+#include "runtime/shared_objects.hpp"
 #include "sched/policies.hpp"
 
 namespace godwit {
@@ -113,10 +115,21 @@ bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host) {
 }
 
 void make_heap(run_state& r) {
-  const std::uint64_t bytes = possible_heap_bytes(r.what.opts);
-  if (!wants_heap(r.what.opts, bytes, true)) return;
-  r.what.heap.create(bytes, true);
-  heap::begin(r.what.heap.base(), bytes, r.own.count, r.what.opts.check_heap);
+  launch& what = r.what;
+  if (what.heap = shared_objects::for_run(what.opts, r.own.count); what.heap != nullptr) return;
+  const std::uint64_t bytes = possible_heap_bytes(what.opts);
+  if (!wants_heap(what.opts, bytes, true)) return;
+  what.own_heap.create(bytes, true);
+  heap::begin(what.own_heap.base(), bytes, r.own.count, 0, what.opts.check_heap);
+  what.heap = &what.own_heap;
+}
+
+void end_heap(run_state& r, bool in_order) noexcept {
+  if (r.what.heap == nullptr) return;
+  if (r.what.heap == &r.what.own_heap)
+    heap::end();
+  else
+    shared_objects::after_run(in_order);
 }
 
 void go_by(transport::mpi::way how, launch& what) noexcept {
@@ -149,7 +162,7 @@ std::string fork_workers(launch& what, near_range own, family& workers) {
   const keeping kept;
   for (std::uint32_t w = own.first + own.count; w-- > own.first;) {
     describe_to_debuggers(what, debug_no_worker);  // workers write their number over it
-    const pid_t pid = fork();
+    const pid_t pid = fork_worker();
     if (pid == 0) worker_main(what, worker_no{w});
     if (pid < 0)
       return "godwit: cannot fork worker " + std::to_string(w) + ": " + std::strerror(errno) +

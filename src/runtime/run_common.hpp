@@ -31,8 +31,11 @@ void complete_memory(run_state& r);
 std::uint64_t possible_heap_bytes(const options& opts) noexcept;
 /// Do they share one of so many bytes? Throws std::invalid_argument if they must, and cannot.
 bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host);
-/// The heap of this process's workers, if they share one. Before the fork.
+/// The heap of this process's workers, if they share one: their own, or that of main's shared objects.
+/// Before the fork. Throws as wants_heap does.
 void make_heap(run_state& r);
+/// @p in_order: no worker was killed.
+void end_heap(run_state& r, bool in_order) noexcept;
 
 // Several hosts.
 

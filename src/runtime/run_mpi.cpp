@@ -391,7 +391,7 @@ class ranks final : public substrate {
 
   void end(run_state& r) noexcept override {
     workers_.reset();
-    if (r.what.heap.base() != nullptr) heap::end();
+    if (r.what.heap != nullptr) heap::end();
     companion_.reset();  // its receives point into the memory
     if (std::exchange(window_made_, false)) session_.mpi().win_free(&window_);
   }

@@ -11,7 +11,6 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
-#include "heap/heap.hpp"
 #include "runtime/libraries.hpp"
 #include "runtime/rank_calls.hpp"
 #include "runtime/run_common.hpp"
@@ -26,13 +25,13 @@ std::string look_for_stuck(stuck_watch& watch, const family& workers, const laun
   const transport::shm::segment& memory = what.memory;
   std::vector<stuck_watch::wait> waits, in_heap;
   bool somebody_runs = false;
-  const auto heap = reinterpret_cast<std::uintptr_t>(what.heap.base());
+  const auto heap = reinterpret_cast<std::uintptr_t>(what.heap != nullptr ? what.heap->base() : nullptr);
   workers.each([&](std::uint32_t worker, pid_t pid) {
     stuck_watch::wait w{};
     const bool waits_so = stuck_watch::waits(pid, worker, w) && stuck_watch::nobody_else(pid, 1, false);
     if (waits_so && !w.shared)
       waits.push_back(w);
-    else if (waits_so && w.word - heap < what.heap.bytes())
+    else if (waits_so && what.heap != nullptr && w.word - heap < what.heap->bytes())
       in_heap.push_back(w);
     else if (words_of(memory, transport::worker_no{worker}).worker.asleep.load(std::memory_order_relaxed) ==
                  0 ||
@@ -66,6 +65,7 @@ class processes final : public substrate {
   void start(run_state& r) override {
     end_threads_of_libraries();
     warn_of_threads();
+    started_ = true;
     if (std::string problem = fork_workers(r.what, r.own, workers_.emplace()); !problem.empty())
       r.fail(base::status_failed, std::move(problem));
   }
@@ -86,16 +86,18 @@ class processes final : public substrate {
         r.fail(v.status, std::move(v.message));
     }
     workers_->kill_all();
+    in_order_ = !r.failed();
   }
 
   void end(run_state& r) noexcept override {
     workers_.reset();
-    if (r.what.heap.base() != nullptr) heap::end();
+    end_heap(r, !started_ || in_order_);
   }
 
  private:
   std::optional<interrupt_guard> stop_;
   std::optional<family> workers_;
+  bool started_ = false, in_order_ = false;
 };
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "context/context.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/shared_objects.hpp"
 #include "runtime/sim_hosts.hpp"
 #include "sched/policies.hpp"
 #include "sim/collectives.hpp"
@@ -182,6 +183,7 @@ void simulation::begin(void* arg) {
 
 void simulation::start(run_state& r) {
   launch& what = r.what;
+  shared_objects::before_run_here();
   base::set_fatal_hook(end_process_saying);
   install_handlers_of_process();
   handlers_run_here_.emplace();

@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "heap/heap.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/shared_objects.hpp"
 #include "sched/policies.hpp"
 
 namespace godwit::runtime {
@@ -60,6 +61,9 @@ void prepare(substrate& s, run_state& r) {
   launch& what = r.what;
   const options& opts = what.opts;
   check_policy(opts, what.job.host_count);
+  if (what.job.host_count > 1)
+    if (std::string why = shared_objects::refusal("on several hosts"); !why.empty())
+      throw std::invalid_argument(why);
   s.together([&] {
     if (r.speaks) r.outputs.emplace(opts).begin(what.job.workers);
     what.rings.emplace(opts, r.own, what.job.workers);

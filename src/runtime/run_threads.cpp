@@ -28,6 +28,7 @@
 #include "runtime/faults.hpp"
 #include "runtime/monitor.hpp"
 #include "runtime/run_common.hpp"
+#include "runtime/shared_objects.hpp"
 #include "runtime/stuck.hpp"
 #include "sched/policies.hpp"
 #include "stack/pool.hpp"
@@ -239,6 +240,7 @@ void team::memory(run_state& r) {
 
 void team::start(run_state&) {
   team_ = this;
+  shared_objects::before_run_here();
   install_handlers_of_process();
   base::set_fatal_hook(end_process_saying);
   events::begin_run(what->opts.delay_us);

@@ -163,18 +163,20 @@ void on_own_stack(void* launched) {
     hook_global(hooks, what.opts);
     hook_parcels(hooks);
   }
-  if (what.heap.base() != nullptr) hooks.on_idle = heap::tidy;
+  if (what.heap != nullptr) hooks.on_idle = heap::tidy;
   begin_worker(what, what.memory, me_, what.global.base(), hooks);
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
   heap::keep();
   map.mpi_code = forbid_mpi();
-  if (const auto heap = reinterpret_cast<std::uintptr_t>(what.heap.base()); heap != 0)
-    map.shared_heap = {heap, heap + what.heap.bytes()};
+  if (what.heap != nullptr) {
+    const auto heap = reinterpret_cast<std::uintptr_t>(what.heap->base());
+    map.shared_heap = {heap, heap + what.heap->bytes()};
+  }
   install_handlers(map);
   stack::protect(what.main_stack);
-  if (what.heap.base() != nullptr) {
-    keep_from_children(what.heap);
+  if (what.heap != nullptr) {
+    keep_from_children(*what.heap);
     heap::enter(transport::index(me_) - what.memory.near().first, end_of_stack);
   }
   sched::this_worker().start(me_ == transport::worker_no{0} ? root_thread : nullptr, &what);

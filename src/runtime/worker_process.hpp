@@ -30,7 +30,8 @@ struct launch {
   std::uint64_t canary = 0;  ///< of the stack protector, the same in the whole job; 0: that of the fork is
   transport::shm::segment memory;
   transport::shm::window global;
-  transport::shm::window heap{transport::shm::of_heap};  ///< empty: workers have the C library's
+  transport::shm::window own_heap{transport::shm::of_heap};  ///< of this run alone
+  transport::shm::window* heap = nullptr;  ///< that, or main's shared one; null: workers have the C library's
   gas::space global_space;
   std::exception_ptr thrown;         ///< by the root thread, where workers are threads
   std::optional<trace_rings> rings;  ///< of the workers that this process starts

@@ -49,8 +49,7 @@ void unmap_private(std::byte* low, std::size_t bytes) noexcept {
   munmap(low - page, bytes + page);
 }
 
-range system_stack() noexcept {
-  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return {};
+range whole_system_stack() noexcept {
   pthread_attr_t a;
   if (pthread_getattr_np(pthread_self(), &a) != 0) return {};
   void* address = nullptr;
@@ -59,11 +58,18 @@ range system_stack() noexcept {
   pthread_attr_destroy(&a);
   if (!ok) return {};
   const auto low = reinterpret_cast<std::uintptr_t>(address);
+  return {low, low + size};
+}
+
+range system_stack() noexcept {
+  if (getpid() != static_cast<pid_t>(syscall(SYS_gettid))) return {};
+  const range whole = whole_system_stack();
+  if (whole.high == 0) return {};
   // The system's end is where the stack may grow to; only what is mapped can be protected: from a little
   // below here.
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) / page * page;
-  return {here > low ? here : low, low + size};
+  return {here > whole.low ? here : whole.low, whole.high};
 }
 
 void protect(const range& r) noexcept {

@@ -27,8 +27,10 @@ struct range {
   bool holds(std::uintptr_t a) const noexcept { return a >= low && a < high; }
 };
 
-/// The calling thread's stack as the system gave it. Empty when unknown, or when it is not safe to protect (a
-/// pthread's stack also holds its thread-local data).
+/// The calling thread's stack as the system gave it, mapped or not. Empty when unknown.
+range whole_system_stack() noexcept;
+/// Of that, what lies above the caller, and a little below. Empty when unknown, or when it is not safe to
+/// protect (a pthread's stack also holds its thread-local data).
 range system_stack() noexcept;
 
 /// Make the inherited stack read-only in this process. The caller must run on another stack by now.

@@ -1,6 +1,7 @@
 // See window.hpp.
 #include "transport/shm/window.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -81,12 +82,24 @@ void window::create(std::uint64_t bytes, bool keep_file) {
   if (const int other = fcntl(fd_, F_DUPFD_CLOEXEC, high); other >= 0) close(std::exchange(fd_, other));
 }
 
-bool window::make_private() noexcept {
+bool window::has_file() const noexcept {
   struct stat is {};
-  if (fstat(fd_, &is) != 0 || is.st_ino != file_) {
-    errno = EBADF;
-    return false;
-  }
+  if (fstat(fd_, &is) == 0 && is.st_ino == file_) return true;
+  errno = EBADF;
+  return false;
+}
+
+window::bytes_range window::written(std::uint64_t from, std::uint64_t end) const noexcept {
+  if (!has_file()) return {from, end};
+  const off_t data = lseek(fd_, static_cast<off_t>(from), SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return {end, end};  // nothing is written behind
+  if (data < 0) return {from, end};                   // the system does not tell
+  const off_t hole = lseek(fd_, data, SEEK_HOLE);
+  return {std::min(static_cast<std::uint64_t>(data), end), std::min(static_cast<std::uint64_t>(hole), end)};
+}
+
+bool window::make_private() noexcept {
+  if (!has_file()) return false;
   return mmap(base_, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd_, 0) !=
          MAP_FAILED;
 }

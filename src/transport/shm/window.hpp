@@ -23,6 +23,8 @@ inline constexpr window_use of_global{
     "godwit-global", "godwit: global memory: ", "lower --godwit-global-bytes (GODWIT_GLOBAL_BYTES)"};
 inline constexpr window_use of_heap{"godwit-heap",
                                     "godwit: the threads' heap: ", "use --godwit-heap=private (GODWIT_HEAP)"};
+inline constexpr window_use of_shared_objects{
+    "godwit-shared", "godwit: shared objects: ", "use --godwit-substrate=threads (GODWIT_SUBSTRATE)"};
 
 class window {
  public:
@@ -51,6 +53,13 @@ class window {
   /// In this process the first @p bytes of the window at @p base are accessible no more.
   static void forbid(std::byte* base, std::uint64_t bytes) noexcept;
 
+  /// The first bytes in [from, end), offsets in the window, that may be other than zero: whole pages, empty
+  /// if there are none. Reading them costs no memory. Needs the file, else: all. Three system calls.
+  struct bytes_range {
+    std::uint64_t from, end;
+  };
+  bytes_range written(std::uint64_t from, std::uint64_t end) const noexcept;
+
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
 
@@ -59,6 +68,8 @@ class window {
   static void discard(void* address, std::uint64_t bytes) noexcept;
 
  private:
+  bool has_file() const noexcept;
+
   const window_use& use_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;

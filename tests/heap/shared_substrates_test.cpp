@@ -1,0 +1,53 @@
+// Shared objects where workers live in main's memory, and where there is no heap to share.
+// test: timeout=120 skip-qemu
+#include "heap/shared_objects.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <sys/resource.h>
+
+namespace {
+
+using namespace shared_objects_test;
+
+/// Substrates of one process fill a table that is shared: 0 if it is right.
+int fill_in_one_process(gw::shared_global<memo>& table) {
+  for (const auto substrate : {gw::choice::substrate::threads, gw::choice::substrate::sim})
+    for (const std::uint32_t workers : {1u, 2u, 4u}) {
+      gw::options o = support::schedule(workers, "random");
+      o.substrate = substrate;
+      gw::run<void>([&table] { many([&table](int n) { return table->put(n), 0; }, 4); }, o);
+      if (table->texts.size() != 16 || table->texts.at(15) != long_text(15)) return 1;
+      table->texts.clear();
+    }
+  return 0;
+}
+
+// And no run on processes is wrong afterwards: what threads have put in may lie in main's own memory.
+TEST(Substrates, OfOneProcessHaveThem) {
+  in_new_program([] {
+    gw::shared_global<memo> table;
+    if (fill_in_one_process(table) != 0) return 1;
+    return why_refused(support::schedule(2)).starts_with("godwit: shared objects") ? 0 : 2;
+  });
+}
+
+// Any build comes here by a limit; with a sanitizer the heap cannot be had either.
+TEST(Substrates, OfOneProcessNeedNoHeap) {
+  in_new_program([] {
+    const rlimit little{1 << 20, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &little);
+    gw::shared_global<memo> table;
+    const rlimit enough{RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &enough);
+    if (in_heap(table.get())) return 1;
+    if (!why_refused(support::schedule(2)).ends_with("use --godwit-substrate=threads (GODWIT_SUBSTRATE)"))
+      return 2;
+    return fill_in_one_process(table);
+  });
+}
+
+}  // namespace
