@@ -157,6 +157,7 @@ void add_shared_heap(table& t, const launch& what) noexcept {
   t.field<common>("common.part_count", &common::part_count);
   t.field<common>("common.fresh", &common::fresh);
   t.field<common>("common.recorded", &common::recorded);
+  t.add("mains", heap::mains_count);
   t.add("span_bits", heap::span_bits);
   t.add("entry", sizeof(heap::span));
   t.field<heap::span>("entry.owner", &heap::span::owner);

@@ -31,6 +31,7 @@ TEST(Scope, WhatIsAllocatedInItLiesInTheHeap) {
   std::unique_ptr<int> inside, outside = std::make_unique<int>(1), nested, other;
   {
     const gw::shared_scope shared;
+    EXPECT_FALSE(__libc_single_threaded);  // main counts references as workers do
     inside = std::make_unique<int>(2);
     {
       const gw::shared_scope again;
@@ -44,7 +45,6 @@ TEST(Scope, WhatIsAllocatedInItLiesInTheHeap) {
   EXPECT_FALSE(in_heap(outside.get()));
   EXPECT_FALSE(in_heap(other.get()));
   EXPECT_FALSE(in_heap(std::make_unique<int>(6).get()));
-  EXPECT_FALSE(__libc_single_threaded);  // main counts references as workers do
 }
 
 TEST(Scope, OsThreadsOfMainHaveScopesAtOnce) {

@@ -13,30 +13,33 @@ namespace {
 
 using namespace shared_objects_test;
 
-/// Substrates of one process fill a table that is shared: 0 if it is right.
-int fill_in_one_process(gw::shared_global<memo>& table) {
-  for (const auto substrate : {gw::choice::substrate::threads, gw::choice::substrate::sim})
-    for (const std::uint32_t workers : {1u, 2u, 4u}) {
-      gw::options o = support::schedule(workers, "random");
-      o.substrate = substrate;
-      gw::run<void>([&table] { many([&table](int n) { return table->put(n), 0; }, 4); }, o);
-      if (table->texts.size() != 16 || table->texts.at(15) != long_text(15)) return 1;
-      table->texts.clear();
-    }
+/// A run in one process fills a table that is shared: 0 if it is right.
+int fill(gw::shared_global<memo>& table, gw::choice::substrate substrate) {
+  for (const std::uint32_t workers : {1u, 2u, 4u}) {
+    gw::options o = support::schedule(workers, "random");
+    o.substrate = substrate;
+    gw::run<void>([&table] { many([&table](int n) { return table->put(n), 0; }, 4); }, o);
+    if (table->texts.size() != 16 || table->texts.at(15) != long_text(15)) return 1;
+    table->texts.clear();
+  }
   return 0;
 }
 
-// And no run on processes is wrong afterwards: what threads have put in may lie in main's own memory.
-TEST(Substrates, OfOneProcessHaveThem) {
-  in_new_program([] {
-    gw::shared_global<memo> table;
-    if (fill_in_one_process(table) != 0) return 1;
-    return why_refused(support::schedule(2)).starts_with("godwit: shared objects") ? 0 : 2;
-  });
+/// And no run on processes is wrong afterwards: what was put in may lie in main's own memory.
+int fill_and_be_refused(gw::choice::substrate substrate) {
+  gw::shared_global<memo> table;
+  if (fill(table, substrate) != 0) return 1;
+  return why_refused(support::schedule(2)).starts_with("godwit: shared objects") ? 0 : 2;
+}
+TEST(Substrates, ThreadsHaveThem) {
+  in_new_program([] { return fill_and_be_refused(gw::choice::substrate::threads); });
+}
+TEST(Substrates, TheSimulatorHasThem) {
+  in_new_program([] { return fill_and_be_refused(gw::choice::substrate::sim); });
 }
 
 // Any build comes here by a limit; with a sanitizer the heap cannot be had either.
-TEST(Substrates, OfOneProcessNeedNoHeap) {
+TEST(Substrates, ThreadsNeedNoHeap) {
   in_new_program([] {
     const rlimit little{1 << 20, RLIM_INFINITY};
     setrlimit(RLIMIT_FSIZE, &little);
@@ -46,7 +49,7 @@ TEST(Substrates, OfOneProcessNeedNoHeap) {
     if (in_heap(table.get())) return 1;
     if (!why_refused(support::schedule(2)).ends_with("use --godwit-substrate=threads (GODWIT_SUBSTRATE)"))
       return 2;
-    return fill_in_one_process(table);
+    return fill(table, gw::choice::substrate::threads);
   });
 }
 

@@ -65,7 +65,7 @@ class Heap:
         most = 1 << 20
         heads = [self.memory.u64(self.entry(number) + n["entry.free"])]
         parts = self.memory.u32(n["shared"] + n["common.part_count"])
-        for i in range(parts):
+        for i in range(-n["mains"], parts):  # main's lie in front of them
             part = self.common("parts") + i * n["part"]
             heads.append(self.memory.u64(part + n["part.returned"]))
             found = part + n["part.found"] + self.byte(number, "size_class") * n["part.found_bytes"]
@@ -109,7 +109,10 @@ def describe(heap, address):
     small = kind == SMALL
     size = heap.u32(number, "block_bytes") if small else heap.u32(number, "spans") << n["span_bits"]
     block = first + (address - first) // size * size
-    where = f"block 0x{block:x} of {size} bytes" + (f", of worker {heap.part_of(number)}'s part" if small else "")
+    where = f"block 0x{block:x} of {size} bytes"
+    if small:
+        part = heap.part_of(number)
+        where += ", of " + (f"worker {part}'s part" if part >= 0 else "a part of main's")
     where = f"is {where}" if address == block else f"lies {address - block} bytes into {where}"
     if not heap.common("recorded"):
         return f"{where}: {'free' if small and heap.is_free(number, block) else 'in use'}"
