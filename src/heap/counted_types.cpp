@@ -17,7 +17,7 @@ namespace godwit::heap {
 namespace {
 
 // Also what lies between a program's variables is read.
-#define GODWIT_NO_ASAN [[gnu::no_sanitize("address", "undefined")]]
+#define GODWIT_NO_ASAN __attribute__((no_sanitize("address", "undefined")))
 
 // Those of the library that count with atomic instructions, or without.
 constexpr std::string_view counting_classes[] = {"St16_Sp_counted_baseILN9__gnu_cxx12_Lock_policyE2EE",

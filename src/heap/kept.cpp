@@ -25,7 +25,7 @@
 extern "C" [[gnu::weak]] char __libc_single_threaded;
 
 // Whatever bytes there are is looked at.
-#define GODWIT_NO_ASAN [[gnu::no_sanitize("address", "undefined")]]
+#define GODWIT_NO_ASAN __attribute__((no_sanitize("address", "undefined")))
 
 namespace godwit::heap {
 
