@@ -6,11 +6,8 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <string_view>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -20,6 +17,7 @@
 #include "base/text.hpp"
 #include "base/valgrind.hpp"
 #include "heap/counted_types.hpp"
+#include "heap/private_pages.hpp"
 #include "stack/stack.hpp"
 
 extern "C" [[gnu::weak]] char __libc_single_threaded;
@@ -131,77 +129,16 @@ class search {
   std::uintptr_t copy_[most_words + block_words - 1];  // a block may begin with the last of most_words
 };
 
-/// What is larger is no heap, but addresses that a tool has reserved for itself.
-constexpr std::uintptr_t largest_mapping = std::uintptr_t{4} << 40;
-
-/// Private memory that may be written, but for main's stack, which workers have not.
-bool may_hold(const std::string& mapping, stack::range& at) {
-  char permissions[5] = "";
-  if (std::sscanf(mapping.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &at.low, &at.high, permissions) != 3)
-    return false;
-  return std::string_view(permissions).starts_with("rw") && permissions[3] == 'p' &&
-         at.high - at.low <= largest_mapping && !mapping.ends_with("[stack]");
-}
-
-/// The pages that this process has written, as the kernel tells.
-class written_pages {
- public:
-  written_pages() noexcept : fd_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
-  ~written_pages() {
-    if (fd_ >= 0) close(fd_);
-  }
-  written_pages(const written_pages&) = delete;
-  written_pages& operator=(const written_pages&) = delete;
-
-  /// f(stretch) for each stretch of them in @p r, as long as it gives back true.
-  /// False also if the kernel does not tell.
-  template <class F>
-  bool each_stretch(const stack::range& r, F&& f) {
-    stack::range stretch{r.low, r.low};
-    const auto is_done = [&] { return stretch.high <= stretch.low || f(stretch); };
-    for (std::uintptr_t at = r.low; at < r.high;) {
-      const std::size_t count = std::min<std::size_t>((r.high - at) / page_, std::size(entries_));
-      const ssize_t n =
-          pread(fd_, entries_, count * sizeof *entries_, static_cast<off_t>(at / page_ * sizeof *entries_));
-      if (n <= 0) return false;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(n) / sizeof *entries_; ++i, at += page_) {
-        if (is_written(entries_[i])) {
-          stretch.high = at + page_;
-          continue;
-        }
-        if (!is_done()) return false;
-        stretch = {at + page_, at + page_};
-      }
-    }
-    return is_done();
-  }
-
- private:
-  static bool is_written(std::uint64_t entry) noexcept {
-    constexpr std::uint64_t present = std::uint64_t{1} << 63, swapped = std::uint64_t{1} << 62,
-                            of_a_file = std::uint64_t{1} << 61;
-    return (entry & (present | swapped)) != 0 && (entry & of_a_file) == 0;
-  }
-  const std::uintptr_t page_ = page_bytes();
-  int fd_;
-  std::uint64_t entries_[1024];
-};
-
 }  // namespace
 
 std::string find_kept() {
   forget_kept();
   search s;
   if (s.nothing_to_find()) return {};
-  const std::vector<std::string> mappings = base::lines_of("/proc/self/maps");
-  if (mappings.empty()) return "/proc/self/maps cannot be read";
-  written_pages pages;
-  for (const std::string& mapping : mappings) {
-    stack::range at;
-    if (!may_hold(mapping, at)) continue;
-    if (!pages.each_stretch(at, [&](const stack::range& r) { return s.look_at(r); }))
-      return "this process's memory cannot be read by /proc/self/pagemap and process_vm_readv";
-  }
+  // Workers have main's memory but for the stack of who calls run.
+  const auto look = [&s](const stack::range& r, bool known) { return known && s.look_at(r); };
+  if (!each_private_stretch(stack::whole_system_stack(), look))
+    return "this process's memory cannot be read by /proc/self/maps, pagemap and process_vm_readv";
   types_ = s.found();
   return {};
 }

@@ -3,14 +3,12 @@
 
 #include "base/code_place.hpp"
 #include "heap/heap.hpp"
+#include "heap/private_pages.hpp"
 #include "heap/record.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <fcntl.h>
-#include <fstream>
 #include <string>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -81,56 +79,6 @@ class search {
   std::vector<const span*> runs_;  // by address
   std::vector<std::pair<const std::byte*, std::uint64_t>> found_;
 };
-
-/// The pages of this process that have been touched, from @p at on. Where the system does not tell, all.
-class touched_pages {
- public:
-  touched_pages() noexcept : file_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
-  ~touched_pages() {
-    if (file_ >= 0) close(file_);
-  }
-  touched_pages(const touched_pages&) = delete;
-  touched_pages& operator=(const touched_pages&) = delete;
-
-  template <class F>
-  void each(std::uintptr_t low, std::uintptr_t high, F&& f) {
-    static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    constexpr std::uint64_t in_memory_or_swapped = std::uint64_t{3} << 62;
-    while (low < high) {
-      std::uint64_t entries[512];
-      const std::uint64_t count = std::min<std::uint64_t>(std::size(entries), (high - low) / page);
-      const ssize_t n =
-          pread(file_, entries, count * sizeof *entries, static_cast<off_t>(low / page * sizeof *entries));
-      if (n != static_cast<ssize_t>(count * sizeof *entries))
-        std::fill_n(entries, count, in_memory_or_swapped);
-      for (std::uint64_t i = 0; i < count; ++i, low += page)
-        if ((entries[i] & in_memory_or_swapped) != 0)
-          f(reinterpret_cast<const std::byte*>(low), reinterpret_cast<const std::byte*>(low + page));
-    }
-  }
-
- private:
-  const int file_;
-};
-
-/// Calls f(low, high) of the pages that this process alone writes, and has touched, but for its stack.
-template <class F>
-void each_private_page(const stack::range& own, F&& f) {
-  std::vector<stack::range> all;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long long low = 0, high = 0;
-    char may[5] = "";
-    if (std::sscanf(line.c_str(), "%llx-%llx %4s", &low, &high, may) != 3) continue;
-    if (may[0] == 'r' && may[1] == 'w' && may[3] == 'p')
-      all.push_back({static_cast<std::uintptr_t>(low), static_cast<std::uintptr_t>(high)});
-  }
-  touched_pages touched;
-  for (const stack::range& r : all) {  // without the stack, which may be part of one
-    touched.each(r.low, std::clamp(own.low, r.low, r.high), f);
-    touched.each(std::clamp(own.high, r.low, r.high), r.high, f);
-  }
-}
 
 struct sum {
   std::uint64_t blocks = 0, bytes = 0;
@@ -225,7 +173,10 @@ void report_leaks(const stack::range& own) {
   allocations& all = *here.all->recorded;
   {
     search s;
-    each_private_page(own, [&](const std::byte* low, const std::byte* high) { s.follow(low, high); });
+    each_private_stretch(own, [&s](const stack::range& r, bool) {
+      s.follow(reinterpret_cast<const std::byte*>(r.low), reinterpret_cast<const std::byte*>(r.high));
+      return true;
+    });
   }
   if (all.searched.fetch_add(1, std::memory_order_acq_rel) + 1 == here.all->part_count) report(all);
   go_on(had);

@@ -1,7 +1,5 @@
-// The memory of this process that pointers into the heap may lie in.
-//
-// All that it may read or write and that is its own: variables, stacks, registers, the C library's heap,
-// other private mappings. Not what it shares with others: files, and the run's own memory.
+// The memory of this process that pointers into the heap may lie in: its private pages (private_pages.hpp),
+// and registers.
 // Called by reach.cpp. Test: tests/heap/reach_test.cpp.
 #pragma once
 
