@@ -16,7 +16,7 @@ set(api_mpi_without_api_invoke invoke.all_void_gives_nothing invoke.what_childre
 set(api_mpi_without_api_future
     future.move_assignment_drops_the_old_thread future.dropped_ones_free_their_results
     shared_future.consumers_that_come_before_completion shared_future.dropped_before_completion
-    shared_future.of_what_cannot_be_copied_is_refused_or_read_anew
+    shared_future.of_a_future_is_refused
     shared_future.void_results)
 set(api_mpi_without_api_exception
     exception.leftmost_wins_in_invoke exception.only_unseen_ones_are_reported
