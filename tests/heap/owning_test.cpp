@@ -325,7 +325,8 @@ constexpr kind kinds[] = {{"vectors", vectors},
 struct Owning : testing::TestWithParam<kind> {};
 
 TEST_P(Owning, LivesWhereverItsThreadIs) {
-  const std::uint64_t seeds = support::number_from_environment("STRESS_REPEAT", 20);
+  const bool few = support::number_from_environment("STRESS_SHORT", 0) != 0;
+  const std::uint64_t seeds = support::number_from_environment("STRESS_REPEAT", few ? 1 : 20);
   for (std::uint64_t i = 0; i < seeds; ++i)
     for (const char* force : {"random", "parents", "children"})
       for (const std::uint32_t workers : {1u, 2u, 4u, 8u, 16u}) {

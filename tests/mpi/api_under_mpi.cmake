@@ -26,6 +26,7 @@ set(api_mpi_without_api_exception
     exception.destructors_that_join_during_unwinding_on_one_worker)
 set(api_mpi_without_api_migration migration.exceptions_thrown_after_it_and_caught_in_a_migrated_frame)
 set(api_mpi_without_api_foreign "")
+set(api_mpi_without_heap_owning Separate.*)  # one rank prints for all
 set(api_mpi_without_api_run
     run.exception_becomes_status_1_and_a_line run.output_of_all_workers_is_flushed run.every_worker_has_its_own_id
     run.on_each_worker_from_several_threads_at_once run.on_tick_is_called_and_sees_shared_memory
