@@ -209,13 +209,15 @@ TEST(trace, is_written_when_the_run_fails) {
 
 TEST(trace, is_written_when_the_run_is_interrupted) {
   const files f;
+  const std::string going = f.trace + ".going";  // there from the root thread's beginning on
   const auto o = run_child(
       [&] {
         char name[] = "program";
         char* argv[] = {name, nullptr};
         return gw::run(
             1, argv,
-            [] {
+            [&going] {
+              std::ofstream(going) << "yes";
               for (;;) {
                 fib(12);
                 std::puts("going");
@@ -225,10 +227,11 @@ TEST(trace, is_written_when_the_run_is_interrupted) {
             f.options(2));
       },
       [&](pid_t pid) {
-        while (!std::filesystem::exists(f.trace)) usleep(1000);
+        while (!std::filesystem::exists(going)) usleep(1000);
         usleep(300'000);
         kill(pid, SIGINT);
       });
+  std::filesystem::remove(going);
   EXPECT_EQ(o.status, 130) << o.err;
   EXPECT_EQ(count(support::read_trace(f.trace), kind::start), 1u);
   EXPECT_EQ(f.read_stats().at("status"), 130);
