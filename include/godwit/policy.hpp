@@ -99,14 +99,33 @@ struct task_entries {
   }
 };
 
+/// A callable whose bytes are taken by somebody else; destroyed if that fails.
+template <class F>
+class relocated {
+ public:
+  explicit relocated(F& f) { new (&f_.value) F(std::move(f)); }
+  ~relocated() {
+    if (here_) f_.value.~F();
+  }
+  relocated(const relocated&) = delete;
+  relocated& operator=(const relocated&) = delete;
+  const void* bytes() const noexcept { return &f_; }
+  void gone() noexcept { here_ = false; }
+
+ private:
+  manual<F> f_;
+  bool here_ = true;
+};
+
 /// @p send(entry, task_bytes) makes the thread of @p f, whose bytes are taken, and gives back its record.
 template <class Entries, class Send, class F>
 auto send_closure(const Send& send, F& f, const void* boxed = nullptr, std::size_t boxed_size = 0) {
   using R = std::invoke_result_t<F>;
-  manual<F> taken;
-  new (&taken.value) F(std::move(f));
-  return future_access::of<R>(
-      send(&Entries::template closure<F, R>, task_bytes{&taken, sizeof(F), boxed, boxed_size}));
+  relocated<F> taken(f);
+  const ref record =
+      send(&Entries::template closure<F, R>, task_bytes{taken.bytes(), sizeof(F), boxed, boxed_size});
+  taken.gone();
+  return future_access::of<R>(record);
 }
 
 /// A thread of @p fn and @p args. Plain bytes go as they are. What owns memory stays on the heap if all

@@ -30,19 +30,49 @@ namespace godwit {
 
 namespace detail {
 
-/// A callable on the heap, called once: where its bytes may be moved, but not it itself.
-template <class F>
-class boxed_callable {
+/// Between a spawn and its child nobody catches.
+template <class T>
+constexpr bool moves_quietly = std::is_nothrow_move_constructible_v<T> || plain<T>;
+
+/// A value on the heap, taken once: its bytes may be moved where it itself must not, and moving it does not
+/// throw.
+template <class T>
+class boxed_value {
  public:
-  explicit boxed_callable(F&& f) : f_(new F(std::move(f))) {}
-  boxed_callable(boxed_callable&& other) noexcept : f_(std::exchange(other.f_, nullptr)) {}
-  ~boxed_callable() { delete f_; }
-  decltype(auto) operator()() { return std::move(*f_)(); }
-  const void* address() const noexcept { return f_; }
+  template <class U>
+  boxed_value(std::in_place_t, U&& u) : value_(new T(std::forward<U>(u))) {}
+  boxed_value(const boxed_value& other) requires std::copy_constructible<T> : value_(new T(*other.value_)) {}
+  boxed_value(boxed_value&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
+  ~boxed_value() { delete value_; }
+  T&& take() noexcept { return std::move(*value_); }
+  const void* address() const noexcept { return value_; }
 
  private:
-  F* f_;
+  T* value_;
 };
+template <class F>
+struct boxed_callable : boxed_value<F> {
+  explicit boxed_callable(F&& f) : boxed_value<F>(std::in_place, std::move(f)) {}
+  decltype(auto) operator()() { return this->take()(); }
+};
+
+/// An argument of a thread in its closure. What throws when it is moved may own memory after that as well, so
+/// it is moved once, into a box.
+template <class T, class U>
+[[gnu::always_inline]] inline auto kept_argument(U&& u) {
+  if constexpr (moves_quietly<T>)
+    return T(std::forward<U>(u));
+  else
+    return boxed_value<T>(std::in_place, std::forward<U>(u));
+}
+template <class T>
+[[gnu::always_inline]] inline T&& taken_argument(T& kept) noexcept {
+  return std::move(kept);
+}
+template <class T>
+T&& taken_argument(boxed_value<T>& kept) noexcept {
+  return kept.take();
+}
 
 template <class F, class... Args>
 using result_of = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
@@ -235,10 +265,10 @@ template <template <class, class> class Thunk, class F>
   return result;
 }
 
-/// @p f to @p use, as something that moves without throwing: between a spawn and its child nobody catches.
+/// @p f to @p use, as something that moves without throwing.
 template <class Use, class F>
 [[gnu::always_inline]] inline auto use_closure(Use&& use, F& f) {
-  if constexpr (std::is_nothrow_move_constructible_v<F> || plain<F>) {
+  if constexpr (moves_quietly<F>) {
     return use(f);
   } else {
     boxed_callable<F> box(std::move(f));
@@ -262,12 +292,13 @@ template <class Use, class F, class... Args>
       return use_closure(use, fn);
     }
   } else {
-    auto bound = [fn = std::decay_t<F>(std::forward<F>(fn)),
-                  ... as = std::decay_t<Args>(std::forward<Args>(args))]() mutable -> decltype(auto) {
+    auto bound =
+        [fn = std::decay_t<F>(std::forward<F>(fn)),
+         ... as = kept_argument<std::decay_t<Args>>(std::forward<Args>(args))]() mutable -> decltype(auto) {
       if constexpr (std::is_member_pointer_v<std::decay_t<F>>)
-        return std::apply(fn, std::forward_as_tuple(std::move(as)...));
+        return std::apply(fn, std::forward_as_tuple(taken_argument(as)...));
       else
-        return std::move(fn)(std::move(as)...);
+        return std::move(fn)(taken_argument(as)...);
     };
     return use_closure(use, bound);
   }

@@ -32,9 +32,11 @@ ref create_closure(F&& f) {
   if constexpr (std::is_trivially_copyable_v<G> && alignof(G) <= 16) {
     return create_thread(&task_entries::closure<G, R>, std::addressof(f), sizeof(G));
   } else {
-    manual<boxed_callable<G>> box;
-    new (&box.value) boxed_callable<G>(std::forward<F>(f));
-    return create_thread(&task_entries::closure<boxed_callable<G>, R>, &box, sizeof box);
+    boxed_callable<G> box(std::forward<F>(f));
+    relocated<boxed_callable<G>> taken(box);
+    const ref record = create_thread(&task_entries::closure<boxed_callable<G>, R>, taken.bytes(), sizeof box);
+    taken.gone();
+    return record;
   }
 }
 

@@ -59,8 +59,7 @@ void make() noexcept {
       throw std::runtime_error(
           "godwit: shared objects: this program has another malloc than the library's (a sanitizer's or "
           "valgrind's, an allocator that it was linked with or that was preloaded, that of -static), or "
-          "there "
-          "are no addresses (ulimit -v, ulimit -f): use --godwit-substrate=threads (GODWIT_SUBSTRATE)");
+          "there are no addresses (ulimit -v, ulimit -f): use --godwit-substrate=threads (GODWIT_SUBSTRATE)");
     w->create(bytes, true);
     heap::begin(w->base(), bytes, 0, most_workers);
     watch_forks();
@@ -79,9 +78,8 @@ bool exist() noexcept { return state_.load(std::memory_order_acquire) != state::
 std::string refusal(const std::string& where) {
   if (!exist()) return {};
   return "godwit: this program made objects in a shared_scope or as shared_global, and " + where +
-         " each process would have its own: start it on one host without mpirun, or keep what threads share "
-         "in "
-         "global memory";
+         " each process would have its own: start it on one host without mpirun, or keep what threads "
+         "share in global memory";
 }
 
 transport::shm::window* for_run(const options& opts, std::uint32_t workers) {
@@ -92,30 +90,26 @@ transport::shm::window* for_run(const options& opts, std::uint32_t workers) {
       throw std::invalid_argument(why_elsewhere_);
     case state::mixed:
       throw std::invalid_argument(
-          "godwit: shared objects (shared_scope, shared_global) may have parts in memory that workers of an "
-          "earlier run, on substrate threads or sim, have allocated in this process: use one substrate for "
-          "all "
-          "runs of the program");
+          "godwit: shared objects (shared_scope, shared_global) may have parts in memory that workers of "
+          "an earlier run, on substrate threads or sim, have allocated in this process: use one substrate "
+          "for all runs of the program");
     case state::torn:
       throw std::invalid_argument(
-          "godwit: shared objects (shared_scope, shared_global) may be torn since workers of an earlier run "
-          "were "
-          "killed: start the program again");
+          "godwit: shared objects (shared_scope, shared_global) may be torn since workers of an earlier "
+          "run were killed: start the program again");
     case state::copied:
       throw std::invalid_argument(
           "godwit: this process was forked from one that made shared objects (shared_scope, shared_global) "
-          "and "
-          "has a copy of them, which its workers would not share: call run in that process, or fork before "
-          "the "
-          "first of them is made");
+          "and has a copy of them, which its workers would not share: call run in that process, or fork "
+          "before the first of them is made");
     case state::whole:
       break;
   }
   if (opts.heap == choice::heap::separate)
     throw std::invalid_argument(
         "godwit: --godwit-heap=private (GODWIT_HEAP) cannot be had: the program made objects in a "
-        "shared_scope "
-        "or as shared_global, which lie in a heap that all workers share: leave the option away");
+        "shared_scope or as shared_global, which lie in a heap that all workers share: leave the option "
+        "away");
   if (opts.check_heap)
     throw std::invalid_argument(
         "godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) cannot be had with shared objects (shared_scope, "

@@ -54,6 +54,23 @@ TEST(Shared, AChildThatOwnsMayBeMadeToLeave) {
   EXPECT_GT(left(gw::choice::heap::shared), left(gw::choice::heap::separate));
 }
 
+// A thread that cannot begin: nobody keeps what it was to own.
+TEST(Shared, AClosureThatCannotBeSentIsDestroyed) {
+  EXPECT_EQ(gw::run<long>(
+                [] {
+                  const auto text = std::make_shared<std::string>(long_text(1));
+                  for (int i = 0; i < 3; ++i) try {
+                      gw::spawn_at(
+                          gw::worker(1000), [text](std::string) {}, long_text(i))
+                          .join();
+                    } catch (const std::invalid_argument&) {
+                    }
+                  return text.use_count();
+                },
+                shared_heap(2, "none")),
+            1);
+}
+
 // Simulated workers of one host.
 TEST(Shared, InTheSimulator) {
   gw::options o = shared_heap(8, "none");

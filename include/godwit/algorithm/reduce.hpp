@@ -137,8 +137,7 @@ R reduce_operands(std::uint64_t n, grain g, R init, const Op& op, const F& f, co
   require_function<F>();
   static_assert(migratable<R>,
                 "godwit: the result type of this reduction cannot migrate: it must be movable, and nothing "
-                "that belongs "
-                "to one process");
+                "that belongs to one process");
   if (n == 0) return init;
   const std::uint64_t block =
       plain<R> ? grain_by_size(n, g, most_in_leaf<typename Operand::value_type...>()) : 1;
