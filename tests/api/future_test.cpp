@@ -185,14 +185,16 @@ TEST(shared_future, of_what_cannot_be_copied_is_copied_by_its_codec) {
                         std::pair<std::vector<std::unique_ptr<int>>, gw::shared_future<std::string>>;
                     const gw::shared_future<value> s = gw::spawn([] {
                       value v;
-                      v.first.push_back(std::make_unique<int>(4));
                       v.second = gw::spawn(text, 10);
+                      v.first.push_back(std::make_unique<int>(4));  // private heaps: owned after the spawn,
                       return v;
                     });
                     int sum = 0;
                     for (int i = 0; i < 3; ++i) {
-                      const value v = s.get();
-                      sum += *v.first[0] + 100 * is_text(v.second.get(), 10);
+                      value v = s.get();
+                      sum += *v.first[0];
+                      v.first = std::vector<std::unique_ptr<int>>();  // and no more before the wait
+                      sum += 100 * is_text(v.second.get(), 10);
                     }
                     return sum;
                   },
