@@ -25,8 +25,18 @@ class shared_future;
 
 namespace detail {
 
-/// Results are moved, never encoded: those that are not plain bytes are in boxes.
+/// All workers of the run, or those of this host, have one heap: what owns memory is handed over as it is.
 inline bool one_heap() noexcept { return hot_test<offsetof(hot_words, one_heap)>(); }
+inline bool host_heap() noexcept { return hot_test<offsetof(hot_words, host_heap)>(); }
+
+/// Results that are not plain bytes are in boxes, and not encoded. On several hosts those without a codec.
+template <class T>
+bool in_boxes() noexcept {
+  if constexpr (encodable<T>)
+    return one_heap();
+  else
+    return host_heap();
+}
 
 /// Link of a value that lives in a frame but is not plain bytes. Before a frame may leave, the runtime
 /// encodes what is linked and lies in it; the list is the owner's alone.
@@ -36,7 +46,8 @@ struct pending_value {
   void (*encode)(pending_value*) = nullptr;  // turns the value into a completed record, unlinks
 
   void link() noexcept {
-    if (one_heap()) return;  // it goes along as it is
+    if (one_heap()) return;                         // it goes along as it is
+    if (host_heap() && in_host_heap(this)) return;  // so does who owns it
     pending_value*& head = hot().pending;
     next = head;
     from = &head;
@@ -120,7 +131,11 @@ T unbox(const payload& p) {
 template <class T, bool Again = false>
 T decode(const payload& p) {
   if constexpr (!plain<T>) {
-    if (one_heap()) return unbox<T, Again>(p);
+    if (in_boxes<T>()) {
+      if constexpr (!encodable<T>)
+        need_this_host(reinterpret_cast<const boxed*>(p.data)->object, typeid(T).name());
+      return unbox<T, Again>(p);
+    }
   }
   if constexpr (encodable<T>) {
     reader r(p.data, p.size, Again);
@@ -147,7 +162,10 @@ void publish_value(ref record, R& value) {
   if constexpr (plain<R>) {
     publish(record, outcome::value, &value, sizeof(R));
   } else {
-    if (one_heap()) return publish_boxed(record, outcome::value, box<R>(std::move(value)));
+    if (in_boxes<R>()) {
+      if constexpr (!encodable<R>) need_this_host(record, typeid(R).name());
+      return publish_boxed(record, outcome::value, box<R>(std::move(value)));
+    }
     const writer w = encoded(value);
     publish(record, outcome::value, w.data(), w.size());
   }
@@ -274,7 +292,7 @@ class [[nodiscard]] future
       detail::ref record = 0;
       if constexpr (plain<T>) {
         record = detail::make_completed(detail::outcome::value, &room_.value, sizeof(T));
-      } else if (detail::one_heap()) {
+      } else if (detail::in_boxes<T>()) {
         record = detail::make_completed_boxed(detail::outcome::value, detail::box<T>(std::move(room_.value)));
         room_.value.~T();
       } else {

@@ -119,18 +119,19 @@ class relocated {
 
 /// @p send(entry, task_bytes) makes the thread of @p f, whose bytes are taken, and gives back its record.
 template <class Entries, class Send, class F>
-auto send_closure(const Send& send, F& f, const void* boxed = nullptr, std::size_t boxed_size = 0) {
+auto send_closure(const Send& send, F& f, task_bytes what = {}) {
   using R = std::invoke_result_t<F>;
   relocated<F> taken(f);
-  const ref record =
-      send(&Entries::template closure<F, R>, task_bytes{taken.bytes(), sizeof(F), boxed, boxed_size});
+  what.data = taken.bytes();
+  what.size = sizeof(F);
+  const ref record = send(&Entries::template closure<F, R>, what);
   taken.gone();
   return future_access::of<R>(record);
 }
 
 /// A thread of @p fn and @p args. Plain bytes go as they are. What owns memory stays on the heap if all
-/// workers have that; else it is written by codecs; what has none ends the run, or goes as it is if
-/// @p Entries take it.
+/// workers have that; else it is written by codecs; what has none stays on the heap of this host, and where
+/// there is no such heap it ends the run, or goes as it is if @p Entries take it.
 template <class Entries, class Send, class F, class... Args>
 auto send_task(const Send& send, F&& fn, Args&&... args) -> future<result_of<F, Args...>> {
   using C = std::decay_t<F>;
@@ -143,15 +144,18 @@ auto send_task(const Send& send, F&& fn, Args&&... args) -> future<result_of<F, 
   if constexpr (plain<C> && (plain<std::decay_t<Args>> && ...)) {
     return with_closure(as_it_is, std::forward<F>(fn), std::forward<Args>(args)...);
   } else {
-    if (one_heap()) {
+    const char* missing = encodable<C> ? nullptr : typeid(C).name();
+    ((missing = encodable<std::decay_t<Args>> ? missing : typeid(std::decay_t<Args>).name()), ...);
+    constexpr bool coded = encodable<C> && (encodable<std::decay_t<Args>> && ...);
+    if (coded ? one_heap() : host_heap()) {
       const auto in_a_box = [&](auto& f) {
         using Closure = std::remove_reference_t<decltype(f)>;
         boxed_callable<Closure> box(std::move(f));
-        return send_closure<Entries>(send, box, box.address(), sizeof(Closure));
+        return send_closure<Entries>(send, box, {nullptr, 0, box.address(), sizeof(Closure), missing});
       };
       return with_closure(in_a_box, std::forward<F>(fn), std::forward<Args>(args)...);
     }
-    if constexpr (encodable<C> && (encodable<std::decay_t<Args>> && ...)) {
+    if constexpr (coded) {
       C own(std::forward<F>(fn));
       std::tuple<std::decay_t<Args>...> values(std::forward<Args>(args)...);
       writer w;
@@ -162,9 +166,7 @@ auto send_task(const Send& send, F&& fn, Args&&... args) -> future<result_of<F, 
     } else if constexpr (Entries::takes_owners && (plain<std::decay_t<Args>> && ...)) {
       return with_closure(as_it_is, std::forward<F>(fn), std::forward<Args>(args)...);
     } else {
-      const char* missing = nullptr;
-      ((missing = encodable<std::decay_t<Args>> ? missing : typeid(std::decay_t<Args>).name()), ...);
-      codec_missing(missing != nullptr ? missing : typeid(C).name());
+      codec_missing(missing);
     }
   }
 }

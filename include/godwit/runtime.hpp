@@ -96,6 +96,14 @@ struct worker_stats {
   std::uint64_t threads_fetched = 0;  ///< taken from another host with their memory, before they began
   std::uint64_t threads_left = 0;     ///< migrate_to, go_to: threads that left this worker
   std::uint64_t threads_kept = 0;     ///< that did not, because their stacks named its heap
+  /// threads that went on here, and that another host would have taken if they did not name this one's heap
+  std::uint64_t threads_stayed = 0;
+  struct stay {
+    std::uintptr_t at = 0;  ///< address of code; with a line: of the file's name
+    std::uint32_t line = 0;
+    std::uint32_t count = 0;
+  };
+  stay stayed_at[8];  ///< of these, where they had spawned, or waited; the first few places
 };
 
 /// Counters of the last run that ended in this process, one entry per worker. Under MPI so in the first rank;

@@ -53,7 +53,10 @@ class boxed_value {
 template <class F>
 struct boxed_callable : boxed_value<F> {
   explicit boxed_callable(F&& f) : boxed_value<F>(std::in_place, std::move(f)) {}
-  decltype(auto) operator()() { return this->take()(); }
+  decltype(auto) operator()() {
+    if (!one_heap()) need_this_host(this->address(), typeid(F).name());
+    return this->take()();
+  }
 };
 
 /// An argument of a thread in its closure. What throws when it is moved may own memory after that as well, so

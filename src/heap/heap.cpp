@@ -124,6 +124,7 @@ bool is_ours() noexcept {
 }
 
 bool is_shared() noexcept { return here.all != nullptr; }
+bool holds(const void* at) noexcept { return here.holds(at); }
 
 namespace {
 /// Counts of shared_ptr and the like are atomic from now on: others see them.

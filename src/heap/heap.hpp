@@ -32,6 +32,9 @@ void end() noexcept;
 /// There is one: what threads own is valid in all workers.
 bool is_shared() noexcept;
 
+/// Of its blocks, or in one.
+bool holds(const void* at) noexcept;
+
 /// What is called where an allocation is recorded: up to which address the caller's stack can be followed.
 using stack_end = std::uintptr_t() noexcept;
 /// The calling OS thread is worker @p number and allocates in the heap. @p end: null: to the end.

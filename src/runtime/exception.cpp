@@ -22,8 +22,11 @@
 
 #include "base/text.hpp"
 #include "runtime/exception.hpp"
+#include "sched/worker.hpp"
 
 namespace godwit::detail {
+
+using sched::this_worker;
 
 namespace {
 
@@ -181,32 +184,44 @@ ref capture_exception() noexcept {
     // The object itself. Only the pointer to it is on the heap: records take no types.
     return make_completed_boxed(outcome::error, box<std::exception_ptr>(std::current_exception()));
   }
+  writer w;
   try {
-    writer w;
     encode_current_exception(w);
-    return make_completed(outcome::error, w.data(), w.size());
   } catch (...) {  // the writer of a user's exception type threw
-    writer w;
+    w = writer();
     w.put(unknown_type);
     w.put(readable(abi::__cxa_current_exception_type()));
     w.put(std::string("thrown while an exception was encoded"));
-    return make_completed(outcome::error, w.data(), w.size());
   }
+  if (!host_heap()) return make_completed(outcome::error, w.data(), w.size());
+  // The object itself for who catches it on this host, its bytes for others.
+  const boxed held = box<std::exception_ptr>(std::current_exception());
+  std::vector<std::byte> both(sizeof held + w.size());
+  std::memcpy(both.data(), &held, sizeof held);
+  std::memcpy(both.data() + sizeof held, w.data(), w.size());
+  return this_worker().records().make_completed(outcome::error, both.data(), both.size(), true);
 }
 
-void rethrow(ref record, payload p) {
-  if (one_heap()) {
-    // Others may read it as well (shared_future): the pointer is copied.
-    const std::exception_ptr held =
-        *static_cast<std::exception_ptr*>(reinterpret_cast<const boxed*>(p.data)->object);
-    release(record);
-    std::rethrow_exception(held);
+void throw_captured(const payload& p, void (*done)(ref), ref record) {
+  std::size_t skip = 0;
+  if (host_heap()) {
+    boxed what;
+    std::memcpy(&what, p.data, sizeof what);
+    if (one_heap() || in_host_heap(what.object)) {
+      // Others may read it as well (shared_future): the pointer is copied.
+      const std::exception_ptr held = *static_cast<std::exception_ptr*>(what.object);
+      done(record);
+      std::rethrow_exception(held);
+    }
+    skip = sizeof what;
   }
   // Copy first: what is thrown must not depend on memory that the release gives back.
-  const std::vector<std::byte> bytes(p.data, p.data + p.size);
-  release(record);
+  const std::vector<std::byte> bytes(p.data + skip, p.data + p.size);
+  done(record);
   reader r(bytes.data(), bytes.size());
   throw_encoded(r);
 }
+
+void rethrow(ref record, payload p) { throw_captured(p, release, record); }
 
 }  // namespace godwit::detail

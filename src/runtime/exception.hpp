@@ -9,5 +9,7 @@ namespace godwit::detail {
 void encode_current_exception(writer& w);
 /// Throw what encode_current_exception wrote.
 [[noreturn]] void throw_encoded(reader& r);
+/// Throw what capture_exception put into a record. @p done: before that, when @p p is needed no more.
+[[noreturn]] void throw_captured(const payload& p, void (*done)(ref), ref record);
 
 }  // namespace godwit::detail

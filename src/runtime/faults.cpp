@@ -118,6 +118,19 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "callers). Workers are processes of their own, the write would be lost. Give the value back instead: "
         "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
         me, static_cast<std::size_t>(address));
+  if (map_.hosts_heaps.holds(address) && !map_.shared_heap.holds(address))
+    base::fatal(
+        "worker %u: a thread %s 0x%zx, heap memory of host %zu, at host %u: a pointer to it came here in a "
+        "way "
+        "that is not searched for such (global memory, a result or an argument of plain bytes, a word that "
+        "is "
+        "packed). Send the value itself, put it into global memory, or --godwit-heap=private to see it on "
+        "one "
+        "host",
+        me, write ? "wrote to" : "used", static_cast<std::size_t>(address),
+        static_cast<std::size_t>((address - map_.hosts_heaps.low) /
+                                 (map_.shared_heap.high - map_.shared_heap.low)),
+        w.here().shape.my_host);
   if (map_.private_heaps.holds(address) && !map_.own_private_heap.holds(address))
     base::fatal(
         "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local "

@@ -19,7 +19,8 @@ struct fault_map {
   stack::range own_private_heap;
   std::uint64_t private_heap_bytes = 0;
   stack::range mpi_code;     ///< libraries.hpp, forbid_mpi
-  stack::range shared_heap;  ///< what threads allocate
+  stack::range shared_heap;  ///< what threads of this host allocate
+  stack::range hosts_heaps;  ///< of all hosts: side by side, each as large
 };
 
 /// Install handlers on an alternate stack. In the worker process, once.

@@ -81,24 +81,29 @@ void mpi_memory::share_global(run_state& r) const {
 }
 
 void mpi_memory::share_heap(run_state& r) const {
-  std::uint64_t bytes = 0;
-  if (one_host())  // all ranks have the same answer: that of the poorest
-    bytes = session_.reduce(has_workers() ? possible_heap_bytes(r.what.opts) : std::uint64_t{1} << 62,
-                            reduction::least);
-  if (!wants_heap(r.what.opts, bytes, one_host())) return;
+  const auto hosts = static_cast<std::uint32_t>(place_.hosts.size());
+  // All ranks have the same answer: that of the poorest.
+  const std::uint64_t bytes = session_.reduce(
+      has_workers() ? possible_heap_bytes(r.what.opts, hosts) : std::uint64_t{1} << 62, reduction::least);
+  if (!wants_heap(r.what.opts, bytes)) return;
   auto& heap = r.what.own_heap;
+  heap.lie_beside(has_workers() ? place_.my_host : 0, hosts);
   share(
-      heap, bytes,
+      heap, bytes * hosts,
       "godwit: there is no range of addresses for a shared heap that is free in all ranks: use "
       "--godwit-heap=private (GODWIT_HEAP)",
       [&] {
-        if (is_leader()) heap::begin(heap.base(), bytes, place_.workers, 0, r.what.opts.check_heap);
+        if (is_leader())
+          heap::begin(heap.base(), bytes, place_.hosts[place_.my_host].count, 0, r.what.opts.check_heap);
       },
       bytes);
   session_.together([&] {
     if (has_workers() && !is_leader()) heap::adopt(heap.base());
   });
-  if (has_workers()) r.what.heap = &heap;
+  if (!has_workers()) return;
+  r.what.heap = &heap;
+  const auto all = reinterpret_cast<std::uintptr_t>(heap.base_of_all());
+  if (hosts > 1) r.what.job.hosts_heaps = {all, all + heap.bytes_of_all()};
 }
 
 }  // namespace godwit::runtime

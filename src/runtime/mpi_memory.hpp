@@ -21,7 +21,7 @@ class mpi_memory {
   // Collective. Throw in all ranks alike.
   void share_segments(run_state& r) const;
   void share_global(run_state& r) const;
-  /// On one host, if they can and shall.
+  /// Those of a host, if they can and shall.
   void share_heap(run_state& r) const;
 
  private:
@@ -30,7 +30,6 @@ class mpi_memory {
              const Kind&... kind) const;
   std::string path_in_host(const std::string& path) const;
   bool has_workers() const { return place_.has_workers(); }
-  bool one_host() const { return place_.hosts.size() < 2; }
   int leader() const { return place_.ranks_of[place_.my_host].front(); }
   bool is_leader() const { return has_workers() && leader() == session_.rank(); }
 

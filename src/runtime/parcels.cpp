@@ -200,6 +200,8 @@ ref send_thread(task_entry* entry, const task_bytes& closure, const destination&
   p.address = to.address;
   const worker_no next =
       to.address != 0 ? worker_no{m.access.likely_owner(to.address)} : checked(to.worker, "spawn_at");
+  if (closure.stays != nullptr && !one_heap() && !m.net.is_near(transport::index(next)))
+    codec_missing(closure.stays);
   return this_worker().send_thread(next, p, static_cast<const std::byte*>(closure.data), deliver_parcel);
 }
 void parcel_taken(const void* closure) noexcept {

@@ -2,6 +2,7 @@
 #include "runtime/run_common.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -79,33 +80,31 @@ void complete_memory(run_state& r) {
   prepare_global(what.global.base(), what.opts);
 }
 
-std::uint64_t possible_heap_bytes(const options& opts) noexcept {
-  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+std::uint64_t possible_heap_bytes(const options& opts, std::uint32_t hosts) noexcept {
+  constexpr std::uint64_t most_of_all = std::uint64_t{1} << 44;
+  const std::uint64_t most = std::min(std::uint64_t{1} << 40, std::bit_floor(most_of_all / hosts));
   if (opts.heap == choice::heap::separate)
     return 0;  // an emulator keeps a record for each page it is asked for
   if (!heap::is_ours()) return 0;
-  const std::uint64_t bytes = transport::shm::window::largest(most);
+  const std::uint64_t bytes = transport::shm::window::largest(most, hosts);
   if (bytes == most) return most;
   constexpr std::uint64_t least = std::uint64_t{256} << 20;  // scarce addresses: most are the program's
   return bytes / 4 >= least ? bytes / 4 : 0;
 }
 
-bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host) {
+bool wants_heap(const options& opts, std::uint64_t bytes) {
   if (opts.heap == choice::heap::separate && opts.check_heap)
     throw std::invalid_argument(
         "godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) looks at the heap that workers share, and with "
         "--godwit-heap=private (GODWIT_HEAP) there is none: leave one of them away");
   if (opts.heap == choice::heap::separate) return false;
-  if (bytes != 0 && one_host) return true;
+  if (bytes != 0) return true;
   if (opts.heap == choice::heap::automatic && !opts.check_heap) return false;
   const std::string refused = std::string("godwit: ") +
                               (opts.heap == choice::heap::shared
                                    ? "--godwit-heap=shared (GODWIT_HEAP)"
                                    : "--godwit-check-heap (GODWIT_CHECK_HEAP), which needs a shared heap,") +
                               " cannot be had: ";
-  if (!one_host)
-    throw std::invalid_argument(
-        refused + "the run has several hosts. Leave it away: each worker has a heap of its own then");
   throw std::invalid_argument(
       refused +
       "this program has another malloc than the "
@@ -118,7 +117,7 @@ void make_heap(run_state& r) {
   launch& what = r.what;
   if (what.heap = shared_objects::for_run(what.opts, r.own.count); what.heap != nullptr) return;
   const std::uint64_t bytes = possible_heap_bytes(what.opts);
-  if (!wants_heap(what.opts, bytes, true)) return;
+  if (!wants_heap(what.opts, bytes)) return;
   what.own_heap.create(bytes, true);
   heap::begin(what.own_heap.base(), bytes, r.own.count, 0, what.opts.check_heap);
   what.heap = &what.own_heap;

@@ -26,11 +26,11 @@ void prepare_words(const transport::shm::segment& memory, transport::shm::near_r
 /// Where one process makes all memory: after the segments are mapped, their words, and global memory, which
 /// gets the addresses that they leave.
 void complete_memory(run_state& r);
-/// What a heap that workers share could have in this program, in bytes of addresses; 0: there can or shall be
-/// none.
-std::uint64_t possible_heap_bytes(const options& opts) noexcept;
+/// What a heap that workers of a host share could have in this program, in bytes of addresses, if each of so
+/// many hosts has one; 0: there can or shall be none.
+std::uint64_t possible_heap_bytes(const options& opts, std::uint32_t hosts = 1) noexcept;
 /// Do they share one of so many bytes? Throws std::invalid_argument if they must, and cannot.
-bool wants_heap(const options& opts, std::uint64_t bytes, bool one_host);
+bool wants_heap(const options& opts, std::uint64_t bytes);
 /// The heap of this process's workers, if they share one: their own, or that of main's shared objects.
 /// Before the fork. Throws as wants_heap does.
 void make_heap(run_state& r);

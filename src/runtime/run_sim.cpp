@@ -223,7 +223,7 @@ void simulation::start(run_state& r) {
     auto* hot = new (w.memory.common() + w.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
     begin_worker(what, w.memory, worker_no{i}, hosts_->window_of(what.job.my_host), hooks);
-    hot->one_heap = !hosts_->several() && opts.heap != choice::heap::separate ? 1 : 0;
+    hot->one_heap = hot->host_heap = !hosts_->several() && opts.heap != choice::heap::separate ? 1 : 0;
     words_of(w.memory, worker_no{i})
         .worker.pid.store(static_cast<std::uint64_t>(sim::engine::name_of(i)), std::memory_order_relaxed);
     if (stays)

@@ -20,7 +20,12 @@ services::services(launch& what, const transport::shm::segment& memory, std::byt
     : workers_(workers),
       memory_(memory),
       random_(what.seed),
-      site_{&memory_, &common_words(memory_)->worker, &host_words(memory_), &random_, base::outsider},
+      site_{&memory_,
+            &common_words(memory_)->worker,
+            &host_words(memory_),
+            &random_,
+            base::outsider,
+            what.job.hosts_heaps},
       places_(places_of(memory_, window, what.global_space, what.opts)) {
   sched::enter_calls(calls_, site_);
   gas::enter_calls(calls_, places_);

@@ -16,6 +16,7 @@
 #include "base/check.hpp"
 #include "base/text.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "runtime/forked.hpp"
 
 namespace godwit::detail {
@@ -59,20 +60,33 @@ spawn_slot* end_of_thread(spawn_slot* slot) noexcept {
 }  // namespace
 
 void codec_missing(const char* type) noexcept {
+  std::string name = base::demangled(type);
+  constexpr std::size_t longest = 300;  // then the rest of the sentence matters more
+  if (name.size() > longest) name = name.substr(0, longest) + "...";
   base::fatal(
-      "worker %u: a value of type %s has to leave its worker as bytes, and there is no godwit::codec for it: "
-      "in "
-      "this run workers have heaps of their own (docs/heap.md: several hosts, --godwit-heap=private, or a "
-      "program with an allocator of its own); specialise godwit::codec for it, or keep such values inside of "
-      "one "
-      "thread",
-      detail::hot().worker, base::demangled(type).c_str());
+      "worker %u: a value of type %s has to leave its %s as bytes, and there is no godwit::codec for it: in "
+      "this run %s (docs/heap.md); specialise godwit::codec for it, or keep such values inside of one thread",
+      detail::hot().worker, name.c_str(), host_heap() ? "host" : "worker",
+      host_heap()
+          ? "each host has a heap of its own"
+          : "workers have heaps of their own: --godwit-heap=private, or a program with an allocator of "
+            "its own");
 }
+
+void need_this_host(ref record, const char* type) noexcept {
+  if (!this_worker().here().is_near(record)) codec_missing(type);
+}
+void need_this_host(const void* boxed_object, const char* type) noexcept {
+  if (this_worker().here().shape.hosts_heaps.holds(reinterpret_cast<std::uintptr_t>(boxed_object)) &&
+      !in_host_heap(boxed_object))
+    codec_missing(type);
+}
+bool in_host_heap(const void* at) noexcept { return heap::holds(at); }
 
 void spawn_point(bool child_may_leave) noexcept {
   need_run("spawn or invoke");
   need_no_checkout("spawn");
-  this_worker().spawn_point(child_may_leave || one_heap());  // what a closure owns is everywhere then
+  this_worker().spawn_point(child_may_leave || host_heap());  // what a closure owns is there where it goes
 }
 ref pop_public(spawn_slot* slot) noexcept {
   need_run("thread's return");

@@ -7,9 +7,11 @@
 #include <iterator>
 #include <limits>
 
+#include "base/code_place.hpp"
 #include "base/json.hpp"
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "sched/account.hpp"
 
 namespace godwit::runtime {
 
@@ -89,9 +91,11 @@ constexpr counter_field fields[] = {
     {"threads_fetched", &stats::threads_fetched, false},
     {"threads_left", &stats::threads_left, false},
     {"threads_kept", &stats::threads_kept, false},
+    {"threads_stayed", &stats::threads_stayed, false},
 };
 static_assert(
-    std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) == sizeof(stats),
+    std::size(fields) * sizeof(std::uint64_t) + sizeof(stats::far_steal_times) + sizeof(stats::stayed_at) ==
+        sizeof(stats),
     "a counter was added to worker_stats: give it a row above, a line in docs/tracing.md, and in rows below "
     "if the table should show it");
 
@@ -174,6 +178,7 @@ constexpr row rows[] = {
     {"  fetched", [](const stats& s) { return f(s.threads_fetched); }, 0, true},
     {"threads left", [](const stats& s) { return f(s.threads_left); }, 0, true},
     {"  kept", [](const stats& s) { return f(s.threads_kept); }, 0, true},
+    {"threads that stayed", [](const stats& s) { return f(s.threads_stayed); }, 0, true},
 };
 
 constexpr std::size_t most_columns = 8;
@@ -257,6 +262,28 @@ void put_derived(base::json_writer& json, const stats& s, bool span) {
   json.end_object();
 }
 
+std::string place_of(const stats::stay& s) {
+  if (s.line == 0) return base::code_place(s.at);
+  return std::string(reinterpret_cast<const char*>(s.at)) + ":" + std::to_string(s.line);
+}
+
+/// "godwit: stayed for the heap of their host: 312 at tree (main.cpp:40), ..."
+std::string lines_of_stays(const stats& total) {
+  std::string text;
+  for (const stats::stay& s : total.stayed_at)
+    if (s.count != 0)
+      text += (text.empty() ? "godwit: stayed for the heap of their host: " : ", ") +
+              std::to_string(s.count) + " at " + place_of(s);
+  return text.empty() ? text : text + "\n";
+}
+
+void put_stays(base::json_writer& json, const stats& total) {
+  json.new_line().key("stayed_at").begin_array();
+  for (const stats::stay& s : total.stayed_at)
+    if (s.count != 0) json.begin_object().field("place", place_of(s)).field("count", s.count).end_object();
+  json.end_array();
+}
+
 bool any_heat(const gas::heat_sums& h) noexcept { return h.near != 0 || h.far != 0; }
 bool is_used(const gas::used_part& p) noexcept { return p.near != 0 || p.far != 0; }
 
@@ -308,6 +335,7 @@ worker_stats total_of(const std::vector<worker_stats>& all) noexcept {
     }
     for (std::size_t i = 0; i < std::size(s.far_steal_times); ++i)
       total.far_steal_times[i] += s.far_steal_times[i];
+    for (const stats::stay& stay : s.stayed_at) sched::count_stay(total, stay);
   }
   return total;
 }
@@ -316,6 +344,7 @@ std::string stats_table(const run_facts& facts) {
   const stats total = total_of(facts.stats);
   std::string text = heading(facts);
   for (const row& r : rows) text += line_of(r, facts.stats, total);
+  text += lines_of_stays(total);
   if (any_heat(facts.heat)) text += lines_of(facts.heat);
   if (facts.opts.span && total.span_ns != 0) {
     char line[200];
@@ -366,6 +395,7 @@ std::string stats_json(const run_facts& facts) {
   put_counters(json, total);
   json.new_line().key("derived");
   put_derived(json, total, facts.opts.span);
+  if (total.threads_stayed != 0) put_stays(json, total);
   if (any_heat(facts.heat)) put_heat(json, facts.heat);
   if (facts.sim) facts.sim->put(json.new_line().key("sim"));
   json.new_line().key("worker_stats").begin_array();

@@ -36,11 +36,8 @@ namespace godwit::runtime {
 
 void unseen_error(const detail::payload& error) noexcept {
   try {
-    if (detail::one_heap())
-      std::rethrow_exception(
-          *static_cast<std::exception_ptr*>(reinterpret_cast<const detail::boxed*>(error.data)->object));
-    reader r(error.data, error.size);
-    detail::throw_encoded(r);
+    detail::throw_captured(
+        error, [](detail::ref) {}, 0);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "godwit: an exception left a thread that nobody joins: %s\n", detail::what_of(e));
     return;
@@ -53,7 +50,8 @@ void begin_worker(launch& what, transport::shm::segment& memory, transport::work
                   const sched::worker_hooks& hooks) {
   sched::make_worker(what.opts, what.job)
       .init({&memory, me, what.cpus, what.seed, &what.job, &what.opts, hooks, what.rings->of(me)});
-  detail::hot().one_heap = detail::hot().in_place != 0 || heap::is_shared() ? 1 : 0;
+  detail::hot().host_heap = detail::hot().in_place != 0 || heap::is_shared() ? 1 : 0;
+  detail::hot().one_heap = what.job.host_count == 1 ? detail::hot().host_heap : 0;
   start_global(window, what.global_space, what.opts, what.job);
 }
 
@@ -172,6 +170,7 @@ void on_own_stack(void* launched) {
   if (what.heap != nullptr) {
     const auto heap = reinterpret_cast<std::uintptr_t>(what.heap->base());
     map.shared_heap = {heap, heap + what.heap->bytes()};
+    map.hosts_heaps = what.job.hosts_heaps;
   }
   install_handlers(map);
   stack::protect(what.main_stack);

@@ -47,6 +47,16 @@ class account {
   trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
 };
 
+/// worker_stats::stayed_at: so many more at that place, if there is room for it.
+inline void count_stay(worker_stats& stats, const worker_stats::stay& more) noexcept {
+  if (more.count == 0) return;
+  for (worker_stats::stay& s : stats.stayed_at) {
+    if (s.count != 0 && (s.at != more.at || s.line != more.line)) continue;
+    s = {more.at, more.line, s.count + more.count};
+    return;
+  }
+}
+
 /// A counter that the monitor reads meanwhile.
 [[gnu::always_inline]] inline void count_progress(std::uint64_t& n) noexcept {
   __atomic_store_n(&n, n + 1, __ATOMIC_RELAXED);

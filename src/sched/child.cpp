@@ -158,9 +158,11 @@ ref child_worker<P>::take_from(worker_no victim) noexcept {
   }
   const std::uint64_t before = base::fast_ns();
   ref r = 0;
-  const auto result =
-      steal(here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check, delay_step,
-            [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) { r = own.record; });
+  const auto result = steal(here_.net, here_.holder(), victim, here_.words, here_.opts.empty_check,
+                            delay_step, [&](const spawn_slot& own, const spawn_slot&, spawn_slot*) {
+                              r = own.record;
+                              return true;
+                            });
   if (result != steal_outcome::taken) {
     ++stats.steals_failed;
     return 0;

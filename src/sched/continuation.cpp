@@ -8,6 +8,7 @@
 #include "sched/continuation_stacks.hpp"
 #include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
+#include "sched/frames.hpp"
 
 namespace godwit::sched {
 
@@ -225,6 +226,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
               const std::uint64_t start = clock ? base::fast_ns() : 0;
               got = take_continuation(victim, own, above, place);
               if (clock) copied = base::fast_ns() - start;
+              return true;
             });
   if (outcome != steal_outcome::taken) return in_vain();
   spend(base::step::steal);
@@ -293,8 +295,21 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
     if (iso && !one_memory && from != here_.me)
       here_.net.remote_get(from, here, here, size);  // it lies at the same address there
     records_.free(r);
+    if (head.bound && head.searched) note_stay(head);
   }
   run_image(head, from, before);
+}
+
+/// Another host would have taken this thread, if it did not name the heap of this one.
+template <class P>
+void continuation_worker<P>::note_stay(const image& im) noexcept {
+  ++here_.words->stats.threads_stayed;
+  const bool waited = im.where.line != 0;
+  const auto file = reinterpret_cast<std::uintptr_t>(im.where.file);
+  spawn_slot slot{};
+  slot.sp = im.sp;
+  slot.extra = im.extra;
+  count_stay(here_.words->stats, {waited ? file : spawned_at(slot), waited ? im.where.line : 0, 1});
 }
 
 /// Its stack is in its place.
@@ -338,6 +353,7 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   inbox_.serve();
   serve_mailbox();
   delay();
+  if (here_.words->put_aside.load(std::memory_order_relaxed) != 0) put_aside();
   if (here_.forced != choice::force_steal::none) return force(child_may_leave);
   spawn_slot* end = deque_.next_split();
   if (end == detail::hot().split) return;
@@ -424,7 +440,7 @@ void continuation_worker<P>::completed_entry(void* arg) {
   // Greedy: we came second, so the continuation of the join is ours. Any other waiters queue.
   const bool is_far = !stacks_stay && !w.here_.is_near(waiting);
   image head;
-  if (is_far) w.bring_image(waiting, head);
+  const bool comes = !is_far || w.bring_image(waiting, head);
   ref next = is_far ? head.next : w.records_.next_waiter(waiting);
   w.mark_ready(waiting, r, now);
   while (next > state_detached) {
@@ -437,6 +453,10 @@ void continuation_worker<P>::completed_entry(void* arg) {
   // done if it comes last.
   if (hands_over && began_later && !w.ready_.empty()) {
     w.push_ready(waiting, now);
+    w.next_thread(idle_cause::no_work);
+  }
+  if (!comes) {
+    w.tell_home(waiting);
     w.next_thread(idle_cause::no_work);
   }
   w.records_.will_be_read(r);

@@ -90,10 +90,14 @@ class continuation_worker final : public worker {
                          spawn_slot* place) noexcept;
   void try_waiting() noexcept;        // likewise
   void resume_image(ref r) noexcept;  // does not come back
-  void bring_image(ref r, image& head) noexcept;
+  void note_stay(const image& im) noexcept;
+  bool bring_image(ref r, image& head) noexcept;
   void run_image(const image& head, worker_no from, std::uint64_t since) noexcept;  // does not come back
   void force(bool child_may_leave) noexcept;
   void parents_leave() noexcept;
+  void put_aside() noexcept;
+  template <class Which>
+  void oldest_leave(unsigned most, bool in_front, bool stay, Which&& which) noexcept;
   /// poll while nobody asks for anything.
   std::uint32_t poll_unasked() const noexcept {
     return here_.exceptions.tells ? 0 : context::poll_exceptions;
@@ -126,7 +130,7 @@ class continuation_worker final : public worker {
   void take_in(image* im, ref r, bool exactly) noexcept;
   void begin_parcel(ref r) noexcept;
   static void parcel_entry(void* arg);
-  [[gnu::noinline]] bool may_leave(std::uintptr_t frames) noexcept;
+  [[gnu::noinline]] bool may_leave(std::uintptr_t frames, bool far) noexcept;
   void send_away(image* im, const leaving& why, bool parent_here) noexcept;
   static void migrant_arrives(const void* closure);
   std::uintptr_t take_stack() noexcept;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <span>
 
+#include "sched/frames.hpp"
+
 namespace godwit::sched {
 
 using trace::kind;
@@ -25,6 +27,7 @@ void continuation_worker<P>::arrive(const parcel& p, const data_part& data) noex
   im->parked_at = nullptr;
   im->fork = true;  // who hands over looks at that: there is no stack to go to
   im->bound = true;
+  im->searched = false;
   im->suspended_ns = im->ready_ns = im->span_ns = 0;
   im->where = {};
   im->data = data;
@@ -90,28 +93,15 @@ void continuation_worker<P>::parcel_entry(void* arg) {
   this_worker().end_of_root_thread();
 }
 
-namespace {
-
-/// Does any word of [from, to) lie in @p there? What is there may be anything.
-__attribute__((no_sanitize("address", "undefined"))) inline bool names(std::uintptr_t from, std::uintptr_t to,
-                                                                       const stack::range& there) noexcept {
-  for (const auto* word = reinterpret_cast<const std::uintptr_t*>(from / sizeof(from) * sizeof(from));
-       word < reinterpret_cast<const std::uintptr_t*>(to); ++word)
-    if (there.holds(*word)) return true;
-  return false;
-}
-}  // namespace
-
 /// Between processes: is there nothing in the running thread's stack, from @p frames on, that only this one
-/// has?
+/// has, or, if it goes @p far, only this host?
 template <class P>
-bool continuation_worker<P>::may_leave(std::uintptr_t frames) noexcept {
+bool continuation_worker<P>::may_leave(std::uintptr_t frames, bool far) noexcept {
   if (!here_.exceptions.state->empty()) return false;
-  if (own_heap_.high == 0) return true;
   const spawn_slot& parent = detail::hot().bottom[-1];
   std::uintptr_t end = ancestors_.needed_end(parent, parent.sp);
   if constexpr (iso) end = own_stacks_.top_of(frames);
-  return !names(frames, end, own_heap_);
+  return !names(frames, end, own_heap_) && !(far && names(frames, end, here_.shape.hosts_heaps));
 }
 
 template <class P>
@@ -120,7 +110,7 @@ bool continuation_worker<P>::migrate(worker_no to, bool exactly, std::uintptr_t 
   if constexpr (!stacks_stay) {
     if (detail::hot().pending != nullptr)
       exposure_.encode_pending(here_.region_low, iso ? here_.region_high : detail::hot().bottom[-1].sp);
-    if (!may_leave(frames)) {
+    if (!may_leave(frames, !here_.net.is_near(to))) {
       ++here_.words->stats.threads_kept;
       return false;
     }
@@ -181,12 +171,13 @@ void continuation_worker<P>::send_away(image* im, const leaving& why, bool paren
 }
 
 /// A thread of another host that waited for what this worker has completed, which is this worker's now (JN3):
-/// its stack comes to its place. One round trip.
+/// its stack comes to its place. One round trip. False: it stays where it is, and only @p head has come.
 template <class P>
-void continuation_worker<P>::bring_image(ref r, image& head) noexcept {
+bool continuation_worker<P>::bring_image(ref r, image& head) noexcept {
   const auto& e = here_.net.far().call(transport::ref_worker(r), call_no::take_image, r, 0);
   GODWIT_ASSERT(e.head.info == sizeof head, "an image comes as a whole");
   std::memcpy(static_cast<void*>(&head), e.data, sizeof head);
+  if (e.head.bytes == 0) return false;
   GODWIT_ASSERT(here_.is_stack(head.low, head.top, head.bytes_end), "a thread's stack lies where stacks lie");
   const std::size_t bytes = head.bytes_end - head.low;
   context::sanitizer_forget(head.low, head.bytes_end);
@@ -195,6 +186,7 @@ void continuation_worker<P>::bring_image(ref r, image& head) noexcept {
     std::memcpy(reinterpret_cast<void*>(head.low), e.data + sizeof head, bytes);
   else  // the companion put them where they belong
     here_.memory->bring_stacks(head.low, head.bytes_end);
+  return true;
 }
 
 }  // namespace godwit::sched

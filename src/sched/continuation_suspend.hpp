@@ -36,6 +36,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->exceptions = {};
+  im->searched = false;
   im->bound = running && !here_.exceptions.state->empty();
   if (im->bound) [[unlikely]]
     std::swap(im->exceptions, *here_.exceptions.state);
@@ -66,18 +67,42 @@ template <class P>
 void continuation_worker<P>::parents_leave() noexcept {
   const unexposed inside;
   const bool in_front = !P::crude_scheme && !here_.exceptions.state->empty();
+  exposure_.encode_pending(here_.region_low, here_.region_high);
+  if (deque_.has_private()) ++here_.words->stats.exposures;
+  oldest_leave(~0u, in_front, false, [](const spawn_slot&) { return true; });
+}
+
+/// Called likewise, when another host has found that the oldest continuation, which is public, names this
+/// one's heap: it makes way for those above it, which may go there.
+template <class P>
+void continuation_worker<P>::put_aside() noexcept {
+  here_.words->put_aside.store(0, std::memory_order_relaxed);
+  if constexpr (!stacks_stay) {
+    constexpr unsigned most = 4;
+    const unexposed inside;
+    oldest_leave(most, false, true, [&](const spawn_slot& own) {
+      const std::uint64_t end = iso ? own_stacks_.top_of(own.sp) : own.bytes_end;
+      return &own < detail::hot().split && names_heap(own, end, here_.shape.hosts_heaps);
+    });
+  }
+}
+
+/// The oldest continuations, @p most at most and as long as @p which(slot), go to the ready queue. @p stay: and
+/// to no other host.
+template <class P>
+template <class Which>
+void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool stay, Which&& which) noexcept {
   GODWIT_ASSERT(!idle_.is_idle(), "ID1: a worker that runs a thread counts as running");
   std::uint64_t span = 0;
   if constexpr (P::spans) span = strand_ends();  // of the parent
-  exposure_.encode_pending(here_.region_low, here_.region_high);
   here_.release_writes();
   context::flush_windows();
-  if (deque_.has_private()) ++here_.words->stats.exposures;
   const auto prepare = [&, control = base::float_control()](spawn_slot& s) { exposure_.prepare(s, control); };
-  for (;;) {
+  for (; most != 0; --most) {
     ref r = 0;
     spend(base::step::suspend);
     const bool found = deque_.take_own(prepare, [&](spawn_slot& own, const spawn_slot& above) {
+      if (!which(own)) return false;
       // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
       auto* room =
           reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
@@ -92,6 +117,7 @@ void continuation_worker<P>::parents_leave() noexcept {
       im->extra = own.extra;
       im->own_record = above.record;
       im->status = own.record;
+      if (stay) im->bound = im->searched = true;
       im->waiting_for = 0;
       im->fork = true;
       im->where = {};
@@ -104,6 +130,7 @@ void continuation_worker<P>::parents_leave() noexcept {
         account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
         account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me));
       }
+      return true;
     });
     if (!found) break;
     push_ready(r, 0, in_front);

@@ -132,21 +132,22 @@ class deque_owner {
   }
 
   /// The owner takes the oldest continuation itself, public or not: a private one becomes public in the same
-  /// step, so that no thief gets it. @p prepare: as for expose. False: none is left.
+  /// step, so that no thief gets it. @p prepare: as for expose. False: none is left, or @p take(slot,
+  /// neighbour) has left it where it is.
   template <class Prepare, class Take>
   bool take_own(Prepare&& prepare, Take&& take) noexcept {
     lock();
     spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
-    const bool found = t < hot_->bottom;
+    bool taken = t < hot_->bottom;
     GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
-    if (found) {
+    if (taken) {
       if (t == hot_->split) expose(t + 1, prepare);
       GODWIT_ASSERT(t->record != 0, "a public slot has a record");
-      take(*t, t[-1]);
-      words_->top.store(as_word(t + 1), std::memory_order_relaxed);
+      taken = take(*t, t[-1]);
+      if (taken) words_->top.store(as_word(t + 1), std::memory_order_relaxed);
     }
     base::unlock(words_->lock, me());
-    return found;
+    return taken;
   }
 
   /// Child stealing, everything public: move the waiting slots down over the stolen ones. Gives back how many
@@ -199,11 +200,12 @@ class deque_owner {
   void (*delay_)() noexcept = nullptr;
 };
 
-enum class steal_outcome { taken, empty, busy };
+enum class steal_outcome { taken, empty, busy, stays };
 
 /// The thief's side. One-sided: look (1 read), lock (1 compare-and-swap; it says @p me meanwhile), bounds
 /// (read), claim (1 write), recheck (read), two slots (1 read), then @p take(slot, neighbour, place of the
-/// slot) copies the stack, unlock (1 write). Uni-address threads, figure 6.
+/// slot) copies the stack, unlock (1 write). Uni-address threads, figure 6. If take says false, it stays: one
+/// write takes the claim back.
 static_assert(offsetof(public_words, top) == offsetof(public_words, split) + sizeof(word));
 
 template <transport::one_sided Transport, class Take>
@@ -234,11 +236,9 @@ template <transport::one_sided Transport, class Take>
       spawn_slot two[2];  // the neighbour above it says where its stack ends and what it completes
       net.remote_get(victim, two, as_slot(t) - 1, sizeof two);
       GODWIT_ASSERT(two[1].record != 0, "a public slot has a record");
-      take(two[1], two[0], as_slot(t));
-      outcome = steal_outcome::taken;
-    } else {
-      net.remote_store(victim, &words->top, t, std::memory_order_relaxed);
+      outcome = take(two[1], two[0], as_slot(t)) ? steal_outcome::taken : steal_outcome::stays;
     }
+    if (outcome != steal_outcome::taken) net.remote_store(victim, &words->top, t, std::memory_order_relaxed);
   }
   net.remote_store(victim, &words->lock, 0, std::memory_order_release);  // DQ4
   return outcome;

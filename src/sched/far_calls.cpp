@@ -99,13 +99,28 @@ enum class leaves : std::uint8_t {
   host,        ///< it stays
 };
 
-leaves kind_of(const call_site& site, const image& im) noexcept {
+constexpr int most_searches = 4;
+
+/// It names the heap of this host, or is bound to it otherwise.
+bool stays(call_site& site, const image& im) noexcept {
+  if (im.bound || im.searched || site.heaps.high == 0) return im.bound;
+  if (site.searches-- <= 0) return true;  // as far as is known: the next call will find out
+  im.searched = true;
+  const auto bytes = reinterpret_cast<std::uintptr_t>(&im + 1);
+  im.bound = site.heaps.holds(im.fp) || site.heaps.holds(im.extra) ||
+             names(bytes, bytes + (im.bytes_end - im.low), site.heaps);
+  return im.bound;
+}
+
+leaves kind_of(call_site& site, const image& im) noexcept {
   if (im.sp != not_begun) {
-    if (im.bound) return leaves::host;
+    if (stays(site, im)) return leaves::host;
     return im.data.bytes == 0 ? leaves::nothing : leaves::data_there;
   }
-  if (im.data.bytes == 0 || static_cast<const parcel_image&>(im).what.all_bytes() > most_parcel_bytes)
-    return leaves::host;
+  const parcel& what = static_cast<const parcel_image&>(im).what;
+  if (im.data.bytes == 0 || what.all_bytes() > most_parcel_bytes) return leaves::host;
+  const auto closure = reinterpret_cast<std::uintptr_t>(what.closure());
+  if (names(closure, closure + what.bytes, site.heaps)) return leaves::host;
   const auto& near = site.memory->near();  // PA5: a part that a thread here works on stays
   for (std::uint32_t i = 0; i < near.count; ++i)
     if (site.memory->at(worker_no{near.first + i}, site.words)->data() == im.data) return leaves::host;
@@ -113,7 +128,7 @@ leaves kind_of(const call_site& site, const image& im) noexcept {
 }
 
 /// Bytes that move with a thread, or will have to; `never`: it is of another kind.
-std::uint64_t weight(const call_site& site, const image& im, leaves what) noexcept {
+std::uint64_t weight(call_site& site, const image& im, leaves what) noexcept {
   if (kind_of(site, im) != what) return ready_queue::never;
   return im.bytes_end - im.low + im.data.bytes;
 }
@@ -180,10 +195,20 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
       memory, site.holder, victim, site.words, check, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         if (own.sp == 0) {
+          task& t = *memory.at<task>(own.record);
+          const auto closure = reinterpret_cast<std::uintptr_t>(t.closure());
+          if (names(closure, closure + t.closure_bytes, site.heaps)) return false;
           e.head.result = static_cast<std::uint64_t>(loot_kind::task);
           e.head.info = sizeof own.record;
           std::memcpy(e.data, &own.record, sizeof own.record);
-          return;
+          return true;
+        }
+        const auto there =
+            reinterpret_cast<std::uintptr_t>(memory.at(victim, reinterpret_cast<std::byte*>(own.sp)));
+        if (names_heap(own, own.bytes_end, site.heaps, there - own.sp)) {
+          const_cast<public_words*>(memory.at(victim, site.words))
+              ->put_aside.store(1, std::memory_order_relaxed);
+          return false;
         }
         e.head.result = static_cast<std::uint64_t>(loot_kind::fork);
         const std::uint64_t low = own.sp - context::fork_bytes_below;
@@ -195,6 +220,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         if ((e.head.b & call_scope::hash_frames) != 0)
           memory.at(victim, place)->frame_hash =
               frame_hash(answer + (own.sp - low), above.sp - own.sp - sizeof(std::uintptr_t));
+        return true;
       });
   return outcome == steal_outcome::taken;
 }
@@ -206,7 +232,7 @@ bool any_kind(const entry& e, F&& f) noexcept {
   return f(leaves::nothing) || (with_data && f(leaves::no_data)) || f(leaves::data_there);
 }
 
-bool has_work(const call_site& site, worker_no v, const entry& e) noexcept {
+bool has_work(call_site& site, worker_no v, const entry& e) noexcept {
   if (site.memory->at(v, site.words)->shares_work()) return true;
   return any_kind(e, [&](leaves what) {
     return queue_of(site, v).has([&](const image& im) { return weight(site, im, what); });
@@ -260,6 +286,7 @@ std::optional<worker_no> who_shares_oldest(const call_site& site, const victims&
 
 std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
   call_site& site = site_of(place, e);
+  site.searches = most_searches;
   const victims all(site, e);
   answer to{e, room};
   const bool forks = (e.head.b & call_scope::ready_only) == 0;
@@ -279,9 +306,17 @@ std::byte* steal_any(void* place, entry& e, const answer_room& room) noexcept {
 
 /// For who completed the record that it waits for. JN3
 std::byte* take_image(void* place, entry& e, const answer_room& room) noexcept {
-  auto* im = site_of(place, e).memory->at<image>(e.head.b);
+  call_site& site = site_of(place, e);
+  auto* im = site.memory->at<image>(e.head.b);
   GODWIT_ASSERT(im->kind == object_kind::image && im->freed.load(std::memory_order_relaxed) == freed_not,
                 "what waits for a record is a thread, and is resumed once");
+  site.searches = 1;
+  if (stays(site, *im)) {
+    std::memcpy(e.data, static_cast<const void*>(im), sizeof *im);
+    e.head.info = sizeof *im;
+    e.head.bytes = 0;
+    return nullptr;
+  }
   answer to{e, room};
   const std::size_t bytes = im->bytes_end - im->low;
   GODWIT_ASSERT(heap::room_of(*im) >= sizeof(image) + bytes, "an image holds its stack");
@@ -291,6 +326,7 @@ std::byte* take_image(void* place, entry& e, const answer_room& room) noexcept {
 }
 
 void look(call_site& site, entry& e) noexcept {
+  site.searches = most_searches;
   const victims all(site, e);
   for (std::uint32_t i = 0; i < all.count; ++i)
     if (has_work(site, all.number(i), e)) {

@@ -190,12 +190,14 @@ far_thief::seen_words far_thief::look_by_words(worker_no victim) noexcept {
   here_.net.remote_get(victim, seen, &theirs.split, sizeof seen);
   const seen_words found{seen[offsetof(public_words, top) / sizeof(word)] < seen[0],
                          seen[std::size(seen) - 1] != 0};
-  if (!found.fork && !found.ready) {
-    constexpr std::uint32_t yes = 1;
-    auto* hot = here_.memory->hot<detail::hot_words>();
-    here_.net.remote_put(victim, &hot->poll, &yes, sizeof yes);
-  }
+  if (!found.fork && !found.ready) ask_by_words(victim);
   return found;
+}
+
+void far_thief::ask_by_words(worker_no victim) noexcept {
+  constexpr std::uint32_t yes = 1;
+  auto* hot = here_.memory->hot<detail::hot_words>();
+  here_.net.remote_put(victim, &hot->poll, &yes, sizeof yes);
 }
 
 /// The papers' steal, one-sided operation by operation (Uni-address threads, figure 6).
@@ -211,7 +213,7 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         if (own.sp == 0) {
           got.own_record = own.record;
-          return;
+          return true;
         }
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),
@@ -220,6 +222,7 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
         here_.used_from = low;
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
                        own.bytes_end - low);
+        if (names_heap(own, own.bytes_end, here_.shape.hosts_heaps)) return false;
         got = {own.sp,       own.fp,     own.extra,        low, above.sp, own.bytes_end,
                above.record, own.record, own.float_control};
         // A store more than the papers' steal has; nobody waits for it.
@@ -227,10 +230,15 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
           const std::uint64_t hash = frame_hash(own.sp, above.sp);
           here_.net.remote_put(victim, &place->frame_hash, &hash, sizeof hash);
         }
+        return true;
       });
   worker_stats& stats = here_.words->stats;
   caught.now = account_.count_transport(caught.since, victim, trace::far_request::steal);
   if (outcome != steal_outcome::taken) {
+    if (outcome == steal_outcome::stays) {
+      here_.net.remote_store(victim, &here_.words->put_aside, 1, std::memory_order_relaxed);
+      ask_by_words(victim);
+    }
     ++stats.steals_failed;
     return caught;
   }

@@ -66,6 +66,7 @@ class far_thief {
     bool fork = false, ready = false;
   };
   seen_words look_by_words(worker_no victim) noexcept;
+  void ask_by_words(worker_no victim) noexcept;  // to make work public
   far_catch steal_by_words(worker_no victim, std::uint64_t since) noexcept;
   bool take_parcels(const transport::far::entry& e) noexcept;
 

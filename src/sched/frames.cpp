@@ -124,6 +124,15 @@ std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcep
   return in_vectors<true>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
+WITHOUT_ASAN bool names(std::uintptr_t low, std::uintptr_t high, const stack::range& there) noexcept {
+  const auto* word = reinterpret_cast<const std::uintptr_t*>(low / word_bytes * word_bytes);
+  const auto* const end = reinterpret_cast<const std::uintptr_t*>(high / word_bytes * word_bytes);
+  const std::uintptr_t bytes = there.high - there.low;
+  for (; word < end; ++word)
+    if (settled(*word - there.low) < bytes) return true;
+  return false;
+}
+
 WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintptr_t high,
                             std::uintptr_t region_low, std::uintptr_t region_high,
                             bool if_it_hides) noexcept {

@@ -6,6 +6,9 @@
 
 #include <godwit/detail/hot.hpp>
 
+#include "context/context.hpp"
+#include "stack/stack.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -35,6 +38,17 @@ std::uint64_t last_frame_hash(std::uintptr_t low, std::uintptr_t high) noexcept;
 /// @p if_it_hides: the answer where what the closure owns may hold one.
 bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintptr_t high,
                std::uintptr_t region_low, std::uintptr_t region_high, bool if_it_hides) noexcept;
+
+/// Does any word of [low, high) lie in @p there? What is there may be anything.
+bool names(std::uintptr_t low, std::uintptr_t high, const stack::range& there) noexcept;
+
+/// Does what would leave with the continuation @p own, whose bytes reach to @p end, name it? They are @p
+/// further up than their addresses say.
+inline bool names_heap(const detail::spawn_slot& own, std::uintptr_t end, const stack::range& heap,
+                       std::uintptr_t further = 0) noexcept {
+  return heap.holds(own.fp) || heap.holds(own.extra) ||
+         names(own.sp - context::fork_bytes_below + further, end + further, heap);
+}
 
 /// Where the child was spawned whose parent waits at @p parent: the return address of its spawn; 0: not
 /// known.

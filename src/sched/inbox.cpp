@@ -22,7 +22,7 @@ std::byte* room_in(void* own, std::size_t bytes) noexcept {
 void far_inbox::init() {
   serves_ = here_.shape.serves_itself || !here_.one_host();
   if (!here_.shape.serves_itself) return;
-  site_ = {here_.memory, here_.words, here_.node, &random_, here_.holder()};
+  site_ = {here_.memory, here_.words, here_.node, &random_, here_.holder(), here_.shape.hosts_heaps};
   enter_calls(calls_, site_);
 }
 

@@ -88,11 +88,14 @@ struct image : object, queue_link {
   std::uint64_t top;    ///< end of the thread's stack
   /// top, or beyond it: then the bytes of its ancestors' frames are with it (frames.hpp)
   std::uint64_t bytes_end;
-  ref own_record;              ///< what this thread completes when it ends
-  ref waited_for;              ///< record of the join that it suspended at; 0: a yield
-  const char* parked_at;       ///< kind of what it waits for, if that is no record (park); null: it is
-  bool fork;                   ///< saved by fork_call (else by godwit_ctx_suspend)
-  bool bound;                  ///< sent to this host, or with exceptions: other hosts leave it here
+  ref own_record;         ///< what this thread completes when it ends
+  ref waited_for;         ///< record of the join that it suspended at; 0: a yield
+  const char* parked_at;  ///< kind of what it waits for, if that is no record (park); null: it is
+  bool fork;              ///< saved by fork_call (else by godwit_ctx_suspend)
+  /// sent to this host, or with exceptions, or it names the host's heap: other hosts leave it here. Whoever
+  /// has it, or the lock of its queue
+  mutable bool bound;
+  mutable bool searched;       ///< for names of the heap. Likewise
   ref status;                  ///< fork: the record of the child it spawned last, handed to fork_call
   std::uint64_t suspended_ns;  ///< when it suspended
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record

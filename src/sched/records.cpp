@@ -12,6 +12,7 @@
 
 #include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
+#include "sched/frames.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -88,14 +89,15 @@ ref join_records::make_completed(outcome kind, const void* data, std::size_t byt
 
 void join_records::publish_error(ref to, ref error) noexcept {
   const detail::payload p = payload_of(error);
-  if (here_.is_near(error) && here_.at<record>(error)->result.boxed != 0) {
+  const bool boxed = here_.is_near(error) && here_.at<record>(error)->result.boxed != 0;
+  if (boxed) here_.at<record>(error)->result.boxed = 0;  // it has a new owner
+  if (boxed && !here_.is_near(to)) {                     // or none: the bytes behind it go
     detail::boxed what;
     std::memcpy(&what, p.data, sizeof what);
-    publish_boxed(to, outcome::error, what);
-    here_.at<record>(error)->result.boxed = 0;  // it has a new owner
-  } else {
-    publish(to, outcome::error, p.data, p.size);
+    what.destroy(std::exchange(what.object, nullptr));
+    std::memcpy(const_cast<std::byte*>(p.data), &what, sizeof what);
   }
+  publish(to, outcome::error, p.data, p.size, boxed && here_.is_near(to));
   release(error);
 }
 
@@ -240,7 +242,7 @@ void join_records::free_completed(ref r) noexcept {
     const result_words& last = here_.at<record>(r)->result;
     if (last.boxed != 0) {
       detail::boxed what;
-      std::memcpy(&what, last.small, sizeof what);
+      std::memcpy(&what, payload_of(r).data, sizeof what);
       if (what.object != nullptr) what.destroy(what.object);
     }
     result = last.object;
@@ -272,11 +274,18 @@ ref join_records::make_near(ref r) noexcept {
                 "what waits for a record is a thread");
   const std::size_t bytes = head.bytes_end - head.low;
   GODWIT_ASSERT(heap::room_of(head) >= sizeof(image) + bytes, "an image holds its stack");
+  const stack::range& heaps = here_.shape.hosts_heaps;
+  if (head.bound || heaps.holds(head.fp) || heaps.holds(head.extra)) return 0;
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
   copy->float_control = head.float_control;  // of the head, which is the copy's own otherwise
   here_.net.remote_get(ref_worker(r), copy->bytes(), here_.home<std::byte>(r) + sizeof(image), bytes);
+  const auto low = reinterpret_cast<std::uintptr_t>(copy->bytes());
+  if (names(low, low + bytes, heaps)) {
+    heap_.free(copy);
+    return 0;
+  }
   free(r);
   return here_.ref_of(copy);
 }

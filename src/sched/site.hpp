@@ -64,8 +64,10 @@ struct job_shape {
   std::uint32_t rank_count = 1;
   const char* no_rank_calls = nullptr;  ///< why on_rank calls nothing in this rank; null: it does
   worker_no bell_of{};                  ///< the worker whose bell calls the companion that serves this one
-  bool whole_host_calls = true;         ///< a steal from another host may ask any of its workers
-  bool steals_by_call = true;           ///< steal from another host by one call, else word by word
+  /// what threads of several hosts allocate: a part for each, side by side. Empty: each worker has its own
+  stack::range hosts_heaps;
+  bool whole_host_calls = true;   ///< a steal from another host may ask any of its workers
+  bool steals_by_call = true;     ///< steal from another host by one call, else word by word
   stack::pool* stacks = nullptr;  ///< workers are threads of one process, and these their threads' stacks
   /// workers are threads of one process (then stacks too, but for child stealing)
   bool in_process = false;

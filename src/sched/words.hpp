@@ -42,6 +42,9 @@ struct public_words {
 
   // docs/protocols/idle.md.
   alignas(64) word mailbox;  ///< ref of the newest message. W all (push by compare-exchange, owner takes all)
+  /// Several hosts: its oldest continuation names the heap of this host, and another one wanted it. W owner
+  /// (0), who steals from elsewhere (1)
+  word put_aside;
 
   // Policy locked_free: objects of this worker's heap that others have given back, linked by `freed`.
   alignas(64) word free_lock;  ///< see base/lock.hpp. W all

@@ -186,8 +186,22 @@ void worker::finish(ref r) noexcept {
   }
 }
 
+/// A thread that stays on another host is ready: it is as if that were in the worker's own queue.
+void worker::tell_home(ref image_ref) noexcept {
+  send(transport::ref_worker(image_ref), 0,
+       [](const void* closure) {
+         const unexposed inside;
+         this_worker().push_ready(*static_cast<const ref*>(closure), base::fast_ns());
+       },
+       std::as_bytes(std::span(&image_ref, 1)), {});
+}
+
 void worker::push_ready(ref image_ref, std::uint64_t now, bool in_front) noexcept {
-  if (!here_.is_near(image_ref)) image_ref = records_.make_near(image_ref);
+  if (!here_.is_near(image_ref)) {
+    const ref copy = records_.make_near(image_ref);
+    if (copy == 0) return tell_home(image_ref);
+    image_ref = copy;
+  }
   image* im = here_.at<image>(image_ref);
   if (im->sp != 0) im->ready_ns = now;
   push_near(im, image_ref, in_front);

@@ -181,6 +181,7 @@ class worker {
   // Threads that are ready.
   /// @p now: when it became ready, 0: it never waited. @p in_front: others take it first, instead of last.
   void push_ready(ref image_ref, std::uint64_t now, bool in_front = false) noexcept;
+  void tell_home(ref image_ref) noexcept;
   /// Into the own queue: @p im, which is of this host.
   [[gnu::always_inline]] void push_near(image* im, ref image_ref, bool in_front) noexcept {
     GODWIT_ASSERT(!idle_.is_idle(), "ID1: only a worker that counts as running makes threads ready");

@@ -108,6 +108,7 @@ struct deque_fixture {
                  [&](const spawn_slot& s, const spawn_slot& n, spawn_slot*) {
                    *got = s;
                    *above = n;
+                   return true;
                  });
   }
 };
@@ -221,6 +222,7 @@ TEST(deque, the_owner_takes_its_own_oldest) {
         EXPECT_EQ(above.fp, s.extra);
         EXPECT_NE(d.words->lock.load(), 0u) << "no thief may take it instead";
         taken.push_back(s.fp);
+        return true;
       })) {
   }
   EXPECT_EQ(prepared, (std::vector<std::uint64_t>{3}));
@@ -277,6 +279,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
                     if (above.fp != own.extra || own.record == 0 || (first && above.record != 8888) ||
                         (!first && above.sp != own.extra * 2))
                       damage.fetch_add(1);
+                    return true;
                   });
         if (outcome == steal_outcome::taken)
           ++mine;
@@ -315,7 +318,10 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
     }
     if (c.own_thefts && random.below(50) == 0)
       taken += d.deque.take_own([&](spawn_slot& s) { s.record = next; },
-                                [&](const spawn_slot& s, const spawn_slot&) { run_entry(s.fp, s.sp); });
+                                [&](const spawn_slot& s, const spawn_slot&) {
+                                  run_entry(s.fp, s.sp);
+                                  return true;
+                                });
     for (unsigned i = random.below(c.depth) + (mine.size() > c.depth ? c.depth : 0); i > 0 && !mine.empty();
          --i)
       pop();

@@ -67,6 +67,7 @@ struct alignas(64) hot_words {
   std::uint32_t checkouts = 0;  ///< checked out ranges that the running thread holds. W owner
   /// non-zero: what a thread owns is valid at every worker of the run, and is handed over as it is. W once
   std::uint32_t one_heap = 0;
+  std::uint32_t host_heap = 0;  ///< the same for the workers of this host. W once
 
   std::byte* global_base = nullptr;  ///< byte 0 of global memory here. W once
   void* owner = nullptr;             ///< the sched::worker. W once

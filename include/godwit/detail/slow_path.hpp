@@ -39,7 +39,7 @@ struct payload {
 };
 
 /// Where workers have one heap, a result that is not plain bytes is moved there once, where all of them reach
-/// it; this is what its record holds.
+/// it; this is what its record holds, or begins with: an exception may have to leave the host, as bytes behind.
 struct boxed {
   void* object;  ///< null: taken
   void (*destroy)(void* object) noexcept;
@@ -59,6 +59,13 @@ struct boxed {
 /// The same where results are boxed. The record owns the object until somebody takes it.
 [[gnu::cold]] void publish_boxed(ref record, outcome kind, boxed what) noexcept;
 [[gnu::cold]] ref make_completed_boxed(outcome kind, boxed what);
+
+/// Ends the run with @p type, which has no codec, if a box with such a value would come, or has come, from
+/// another host.
+[[gnu::cold]] void need_this_host(ref record, const char* type) noexcept;
+[[gnu::cold]] void need_this_host(const void* boxed_object, const char* type) noexcept;
+/// Is it a block of this host's heap, or in one?
+[[gnu::cold]] bool in_host_heap(const void* at) noexcept;
 
 /// The calling thread is done; give the record to the joiner and run something else.
 [[noreturn, gnu::cold]] void complete(ref record) noexcept;
@@ -105,6 +112,7 @@ struct task_bytes {
   std::size_t size;
   const void* boxed = nullptr;
   std::size_t boxed_size = 0;
+  const char* stays = nullptr;  ///< type without a codec for which it must not leave this host; null: it may
 };
 
 /// Child stealing: put a task into the deque. Its bytes are taken. Gives back its record.

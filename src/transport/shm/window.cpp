@@ -45,24 +45,25 @@ void window::open_file(std::uint64_t bytes, const std::string& path) {
 
 std::uint32_t window::free_bases(std::uint64_t bytes) noexcept { return free_among(candidates, bytes); }
 
-std::uint64_t window::largest(std::uint64_t bytes) noexcept {
+std::uint64_t window::largest(std::uint64_t bytes, std::uint32_t count) noexcept {
   for (; bytes >= std::uint64_t{256} << 20; bytes /= 4)
-    if (bytes <= largest_file() && free_bases(bytes) != 0) return bytes;
+    if (bytes <= largest_file() && free_bases(bytes * count) != 0) return bytes;
   return 0;
 }
 
 void window::map(unsigned candidate) {
-  void* p = reserve(candidates[candidate], bytes_);
-  if (p == nullptr) fail(use_, taken_meanwhile);
+  void* const all = reserve(candidates[candidate], bytes_of_all());
+  if (all == nullptr) fail(use_, taken_meanwhile);
+  void* const p = static_cast<std::byte*>(all) + number_ * bytes_;
   if (mmap(p, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd_, 0) == MAP_FAILED) {
     const int error = errno;
-    munmap(p, bytes_);
+    munmap(all, bytes_of_all());
     fail(use_, std::string("cannot map it: ") + std::strerror(error) + ": " + use_.remedy);
   }
   base_ = static_cast<std::byte*>(p);
   struct stat is {};
   if (fstat(fd_, &is) == 0) file_ = is.st_ino;
-  madvise(p, bytes_, MADV_DONTDUMP);  // a core file would hold all of it, touched or not
+  madvise(all, bytes_of_all(), MADV_DONTDUMP);  // a core file would hold all of it, touched or not
 }
 
 void window::create(std::uint64_t bytes, bool keep_file) {
@@ -106,7 +107,9 @@ bool window::make_private() noexcept {
 
 void window::destroy() noexcept {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
-  if (base_ != nullptr) munmap(std::exchange(base_, nullptr), bytes_);
+  if (base_ == nullptr) return;
+  munmap(base_of_all(), bytes_of_all());
+  base_ = nullptr;
 }
 
 void window::forbid(std::byte* base, std::uint64_t bytes) noexcept {

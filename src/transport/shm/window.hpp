@@ -44,7 +44,14 @@ class window {
   void open_file(std::uint64_t bytes, const std::string& path);
   static std::uint32_t free_bases(std::uint64_t bytes) noexcept;
   /// The largest of bytes, bytes / 4, bytes / 16 ... that is at least 256 MiB and can be had here; 0: none.
-  static std::uint64_t largest(std::uint64_t bytes) noexcept;
+  /// @p count: so many side by side.
+  static std::uint64_t largest(std::uint64_t bytes, std::uint32_t count = 1) noexcept;
+  /// Before map: this is number @p number of @p count windows side by side, of as many bytes. The others are
+  /// other hosts', and inaccessible here.
+  void lie_beside(std::uint32_t number, std::uint32_t count) noexcept {
+    number_ = number;
+    count_ = count;
+  }
   void map(unsigned candidate);
   /// In a forked child: what is written from now on is this process's alone. False: the system refuses.
   bool make_private() noexcept;
@@ -62,6 +69,9 @@ class window {
 
   std::byte* base() const noexcept { return base_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
+  /// With those that lie beside it.
+  std::byte* base_of_all() const noexcept { return base_ - number_ * bytes_; }
+  std::uint64_t bytes_of_all() const noexcept { return count_ * bytes_; }
 
   /// Give the whole pages inside [address, address + bytes) back to the system, on this host: they are zero
   /// again.
@@ -73,6 +83,7 @@ class window {
   const window_use& use_;
   std::byte* base_ = nullptr;
   std::uint64_t bytes_ = 0;
+  std::uint32_t number_ = 0, count_ = 1;
   int fd_ = -1;
   std::uint64_t file_ = 0;  ///< the file's number: the program may have closed it, and opened another
 };
