@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sched/child_threads.hpp"
+#include "sched/frames.hpp"
 
 namespace godwit::sched {
 
@@ -94,6 +95,8 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const detail::task_by
   if (detail::hot().bottom >= compact_at_) make_room();
   spawn_slot* slot = detail::hot().bottom;
   slot->sp = 0;
+  const auto bytes = reinterpret_cast<std::uintptr_t>(t->closure());
+  slot->extra = names(bytes, bytes + closure.size, here_.shape.hosts_heaps) ? 1 : 0;
   slot->record = r;
   detail::hot().bottom = slot + 1;
   catch_up();

@@ -195,9 +195,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
       memory, site.holder, victim, site.words, check, [] {},
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         if (own.sp == 0) {
-          task& t = *memory.at<task>(own.record);
-          const auto closure = reinterpret_cast<std::uintptr_t>(t.closure());
-          if (names(closure, closure + t.closure_bytes, site.heaps)) return false;
+          if (own.extra != 0) return false;
           e.head.result = static_cast<std::uint64_t>(loot_kind::task);
           e.head.info = sizeof own.record;
           std::memcpy(e.data, &own.record, sizeof own.record);

@@ -213,7 +213,7 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
       [&](const spawn_slot& own, const spawn_slot& above, spawn_slot* place) {
         if (own.sp == 0) {
           got.own_record = own.record;
-          return true;
+          return own.extra == 0;
         }
         const std::uint64_t low = own.sp - context::fork_bytes_below;
         GODWIT_ASSERT(here_.is_stack(low, above.sp, own.bytes_end),

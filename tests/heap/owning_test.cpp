@@ -303,6 +303,7 @@ int sent(int n) {
 struct kind {
   const char* name;
   int (*f)(int);
+  bool needs_codecs = false;  // to go to other hosts: then it is right, or the run ends and says so
 };
 constexpr kind kinds[] = {{"vectors", vectors},
                           {"strings", strings},
@@ -318,9 +319,9 @@ constexpr kind kinds[] = {{"vectors", vectors},
                           {"captures", captures},
                           {"sets and results", sets_and_results},
                           {"closures", closures},
-                          {"results", results},
+                          {"results", results, true},
                           {"thrown", thrown},
-                          {"sent", sent}};
+                          {"sent", sent, true}};
 
 struct Owning : testing::TestWithParam<kind> {};
 
@@ -335,15 +336,43 @@ TEST_P(Owning, LivesWhereverItsThreadIs) {
         o.heap = gw::choice::heap::shared;
         SCOPED_TRACE(support::describe(o));
         const auto f = GetParam().f;
-        EXPECT_EQ(gw::run<int>(
-                      [f] {
-                        gw::on_each_worker([] {});  // all workers are up
-                        return many(f, 4);
-                      },
-                      o),
-                  0);
+        try {
+          EXPECT_EQ(gw::run<int>(
+                        [f] {
+                          gw::on_each_worker([] {});  // all workers are up
+                          return many(f, 4);
+                        },
+                        o),
+                    0);
+        } catch (const gw::run_error& e) {
+          if (!GetParam().needs_codecs ||
+              std::string(e.what()).find("has to leave its host as bytes") == std::string::npos)
+            throw;
+        }
         if (HasFailure()) return;
       }
+}
+
+/// Owning closures under one policy, in which threads are spawned by P.
+template <class P>
+int closures_under_policy() {
+  int wrong = 0;
+  for (int n = 0; n < 200; ++n) {
+    const std::string fixed = long_text(n);
+    const auto count = std::make_shared<std::atomic<int>>(0);
+    std::vector<gw::future<person>> all;
+    for (int i = 0; i < 5; ++i)
+      all.push_back(P::spawn(
+          [count, fixed](person q, int) {
+            ++*count;
+            q.name += fixed;
+            return q;
+          },
+          person{long_text(i), {}}, i));
+    for (int i = 0; i < 5; ++i) wrong += all[static_cast<std::size_t>(i)].join().name != long_text(i) + fixed;
+    wrong += *count != 5 || count.use_count() != 1;
+  }
+  return wrong;
 }
 
 // Under child stealing a closure waits in the deque for who begins it.
@@ -355,32 +384,13 @@ TEST(Shared, ClosuresUnderEveryPolicy) {
       gw::options o = shared_heap(workers, "none");
       o.policy = each;
       SCOPED_TRACE(std::string(name_of(each)) + ", " + support::describe(o));
-      gw::with_policy(each, [&](auto p) {
-        using P = decltype(p);
-        EXPECT_EQ(gw::run<int>(
-                      [] {
-                        int wrong = 0;
-                        for (int n = 0; n < 200; ++n) {
-                          const std::string fixed = long_text(n);
-                          const auto count = std::make_shared<std::atomic<int>>(0);
-                          std::vector<gw::future<person>> all;
-                          for (int i = 0; i < 5; ++i)
-                            all.push_back(P::spawn(
-                                [count, fixed](person q, int) {
-                                  ++*count;
-                                  q.name += fixed;
-                                  return q;
-                                },
-                                person{long_text(i), {}}, i));
-                          for (int i = 0; i < 5; ++i)
-                            wrong += all[static_cast<std::size_t>(i)].join().name != long_text(i) + fixed;
-                          wrong += *count != 5 || count.use_count() != 1;
-                        }
-                        return wrong;
-                      },
-                      o),
-                  0);
-      });
+      try {
+        gw::with_policy(each, [&](auto p) {
+          EXPECT_EQ(gw::run<int>([] { return closures_under_policy<decltype(p)>(); }, o), 0);
+        });
+      } catch (const std::invalid_argument& e) {  // under MPI
+        if (std::string(e.what()).find("works on one host only") == std::string::npos) throw;
+      }
     }
 }
 

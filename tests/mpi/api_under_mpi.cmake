@@ -187,8 +187,11 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
       endif()
     endforeach()
   endforeach()
-  if(TARGET heap_owning)  # ranks of one host share their heap
+  if(TARGET heap_owning)  # ranks of one host share their heap; each of several hosts has one
     godwit_add_api_mpi_test(heap_owning 2 auto.server ${all})
+    foreach(way server am rma)
+      godwit_add_api_mpi_test(heap_owning 3 ranks.${way} ${first})
+    endforeach()
   endif()
   if(NOT GODWIT_ALL_MPI_TESTS)
     godwit_add_api_setting_test(api_migration GODWIT_WAY=server depth.deep_thin_trees)

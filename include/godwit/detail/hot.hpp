@@ -19,9 +19,10 @@ namespace godwit::detail {
 /// One queued parent continuation, in a line of its own. Written by the owner at spawn; read by thieves once
 /// it is public.
 struct alignas(64) spawn_slot {
-  std::uintptr_t sp;     ///< stack pointer at the spawn: the lowest address of the parent's frames
-  std::uintptr_t fp;     ///< frame pointer register (rbp, x29)
-  std::uintptr_t extra;  ///< x86-64: rbx. Others: the address to resume at
+  std::uintptr_t sp;  ///< stack pointer at the spawn: the lowest address of the parent's frames
+  std::uintptr_t fp;  ///< frame pointer register (rbp, x29)
+  std::uintptr_t
+      extra;  ///< x86-64: rbx. Others: the address to resume at. A task: not 0: for this host alone
   std::uint64_t record;  ///< spare join record (a `ref`), 0 while the slot has never been public
   // docs/protocols/frames.md: children that refer to their ancestors' frames.
   /// of the child: its words, or [0] is closure_at. What is not in use is old. W owner
