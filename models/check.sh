@@ -69,7 +69,9 @@ runs() {
     echo "pass|deque|-DDEPTH=3 -DTHIEVES=1 -DLEVELS=4|$small|-m3000000 -w24"
     echo "pass|idle|-DN=3 -DSPAWNS=0 -DMAILS=2|$small|-m1000000 -w24"
     echo "pass|idle_poll|-DN=3|$small|-m1000000 -w24"
-    echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -DANY_SPLIT|$small|-m1000000 -w22"
+    for v in ANY_SPLIT STAYS; do
+      echo "pass|deque|-DDEPTH=2 -DTHIEVES=2 -D$v|$small|-m1000000 -w22"
+    done
     echo "pass|global|-DOPS=4 -DSTART=1 -DCHECKOUTS -DNOISE=0|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=2 -DMIXED|$small|-m1000000 -w22"
     echo "pass|global|-DOPS=2 -DSTART=1 -DUNITS=2 -DCHECKOUTS -DBOTH_WAYS|$small|-m1000000 -w22"
@@ -138,7 +140,9 @@ runs() {
   echo "pass|idle_nodes|-DN=3 -DPER=2 -DLETTERS=0 -DLIVE|$live|-a -f -m1000000"
   echo "pass|idle_poll_nodes||$small|-m1000000 -w20"
   echo "pass|idle_poll_nodes|-DLIVE|$live|-a -f -m1000000"
-  echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -DANY_SPLIT|$small|-m1000000"
+  for v in ANY_SPLIT STAYS; do
+    echo "pass|deque|-DDEPTH=2 -DTHIEVES=1 -D$v|$small|-m1000000"
+  done
   echo "pass|join|-DCONSUMERS=1|$small|-m100000"
   echo "pass|join|-DCONSUMERS=2|$small|-m100000"
   echo "pass|idle|-DN=2|$small|-m1000000"
@@ -160,7 +164,7 @@ runs() {
   done
   for m in NO_FENCE_OWNER NO_FENCE_THIEF NO_RECHECK TOP_NOT_RESTORED UNLOCK_BEFORE_COPY OWNER_NO_LOCK \
     SPLIT_BEFORE_BOTTOM RECORD_AFTER_SPLIT SLOT_BEFORE_SPLIT EXPOSE_AT_LEAST_ONE NO_RECORD_CLEAR \
-    SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL; do
+    SUSPEND_KEEPS_RECORD CANCEL_KEEPS_SENTINEL STAYS_CLAIMED; do
     echo "fail|deque|-DDEPTH=2 -DTHIEVES=1 -D$m|$small|-m1000000"
   done
   for m in RESULT_AFTER_DONE VALUE_BEFORE_DONE COPY_AFTER_PUBLISH NEXT_AFTER_PUBLISH TOUCH_AFTER_PUBLISH \

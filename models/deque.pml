@@ -9,7 +9,8 @@
  * behaviours. Loads and stores that a weaker CPU or the compiler may move are mutants.
  *
  * Run by models/check.sh. Every -D name in an #ifdef below is a mutant that must FAIL, except the sizes and
- * ANY_SPLIT (the owner under the lock lowers split to any value from top to b: must pass).
+ * ANY_SPLIT (the owner under the lock lowers split to any value from top to b) and STAYS (a thief of another
+ * host may leave what it has claimed), which must pass.
  * Labels DQ1.. are those of the document and of the code.
  */
 #ifndef DEPTH
@@ -273,6 +274,16 @@ proctype thief(chan sb) {
 #endif
         goto unlock
      :: else
+     fi;
+#endif
+#if defined(STAYS) || defined(STAYS_CLAIMED)
+     if                                    /* it names its host's heap, and the thief is of another one */
+     :: atomic { assert(mem[sp[at - 1]] == parent[id[at]]);
+#ifndef STAYS_CLAIMED
+          sb ! TOP, at;
+#endif
+          s = 0 }; goto unlock
+     :: true
      fi;
 #endif
      atomic {
