@@ -11,6 +11,7 @@
 #include <godwit/detail/values.hpp>
 
 #include <concepts>
+#include <cstring>
 #include <new>
 #include <type_traits>
 #include <typeinfo>
@@ -84,6 +85,12 @@ template <class T>
 constexpr bool is_plain_result = std::is_void_v<T> || plain<T>;
 
 [[noreturn, gnu::cold]] void future_taken_twice() noexcept;
+
+/// Zero, for who looks at the bytes of frames, though for the compiler nothing lives there.
+inline void forget_bytes(void* at, std::size_t bytes) noexcept {
+  std::memset(at, 0, bytes);
+  asm volatile("" : : "r"(at) : "memory");
+}
 
 template <class T>
 boxed box(T&& value) {
@@ -299,6 +306,7 @@ class [[nodiscard]] future
         const writer w = detail::encoded(room_.value);
         record = detail::make_completed(detail::outcome::value, w.data(), w.size());
         room_.value.~T();
+        detail::forget_bytes(&room_, sizeof room_);  // what is left of its pointers would hold the thread
       }
       state_ = record;
       // Last: as long as something is linked, the expose signal publishes nothing.

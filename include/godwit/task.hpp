@@ -312,8 +312,8 @@ template <class Use, class F, class... Args>
 /// Create a thread that runs `fn(args...)`; the calling thread's continuation may go on at another worker.
 /// fn and args are decayed and moved into the thread. Gives back a future of its result (value, or
 /// exception). fn must be movable, args and result migratable: any movable type that does not belong to one
-/// process. Where workers have no heap in common (several hosts; docs/heap.md), a thread that leaves while it
-/// owns memory ends the run, and results need a codec. Never blocks. Cost unstolen: a call and about ten
+/// process. On several hosts a thread that owns memory stays on its host, and a result that leaves it needs a
+/// codec (docs/heap.md). Never blocks. Cost unstolen: a call and about ten
 /// instructions; an allocation if moving fn or an argument may throw. Source: Uni-address threads, 5.2.
 template <class F, class... Args>
 [[gnu::always_inline]] inline auto spawn(F&& fn, Args&&... args) -> future<detail::result_of<F, Args...>> {

@@ -112,15 +112,18 @@ bool stays(call_site& site, const image& im) noexcept {
   return im.bound;
 }
 
+bool stays(const call_site& site, const parcel& p) noexcept {
+  const auto closure = reinterpret_cast<std::uintptr_t>(p.closure());
+  return names(closure, closure + p.bytes, site.heaps);
+}
+
 leaves kind_of(call_site& site, const image& im) noexcept {
   if (im.sp != not_begun) {
     if (stays(site, im)) return leaves::host;
     return im.data.bytes == 0 ? leaves::nothing : leaves::data_there;
   }
   const parcel& what = static_cast<const parcel_image&>(im).what;
-  if (im.data.bytes == 0 || what.all_bytes() > most_parcel_bytes) return leaves::host;
-  const auto closure = reinterpret_cast<std::uintptr_t>(what.closure());
-  if (names(closure, closure + what.bytes, site.heaps)) return leaves::host;
+  if (im.data.bytes == 0 || what.all_bytes() > most_parcel_bytes || stays(site, what)) return leaves::host;
   const auto& near = site.memory->near();  // PA5: a part that a thread here works on stays
   for (std::uint32_t i = 0; i < near.count; ++i)
     if (site.memory->at(worker_no{near.first + i}, site.words)->data() == im.data) return leaves::host;
@@ -148,7 +151,8 @@ void take_parcels(call_site& site, ready_queue& queue, ref first, answer& to) no
     e.head.info = end_of(*im);
     im->freed.store(freed_marked, std::memory_order_release);  // JH1
     r = queue.pop_lightest([&](const image& other) {
-      return other.sp == not_begun && other.data == part && end_of(other) <= inline_bytes
+      return other.sp == not_begun && other.data == part && end_of(other) <= inline_bytes &&
+                     !stays(site, static_cast<const parcel_image&>(other).what)
                  ? 0
                  : ready_queue::never;
     });

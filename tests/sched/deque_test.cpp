@@ -123,6 +123,27 @@ TEST(deque, pushes_and_pops_like_a_stack) {
   d.deque.check_invariants();
 }
 
+TEST(deque, a_thief_may_leave_what_it_has_claimed) {
+  deque_fixture d;
+  spawn_slot got{}, above{};
+  for (std::uint64_t i = 1; i <= 2; ++i) d.push(i);
+  d.deque.expose(d.hot->bottom, [&](spawn_slot& s) { s.record = 5; });
+  const std::uint64_t top = d.words->top.load();
+  EXPECT_EQ(steal(plain_memory(), 2, worker_no{0}, d.words.get(), true, no_delay,
+                  [](const spawn_slot&, const spawn_slot&, spawn_slot*) { return false; }),
+            steal_outcome::stays);
+  EXPECT_EQ(d.words->top.load(), top);
+  EXPECT_EQ(d.words->lock.load(), 0u);
+  const auto prepare = [](spawn_slot&) {};
+  EXPECT_FALSE(d.deque.take_own(prepare, [](const spawn_slot&, const spawn_slot&) { return false; }));
+  EXPECT_EQ(d.words->top.load(), top) << "nor does its owner";
+  EXPECT_EQ(d.steal_one(&got, &above), steal_outcome::taken);
+  EXPECT_EQ(got.fp, 1u);
+  EXPECT_TRUE(d.pop().here);
+  EXPECT_FALSE(d.pop().here);
+  d.deque.check_invariants();
+}
+
 TEST(deque, below_everything_is_the_sentinel) {
   deque_fixture d;
   const auto p = d.pop();
@@ -274,6 +295,7 @@ TEST_P(deque_race, every_entry_runs_exactly_once) {
         const auto outcome =
             steal(memory, t + 2, worker_no{0}, d.words.get(), look, random_delay,
                   [&](const spawn_slot& own, const spawn_slot& above, spawn_slot*) {
+                    if (delays_.below(8) == 0) return false;
                     run_entry(own.fp, own.sp);
                     const bool first = own.extra == 0;
                     if (above.fp != own.extra || own.record == 0 || (first && above.record != 8888) ||

@@ -35,15 +35,17 @@ struct far_calls : testing::Test {
     own.push(im, here.ref_of(im), false);
   }
   /// A suspended thread; @p number is what it completes.
-  void suspended(std::uint32_t worker, ref number, std::uint64_t stack, data_part data = {}) {
+  image* suspended(std::uint32_t worker, ref number, std::uint64_t stack, data_part data = {}) {
     auto* im = static_cast<image*>(here.heap_of(worker).allocate(object_kind::image, sizeof(image) + stack));
     im->sp = im->low = 4096;
     im->top = im->bytes_end = 4096 + stack;
     im->own_record = number;
-    im->fork = im->bound = false;
+    im->fork = im->bound = im->searched = false;
+    im->fp = im->extra = 0;
     im->data = data;
     std::memset(im->bytes(), static_cast<int>(number), stack);
     push(worker, im);
+    return im;
   }
   /// One that was sent to memory, and has not begun.
   void sent(std::uint32_t worker, ref number, std::uint64_t closure, data_part data) {
@@ -117,6 +119,42 @@ TEST_F(far_calls, of_those_with_data_the_one_with_least) {
   suspended(0, 12, 1280, here_lies);
   EXPECT_EQ(steal(), 12u) << "its stack is larger, its part smaller";
   EXPECT_EQ(steal(), 11u);
+}
+
+TEST_F(far_calls, who_names_the_heap_of_its_host_stays) {
+  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
+  const std::uintptr_t inside = 0x7000'1234'5678;
+  const auto named_by = [&](auto&& put) {
+    image* im = suspended(0, 11, 640);
+    put(*im);
+    suspended(0, 12, 1280);
+    EXPECT_TRUE(sees());
+    EXPECT_EQ(steal(), 12u);
+    EXPECT_FALSE(sees());
+    EXPECT_EQ(steal(), 0u);
+    EXPECT_TRUE(im->bound && im->searched);
+    ready_queue(here.memory(), here.words(0), godwit::base::holder_of(0)).pop();
+  };
+  named_by([&](image& im) { std::memcpy(im.bytes(), &inside, sizeof inside); });
+  named_by([&](image& im) { std::memcpy(im.bytes() + 632, &inside, sizeof inside); });
+  named_by([&](image& im) { im.fp = inside; });
+  named_by([&](image& im) { im.extra = inside; });
+  sent(0, 21, 64, here_lies);
+  sent(0, 22, 64, here_lies);
+  auto* im = here.memory().at<parcel_image>(here.words(0).ready_head.load());
+  std::memcpy(static_cast<void*>(im + 1), &inside, sizeof inside);
+  EXPECT_EQ(steal_parcels(here_lies), std::vector<ref>{22});
+}
+
+TEST_F(far_calls, a_call_searches_few_stacks) {
+  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
+  const std::uintptr_t inside = site.heaps.low;
+  for (ref i = 11; i < 17; ++i) {
+    image* im = suspended(0, i, 640);
+    if (i != 16) std::memcpy(im->bytes() + 64, &inside, sizeof inside);
+  }
+  EXPECT_EQ(steal(), 0u) << "the first four name it";
+  EXPECT_EQ(steal(), 16u);
 }
 
 TEST_F(far_calls, who_was_sent_here_goes_with_its_part_if_that_is_asked_for) {
@@ -193,6 +231,38 @@ TEST_P(sharing, another_host_gets_the_continuation_of_the_oldest_thread) {
   EXPECT_EQ(steal(), 12u);
   EXPECT_EQ(steal(), 0u);
 }
+
+TEST_P(sharing, one_that_names_the_heap_stays_and_its_owner_is_asked_to_put_it_aside) {
+  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
+  const std::uintptr_t inside = site.heaps.low + 8;
+  shares(0, 11, 512);
+  shares(1, 12, 1024);
+  auto* slot = here.memory().at(worker_no{0}, as_slot(here.words(0).top.load()));
+  auto* frames = here.memory().at(worker_no{0}, reinterpret_cast<std::byte*>(slot->sp));
+  std::memcpy(frames + 256, &inside, sizeof inside);
+  EXPECT_EQ(steal(), 12u);
+  EXPECT_EQ(steal(), 0u);
+  EXPECT_EQ(here.words(0).put_aside.load(), 1u);
+  EXPECT_EQ(here.words(1).put_aside.load(), 0u);
+  EXPECT_EQ(here.words(0).lock.load(), 0u);
+  std::memset(frames + 256, 0, sizeof inside);
+  for (std::uintptr_t* place : {&slot->fp, &slot->extra}) {
+    *place = inside;
+    EXPECT_EQ(steal(), 0u);
+    *place = 0;
+  }
+  EXPECT_EQ(steal(), 11u);
+  shares(2, 0, 512);  // child stealing: a thread that has not begun
+  slot = here.memory().at(worker_no{2}, as_slot(here.words(2).top.load()));
+  slot->sp = 0;
+  slot->record = 13;
+  slot->extra = 1;
+  EXPECT_EQ(steal(), 0u);
+  EXPECT_EQ(e.head.result, static_cast<std::uint64_t>(loot_kind::nothing));
+  slot->extra = 0;
+  steal();
+  EXPECT_EQ(e.head.result, static_cast<std::uint64_t>(loot_kind::task));
+}
 INSTANTIATE_TEST_SUITE_P(seeds, sharing, testing::Range<std::uint64_t>(1, 7));
 
 /// The bytes of answers that do not fit into their entry.
@@ -207,6 +277,7 @@ TEST_F(far_calls, who_completed_what_a_thread_waits_for_gets_it_whole) {
     im->waited_for = 32;
     im->next = 33;
     std::memset(im->bytes(), 7, stack);
+    im->bound = im->searched = false;
     e->head = {};
     e->head.what = godwit::transport::far::op::call;
     e->head.a = call_no::take_image;
@@ -231,6 +302,32 @@ TEST_F(far_calls, who_completed_what_a_thread_waits_for_gets_it_whole) {
     EXPECT_EQ(std::count(bytes, bytes + stack, std::byte{7}), static_cast<std::ptrdiff_t>(stack));
     EXPECT_EQ(im->freed.load(), freed_marked) << "its owner may take it back";
   }
+}
+
+TEST_F(far_calls, who_waits_and_names_the_heap_of_its_host_stays_there) {
+  site.heaps = {0x7000'0000'0000, 0x7100'0000'0000};
+  const std::uintptr_t inside = site.heaps.high - 1;
+  auto* im = static_cast<image*>(here.heap_of(1).allocate(object_kind::image, sizeof(image) + 640));
+  im->low = 4096;
+  im->bytes_end = 4096 + 640;
+  im->next = 33;
+  im->fp = im->extra = 0;
+  im->bound = im->searched = false;
+  std::memset(im->bytes(), 7, 640);
+  std::memcpy(im->bytes() + 320, &inside, sizeof inside);
+  e->head = {};
+  e->head.what = godwit::transport::far::op::call;
+  e->head.a = call_no::take_image;
+  e->head.target = worker_no{1};
+  e->head.b = here.ref_of(im);
+  EXPECT_EQ(table.carry_out(*e, {[](void*, std::size_t) noexcept -> std::byte* { return nullptr; }, nullptr}),
+            nullptr);
+  image got;
+  ASSERT_EQ(e->head.info, sizeof got);
+  EXPECT_EQ(e->head.bytes, 0u);
+  std::memcpy(static_cast<void*>(&got), e->data, sizeof got);
+  EXPECT_EQ(got.next, 33u) << "who waits behind it";
+  EXPECT_EQ(im->freed.load(), freed_not);
 }
 
 TEST_F(far_calls, what_does_not_fit_follows_later) {

@@ -15,6 +15,7 @@ namespace {
 using godwit::detail::closure_at;
 using godwit::detail::spawn_slot;
 using godwit::sched::frame_hash;
+using godwit::sched::names;
 using godwit::sched::refers_to;
 
 std::vector<std::uint64_t> some_words(std::size_t n, std::uint64_t seed) {
@@ -80,6 +81,24 @@ TEST(frame_hash, two_small_changes_do_not_cancel) {
         }
         v[i] -= static_cast<std::uint64_t>(by);
       }
+}
+
+TEST(names, any_word_that_lies_in_a_range) {
+  std::vector<std::uintptr_t> stack(40);
+  for (std::size_t i = 0; i < stack.size(); ++i) stack[i] = i * 0x1'0000'0000;
+  const godwit::stack::range there{0x7000'0000'0000, 0x7000'1000'0000};
+  const auto low = reinterpret_cast<std::uintptr_t>(stack.data()), high = low + 8 * stack.size();
+  EXPECT_FALSE(names(low, high, there));
+  for (std::size_t i = 0; i < stack.size(); ++i)
+    for (const std::uintptr_t word : {there.low, there.high - 1, there.low - 1, there.high}) {
+      const std::uintptr_t before = std::exchange(stack[i], word);
+      EXPECT_EQ(names(low, high, there), there.holds(word)) << i;
+      EXPECT_FALSE(names(low, low + 8 * i, there));
+      EXPECT_FALSE(names(low + 8 * i + 8, high, there));
+      stack[i] = before;
+    }
+  stack[3] = 0;
+  EXPECT_FALSE(names(low, high, {})) << "no heap: nothing is in it";
 }
 
 struct refers : testing::Test {

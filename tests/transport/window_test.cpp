@@ -69,6 +69,34 @@ TEST(window, two_processes_open_one_file_at_one_base) {
   EXPECT_EQ(w.base()[4096], std::byte{9});
 }
 
+TEST(window, of_each_host_lies_beside_the_others) {
+  const std::uint64_t bytes = size / 8;
+  const auto candidate = static_cast<unsigned>(std::countr_zero(window::free_bases(4 * bytes)));
+  std::byte* base = nullptr;
+  for (const std::uint32_t number : {0u, 2u, 3u}) {
+    window w;
+    w.lie_beside(number, 4);
+    w.make_file(bytes);
+    w.map(candidate);
+    if (base == nullptr) base = w.base();
+    EXPECT_EQ(w.base(), base + number * bytes);
+    EXPECT_EQ(w.base_of_all(), base);
+    EXPECT_EQ(w.bytes_of_all(), 4 * bytes);
+    w.base()[bytes - 1] = std::byte{7};
+    // Others' are reserved, and inaccessible.
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      int ends[2];
+      ASSERT_EQ(pipe(ends), 0);
+      EXPECT_EQ(write(ends[1], base + i * bytes, 1) == 1, i == number);
+      close(ends[0]);
+      close(ends[1]);
+    }
+  }
+  EXPECT_EQ(mmap(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), base)
+      << "all of it is given back";
+  munmap(base, bytes);
+}
+
 TEST(window, says_what_limits_it) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,0 +1,216 @@
+// What threads allocate on several hosts, each of which has a heap of its own: who names it stays, and what comes
+// to another host by a way that is not searched is found out. Started by an MPI, every rank a host; docs/heap.md.
+#include "heap/owning.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace gw = godwit;
+using owning::long_text;
+
+gw::options two_hosts() {
+  gw::options o = support::schedule(2);
+  o.heap = gw::choice::heap::shared;
+  return o;
+}
+void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+/// Where the run has to end: its message.
+template <class F>
+std::string refused(F f) {
+  try {
+    gw::run<int>(
+        [f] {
+          f();
+          return 0;
+        },
+        two_hosts());
+  } catch (const gw::run_error& e) {
+    return e.what();
+  }
+  return "it was not refused";
+}
+#define EXPECT_SAYS(message, part) EXPECT_NE((message).find(part), std::string::npos) << (message)
+
+struct shape {  // no codec
+  virtual ~shape() = default;
+  std::string name;
+};
+struct own_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+long fib(int n) {
+  if (n < 2) return n;
+  auto a = gw::spawn([n] { return fib(n - 1); });
+  const long b = fib(n - 2);
+  return a.join() + b;
+}
+/// Owns across each spawn; the leaves do not.
+long tree(int depth, int leaf) {
+  if (depth == 0) return fib(leaf);
+  std::vector<long> sums(10, 0);
+  auto left = gw::spawn([depth, leaf] { return tree(depth - 1, leaf); });
+  sums.push_back(tree(depth - 1, leaf));
+  sums.push_back(left.join());
+  return sums[10] + sums[11];
+}
+
+TEST(HeapOfHosts, WhoNamesItStaysAndItsChildrenLeave) {
+  // Until the other host has taken something: it begins to look at its own pace.
+  for (int leaf = 20; leaf < 30; ++leaf) {
+    EXPECT_TRUE(gw::run<bool>([leaf] { return tree(5, leaf) == 32 * fib(leaf); }, two_hosts()));
+    gw::worker_stats all;
+    for (const gw::worker_stats& s : gw::last_run_stats()) {
+      all.far_steals += s.far_steals;
+      all.threads_stayed += s.threads_stayed;
+    }
+    if (all.far_steals != 0 && all.threads_stayed != 0) return;
+  }
+  FAIL() << "nothing has left, or nothing has stayed";
+}
+
+TEST(HeapOfHosts, WhoWaitsForAnotherHostGoesOnAtHome) {
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  int wrong = 0;
+                  for (int i = 0; i < 50; ++i) {
+                    const auto text = std::make_unique<std::string>(long_text(i));
+                    auto f = gw::spawn_at(gw::worker(1), [i] {
+                      pause_ms(i % 3);
+                      return i;
+                    });
+                    wrong += f.join() != i || *text != long_text(i);
+                  }
+                  return wrong;
+                },
+                two_hosts()),
+            0);
+}
+
+TEST(HeapOfHosts, SeveralWhoWaitForOneThread) {
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  int wrong = 0;
+                  for (int i = 0; i < 30; ++i) {
+                    const gw::shared_future<int> far = gw::spawn_at(gw::worker(1), [i] {
+                      pause_ms(2);
+                      return i;
+                    });
+                    std::vector<gw::future<int>> all;
+                    for (int k = 0; k < 5; ++k)
+                      all.push_back(gw::spawn([far, i, k] {
+                        const auto text = std::make_unique<std::string>(long_text(i));
+                        if (k % 2 == 0) return far.get() != i || *text != long_text(i) ? 1 : 0;
+                        return far.get() == i ? 0 : 1;
+                      }));
+                    for (auto& f : all) wrong += f.join();
+                  }
+                  return wrong;
+                },
+                two_hosts()),
+            0);
+}
+
+/// In a frame of its own: what temporaries leave there would hold the caller.
+[[gnu::noinline]] bool gives_text(gw::future<std::string>& f, int n) { return f.join() == long_text(n); }
+
+TEST(HeapOfHosts, WhatHasACodecDoesNotHoldItsThread) {
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  int wrong = 0;
+                  for (int i = 0; i < 20; ++i) {
+                    auto kept = gw::spawn([i] { return long_text(i); });  // in this frame, whoever runs it
+                    gw::migrate_to(gw::worker(1));
+                    wrong += gw::worker_id() != 1;
+                    gw::migrate_to(gw::worker(0));
+                    wrong += gw::worker_id() != 0 || !gives_text(kept, i);
+                  }
+                  const std::vector<int> holds(100, 1);
+                  wrong += gw::migrate_to(gw::worker(1)) || gw::worker_id() != 0 || holds.back() != 1;
+                  return wrong;
+                },
+                two_hosts()),
+            0);
+}
+
+TEST(HeapOfHosts, ExceptionsAreThemselvesAtHome) {
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  const auto caught = [](gw::future<void> f) {
+                    try {
+                      f.join();
+                    } catch (const own_error& e) {
+                      return e.what() == long_text(7) ? 1 : 10;
+                    } catch (const gw::remote_error& e) {
+                      return e.type_name().find("own_error") != std::string::npos ? 2 : 20;
+                    }
+                    return 30;
+                  };
+                  const auto throws = [] { throw own_error(long_text(7)); };
+                  int wrong = 0;
+                  for (int i = 0; i < 20; ++i) {
+                    const std::unique_ptr<int> at_home = std::make_unique<int>(i);
+                    wrong += caught(gw::spawn_at(gw::worker(0), throws)) != 1;
+                    wrong += caught(gw::spawn_at(gw::worker(1), throws)) != 2;
+                    wrong += *at_home != i;
+                  }
+                  return wrong;
+                },
+                two_hosts()),
+            0);
+}
+
+TEST(HeapOfHosts, APointerThatIsNotSearchedForIsFoundOut) {
+  const std::string by_memory = refused([] {
+    gw::global_array<std::uintptr_t> place(2, gw::distribution::blocked());
+    const auto number = std::make_unique<int>(7);
+    const auto at = place.data();
+    gw::put(at + 1, reinterpret_cast<std::uintptr_t>(number.get()));
+    gw::spawn_at(gw::worker(1), [at] { return *reinterpret_cast<const int*>(gw::get(at + 1)); }).join();
+  });
+  EXPECT_SAYS(by_memory, "worker 1: a thread used 0x");
+  EXPECT_SAYS(by_memory, "heap memory of host 0, at host 1");
+  const std::string by_result = refused([] {
+    const auto text = std::make_unique<std::string>(long_text(1));
+    int* p = gw::spawn_at(gw::worker(1), [] { return new int(7); }).join();
+    *p = static_cast<int>(text->size());
+  });
+  EXPECT_SAYS(by_result, "worker 0: a thread wrote to 0x");
+  EXPECT_SAYS(by_result, "heap memory of host 1, at host 0");
+}
+
+TEST(HeapOfHosts, WhatHasNoCodecIsNamed) {
+  const std::string result =
+      refused([] { gw::spawn_at(gw::worker(1), [] { return std::make_unique<shape>(); }).join(); });
+  EXPECT_SAYS(result, "worker 1: a value of type std::unique_ptr<(anonymous namespace)::shape");
+  EXPECT_SAYS(result, "has to leave its host as bytes");
+  const std::string argument = refused([] {
+    gw::spawn_at(
+        gw::worker(1), [](std::unique_ptr<shape> s) { return s->name.empty() ? 1 : 2; },
+        std::make_unique<shape>())
+        .join();
+  });
+  EXPECT_SAYS(argument, "worker 0: a value of type std::unique_ptr<(anonymous namespace)::shape");
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  auto f = gw::spawn_at(
+                      gw::worker(0), [](std::unique_ptr<shape> s) { return s; }, std::make_unique<shape>());
+                  return f.join() != nullptr ? 0 : 1;
+                },
+                two_hosts()),
+            0);
+}
+
+}  // namespace
