@@ -210,6 +210,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         if (names_heap(own, own.bytes_end, site.heaps, there - own.sp)) {
           const_cast<public_words*>(memory.at(victim, site.words))
               ->put_aside.store(1, std::memory_order_relaxed);
+          e.head.result = static_cast<std::uint64_t>(loot_kind::later);
           return false;
         }
         e.head.result = static_cast<std::uint64_t>(loot_kind::fork);

@@ -56,7 +56,8 @@ struct call_scope {
 /// parcels: threads that were sent to one part of movable memory and have not begun. A line with the
 /// data_part, then the parcels, each at a multiple of 64 bytes; info bytes in all.
 /// task: of a policy that steals children: its record, which holds the closure, is the loot's own_record.
-enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels, task };
+/// later: nothing yet, but what stays here has been asked to make way.
+enum class loot_kind : std::uint64_t { nothing, fork, suspended, parcels, task, later };
 
 /// What a successful steal brings, in front of the stack bytes [low, bytes_end). Everything that resuming
 /// needs.

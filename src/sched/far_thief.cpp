@@ -61,7 +61,16 @@ void far_thief::may_have_more(worker_no victim) noexcept {
 
 void far_thief::in_vain() noexcept {
   ++failures_;
+  came_back_ = 0;
   next_ns_ = base::fast_ns() + pause_after(failures_);
+}
+
+/// What names its host's heap makes way at its worker's next spawn: for a look or two.
+void far_thief::come_back(worker_no victim) noexcept {
+  constexpr std::uint32_t most = 3;
+  if (++came_back_ > most) return in_vain();
+  hint_ = victim;
+  next_ns_ = base::fast_ns() + first_pause_ns;
 }
 
 void far_thief::refused() noexcept {
@@ -96,11 +105,14 @@ void far_thief::thread_left() noexcept { next_ns_ = base::fast_ns() + first_paus
 
 far_catch far_thief::look() noexcept {
   if (here_.uniform) return steal_from(victim());
-  if (!has_seen_work() && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
+  if ((!has_seen_work() || came_back_ != 0) && next_ns_ != 0 && base::fast_ns() < next_ns_) return {};
   const turn our_look(*this);
   if (!our_look.is_mine()) return {};
   const far_catch got = steal_from(victim());
-  if (got.kind == loot_kind::nothing) in_vain();
+  if (got.kind == loot_kind::later)
+    come_back(got.victim);
+  else if (got.kind == loot_kind::nothing)
+    in_vain();
   return got;
 }
 
@@ -238,6 +250,7 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
     if (outcome == steal_outcome::stays) {
       here_.net.remote_store(victim, &here_.words->put_aside, 1, std::memory_order_relaxed);
       ask_by_words(victim);
+      caught.kind = loot_kind::later;
     }
     ++stats.steals_failed;
     return caught;
@@ -289,7 +302,7 @@ far_catch far_thief::steal_from(worker_no victim) noexcept {
   caught.kind = static_cast<loot_kind>(e.head.result);
   caught.now = account_.count_transport(caught.since, caught.victim, trace::far_request::steal);
   worker_stats& stats = here_.words->stats;
-  if (caught.kind == loot_kind::nothing) {
+  if (caught.kind == loot_kind::nothing || caught.kind == loot_kind::later) {
     ++stats.steals_failed;
     ++stats.far_failed;
     return caught;

@@ -44,7 +44,7 @@ class far_thief {
   bool has_seen_work() const noexcept { return hint_ != nobody; }
   /// The worker has a thread: the next look need not wait.
   void thread_came() noexcept {
-    failures_ = refusals_ = 0;
+    failures_ = refusals_ = came_back_ = 0;
     next_ns_ = 0;
   }
   /// It has sent one away, which may come back: a look would only delay that.
@@ -58,6 +58,7 @@ class far_thief {
   worker_no victim() noexcept;
   std::uint64_t scope() const noexcept;
   void in_vain() noexcept;
+  void come_back(worker_no victim) noexcept;
   void refused() noexcept;
   void may_have_more(worker_no victim) noexcept;
   far_catch steal_from(worker_no victim) noexcept;
@@ -73,9 +74,10 @@ class far_thief {
   const site& here_;
   account& account_;
   base::small_random& random_;
-  std::uint32_t failures_ = 0;  // looks at other hosts in vain since the last thread
-  std::uint32_t refusals_ = 0;  // how often another worker was looking, since
-  std::uint64_t next_ns_ = 0;   // not before
+  std::uint32_t failures_ = 0;   // looks at other hosts in vain since the last thread
+  std::uint32_t came_back_ = 0;  // how often in a row, since
+  std::uint32_t refusals_ = 0;   // how often another worker was looking, since
+  std::uint64_t next_ns_ = 0;    // not before
   std::uint64_t last_urgent_ns_ = 0;
   worker_no last_ = nobody;  // looked at last
   worker_no hint_ = nobody;  // where work was seen last

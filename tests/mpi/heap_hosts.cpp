@@ -123,23 +123,28 @@ TEST(HeapOfHosts, SeveralWhoWaitForOneThread) {
             0);
 }
 
-/// In a frame of its own: what temporaries leave there would hold the caller.
+// In frames of their own: what is left there of values that are no more would hold the caller.
 [[gnu::noinline]] bool gives_text(gw::future<std::string>& f, int n) { return f.join() == long_text(n); }
+[[gnu::noinline]] int goes_and_comes(int n) {
+  auto kept = gw::spawn([n] { return long_text(n); });  // in this frame, whoever runs it
+  gw::migrate_to(gw::worker(1));
+  int wrong = gw::worker_id() != 1;
+  gw::migrate_to(gw::worker(0));
+  wrong += gw::worker_id() != 0 || !gives_text(kept, n);
+  return wrong;
+}
+[[gnu::noinline]] int does_not_leave() {
+  const std::uint32_t here = gw::worker_id();
+  const std::vector<int> holds(100, 1);
+  return gw::migrate_to(gw::worker(1 - here)) || gw::worker_id() != here || holds.back() != 1;
+}
 
 TEST(HeapOfHosts, WhatHasACodecDoesNotHoldItsThread) {
   EXPECT_EQ(gw::run<int>(
                 [] {
                   int wrong = 0;
-                  for (int i = 0; i < 20; ++i) {
-                    auto kept = gw::spawn([i] { return long_text(i); });  // in this frame, whoever runs it
-                    gw::migrate_to(gw::worker(1));
-                    wrong += gw::worker_id() != 1;
-                    gw::migrate_to(gw::worker(0));
-                    wrong += gw::worker_id() != 0 || !gives_text(kept, i);
-                  }
-                  const std::vector<int> holds(100, 1);
-                  wrong += gw::migrate_to(gw::worker(1)) || gw::worker_id() != 0 || holds.back() != 1;
-                  return wrong;
+                  for (int i = 0; i < 20; ++i) wrong += goes_and_comes(i);
+                  return wrong + does_not_leave();
                 },
                 two_hosts()),
             0);

@@ -242,6 +242,7 @@ TEST_P(sharing, one_that_names_the_heap_stays_and_its_owner_is_asked_to_put_it_a
   std::memcpy(frames + 256, &inside, sizeof inside);
   EXPECT_EQ(steal(), 12u);
   EXPECT_EQ(steal(), 0u);
+  EXPECT_EQ(e.head.result, static_cast<std::uint64_t>(loot_kind::later));
   EXPECT_EQ(here.words(0).put_aside.load(), 1u);
   EXPECT_EQ(here.words(1).put_aside.load(), 0u);
   EXPECT_EQ(here.words(0).lock.load(), 0u);
