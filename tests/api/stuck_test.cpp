@@ -116,7 +116,7 @@ TEST(stuck, condition_that_nobody_signals) {
 }
 
 // None of these is stuck: each waits longer than three looks take.
-constexpr unsigned long_us = 2'500'000;
+constexpr unsigned long_us = 2'000'000;
 
 TEST(not_stuck, somebody_of_the_program_lets_it_go) {
   const outcome child = run(

@@ -61,6 +61,7 @@ set(api_mpi_long_api_migration depth.a_chain_under_forced_steals depth.deep_thin
 
 set(api_mpi_long_algorithm_for_each ForEach.ChangesEveryElementOnce ForEach.IndicesAreCalledOnce
     Transform.UnaryBinaryInPlaceAndToOtherTypes)
+set(api_mpi_long_algorithm_sort Sort.AgreesWithStd)
 set(api_mpi_long_global_map GlobalMap.ReadersAndWritersOfOneBucketTogether GlobalMap.ReserveMovesEverythingAndViewsRemainValid
     GlobalMap.SizeIsNeverNegative)
 
@@ -218,7 +219,11 @@ if(godwit_mpi_families AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized)
   foreach(suite global_litmus global_checkout global_atomic global_access global_array global_vector global_bytes global_map algorithm_for_each
                 algorithm_reduce algorithm_scan algorithm_search algorithm_partition algorithm_shuffle algorithm_sort)
     if(TARGET ${suite} AND (GODWIT_ALL_MPI_TESTS OR suite MATCHES "litmus|checkout|atomic|sort"))
-      list(JOIN api_mpi_without_${suite} ":" without)
+      set(without ${api_mpi_without_${suite}})
+      if(NOT GODWIT_ALL_MPI_TESTS)
+        list(APPEND without ${api_mpi_long_${suite}})
+      endif()
+      list(JOIN without ":" without)
       godwit_add_api_setting_test(${suite} GODWIT_FORCE_MOVE=random -${without})
     endif()
   endforeach()
