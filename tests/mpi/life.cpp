@@ -81,6 +81,12 @@ int status_without_a_word() {
   return run([] { fib(12); });
 }
 
+/// An object that main and threads share, of which ranks would have one each.
+int shared_object() {
+  const gw::shared_global<long> object(7);
+  return run([&object] { return static_cast<int>(*object); });
+}
+
 int value() {
   std::cout << "before\n";
   const long v = run_for<long>([] { return fib(16); });
@@ -500,6 +506,7 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   const std::pair<const char*, int (*)()> all[] = {{"status", status},
                                                    {"status_without_a_word", status_without_a_word},
+                                                   {"shared_object", shared_object},
                                                    {"value", value},
                                                    {"exception", exception},
                                                    {"exception_into_main", exception_into_main},

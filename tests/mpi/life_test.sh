@@ -90,6 +90,8 @@ group_ends() {
   as_plain 2 status_without_a_word; silent
   as_plain 2 value; silent
   as_plain 1 value; silent
+  as_plain 1 shared_object; silent  # no MPI
+  under 2 shared_object; ended 2; says '^godwit: rank [01] .* made objects in a shared_scope .*, and under MPI each process'
   as_plain 2 exception known; says 'ended with an exception: the water is too cold$'
   as_plain 2 exception odd; says 'ended with an exception: .*strange'
   as_plain 2 exception_into_main; silent
