@@ -1,9 +1,11 @@
 // heap: malloc and free as threads use them, in the heap that worker processes share, beside glibc's and
-// mimalloc on substrate threads, where all workers have one heap as well.
+// mimalloc on substrate threads, where all workers have one heap as well; what a program does with it; what
+// it costs that main's objects stay.
 //
 // Nanoseconds for one malloc and one free together, of a block that is touched; the mean over the
-// workers, medians over the rounds, ratios inside a round. Document: docs/heap.md. Test:
+// workers, medians over the rounds, ratios inside a round. Documents: docs/heap.md, docs/kept.md. Test:
 // bench/CMakeLists.txt (bench.heap).
+#include "owned.hpp"
 #include "patterns.hpp"
 #include "trees.hpp"
 
@@ -125,6 +127,45 @@ void show_results(bench::program& program) {
       {{"title", "A result that is a std::string, unstolen"}, {"rows", rows}});
 }
 
+void show_owned(bench::program& program) {
+  const bool quick = program.options().quick;
+  const std::size_t mib = quick ? 64 : 1024, objects = quick ? 100'000 : 10'000'000;
+  const std::string of_objects = std::to_string(objects) + " objects";
+  std::vector<double> first, empty, memory, owned, fresh, more;
+  for (int rep = 0; rep < program.options().reps; ++rep) {
+    const search_times nothing = search_with(0, 0);
+    first.push_back(nothing.first_ms), empty.push_back(nothing.later_ms);
+    memory.push_back(search_with(mib << 20, 0).later_ms);
+    owned.push_back(search_with(0, objects).later_ms);
+  }
+  bench::ordered_json rows = bench::ordered_json::array();
+  const auto say = [&](const std::string& what, const std::vector<double>& ms) {
+    std::fprintf(program.out(), "  main has %-24s to find what it owns: %9.3f ms of CPU time\n", what.c_str(),
+                 bench::median(ms));
+    rows.push_back({{"main has", what}, {"CPU ms", bench::median(ms)}});
+  };
+  say("nothing, the first time", first);
+  say("nothing", empty);
+  say(std::to_string(mib) + " MiB", memory);
+  say(of_objects, owned);
+  program.json()["measurements"].push_back(
+      {{"title", "What main owns by counting: the search, when a run begins"}, {"rows", rows}});
+
+  for (int rep = 0; rep < program.options().reps; ++rep) {
+    const made_and_dropped m = make_and_drop(quick ? 100'000 : 5'000'000);
+    fresh.push_back(m.of_threads_ns), more.push_back(m.of_main_ns - m.of_threads_ns);
+  }
+  std::fprintf(
+      program.out(),
+      "  a shared_ptr made and dropped in a worker: %.2f ns, %.2f more if main has one of the class\n",
+      bench::median(fresh), bench::median(more));
+  program.json()["measurements"].push_back(
+      {{"title", "A std::shared_ptr made and dropped in a worker"},
+       {"rows",
+        {{{"CPU ns", bench::median(fresh)},
+          {"more if main has one of the class, ns", bench::median(more)}}}}});
+}
+
 struct allocator {
   const char* name;
   std::function<double(pattern, unsigned, int)> run;
@@ -150,6 +191,7 @@ int main(int argc, char** argv) {
     all.push_back({"mimalloc",
                    [](pattern p, unsigned w, int n) { return run<mimalloc>(p, w, n, substrate::threads); }});
   try {
+    show_owned(program);  // while nothing else has been in this process
     bench::ordered_json rows = bench::ordered_json::array();
     std::fprintf(program.out(), "malloc and free of one block, ns\n  %-42s %7s", "pattern", "workers");
     for (const allocator& a : all) std::fprintf(program.out(), " %12s", a.name);
