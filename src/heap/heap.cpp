@@ -20,6 +20,7 @@
 #include "heap/pool.hpp"
 #include "heap/record.hpp"
 #include "heap/waits.hpp"
+#include "transport/shm/window.hpp"
 
 extern "C" [[gnu::weak]] char __libc_single_threaded;
 
@@ -173,6 +174,25 @@ void tidy() noexcept {
   if (part* const own = own_part(); own != nullptr) tidy(*own);
 }
 void forget() noexcept { here.forgotten = true; }
+
+void put_into_core_file() noexcept {
+  if (!is_shared()) return;
+  const common& all = *here.all;
+  const std::uint64_t fresh = __atomic_load_n(&all.fresh, __ATOMIC_RELAXED);
+  const auto put = transport::shm::window::put_into_core_file;
+  put(&all, all.table + fresh);
+  if (all.recorded != nullptr) put(all.recorded, all.recorded + 1);
+  // Free runs have no pages, and the system would make some. Neighbours together: each range is a mapping.
+  const auto behind = [&](std::uint64_t i) { return std::min(fresh, i + std::max(all.table[i].spans, 1u)); };
+  for (std::uint64_t i = 0; i < fresh;) {
+    const std::byte* const from = bytes_of(all.table + i);
+    while (i < fresh && all.table[i].kind != run_kind::free) i = behind(i);
+    const std::byte* const to = bytes_of(all.table + i);
+    if (from != to) put(from, to);
+    if (from != to && all.recorded != nullptr) put(&all.recorded->of(from), &all.recorded->of(to));
+    while (i < fresh && all.table[i].kind == run_kind::free) i = behind(i);
+  }
+}
 
 std::string why_refused() {
   if (!is_shared()) return {};

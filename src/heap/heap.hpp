@@ -53,6 +53,9 @@ void tidy() noexcept;
 /// In a forked child that has left, or where workers were killed: what is freed of the heap stays as it is.
 void forget() noexcept;
 
+/// A core file of this process will hold what is in use. In a signal handler; others may go on.
+void put_into_core_file() noexcept;
+
 /// Why malloc has given out null, at worst, for people; empty: it has not.
 std::string why_refused();
 

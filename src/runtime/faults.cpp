@@ -17,6 +17,7 @@
 #include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "gas/space.hpp"
+#include "heap/heap.hpp"
 #include "runtime/death.hpp"
 #include "sched/policies.hpp"
 
@@ -192,6 +193,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   } else if (!handled_before) {
     tell_of_death(signal, why);
   }
+  if (!handled_before) heap::put_into_core_file();
   struct sigaction now {};
   now.sa_handler = SIG_DFL;
   sigaction(signal, handled_before ? before : &now, nullptr);
@@ -233,10 +235,9 @@ void on_exit_of_process(int status, void*) noexcept {
 void install(int signal, bool in_process) noexcept {
   struct sigaction* before = meaning_before(signal);
   sigaction(signal, nullptr, before);
-  // Those that mean nothing of ours stay with whom handles them; where there is a supervisor, it tells of an
-  // abort.
+  // Those that mean nothing of ours stay with whom handles them.
   if (signal == SIGFPE || signal == SIGILL || signal == SIGABRT)
-    if (before->sa_handler != SIG_DFL || (in_process ? !tells_ : signal == SIGABRT)) return;
+    if (before->sa_handler != SIG_DFL || (in_process && !tells_)) return;
   struct sigaction action {};
   action.sa_sigaction = signal == SIGURG ? on_expose : on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (signal == SIGURG ? SA_RESTART : 0);

@@ -125,4 +125,10 @@ void window::discard(void* address, std::uint64_t bytes) noexcept {
     std::memset(reinterpret_cast<void*>(low), 0, high - low);
 }
 
+void window::put_into_core_file(const void* from, const void* to) noexcept {
+  const auto page = static_cast<std::uintptr_t>(getpagesize());
+  const std::uintptr_t low = reinterpret_cast<std::uintptr_t>(from) / page * page;
+  madvise(reinterpret_cast<void*>(low), reinterpret_cast<std::uintptr_t>(to) - low, MADV_DODUMP);
+}
+
 }  // namespace godwit::transport::shm
