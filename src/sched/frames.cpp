@@ -124,13 +124,46 @@ std::uint64_t copy_frames(void* to, const void* from, std::size_t bytes) noexcep
   return in_vectors<true>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-WITHOUT_ASAN bool names(std::uintptr_t low, std::uintptr_t high, const stack::range& there) noexcept {
-  const auto* word = reinterpret_cast<const std::uintptr_t*>(low / word_bytes * word_bytes);
-  const auto* const end = reinterpret_cast<const std::uintptr_t*>(high / word_bytes * word_bytes);
-  const std::uintptr_t bytes = there.high - there.low;
-  for (; word < end; ++word)
-    if (settled(*word - there.low) < bytes) return true;
+// A line at a time, without a decision for each word.
+template <class V>
+WITHOUT_ASAN __attribute__((always_inline)) static inline bool any_in(const std::byte* at,
+                                                                      const std::byte* end,
+                                                                      const stack::range& there) noexcept {
+  constexpr std::size_t vectors = lanes * word_bytes / sizeof(V);
+  const std::uint64_t bytes = there.high - there.low;
+  for (; at + lanes * word_bytes <= end; at += lanes * word_bytes) {
+    decltype(V{} < V{}) inside{};
+    for (std::size_t i = 0; i < vectors; ++i) {
+      V v;
+      __builtin_memcpy(&v, at + i * sizeof v, sizeof v);
+      inside |= v - there.low < V{} + bytes;
+    }
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < sizeof(V) / word_bytes; ++i) any |= static_cast<std::uint64_t>(inside[i]);
+    if (settled(any) != 0) return true;
+  }
+  for (; at < end; at += word_bytes) {
+    std::uint64_t v;
+    __builtin_memcpy(&v, at, sizeof v);
+    if (settled(v) - there.low < bytes) return true;
+  }
   return false;
+}
+#if defined(__x86_64__)
+WITHOUT_ASAN __attribute__((target("avx2"))) static bool any_in_long(const std::byte* at,
+                                                                     const std::byte* end,
+                                                                     const stack::range& there) noexcept {
+  return any_in<four_lanes>(at, end, there);
+}
+#endif
+
+WITHOUT_ASAN bool names(std::uintptr_t low, std::uintptr_t high, const stack::range& there) noexcept {
+  const auto* at = reinterpret_cast<const std::byte*>(low / word_bytes * word_bytes);
+  const auto* const end = reinterpret_cast<const std::byte*>(high / word_bytes * word_bytes);
+#if defined(__x86_64__)
+  if (has_long_vectors) return any_in_long(at, end, there);
+#endif
+  return any_in<two_lanes>(at, end, there);
 }
 
 WITHOUT_ASAN bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintptr_t high,
