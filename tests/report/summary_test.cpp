@@ -59,6 +59,18 @@ TEST(Summary, Headline) {
       << x.findings[0].text;
 }
 
+TEST(Summary, WhoStayedForTheHeapOfItsHost) {
+  trace_builder t = two(idle_cause::no_work);
+  EXPECT_EQ(told(t).find("stayed"), nullptr);
+  t.info["stats"]["totals"] = {{"threads_stayed", 75}};
+  t.info["stats"]["stayed_at"] = {{{"place", "work(int) (search.cpp:12)"}, {"count", 63}},
+                                  {{"place", "search.cpp:30"}, {"count", 12}}};
+  const told x(t);
+  const finding* s = x.find("75 threads stayed on their host for its heap");
+  ASSERT_NE(s, nullptr);
+  EXPECT_TRUE(has(s->text, "at work(int) (search.cpp:12) (63), search.cpp:30 (12).")) << s->text;
+}
+
 TEST(Summary, NoWork) {
   const told x(two(idle_cause::no_work));
   ASSERT_NE(x.find("Too little to run: 100 %"), nullptr);

@@ -83,6 +83,8 @@ constexpr std::array table{
     counter{"translation_misses", "misses", "of whom nothing was known: their homes were asked"},
     counter{"translation_evictions", "evictions", "forgotten for others, in a bounded table"},
     counter{"forwards", "requests sent on", "by who had had the part, or was its home"},
+    counter{"threads_stayed", "threads that stayed",
+            "another host would have taken them, but they name this one's heap"},
     counter{"trace_events", "events written", ""},
     counter{"trace_dropped", "events dropped", "overwritten by later ones"},
 };

@@ -76,6 +76,7 @@ struct explainer {
   void messages();
   void global_memory();
   void moves();
+  void stayed();
   void caveats();
 };
 
@@ -352,6 +353,22 @@ void explainer::moves() {
   out.push_back(x);
 }
 
+void explainer::stayed() {
+  const auto totals = r.stats.find("totals"), places = r.stats.find("stayed_at");
+  if (totals == r.stats.end() || places == r.stats.end() || !places->is_array()) return;
+  const double all = number_of(*totals, "threads_stayed");
+  if (all <= 0) return;
+  finding x{level::hint, plural(all, "thread") + " stayed on their host for its heap", "", ""};
+  for (const json& p : *places)
+    x.text += (x.text.empty() ? "They had spawned or waited at " : ", ") + text_of(p, "place") + " (" +
+              format_count(number_of(p, "count")) + ")";
+  x.text += ". Other hosts would have taken them, but their stacks name memory that threads have allocated.";
+  x.advice =
+      "Allocate in functions that have returned by the next spawn, in leaves or before run; give values with "
+      "codecs as arguments and results.";
+  out.push_back(x);
+}
+
 void explainer::caveats() {
   if (number_of(r.info, "status") != 0)
     out.push_back(
@@ -426,6 +443,7 @@ std::vector<finding> explain(const run_figures& f, const recording& r, const ana
   e.messages();
   e.global_memory();
   e.moves();
+  e.stayed();
   e.caveats();
   return std::move(e.out);
 }
