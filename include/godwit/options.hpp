@@ -57,7 +57,8 @@ struct named {
 struct options {
   std::uint32_t workers = 0;  ///< 0: one per CPU that this process may use; under MPI one per rank
   choice::substrate substrate =
-      choice::substrate::automatic;  ///< auto: mpi under an MPI launcher, else processes; or threads
+      choice::substrate::automatic;  ///< auto: mpi under an MPI launcher, else processes, or threads where
+                                     ///< those could not share a heap; or one of these, or sim
   /// substrate threads: workers besides, for when all others are stuck
   std::uint32_t spare_workers = 0;
   std::uint64_t stack_bytes = 1ull << 30;  ///< uni-address region of each worker (virtual until touched)

@@ -416,7 +416,7 @@ std::uint64_t mask_ = 0;
 }  // namespace
 
 no_blocking_calls::no_blocking_calls(void (*refuse)(const blocking_call&) noexcept) noexcept {
-  if (on_valgrind() || seems_to_be_valgrind()) return;  // would be refused calls of its own
+  if (runs_under_valgrind()) return;  // would be refused calls of its own
   const auto begin = reinterpret_cast<std::uintptr_t>(&godwit_sim_call);
   const auto end = reinterpret_cast<std::uintptr_t>(godwit_sim_restored);
   look(false);

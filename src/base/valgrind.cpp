@@ -42,7 +42,7 @@ void valgrind_bytes(std::uintptr_t, std::uintptr_t) noexcept {}
 #endif
 
 void fit_to_valgrind(options& opts) noexcept {
-  if (!on_valgrind() && !seems_to_be_valgrind()) return;
+  if (!runs_under_valgrind()) return;
   if (!on_valgrind())
     std::fputs(
         "godwit: this program runs under valgrind, and libgodwit was built without valgrind's header: what "
@@ -52,8 +52,6 @@ void fit_to_valgrind(options& opts) noexcept {
   if (opts.stack_bytes == defaults.stack_bytes) opts.stack_bytes = std::uint64_t{16} << 20;
   if (opts.heap_bytes == defaults.heap_bytes) opts.heap_bytes = std::uint64_t{64} << 20;
   if (opts.global_bytes == defaults.global_bytes) opts.global_bytes = std::uint64_t{256} << 20;
-  opts.private_heap = false;
-  if (opts.heap == choice::heap::automatic) opts.heap = choice::heap::separate;
   // After a handler on the alternate stack memcheck takes the next large frame of the stack that was
   // interrupted for one on another stack, and calls its bytes invalid.
   opts.expose_signal = false;

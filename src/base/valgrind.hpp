@@ -16,6 +16,8 @@ namespace godwit::base {
 bool on_valgrind() noexcept;
 /// Not by valgrind's own means: is it there? Its tools come in by LD_PRELOAD. Local.
 bool seems_to_be_valgrind() noexcept;
+/// One of both. Local.
+inline bool runs_under_valgrind() noexcept { return on_valgrind() || seems_to_be_valgrind(); }
 
 /// [low, high) is a stack from now on. The number is for valgrind_stack_gone. Local.
 unsigned valgrind_stack(std::uintptr_t low, std::uintptr_t high) noexcept;
@@ -25,8 +27,7 @@ void valgrind_stack_gone(unsigned number) noexcept;
 void valgrind_bytes(std::uintptr_t low, std::uintptr_t high) noexcept;
 
 /// Under valgrind: sizes that are still the default become smaller (memcheck keeps a record per page of
-/// mapped addresses, used or not), and the heaps of workers are not kept apart, which would map all addresses
-/// that are left. Local.
+/// mapped addresses, used or not). Local.
 void fit_to_valgrind(options& opts) noexcept;
 
 }  // namespace godwit::base

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
 #include <new>
@@ -22,7 +23,11 @@
 #include "heap/waits.hpp"
 #include "transport/shm/window.hpp"
 
-extern "C" [[gnu::weak]] char __libc_single_threaded;
+extern "C" {
+[[gnu::weak]] extern char __libc_single_threaded;
+[[gnu::weak]] std::size_t __sanitizer_get_allocated_size(
+    const volatile void*);  // of those that replace malloc
+}
 
 namespace godwit::heap {
 
@@ -108,7 +113,12 @@ void end() noexcept {
   here.all = nullptr;
 }
 
-bool is_ours() noexcept {
+namespace {
+/// Which functions everybody calls are ours.
+struct ours {
+  bool malloc, operator_new;
+};
+ours ask() noexcept {
   part without_room;
   begin_part(without_room);
   const place before = std::exchange(here, {});
@@ -121,7 +131,27 @@ bool is_ours() noexcept {
   here = before;
   std::free(at);
   ::operator delete(object);
-  return at == nullptr && object == nullptr;
+  return {at == nullptr, object == nullptr};
+}
+}  // namespace
+
+bool is_ours() noexcept {
+  const ours found = ask();
+  return found.malloc && found.operator_new;
+}
+
+std::string other_malloc() {
+  const ours found = ask();
+  if (found.malloc && found.operator_new) return {};
+  if (__sanitizer_get_allocated_size != nullptr) return "a sanitizer's";
+  Dl_info where{};
+  link_map* object = nullptr;
+  void* const f = dlsym(RTLD_DEFAULT, found.malloc ? "_Znwm" : "malloc");
+  if (f == nullptr || dladdr1(f, &where, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||
+      object == nullptr || *object->l_name == '\0')
+    return "its own (linked with it, or that of -static)";
+  const std::string_view path = object->l_name;
+  return "that of " + std::string(path.substr(path.rfind('/') + 1));
 }
 
 bool is_shared() noexcept { return here.all != nullptr; }

@@ -16,6 +16,8 @@ namespace godwit::heap {
 /// Whether malloc of this program is the one of malloc.cpp. No: another allocator or a checking tool is in
 /// front of it.
 bool is_ours() noexcept;
+/// If it is not: whose it is, for people: "that of libjemalloc.so.2". Else empty.
+std::string other_malloc();
 
 /// From now on there is a heap in @p bytes at @p base, all zero, for @p workers workers, and @p room at most.
 /// In this process and those that are forked from it. @p records: who allocates what is remembered, for

@@ -21,6 +21,7 @@
 #include "base/world.hpp"
 #include "runtime/exception.hpp"
 #include "runtime/forked.hpp"
+#include "runtime/run_common.hpp"
 #include "runtime/shared_objects.hpp"
 #include "runtime/substrate.hpp"
 
@@ -38,18 +39,46 @@ std::unique_ptr<runtime::substrate> make_substrate(choice::substrate which, cons
   return runtime::make_processes(opts);
 }
 
-/// The substrate to use.
-choice::substrate choose_substrate(const options& opts) {
+/// Why workers that are processes would not have one heap though nobody asked for heaps apart. Empty: they
+/// would.
+std::string why_heaps_apart(const options& opts) {
+  if (opts.heap == choice::heap::separate) return {};
+  const bool elsewhere = runtime::shared_objects::lie_elsewhere();
+  if (runtime::shared_objects::exist() && !elsewhere) return {};
+  std::string why = runtime::why_no_heap();
+  if (why.empty() && elsewhere)
+    why = "there was no heap for its shared objects (shared_scope, shared_global) when they were made";
+  return why;
+}
+
+struct chosen_substrate {
+  choice::substrate where;
+  std::string not_processes;  ///< why it is not what programs usually have; else empty
+};
+
+chosen_substrate choose_substrate(const options& opts) {
   base::keep_fixed_layout();
   const base::launcher& l = base::detect_launcher();
-  if (opts.substrate != choice::substrate::automatic) return opts.substrate;
+  if (opts.substrate != choice::substrate::automatic) return {opts.substrate, {}};
   if (l.what == base::launcher::kind::slurm_without_mpi)
     throw std::invalid_argument(
         std::string("godwit: srun started several tasks, but without an MPI plugin (") + l.evidence +
         "): each would be a run of its own. Use srun --mpi=pmix or --mpi=pmi2 (srun --mpi=list shows what "
         "there is), or set GODWIT_SUBSTRATE=processes if that is meant");
-  const bool ranks = l.what != base::launcher::kind::none && l.size > 1;
-  return ranks ? choice::substrate::mpi : choice::substrate::processes;
+  if (l.what != base::launcher::kind::none && l.size > 1) return {choice::substrate::mpi, {}};
+  std::string why = why_heaps_apart(opts);
+  return {why.empty() ? choice::substrate::processes : choice::substrate::threads, std::move(why)};
+}
+
+/// Once in a process.
+void tell_of_threads(const std::string& why) {
+  static bool told = false;
+  if (std::exchange(told, true)) return;
+  std::fprintf(stderr,
+               "godwit: substrate threads: workers that are processes could not share what threads allocate: "
+               "%s. --godwit-substrate=threads (GODWIT_SUBSTRATE) does without this line, =processes has "
+               "processes all the same (docs/heap.md)\n",
+               why.c_str());
 }
 
 /// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file
@@ -125,7 +154,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     fit_to_program(opts, root);
     runtime::watch_forks();
     const standard_descriptors open_meanwhile;
-    const choice::substrate where = choose_substrate(opts);
+    const auto [where, not_processes] = choose_substrate(opts);
     if (opts.heap == choice::heap::shared && where == choice::substrate::sim && opts.sim_hosts > 1)
       throw std::invalid_argument(
           "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had with several simulated hosts");
@@ -135,6 +164,7 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
           name_of(where) + ", where workers have the program's malloc: use valgrind or -fsanitize=address");
     if (where == choice::substrate::mpi && problem.empty())
       problem = runtime::shared_objects::refusal("under MPI");
+    if (!not_processes.empty()) tell_of_threads(not_processes);
     const std::unique_ptr<runtime::substrate> s = make_substrate(where, opts);
     return runtime::run_on(*s, opts, root, std::move(problem));
   } catch (const base::help_requested& help) {

@@ -12,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/valgrind.hpp"
 #include "heap/heap.hpp"
 #include "heap/kept.hpp"
 #include "runtime/debugger.hpp"
@@ -80,16 +81,28 @@ void complete_memory(run_state& r) {
   prepare_global(what.global.base(), what.opts);
 }
 
-std::uint64_t possible_heap_bytes(const options& opts, std::uint32_t hosts) noexcept {
+namespace {
+std::uint64_t addresses_for_heap(std::uint32_t hosts) noexcept {
   constexpr std::uint64_t most_of_all = std::uint64_t{1} << 44;
   const std::uint64_t most = std::min(std::uint64_t{1} << 40, std::bit_floor(most_of_all / hosts));
-  if (opts.heap == choice::heap::separate)
-    return 0;  // an emulator keeps a record for each page it is asked for
-  if (!heap::is_ours()) return 0;
   const std::uint64_t bytes = transport::shm::window::largest(most, hosts);
   if (bytes == most) return most;
   constexpr std::uint64_t least = std::uint64_t{256} << 20;  // scarce addresses: most are the program's
   return bytes / 4 >= least ? bytes / 4 : 0;
+}
+}  // namespace
+
+std::string why_no_heap() {
+  if (base::runs_under_valgrind()) return "the program runs under valgrind";
+  if (const std::string whose = heap::other_malloc(); !whose.empty())
+    return "the program's malloc is " + whose;
+  return addresses_for_heap(1) != 0 ? "" : "there are too few addresses (ulimit -v, ulimit -f)";
+}
+
+std::uint64_t possible_heap_bytes(const options& opts, std::uint32_t hosts) noexcept {
+  if (opts.heap == choice::heap::separate)
+    return 0;  // an emulator keeps a record for each page it is asked for
+  return !base::runs_under_valgrind() && heap::is_ours() ? addresses_for_heap(hosts) : 0;
 }
 
 bool wants_heap(const options& opts, std::uint64_t bytes) {
@@ -105,12 +118,10 @@ bool wants_heap(const options& opts, std::uint64_t bytes) {
                                    ? "--godwit-heap=shared (GODWIT_HEAP)"
                                    : "--godwit-check-heap (GODWIT_CHECK_HEAP), which needs a shared heap,") +
                               " cannot be had: ";
+  const std::string here = why_no_heap();
   throw std::invalid_argument(
-      refused +
-      "this program has another malloc than the "
-      "library's (a sanitizer's or valgrind's, an allocator that it was linked with or that was preloaded, "
-      "that of -static), or there are no addresses (ulimit -v, ulimit -f). Use --godwit-heap=private, or "
-      "--godwit-substrate=threads, where all workers have one");
+      refused + (here.empty() ? "another rank cannot have it" : here) +
+      ". Use --godwit-heap=private, or --godwit-substrate=threads, where all workers have one");
 }
 
 void make_heap(run_state& r) {
@@ -157,7 +168,10 @@ struct keeping {
 }  // namespace
 
 std::string fork_workers(launch& what, near_range own, family& workers) {
-  flush_output();  // or every worker would write it again
+  flush_output();              // or every worker would write it again
+  static bool warned = false;  // by workers of an earlier run
+  if (what.heap == nullptr && what.opts.private_heap && what.job.workers > 1)
+    what.warns_of_heaps = !std::exchange(warned, true);
   const keeping kept;
   for (std::uint32_t w = own.first + own.count; w-- > own.first;) {
     describe_to_debuggers(what, debug_no_worker);  // workers write their number over it

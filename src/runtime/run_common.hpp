@@ -26,6 +26,8 @@ void prepare_words(const transport::shm::segment& memory, transport::shm::near_r
 /// Where one process makes all memory: after the segments are mapped, their words, and global memory, which
 /// gets the addresses that they leave.
 void complete_memory(run_state& r);
+/// Why workers that are processes could not share a heap in this program, for people. Empty: they could.
+std::string why_no_heap();
 /// What a heap that workers of a host share could have in this program, in bytes of addresses, if each of so
 /// many hosts has one; 0: there can or shall be none.
 std::uint64_t possible_heap_bytes(const options& opts, std::uint32_t hosts = 1) noexcept;

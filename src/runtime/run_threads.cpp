@@ -22,6 +22,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/valgrind.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
 #include "io/events.hpp"
@@ -136,9 +137,11 @@ void map_segments(team& t) {
   const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !detail::facts_of(opts).steals_children;
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used
-  // or not.
-  const std::uint64_t wanted = std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << 8),
-                                        std::bit_ceil(t.room / t.all.count * stack_bytes));
+  // or not, and valgrind a second for 300 MiB.
+  const unsigned of_stack_bytes = base::runs_under_valgrind() ? 5 : 8;
+  const std::uint64_t wanted =
+      std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << of_stack_bytes),
+               std::bit_ceil(t.room / t.all.count * stack_bytes));
   const std::uint64_t least_heap_bytes = std::min(
       {opts.heap_bytes, std::uint64_t{16} << 20, std::max(data / 4 / t.all.count, std::uint64_t{1} << 20)});
   std::uint64_t heap_bytes = opts.heap_bytes;

@@ -57,9 +57,8 @@ void make() noexcept {
     const std::uint64_t bytes = possible_heap_bytes(options{});
     if (bytes == 0)
       throw std::runtime_error(
-          "godwit: shared objects: this program has another malloc than the library's (a sanitizer's or "
-          "valgrind's, an allocator that it was linked with or that was preloaded, that of -static), or "
-          "there are no addresses (ulimit -v, ulimit -f): use --godwit-substrate=threads (GODWIT_SUBSTRATE)");
+          "godwit: shared objects (shared_scope, shared_global): there is no heap for them: " +
+          why_no_heap() + ": use --godwit-substrate=threads (GODWIT_SUBSTRATE)");
     w->create(bytes, true);
     heap::begin(w->base(), bytes, 0, most_workers);
     watch_forks();
@@ -72,6 +71,8 @@ void make() noexcept {
 }
 
 }  // namespace
+
+bool lie_elsewhere() noexcept { return state_.load(std::memory_order_acquire) == state::elsewhere; }
 
 bool exist() noexcept { return state_.load(std::memory_order_acquire) != state::none; }
 

@@ -23,6 +23,8 @@ namespace godwit::runtime::shared_objects {
 
 /// A scope was opened in this process: there may be some.
 bool exist() noexcept;
+/// They lie in main's own memory, because there was no heap.
+bool lie_elsewhere() noexcept;
 
 /// The heap for a run of @p workers workers that are processes; null: there are no such objects. Throws
 /// std::invalid_argument if there are, and the run cannot have them.

@@ -101,8 +101,10 @@ transport::worker_no me_{};
 void tell_supervisor(const char* text) noexcept {
   sched::node_words& node = *sched::this_worker().here().node;
   std::uint64_t expected = 0;
-  if (!node.failed.compare_exchange_strong(expected, 1, std::memory_order_seq_cst))
-    return;  // the first one wins
+  if (!node.failed.compare_exchange_strong(expected, 1, std::memory_order_seq_cst)) {
+    while (node.failed.load(std::memory_order_acquire) == 1) base::nap(100'000);
+    return;  // the first one wins, and has written it when the second one ends
+  }
   std::strncpy(node.message, text, sizeof node.message - 1);
   node.failed.store(2, std::memory_order_release);
 }
@@ -139,6 +141,16 @@ __attribute__((no_stack_protector)) void set_canary(std::uint64_t value) noexcep
 #endif
 }
 
+void warn_of_equal_heaps() noexcept {
+  std::fputs(
+      "godwit: warning: workers' heaps lie at equal addresses, and this malloc cannot be told to keep them "
+      "apart: what a thread owns across a spawn or join (std::vector, std::string...) may silently be "
+      "another "
+      "value: use --godwit-substrate=threads (GODWIT_SUBSTRATE), or keep such values in leaves and say "
+      "--godwit-private-heap=0 (GODWIT_PRIVATE_HEAP)\n",
+      stderr);
+}
+
 void on_own_stack(void* launched) {
   launch& what = *static_cast<launch*>(launched);
   fault_map map;
@@ -151,6 +163,8 @@ void on_own_stack(void* launched) {
       map.private_heap_bytes = mine.high - mine.low;
       map.private_heaps.low = mine.low - map.private_heap_bytes * number;
       map.private_heaps.high = map.private_heaps.low + map.private_heap_bytes * heaps;
+    } else if (what.warns_of_heaps && me_ == transport::worker_no{0}) {
+      warn_of_equal_heaps();
     }
   }
   base::move_environment();

@@ -32,6 +32,7 @@ struct launch {
   transport::shm::window global;
   transport::shm::window own_heap{transport::shm::of_heap};  ///< of this run alone
   transport::shm::window* heap = nullptr;  ///< that, or main's shared one; null: workers have the C library's
+  bool warns_of_heaps = false;             ///< worker 0 says so if those are at equal addresses
   gas::space global_space;
   std::exception_ptr thrown;         ///< by the root thread, where workers are threads
   std::optional<trace_rings> rings;  ///< of the workers that this process starts

@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/valgrind.hpp"
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -104,7 +106,8 @@ void use_up_old_heap(std::uintptr_t end, const range& mine) noexcept {
 
 range own_private_heap(std::uint32_t number, std::uint32_t count) noexcept {
   if (__asan_unpoison_memory_region != nullptr || __tsan_acquire != nullptr)
-    return {};  // they place heaps themselves
+    return {};                                 // they place heaps themselves
+  if (base::runs_under_valgrind()) return {};  // memcheck keeps a record for each page that would be filled
   std::uintptr_t size = heaps_bytes / count / (2 << 20) * (2 << 20);
   if (size > largest_heap) size = largest_heap;
   const range mine{heaps_low + number * size, heaps_low + (number + 1) * size};

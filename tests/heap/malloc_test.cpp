@@ -147,6 +147,7 @@ TEST_F(Malloc, TheQuestionWhoseItIsCallsNoHandler) {
     throw std::bad_alloc();
   });
   EXPECT_TRUE(heap::is_ours());
+  EXPECT_EQ(heap::other_malloc(), "");
   std::set_new_handler(before);
   EXPECT_EQ(calls, 0);
 }

@@ -25,11 +25,18 @@ int fill(gw::shared_global<memo>& table, gw::choice::substrate substrate) {
   return 0;
 }
 
+/// Why a run on processes cannot have them.
+std::string why_not_on_processes() {
+  gw::options o = support::schedule(2);
+  o.substrate = gw::choice::substrate::processes;
+  return why_refused(o);
+}
+
 /// And no run on processes is wrong afterwards: what was put in may lie in main's own memory.
 int fill_and_be_refused(gw::choice::substrate substrate) {
   gw::shared_global<memo> table;
   if (fill(table, substrate) != 0) return 1;
-  return why_refused(support::schedule(2)).starts_with("godwit: shared objects") ? 0 : 2;
+  return why_not_on_processes().starts_with("godwit: shared objects") ? 0 : 2;
 }
 TEST(Substrates, ThreadsHaveThem) {
   in_new_program([] { return fill_and_be_refused(gw::choice::substrate::threads); });
@@ -47,9 +54,8 @@ TEST(Substrates, ThreadsNeedNoHeap) {
     const rlimit enough{RLIM_INFINITY, RLIM_INFINITY};
     setrlimit(RLIMIT_FSIZE, &enough);
     if (in_heap(table.get())) return 1;
-    if (!why_refused(support::schedule(2)).ends_with("use --godwit-substrate=threads (GODWIT_SUBSTRATE)"))
-      return 2;
-    return fill(table, gw::choice::substrate::threads);
+    if (!why_not_on_processes().ends_with("use --godwit-substrate=threads (GODWIT_SUBSTRATE)")) return 2;
+    return fill(table, gw::choice::substrate::threads) + fill(table, gw::choice::substrate::automatic);
   });
 }
 

@@ -10,7 +10,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING)
              COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/perfetto_check.sh ${ARGN}
                      ${CMAKE_CURRENT_BINARY_DIR}/perfetto_${name}.trace)
     set_tests_properties(trace.perfetto.${name} PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77
-                         ENVIRONMENT "${env}")
+                         ENVIRONMENT "${env};${on_processes}")
   endfunction()
   godwit_add_perfetto_check(simulated $<TARGET_FILE:trace_sample> 20000)
   godwit_add_perfetto_check(simulated_with_losses $<TARGET_FILE:trace_sample> 20000 lost)
