@@ -105,8 +105,11 @@ void* worker_main(void* arg) {
     context::use_hot_words(hot);
     begin_worker(what, t.memory, t.me, what.global.base(),
                  {.exit_worker = exit_worker, .unseen_error = unseen_error, .events = events_});
+    const stack::range own = stack::whole_system_stack();
     std::byte* low = stack::map_private(first_stack_bytes);
+    context::sanitizer_on_stack(low, first_stack_bytes);
     godwit_ctx_suspend(low + first_stack_bytes, enter, &t);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low);
     stack::unmap_private(low, first_stack_bytes);
     sched::end_worker();
     context::use_hot_words(nullptr);
