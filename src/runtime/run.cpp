@@ -70,15 +70,15 @@ chosen_substrate choose_substrate(const options& opts) {
   return {why.empty() ? choice::substrate::processes : choice::substrate::threads, std::move(why)};
 }
 
-/// Once in a process.
-void tell_of_threads(const std::string& why) {
+/// For people; once in a process, then empty.
+std::string notice_of_threads(const std::string& why) {
   static bool told = false;
-  if (std::exchange(told, true)) return;
-  std::fprintf(stderr,
-               "godwit: substrate threads: workers that are processes could not share what threads allocate: "
-               "%s. --godwit-substrate=threads (GODWIT_SUBSTRATE) does without this line, =processes has "
-               "processes all the same (docs/heap.md)\n",
-               why.c_str());
+  if (why.empty() || std::exchange(told, true)) return {};
+  return "godwit: substrate threads: workers that are processes could not share what threads allocate: " +
+         why +
+         ". --godwit-substrate=threads (GODWIT_SUBSTRATE) does without this line, =processes has processes "
+         "all "
+         "the same (docs/heap.md)\n";
 }
 
 /// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file
@@ -164,8 +164,8 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
           name_of(where) + ", where workers have the program's malloc: use valgrind or -fsanitize=address");
     if (where == choice::substrate::mpi && problem.empty())
       problem = runtime::shared_objects::refusal("under MPI");
-    if (!not_processes.empty()) tell_of_threads(not_processes);
     const std::unique_ptr<runtime::substrate> s = make_substrate(where, opts);
+    s->notice = notice_of_threads(not_processes);
     return runtime::run_on(*s, opts, root, std::move(problem));
   } catch (const base::help_requested& help) {
     std::fputs(help.text.c_str(), stdout);

@@ -115,6 +115,7 @@ detail::run_result run_on(substrate& s, const options& opts, detail::root_task& 
   if (!r.problem.empty()) throw std::invalid_argument(r.problem);  // ranks have agreed on it
   prepare(s, r);
   s.memory(r);
+  if (!s.notice.empty()) std::fputs(s.notice.c_str(), stderr);
   const std::uint64_t start_ns = base::now_ns();
   s.start(r);
   s.supervise(r);

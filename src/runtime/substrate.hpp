@@ -51,6 +51,7 @@ struct run_state {
 class substrate {
  public:
   virtual ~substrate() = default;
+  std::string notice;  ///< for people, when there is memory and before the workers start
 
   /// Which workers there are, on which hosts, and which are this process's: what.job, own, hosts.
   virtual void plan(run_state& r) = 0;
