@@ -61,9 +61,9 @@ constexpr option_info table[] = {
      .help = "of victim selection, forced steals and delays",
      .low = 1, .zero = "drawn anew"},
     {.name = "heap", .field = &options::heap, .what = "a choice",
-     .help = "memory that threads allocate (malloc, new): one heap for all workers of a host, so that what owns "
-             "memory migrates (shared), or each worker's own (private); auto: shared where the program has no "
-             "malloc of its own (docs/heap.md)",
+     .help = "memory that threads allocate (malloc, new): one heap for all workers of a host, so that what "
+             "owns memory migrates (shared), or each worker's own (private); auto: shared where the program "
+             "has no malloc of its own (docs/heap.md)",
      .choices = {"auto", "private", "shared"}},
     {.name = "private_heap", .field = &options::private_heap, .what = "a switch",
      .help = "keep workers' heaps apart, so that a heap pointer that migrated is noticed"},

@@ -6,9 +6,9 @@
 
 #include "sched/continuation_arrive.hpp"
 #include "sched/continuation_stacks.hpp"
+#include "sched/continuation_stay.hpp"
 #include "sched/continuation_suspend.hpp"
 #include "sched/continuation_turns.hpp"
-#include "sched/frames.hpp"
 
 namespace godwit::sched {
 
@@ -300,18 +300,6 @@ void continuation_worker<P>::resume_image(ref r) noexcept {
   run_image(head, from, before);
 }
 
-/// Another host would have taken this thread, if it did not name the heap of this one.
-template <class P>
-void continuation_worker<P>::note_stay(const image& im) noexcept {
-  ++here_.words->stats.threads_stayed;
-  const bool waited = im.where.line != 0;
-  const auto file = reinterpret_cast<std::uintptr_t>(im.where.file);
-  spawn_slot slot{};
-  slot.sp = im.sp;
-  slot.extra = im.extra;
-  count_stay(here_.words->stats, {waited ? file : spawned_at(slot), waited ? im.where.line : 0, 1});
-}
-
 /// Its stack is in its place.
 template <class P>
 void continuation_worker<P>::run_image(const image& head, worker_no from, std::uint64_t since) noexcept {
@@ -364,18 +352,6 @@ void continuation_worker<P>::spawn_point(bool child_may_leave) noexcept {
   if (end == detail::hot().split) return;  // the signal was faster
   exposure_.expose(end, base::float_control());
   idle_.wake_one();
-}
-
-/// The slots' continuations left this worker since its region was empty. Has anybody written into what is
-/// left of their frames?
-template <class P>
-void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
-  // iso: the stack of a parent that ended elsewhere may be another thread's by now.
-  if (!here_.opts.check_frames || iso) return;
-  for (const spawn_slot* s = first + 1; s <= last; ++s)
-    if (s->frame_hash != last_frame_hash(s->sp, stack_end(s->sp, s[-1])))
-      ancestors_.lost_write(spawned_at(*s));
-  ancestors_.check_came(*first);
 }
 
 template <class P>

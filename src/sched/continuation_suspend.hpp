@@ -72,23 +72,8 @@ void continuation_worker<P>::parents_leave() noexcept {
   oldest_leave(~0u, in_front, false, [](const spawn_slot&) { return true; });
 }
 
-/// Called likewise, when another host has found that the oldest continuation, which is public, names this
-/// one's heap: it makes way for those above it, which may go there.
-template <class P>
-void continuation_worker<P>::put_aside() noexcept {
-  here_.words->put_aside.store(0, std::memory_order_relaxed);
-  if constexpr (!stacks_stay) {
-    constexpr unsigned most = 4;
-    const unexposed inside;
-    oldest_leave(most, false, true, [&](const spawn_slot& own) {
-      const std::uint64_t end = iso ? own_stacks_.top_of(own.sp) : own.bytes_end;
-      return &own < detail::hot().split && names_heap(own, end, here_.shape.hosts_heaps);
-    });
-  }
-}
-
-/// The oldest continuations, @p most at most and as long as @p which(slot), go to the ready queue. @p stay: and
-/// to no other host.
+/// The oldest continuations, @p most at most and as long as @p which(slot), go to the ready queue. @p stay:
+/// and to no other host.
 template <class P>
 template <class Which>
 void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool stay, Which&& which) noexcept {
@@ -213,6 +198,18 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   ++here_.words->stats.suspends;
   if (p.parent_here) go_on_with_parent(p);
   next_thread(why.waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
+}
+
+/// The slots' continuations left this worker since its region was empty. Has anybody written into what is
+/// left of their frames?
+template <class P>
+void continuation_worker<P>::check_left_frames(const spawn_slot* first, const spawn_slot* last) noexcept {
+  // iso: the stack of a parent that ended elsewhere may be another thread's by now.
+  if (!here_.opts.check_frames || iso) return;
+  for (const spawn_slot* s = first + 1; s <= last; ++s)
+    if (s->frame_hash != last_frame_hash(s->sp, stack_end(s->sp, s[-1])))
+      ancestors_.lost_write(spawned_at(*s));
+  ancestors_.check_came(*first);
 }
 
 /// Step 1: the parent goes on in place if it is still here, and then needs a record from now on.

@@ -26,8 +26,8 @@ struct call_no {
   /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0. With a second
   /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
-  /// argument: ref of an image that is the caller's alone. It is freed; info: the image, then its stack. Or it
-  /// stays, to be made ready by a letter (worker::tell_home), and only the image comes
+  /// argument: ref of an image that is the caller's alone. It is freed; info: the image, then its stack. Or
+  /// it stays, to be made ready by a letter (worker::tell_home), and only the image comes
   static constexpr std::uint64_t take_image = transport::far::call_number("sched.take_image");
   /// argument: ref of a tally. One part less; answer: join_records::count_off
   static constexpr std::uint64_t count_off = transport::far::call_number("sched.count_off");

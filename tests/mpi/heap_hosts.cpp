@@ -1,5 +1,6 @@
-// What threads allocate on several hosts, each of which has a heap of its own: who names it stays, and what comes
-// to another host by a way that is not searched is found out. Started by an MPI, every rank a host; docs/heap.md.
+// What threads allocate on several hosts, each of which has a heap of its own: who names it stays, and what
+// comes to another host by a way that is not searched is found out. Started by an MPI, every rank a host.
+// docs/heap.md, Several hosts.
 #include "heap/owning.hpp"
 
 #include <godwit/godwit.hpp>

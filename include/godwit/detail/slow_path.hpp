@@ -39,7 +39,8 @@ struct payload {
 };
 
 /// Where workers have one heap, a result that is not plain bytes is moved there once, where all of them reach
-/// it; this is what its record holds, or begins with: an exception may have to leave the host, as bytes behind.
+/// it; this is what its record holds, or begins with: an exception may have to leave the host, as bytes
+/// behind.
 struct boxed {
   void* object;  ///< null: taken
   void (*destroy)(void* object) noexcept;
