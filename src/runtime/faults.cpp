@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <iterator>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -69,6 +70,38 @@ void explain_no_page(std::uintptr_t address) noexcept {
       "allocate less, run fewer workers, or raise the limits on shared memory (of the control group; "
       "vm.overcommit_memory)",
       transport::index(sched::this_worker().here().me), static_cast<std::size_t>(address));
+}
+
+/// Where the function returns to that has just been called; 0: not known.
+std::uintptr_t return_address(const void* context) noexcept {
+#if defined(__x86_64__)
+  return *reinterpret_cast<const std::uintptr_t*>(
+      static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.regs[30]);
+#else
+  static_cast<void>(context);
+  return 0;
+#endif
+}
+
+/// A null pointer was called. In a library that may be because another worker has set it up.
+void explain_null_call(const void* context) noexcept {
+  if (detail::hot().owner == nullptr || sched::this_worker().here().shape.in_process) return;
+  const auto* const caller = reinterpret_cast<const void*>(return_address(context));
+  Dl_info from{}, program{};
+  if (caller == nullptr || dladdr(caller, &from) == 0 ||
+      dladdr(reinterpret_cast<const void*>(getauxval(AT_ENTRY)), &program) == 0 ||
+      from.dli_fbase == program.dli_fbase)
+    return;
+  const char* const slash = std::strrchr(from.dli_fname, '/');
+  base::fatal(
+      "worker %u: %s of %s called a null function pointer. If the library sets itself up at its first call, "
+      "that was in another worker, and its variables are each worker's own: call its initializer in main, "
+      "before run",
+      transport::index(sched::this_worker().here().me),
+      from.dli_sname != nullptr ? from.dli_sname : "a function",
+      slash != nullptr ? slash + 1 : from.dli_fname);
 }
 
 /// Returns if the fault has no special meaning.
@@ -171,6 +204,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const bool at_worker = detail::hot().owner != nullptr;
   if (!sent && signal == SIGBUS) explain_no_page(address);
+  if (!sent && signal == SIGSEGV && program_counter(context) == 0) explain_null_call(context);
   if (!sent && (signal == SIGSEGV || signal == SIGBUS)) explain(address, is_write(context));
   cause_of_death why;
   why.self = static_cast<std::uint64_t>(getpid());

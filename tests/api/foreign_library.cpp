@@ -36,3 +36,11 @@ int foreign_throwing(foreign_callback back, void* context, int* destroyed) {
   const counts_its_end local(destroyed);
   return back(context, 1) + 1;
 }
+
+namespace {
+int (*on_use)() = nullptr;
+}
+void foreign_open() {
+  on_use = [] { return 6; };
+}
+int foreign_use() { return on_use() + 1; }

@@ -11,4 +11,8 @@ int foreign_sum(foreign_callback back, void* context, int n);
 int foreign_nested(foreign_callback back, void* context, int depth);
 /// As foreign_sum, but an exception may pass through it; counts destroyed locals in *destroyed.
 int foreign_throwing(foreign_callback back, void* context, int* destroyed);
+/// Sets the library up, in this process.
+void foreign_open(void);
+/// What it gives back once it is set up: 7.
+int foreign_use(void);
 }

@@ -4,7 +4,9 @@
 // This file and the library are compiled with -fstack-protector-all (extras.cmake): every function checks its
 // canary when it returns, possibly in another process than it was called in.
 #include "api/foreign_library.hpp"
+#include "support/child.hpp"
 #include "support/schedule.hpp"
+#include "support/substrate.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -85,6 +87,25 @@ TEST(foreign, exceptions_pass_through_a_shared_library) {
                   o),
               1);
   });
+}
+
+// As SQLite does it: its handles are everywhere, its variables are not.
+TEST(foreign, a_library_that_was_set_up_in_another_worker) {
+  GODWIT_NEEDS_PROCESSES("they have one copy of the library's variables");
+  const support::outcome r = support::run_child([] {
+    return gw::run(support::schedule(2), [] {
+      if (gw::worker_id() == 1) gw::migrate_to(gw::worker(0));
+      foreign_open();
+      if (foreign_use() != 7) return 1;
+      gw::migrate_to(gw::worker(1));
+      return foreign_use();
+    });
+  });
+  EXPECT_EQ(r.status, 70) << support::show(r);
+  EXPECT_TRUE(r.err_has("worker 1: foreign_use of libapi_foreign_library.so called a null function pointer"))
+      << support::show(r);
+  EXPECT_TRUE(r.err_has("call its initializer in main, before run")) << support::show(r);
+  EXPECT_EQ(r.err_lines(), 1) << support::show(r);
 }
 
 [[gnu::noinline]] long protected_fib(int n) {

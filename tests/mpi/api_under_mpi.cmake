@@ -25,7 +25,7 @@ set(api_mpi_without_api_exception
     exception.after_a_migration_is_caught_in_the_migrated_frame
     exception.destructors_that_join_during_unwinding_on_one_worker)
 set(api_mpi_without_api_migration migration.exceptions_thrown_after_it_and_caught_in_a_migrated_frame)
-set(api_mpi_without_api_foreign "")
+set(api_mpi_without_api_foreign foreign.a_library_that_was_set_up_in_another_worker)
 set(api_mpi_without_heap_owning Separate.*)  # one rank prints for all
 set(api_mpi_without_api_run
     run.exception_becomes_status_1_and_a_line run.output_of_all_workers_is_flushed run.every_worker_has_its_own_id
