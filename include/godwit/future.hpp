@@ -287,6 +287,8 @@ class [[nodiscard]] future
   }
 
   void link_here() noexcept requires(!detail::is_plain_result<T>) {
+    if constexpr (!encodable<T>)
+      if (detail::host_heap()) return;  // its thread stays where that is
     this->encode = [](detail::pending_value* v) { static_cast<future*>(v)->to_record(); };
     this->link();
   }

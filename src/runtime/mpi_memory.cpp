@@ -93,6 +93,7 @@ void mpi_memory::share_heap(run_state& r) const {
       "godwit: there is no range of addresses for a shared heap that is free in all ranks: use "
       "--godwit-heap=private (GODWIT_HEAP)",
       [&] {
+        r.what.heap = &heap;
         if (is_leader())
           heap::begin(heap.base(), bytes, place_.hosts[place_.my_host].count, 0, r.what.opts.check_heap);
       },
@@ -101,7 +102,6 @@ void mpi_memory::share_heap(run_state& r) const {
     if (has_workers() && !is_leader()) heap::adopt(heap.base());
   });
   if (!has_workers()) return;
-  r.what.heap = &heap;
   const auto all = reinterpret_cast<std::uintptr_t>(heap.base_of_all());
   if (hosts > 1) r.what.job.hosts_heaps = {all, all + heap.bytes_of_all()};
 }

@@ -358,6 +358,7 @@ class ranks final : public substrate {
     auto total = std::bit_cast<worker_stats>(sums);
     for (const counter_field& c : counter_fields())
       if (c.maximum) total.*c.field = std::bit_cast<worker_stats>(largest).*c.field;
+    std::ranges::fill(total.stayed_at, worker_stats::stay{});  // places are no numbers
     return total;
   }
 

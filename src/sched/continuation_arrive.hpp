@@ -146,7 +146,7 @@ void continuation_worker<P>::migrant_arrives(const void* closure) {
     std::memcpy(im->bytes(), reinterpret_cast<const std::byte*>(&m + 1) + sizeof head, bytes);
     r = w.here_.ref_of(im);
   } else if (!w.here_.is_near(r)) {
-    r = w.records_.make_near(r);
+    r = w.records_.make_near(r, true);
   }
   w.take_in(w.here_.template at<image>(r), r, m.exactly);
 }

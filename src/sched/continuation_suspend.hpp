@@ -73,7 +73,7 @@ void continuation_worker<P>::parents_leave() noexcept {
 }
 
 /// The oldest continuations, @p most at most and as long as @p which(slot), go to the ready queue. @p stay:
-/// and to no other host.
+/// those that are public, and to no other host.
 template <class P>
 template <class Which>
 void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool stay, Which&& which) noexcept {
@@ -86,37 +86,41 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
   for (; most != 0; --most) {
     ref r = 0;
     spend(base::step::suspend);
-    const bool found = deque_.take_own(prepare, [&](spawn_slot& own, const spawn_slot& above) {
-      if (!which(own)) return false;
-      // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
-      auto* room =
-          reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
-      if constexpr (stacks_stay)
-        context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room), own.sp - context::fork_bytes_below);
-      const std::uint64_t top = stack_end(own.sp, above);
-      if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
-      image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end, room,
-                            &own == detail::hot().bottom - 1);
-      im->sp = own.sp;
-      im->fp = own.fp;
-      im->extra = own.extra;
-      im->own_record = above.record;
-      im->status = own.record;
-      if (stay) im->bound = im->searched = true;
-      im->waiting_for = 0;
-      im->fork = true;
-      im->where = {};
-      im->parked_at = nullptr;
-      im->span_ns = span;
-      if (here_.opts.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
-      r = here_.ref_of_image(im);
-      if (account_.traced()) {  // from here on the child is the bottom thread
-        const std::uint64_t now = base::fast_ns();
-        account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
-        account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me));
-      }
-      return true;
-    });
+    const bool found = deque_.take_own(
+        prepare,
+        [&](spawn_slot& own, const spawn_slot& above) {
+          if (!which(own)) return false;
+          // Where stacks stay: below its frames, where nothing is: its child has a stack of its own.
+          auto* room =
+              reinterpret_cast<image*>((own.sp - context::fork_bytes_below - 256 - sizeof(image)) / 64 * 64);
+          if constexpr (stacks_stay)
+            context::sanitizer_forget(reinterpret_cast<std::uintptr_t>(room),
+                                      own.sp - context::fork_bytes_below);
+          const std::uint64_t top = stack_end(own.sp, above);
+          if (iso && own.bytes_end != above.sp) ancestors_.refuse_reference(spawned_at(above));
+          image* im = new_image(own.sp - context::fork_bytes_below, top, own_stack ? top : own.bytes_end,
+                                room, &own == detail::hot().bottom - 1);
+          im->sp = own.sp;
+          im->fp = own.fp;
+          im->extra = own.extra;
+          im->own_record = above.record;
+          im->status = own.record;
+          if (stay) im->bound = im->searched = true;
+          im->waiting_for = 0;
+          im->fork = true;
+          im->where = {};
+          im->parked_at = nullptr;
+          im->span_ns = span;
+          if (here_.opts.check_frames && !iso) own.frame_hash = frame_hash(own.sp, top);
+          r = here_.ref_of_image(im);
+          if (account_.traced()) {  // from here on the child is the bottom thread
+            const std::uint64_t now = base::fast_ns();
+            account_.note(kind::suspend, now, above.record, 0, 0, im->top - im->low);
+            account_.note(kind::task, now, own.record, 0, 0, 0, index(here_.me));
+          }
+          return true;
+        },
+        stay);
     if (!found) break;
     push_ready(r, 0, in_front);
     ++here_.words->stats.suspends;
@@ -256,6 +260,7 @@ image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, con
   image* im = new_image(sp, p.top, p.bytes_end, why.room, true);
   im->sp = sp;
   im->own_record = p.own;
+  im->fp = im->extra = 0;
   im->waiting_for = im->waited_for = why.waiting_for;
   im->fork = false;
   im->where = where;

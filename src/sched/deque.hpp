@@ -132,13 +132,13 @@ class deque_owner {
   }
 
   /// The owner takes the oldest continuation itself, public or not: a private one becomes public in the same
-  /// step, so that no thief gets it. @p prepare: as for expose. False: none is left, or @p take(slot,
-  /// neighbour) has left it where it is.
+  /// step, so that no thief gets it, unless @p only_public. @p prepare: as for expose. False: none is left, or
+  /// @p take(slot, neighbour) has left it where it is.
   template <class Prepare, class Take>
-  bool take_own(Prepare&& prepare, Take&& take) noexcept {
+  bool take_own(Prepare&& prepare, Take&& take, bool only_public = false) noexcept {
     lock();
     spawn_slot* t = as_slot(words_->top.load(std::memory_order_relaxed));
-    bool taken = t < hot_->bottom;
+    bool taken = t < (only_public ? hot_->split : hot_->bottom);
     GODWIT_ASSERT(slots_ + 1 <= t && t <= hot_->split, "under the lock: 1 <= top <= split");
     if (taken) {
       if (t == hot_->split) expose(t + 1, prepare);

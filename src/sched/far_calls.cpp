@@ -210,6 +210,7 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         if (names_heap(own, own.bytes_end, site.heaps, there - own.sp)) {
           const_cast<public_words*>(memory.at(victim, site.words))
               ->put_aside.store(1, std::memory_order_relaxed);
+          ask_for_work(memory, victim);
           e.head.result = static_cast<std::uint64_t>(loot_kind::later);
           return false;
         }
@@ -367,6 +368,10 @@ void release(call_site& site, entry& e) noexcept {
                                          std::memory_order_acquire))
     return;  // JN4: the child will free it
   GODWIT_CHECK(state == state_done, "a future was destroyed while a thread waits for it");
+  if (rec->result.boxed != 0) {
+    e.head.result = owns_box;
+    return;
+  }
   const ref result = rec->result.object;
   if (e.head.more[0] != 0) {  // policy locked_free: who joins gives back
     e.head.result = result;

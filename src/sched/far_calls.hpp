@@ -23,7 +23,8 @@ struct call_no {
   static constexpr std::uint64_t look = transport::far::call_number("sched.look");
   /// argument: ref. Answer: result 0 if not complete, else info: result_words [and the object's bytes]
   static constexpr std::uint64_t read_record = transport::far::call_number("sched.read_record");
-  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0. With a second
+  /// argument: ref. One consumer less; answer: ref of a result that the caller must free, or 0; or owns_box:
+  /// then all of it is the caller's, to be freed by a letter. With a second
   /// argument the caller frees the record too, if info != 0: it was the last one, and the record is complete
   static constexpr std::uint64_t release = transport::far::call_number("sched.release");
   /// argument: ref of an image that is the caller's alone. It is freed; info: the image, then its stack. Or
@@ -42,6 +43,8 @@ struct call_no {
   /// cast: the run is over
   static constexpr std::uint64_t shut_down = transport::far::call_number("sched.shut_down");
 };
+
+inline constexpr ref owns_box = ~ref{0};
 
 /// Bits of the argument of steal and look.
 struct call_scope {

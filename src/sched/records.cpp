@@ -13,6 +13,7 @@
 #include "base/unexposed.hpp"
 #include "sched/far_calls.hpp"
 #include "sched/frames.hpp"
+#include "sched/worker.hpp"
 #include "base/world.hpp"
 
 namespace godwit::sched {
@@ -175,10 +176,12 @@ void join_records::retain(ref r) noexcept {
 /// Who has just read that there is no such thing waits for no answer. (No thread leaves between the two: a
 /// result is decoded there.)
 [[gnu::noinline]] void join_records::release_far(ref r) noexcept {
-  const bool nothing_left = std::exchange(fetched_of_, 0) == r && fetched_.object == 0 && !heap_.has_queue();
+  const bool nothing_left =
+      std::exchange(fetched_of_, 0) == r && fetched_.object == 0 && fetched_.boxed == 0 && !heap_.has_queue();
   if (nothing_left) return here_.net.far().cast(ref_worker(r), call_no::release, r);
   const auto& e = here_.net.far().call(ref_worker(r), call_no::release, r, heap_.has_queue() ? 1 : 0);
   const ref result = e.head.result;
+  if (result == owns_box) return free_at_home(r);
   const bool frees_record = e.head.info != 0;
   const unexposed inside;
   if (result != 0) free(result);
@@ -247,11 +250,26 @@ void join_records::free_completed(ref r) noexcept {
     }
     result = last.object;
   } else {
-    here_.net.remote_get(ref_worker(r), &result, &here_.home<record>(r)->result.object, sizeof result);
+    result_words last{};
+    here_.net.remote_get(ref_worker(r), &last, &here_.home<record>(r)->result, offsetof(result_words, small));
     fetched_of_ = 0;  // another record may lie there soon
+    if (last.boxed != 0) return free_at_home(r);
+    result = last.object;
   }
   if (result != 0) free(result);
   free(r);
+}
+
+/// Of another host, and nobody else's: what is in its box is destroyed where it lies.
+void join_records::free_at_home(ref r) noexcept {
+  this_worker().send(
+      ref_worker(r), 0,
+      [](const void* closure) {
+        ref mine;
+        std::memcpy(&mine, closure, sizeof mine);
+        this_worker().records().free_completed(mine);
+      },
+      &r, sizeof r);
 }
 
 void join_records::free_unseen(ref r) noexcept {
@@ -267,7 +285,7 @@ ref join_records::next_waiter(ref image_ref) noexcept {
 }
 
 /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours.
-ref join_records::make_near(ref r) noexcept {
+ref join_records::make_near(ref r, bool sent) noexcept {
   image head;
   here_.net.remote_get(ref_worker(r), static_cast<void*>(&head), here_.home<image>(r), sizeof head);
   GODWIT_ASSERT(head.kind == object_kind::image && here_.is_stack(head.low, head.top, head.bytes_end),
@@ -275,14 +293,14 @@ ref join_records::make_near(ref r) noexcept {
   const std::size_t bytes = head.bytes_end - head.low;
   GODWIT_ASSERT(heap::room_of(head) >= sizeof(image) + bytes, "an image holds its stack");
   const stack::range& heaps = here_.shape.hosts_heaps;
-  if (head.bound || heaps.holds(head.fp) || heaps.holds(head.extra)) return 0;
+  if (!sent && (head.bound || heaps.holds(head.fp) || heaps.holds(head.extra))) return 0;
   auto* copy = static_cast<image*>(heap_.allocate(object_kind::image, sizeof(image) + bytes));
   std::memcpy(reinterpret_cast<std::byte*>(copy) + sizeof(object),
               reinterpret_cast<const std::byte*>(&head) + sizeof(object), sizeof(image) - sizeof(object));
   copy->float_control = head.float_control;  // of the head, which is the copy's own otherwise
   here_.net.remote_get(ref_worker(r), copy->bytes(), here_.home<std::byte>(r) + sizeof(image), bytes);
   const auto low = reinterpret_cast<std::uintptr_t>(copy->bytes());
-  if (names(low, low + bytes, heaps)) {
+  if (!sent && names(low, low + bytes, heaps)) {
     heap_.free(copy);
     return 0;
   }

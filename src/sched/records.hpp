@@ -101,8 +101,8 @@ class join_records {
   /// Who waits behind this one in a record's list.
   ref next_waiter(ref image_ref) noexcept;
   /// Ready queues hold images of their own host only: fetch one of another host. JN3: it is ours. 0: it stays
-  /// there.
-  ref make_near(ref image_ref) noexcept;
+  /// there; not if it was sent, by who has searched it.
+  ref make_near(ref image_ref, bool sent = false) noexcept;
 
   /// An object of any worker's heap.
   void free(ref r) noexcept {
@@ -113,6 +113,7 @@ class join_records {
 
  private:
   bool abandon(ref r) noexcept;
+  void free_at_home(ref r) noexcept;
   void release_far(ref r) noexcept;
   void free_far(ref r) noexcept;
 
