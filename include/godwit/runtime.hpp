@@ -103,7 +103,7 @@ struct worker_stats {
     std::uint32_t line = 0;
     std::uint32_t count = 0;
   };
-  stay stayed_at[8];  ///< of these, where they had spawned, or waited; the first few places
+  stay stayed_at[4];  ///< of these, where they had spawned, or waited; the first few places
 };
 
 /// Counters of the last run that ended in this process, one entry per worker. Under MPI so in the first rank;

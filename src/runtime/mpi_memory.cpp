@@ -98,10 +98,8 @@ void mpi_memory::share_heap(run_state& r) const {
           heap::begin(heap.base(), bytes, place_.hosts[place_.my_host].count, 0, r.what.opts.check_heap);
       },
       bytes);
-  session_.together([&] {
-    if (has_workers() && !is_leader()) heap::adopt(heap.base());
-  });
   if (!has_workers()) return;
+  if (!is_leader()) heap::adopt(heap.base());
   const auto all = reinterpret_cast<std::uintptr_t>(heap.base_of_all());
   if (hosts > 1) r.what.job.hosts_heaps = {all, all + heap.bytes_of_all()};
 }

@@ -132,8 +132,8 @@ class deque_owner {
   }
 
   /// The owner takes the oldest continuation itself, public or not: a private one becomes public in the same
-  /// step, so that no thief gets it, unless @p only_public. @p prepare: as for expose. False: none is left, or
-  /// @p take(slot, neighbour) has left it where it is.
+  /// step, so that no thief gets it, unless @p only_public. @p prepare: as for expose. False: none is left,
+  /// or @p take(slot, neighbour) has left it where it is.
   template <class Prepare, class Take>
   bool take_own(Prepare&& prepare, Take&& take, bool only_public = false) noexcept {
     lock();
