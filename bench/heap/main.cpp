@@ -1,6 +1,6 @@
 // heap: malloc and free as threads use them, in the heap that worker processes share, beside glibc's and
 // mimalloc on substrate threads, where all workers have one heap as well; what a program does with it; what
-// it costs that main's objects stay.
+// it costs that main's objects stay, and that who names a heap stays on its host.
 //
 // Nanoseconds for one malloc and one free together, of a block that is touched; the mean over the
 // workers, medians over the rounds, ratios inside a round. Documents: docs/heap.md, docs/kept.md. Test:
@@ -11,12 +11,17 @@
 
 #include "../common/godwit_run.hpp"
 
+#include "sched/frames.hpp"
+
 #include <godwit/godwit.hpp>
 
 #include <cstdio>
+#include <cstring>
 #include <dlfcn.h>
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -166,6 +171,41 @@ void show_owned(bench::program& program) {
           {"more if main has one of the class, ns", bench::median(more)}}}}});
 }
 
+/// What is done before a thread goes to another host, beside the copy that is made of it anyway.
+void show_leaving(bench::program& program) {
+  bench::ordered_json rows = bench::ordered_json::array();
+  for (const std::size_t bytes : {std::size_t{1} << 10, std::size_t{4} << 10, std::size_t{16} << 10}) {
+    const std::vector<std::uint64_t> stack(bytes / sizeof(std::uint64_t), 0x7ffc'1234'5678);
+    std::vector<std::uint64_t> copy(stack.size());
+    const auto low = reinterpret_cast<std::uintptr_t>(stack.data());
+    const godwit::stack::range heaps{0x2000'0000'0000, 0x2200'0000'0000};
+    const int times = static_cast<int>((program.options().quick ? 10'000'000 : 500'000'000) / bytes);
+    std::vector<double> searched, copied;
+    for (int rep = 0; rep < program.options().reps; ++rep) {
+      const auto each = [&](auto&& f) {
+        const std::uint64_t before = bench::cpu_ns();
+        for (int i = 0; i < times; ++i) f();
+        return static_cast<double>(bench::cpu_ns() - before) / times;
+      };
+      bool any = false;
+      searched.push_back(each([&] { any |= godwit::sched::names(low, low + bytes, heaps); }));
+      if (any) throw std::runtime_error("the search finds what is not there");
+      copied.push_back(each([&] {
+        std::memcpy(copy.data(), stack.data(), bytes);
+        asm volatile("" : : "r"(copy.data()) : "memory");
+      }));
+    }
+    std::fprintf(program.out(),
+                 "  %5zu bytes of stack: searched for names of the heap %8.1f ns, copied %8.1f\n", bytes,
+                 bench::median(searched), bench::median(copied));
+    rows.push_back({{"bytes", bytes},
+                    {"searched, CPU ns", bench::median(searched)},
+                    {"copied, CPU ns", bench::median(copied)}});
+  }
+  program.json()["measurements"].push_back(
+      {{"title", "A stack that leaves its host: the search for names of the heap"}, {"rows", rows}});
+}
+
 struct allocator {
   const char* name;
   std::function<double(pattern, unsigned, int)> run;
@@ -246,6 +286,7 @@ int main(int argc, char** argv) {
     program.json()["measurements"].push_back({{"title", "Pages"}, {"rows", memory}});
     show_trees(program);
     show_results(program);
+    show_leaving(program);
     program.json()["definitions"]["ratio"] =
         "the shared heap's time over the other's, median over the rounds";
     program.json()["definitions"]["serial ones at once"] =
