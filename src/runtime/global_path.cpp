@@ -19,6 +19,7 @@
 #include "base/check.hpp"
 #include "base/world.hpp"
 #include "gas/controls.hpp"
+#include "heap/heap.hpp"
 
 namespace godwit {
 
@@ -271,7 +272,11 @@ void hook_global(sched::worker_hooks& hooks, const options& opts) noexcept {
   hooks.on_acquire = []() noexcept { own_memory()->access.acquire(); };
   hooks.serve = serve_pending;
   if (tells_heat(opts)) hooks.on_end = []() noexcept { own_memory()->note_heat_of_rest(); };
-  if (opts.rebalance) hooks.on_idle = []() noexcept { own_memory()->balance.look(); };
+  if (opts.rebalance)
+    hooks.on_idle = []() noexcept {
+      heap::tidy();  // if there is one
+      own_memory()->balance.look();
+    };
 }
 
 }  // namespace runtime

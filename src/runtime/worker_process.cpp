@@ -171,11 +171,11 @@ void on_own_stack(void* launched) {
   map.main_stack = what.main_stack;
   bind_to_cpu(what.bind_to, transport::index(me_) - what.memory.near().first);
   sched::worker_hooks hooks{exit_worker, unseen_error};
+  hooks.on_idle = heap::tidy;     // if there is one
   if (what.job.host_count > 1) {  // on one host the hardware does all of this
     hook_global(hooks, what.opts);
     hook_parcels(hooks);
   }
-  if (what.heap != nullptr) hooks.on_idle = heap::tidy;
   begin_worker(what, what.memory, me_, what.global.base(), hooks);
   sched::this_worker().keep_with(map.own_private_heap);
   base::set_fatal_hook(tell_supervisor);
