@@ -26,6 +26,9 @@ namespace {
 
 namespace gw = godwit;
 
+// Also with a sanitizer's malloc: elsewhere nothing has to be kept.
+[[maybe_unused]] const int on_processes = setenv("GODWIT_SUBSTRATE", "processes", 1);
+
 /// Objects, in all processes.
 const support::shared<std::atomic<int>> destroyed;
 

@@ -25,7 +25,7 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
   endforeach()
   # Thieves that do not look before they lock (empty_check=0): one-sided, by a companion, and inside a host.
   foreach(row "rma;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=2;GODWIT_WAY=rma"
-              "words;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=3;GODWIT_WAY=assist;GODWIT_FAR_STEAL=words" "processes;GODWIT_WORKERS=3")
+              "words;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=3;GODWIT_WAY=assist;GODWIT_FAR_STEAL=words" "processes;GODWIT_SUBSTRATE=processes;GODWIT_WORKERS=3")
     list(POP_FRONT row where)
     foreach(suite api_spawn api_migration)
       if(TARGET ${suite})
