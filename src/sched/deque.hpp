@@ -103,7 +103,7 @@ class deque_owner {
       words_->split.store(as_word(middle), std::memory_order_relaxed);
       if (!base::planted("deque.owner_has_no_fence")) base::fence();  // DQ3
       delay_();
-      t = as_slot(words_->top.load(std::memory_order_relaxed));
+      t = as_slot(words_->top.load(std::memory_order_acquire));  // who took a claim back has read the slot
       if (t <= middle || base::planted("deque.owner_looks_once")) {
         hot_->split = middle;
         return {true, 0, 0};
@@ -238,7 +238,7 @@ template <transport::one_sided Transport, class Take>
       GODWIT_ASSERT(two[1].record != 0, "a public slot has a record");
       outcome = take(two[1], two[0], as_slot(t)) ? steal_outcome::taken : steal_outcome::stays;
     }
-    if (outcome != steal_outcome::taken) net.remote_store(victim, &words->top, t, std::memory_order_relaxed);
+    if (outcome != steal_outcome::taken) net.remote_store(victim, &words->top, t, std::memory_order_release);
   }
   net.remote_store(victim, &words->lock, 0, std::memory_order_release);  // DQ4
   return outcome;
