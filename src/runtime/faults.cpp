@@ -155,12 +155,8 @@ void explain(std::uintptr_t address, bool write) noexcept {
   if (map_.hosts_heaps.holds(address) && !map_.shared_heap.holds(address))
     base::fatal(
         "worker %u: a thread %s 0x%zx, heap memory of host %zu, at host %u: a pointer to it came here in a "
-        "way "
-        "that is not searched for such (global memory, a result or an argument of plain bytes, a word that "
-        "is "
-        "packed). Send the value itself, put it into global memory, or --godwit-heap=private to see it on "
-        "one "
-        "host",
+        "way that is not searched (global memory, a result or an argument of plain bytes, a packed word). "
+        "Send the value itself, or put it into global memory",
         me, write ? "wrote to" : "used", static_cast<std::size_t>(address),
         static_cast<std::size_t>((address - map_.hosts_heaps.low) /
                                  (map_.shared_heap.high - map_.shared_heap.low)),

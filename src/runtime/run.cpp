@@ -77,8 +77,7 @@ std::string notice_of_threads(const std::string& why) {
   return "godwit: substrate threads: workers that are processes could not share what threads allocate: " +
          why +
          ". --godwit-substrate=threads (GODWIT_SUBSTRATE) does without this line, =processes has processes "
-         "all "
-         "the same (docs/heap.md)\n";
+         "all the same (docs/heap.md)\n";
 }
 
 /// As long as it lives, descriptors 0, 1 and 2 are open, to /dev/null where the program closed them: a file

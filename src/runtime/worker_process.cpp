@@ -145,8 +145,7 @@ void warn_of_equal_heaps() noexcept {
   std::fputs(
       "godwit: warning: workers' heaps lie at equal addresses, and this malloc cannot be told to keep them "
       "apart: what a thread owns across a spawn or join (std::vector, std::string...) may silently be "
-      "another "
-      "value: use --godwit-substrate=threads (GODWIT_SUBSTRATE), or keep such values in leaves and say "
+      "another value: use --godwit-substrate=threads (GODWIT_SUBSTRATE), or keep such values in leaves, with "
       "--godwit-private-heap=0 (GODWIT_PRIVATE_HEAP)\n",
       stderr);
 }

@@ -17,8 +17,7 @@ void continuation_worker<P>::put_aside() noexcept {
     constexpr unsigned most = 4;
     const unexposed inside;
     oldest_leave(most, false, true, [&](const spawn_slot& own) {
-      const std::uint64_t end = iso ? own_stacks_.top_of(own.sp) : own.bytes_end;
-      return names_heap(own, end, here_.shape.hosts_heaps);
+      return names_heap(own, own.bytes_end, here_.shape.hosts_heaps);
     });
   }
 }

@@ -21,8 +21,8 @@ namespace godwit::detail {
 struct alignas(64) spawn_slot {
   std::uintptr_t sp;  ///< stack pointer at the spawn: the lowest address of the parent's frames
   std::uintptr_t fp;  ///< frame pointer register (rbp, x29)
-  std::uintptr_t
-      extra;  ///< x86-64: rbx. Others: the address to resume at. A task: not 0: for this host alone
+  /// x86-64: rbx. Others: the address to resume at. Of a task: not 0 if it stays on its host
+  std::uintptr_t extra;
   std::uint64_t record;  ///< spare join record (a `ref`), 0 while the slot has never been public
   // docs/protocols/frames.md: children that refer to their ancestors' frames.
   /// of the child: its words, or [0] is closure_at. What is not in use is old. W owner
