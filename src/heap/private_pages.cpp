@@ -2,7 +2,9 @@
 #include "heap/private_pages.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <fcntl.h>
@@ -39,6 +41,14 @@ std::vector<range> private_mappings() {
       found.push_back(at);
   }
   return found;
+}
+
+/// Where this OS thread's handlers run, and none does now.
+range idle_signal_stack() noexcept {
+  stack_t of{};
+  if (sigaltstack(nullptr, &of) != 0 || (of.ss_flags & (SS_DISABLE | SS_ONSTACK)) != 0) return {};
+  const auto low = reinterpret_cast<std::uintptr_t>(of.ss_sp);
+  return {low, low + of.ss_size};
 }
 
 /// As the kernel tells by pagemap.
@@ -93,11 +103,16 @@ class written_pages {
 
 bool each_private_stretch(const range& without, const function& f) {
   const std::vector<range> all = private_mappings();
+  std::array holes{without, idle_signal_stack()};
+  std::sort(holes.begin(), holes.end(), [](const range& a, const range& b) { return a.low < b.low; });
   written_pages pages(f);
-  for (const range& m : all)
-    if (!pages.each_stretch({m.low, std::clamp(without.low, m.low, m.high)}) ||
-        !pages.each_stretch({std::clamp(without.high, m.low, m.high), m.high}))
-      return false;
+  for (range m : all) {
+    for (const range& hole : holes) {
+      if (!pages.each_stretch({m.low, std::clamp(hole.low, m.low, m.high)})) return false;
+      m.low = std::clamp(hole.high, m.low, m.high);
+    }
+    if (!pages.each_stretch(m)) return false;
+  }
   return !all.empty();
 }
 

@@ -1,5 +1,6 @@
 // The memory of this process that is its own and has been written: variables, stacks, the C library's heap,
-// other private mappings. Not what it shares with others: files, and the run's own memory.
+// other private mappings. Not what it shares with others: files, and the run's own memory. Nor the stack that
+// the calling OS thread's signal handlers run on: they have left registers of what they interrupted there.
 //
 // What counts owners (kept.hpp) and points to blocks (roots.hpp, leaks.hpp) is looked for there.
 // Test: tests/heap/private_pages_test.cpp.

@@ -12,6 +12,7 @@
 
 #include <alloca.h>
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -122,6 +123,22 @@ TEST(Leaks, WhatOthersFreeIsNone) {
     });
     expect_fine(out);
     EXPECT_EQ(count_of(out, "godwit: heap:"), 0) << show(out);
+  });
+}
+
+// What a worker had in its registers when another one asked it for work lies on the stack of its handlers.
+TEST(Leaks, RegistersOfInterruptedThreadsReachNothing) {
+  for_each_schedule([](const gw::options& o) {
+    const auto out = outcome_of(o, [] {
+      auto* const lost = new char[1000];
+      for (int i = 0; i < 3; ++i) {
+        raise(SIGURG);
+        lost[i] = 1;
+      }
+      forget(lost);
+    });
+    expect_fine(out);
+    EXPECT_TRUE(out.err_has(blocks(1, 1000).c_str())) << show(out);
   });
 }
 

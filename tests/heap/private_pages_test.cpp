@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <sys/mman.h>
@@ -84,6 +85,22 @@ TEST(PrivatePages, WithoutSome) {
     return true;
   });
   EXPECT_FALSE(whole);
+}
+
+TEST(PrivatePages, WithoutTheStackOfIdleHandlers) {
+  const pages p(32);
+  for (std::size_t i = 0; i < 32; ++i) p.write(i);
+  stack_t before{}, mine{};
+  mine.ss_sp = reinterpret_cast<void*>(p.address(1));
+  mine.ss_size = p.address(31) - p.address(1);
+  ASSERT_EQ(sigaltstack(&mine, &before), 0);
+  std::vector<bool> expected(32, false);
+  expected.front() = expected.back() = true;
+  EXPECT_EQ(found(p, 32), expected);
+  EXPECT_EQ(found(p, 32, {p.address(0), p.address(5)})[0], false);
+  EXPECT_EQ(found(p, 32, {p.address(3), p.address(32)})[31], false);
+  ASSERT_EQ(sigaltstack(&before, nullptr), 0);
+  EXPECT_EQ(found(p, 32), std::vector<bool>(32, true));
 }
 
 TEST(PrivatePages, UntilItIsEnough) {
