@@ -80,6 +80,7 @@ runs() {
     echo "pass|events|-DFOREIGN|$small|-m1000000 -w22"
     echo "fail|events|-DN=3 -DREAD_BY_OTHERS|$small|-m1000000 -w24"
     echo "pass|free_queue||$small|-m1000000 -w22"
+    echo "pass|switch|-DHOSTS=2 -DMOVES=1|$small|-m1000000 -w22"
     echo "pass|wait_list|-DROUNDS=2 -DTIMED=2|$small|-m1000000 -w22"
     echo "pass|hand_over|-DN=3|$small|-m1000000 -w24"
     echo "pass|park|-DN=3|$small|-m1000000 -w20"
@@ -105,7 +106,7 @@ runs() {
   for v in 1 "2 -DABORT" "4 -DABORT" 6 "7 -DABORT" 9 "10 -DABORT"; do
     echo "pass|move|-DFORWARD -DCASE=$v|$small|-m1000000 -w22"
   done
-  for v in "-DHOSTS=3 -DASKERS=1 -DOPS=2" "-DHOSTS=2 -DMOVES=1" "-DHOSTS=2 -DASKERS=1 -DMOVES=1 -DOPS=2 -DLIVES=2"; do
+  for v in "-DHOSTS=3 -DASKERS=1 -DOPS=2" "-DHOSTS=2 -DASKERS=1 -DMOVES=1 -DOPS=2 -DLIVES=2"; do
     echo "pass|switch|$v|$small|-m1000000 -w22"
   done
   for v in "-DBLOCKS=2 -DCHECKOUTS" "-DON0=1 -DCHECKOUTS" "-DABORT -DCHECKOUTS" ""; do
