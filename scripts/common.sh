@@ -1,6 +1,9 @@
 # Shared by scripts/setup, scripts/run and scripts/test: messages, the compilers to use, a new enough cmake.
 # To be sourced. Nothing is exported under GODWIT_*: the library takes such variables for its own.
 
+# SCRIPT --help: the comment at its head.
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+
 set -euo pipefail
 exec </dev/null
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive

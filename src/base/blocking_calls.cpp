@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstring>
 #include <ctime>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -24,8 +23,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unwind.h>
 
+#include "base/callers.hpp"
 #include "base/valgrind.hpp"
 
 // The only code whose system calls are not looked at, so the handler's are here: a call, and the end of the
@@ -299,39 +298,6 @@ const row* row_of(long number) noexcept {
   return found != std::end(rows) ? found : nullptr;
 }
 
-// ---- who calls ----
-
-/// Of the C and C++ libraries, and the sanitizers'.
-bool of_a_library(std::uintptr_t code) noexcept {
-  Dl_info in{};
-  if (dladdr(reinterpret_cast<void*>(code), &in) == 0 || in.dli_fname == nullptr) return false;
-  std::string_view file = in.dli_fname;
-  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
-  return std::ranges::any_of(
-      std::array{"libc.", "libc-", "libpthread", "libstdc++", "libc++", "libasan", "libubsan"},
-      [=](const char* name) { return file.starts_with(name); });
-}
-
-struct callers {
-  std::uintptr_t call = 0;  ///< the code behind the system call: frames up to here are the handler's
-  bool seen = false;
-  std::size_t count = 0;
-  std::array<std::uintptr_t, 4> code{};
-};
-
-/// Fills in the callers of @p at.call.
-void find(callers& at) noexcept {
-  _Unwind_Backtrace(
-      [](_Unwind_Context* frame, void* arg) {
-        auto& at = *static_cast<callers*>(arg);
-        const std::uintptr_t code = _Unwind_GetIP(frame);
-        if (!at.seen) at.seen = code == at.call;
-        if (at.seen && !of_a_library(code)) at.code[at.count++] = code;
-        return at.count == at.code.size() ? _URC_END_OF_STACK : _URC_NO_REASON;
-      },
-      &at);
-}
-
 // ---- the handler ----
 
 /// The registers of a thread that makes a system call.
@@ -394,9 +360,9 @@ void on_call(int, siginfo_t* info, void* context) {
   if (number == SYS_rt_sigprocmask) caller.keep_mask();
   if (blocks == nullptr || result != would_block) return caller.go_on_with(result);
   no_blocking_calls::look(false);
-  callers from{caller.code()};
-  find(from);
-  refuse_({blocks->name, blocks->advice, {from.code.data(), from.count}});
+  std::array<std::uintptr_t, 4> callers;
+  const std::size_t n = find_callers(caller.code(), ~std::uintptr_t{0}, callers);
+  refuse_({blocks->name, blocks->advice, {callers.data(), n}});
 }
 
 /// The kernel's struct sigaction. (The C library's function would put in an end of its own.)

@@ -156,23 +156,33 @@ std::string code_place(std::span<const std::uintptr_t> return_addresses) {
   return code_places(return_addresses, 1).front();
 }
 
-std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addresses, std::size_t most) {
-  std::vector<module> modules;
+std::vector<std::string> lines_of(std::span<const std::uintptr_t> return_addresses, std::size_t most) {
   std::vector<std::string> lines;
   for (const std::uintptr_t address : return_addresses) {
     if (lines.size() == most) break;
-    modules.push_back(address != 0 ? module_of(address) : module());
-    if (modules.back().file.empty()) continue;
+    const module m = address != 0 ? module_of(address) : module();
+    if (m.file.empty()) continue;
     // The first one may be a little off; further ones are said to have called it.
     const std::span<const std::uintptr_t> before = before_return;
-    std::string line = line_at(modules.back(), lines.empty() ? before : before.first(1));
+    std::string line = line_at(m, lines.empty() ? before : before.first(1));
     if (!line.empty() && (lines.empty() || lines.back() != line)) lines.push_back(std::move(line));
   }
+  return lines;
+}
+
+std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addresses, std::size_t most) {
+  std::vector<std::string> lines = lines_of(return_addresses, most);
   if (!lines.empty()) return lines;
-  if (modules.empty() || modules.front().file.empty()) return {"a place that is not known"};
-  const module& m = modules.front();
+  const std::uintptr_t first = return_addresses.empty() ? 0 : return_addresses.front();
+  const module m = first != 0 ? module_of(first) : module();
+  if (m.file.empty()) return {"a place that is not known"};
   if (std::string symbol = symbol_at(m); !symbol.empty()) return {std::move(symbol)};
   return {m.file + " + " + hexadecimal(m.offset)};
+}
+
+std::string place_in_line(const std::string& line) {
+  const std::size_t begin = line.rfind('(') + 1;
+  return line.ends_with(')') ? line.substr(begin, line.size() - 1 - begin) : line;
 }
 
 }  // namespace godwit::base

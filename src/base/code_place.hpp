@@ -21,5 +21,9 @@ std::string code_place(std::span<const std::uintptr_t> return_addresses);
 /// The same of the first @p most that have such a line, each once where neighbours have the same; at least
 /// one text.
 std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addresses, std::size_t most);
+/// The same without a text for those that have no line: none if none has.
+std::vector<std::string> lines_of(std::span<const std::uintptr_t> return_addresses, std::size_t most);
+/// "file.cpp:12" of "function (file.cpp:12)"; all of what is not like that.
+std::string place_in_line(const std::string& line);
 
 }  // namespace godwit::base

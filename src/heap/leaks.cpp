@@ -92,12 +92,6 @@ struct sum {
   }
 };
 
-/// What is in the parentheses of "function (file.cpp:12)"; all of what is not like that.
-std::string place_of(const std::string& line) {
-  const std::size_t begin = line.rfind('(') + 1;
-  return line.ends_with(')') ? line.substr(begin, line.size() - 1 - begin) : line;
-}
-
 /// Blocks that one line has allocated.
 struct leak {
   std::string place, line;
@@ -108,10 +102,10 @@ struct leak {
 leak leak_of(const site& s, const sum& left) {
   const auto* const end = std::find(std::begin(s.callers), std::end(s.callers), 0u);
   const std::vector<std::string> lines = base::code_places({std::begin(s.callers), end}, most_lines);
-  leak l{place_of(lines.front()), lines.front(), "", left};
+  leak l{base::place_in_line(lines.front()), lines.front(), "", left};
   std::string before;
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const std::string place = place_of(lines[i]);
+    const std::string place = base::place_in_line(lines[i]);
     if (place == before) continue;
     l.callers += (before.empty() ? ", called at " : ", ") + place;
     before = place;

@@ -8,6 +8,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <vector>
+
+#include "base/code_place.hpp"
 
 namespace godwit::runtime {
 
@@ -74,10 +77,29 @@ int describe_signal(char* text, std::size_t size, int signal, const cause_of_dea
                                      "limit of the control group)"),
                        left);
   if (why.code == 0) return n;
-  n += written(
-      std::snprintf(text + n, left, " at address 0x%llx, in ", static_cast<unsigned long long>(why.address)),
-      left);
-  return n + describe_code(text + n, size - static_cast<std::size_t>(n), why.code);
+  return n + written(std::snprintf(text + n, left, " at address 0x%llx",
+                                   static_cast<unsigned long long>(why.address)),
+                     left);
+}
+
+std::string describe_place(const cause_of_death& why) {
+  std::vector<std::uintptr_t> code;
+  for (const std::uintptr_t frame : why.frames)
+    if (frame != 0) code.push_back(frame == why.code ? frame + 1 : frame);  // as if it were a call
+  constexpr std::size_t most_lines = 4;
+  std::string text, before;
+  for (const std::string& line : base::lines_of(code, most_lines)) {
+    const std::string place = base::place_in_line(line);
+    if (text.empty())
+      text = ", in " + line;
+    else if (place != before)
+      text += (text.ends_with(')') ? ", called at " : ", ") + place;
+    before = place;
+  }
+  if (!text.empty() || why.code == 0) return text;
+  char only[512];
+  describe_code(only, sizeof only, why.code);
+  return std::string(", in ") + only;
 }
 
 }  // namespace godwit::runtime

@@ -59,9 +59,11 @@ std::string describe_death(const family::end& e, const sched::public_words& word
     why.sender = words.fault_sender.load(std::memory_order_seq_cst);
     why.user = words.fault_user.load(std::memory_order_seq_cst);
     why.self = static_cast<std::uint64_t>(e.pid);
+    for (std::size_t i = 0; i < std::size(why.frames); ++i)
+      why.frames[i] = words.fault_frames[i].load(std::memory_order_seq_cst);
     char text[1024];
     describe_signal(text, sizeof text, WTERMSIG(e.status), why);
-    return "godwit: " + who + text + "; the run is over";
+    return "godwit: " + who + text + describe_place(why) + "; the run is over";
   }
   const std::string ended = "exit(" + std::to_string(WEXITSTATUS(e.status)) + ")";
   if (!e.program.empty())

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <iterator>
+#include <string>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
+#include "base/callers.hpp"
 #include "base/check.hpp"
+#include "base/copy_of_process.hpp"
 #include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "gas/space.hpp"
@@ -34,18 +36,6 @@ bool is_write(const void* context) noexcept {
 #else
   static_cast<void>(context);
   return true;
-#endif
-}
-
-std::uintptr_t program_counter(const void* context) noexcept {
-#if defined(__x86_64__)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__riscv)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.__gregs[REG_PC]);
-#elif defined(__sparc__)  // handlers get a sigcontext here, not a ucontext
-  return static_cast<std::uintptr_t>(static_cast<const sigcontext*>(context)->sigc_regs.tpc);
-#else
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
 #endif
 }
 
@@ -72,23 +62,10 @@ void explain_no_page(std::uintptr_t address) noexcept {
       transport::index(sched::this_worker().here().me), static_cast<std::size_t>(address));
 }
 
-/// Where the function returns to that has just been called; 0: not known.
-std::uintptr_t return_address(const void* context) noexcept {
-#if defined(__x86_64__)
-  return *reinterpret_cast<const std::uintptr_t*>(
-      static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
-#elif defined(__aarch64__)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.regs[30]);
-#else
-  static_cast<void>(context);
-  return 0;
-#endif
-}
-
 /// A null pointer was called. In a library that may be because another worker has set it up.
 void explain_null_call(const void* context) noexcept {
   if (detail::hot().owner == nullptr || sched::this_worker().here().shape.in_process) return;
-  const auto* const caller = reinterpret_cast<const void*>(return_address(context));
+  const auto* const caller = reinterpret_cast<const void*>(base::return_address(context));
   Dl_info from{}, program{};
   if (caller == nullptr || dladdr(caller, &from) == 0 ||
       dladdr(reinterpret_cast<const void*>(getauxval(AT_ENTRY)), &program) == 0 ||
@@ -180,8 +157,30 @@ struct sigaction* meaning_before(int signal) noexcept {
   return &before_[std::find(handled_, std::end(handled_), signal) - handled_];
 }
 
-/// Where no other process can: say why this one dies. One line, of the first worker that does.
-void tell_of_death(int signal, const cause_of_death& why) noexcept {
+/// Up to where frames on the stack of @p w are those of its thread, and of threads that spawned it and have
+/// not been stolen. 0: not known.
+std::uintptr_t end_of_frames(const sched::worker& w, const void* context) noexcept {
+  const stack::range scheduler = w.scheduler_stack().bytes();
+  if (scheduler.holds(base::stack_pointer(context))) return scheduler.high;
+  if (w.here().shape.stacks != nullptr) return ~std::uintptr_t{0};  // each thread has one, with an end
+  if (!detail::facts_of(w.here().opts).lists_threads()) return 0;
+  const std::uintptr_t oldest = w.here().words->top.load(std::memory_order_relaxed);
+  return reinterpret_cast<const detail::spawn_slot*>(oldest)[-1].sp;
+}
+
+/// Of a fault, or of abort.
+void find_frames(cause_of_death& why, const void* context) noexcept {
+  const std::uintptr_t code = base::program_counter(context);
+  Dl_info in{};
+  if (dladdr(reinterpret_cast<void*>(code), &in) == 0)  // what was called is no code, and has no frame
+    why.frames[0] = base::return_address(context);
+  else
+    base::find_callers(code, end_of_frames(sched::this_worker(), context), why.frames);
+}
+
+/// Where no other process can: say why this one dies. One line, of the first worker that does. @p context: of
+/// the code that did it; null: that was not in a worker's thread.
+void tell_of_death(int signal, const cause_of_death& why, const void* context) noexcept {
   if (!tells_) return;
   static std::atomic<bool> told{false};
   if (told.exchange(true, std::memory_order_seq_cst)) return;
@@ -191,6 +190,23 @@ void tell_of_death(int signal, const cause_of_death& why) noexcept {
                                     transport::index(sched::this_worker().here().me))
                     : std::snprintf(text, sizeof text, "godwit: the process");
   n += describe_signal(text + n, sizeof text - static_cast<std::size_t>(n), signal, why);
+  struct line {
+    const char* begin;
+    cause_of_death why;
+    const void* context;
+  } whole{text, why, context};
+  const auto tell = [](void* of) {
+    auto& [begin, why, context] = *static_cast<line*>(of);
+    heap::leave();
+    if (context != nullptr) find_frames(why, context);
+    const std::string all = begin + describe_place(why) + "; the run is over\n";
+    return write(2, all.data(), all.size()) == static_cast<ssize_t>(all.size());
+  };
+  if (constexpr int patience_ms = 5000; base::done_in_copy(tell, &whole, patience_ms)) return;
+  if (why.code != 0) {
+    n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", in ");
+    n += describe_code(text + n, sizeof text - static_cast<std::size_t>(n), why.code);
+  }
   n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "; the run is over\n");
   static_cast<void>(!write(2, text, static_cast<std::size_t>(n)));
 }
@@ -200,7 +216,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   const bool at_worker = detail::hot().owner != nullptr;
   if (!sent && signal == SIGBUS) explain_no_page(address);
-  if (!sent && signal == SIGSEGV && program_counter(context) == 0) explain_null_call(context);
+  if (!sent && signal == SIGSEGV && base::program_counter(context) == 0) explain_null_call(context);
   if (!sent && (signal == SIGSEGV || signal == SIGBUS)) explain(address, is_write(context));
   cause_of_death why;
   why.self = static_cast<std::uint64_t>(getpid());
@@ -209,8 +225,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     why.user = info->si_uid;
   } else {
     why.address = address;
-    why.code = program_counter(context);
+    why.code = base::program_counter(context);
   }
+  const bool own = !sent || (signal == SIGABRT && static_cast<std::uint64_t>(info->si_pid) == why.self);
   // Die of it, so that the status and a core file tell the truth -- or let who handled it before handle it.
   const struct sigaction* before = meaning_before(signal);
   const bool handled_before = !at_worker && before->sa_handler != SIG_DFL;
@@ -220,8 +237,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     mine.fault_user.store(why.user, std::memory_order_relaxed);
     mine.fault_sender.store(why.sender, std::memory_order_relaxed);
     mine.fault_code.store(why.code, std::memory_order_release);
+    if (own) find_frames(why, context);  // if that faults, what is known is known
+    for (std::size_t i = 0; i < std::size(why.frames); ++i)
+      mine.fault_frames[i].store(why.frames[i], std::memory_order_relaxed);
   } else if (!handled_before) {
-    tell_of_death(signal, why);
+    tell_of_death(signal, why, at_worker && own ? context : nullptr);
   }
   if (!handled_before) heap::put_into_core_file();
   struct sigaction now {};

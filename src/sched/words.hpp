@@ -53,11 +53,12 @@ struct public_words {
   alignas(64) word live;  ///< offset of the first object of the owner's heap, for reports. W owner
   word pid;               ///< process id. W owner once, R workers of the host that send the expose signal
   // Why it dies of a signal. W owner when it does, R supervisor.
-  word fault_address;  ///< of a fault in user code
-  word fault_code;     ///< the instruction that did it
-  word fault_sender;   ///< 1 + the process that sent the signal; 0: nobody did
-  word fault_user;     ///< whose process that is
-  word asleep;         ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
+  word fault_address;    ///< of a fault in user code
+  word fault_code;       ///< the instruction that did it
+  word fault_sender;     ///< 1 + the process that sent the signal; 0: nobody did
+  word fault_user;       ///< whose process that is
+  word fault_frames[8];  ///< code that was executed and its callers, the innermost first; 0: no more
+  word asleep;           ///< 1: it counts as idle and sleeps. W owner, R monitor. docs/protocols/monitor.md
   // Of the threads on this worker: see data_part. Each for itself, a wrong one is a bad choice. W owner, R
   // who takes threads. docs/protocols/parcels.md, with several hosts
   word data_at;

@@ -1,5 +1,6 @@
 // How runs end that end badly: with the same status and the same words on both substrates. (fault_test.cpp
-// has what only workers have that are processes.) The table is in docs/writing-programs.md.
+// has what only workers have that are processes.) The table is in docs/writing-programs.md. Lines are known
+// where there is debug information, as here.
 // test: timeout=240 skip-qemu
 #include "support/child.hpp"
 #include "support/sanitizer.hpp"
@@ -94,8 +95,34 @@ TEST(death, by_a_signal_of_its_own) {
 #endif
   }
   expect_end(in_a_thread([] { std::abort(); }), 134,
-             {"worker ", "was killed by signal 6 (Aborted); the run is over"});
+             {"worker ", "was killed by signal 6 (Aborted), in ", "; the run is over"});
   expect_end(in_a_thread([] { throw_nothing(); }), 134, {"worker ", "signal 6"});
+}
+
+constexpr int first_line = __LINE__;
+[[gnu::noinline]] void die(bool aborts) {
+  if (aborts) std::abort();
+  *reinterpret_cast<volatile int*>(nowhere) = 1;
+}
+[[gnu::noinline]] int descend(int n, bool aborts) {
+  if (n == 0) {
+    die(aborts);
+    return 1;
+  }
+  auto f = gw::spawn([n, aborts] { return descend(n - 1, aborts); });
+  return 1 + f.join();
+}
+/// "death_test.cpp:70": @p n lines below first_line.
+std::string line(int n) { return "death_test.cpp:" + std::to_string(first_line + n); }
+
+TEST(death, says_the_line_and_its_callers_through_spawns) {
+  const auto says = [](bool aborts, int status, const char* what, int in) {
+    const outcome o = run_child([=] { return run([=] { descend(1, aborts); }, schedule(1)); });
+    const std::string lines = "(" + line(in) + "), called at " + line(7) + ", " + line(10);
+    expect_end(o, status, {what, "die(bool)", lines.c_str()});
+  };
+  says(true, 134, "signal 6 (Aborted), in ", 2);
+  if (!with_asan) says(false, 139, " at address 0x10, in ", 3);
 }
 
 TEST(death, by_exit) {
