@@ -243,7 +243,10 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   } else if (!handled_before) {
     tell_of_death(signal, why, at_worker && own ? context : nullptr);
   }
-  if (!handled_before) heap::put_into_core_file();
+  if (!handled_before) {
+    heap::put_into_core_file();
+    if (at_worker) sched::this_worker().here().memory->put_into_core_file();
+  }
   struct sigaction now {};
   now.sa_handler = SIG_DFL;
   sigaction(signal, handled_before ? before : &now, nullptr);

@@ -1,6 +1,7 @@
 // See memory_file.hpp.
 #include "transport/shm/memory_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -58,6 +59,31 @@ std::uint32_t free_among(std::span<const std::uintptr_t> candidates, std::uint64
       munmap(p, bytes);
     }
   return free;
+}
+
+void leave_untouched_out_of_core_file(std::byte* p, std::uint64_t bytes) noexcept {
+  madvise(p, bytes, MADV_DONTDUMP);
+  const auto page = static_cast<std::uint64_t>(getpagesize());
+  constexpr std::uint64_t most_between = 16;  // pages: each range becomes a mapping, whose number is limited
+  static unsigned char touched[1 << 14];      // no stack to spare here, and only one OS thread dies
+  std::uint64_t from = 0, to = 0;             // of the range that is being found
+  const auto put = [&] {
+    if (from != to) madvise(p + from * page, (to - from) * page, MADV_DODUMP);
+  };
+  const std::uint64_t all = bytes / page;
+  for (std::uint64_t first = 0; first < all; first += sizeof touched) {
+    const std::uint64_t n = std::min<std::uint64_t>(sizeof touched, all - first);
+    if (mincore(p + first * page, n * page, touched) != 0) continue;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      if ((touched[i] & 1) == 0) continue;
+      if (first + i > to + most_between) {
+        put();
+        from = first + i;
+      }
+      to = first + i + 1;
+    }
+  }
+  put();
 }
 
 }  // namespace godwit::transport::shm

@@ -228,6 +228,10 @@ void segment::adopt(worker_no me) {
   close(std::exchange(fd_, -1));
 }
 
+void segment::put_into_core_file() const noexcept {
+  leave_untouched_out_of_core_file(base_, total_bytes(in_turn_ ? all_ : near_.count, layout_));
+}
+
 void segment::destroy() noexcept {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
   if (base_ != nullptr) munmap(base_, total_bytes(near_.count, layout_));

@@ -116,6 +116,9 @@ class segment {
 
   /// In a worker, after the fork: map the own part at the common address.
   void adopt(worker_no me);
+  /// A core file of this process will hold of it what workers have used; else it would hold all. In a signal
+  /// handler.
+  void put_into_core_file() const noexcept;
   /// Unmap everything (the supervising process, after the run).
   void destroy() noexcept;
   /// Give the pages of [address, address + bytes) of the own segment back to the system.
