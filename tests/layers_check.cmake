@@ -24,7 +24,7 @@ set(may_use_sched base seams context stack trace transport transport/shm transpo
 set(may_use_gas base transport transport/shm transport/far)
 set(may_use_sync base seams)
 set(may_use_io base seams)
-set(may_use_sim base context stack transport/mpi)  # its component.hpp
+set(may_use_sim base context stack heap transport/mpi)  # its component.hpp
 set(may_use_c_api)
 set(may_use_runtime base seams context stack trace transport transport/shm transport/far transport/net transport/mpi heap sched gas io sim)
 

@@ -47,8 +47,10 @@ std::uint64_t largest_block() noexcept {
   return (std::uint64_t{machine.totalram} + machine.totalswap) * machine.mem_unit;
 }
 
-/// The C library's and the loader's code, where they are objects of their own.
-void find_code(place& to) noexcept {
+}  // namespace
+
+/// Where they are objects of their own.
+void find_code() noexcept {
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* found) {
         const char* const slash = std::strrchr(object->dlpi_name, '/');
@@ -63,14 +65,12 @@ void find_code(place& to) noexcept {
             *c = {object->dlpi_addr + part.p_vaddr, part.p_memsz};
         return 0;
       },
-      &to);
+      &here);
 }
-}  // namespace
 
-void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, std::uint32_t room,
-           bool records) noexcept {
+common* lay_out(std::byte* base, std::uint64_t bytes, std::uint32_t room, bool records) noexcept {
   auto* const all = new (base) common;
-  all->part_room = std::max(workers, room);
+  all->part_room = room;
   const std::uint64_t mains_at = up(sizeof(common), alignof(part));
   const std::uint64_t parts_at = mains_at + mains_count * sizeof(part);
   const std::uint64_t table_at = up(parts_at + all->part_room * sizeof(part), span_bytes);
@@ -87,6 +87,12 @@ void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, std::uin
   all->mains = reinterpret_cast<part*>(base + mains_at);
   all->parts = reinterpret_cast<part*>(base + parts_at);
   if (records) all->recorded = reinterpret_cast<allocations*>(all->spans + (count << span_bits));
+  return all;
+}
+
+void begin(std::byte* base, std::uint64_t bytes, std::uint32_t workers, std::uint32_t room,
+           bool records) noexcept {
+  lay_out(base, bytes, std::max(workers, room), records);
   adopt(base);
   GODWIT_CHECK(add_workers(workers), "every worker has a part");
 }
@@ -98,19 +104,23 @@ bool add_workers(std::uint32_t workers) noexcept {
   return true;
 }
 
-void adopt(std::byte* base) noexcept {
-  auto* const all = reinterpret_cast<common*>(base);
-  watch_waits();
-  find_code(here);
+void use(common* all) noexcept {
+  __atomic_store_n(&here.bytes, 0, __ATOMIC_RELEASE);
   here.all = all;
+  if (all == nullptr) return;
   here.begin = reinterpret_cast<std::uintptr_t>(all->spans);
   __atomic_store_n(&here.bytes, all->count << span_bits, __ATOMIC_RELEASE);
 }
 
+void adopt(std::byte* base) noexcept {
+  watch_waits();
+  find_code();
+  use(reinterpret_cast<common*>(base));
+}
+
 void end() noexcept {
   static_cast<void>(leave());
-  __atomic_store_n(&here.bytes, 0, __ATOMIC_RELEASE);
-  here.all = nullptr;
+  use(nullptr);
 }
 
 namespace {

@@ -49,6 +49,19 @@ void leave_main(part* p) noexcept;
 /// Back to the C library's malloc. Gives back what go_on takes.
 part* leave() noexcept;
 void go_on(part* with) noexcept;
+/// While it lives, the calling OS thread allocates from the C library, as for what outlives its turn.
+class outside {
+ public:
+  outside() noexcept : part_(leave()) {}
+  ~outside() {
+    if (part_ != nullptr) go_on(part_);
+  }
+  outside(const outside&) = delete;
+  outside& operator=(const outside&) = delete;
+
+ private:
+  part* part_;
+};
 /// A worker without work: what others have freed of its blocks is free for all.
 void tidy() noexcept;
 

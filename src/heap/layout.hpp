@@ -131,6 +131,15 @@ struct place {
 };
 inline constinit place here;
 
+// heap.cpp:
+
+/// Make a heap in @p bytes at @p base, all zero, with room for the parts of so many workers. None has begun.
+common* lay_out(std::byte* base, std::uint64_t bytes, std::uint32_t room, bool records = false) noexcept;
+/// What the C library and the loader allocate is told by `here` from what the program does.
+void find_code() noexcept;
+/// `here` is this heap; null: none.
+void use(common* all) noexcept;
+
 inline std::byte* bytes_of(const span* s) noexcept {
   return here.all->spans + ((s - here.all->table) << span_bits);
 }

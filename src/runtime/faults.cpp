@@ -81,6 +81,19 @@ void explain_null_call(const void* context) noexcept {
       slash != nullptr ? slash + 1 : from.dli_fname);
 }
 
+}  // namespace
+
+void end_for_foreign_heap(const char* did, std::uintptr_t address, std::size_t host) noexcept {
+  const sched::site& here = sched::this_worker().here();
+  base::fatal(
+      "worker %u: a thread %s 0x%zx, heap memory of host %zu, at host %u: a pointer to it came here in a way "
+      "that is not searched (global memory, a result or an argument of plain bytes, a packed word; in a "
+      "simulated run also a global variable). Send the value itself, or put it into global memory",
+      transport::index(here.me), did, static_cast<std::size_t>(address), host, here.shape.my_host);
+}
+
+namespace {
+
 /// Returns if the fault has no special meaning.
 void explain(std::uintptr_t address, bool write) noexcept {
   if (detail::hot().owner == nullptr) return;  // no worker's thread
@@ -130,14 +143,8 @@ void explain(std::uintptr_t address, bool write) noexcept {
         "auto v = godwit::run<T>(argc, argv, [] { ... return v; })",
         me, static_cast<std::size_t>(address));
   if (map_.hosts_heaps.holds(address) && !map_.shared_heap.holds(address))
-    base::fatal(
-        "worker %u: a thread %s 0x%zx, heap memory of host %zu, at host %u: a pointer to it came here in a "
-        "way that is not searched (global memory, a result or an argument of plain bytes, a packed word). "
-        "Send the value itself, or put it into global memory",
-        me, write ? "wrote to" : "used", static_cast<std::size_t>(address),
-        static_cast<std::size_t>((address - map_.hosts_heaps.low) /
-                                 (map_.shared_heap.high - map_.shared_heap.low)),
-        w.here().shape.my_host);
+    end_for_foreign_heap(write ? "wrote to" : "used", address,
+                         (address - map_.hosts_heaps.low) / (map_.shared_heap.high - map_.shared_heap.low));
   if (map_.private_heaps.holds(address) && !map_.own_private_heap.holds(address))
     base::fatal(
         "worker %u: a thread used 0x%zx, heap memory of worker %zu. Its stack migrated while a local "

@@ -154,9 +154,6 @@ run_result run_workers(int argc, char** argv, const options& defaults, root_task
     runtime::watch_forks();
     const standard_descriptors open_meanwhile;
     const auto [where, not_processes] = choose_substrate(opts);
-    if (opts.heap == choice::heap::shared && where == choice::substrate::sim && opts.sim_hosts > 1)
-      throw std::invalid_argument(
-          "godwit: --godwit-heap=shared (GODWIT_HEAP) cannot be had with several simulated hosts");
     if (opts.check_heap && (where == choice::substrate::sim || where == choice::substrate::threads))
       throw std::invalid_argument(
           std::string("godwit: --godwit-check-heap (GODWIT_CHECK_HEAP) cannot be had on substrate ") +

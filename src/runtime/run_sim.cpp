@@ -22,6 +22,7 @@
 #include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
+#include "heap/hosts.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
 #include "runtime/shared_objects.hpp"
@@ -45,6 +46,21 @@ using transport::worker_no;
 
 sim::engine* engine_ = nullptr;
 sim_hosts* hosts_ = nullptr;
+heap::hosts* heaps_ = nullptr;  // null: all hosts have the process's malloc
+
+/// One host has the process's malloc. Several have less addresses than real ones: there may be thousands.
+std::uint64_t heap_bytes_of_each(const options& opts, std::uint32_t hosts) noexcept {
+  constexpr std::uint64_t most = std::uint64_t{64} << 30;
+  return std::min(most, std::bit_floor(possible_heap_bytes(opts) / hosts));
+}
+
+void turn_to_heap(std::uint32_t seat) noexcept {
+  heaps_->turn_of(hosts_->host_of_seat(seat), hosts_->is_worker(seat));
+}
+
+void end_for_foreign_block(const void* at, std::uint32_t host) noexcept {
+  end_for_foreign_heap("freed", reinterpret_cast<std::uintptr_t>(at), host);
+}
 
 void exit_worker() noexcept {
   finish_worker();
@@ -173,6 +189,12 @@ void simulation::memory(run_state& r) {
   prepare_words(what.memory, r.own);
   hosts_of_run_->spare_memory(what.memory);
   hosts_of_run_->make_windows(what);
+  if (!hosts_of_run_->several()) return;
+  const auto hosts = static_cast<std::uint32_t>(r.hosts.size());
+  const std::uint64_t heap_bytes = heap_bytes_of_each(what.opts, hosts);
+  if (!wants_heap(what.opts, heap_bytes)) return;
+  heaps_ = &heap::hosts::begin(hosts, heap_bytes, end_for_foreign_block);
+  what.job.hosts_heaps = heaps_->addresses();
 }
 
 /// On the stack between turns, which it leaves.
@@ -201,6 +223,7 @@ void simulation::start(run_state& r) {
       .on_interrupt = expose,
       .on_death = tell_of_crash,
       .on_turn = announce,
+      .on_change = heaps_ != nullptr ? turn_to_heap : nullptr,
   });
   engine_ = engine_of_run_.get();
   hosts_ = &*hosts_of_run_;
@@ -223,7 +246,8 @@ void simulation::start(run_state& r) {
     auto* hot = new (w.memory.common() + w.memory.where().hot) detail::hot_words();
     context::use_hot_words(hot);
     begin_worker(what, w.memory, worker_no{i}, hosts_->window_of(what.job.my_host), hooks);
-    hot->one_heap = hot->host_heap = !hosts_->several() && opts.heap != choice::heap::separate ? 1 : 0;
+    hot->one_heap = !hosts_->several() && opts.heap != choice::heap::separate ? 1 : 0;
+    hot->host_heap = heaps_ != nullptr ? 1 : hot->one_heap;
     words_of(w.memory, worker_no{i})
         .worker.pid.store(static_cast<std::uint64_t>(sim::engine::name_of(i)), std::memory_order_relaxed);
     if (stays)
@@ -237,6 +261,7 @@ void simulation::supervise(run_state& r) {
   {
     const base::no_blocking_calls meanwhile(refuse);
     engine_->run();
+    if (heaps_ != nullptr) heaps_->turn_of_nobody();
   }
   r.sim = result(r);
   if (!r.what.opts.quiet) std::fputs(r.sim->line().c_str(), stderr);
@@ -269,6 +294,7 @@ sim_result simulation::result(const run_state& r) const {
 }
 
 void simulation::end(run_state&) noexcept {
+  if (heaps_ != nullptr) heap::hosts::end(*std::exchange(heaps_, nullptr));
   if (engine_ == nullptr) return;  // not started, or ended
   engine_ = nullptr;
   hosts_ = nullptr;

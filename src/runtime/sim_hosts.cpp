@@ -104,6 +104,8 @@ void sim_hosts::sit_down(launch& what, sim::engine& turns, const sim::machine& m
   turns_ = &turns;
   naps_ = model.nap_ns != 0;
   first_seat_ = first_seat;
+  for (std::uint32_t w = 0; w < workers_here_; ++w) host_of_seat_.push_back(host_of(w));
+  for (const auto& c : ranks_) host_of_seat_.push_back(host_of(c->serves.first));
   sim::network::setup net{.turns = &turns,
                           .model = &model,
                           .first_seat = first_seat,

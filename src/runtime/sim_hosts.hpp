@@ -53,6 +53,8 @@ class sim_hosts {
   void has_left(std::uint32_t w) noexcept;
   /// The address sanitizer: where the companion is whose turn it is.
   void announce() const noexcept;
+  bool is_worker(std::uint32_t seat) const noexcept { return seat < first_seat_; }
+  std::uint32_t host_of_seat(std::uint32_t seat) const noexcept { return host_of_seat_[seat]; }
   std::uint32_t rank_of_turn() const noexcept { return ranks_[turns_->turn() - first_seat_]->rank; }
   /// And its companions' frames are gone: other memory may come to lie there.
   void forget_frames() const noexcept;
@@ -87,6 +89,7 @@ class sim_hosts {
   std::uint64_t windows_bytes_ = 0;
   std::vector<int> answers_for_;             // by worker: a rank
   std::vector<std::uint32_t> first_worker_;  // by rank
+  std::vector<std::uint32_t> host_of_seat_;
   std::vector<std::unique_ptr<seated_companion>> ranks_;
   std::optional<sim::network> network_;
   sim::engine* turns_ = nullptr;

@@ -96,7 +96,9 @@ ref child_worker<P>::spawn_task(detail::task_entry* entry, const detail::task_by
   spawn_slot* slot = detail::hot().bottom;
   slot->sp = 0;
   const auto bytes = reinterpret_cast<std::uintptr_t>(t->closure());
-  slot->extra = names(bytes, bytes + closure.size, here_.shape.hosts_heaps) ? 1 : 0;
+  const bool stays = !base::planted("stay.closures_are_not_searched") &&
+                     names(bytes, bytes + closure.size, here_.shape.hosts_heaps);
+  slot->extra = stays ? 1 : 0;
   slot->record = r;
   detail::hot().bottom = slot + 1;
   catch_up();

@@ -238,7 +238,9 @@ template <transport::one_sided Transport, class Take>
       GODWIT_ASSERT(two[1].record != 0, "a public slot has a record");
       outcome = take(two[1], two[0], as_slot(t)) ? steal_outcome::taken : steal_outcome::stays;
     }
-    if (outcome != steal_outcome::taken) net.remote_store(victim, &words->top, t, std::memory_order_release);
+    const bool keeps = outcome == steal_outcome::stays && base::planted("stay.claim_is_kept");
+    if (outcome != steal_outcome::taken && !keeps)
+      net.remote_store(victim, &words->top, t, std::memory_order_release);
   }
   net.remote_store(victim, &words->lock, 0, std::memory_order_release);  // DQ4
   return outcome;

@@ -103,6 +103,7 @@ constexpr int most_searches = 4;
 
 /// It names the heap of this host, or is bound to it otherwise.
 bool stays(call_site& site, const image& im) noexcept {
+  if (base::planted("stay.images_are_not_searched")) return false;
   if (im.bound || im.searched || site.heaps.high == 0) return im.bound;
   if (site.searches-- <= 0) return true;  // as far as is known: the next call will find out
   im.searched = true;
@@ -207,7 +208,8 @@ bool take_continuation(call_site& site, worker_no victim, leaves what, answer& t
         }
         const auto there =
             reinterpret_cast<std::uintptr_t>(memory.at(victim, reinterpret_cast<std::byte*>(own.sp)));
-        if (names_heap(own, own.bytes_end, site.heaps, there - own.sp)) {
+        if (!base::planted("stay.companion_does_not_search") &&
+            names_heap(own, own.bytes_end, site.heaps, there - own.sp)) {
           const_cast<public_words*>(memory.at(victim, site.words))
               ->put_aside.store(1, std::memory_order_relaxed);
           ask_for_work(memory, victim);

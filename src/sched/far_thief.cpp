@@ -234,7 +234,9 @@ far_catch far_thief::steal_by_words(worker_no victim, std::uint64_t since) noexc
         here_.used_from = low;
         net.remote_get(victim, reinterpret_cast<void*>(low), reinterpret_cast<const void*>(low),
                        own.bytes_end - low);
-        if (names_heap(own, own.bytes_end, here_.shape.hosts_heaps)) return false;
+        if (!base::planted("stay.thief_does_not_search") &&
+            names_heap(own, own.bytes_end, here_.shape.hosts_heaps))
+          return false;
         got = {own.sp,       own.fp,     own.extra,        low, above.sp, own.bytes_end,
                above.record, own.record, own.float_control};
         // A store more than the papers' steal has; nobody waits for it.

@@ -8,6 +8,7 @@
 #include "base/blocking_calls.hpp"
 #include "base/check.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "stack/stack.hpp"
 
 namespace godwit::sim {
@@ -192,6 +193,7 @@ void engine::keep(seat& s, std::uintptr_t sp) noexcept {
 void engine::sit_down() noexcept {
   seat& s = seats_[turn_];
   no_longer_waits(turn_);
+  if (setup_.on_change != nullptr) setup_.on_change(turn_);
   context::use_hot_words(s.hot);
   *exceptions_ = s.exceptions;
   if (s.begin != nullptr) {
@@ -323,6 +325,10 @@ bool engine::put_off(void* word, unsigned bytes, std::uint64_t value) noexcept {
   GODWIT_ASSERT(bytes == sizeof(std::uint64_t) || bytes == sizeof(std::uint32_t), "words have 4 or 8 bytes");
   if (!running_) return false;
   std::vector<late_store>& late = seats_[turn_].late_stores;
+  if (late.capacity() == 0) {
+    const heap::outside o;
+    late.reserve(most_late_stores);
+  }
   if (late.size() == most_late_stores) settle();
   late.push_back({word, bytes, value});
   return true;
@@ -341,6 +347,12 @@ void engine::settle() noexcept {
   seats_[turn_].late_stores.clear();
 }
 
+engine::waiters& engine::waiters_for(const base::wait_word& word) noexcept {
+  if (const auto known = waiters_.find(&word); known != waiters_.end()) return known->second;
+  const heap::outside o;
+  return waiters_[&word];
+}
+
 /// Who waits so that it hears (class waiting) looks for so long before it sleeps.
 void engine::wait(const base::wait_word& word, std::uint32_t seen, std::uint64_t limit_ns,
                   std::uint64_t looks_for) noexcept {
@@ -350,7 +362,7 @@ void engine::wait(const base::wait_word& word, std::uint32_t seen, std::uint64_t
   if (seats_[turn_].now > due_.first_time()) end_turn(true);
   if (word.load(std::memory_order_seq_cst) != seen) return;
   seat& s = seats_[turn_];
-  waiters& all = waiters_[&word];
+  waiters& all = waiters_for(word);
   s.waits_among = &all;
   s.next = nobody;
   s.before = all.last;

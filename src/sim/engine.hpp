@@ -57,6 +57,8 @@ struct engine_setup {
   void (*on_death)() noexcept = nullptr;
   /// The address sanitizer is told where the one goes on whose turn it is: call it when a seat begins, too.
   void (*on_turn)(std::uintptr_t sp) noexcept = nullptr;
+  /// @p seat has its turn from now on. Between turns.
+  void (*on_change)(std::uint32_t seat) noexcept = nullptr;
 };
 
 /// How a seat waits.
@@ -179,6 +181,7 @@ class engine final : public base::world {
   void fetch_ahead() const noexcept;
   void keep(seat& s, std::uintptr_t sp) noexcept;
   void sit_down() noexcept;
+  waiters& waiters_for(const base::wait_word& word) noexcept;
   void no_longer_waits(std::uint32_t number) noexcept;
   std::uint64_t waking_ns(const seat& s, std::uint64_t at_ns) const noexcept;
   [[noreturn]] void all_sleep() noexcept;

@@ -3,7 +3,9 @@
 //
 //   seeds run SEED [--workers N] [--hosts N] [--size N] [--faults LIST|none]   one run; what is not said
 //                                   follows from the seed
-//   seeds range FIRST COUNT         so many; a failure is repeated, made smaller, and told
+//   seeds owners SEED [...]         likewise one in which threads own memory, and each host has a heap
+//   seeds range FIRST COUNT         so many of `run`; a failure is repeated, made smaller, and told
+//   seeds owners_range FIRST COUNT  so many of `owners`
 //   seeds mistakes MOST [NAME...]   plant each mistake: is it found within so many seeds?
 //   seeds same FIRST COUNT          each twice: the same run?
 //   seeds crashes FIRST COUNT       in each a worker or companion dies: is that the only reason that is told?
@@ -76,8 +78,8 @@ bool runs_well(const plan& p, bool silent) {
   });
 }
 
-/// The first seed of [first, first + count) that fails; none: first + count.
-std::uint64_t first_failure(std::uint64_t first, std::uint64_t count) {
+/// The first seed of [first, first + count) that fails; none: first + count. @p owns: see plan.
+std::uint64_t first_failure(std::uint64_t first, std::uint64_t count, bool owns) {
   progress().store(first);  // made before there are children
   constexpr std::uint64_t in_one_process = 500;
   for (std::uint64_t at = first; at < first + count; at += in_one_process) {
@@ -86,7 +88,7 @@ std::uint64_t first_failure(std::uint64_t first, std::uint64_t count) {
       for (std::uint64_t seed = at; seed < end; ++seed) {
         progress().store(seed);
         alarm(patience_s);
-        if (!run(plan::of(seed))) return false;
+        if (!run(plan::of(seed, owns))) return false;
       }
       return true;
     });
@@ -117,19 +119,19 @@ plan shrunk(plan p) {
   return p;
 }
 
-int range(std::uint64_t first, std::uint64_t count, const char* self) {
-  const std::uint64_t seed = first_failure(first, count);
+int range(std::uint64_t first, std::uint64_t count, bool owns, const char* self) {
+  const std::uint64_t seed = first_failure(first, count, owns);
   if (seed == first + count) {
     std::printf("seeds: %llu runs from seed %llu: all right\n", static_cast<unsigned long long>(count),
                 static_cast<unsigned long long>(first));
     return 0;
   }
-  const plan p = plan::of(seed);
-  std::fprintf(stderr, "seeds: FAILED: %s run %s\n", self, p.text().c_str());
+  const plan p = plan::of(seed, owns);
+  std::fprintf(stderr, "seeds: FAILED: %s %s\n", self, p.text().c_str());
   if (runs_well(p, false))
     std::fprintf(stderr, "seeds: by itself it is right: something is left over from the runs before it\n");
   else
-    std::fprintf(stderr, "seeds: made smaller: %s run %s\n", self, shrunk(p).text().c_str());
+    std::fprintf(stderr, "seeds: made smaller: %s %s\n", self, shrunk(p).text().c_str());
   return 1;
 }
 
@@ -176,13 +178,19 @@ constexpr std::string_view all_mistakes[] = {
     "far.nobody_takes_over",
     "move.touches_what_left",
     "move.freezes_before_drain",
+    "stay.companion_does_not_search",
+    "stay.thief_does_not_search",
+    "stay.images_are_not_searched",
+    "stay.waiters_are_not_searched",
+    "stay.closures_are_not_searched",
+    "stay.claim_is_kept",
 };
 
 int mistakes(std::uint64_t most, const std::vector<std::string_view>& names) {
   std::size_t found = 0;
   for (const std::string_view name : names) {
     gw::base::planted_mistake = gw::base::mistake(name).number;
-    const std::uint64_t seed = first_failure(1, most);
+    const std::uint64_t seed = first_failure(1, most, name.starts_with("stay."));
     const bool is_found = seed != most + 1;
     found += is_found ? 1 : 0;
     std::printf("%-34.*s %s", static_cast<int>(name.size()), name.data(),
@@ -224,10 +232,14 @@ int same(std::uint64_t first, std::uint64_t count) {
     std::string lines[2];
     for (std::string& line : lines) {
       line = said_by([&] {
-               const plan p = plan::of(seed);
+               const plan p = plan::of(seed, seed % 4 == 0);
                gw::options o = p.options();
                o.quiet = false;
-               return gw::run<bool>([=] { return p.under_iso() ? seeds::bursts(p) : seeds::threads(p); }, o);
+               return gw::run<bool>(
+                   [=] {
+                     return p.owns ? seeds::owns(p) : p.under_iso() ? seeds::bursts(p) : seeds::threads(p);
+                   },
+                   o);
              }).second;
       const auto at = line.find("hash ");
       line = at == line.npos ? "" : line.substr(at, 21);
@@ -247,7 +259,7 @@ int same(std::uint64_t first, std::uint64_t count) {
 int crashes(std::uint64_t first, std::uint64_t count) {
   std::uint64_t died = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    plan p = plan::of(seed);
+    plan p = plan::of(seed, seed % 4 == 0);
     p.crashes = true;
     const auto [status, text] = said_by([&] { return run(p); });
     const bool over_before = WIFEXITED(status) && WEXITSTATUS(status) == 0 && text.empty();
@@ -274,8 +286,8 @@ std::optional<std::uint64_t> number(std::string_view text) {
 
 int wrong_arguments() {
   std::fprintf(stderr,
-               "usage: seeds run SEED [--workers N] [--hosts N] [--size N] [--faults LIST|none]\n"
-               "       seeds range FIRST COUNT\n"
+               "usage: seeds run|owners SEED [--workers N] [--hosts N] [--size N] [--faults LIST|none]\n"
+               "       seeds range|owners_range FIRST COUNT\n"
                "       seeds mistakes MOST [NAME...]\n"
                "       seeds same FIRST COUNT\n"
                "       seeds crashes FIRST COUNT\n"
@@ -297,8 +309,8 @@ int main(int argc, char** argv) {
   if (!first || *first == 0) return wrong_arguments();
   if (const char* name = std::getenv("SEEDS_MISTAKE"); name != nullptr)  // of a run that "mistakes" has found
     gw::base::planted_mistake = gw::base::mistake(name).number;
-  if (args[0] == "run") {
-    plan p = plan::of(*first);
+  if (args[0] == "run" || args[0] == "owners") {
+    plan p = plan::of(*first, args[0] == "owners");
     for (std::size_t i = 2; i < args.size(); i += 2) {
       if (args[i] == "--faults" && i + 1 < args.size() && p.set_faults(args[i + 1])) continue;
       std::uint32_t* const what = args[i] == "--workers" ? &p.workers
@@ -310,7 +322,7 @@ int main(int argc, char** argv) {
       *what = static_cast<std::uint32_t>(*value);
     }
     const bool well = run(p);
-    std::printf("seeds: run %s: %s\n", p.text().c_str(), well ? "all right" : "FAILED");
+    std::printf("seeds: %s: %s\n", p.text().c_str(), well ? "all right" : "FAILED");
     return well ? 0 : 1;
   }
   if (args[0] == "mistakes") {
@@ -322,7 +334,8 @@ int main(int argc, char** argv) {
   }
   const auto count = args.size() == 3 ? number(args[2]) : std::nullopt;
   if (!count) return wrong_arguments();
-  if (args[0] == "range") return range(*first, *count, argv[0]);
+  if (args[0] == "range" || args[0] == "owners_range")
+    return range(*first, *count, args[0] == "owners_range", argv[0]);
   if (args[0] == "same") return same(*first, *count);
   if (args[0] == "crashes") return crashes(*first, *count);
   return wrong_arguments();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/schedule_points.hpp"
+#include "seeds/owners.hpp"
 #include "stress/programs.hpp"
 
 #include <godwit/godwit.hpp>
@@ -32,11 +33,15 @@ struct plan {
   std::uint32_t workers = 2, hosts = 1, size = 3;
   std::uint32_t faults = 0;  // bits: which of fault_names
   bool crashes = false;      // the simulator's fault crash, too
+  bool owns = false;         // threads own memory, and each host has a heap (owners.hpp)
 
-  static plan of(std::uint64_t seed) {
+  static plan of(std::uint64_t seed, bool owns = false) {
     plan p{seed};
+    p.owns = owns;
     p.hosts = 1 + static_cast<std::uint32_t>(mix(seed) % 8) / 3;  // 1 1 1 2 2 2 3 3
     p.workers = p.hosts + static_cast<std::uint32_t>(mix(seed + 1) % 4);
+    if (owns) p.hosts = 2 + static_cast<std::uint32_t>(mix(seed) % 2);
+    if (owns) p.workers = p.hosts + static_cast<std::uint32_t>(mix(seed + 1) % 5);
     if (p.runs_few()) {  // what it is for takes two hosts, and two workers on one of them
       p.hosts = std::max(p.hosts, 2u);
       p.workers = std::max(p.workers, p.hosts + 1);
@@ -48,10 +53,10 @@ struct plan {
     return p;
   }
   std::uint64_t program() const { return mix(seed + 30) % programs; }
-  bool runs_few() const { return program() >= programs - 2; }
+  bool runs_few() const { return !owns && program() >= programs - 2; }
   std::string text() const {
-    return std::to_string(seed) + " --workers " + std::to_string(workers) + " --hosts " +
-           std::to_string(hosts) + " --size " + std::to_string(size) + " --faults " +
+    return (owns ? "owners " : "run ") + std::to_string(seed) + " --workers " + std::to_string(workers) +
+           " --hosts " + std::to_string(hosts) + " --size " + std::to_string(size) + " --faults " +
            (faults == 0 ? "none" : fault_list());
   }
   bool stores_are_late() const { return (faults >> (std::size(fault_names) - 1) & 1) != 0; }
@@ -104,11 +109,17 @@ struct plan {
         gw::choice::policy::stalling_locked_free, gw::choice::policy::crude};
     if (mix(seed + 10) % 3 == 0) o.policy = others[mix(seed + 11) % std::size(others)];
     if (under_iso()) o.policy = gw::choice::policy::iso;
+    if (!owns) return o;
+    o.heap = gw::choice::heap::shared;
+    if (mix(seed + 14) % 4 == 0) {
+      o.policy = mix(seed + 15) % 2 == 0 ? gw::choice::policy::child_full : gw::choice::policy::child_rtc;
+      o.force_steal = gw::choice::force_steal::none;
+    }
     return o;
   }
   /// On one host, and with programs that spawn as this policy asks them to: bursts, errands.
   bool under_iso() const {
-    return hosts == 1 && (program() == 3 || program() == 4) && mix(seed + 13) % 3 == 0;
+    return !owns && hosts == 1 && (program() == 3 || program() == 4) && mix(seed + 13) % 3 == 0;
   }
 };
 
@@ -267,13 +278,30 @@ inline bool few(const plan& p) {
   return done == 2 * n;
 }
 
+/// Threads that own.
+template <class Policy>
+bool owns_under(const plan& p) {
+  const std::uint64_t longest = std::uint64_t{1} << (10 + mix(p.seed + 42) % 9);  // 1 us to 0.3 ms
+  return owners<Policy>{longest}.node(p.seed | 1, p.size) == (std::uint64_t{2} << p.size) - 1;
+}
+inline bool owns(const plan& p) {
+  switch (p.options().policy) {
+    case gw::choice::policy::child_full:
+      return owns_under<gw::policies::child_full>(p);
+    case gw::choice::policy::child_rtc:
+      return owns_under<gw::policies::child_rtc>(p);
+    default:  // these have one spawn
+      return owns_under<gw::policies::greedy>(p);
+  }
+}
+
 /// In this process. False: with a line about it.
 inline bool run(const plan& p) {
   constexpr bool (*all[plan::programs])(const plan&) = {threads, letters, moves, bursts,
                                                         errands, alone,   few,   few};
   gw::base::stores_are_late = p.stores_are_late();
   try {
-    const auto program = all[p.program()];
+    const auto program = p.owns ? owns : all[p.program()];
     if (gw::run<bool>([=] { return program(p); }, p.options())) return true;
     std::fprintf(stderr, "a wrong result\n");
   } catch (const std::exception& e) {

@@ -1,0 +1,68 @@
+// Heaps of several hosts in one process, whose workers take turns: the simulator.
+//
+// They lie side by side in one window, as those of real hosts do. Whose turn it is has the heap of its host:
+// malloc and free find it where they find any worker's (`here`, `mine`). Workers of a host take turns on one
+// OS thread, so that they have one part. To free a block of another host is what would end a run on real
+// hosts, and so it does here; loads and stores there are not noticed: all is this process's memory.
+// Variables of the process may own blocks when the run is over. So these stay, with their heaps, which a
+// later run has again.
+// Called by src/runtime (run_sim.cpp). Document: docs/heap.md (Several hosts). Test:
+// tests/heap/hosts_test.cpp.
+#pragma once
+
+#include "stack/stack.hpp"
+#include "transport/shm/window.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace godwit::heap {
+
+struct common;
+
+class hosts {
+ public:
+  /// Ends the run: whose turn it is frees @p at, a block of @p host, which is another one.
+  using foreign_block = void(const void* at, std::uint32_t host) noexcept;
+
+  /// Heaps for @p count hosts, of @p bytes of addresses each; or those of an earlier run, if they are as many
+  /// and have blocks left. Nobody's turn. Throws std::runtime_error with cause and remedy.
+  static hosts& begin(std::uint32_t count, std::uint64_t bytes, foreign_block* is_foreign);
+  /// Of no run any more. Heaps in which a block is in use stay.
+  static void end(hosts& h) noexcept;
+
+  /// The calling OS thread is on @p host from now on: as a worker, which allocates there, or as who only
+  /// frees. Local.
+  void turn_of(std::uint32_t host, bool is_worker) noexcept;
+  /// Back to the C library's malloc.
+  void turn_of_nobody() noexcept;
+
+  /// Of all hosts.
+  stack::range addresses() const noexcept;
+
+ private:
+  friend struct blocks_elsewhere;
+
+  hosts(std::uint32_t count, std::uint64_t bytes);
+  hosts(const hosts&) = delete;
+  hosts& operator=(const hosts&) = delete;
+  ~hosts() = default;
+
+  static hosts* holding(const void* at) noexcept;
+  std::byte* base_of(std::uint32_t host) const noexcept { return window_.base() + each_ * host; }
+  /// f() with the heap that has @p at, if that is no mistake of whose turn it is.
+  template <class F>
+  void at_home(const void* at, F&& f) noexcept;
+
+  static constexpr std::uint32_t nobody_ = ~0u;
+
+  hosts* next_ = nullptr;  // of those that exist
+  transport::shm::window window_{transport::shm::of_heap};
+  const std::uint64_t each_;    // bytes
+  std::vector<common*> heaps_;  // by host; null: none of its workers has had a turn
+  std::uint32_t turn_ = nobody_;
+  foreign_block* is_foreign_ = nullptr;
+};
+
+}  // namespace godwit::heap

@@ -1,0 +1,143 @@
+// Heaps of several hosts in one process: whose turn it is allocates at its host, and frees what is of its
+// host; blocks that are left when the run is over can be freed by the process, and a later run has them.
+// test: timeout=60 skip-asan skip-qemu
+#include "heap/hosts.hpp"
+
+#include "heap/heap.hpp"
+#include "heap/malloc.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <malloc.h>
+#include <string>
+#include <utility>
+
+namespace {
+
+namespace heap = godwit::heap;
+
+constexpr std::uint64_t bytes = std::uint64_t{1} << 30;
+
+void is_foreign(const void* at, std::uint32_t host) noexcept {
+  std::fprintf(stderr, "freed %p of host %u", at, host);
+  std::_Exit(3);
+}
+
+heap::hosts& begin(std::uint32_t count = 3) { return heap::hosts::begin(count, bytes, is_foreign); }
+
+/// Not known to the compiler, which leaves out what it can see through.
+void* volatile kept;
+void* make(std::size_t n) {
+  kept = std::malloc(n);
+  return kept;
+}
+
+std::uint32_t host_of(const heap::hosts& h, const void* at) {
+  return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(at) - h.addresses().low) / bytes);
+}
+bool is_in(const heap::hosts& h, const void* at) {
+  return h.addresses().holds(reinterpret_cast<std::uintptr_t>(at));
+}
+
+TEST(Hosts, WhoseTurnItIsAllocatesAtItsHost) {
+  heap::hosts& h = begin();
+  void* blocks[3];
+  for (std::uint32_t host = 0; host < 3; ++host) {
+    h.turn_of(host, true);
+    blocks[host] = make(100);
+    EXPECT_TRUE(heap::holds(blocks[host]));
+    EXPECT_EQ(host_of(h, blocks[host]), host);
+  }
+  h.turn_of(0, true);
+  EXPECT_FALSE(heap::holds(blocks[1]));
+  for (std::uint32_t host = 0; host < 3; ++host) {
+    h.turn_of(host, true);
+    std::free(blocks[host]);
+    EXPECT_EQ(heap::live_bytes(), 0u);
+  }
+  h.turn_of(1, false);  // a companion: frees what is its host's, and allocates nothing there
+  void* const own = make(100);
+  EXPECT_FALSE(is_in(h, own));
+  std::free(own);
+  heap::hosts::end(h);
+  void* const after = make(100);
+  EXPECT_FALSE(heap::holds(after));
+  std::free(after);
+}
+
+TEST(Hosts, ABlockOfAnotherHostIsNotFreedHere) {
+  const auto made_at_1 = [](auto&& then) {
+    heap::hosts& h = begin();
+    h.turn_of(1, true);
+    void* const at = make(100);
+    h.turn_of(2, true);
+    then(at);
+  };
+  const auto says = [](const char* text) { return testing::ContainsRegex(text); };
+  EXPECT_EXIT(made_at_1([](void* at) { std::free(at); }), testing::ExitedWithCode(3), says("of host 1"));
+  EXPECT_EXIT(made_at_1([](void* at) { kept = std::realloc(at, 200); }), testing::ExitedWithCode(3),
+              says("of host 1"));
+  EXPECT_EXIT(made_at_1([](void* at) { malloc_usable_size(at); }), testing::ExitedWithCode(3),
+              says("of host 1"));
+}
+
+TEST(Hosts, WhatIsLeftStays) {
+  heap::hosts* h = &begin();
+  h->turn_of(2, true);
+  auto* const left = static_cast<char*>(make(100));
+  std::strcpy(left, "left");
+  h->turn_of(0, true);
+  std::free(make(200'000));
+  heap::hosts::end(*h);
+  // The process has it, as if it were the C library's.
+  EXPECT_GE(malloc_usable_size(left), 100u);
+  auto* const moved = static_cast<char*>(std::realloc(left, 1000));
+  EXPECT_EQ(std::string(moved), "left");
+  EXPECT_FALSE(is_in(*h, moved));
+  std::free(moved);
+
+  const auto addresses = h->addresses();
+  h = &begin();  // these heaps were needed when the run ended
+  EXPECT_EQ(h->addresses().low, addresses.low);
+  h->turn_of(2, true);
+  EXPECT_EQ(heap::live_bytes(), 0u);
+  heap::check_invariants();
+  void* const again = make(100);
+  EXPECT_EQ(host_of(*h, again), 2u);
+  std::free(again);
+  heap::hosts::end(*h);
+}
+
+TEST(Hosts, AThousandRunsDoNotGrow) {
+  for (int i = 0; i < 1000; ++i) {
+    heap::hosts& h = begin(2 + i % 3);
+    for (std::uint32_t host = 0; host < 2; ++host) {
+      h.turn_of(host, true);
+      std::free(make(100));
+    }
+    heap::hosts::end(h);
+  }
+  heap::hosts& h = begin();
+  h.turn_of(0, true);
+  EXPECT_EQ(heap::live_bytes(), 0u);
+  heap::hosts::end(h);
+}
+
+TEST(Hosts, OutsideIsTheCLibrary) {
+  heap::hosts& h = begin();
+  h.turn_of(0, true);
+  {
+    const heap::outside o;
+    void* const at = make(100);
+    EXPECT_FALSE(heap::holds(at));
+    std::free(at);
+  }
+  void* const at = make(100);
+  EXPECT_TRUE(heap::holds(at));
+  std::free(at);
+  heap::hosts::end(h);
+}
+
+}  // namespace

@@ -1,0 +1,123 @@
+// Several simulated hosts with a heap each: a thread that names the heap of its host stays there, whatever
+// the seed, the way between hosts, the policy and the faults.
+// test: timeout=300 skip-asan skip-qemu
+#include "heap/owning.hpp"
+#include "sim/simulated_runs.hpp"
+#include "support/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace gw = godwit;
+using owning::long_text;
+using simulated_runs::all_ways, simulated_runs::on_hosts, simulated_runs::far_steals;
+
+/// A tree whose inner threads own while their children run; its leaves are trees of threads that own nothing.
+int tree(int depth) {
+  if (depth == 0) return simulated_runs::fib(14);
+  std::string text = long_text(depth);
+  const auto count = std::make_shared<int>(depth);
+  auto left = gw::spawn([depth] { return tree(depth - 1); });
+  const int right = tree(depth - 1);
+  text += "!";
+  const int sum = left.join() + right;
+  return text == long_text(depth) + "!" && *count == depth && count.use_count() == 1 ? sum : -1'000'000;
+}
+constexpr int in_tree = 377 << 4;  // the value of tree(4)
+
+std::uint64_t stayed() {
+  std::uint64_t n = 0;
+  for (const gw::worker_stats& s : gw::last_run_stats()) n += s.threads_stayed;
+  return n;
+}
+std::uint64_t told() {
+  std::uint64_t n = 0;
+  for (const gw::worker_stats& s : gw::last_run_stats())
+    for (const auto& stay : s.stayed_at) n += stay.count;
+  return n;
+}
+
+TEST(Heaps, OwnersStayAndTheirChildrenLeave) {
+  for (const gw::choice::way way : all_ways)
+    for (const std::uint32_t hosts : {2u, 3u})
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        gw::options o = on_hosts(2 * hosts, hosts, way, seed);
+        o.heap = gw::choice::heap::shared;
+        SCOPED_TRACE(std::string(name_of(way)) + ", hosts " + std::to_string(hosts) + ", seed " +
+                     std::to_string(seed));
+        EXPECT_EQ(gw::run<int>([] { return tree(4); }, o), in_tree);
+        EXPECT_GT(told(), 0u);
+        EXPECT_GE(stayed(), told());  // of each worker the first few places
+        EXPECT_GT(far_steals(), 0u);
+      }
+}
+
+/// A block that goes to another host in a way that is not searched, and is freed there.
+void free_elsewhere() {
+  const auto at = gw::allocate<std::uint64_t>(1);
+  gw::put(at, reinterpret_cast<std::uint64_t>(new std::string(long_text(1))));
+  gw::spawn_at(gw::worker(gw::worker_count() - 1), [at] {
+    delete reinterpret_cast<std::string*>(gw::get(at));
+  }).join();
+}
+
+TEST(Heaps, ABlockThatIsFreedOnAnotherHostIsTold) {
+  for (const gw::choice::way way : all_ways) {
+    const support::outcome r =
+        support::run_child([&] { return gw::run(on_hosts(3, 3, way), free_elsewhere); });
+    EXPECT_EQ(r.status, 70) << support::show(r);
+    EXPECT_TRUE(r.err_has("worker 2: a thread freed 0x")) << support::show(r);
+    EXPECT_TRUE(
+        r.err_has("heap memory of host 0, at host 2: a pointer to it came here in a way that is not "
+                  "searched"))
+        << support::show(r);
+    EXPECT_EQ(r.err_lines(), 1) << support::show(r);
+  }
+}
+
+struct person {
+  std::string name;
+};
+
+TEST(Heaps, AResultWithoutACodecDoesNotLeaveItsHost) {
+  const auto where = [](std::uint32_t worker) {
+    return gw::run<bool>(
+        [worker] {
+          auto f = gw::spawn_at(gw::worker(worker), [] { return person{long_text(7)}; });
+          return f.join().name == long_text(7);
+        },
+        on_hosts(4, 2, gw::choice::way::server));
+  };
+  EXPECT_TRUE(where(1));  // of the same host
+  const support::outcome r = support::run_child([&] { return where(3) ? 0 : 1; });
+  EXPECT_EQ(r.status, 70) << support::show(r);
+  EXPECT_TRUE(r.err_has("person has to leave its host as bytes")) << support::show(r);
+  EXPECT_EQ(r.err_lines(), 1) << support::show(r);
+}
+
+std::string made_by_threads;
+
+// On substrate processes the variable would be each worker's own. Here it is the process's.
+TEST(Heaps, WhatAVariableOfTheProcessOwnsStays) {
+  for (int i = 0; i < 3; ++i) {
+    gw::run(on_hosts(4, 2, gw::choice::way::server), [i] { made_by_threads = long_text(100 + i); });
+    EXPECT_EQ(made_by_threads, long_text(100 + i));
+    made_by_threads += "more than fits into its block" + long_text(300);
+    made_by_threads = std::string();
+  }
+}
+
+TEST(Heaps, WithPrivateHeapsNobodyStays) {
+  gw::options o = on_hosts(4, 2, gw::choice::way::server);
+  o.heap = gw::choice::heap::separate;
+  EXPECT_EQ(gw::run<int>([] { return tree(4); }, o), in_tree);
+  EXPECT_EQ(stayed(), 0u);
+}
+
+}  // namespace
