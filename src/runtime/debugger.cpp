@@ -64,6 +64,7 @@ void add_places(table& t, const launch& what, std::uint64_t worker) noexcept {
   t.add("stack", l.stack);
   t.add("stack_bytes", l.stack_bytes);
   t.add("ref_offset_bits", transport::ref_offset_bits);
+  t.add("ref_is_no_address", transport::ref_is_no_address);
 }
 
 void add_deque(table& t) noexcept {

@@ -1,7 +1,7 @@
 // What the scheduler's protocols need of a transport: one-sided access to other workers' shared memory.
 //
-// A ref names an object: worker number << 40 | byte offset in that worker's segment. Implementations: shm/
-// (workers of one host, everything is a load, a store or an atomic), far/fabric.hpp (all workers of a run:
+// A ref names an object: worker number << 40 | byte offset in that worker's segment, with the top bit flipped.
+// Implementations: shm/ (workers of one host, everything is a load, a store or an atomic), far/fabric.hpp (all workers of a run:
 // shm inside the host, requests between hosts) and, in tests, plain memory shared by the threads of one
 // process (tests/sched/). Nothing here assumes that a word can be reached by a CPU load.
 #pragma once
@@ -22,11 +22,14 @@ constexpr std::uint32_t index(worker_no w) noexcept { return static_cast<std::ui
 /// Location of a 64-byte aligned object in some worker's segment; 0 is no location.
 using ref = std::uint64_t;
 inline constexpr unsigned ref_offset_bits = 40;
+/// Flipped in refs, so that they are no addresses: who searches frames for pointers (sched/frames.hpp) would
+/// take some for those.
+inline constexpr ref ref_is_no_address = ref{1} << 63;
 constexpr ref make_ref(worker_no w, std::uint64_t offset) noexcept {
-  return static_cast<ref>(index(w)) << ref_offset_bits | offset;
+  return (static_cast<ref>(index(w)) << ref_offset_bits | offset) ^ ref_is_no_address;
 }
 constexpr worker_no ref_worker(ref r) noexcept {
-  return worker_no{static_cast<std::uint32_t>(r >> ref_offset_bits)};
+  return worker_no{static_cast<std::uint32_t>((r ^ ref_is_no_address) >> ref_offset_bits)};
 }
 constexpr std::uint64_t ref_offset(ref r) noexcept { return r & ((ref{1} << ref_offset_bits) - 1); }
 

@@ -58,6 +58,18 @@ TEST(Heaps, OwnersStayAndTheirChildrenLeave) {
       }
 }
 
+// Nor are locations of records taken for pointers, of as many workers as real clusters have.
+TEST(Heaps, WhoOwnsNothingLeavesAsWithPrivateHeaps) {
+  for (const gw::choice::way way : all_ways) {
+    gw::options o = on_hosts(256, 8, way);
+    const auto shared = simulated_runs::timed_fib(22, o);
+    EXPECT_EQ(stayed(), 0u);
+    EXPECT_GT(far_steals(), 0u);
+    o.heap = gw::choice::heap::separate;
+    EXPECT_EQ(simulated_runs::timed_fib(22, o).ns, shared.ns);
+  }
+}
+
 /// A block that goes to another host in a way that is not searched, and is freed there.
 void free_elsewhere() {
   const auto at = gw::allocate<std::uint64_t>(1);

@@ -82,6 +82,7 @@ TEST(segment, refs_name_worker_and_offset) {
   const ref r = make_ref(worker_no{4095}, 0x12'3456'7840);
   EXPECT_EQ(index(ref_worker(r)), 4095u);
   EXPECT_EQ(ref_offset(r), 0x12'3456'7840u);
+  EXPECT_GE(r, std::uint64_t{1} << 48) << "no word of a stack that is a ref looks like a pointer";
   segment s;
   s.create(2, small_layout());
   int* p = reinterpret_cast<int*>(s.common() + s.where().heap + 64);

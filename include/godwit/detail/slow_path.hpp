@@ -12,7 +12,7 @@
 
 namespace godwit::detail {
 
-/// Location of an object in some worker's shared memory: worker number << 40 | byte offset.
+/// Location of an object in some worker's shared memory: worker number << 40 | byte offset, and no address.
 /// Objects are 64-byte aligned, so a ref is never 0 or 1 and its low bits are free.
 using ref = std::uint64_t;
 

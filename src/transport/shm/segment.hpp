@@ -166,14 +166,15 @@ class segment {
                   "in place: the object lies in a worker's segment");
     // In place: worker numbers begin with 0, and a segment's size is a power of two (a division would be
     // felt).
-    return ((offset >> shift_) - 1) << ref_offset_bits | (offset & (layout_.span - 1));
+    return make_ref(worker_no{static_cast<std::uint32_t>((offset >> shift_) - 1)},
+                    offset & (layout_.span - 1));
   }
   /// The object a ref names. Its home must be reachable.
   template <class P>
   [[gnu::always_inline]] P* at(ref r) const noexcept {
     GODWIT_ASSERT(ref_offset(r) != 0 && ref_offset(r) < layout_.span, "a ref names something in a segment");
     GODWIT_ASSERT(near_.holds(ref_worker(r)), "a ref is followed at its host");
-    return reinterpret_cast<P*>(zero_ + layout_.span * (r >> ref_offset_bits) + ref_offset(r));
+    return reinterpret_cast<P*>(zero_ + layout_.span * index(ref_worker(r)) + ref_offset(r));
   }
   std::uint64_t offset_of(const void* p) const noexcept {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - common_);

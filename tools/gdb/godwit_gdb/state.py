@@ -165,7 +165,7 @@ class Run:
         self.first, self.count = n["first"], n["count"]
         self.region = (n["base"] + n["stack"], n["base"] + n["stack"] + n["stack_bytes"])
 
-    # Addresses. A ref is worker << bits | offset.
+    # Addresses. A ref is worker << bits | offset, with the top bit flipped.
     def shift(self, worker):
         """What to add to an address of worker's own view to reach the same byte here."""
         return self.names["span"] * (worker - self.first + 1)
@@ -175,6 +175,7 @@ class Run:
 
     def split_ref(self, ref):
         bits = self.names["ref_offset_bits"]
+        ref ^= self.names["ref_is_no_address"]
         return ref >> bits, ref & ((1 << bits) - 1)
 
     def ref_text(self, ref):
