@@ -2,20 +2,30 @@
 #include "heap/hosts.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/check.hpp"
 #include "heap/heap.hpp"
 #include "heap/malloc.hpp"
 #include "heap/part.hpp"
+#include "transport/shm/memory_file.hpp"
+#include "transport/shm/window.hpp"
 
 namespace godwit::heap {
 
 namespace {
 
-hosts* first_ = nullptr;           // of those that exist
+constexpr std::uint64_t most_of_each = std::uint64_t{64} << 30, least_of_each = 1 << 20;
+
+// Never destroyed: variables of the process may own blocks to its end. Frees of all other memory look here.
+std::byte* memory_ = nullptr;
+std::uint64_t memory_bytes_ = 0;
+hosts* last_ = nullptr;            // of those that exist
 hosts* running_ = nullptr;         // those of the run, while it is somebody's turn
 constinit next_functions before_;  // what next_ was
 
@@ -54,25 +64,37 @@ struct blocks_elsewhere {
 };
 
 hosts* hosts::holding(const void* at) noexcept {
-  hosts* h = first_;
+  if (static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - memory_) >= memory_bytes_)
+    return nullptr;
+  hosts* h = last_;
   while (h != nullptr && !h->addresses().holds(reinterpret_cast<std::uintptr_t>(at))) h = h->next_;
   return h;
-}
-
-hosts::hosts(std::uint32_t count, std::uint64_t bytes) : each_(bytes), heaps_(count) {
-  window_.create(bytes * count);
 }
 
 hosts& hosts::begin(std::uint32_t count, std::uint64_t bytes, foreign_block* is_foreign) {
   GODWIT_CHECK(here.all == nullptr, "a process has the heaps of one run");
   find_code();
   blocks_elsewhere::come_first();
-  hosts* h = first_;
+  if (memory_ == nullptr) {
+    memory_ = transport::shm::map_of_process(bytes);
+    if (memory_ == nullptr)
+      throw std::runtime_error(
+          "godwit: the threads' heap: no " + std::to_string(bytes >> 20) +
+          " MiB of addresses for simulated hosts: use --godwit-heap=private (GODWIT_HEAP)");
+    memory_bytes_ = bytes;
+  }
+  hosts* h = last_;
   while (h != nullptr && h->heaps_.size() != count) h = h->next_;
   if (h == nullptr) {
-    h = new hosts(count, bytes);
-    h->next_ = first_;
-    first_ = h;
+    std::byte* const base = last_ != nullptr ? last_->end_of_all() : memory_;
+    // Half of what is left: blocks may be left, and a run of another number of hosts follow.
+    const auto left = static_cast<std::uint64_t>(memory_ + memory_bytes_ - base) / 2;
+    const std::uint64_t each = std::min(most_of_each, std::bit_floor(left / count));
+    if (each < least_of_each)
+      throw std::runtime_error("godwit: the threads' heap: too few addresses for " + std::to_string(count) +
+                               " simulated hosts: use --godwit-heap=private (GODWIT_HEAP), or fewer hosts");
+    h = new hosts(count, base, each);
+    h->next_ = std::exchange(last_, h);
   }
   h->is_foreign_ = is_foreign;
   return *h;
@@ -95,7 +117,7 @@ void hosts::end(hosts& h) noexcept {
   }
   use(nullptr);
   if (stays) return;
-  hosts** at = &first_;
+  hosts** at = &last_;
   while (*at != &h) at = &(*at)->next_;
   *at = h.next_;
   delete &h;
@@ -124,7 +146,7 @@ void hosts::turn_of_nobody() noexcept {
 
 template <class F>
 void hosts::at_home(const void* at, F&& f) noexcept {
-  const auto host = static_cast<std::uint32_t>((static_cast<const std::byte*>(at) - window_.base()) / each_);
+  const auto host = static_cast<std::uint32_t>((static_cast<const std::byte*>(at) - base_) / each_);
   if (running_ == this) is_foreign_(at, host);
   common* const was = here.all;
   use(heaps_[host]);
@@ -133,8 +155,7 @@ void hosts::at_home(const void* at, F&& f) noexcept {
 }
 
 stack::range hosts::addresses() const noexcept {
-  const auto base = reinterpret_cast<std::uintptr_t>(window_.base());
-  return {base, base + window_.bytes()};
+  return {reinterpret_cast<std::uintptr_t>(base_), reinterpret_cast<std::uintptr_t>(end_of_all())};
 }
 
 }  // namespace godwit::heap

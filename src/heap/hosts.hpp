@@ -1,6 +1,7 @@
 // Heaps of several hosts in one process, whose workers take turns: the simulator.
 //
-// They lie side by side in one window, as those of real hosts do. Whose turn it is has the heap of its host:
+// They lie side by side, as those of real hosts do, in memory that the process has from its first such run on,
+// and of which a fork has a copy. Whose turn it is has the heap of its host:
 // malloc and free find it where they find any worker's (`here`, `mine`). Workers of a host take turns on one
 // OS thread, so that they have one part. To free a block of another host is what would end a run on real
 // hosts, and so it does here; loads and stores there are not noticed: all is this process's memory.
@@ -11,7 +12,6 @@
 #pragma once
 
 #include "stack/stack.hpp"
-#include "transport/shm/window.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +26,8 @@ class hosts {
   /// Ends the run: whose turn it is frees @p at, a block of @p host, which is another one.
   using foreign_block = void(const void* at, std::uint32_t host) noexcept;
 
-  /// Heaps for @p count hosts, of @p bytes of addresses each; or those of an earlier run, if they are as many
-  /// and have blocks left. Nobody's turn. Throws std::runtime_error with cause and remedy.
+  /// Heaps for @p count hosts; or those of an earlier run, if they are as many and have blocks left. The first
+  /// call maps that memory, of @p bytes. Nobody's turn. Throws std::runtime_error with cause and remedy.
   static hosts& begin(std::uint32_t count, std::uint64_t bytes, foreign_block* is_foreign);
   /// Of no run any more. Heaps in which a block is in use stay.
   static void end(hosts& h) noexcept;
@@ -44,21 +44,23 @@ class hosts {
  private:
   friend struct blocks_elsewhere;
 
-  hosts(std::uint32_t count, std::uint64_t bytes);
+  hosts(std::uint32_t count, std::byte* base, std::uint64_t each) : base_(base), each_(each), heaps_(count) {}
   hosts(const hosts&) = delete;
   hosts& operator=(const hosts&) = delete;
   ~hosts() = default;
 
+  /// Null: it is no block of any.
   static hosts* holding(const void* at) noexcept;
-  std::byte* base_of(std::uint32_t host) const noexcept { return window_.base() + each_ * host; }
+  std::byte* base_of(std::uint32_t host) const noexcept { return base_ + each_ * host; }
+  std::byte* end_of_all() const noexcept { return base_of(static_cast<std::uint32_t>(heaps_.size())); }
   /// f() with the heap that has @p at, if that is no mistake of whose turn it is.
   template <class F>
   void at_home(const void* at, F&& f) noexcept;
 
   static constexpr std::uint32_t nobody_ = ~0u;
 
-  hosts* next_ = nullptr;  // of those that exist
-  transport::shm::window window_{transport::shm::of_heap};
+  hosts* next_ = nullptr;  // those in front of it
+  std::byte* const base_;
   const std::uint64_t each_;    // bytes
   std::vector<common*> heaps_;  // by host; null: none of its workers has had a turn
   std::uint32_t turn_ = nobody_;

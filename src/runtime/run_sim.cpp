@@ -48,12 +48,6 @@ sim::engine* engine_ = nullptr;
 sim_hosts* hosts_ = nullptr;
 heap::hosts* heaps_ = nullptr;  // null: all hosts have the process's malloc
 
-/// One host has the process's malloc. Several have less addresses than real ones: there may be thousands.
-std::uint64_t heap_bytes_of_each(const options& opts, std::uint32_t hosts) noexcept {
-  constexpr std::uint64_t most = std::uint64_t{64} << 30;
-  return std::min(most, std::bit_floor(possible_heap_bytes(opts) / hosts));
-}
-
 void turn_to_heap(std::uint32_t seat) noexcept {
   heaps_->turn_of(hosts_->host_of_seat(seat), hosts_->is_worker(seat));
 }
@@ -190,10 +184,9 @@ void simulation::memory(run_state& r) {
   hosts_of_run_->spare_memory(what.memory);
   hosts_of_run_->make_windows(what);
   if (!hosts_of_run_->several()) return;
-  const auto hosts = static_cast<std::uint32_t>(r.hosts.size());
-  const std::uint64_t heap_bytes = heap_bytes_of_each(what.opts, hosts);
+  const std::uint64_t heap_bytes = possible_heap_bytes(what.opts);
   if (!wants_heap(what.opts, heap_bytes)) return;
-  heaps_ = &heap::hosts::begin(hosts, heap_bytes, end_for_foreign_block);
+  heaps_ = &heap::hosts::begin(static_cast<std::uint32_t>(r.hosts.size()), heap_bytes, end_for_foreign_block);
   what.job.hosts_heaps = heaps_->addresses();
 }
 

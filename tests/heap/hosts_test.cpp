@@ -12,13 +12,14 @@
 #include <cstring>
 #include <malloc.h>
 #include <string>
-#include <utility>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
 namespace heap = godwit::heap;
 
-constexpr std::uint64_t bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t bytes = std::uint64_t{1} << 40;  // of all
 
 void is_foreign(const void* at, std::uint32_t host) noexcept {
   std::fprintf(stderr, "freed %p of host %u", at, host);
@@ -34,8 +35,10 @@ void* make(std::size_t n) {
   return kept;
 }
 
-std::uint32_t host_of(const heap::hosts& h, const void* at) {
-  return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(at) - h.addresses().low) / bytes);
+std::uint32_t host_of(const heap::hosts& h, const void* at, std::uint32_t count = 3) {
+  const auto all = h.addresses();
+  return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(at) - all.low) /
+                                    ((all.high - all.low) / count));
 }
 bool is_in(const heap::hosts& h, const void* at) {
   return h.addresses().holds(reinterpret_cast<std::uintptr_t>(at));
@@ -123,6 +126,52 @@ TEST(Hosts, AThousandRunsDoNotGrow) {
   h.turn_of(0, true);
   EXPECT_EQ(heap::live_bytes(), 0u);
   heap::hosts::end(h);
+}
+
+// What is left of a run with another number of hosts has its place beside.
+TEST(Hosts, RunsOfOtherNumbersOfHostsLeaveItAlone) {
+  heap::hosts* two = &begin(2);
+  two->turn_of(1, true);
+  auto* const left = static_cast<char*>(make(100));
+  std::strcpy(left, "left");
+  heap::hosts::end(*two);
+  for (std::uint32_t count = 3; count < 40; ++count) {
+    heap::hosts& h = begin(count);
+    EXPECT_FALSE(is_in(h, left));
+    for (std::uint32_t host = 0; host < count; ++host) {
+      h.turn_of(host, true);
+      std::memset(make(1000), 1, 1000);
+      std::free(kept);
+    }
+    heap::hosts::end(h);
+  }
+  EXPECT_STREQ(left, "left");
+  std::free(left);
+}
+
+TEST(Hosts, AForkHasACopy) {
+  heap::hosts* h = &begin();
+  h->turn_of(1, true);
+  auto* const left = static_cast<char*>(make(100));
+  std::strcpy(left, "left");
+  heap::hosts::end(*h);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::strcpy(left, "mine");
+    std::free(left);
+    heap::hosts& again = begin();
+    again.turn_of(1, true);
+    std::memset(make(100), 1, 100);
+    std::free(kept);
+    heap::hosts::end(again);
+    std::_Exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_STREQ(left, "left");
+  EXPECT_GE(malloc_usable_size(left), 100u);
+  std::free(left);
 }
 
 TEST(Hosts, OutsideIsTheCLibrary) {

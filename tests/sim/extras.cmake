@@ -28,6 +28,15 @@ if((main_build OR GODWIT_SANITIZE MATCHES "address") AND NOT CMAKE_CROSSCOMPILIN
       endif()
     endforeach()
   endforeach()
+  # Values that own memory, with a heap for each host. (What needs a codec to go to another host ends the process here.)
+  foreach(row "server;2" "assist;3" "am;3" "rma;2")
+    list(POP_FRONT row way hosts)
+    if(TARGET heap_owning AND NOT sanitized)
+      add_test(NAME sim.${way}.heap_owning COMMAND $<TARGET_FILE:heap_owning> --gtest_brief=1 --gtest_filter=-Separate.*:*/results:*/sent)
+      set_tests_properties(sim.${way}.heap_owning PROPERTIES LABELS sim TIMEOUT 300
+                           ENVIRONMENT "${env};GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=${hosts};GODWIT_WAY=${way};GODWIT_SIM_JITTER_NS=2000;GODWIT_HOSTS=ranks;GODWIT_QUIET=1;STRESS_REPEAT=3")
+    endif()
+  endforeach()
   # Thieves that do not look before they lock (empty_check=0): one-sided, by a companion, and inside a host.
   foreach(row "rma;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=2;GODWIT_WAY=rma"
               "words;GODWIT_SUBSTRATE=sim;GODWIT_SIM_HOSTS=3;GODWIT_WAY=assist;GODWIT_FAR_STEAL=words" "processes;GODWIT_SUBSTRATE=processes;GODWIT_WORKERS=3")

@@ -86,4 +86,12 @@ void leave_untouched_out_of_core_file(std::byte* p, std::uint64_t bytes) noexcep
   put();
 }
 
+std::byte* map_of_process(std::uint64_t bytes) noexcept {
+  void* const p =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  madvise(p, bytes, MADV_NOHUGEPAGE);
+  return static_cast<std::byte*>(p);
+}
+
 }  // namespace godwit::transport::shm

@@ -1,5 +1,5 @@
 // Files of shared memory without a name, and the addresses that they are mapped at: what segments and the
-// window have in common.
+// window have in common. And memory that no other process shares, for heaps of simulated hosts.
 //
 // Not the mapping itself (segment.cpp, window.cpp).
 // Tests: tests/transport/segment_test.cpp, window_test.cpp.
@@ -32,5 +32,9 @@ void leave_untouched_out_of_core_file(std::byte* p, std::uint64_t bytes) noexcep
 inline constexpr const char* taken_meanwhile =
     "an address range that was free is taken now: another thread of the program maps memory at fixed "
     "addresses";
+
+/// Memory of this process alone, all zero, of which a fork has a copy; only what is touched is there. Null: it
+/// cannot be had.
+std::byte* map_of_process(std::uint64_t bytes) noexcept;
 
 }  // namespace godwit::transport::shm

@@ -121,8 +121,10 @@ void window::discard(void* address, std::uint64_t bytes) noexcept {
   const std::uintptr_t low = (reinterpret_cast<std::uintptr_t>(address) + page - 1) / page * page;
   const std::uintptr_t high = (reinterpret_cast<std::uintptr_t>(address) + bytes) / page * page;
   if (low >= high) return;
-  if (madvise(reinterpret_cast<void*>(low), high - low, MADV_REMOVE) != 0)
-    std::memset(reinterpret_cast<void*>(low), 0, high - low);
+  void* const pages = reinterpret_cast<void*>(low);
+  if (madvise(pages, high - low, MADV_REMOVE) == 0) return;
+  const bool no_file = errno == EINVAL;  // memory of the process
+  if (!no_file || madvise(pages, high - low, MADV_DONTNEED) != 0) std::memset(pages, 0, high - low);
 }
 
 void window::put_into_core_file(const void* from, const void* to) noexcept {
