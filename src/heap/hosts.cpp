@@ -31,7 +31,7 @@ constinit next_functions before_;  // what next_ was
 
 }  // namespace
 
-/// Of all heaps that are not `here`: malloc.cpp asks next_ about their blocks, as about those of the C library.
+/// Of all heaps that are not `here`: malloc.cpp asks next_ about their blocks, as about the C library's.
 struct blocks_elsewhere {
   static void free(void* at) noexcept {
     if (hosts* const h = hosts::holding(at); h != nullptr)

@@ -1,10 +1,10 @@
 // Heaps of several hosts in one process, whose workers take turns: the simulator.
 //
-// They lie side by side, as those of real hosts do, in memory that the process has from its first such run on,
-// and of which a fork has a copy. Whose turn it is has the heap of its host:
-// malloc and free find it where they find any worker's (`here`, `mine`). Workers of a host take turns on one
-// OS thread, so that they have one part. To free a block of another host is what would end a run on real
-// hosts, and so it does here; loads and stores there are not noticed: all is this process's memory.
+// They lie side by side, as those of real hosts do, in memory that the process has from its first such run
+// on, and of which a fork has a copy. Whose turn it is has the heap of its host: malloc and free find it
+// where they find any worker's (`here`, `mine`). Workers of a host take turns on one OS thread, so they have
+// one part. To free a block of another host is what would end a run on real hosts, and so it does here; loads
+// and stores there are not noticed: all is this process's memory.
 // Variables of the process may own blocks when the run is over. So these stay, with their heaps, which a
 // later run has again.
 // Called by src/runtime (run_sim.cpp). Document: docs/heap.md (Several hosts). Test:
@@ -26,8 +26,9 @@ class hosts {
   /// Ends the run: whose turn it is frees @p at, a block of @p host, which is another one.
   using foreign_block = void(const void* at, std::uint32_t host) noexcept;
 
-  /// Heaps for @p count hosts; or those of an earlier run, if they are as many and have blocks left. The first
-  /// call maps that memory, of @p bytes. Nobody's turn. Throws std::runtime_error with cause and remedy.
+  /// Heaps for @p count hosts; or those of an earlier run, if they are as many and have blocks left. The
+  /// first call maps that memory, of @p bytes. Nobody's turn. Throws std::runtime_error with cause and
+  /// remedy.
   static hosts& begin(std::uint32_t count, std::uint64_t bytes, foreign_block* is_foreign);
   /// Of no run any more. Heaps in which a block is in use stay.
   static void end(hosts& h) noexcept;

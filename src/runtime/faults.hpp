@@ -26,7 +26,7 @@ struct fault_map {
 /// Install handlers on an alternate stack. In the worker process, once.
 void install_handlers(const fault_map& map) noexcept;
 
-/// A thread @p did something, such as "freed", to heap memory of @p host, and is at another one. Ends the run.
+/// A thread @p did something, as "freed", to heap memory of @p host, and is at another one. Ends the run.
 [[noreturn]] void end_for_foreign_heap(const char* did, std::uintptr_t address, std::size_t host) noexcept;
 
 /// In a process that a thread made by fork: what install_handlers changed means again what it meant in the

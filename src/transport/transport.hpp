@@ -1,7 +1,7 @@
 // What the scheduler's protocols need of a transport: one-sided access to other workers' shared memory.
 //
-// A ref names an object: worker number << 40 | byte offset in that worker's segment, with the top bit flipped.
-// Implementations: shm/ (workers of one host, everything is a load, a store or an atomic), far/fabric.hpp (all workers of a run:
+// A ref names an object: worker number << 40 | byte offset in that worker's segment, its top bit flipped.
+// Implementations: shm/ (one host: everything is a load, a store or an atomic), far/fabric.hpp (all workers:
 // shm inside the host, requests between hosts) and, in tests, plain memory shared by the threads of one
 // process (tests/sched/). Nothing here assumes that a word can be reached by a CPU load.
 #pragma once

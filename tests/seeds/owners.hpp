@@ -1,5 +1,5 @@
-// Programs whose threads own memory, on two or three simulated hosts with a heap each: who names the heap of its
-// host stays there, and a block that is freed elsewhere ends the run. Part of programs.hpp.
+// Programs whose threads own memory, on two or three simulated hosts with a heap each: who names the heap of
+// its host stays there, and a block that is freed elsewhere ends the run. Part of programs.hpp.
 #pragma once
 
 #include "stress/programs.hpp"

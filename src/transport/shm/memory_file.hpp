@@ -33,8 +33,8 @@ inline constexpr const char* taken_meanwhile =
     "an address range that was free is taken now: another thread of the program maps memory at fixed "
     "addresses";
 
-/// Memory of this process alone, all zero, of which a fork has a copy; only what is touched is there. Null: it
-/// cannot be had.
+/// Memory of this process alone, all zero, of which a fork has a copy; only what is touched is there. Null:
+/// it cannot be had.
 std::byte* map_of_process(std::uint64_t bytes) noexcept;
 
 }  // namespace godwit::transport::shm
