@@ -167,6 +167,12 @@ std::string other_malloc() {
 bool is_shared() noexcept { return here.all != nullptr; }
 bool holds(const void* at) noexcept { return here.holds(at); }
 
+bool is_free(std::uintptr_t word) noexcept {
+  const void* const at = reinterpret_cast<const void*>(word);
+  const part* const own = own_part();
+  return here.holds(at) && own != nullptr && is_free(*own, at);
+}
+
 namespace {
 /// Counts of shared_ptr and the like are atomic from now on: others see them.
 void count_atomically() noexcept {

@@ -37,6 +37,10 @@ bool is_shared() noexcept;
 /// Of its blocks, or in one.
 bool holds(const void* at) noexcept;
 
+/// In a worker: @p word is an address of the heap where nobody has a block. False: somebody may have one, or
+/// it is no such address. Cost: some hundred loads at most.
+bool is_free(std::uintptr_t word) noexcept;
+
 /// What is called where an allocation is recorded: up to which address the caller's stack can be followed.
 using stack_end = std::uintptr_t() noexcept;
 /// The calling OS thread is worker @p number and allocates in the heap. @p end: null: to the end.

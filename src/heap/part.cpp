@@ -275,6 +275,38 @@ void* reallocate(part& p, void* at, std::uint64_t bytes) noexcept {
   return to;
 }
 
+namespace {
+/// The first entry of the run of small blocks that @p at lies in; null: it lies in none. Entries may be old
+/// where no run of small blocks is, and change there meanwhile.
+const span* small_run_at(const void* at) noexcept {
+  const span* const s = span_at(at);
+  const span* first = s;
+  if (s->kind == run_kind::rest && s->spans <= static_cast<std::uint64_t>(s - here.all->table))
+    first -= s->spans;
+  const bool is_small = first->kind == run_kind::small && first->owner != nullptr && first->block_bytes != 0;
+  return is_small && static_cast<std::uint64_t>(s - first) < first->spans ? first : nullptr;
+}
+
+/// Among the first blocks of a list: what was freed last is in front.
+bool is_in_list(const block* list, const void* at) noexcept {
+  constexpr unsigned most_looks = 256;
+  for (unsigned looks = 0; list != nullptr && looks < most_looks; list = list->next, ++looks)
+    if (list == at) return true;
+  return false;
+}
+}  // namespace
+
+bool is_free(const part& mine, const void* at) noexcept {
+  const span* const s = small_run_at(at);
+  if (s == nullptr) return pool::is_free(span_at(at));
+  const std::uint64_t n = static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - bytes_of(s)) /
+                          std::max<std::uint32_t>(1, s->block_bytes);
+  if (n >= s->fresh) return true;
+  const std::byte* const b = bytes_of(s) + n * s->block_bytes;
+  if (s->owner != &mine) return is_in_list(mine.found[s->size_class].first, b);
+  return is_in_list(s->free, b) || is_in_list(mine.returned.load(std::memory_order_acquire), b);  // HP1
+}
+
 void tidy(part& p) noexcept {
   for (unsigned c = 0; c < class_count; ++c)
     if (p.found[c].count != 0) give_back(p, c, p.found[c].count);

@@ -84,6 +84,11 @@ void* reallocate(part& p, void* at, std::uint64_t bytes) noexcept;
 /// Of the block that begins at @p at.
 std::uint64_t usable_bytes(const void* at) noexcept;
 
+/// Nobody has a block at @p at, any address of the heap, as far as @p mine, the caller's part, can tell at
+/// small cost: what another worker freed, or this one long ago, may not be found. True is sure, as long as
+/// whoever is asked about would have had the block before.
+bool is_free(const part& mine, const void* at) noexcept;
+
 /// What others have freed is free. Free spans go back to the pool.
 void tidy(part& p) noexcept;
 

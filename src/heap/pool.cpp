@@ -175,6 +175,16 @@ bool extend(span* first, std::uint64_t count) noexcept {
   return true;
 }
 
+bool is_free(const span* s) noexcept {
+  const locked l;
+  const common& all = l.all;
+  if (s >= all.table + all.fresh) return true;
+  for (const span* first : all.bins)
+    for (unsigned looks = 0; first != nullptr && looks < most_looks; first = first->next, ++looks)
+      if (s >= first && s < first + first->spans) return true;
+  return false;
+}
+
 void check_invariants() noexcept {
   const locked l;
   const common& all = l.all;

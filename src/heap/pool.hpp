@@ -18,6 +18,9 @@ void give(span* first) noexcept;
 /// Make a large block's run longer, to @p count spans, where it is. False: it cannot be.
 bool extend(span* first, std::uint64_t count) noexcept;
 
+/// @p s is in no run that anybody has. A bounded search: false may mean that it was not found.
+bool is_free(const span* s) noexcept;
+
 /// When nobody allocates. Ends the run if the lists are broken.
 void check_invariants() noexcept;
 

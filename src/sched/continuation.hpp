@@ -91,6 +91,7 @@ class continuation_worker final : public worker {
   void try_waiting() noexcept;        // likewise
   void resume_image(ref r) noexcept;  // does not come back
   void note_stay(const image& im) noexcept;
+  bool names_freed_only(const image& im) const noexcept;
   bool bring_image(ref r, image& head) noexcept;
   void run_image(const image& head, worker_no from, std::uint64_t since) noexcept;  // does not come back
   void force(bool child_may_leave) noexcept;

@@ -22,16 +22,33 @@ void continuation_worker<P>::put_aside() noexcept {
   }
 }
 
+/// All that a thread that stays names of the heap has been freed, as far as this worker can tell. Its stack
+/// is in its place.
+template <class P>
+bool continuation_worker<P>::names_freed_only(const image& im) const noexcept {
+  const stack::range& heaps = here_.shape.hosts_heaps;
+  const auto nobodys = [&](std::uintptr_t word) { return !heaps.holds(word) || here_.hooks.is_free(word); };
+  return nobodys(im.fp) && nobodys(im.extra) && all_words(im.low, im.bytes_end, nobodys);
+}
+
 /// Another host would have taken this thread, if it did not name the heap of this one.
 template <class P>
 void continuation_worker<P>::note_stay(const image& im) noexcept {
   ++here_.words->stats.threads_stayed;
   const bool waited = im.where.line != 0;
-  const auto file = reinterpret_cast<std::uintptr_t>(im.where.file);
   spawn_slot slot{};
   slot.sp = im.sp;
   slot.extra = im.extra;
-  count_stay(here_.words->stats, {waited ? file : spawned_at(slot), waited ? im.where.line : 0, 1});
+  const std::uintptr_t at = waited ? reinterpret_cast<std::uintptr_t>(im.where.file) : spawned_at(slot);
+  const bool stale = im.stale_words || names_freed_only(im);
+  count_stay(here_.words->stats, {.at = at, .line = im.where.line, .stale = stale, .count = 1});
+  if (!account_.traced()) return;
+  const std::uint64_t now = base::fast_ns();
+  account_.note(kind::stay, now, im.own_record, 0, 0, 0, 0, stale ? trace::stays_by_stale_words : 0);
+  if (waited)
+    account_.note_place(now, im.where);
+  else
+    account_.note(kind::place, now, at, 0, 0, 0, 0, trace::place_is_code);
 }
 
 }  // namespace godwit::sched

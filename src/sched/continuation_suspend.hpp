@@ -36,7 +36,7 @@ image* continuation_worker<P>::new_image(std::uint64_t low, std::uint64_t top, s
   im->ready_ns = im->suspended_ns = im->span_ns = 0;
   im->waited_for = 0;
   im->exceptions = {};
-  im->searched = false;
+  im->searched = im->stale_words = false;
   im->bound = running && !here_.exceptions.state->empty();
   if (im->bound) [[unlikely]]
     std::swap(im->exceptions, *here_.exceptions.state);
@@ -105,7 +105,10 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
           im->extra = own.extra;
           im->own_record = above.record;
           im->status = own.record;
-          if (stay) im->bound = im->searched = true;
+          if (stay) {
+            im->bound = im->searched = true;
+            im->stale_words = names_freed_only(*im);
+          }
           im->waiting_for = 0;
           im->fork = true;
           im->where = {};

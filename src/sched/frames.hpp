@@ -42,6 +42,16 @@ bool refers_to(const detail::spawn_slot& parent, std::uintptr_t low, std::uintpt
 /// Does any word of [low, high) lie in @p there? What is there may be anything.
 bool names(std::uintptr_t low, std::uintptr_t high, const stack::range& there) noexcept;
 
+/// f(word) for the words of [low, high) until one gives back false. What is there may be anything.
+template <class F>
+__attribute__((no_sanitize("address"))) bool all_words(std::uintptr_t low, std::uintptr_t high,
+                                                       F&& f) noexcept {
+  for (const auto* at = reinterpret_cast<const std::uintptr_t*>(low);
+       at < reinterpret_cast<const std::uintptr_t*>(high); ++at)
+    if (!f(*at)) return false;
+  return true;
+}
+
 /// Does what would leave with the continuation @p own, whose bytes reach to @p end, name it? They are @p
 /// further up than their addresses say.
 inline bool names_heap(const detail::spawn_slot& own, std::uintptr_t end, const stack::range& heap,

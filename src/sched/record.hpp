@@ -96,6 +96,7 @@ struct image : object, queue_link {
   /// has it, or the lock of its queue
   mutable bool bound;
   mutable bool searched;       ///< for names of the heap. Likewise
+  bool stale_words;            ///< and all that it names there had been freed when it was put aside. W once
   ref status;                  ///< fork: the record of the child it spawned last, handed to fork_call
   std::uint64_t suspended_ns;  ///< when it suspended
   std::uint64_t ready_ns;      ///< when it became ready, 0: not known. W who completes the record

@@ -37,6 +37,8 @@ struct worker_hooks {
   bool (*take_in)(const data_part& data, std::span<const closure_line> parcels) noexcept = nullptr;
   /// complete what has been answered; true: something has not been yet
   bool (*serve)() noexcept = nullptr;
+  /// the word names memory of this host's heap that is free for sure. Null: there is none
+  bool (*is_free)(std::uintptr_t word) noexcept = nullptr;
   void (*on_idle)() noexcept = nullptr;  ///< again and again while the worker is without work
   /// By the one worker that finds that the run is over, before the others hear of it
   void (*on_end)() noexcept = nullptr;

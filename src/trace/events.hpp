@@ -30,7 +30,8 @@ enum class kind : std::uint16_t {
             ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is
             /// and < waits below tasks put on top of it (run to completion), a resume of it follows.
             ///< A `place` follows if b != 0
-  /// where in the program. a, b: file, function (addresses in the program's image); other: line
+  /// where in the program. a, b: file, function (addresses in the program's image); other: line; detail:
+  /// place_is_code
   place,
   cancel,  ///< the suspension just written was undone: what it waited for was there already. a: thread
   // It has none.
@@ -62,8 +63,15 @@ enum class kind : std::uint16_t {
   /// part, and a worker of the host that made most of those by others; bytes: by the owner's host; other: by
   /// others
   heat,
+  /// a thread that another host would have taken, but that names the heap of this one, goes on here. a:
+  /// thread; detail: stays_by_stale_words. A `place` follows: where it waited, or the code that had spawned
+  stay,
   count_
 };
+
+inline constexpr std::uint16_t place_is_code = 1;  ///< `a` is an address of code instead
+/// It names memory that has been freed, and no other
+inline constexpr std::uint16_t stays_by_stale_words = 1;
 
 inline constexpr std::uint32_t no_worker = 0xff'ffff;
 constexpr std::uint64_t part_and_worker(std::uint64_t part, std::uint32_t worker) noexcept {

@@ -67,6 +67,9 @@ void model::event(std::uint32_t w, const trace::event& e) {
                       .bytes = e.bytes,
                       .by_signal = e.detail == 1});
       break;
+    case kind::stay:
+      stay(w, e);
+      break;
     case kind::complete:
       complete(w, e.a, e.time_ns, false);
       break;
@@ -194,7 +197,7 @@ void model::update_busy(std::uint32_t w, std::uint64_t time) {
   out_.on(counter::busy_workers, std::max(time, me.floor_ns), busy_);
 }
 
-/// The suspension was not undone: show it.
+/// Its place is known, if there is one, and a suspension was not undone: show it.
 void model::flush(std::uint32_t w) {
   const auto closing = std::exchange(workers_[w].closing, {});
   if (const auto* slice = std::get_if<worker_slice>(&closing)) out_.on(*slice);
@@ -396,6 +399,16 @@ void model::suspend(std::uint32_t w, const trace::event& e) {
                        .time_ns = std::max(e.time_ns, me.floor_ns),
                        .thread = t.number,
                        .bytes = e.bytes};
+}
+
+void model::stay(std::uint32_t w, const trace::event& e) {
+  worker_info& me = workers_[w];
+  me.last_suspended = 0;  // the place that follows is not where it waits
+  me.closing = instant{.worker = w,
+                       .what = mark::stayed,
+                       .time_ns = std::max(e.time_ns, me.floor_ns),
+                       .thread = get(e.a).number,
+                       .stale_words = e.detail == stays_by_stale_words};
 }
 
 /// As if the suspension just written had not been.

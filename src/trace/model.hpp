@@ -74,6 +74,7 @@ enum class mark : std::uint8_t {
   done,       ///< what others wait for is there
   suspended,  ///< the thread left, its parent goes on in place
   exposed,    ///< continuations were made public
+  stayed,     ///< another host would have taken the thread, if it did not name this one's heap
   part,       ///< of movable memory: it went from one worker to another, or stayed
   allocated,  ///< movable memory: parts that have one home
   freed,
@@ -89,6 +90,7 @@ struct instant {
   std::uint32_t bytes = 0;  ///< suspended: copied out; exposed: how many; part: moved; allocated: of a part
   std::uint32_t place = 0;
   bool by_signal = false;
+  bool stale_words = false;                   ///< stayed: it names freed memory only
   std::span<const std::uint64_t> flows = {};  ///< begin here
   std::uint64_t address = 0;                  ///< part, allocated, freed: of the allocation
   std::uint64_t part = 0;                     ///< part; allocated: the first of `count`
@@ -148,7 +150,7 @@ class model {
     bool busy = false;
     std::vector<running> stack;
     std::uint64_t floor_ns = 0;                                   // slices before are closed
-    std::variant<std::monostate, worker_slice, instant> closing;  // of a suspension: waits for its place
+    std::variant<std::monostate, worker_slice, instant> closing;  // waits for its place
     std::uint64_t last_suspended = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> sleeps;
     std::uint64_t early[16] = {};  // threads whose ends came before the steal that they follow from
@@ -174,6 +176,7 @@ class model {
   void lose(std::uint32_t w, const trace::event& e);
   void close_top(std::uint32_t w, std::uint64_t time, kind why);
   void suspend(std::uint32_t w, const trace::event& e);
+  void stay(std::uint32_t w, const trace::event& e);
   void cancel(std::uint32_t w, const trace::event& e);
   void idle(std::uint32_t w, const trace::event& e);
   void nested(std::uint32_t w, const trace::event& e);

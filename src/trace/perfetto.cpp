@@ -322,6 +322,11 @@ void perfetto::on(const instant& i) {
       add("continuations", i.bytes);
       if (i.by_signal) add("by signal", 1);
       break;
+    case mark::stayed:
+      name("stays for its host's heap");
+      add_place(i.place);
+      if (i.stale_words) add("by stale words only", 1);
+      break;
     case mark::part:
     case mark::allocated:
     case mark::freed:

@@ -1,6 +1,7 @@
 // See trace_file.hpp.
 #include "trace/trace_file.hpp"
 
+#include "base/code_place.hpp"
 #include "trace/perfetto.hpp"
 
 #include <algorithm>
@@ -104,6 +105,7 @@ void trace_file::append(std::uint32_t worker, const event* events, std::size_t c
           std::min(sum_.origin_ns, e->time_ns - std::min<std::uint64_t>(e->time_ns, e->duration_ns));
       sum_.end_ns = std::max(sum_.end_ns, e->time_ns);
       if (e->what != static_cast<std::uint16_t>(kind::place)) continue;
+      if (e->detail == place_is_code) code_.insert(e->a);
       strings_.try_emplace(e->a);
       strings_.try_emplace(e->b);
     }
@@ -115,7 +117,7 @@ void trace_file::write_strings(const std::function<std::string(std::uint64_t)>& 
   std::string all;
   std::uint64_t count = 0;
   for (auto& [address, value] : strings_) {
-    value = text(address);
+    value = code_.contains(address) ? base::code_place(address) : text(address);
     if (value.empty()) continue;
     const auto length = static_cast<std::uint32_t>(value.size());
     all.append(reinterpret_cast<const char*>(&address), sizeof address);

@@ -16,6 +16,7 @@
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace godwit::trace {
@@ -74,6 +75,7 @@ class trace_file {
   std::vector<std::vector<piece>> pieces_;
   std::vector<std::uint64_t> first_ns_;
   std::unordered_map<std::uint64_t, std::string> strings_;
+  std::unordered_set<std::uint64_t> code_;  // of these: addresses of code
   summary sum_;
 };
 

@@ -117,6 +117,58 @@ TEST(Part, ZeroIsZeroAlsoWhenItWasUsed) {
     }
 }
 
+/// True is sure, and false where somebody has the block, also in the middle of it.
+TEST(Part, WhatIsFreeIsKnownToWhoFreedIt) {
+  const memory m(2);
+  part &p = memory::part(0), &other = memory::part(1);
+  for (const std::uint64_t bytes : sizes) {
+    auto* const at = static_cast<std::byte*>(heap::allocate(p, bytes));
+    auto* const next = static_cast<std::byte*>(heap::allocate(p, bytes));
+    const std::uint64_t middle = bytes / 2;
+    for (part* const who : {&p, &other})
+      EXPECT_FALSE(heap::is_free(*who, at) || heap::is_free(*who, at + middle)) << bytes;
+    heap::free(&p, at);
+    EXPECT_TRUE(heap::is_free(p, at) && heap::is_free(p, at + middle)) << bytes;
+    EXPECT_FALSE(heap::is_free(p, next) || heap::is_free(p, next + middle)) << bytes;
+    heap::free(&other, next);
+    EXPECT_TRUE(heap::is_free(other, next) && heap::is_free(other, next + middle)) << bytes;
+    heap::tidy(other);  // home by `returned`
+    EXPECT_TRUE(heap::is_free(p, next)) << bytes;
+    heap::tidy(p);
+    EXPECT_TRUE(heap::is_free(p, next)) << bytes;
+    auto* const again = static_cast<std::byte*>(heap::allocate(p, bytes));
+    EXPECT_FALSE(heap::is_free(p, again) || heap::is_free(other, again)) << bytes;
+    heap::free(&p, again);
+  }
+  EXPECT_TRUE(heap::is_free(p, heap::bytes_of(heap::here.all->table + heap::here.all->fresh)));
+}
+
+/// Large blocks and small ones where others were: the table's entries are old in the middle of a large block.
+TEST(Part, WhatIsInUseIsNeverCalledFree) {
+  const memory m(2);
+  part &p = memory::part(0), &other = memory::part(1);
+  std::mt19937 random(7);
+  std::vector<owned> live;
+  for (int turn = 0; turn < 60'000; ++turn) {
+    const std::uint64_t bytes = random() % 4 == 0 ? random() % 400'000 : some_bytes(random);
+    if (live.size() < 300 && random() % 2 == 0) {
+      live.push_back(make(random() % 2 == 0 ? p : other, bytes, 1));
+    } else if (!live.empty()) {
+      owned& o = live[random() % live.size()];
+      part& who = random() % 2 == 0 ? p : other;
+      heap::free(&who, o.at);
+      ASSERT_TRUE(heap::is_free(who, o.at) && heap::is_free(who, o.at + o.bytes / 2)) << o.bytes;
+      o = live.back();
+      live.pop_back();
+    }
+    for (int look = 0; look < 4 && !live.empty(); ++look) {
+      const owned& o = live[random() % live.size()];
+      const std::uint64_t inside = o.bytes == 0 ? 0 : random() % o.bytes;
+      ASSERT_FALSE(heap::is_free(p, o.at + inside) || heap::is_free(other, o.at + inside)) << o.bytes;
+    }
+  }
+}
+
 TEST(Part, SpansThatAreFreeGoBack) {
   const memory m(1);
   part& p = memory::part(0);

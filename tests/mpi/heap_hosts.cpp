@@ -2,6 +2,7 @@
 // comes to another host by a way that is not searched is found out. Started by an MPI, every rank a host.
 // docs/heap.md, Several hosts.
 #include "heap/owning.hpp"
+#include "trace/trace_reader.hpp"
 
 #include <godwit/godwit.hpp>
 
@@ -10,11 +11,16 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -84,6 +90,62 @@ TEST(HeapOfHosts, WhoNamesItStaysAndItsChildrenLeave) {
     if (all.far_steals != 0 && all.threads_stayed != 0) return;
   }
   FAIL() << "nothing has left, or nothing has stayed";
+}
+
+/// Leaves a pointer to freed memory in its frame at each spawn, and owns nothing.
+[[gnu::noinline]] long forgetful_tree(int depth, int leaf) {
+  if (depth == 0) return fib(leaf);
+  auto* const numbers = new int[100];
+  int* volatile stale = numbers;
+  delete[] numbers;
+  auto left = gw::spawn([depth, leaf] { return forgetful_tree(depth - 1, leaf); });
+  const long right = forgetful_tree(depth - 1, leaf);
+  return left.join() + right + (stale == nullptr ? 1 : 0);
+}
+/// What counters' files say of places in a function.
+struct stays {
+  std::uint64_t owning = 0, stale = 0;
+  void add(const std::string& json, const std::string& function) {
+    constexpr std::string_view place = "{\"place\":";
+    for (std::size_t at = json.find(place); at != std::string::npos; at = json.find(place, at + 1)) {
+      const std::string entry = json.substr(at, json.find('}', at) - at);
+      if (entry.find(function + "(") == std::string::npos) continue;
+      const bool is_stale = entry.find("\"stale\":true") != std::string::npos;
+      (is_stale ? stale : owning) += std::stoul(entry.substr(entry.find("\"count\":") + 8));
+    }
+  }
+};
+TEST(HeapOfHosts, WhoStaysIsTracedAndStaleWordsAreTold) {
+  const std::string file = testing::TempDir() + "godwit_heap_hosts." + std::to_string(getpid());
+  gw::options o = two_hosts();
+  o.trace = file + ".trace";
+  o.stats_json = file + ".json";
+  stays owns, forgets;
+  std::uint64_t all = 0;
+  for (int i = 0; i < 60 && all < 200; ++i) {  // ranks agree upon the sum
+    const int leaf = std::min(20 + i, 28);
+    EXPECT_TRUE(
+        gw::run<bool>([leaf] { return tree(5, leaf) + forgetful_tree(5, leaf) == 64 * fib(leaf); }, o));
+    std::uint64_t traced = 0, counted = 0;
+    for (const gw::worker_stats& s : gw::last_run_stats()) counted += s.threads_stayed;
+    all += counted;
+    if (!gw::is_first_process()) continue;
+    const support::trace_contents trace = support::read_trace(o.trace);
+    for (const auto& [worker, events] : trace.events)
+      for (const auto& e : events) traced += e.what == static_cast<std::uint16_t>(gw::trace::kind::stay);
+    EXPECT_EQ(traced, counted);
+    std::ifstream in(o.stats_json);
+    const std::string json(std::istreambuf_iterator<char>(in), {});
+    owns.add(json, "::tree");
+    forgets.add(json, "::forgetful_tree");
+  }
+  std::remove(o.trace.c_str());
+  std::remove(o.stats_json.c_str());
+  EXPECT_EQ(owns.stale, 0u);
+  if (gw::is_first_process()) {
+    EXPECT_GE(owns.owning, 1u);
+    EXPECT_GE(forgets.stale, 1u);
+  }
 }
 
 TEST(HeapOfHosts, WhoWaitsForAnotherHostGoesOnAtHome) {

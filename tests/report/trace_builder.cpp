@@ -111,6 +111,16 @@ void trace_builder::suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thre
   add(w, p);
 }
 
+void trace_builder::stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line,
+                         bool stale) {
+  event e = make(t, kind::stay, thread);
+  e.detail = stale ? godwit::trace::stays_by_stale_words : 0;
+  add(w, e);
+  event place = make(t, kind::place, 1);
+  place.other = line;
+  add(w, place);
+}
+
 void trace_builder::cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread) {
   add(w, make(t, kind::cancel, thread));
 }

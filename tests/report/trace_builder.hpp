@@ -34,6 +34,8 @@ struct trace_builder {
   /// With a place if @p line is not 0; its file is strings[1], its function strings[2].
   void suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited,
                std::uint32_t line = 0, bool parent_goes_on = false);
+  /// At strings[1], line @p line.
+  void stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line, bool stale);
   void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);

@@ -91,6 +91,25 @@ std::vector<std::uint64_t> play(const history& h, sink& out, std::vector<std::ui
 
 constexpr std::uint64_t root = 128, child = 256;
 
+TEST(model, a_thread_that_stays_is_a_mark_with_its_place) {
+  recorder r;
+  play({{make(kind::stay, 100, {.a = root, .detail = stays_by_stale_words}),
+         make(kind::place, 100, {.a = 77, .detail = place_is_code}),
+         make(kind::resume, 150, {.a = root, .duration_ns = 60, .other = 0}),
+         make(kind::end, 200, {.a = root})}},
+       r);
+  ASSERT_EQ(r.points.size(), 1u);
+  const instant& i = r.points[0].i;
+  EXPECT_EQ(i.what, mark::stayed);
+  EXPECT_EQ(i.time_ns, 100u);
+  EXPECT_TRUE(i.stale_words);
+  EXPECT_NE(i.place, 0u);
+  const auto runs = r.of(0, activity::thread);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].thread, i.thread);
+  EXPECT_EQ(runs[0].place, 0u) << "where it stayed is not where it waits";
+}
+
 TEST(model, a_steal_and_a_join) {
   recorder r;
   play({{make(kind::start, 100, {.a = root}), make(kind::expose, 150, {.bytes = 1, .detail = 1}),

@@ -80,7 +80,7 @@ struct histogram {
   static double lower_edge(std::size_t bin) noexcept;
 };
 
-/// A place in the program where threads waited.
+/// A place in the program where threads waited, or from which they stayed on their host.
 struct waiting_place {
   std::string file, function;
   std::uint32_t line = 0;
@@ -88,6 +88,8 @@ struct waiting_place {
   std::uint64_t wait_ns = 0;   ///< threads: from leaving to going on, summed
   std::uint64_t ready_ns = 0;  ///< of that, when both sides were there
   std::uint64_t idle_ns = 0;   ///< workers: idle because their last thread waited here
+  std::uint64_t stays = 0;     ///< threads that had spawned or waited here, and named the heap of their host
+  std::uint64_t stale_stays = 0;  ///< of these, by words that name freed memory only
 };
 
 /// Who took from whom. Workers are put together in groups where there are many.

@@ -100,7 +100,9 @@ class walker {
   void on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at);
   void apply_takings(std::uint32_t victim, std::uint64_t until);
   void apply(taking& t);
+  std::uint32_t place_behind(event_cursor& c);
   bool cancelled(std::uint32_t w, const event& e, std::uint32_t& place);
+  void on_stay(std::uint32_t w, const event& e);
   void idles_behind(std::uint32_t w, std::uint64_t before);
   std::uint32_t new_node(std::uint32_t w, std::uint64_t at, gain how, std::uint32_t parent,
                          std::uint64_t parent_at);
@@ -218,6 +220,9 @@ void walker::handle(std::uint32_t w, const event& e) {
     case kind::suspend:
       on_suspend(w, e);
       break;
+    case kind::stay:
+      on_stay(w, e);
+      break;
     case kind::idle:
       if (skip_idle_[w] > 0) {
         --skip_idle_[w];
@@ -254,7 +259,7 @@ void walker::handle(std::uint32_t w, const event& e) {
       moves_.event(w, e, at);
       break;
     default:
-      break;  // place: read with its suspend; cancel: likewise; expose, clock: say nothing here
+      break;  // place: read with what is before it; cancel: likewise; expose, clock: say nothing here
   }
 }
 
@@ -403,14 +408,26 @@ void walker::on_end(std::uint32_t w, const event& e) {
   if (!line.busy()) levels(at, -1, 0);
 }
 
+/// Index of the place that @p c is at, which goes on then; `nothing`: it is at none.
+std::uint32_t walker::place_behind(event_cursor& c) {
+  if (c.done() || static_cast<kind>((*c).what) != kind::place) return nothing;
+  const event p = *c;
+  c.next();
+  return place_table_.index_of(p.a, p.b, p.other, r_.strings, a_.places);
+}
+
+void walker::on_stay(std::uint32_t w, const event& e) {
+  event_cursor c = cursors_[w];
+  const std::uint32_t place = place_behind(c);
+  if (place == nothing || !counts(time(e))) return;
+  ++a_.places[place].stays;
+  a_.places[place].stale_stays += e.detail == trace::stays_by_stale_words;
+}
+
 // Reads the place behind a suspend, and whether the suspend was undone.
 bool walker::cancelled(std::uint32_t w, const event& e, std::uint32_t& place) {
   event_cursor c = cursors_[w];
-  if (!c.done() && static_cast<kind>((*c).what) == kind::place) {
-    const event p = *c;
-    place = place_table_.index_of(p.a, p.b, p.other, r_.strings, a_.places);
-    c.next();
-  }
+  place = place_behind(c);
   return !c.done() && static_cast<kind>((*c).what) == kind::cancel && (*c).a == e.a;
 }
 
@@ -418,7 +435,7 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
   const std::uint64_t at = time(e);
   worker_line& line = lines_[w];
   apply_takings(w, at);
-  std::uint32_t place = nothing;
+  std::uint32_t place;
   if (cancelled(w, e, place)) return;
   const bool goes_on = e.detail != 0;  // its parent in place (1), or what is put on top of it (2)
   if (!line.busy()) {

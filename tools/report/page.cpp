@@ -112,7 +112,9 @@ json places_json(const std::vector<waiting_place>& places) {
                     {"count", p.count},
                     {"wait", p.wait_ns},
                     {"ready", p.ready_ns},
-                    {"idle", p.idle_ns}});
+                    {"idle", p.idle_ns},
+                    {"stays", p.stays},
+                    {"stale", p.stale_stays}});
   return list;
 }
 

@@ -44,6 +44,7 @@ function start() {
     buildMatrix();
     buildMoves();
     fillPlaces();
+    fillStays();
   }
   if (model.bounds.t1 > 0) fillBoundsText();
   buildHistograms();
