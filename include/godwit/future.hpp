@@ -139,8 +139,7 @@ template <class T, bool Again = false>
 T decode(const payload& p) {
   if constexpr (!plain<T>) {
     if (in_boxes<T>()) {
-      if constexpr (!encodable<T>)
-        need_this_host(reinterpret_cast<const boxed*>(p.data)->object, typeid(T).name());
+      if constexpr (!encodable<T>) need_this_host(*reinterpret_cast<const boxed*>(p.data), typeid(T).name());
       return unbox<T, Again>(p);
     }
   }
@@ -170,7 +169,6 @@ void publish_value(ref record, R& value) {
     publish(record, outcome::value, &value, sizeof(R));
   } else {
     if (in_boxes<R>()) {
-      if constexpr (!encodable<R>) need_this_host(record, typeid(R).name());
       return publish_boxed(record, outcome::value, box<R>(std::move(value)));
     }
     const writer w = encoded(value);

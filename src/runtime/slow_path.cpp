@@ -73,13 +73,14 @@ void codec_missing(const char* type) noexcept {
             "its own");
 }
 
-void need_this_host(ref record, const char* type) noexcept {
-  if (!this_worker().here().is_near(record)) codec_missing(type);
-}
-void need_this_host(const void* boxed_object, const char* type) noexcept {
-  if (this_worker().here().shape.hosts_heaps.holds(reinterpret_cast<std::uintptr_t>(boxed_object)) &&
-      !in_host_heap(boxed_object))
+void need_this_host(const void* object, const char* type) noexcept {
+  if (this_worker().here().shape.hosts_heaps.holds(reinterpret_cast<std::uintptr_t>(object)) &&
+      !in_host_heap(object))
     codec_missing(type);
+}
+void need_this_host(const boxed& result, const char* type) noexcept {
+  if (result.left_at != boxed::nowhere) codec_missing(type);
+  need_this_host(result.object, type);
 }
 bool in_host_heap(const void* at) noexcept { return heap::holds(at); }
 

@@ -54,7 +54,6 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
       !here_.is_near(to) || (here_.at<record>(to)->kind == object_kind::record &&
                              here_.at<record>(to)->state.load(std::memory_order_relaxed) != state_done),
       "JN1: a result is written before the record is complete");
-  GODWIT_ASSERT(!boxed || here_.is_near(to), "a box means something on this host only");
   const auto write = [&](result_words& words) {  // gives back how many bytes of it say something
     words.object = 0;
     words.bytes = static_cast<std::uint32_t>(bytes);
@@ -78,6 +77,11 @@ void join_records::publish(ref to, outcome kind, const void* data, std::size_t b
   published_of_ = published_.object == 0 ? to : 0;
   // Before the exchange that completes the record: requests to one worker keep their order.
   here_.net.remote_put(ref_worker(to), &here_.home<record>(to)->result, &published_, travelling);
+}
+
+void join_records::publish_boxed(ref to, outcome kind, detail::boxed what) noexcept {
+  if (!here_.is_near(to)) what.left_at = transport::index(here_.me);
+  publish(to, kind, &what, sizeof what, true);
 }
 
 ref join_records::make_completed(outcome kind, const void* data, std::size_t bytes, bool boxed) noexcept {
@@ -246,7 +250,7 @@ void join_records::free_completed(ref r) noexcept {
     if (last.boxed != 0) {
       detail::boxed what;
       std::memcpy(&what, payload_of(r).data, sizeof what);
-      if (what.object != nullptr) what.destroy(what.object);
+      destroy(what);
     }
     result = last.object;
   } else {
@@ -258,6 +262,20 @@ void join_records::free_completed(ref r) noexcept {
   }
   if (result != 0) free(result);
   free(r);
+}
+
+/// On the host where the object lies.
+void join_records::destroy(const detail::boxed& what) noexcept {
+  if (what.object == nullptr) return;
+  if (what.left_at == detail::boxed::nowhere) return what.destroy(what.object);
+  this_worker().send(
+      worker_no{what.left_at}, 0,
+      [](const void* closure) {
+        detail::boxed mine;
+        std::memcpy(&mine, closure, sizeof mine);
+        mine.destroy(mine.object);
+      },
+      &what, sizeof what);
 }
 
 /// Of another host, and nobody else's: what is in its box is destroyed where it lies.

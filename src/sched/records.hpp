@@ -46,9 +46,8 @@ class join_records {
   /// The result, before the record is complete.
   void publish(ref to, detail::outcome kind, const void* data, std::size_t bytes,
                bool boxed = false) noexcept;
-  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept {
-    publish(to, kind, &what, sizeof what, true);
-  }
+  /// The object stays, wherever the record is.
+  void publish_boxed(ref to, detail::outcome kind, detail::boxed what) noexcept;
   /// Completed with an error: move it to the record of a parent that has left.
   void publish_error(ref to, ref error) noexcept;
 
@@ -114,6 +113,7 @@ class join_records {
  private:
   bool abandon(ref r) noexcept;
   void free_at_home(ref r) noexcept;
+  void destroy(const detail::boxed& what) noexcept;
   void release_far(ref r) noexcept;
   void free_far(ref r) noexcept;
 

@@ -286,9 +286,12 @@ TEST(HeapOfHosts, ValuesInFramesThatMakeWay) {
 
 /// Counts those that live, in this process.
 struct counted {
-  static inline int alive = 0;
+  static inline int alive = 0, made = 0;
   std::unique_ptr<int> more = std::make_unique<int>(1);  // no plain bytes
-  counted() { ++alive; }
+  counted() {
+    ++alive;
+    ++made;
+  }
   counted(counted&& other) noexcept : more(std::move(other.more)) { ++alive; }
   ~counted() { --alive; }
 };
@@ -305,6 +308,34 @@ TEST(HeapOfHosts, WhatIsDroppedElsewhereIsDestroyedAtHome) {
                   }
                   // Letters are read in their order.
                   return gw::spawn_at(gw::worker(1), [] { return counted::alive; }).join();
+                },
+                two_hosts()),
+            0);
+}
+
+/// Of a type without a codec, by a thread that ends on another host than where it was spawned.
+TEST(HeapOfHosts, WhatNobodyWantsIsDestroyedWhereItWasMade) {
+  EXPECT_EQ(gw::run<int>(
+                [] {
+                  constexpr int times = 50;
+                  for (int i = 0; i < times; ++i) {
+                    auto early = gw::spawn_at(gw::worker(1), [i] {
+                      pause_ms(i % 2);
+                      return counted();
+                    });
+                    auto late = gw::spawn_at(gw::worker(1), [] { return counted(); });
+                    { const auto dropped = std::move(early); }
+                    while (!late.ready()) gw::yield();
+                    auto shared = gw::spawn_at(gw::worker(1), [] { return counted(); }).share();
+                    const auto copy = shared;
+                  }
+                  const auto made_and_alive = [] { return std::pair(counted::made, counted::alive); };
+                  for (int i = 0; i < 1000; ++i) {
+                    const auto there = gw::spawn_at(gw::worker(1), made_and_alive).join();
+                    if (there == std::pair(3 * times, 0)) return 0;
+                    pause_ms(1);
+                  }
+                  return 1;
                 },
                 two_hosts()),
             0);
@@ -359,7 +390,7 @@ TEST(HeapOfHosts, APointerThatIsNotSearchedForIsFoundOut) {
 TEST(HeapOfHosts, WhatHasNoCodecIsNamed) {
   const std::string result =
       refused([] { gw::spawn_at(gw::worker(1), [] { return std::make_unique<shape>(); }).join(); });
-  EXPECT_SAYS(result, "worker 1: a value of type std::unique_ptr<(anonymous namespace)::shape");
+  EXPECT_SAYS(result, ": a value of type std::unique_ptr<(anonymous namespace)::shape");
   EXPECT_SAYS(result, "has to leave its host as bytes");
   const std::string argument = refused([] {
     gw::spawn_at(

@@ -44,6 +44,9 @@ struct payload {
 struct boxed {
   void* object;  ///< null: taken
   void (*destroy)(void* object) noexcept;
+  /// the record is on another host, and the object where it was made, at this worker: nobody takes it
+  static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+  std::uint32_t left_at = nowhere;
 };
 
 /// poll was set: publish queued continuations, serve requests of other workers, wake sleepers.
@@ -61,10 +64,9 @@ struct boxed {
 [[gnu::cold]] void publish_boxed(ref record, outcome kind, boxed what) noexcept;
 [[gnu::cold]] ref make_completed_boxed(outcome kind, boxed what);
 
-/// Ends the run with @p type, which has no codec, if a box with such a value would come, or has come, from
-/// another host.
-[[gnu::cold]] void need_this_host(ref record, const char* type) noexcept;
-[[gnu::cold]] void need_this_host(const void* boxed_object, const char* type) noexcept;
+/// Ends the run with @p type, which has no codec, if such a value is on another host.
+[[gnu::cold]] void need_this_host(const void* object, const char* type) noexcept;
+[[gnu::cold]] void need_this_host(const boxed& result, const char* type) noexcept;
 /// Is it a block of this host's heap, or in one?
 [[gnu::cold]] bool in_host_heap(const void* at) noexcept;
 
