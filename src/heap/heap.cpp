@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <new>
 #include <string_view>
 #include <sys/sysinfo.h>
@@ -261,6 +262,15 @@ std::uint64_t live_bytes() noexcept {
   for (std::uint64_t i = 0; i < all.fresh; i += all.table[i].spans)
     if (all.table[i].kind == run_kind::large) bytes += std::uint64_t{all.table[i].spans} << span_bits;
   return bytes;
+}
+
+std::uint64_t c_library_bytes() noexcept {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+  const struct mallinfo2 all = mallinfo2();
+  return all.uordblks + all.hblkhd;
+#else
+  return 0;
+#endif
 }
 
 void check_invariants() noexcept {

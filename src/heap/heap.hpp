@@ -80,6 +80,8 @@ std::string why_refused();
 
 /// Blocks that the workers have and nobody has freed, in bytes as handed out. When nobody allocates.
 std::uint64_t live_bytes() noexcept;
+/// What this process has from the C library's malloc, in bytes. 0: it does not say.
+std::uint64_t c_library_bytes() noexcept;
 void check_invariants() noexcept;
 
 }  // namespace godwit::heap

@@ -1,6 +1,7 @@
 // See mpi_session.hpp.
 #include "runtime/mpi_session.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,12 +10,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/fixed_layout.hpp"
 #include "base/launcher.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "base/world.hpp"
+#include "heap/heap.hpp"
 #include "transport/mpi/load.hpp"
 
 namespace godwit::runtime {
@@ -65,6 +68,7 @@ void mpi_session::start(const options& opts) {
   const auto hint = l.what == kind::open_mpi ? transport::mpi::family_hint::openmpi
                     : l.what == kind::mpich  ? transport::mpi::family_hint::mpich
                                              : transport::mpi::family_hint::none;
+  const std::uint64_t mains_bytes = heap::c_library_bytes();
   std::string error;
   const auto* mpi = transport::mpi::load_component(opts.mpi, hint, error);
   if (mpi == nullptr) throw std::runtime_error("godwit: " + error);
@@ -75,6 +79,7 @@ void mpi_session::start(const options& opts) {
                              std::to_string(l.size) + " ranks, but " + world_.library +
                              " knows of one only: launcher and MPI library do not belong together. Start "
                              "with that library's own mpirun, or choose another component with GODWIT_MPI");
+  if (world_.initialised_here) mains_bytes_ = mains_bytes;
   // "Open MPI v4.1.4, package: ..., ident: ...": the first part says it.
   if (char* comma = std::strchr(world_.library, ','); comma != nullptr) *comma = '\0';
   session_ = this;
@@ -104,6 +109,23 @@ void mpi_session::meet_machines() {
   for (const int first : machines_.first_rank)
     host_names_.push_back(rank() == 0 ? of_ranks[static_cast<std::size_t>(first)] : name{});
   check(mpi_->bcast(host_names_.data(), host_names_.size() * sizeof mine, 0), "broadcast");
+}
+
+void mpi_session::tell_unequal_mains() {
+  // Names of hosts, paths and what streams keep differ in programs that do the same in all ranks.
+  constexpr std::uint64_t tolerance = 16 << 10;
+  const std::vector<std::uint64_t> all = gather(std::exchange(mains_bytes_, 0));
+  const auto other = std::find_if(all.begin(), all.end(), [&](std::uint64_t bytes) {
+    return std::max(bytes, all[0]) - std::min(bytes, all[0]) > tolerance;
+  });
+  if (other == all.end()) return;
+  std::fprintf(
+      stderr,
+      "godwit: heap: before the first run main had allocated %llu bytes in rank 0, and %llu in %s: a "
+      "thread reads the copy of the rank where it is, so make what threads read alike in all ranks "
+      "(docs/heap.md)\n",
+      static_cast<unsigned long long>(all[0]), static_cast<unsigned long long>(*other),
+      who(static_cast<int>(other - all.begin())).c_str());
 }
 
 void mpi_session::reduce(std::span<std::uint64_t> words, transport::mpi::reduction how) const {

@@ -96,6 +96,8 @@ class mpi_session {
     return all;
   }
   /// One message; back when it has left, or is here.
+  /// Collective: a line, once, if main has allocated more in some ranks than in others before MPI began.
+  void tell_unequal_mains();
   void send(const void* data, std::size_t bytes, int to, int tag) const;
   void receive(void* data, std::size_t bytes, int from, int tag) const;
   void check(int code, const char* what) const;
@@ -117,8 +119,9 @@ class mpi_session {
   transport::mpi::world world_;
   using name = std::array<char, 64>;
   machine_table machines_;
-  std::vector<name> host_names_;  // by machine
-  std::int64_t pid_ = 0;          // of this process; that of a child differs
+  std::vector<name> host_names_;   // by machine
+  std::int64_t pid_ = 0;           // of this process; that of a child differs
+  std::uint64_t mains_bytes_ = 0;  // that main had allocated before MPI began; 0: not known, or told
   std::uint32_t epoch_ = 0;
   bool tainted_ = false;
   bool left_ = false;                                 ///< some ranks have ended: no more meetings

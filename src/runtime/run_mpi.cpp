@@ -98,6 +98,7 @@ class ranks final : public substrate {
     all.share_segments(r);
     all.share_global(r);
     all.share_heap(r);
+    if (what.opts.check_heap) session_.tell_unequal_mains();
     if (!one_host()) choose_way(what, r.own);
     if (!what.opts.trace.empty()) clocks_before_ = clocks(r);
   }

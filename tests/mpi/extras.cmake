@@ -118,6 +118,21 @@ if(NOT sanitized)
   endforeach()
 endif()
 
+# Mains that have not allocated the same.
+if(NOT sanitized AND godwit_mpi_families)
+  add_executable(mpi_unequal_mains ${godwit_mpi_tests_dir}/unequal_mains.cpp)
+  target_link_libraries(mpi_unequal_mains PRIVATE godwit godwit_build)
+  set(said "before the first run main had allocated")
+  foreach(how alike names more)
+    godwit_add_mpi_test(NAME mpi.unequal_mains.${how} RANKS 3 COMMAND $<TARGET_FILE:mpi_unequal_mains> ${how})
+    if(godwit_mpi_tests AND how STREQUAL "more")
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION "${said} [0-9]+ bytes in rank 0, and [0-9]+ in rank 1")
+    elseif(godwit_mpi_tests)
+      set_tests_properties(${godwit_mpi_tests} PROPERTIES FAIL_REGULAR_EXPRESSION "${said}")
+    endif()
+  endforeach()
+endif()
+
 # What a rank's main owns, in the workers that it forks.
 if(TARGET heap_kept AND NOT sanitized)
   # (At exit an MPI's own functions are called, and the worker says so.)
