@@ -151,6 +151,8 @@ TEST(Part, WhatIsInUseIsNeverCalledFree) {
   std::vector<owned> live;
   for (int turn = 0; turn < 60'000; ++turn) {
     const std::uint64_t bytes = random() % 4 == 0 ? random() % 400'000 : some_bytes(random);
+    if (turn % 50 == 0)
+      for (part* const each : {&p, &other}) heap::tidy(*each);  // runs go back, some of them half used
     if (live.size() < 300 && random() % 2 == 0) {
       live.push_back(make(random() % 2 == 0 ? p : other, bytes, 1));
     } else if (!live.empty()) {
