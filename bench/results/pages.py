@@ -81,6 +81,7 @@ PAGES = [
     over_global_memory("heat", 30, 3, "--size 99 --steps 31 --rows 4"),
     script("observe", "What observing costs", "bench/observe.py", 180, 40, ["src/trace", "bench/fib", "bench/uts"]),
     script("ranks", "Ranks", "bench/ranks.py", 240, 40, ["bench/uts", "scripts/hosts"]),
+    script("heap_hosts", "The heap between hosts", "bench/heap_hosts.py", 60, 25, ["src/heap", "bench/fib", "bench/uts"]),
     script("global_hosts", "Global memory between two hosts", "bench/global_hosts.py", 400, 60,
            ["src/gas", "bench/global", "scripts/hosts"]),
     script("npb", "NAS Parallel Benchmarks", "bench/npb.py", 600, 60, ["src/gas", "bench/peer_sources.py", "bench/npb", "bench/global/parts.hpp", "scripts/hosts"]),
