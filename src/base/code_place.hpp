@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace godwit::base {
@@ -21,5 +22,13 @@ std::string code_place(std::span<const std::uintptr_t> return_addresses);
 /// The same of the first @p most that have such a line, each once where neighbours have the same; at least
 /// one text.
 std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addresses, std::size_t most);
+
+/// For each address the line that a call there is written in, "file.cpp:12", else the function, "function +
+/// 0x1c"; empty: the library's own code, headers of the system and the library, and where nothing is known.
+/// Starts one addr2line for each file that the program consists of.
+std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addresses);
+
+/// Code of @p file is there on behalf of who includes it: a header of the system or of this library.
+bool in_library_header(std::string_view file) noexcept;
 
 }  // namespace godwit::base

@@ -51,6 +51,7 @@ constexpr counter_field fields[] = {
     {"far_unlock_ns", &stats::far_unlock_ns, false},
     {"idle_no_work_ns", &stats::idle_no_work_ns, false},
     {"idle_join_ns", &stats::idle_join_ns, false},
+    {"idle_wait_ns", &stats::idle_wait_ns, false},
     {"idle_transport_ns", &stats::idle_transport_ns, false},
     {"life_ns", &stats::life_ns, false},
     {"work_ns", &stats::work_ns, false},
@@ -105,7 +106,9 @@ double f(std::uint64_t n) { return static_cast<double>(n); }
 /// Microseconds for each of @p n.
 double us_each(std::uint64_t ns, std::uint64_t n) { return ratio(f(ns) / 1e3, f(n)); }
 double percent_of_life(const stats& s, std::uint64_t ns) { return ratio(100 * f(ns), f(s.life_ns)); }
-std::uint64_t idle_ns(const stats& s) { return s.idle_no_work_ns + s.idle_join_ns + s.idle_transport_ns; }
+std::uint64_t idle_ns(const stats& s) {
+  return s.idle_no_work_ns + s.idle_join_ns + s.idle_wait_ns + s.idle_transport_ns;
+}
 
 struct row {
   const char* title;

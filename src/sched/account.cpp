@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/code_place.hpp"
 
 namespace godwit::sched {
 
@@ -27,9 +28,20 @@ void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t 
                 detail});
 }
 
-void account::note_place(std::uint64_t now, const detail::place& where) noexcept {
-  note(kind::place, now, reinterpret_cast<std::uintptr_t>(where.file),
-       reinterpret_cast<std::uintptr_t>(where.function), 0, 0, where.line);
+void account::waits_at(const detail::place& where, std::uintptr_t end) noexcept {
+  callers_ = {};
+  if (traced() && (where.line == 0 || base::in_library_header(where.file)))
+    callers_ = base::callers_of(&where, end);
+}
+
+void account::note_wait(std::uint64_t now, const char* what, const detail::place& where) noexcept {
+  const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  if (what != nullptr) note(kind::waits, now, address(what));
+  if (callers_.code[0] == 0)
+    note(kind::place, now, address(where.file), address(where.function), 0, 0, where.line);
+  for (std::size_t i = 0; i < callers_.code.size() && callers_.code[i] != 0; i += 2)
+    note(kind::callers, now, callers_.code[i], callers_.code[i + 1]);
+  callers_ = {};
 }
 
 void account::begin_idle(idle_cause cause) noexcept {
@@ -42,7 +54,9 @@ void account::end_idle(std::uint64_t now) noexcept {
   if (idle_from_ns_ == 0) return;
   const std::uint64_t all = now - idle_from_ns_;
   const std::uint64_t transport = std::min(idle_transport_ns_, all);
-  (idle_cause_ == idle_cause::join ? stats_->idle_join_ns : stats_->idle_no_work_ns) += all - transport;
+  (idle_cause_ == idle_cause::join   ? stats_->idle_join_ns
+   : idle_cause_ == idle_cause::wait ? stats_->idle_wait_ns
+                                     : stats_->idle_no_work_ns) += all - transport;
   stats_->idle_transport_ns += transport;
   if (traced()) {
     // Where most of the time waited for another host, say so: the pieces are far_call events.

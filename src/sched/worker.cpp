@@ -144,7 +144,7 @@ void worker::on_expose_signal(std::uint32_t float_control) noexcept {
   idle_.wake_one();
 }
 
-detail::payload worker::wait(ref r, detail::place where) noexcept {
+detail::payload worker::wait(ref r, detail::place where, const char* what) noexcept {
   if (r == 0)
     base::fatal(
         "worker %u: join on a future that has no thread (joined before, moved from, or default "
@@ -158,7 +158,7 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
     return records_.fetched_payload();
   }
   if (!here_.is_near(r) || !records_.is_complete(r)) {
-    block(r, where);
+    block(r, where, what);
   } else {
     here_.acquire_writes();  // whoever completed it may have been on another host
     joined(r);
@@ -265,6 +265,8 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
       static_cast<detail::thread_block*>(here_.shape.stacks->block_of(reinterpret_cast<std::uintptr_t>(w)))
               ->suspended == w,
       "who is woken is suspended");
+  if (account_.traced())
+    account_.note(trace::kind::wake, base::fast_ns(), reinterpret_cast<const image*>(w)->own_record);
   push_ready(here_.memory->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   here_.node->outside.fetch_sub(1, std::memory_order_relaxed);

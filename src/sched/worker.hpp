@@ -69,7 +69,8 @@ class worker {
   /// The root thread just ended: pop its entry and complete what is to complete.
   virtual void end_of_root_thread() noexcept = 0;
   virtual void share(ref r) noexcept { records_.retain(r); }
-  detail::payload wait(ref r, detail::place where) noexcept;
+  /// @p what: as in park, if the record is not a thread's.
+  detail::payload wait(ref r, detail::place where, const char* what = nullptr) noexcept;
   /// Complete a record of join_records::make; its waiters become ready. The calling context goes on.
   void finish(ref r) noexcept;
   join_records& records() noexcept { return records_; }
@@ -164,7 +165,7 @@ class worker {
   using unexposed = base::unexposed;
 
   /// What a policy does when a thread has to wait for @p r. Comes back when it is complete.
-  virtual void block(ref r, const detail::place& where) noexcept = 0;
+  virtual void block(ref r, const detail::place& where, const char* what) noexcept = 0;
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}
   [[noreturn]] virtual void loop() noexcept = 0;

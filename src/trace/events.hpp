@@ -26,10 +26,10 @@ enum class kind : std::uint16_t {
   /// a thread is done, its parent is not here (child stealing: always). a: thread; detail: 1 a waiter follows
   /// at once (greedy join)
   end,
-  suspend,  ///< a thread leaves. a: thread; b: the record it waits for, 0: yield; bytes: copied out;
+  suspend,  ///< a thread leaves. a: thread; b: the record it waits for, 0: none; bytes: copied out;
             ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is
             /// and < waits below tasks put on top of it (run to completion), a resume of it follows.
-            ///< A `place` follows if b != 0
+            ///< Unless it yields, behind it: `waits` if it is no join, and its place, as `place` or `callers`
   /// where in the program. a, b: file, function (addresses in the program's image); other: line
   place,
   cancel,  ///< the suspension just written was undone: what it waited for was there already. a: thread
@@ -62,6 +62,14 @@ enum class kind : std::uint16_t {
   /// part, and a worker of the host that made most of those by others; bytes: by the owner's host; other: by
   /// others
   heat,
+  // Waits for something else than the end of a thread.
+  /// of the suspension before it. a: what for, as people call it (address in the program's image: "mutex")
+  waits,
+  /// a thread that no record wakes can go on, because of what runs here. a: thread
+  wake,
+  /// where in the program, where that is a header that others include: who called. a, b: addresses that calls
+  /// come back to, the innermost first; one or several of these events
+  callers,
   count_
 };
 
@@ -90,6 +98,7 @@ enum class idle_cause : std::uint16_t {
   no_work,    ///< its last thread ended and nobody had anything to steal
   join,       ///< its last thread waits at an outstanding join
   transport,  ///< waited for an answer from another host
+  wait,       ///< its last thread waits for something else: another thread, time, a descriptor
 };
 
 /// What the cache of global memory did.

@@ -175,7 +175,8 @@ void perfetto::emit(std::uint64_t time_ns) {
 
 void perfetto::name(const worker_slice& s) {
   static constexpr const char* idle_names[] = {"idle: no work", "idle: at an outstanding join",
-                                               "idle: waits for another host"};
+                                               "idle: waits for another host",
+                                               "idle: its thread waits, at no join"};
   static constexpr const char* global_names[] = {"fetches global memory", "writes back global memory",
                                                  "makes room for global memory"};
   switch (s.what) {
@@ -258,10 +259,13 @@ void perfetto::on(const thread_slice& s) {
     case state::yielded:
       name("ready: gave way");
       break;
-    case state::waiting:
-      name(s.place != 0 ? "waits at " + short_place(s.place) : "waits");
+    case state::waiting: {
+      const std::string what = s.waits_for != 0 ? setup_.text(s.waits_for) : std::string();
+      name("waits" + (what.empty() ? what : " for a " + what) +
+           (s.place != 0 ? " at " + short_place(s.place) : std::string()));
       add_place(s.place);
       break;
+    }
     case state::none:
       break;
   }
@@ -311,6 +315,9 @@ void perfetto::on(const instant& i) {
       break;
     case mark::done:
       name("completes a join");
+      break;
+    case mark::wakes:
+      name("wakes a thread that waits");
       break;
     case mark::suspended:
       name("suspends, parent goes on");

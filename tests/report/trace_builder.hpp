@@ -34,6 +34,10 @@ struct trace_builder {
   /// With a place if @p line is not 0; its file is strings[1], its function strings[2].
   void suspend(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint64_t awaited,
                std::uint32_t line = 0, bool parent_goes_on = false);
+  /// Suspended, for something else than a join: @p what, as "mutex".
+  void wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
+            std::uint32_t line, bool parent_goes_on = false);
+  void wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);

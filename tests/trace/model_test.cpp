@@ -91,6 +91,35 @@ std::vector<std::uint64_t> play(const history& h, sink& out, std::vector<std::ui
 
 constexpr std::uint64_t root = 128, child = 256;
 
+TEST(Model, AWaitForALockHasAKindAPlaceAndAnArrowFromWhoWokeIt) {
+  recorder r;
+  model m(2, r);
+  m.event(0, make(kind::start, 0, {.a = 8}));
+  m.event(1, make(kind::start, 5, {.a = 16}));
+  m.event(1, make(kind::suspend, 10, {.a = 16}));
+  m.event(1, make(kind::waits, 10, {.a = 0x77}));
+  m.event(1, make(kind::callers, 10, {.a = 0x100, .b = 0x200}));
+  m.event(1, make(kind::callers, 10, {.a = 0x300}));
+  m.event(0, make(kind::wake, 50, {.a = 16}));
+  m.event(1, make(kind::resume, 60, {.a = 16, .other = 0}));
+  m.event(1, make(kind::end, 80, {.a = 16}));
+  m.event(0, make(kind::end, 90, {.a = 8}));
+  m.finish(100);
+  const auto own = r.of_thread(2);
+  ASSERT_EQ(own.size(), 4u);
+  EXPECT_EQ(own[1].what, state::waiting);
+  EXPECT_EQ(own[1].begin_ns, 10u);
+  EXPECT_EQ(own[1].end_ns, 50u);
+  EXPECT_EQ(own[1].waits_for, 0x77u);
+  EXPECT_EQ(m.where(own[1].place).callers, (std::array<std::uint64_t, 6>{0x100, 0x200, 0x300, 0, 0, 0}));
+  EXPECT_EQ(own[2].what, state::ready);
+  const auto wakes = r.marks(mark::wakes);
+  ASSERT_EQ(wakes.size(), 1u);
+  EXPECT_EQ(wakes[0].i.worker, 0u);
+  ASSERT_EQ(wakes[0].flows.size(), 1u);
+  EXPECT_EQ(r.of(1, activity::thread).back().flow, wakes[0].flows[0]) << "the arrow ends where it goes on";
+}
+
 TEST(model, a_steal_and_a_join) {
   recorder r;
   play({{make(kind::start, 100, {.a = root}), make(kind::expose, 150, {.bytes = 1, .detail = 1}),

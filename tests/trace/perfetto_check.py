@@ -60,7 +60,7 @@ def raw_chunk(packet):
         return None
     length, at = varint(packet, at)
     magic, what, worker, count, size = HEADER.unpack_from(packet, at)
-    if magic != b"godwit01":
+    if magic != b"godwit02":
         wrong(f"bad magic {magic}")
     body = packet[at + HEADER.size :]
     if len(body) != size or length != size + HEADER.size:

@@ -85,6 +85,9 @@ class walker {
     walk_back();
     a_.threads = threads_.count();
     a_.moves = moves_.finish(a_.end);
+    threads_.each_waiting(
+        [&](const thread_table::wait& waited) { keep(waited, waited.ready ? waited.ready_at : a_.end); });
+    explain_idleness(a_, std::move(waits_));
     return std::move(a_);
   }
 
@@ -98,6 +101,8 @@ class walker {
   void on_end(std::uint32_t w, const event& e);
   void on_suspend(std::uint32_t w, const event& e);
   void on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at);
+  void on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at);
+  void keep(const thread_table::wait& waited, std::uint64_t until);
   void apply_takings(std::uint32_t victim, std::uint64_t until);
   void apply(taking& t);
   bool cancelled(std::uint32_t w, const event& e, std::uint32_t& place);
@@ -119,6 +124,7 @@ class walker {
     std::uint64_t begin, parent_at;
     std::uint32_t worker, parent;
     gain how;
+    bool outside = false;  ///< a resume behind a wait for something outside of the run
   };
 
   const recording& r_;
@@ -133,6 +139,7 @@ class walker {
   std::vector<std::size_t> next_loss_;
   thread_table threads_;
   place_table place_table_;
+  std::vector<one_wait> waits_;
   std::vector<node> nodes_;
   move_events moves_;
   std::uint32_t last_node_ = nothing;
@@ -154,7 +161,8 @@ void walker::look_ahead() {
     for (event_cursor c(r_.events[w]); !c.done(); c.next()) {
       const event e = *c;
       const auto what = static_cast<kind>(e.what);
-      if (what == kind::place || what == kind::clock) continue;
+      if (what == kind::place || what == kind::waits || what == kind::callers || what == kind::clock)
+        continue;
       const std::uint64_t begin = takes_time(what) ? minus(e.time_ns, e.duration_ns) : e.time_ns;
       if (is_first) from[w] = begin;
       is_first = false;
@@ -223,10 +231,7 @@ void walker::handle(std::uint32_t w, const event& e) {
         --skip_idle_[w];
         break;
       }
-      lines_[w].idle(minus(at, e.duration_ns), at,
-                     e.detail == 1   ? state::join
-                     : e.detail == 2 ? state::transport
-                                     : state::no_work);
+      lines_[w].idle(minus(at, e.duration_ns), at, static_cast<trace::idle_cause>(e.detail));
       break;
     case kind::sleep:
       if (counts(at)) {
@@ -236,6 +241,9 @@ void walker::handle(std::uint32_t w, const event& e) {
       break;
     case kind::complete:
       on_complete(w, e.a, at);
+      break;
+    case kind::wake:
+      on_wake(w, e.a, at);
       break;
     case kind::message:
       if (counts(at)) totals.message_ns += e.duration_ns;
@@ -254,7 +262,7 @@ void walker::handle(std::uint32_t w, const event& e) {
       moves_.event(w, e, at);
       break;
     default:
-      break;  // place: read with its suspend; cancel: likewise; expose, clock: say nothing here
+      break;  // waits, place, callers, cancel: read with their suspend; expose, clock: say nothing here
   }
 }
 
@@ -267,10 +275,7 @@ void walker::idles_behind(std::uint32_t w, std::uint64_t before) {
     if (what == kind::sleep) continue;
     const std::uint64_t from = minus(time(e), e.duration_ns);
     if (what != kind::idle || from >= before) break;
-    lines_[w].idle(from, time(e),
-                   e.detail == 1   ? state::join
-                   : e.detail == 2 ? state::transport
-                                   : state::no_work);
+    lines_[w].idle(from, time(e), static_cast<trace::idle_cause>(e.detail));
     ++found;
   }
   skip_idle_[w] = found;
@@ -355,24 +360,24 @@ void walker::on_resume(std::uint32_t w, const event& e, worker_line::running& ne
     waited->ready_at = std::max(waited->since, minus(at, e.duration_ns));
     waited->ready_node = nothing;
     threads_.forget_waiter(e.b, e.a);
-    if (waited->is_join) levels(at, 0, +1);
+    if (waited->kind != wait_for::nothing) levels(at, 0, +1);
   }
   next.depth = std::max(waited->depth, waited->ready_depth);
   const bool by_other = waited->ready_at > waited->since && waited->ready_node != nothing;
   next.node = new_node(w, at, gain::resume, by_other ? waited->ready_node : waited->node,
                        by_other ? waited->ready_at : waited->since);
-  if (waited->is_join) {
-    levels(at, 0, -1);
-    if (counts(at)) {
-      ++a_.totals[w].resumes;
-      a_.ready_ns.add(minus(at, waited->ready_at));
-      a_.wait_ns.add(minus(at, waited->since));
-      if (waited->place != nothing) {
-        a_.places[waited->place].wait_ns += minus(at, waited->since);
-        a_.places[waited->place].ready_ns += minus(at, waited->ready_at);
-      }
-    }
+  nodes_.back().outside = waited->kind == wait_for::outside;
+  if (waited->kind != wait_for::nothing) levels(at, 0, -1);
+  if (counts(at) && waited->kind == wait_for::join) {
+    ++a_.totals[w].resumes;
+    a_.ready_ns.add(minus(at, waited->ready_at));
+    a_.wait_ns.add(minus(at, waited->since));
   }
+  if (counts(at) && waited->place != nothing) {
+    a_.places[waited->place].wait_ns += minus(at, waited->since);
+    a_.places[waited->place].ready_ns += minus(at, waited->ready_at);
+  }
+  keep(*waited, waited->ready_at);
   waited->valid = false;
 }
 
@@ -380,8 +385,25 @@ void walker::on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at
   const std::uint64_t depth = lines_[w].depth_at(at);
   int joins = 0;
   threads_.complete(record, at, depth, lines_[w].last_node(),
-                    [&](thread_table::wait& waiter) { joins += waiter.is_join ? 1 : 0; });
+                    [&](thread_table::wait& waiter) { joins += waiter.kind != wait_for::nothing ? 1 : 0; });
   if (joins > 0) levels(at, 0, joins);
+}
+
+// What runs here let the thread go on; what is outside of the run is no part of a chain.
+void walker::on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at) {
+  thread_table::wait* waiter = threads_.wake(thread, at);
+  if (waiter == nullptr) return;
+  levels(at, 0, +1);
+  if (waiter->kind == wait_for::outside) return;
+  waiter->ready_depth = lines_[w].depth_at(at);
+  waiter->ready_node = lines_[w].last_node();
+  if (lines_[w].busy()) waiter->woken_at = threads_.last_place(lines_[w].now().record);
+}
+
+/// For waits.cpp.
+void walker::keep(const thread_table::wait& waited, std::uint64_t until) {
+  if (waited.kind == wait_for::nothing || waited.kind == wait_for::join || waited.place == nothing) return;
+  waits_.push_back({waited.since, until, waited.place, waited.woken_at});
 }
 
 void walker::on_end(std::uint32_t w, const event& e) {
@@ -403,14 +425,24 @@ void walker::on_end(std::uint32_t w, const event& e) {
   if (!line.busy()) levels(at, -1, 0);
 }
 
-// Reads the place behind a suspend, and whether the suspend was undone.
+// Reads what is behind a suspend: what it waits for, where, and whether it was undone.
 bool walker::cancelled(std::uint32_t w, const event& e, std::uint32_t& place) {
   event_cursor c = cursors_[w];
-  if (!c.done() && static_cast<kind>((*c).what) == kind::place) {
+  place_events found;
+  for (; !c.done(); c.next()) {
     const event p = *c;
-    place = place_table_.index_of(p.a, p.b, p.other, r_.strings, a_.places);
-    c.next();
+    if (static_cast<kind>(p.what) == kind::waits) {
+      found.what = p.a;
+    } else if (static_cast<kind>(p.what) == kind::place) {
+      found.file = p.a, found.function = p.b, found.line = p.other;
+    } else if (static_cast<kind>(p.what) == kind::callers) {
+      found.callers.insert(found.callers.end(), {p.a, p.b});
+    } else {
+      break;
+    }
+    found.any = true;
   }
+  if (found.any) place = place_table_.index_of(found, r_.strings, a_.places);
   return !c.done() && static_cast<kind>((*c).what) == kind::cancel && (*c).a == e.a;
 }
 
@@ -429,21 +461,25 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
       ++a_.odd;
     }
   }
-  const bool is_join = e.b != 0;
+  const wait_for kind = place != nothing ? a_.places[place].kind
+                        : e.b != 0       ? wait_for::join
+                                         : wait_for::nothing;
   thread_table::wait waiter{.valid = true,
-                            .is_join = is_join,
+                            .kind = kind,
                             .since = at,
                             .depth = line.depth_at(at),
                             .node = line.last_node(),
                             .place = place};
-  if (threads_.suspend(e.a, e.b, waiter) && is_join) levels(at, 0, +1);
-  if (is_join && counts(at)) {
-    ++a_.totals[w].suspends;
-    if (place != nothing) ++a_.places[place].count;
-  }
+  if (threads_.suspend(e.a, e.b, waiter) && kind != wait_for::nothing) levels(at, 0, +1);
+  if (kind == wait_for::join && counts(at)) ++a_.totals[w].suspends;
+  if (place != nothing && counts(at)) ++a_.places[place].count;
   if (goes_on || !line.busy()) return;
   ended(line, at);
-  line.lose(at, is_join ? loss::join : loss::yield, place);
+  line.lose(at,
+            kind == wait_for::join      ? loss::join
+            : kind == wait_for::nothing ? loss::yield
+                                        : loss::wait,
+            place, kind);
   levels(at, -1, 0);
 }
 
@@ -528,7 +564,7 @@ void walker::walk_back() {
     if (here.how == gain::start) path.complete = true;
     if (here.parent == nothing || here.parent >= n) break;
     const std::uint64_t took = here.begin - here.parent_at;
-    (here.how == gain::resume ? path.ready_ns : path.stealing_ns) += took;
+    (here.outside ? path.outside_ns : here.how == gain::resume ? path.ready_ns : path.stealing_ns) += took;
     ++(here.how == gain::resume ? path.joins : path.steals);
     if (path.pieces.size() < most_pieces)
       path.pieces.push_back({here.parent_at, here.begin, here.worker, here.how});
