@@ -39,9 +39,13 @@ void account::note_wait(std::uint64_t now, const char* what, const detail::place
   if (what != nullptr) note(kind::waits, now, address(what));
   if (callers_.code[0] == 0)
     note(kind::place, now, address(where.file), address(where.function), 0, 0, where.line);
-  for (std::size_t i = 0; i < callers_.code.size() && callers_.code[i] != 0; i += 2)
-    note(kind::callers, now, callers_.code[i], callers_.code[i + 1]);
+  note_callers(now, callers_);
   callers_ = {};
+}
+
+void account::note_callers(std::uint64_t now, const base::callers& who) noexcept {
+  for (std::size_t i = 0; i < who.code.size() && who.code[i] != 0; i += 2)
+    note(kind::callers, now, who.code[i], who.code[i + 1]);
 }
 
 void account::begin_idle(idle_cause cause) noexcept {

@@ -28,6 +28,8 @@ class account {
   /// It has been suspended there. @p what: see worker::park; null: it waits at a join.
   void note_wait(std::uint64_t now, const char* what, const detail::place& where) noexcept;
 
+  void note_callers(std::uint64_t now, const base::callers& who) noexcept;
+
   /// The worker has no thread from now on, for this reason.
   void begin_idle(trace::idle_cause cause) noexcept;
   bool is_idle() const noexcept { return idle_from_ns_ != 0; }

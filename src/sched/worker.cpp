@@ -281,6 +281,16 @@ void worker::note_global(trace::global_access what, std::uint64_t since_ns, std:
   account_.note(trace::kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
 }
 
+void worker::note_access(trace::single_access what, std::uint64_t since_ns, std::uint64_t at,
+                         std::uint32_t owner, std::uint32_t count, const void* frame) noexcept {
+  if (!account_.traced()) return;
+  const unexposed inside;
+  const std::uint64_t now = base::fast_ns();
+  account_.note(trace::kind::access, now, at, 0, now - since_ns, count, owner,
+                static_cast<std::uint16_t>(what));
+  account_.note_callers(now, base::callers_of(frame, detail::hot().bottom[-1].sp));
+}
+
 void worker::note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b,
                         std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
   if (!account_.traced()) return;

@@ -70,6 +70,9 @@ enum class kind : std::uint16_t {
   /// where in the program, where that is a header that others include: who called. a, b: addresses that calls
   /// come back to, the innermost first; one or several of these events
   callers,
+  /// an access to a single value of another host: one that was timed, for several like it. a: address; other:
+  /// its owner; bytes: for how many; duration_ns: of this one; detail: single_access. Behind it `callers`
+  access,
   count_
 };
 
@@ -100,6 +103,9 @@ enum class idle_cause : std::uint16_t {
   transport,  ///< waited for an answer from another host
   wait,       ///< its last thread waits for something else: another thread, time, a descriptor
 };
+
+/// What an access to a single value was.
+enum class single_access : std::uint16_t { get, put, atomic };
 
 /// What the cache of global memory did.
 enum class global_access : std::uint16_t {

@@ -75,6 +75,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::complete:
       complete(w, e.a, e.time_ns, false);
       break;
+    case kind::access:
     case kind::far_call:
     case kind::message:
     case kind::global:

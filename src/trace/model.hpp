@@ -36,6 +36,7 @@ enum class activity : std::uint8_t {
   global,     ///< inside any
   moves,      ///< inside any: brought parts of movable memory here
   part_wait,  ///< inside any: waited for such parts
+  access,     ///< inside any: waited for a single value of another host
 };
 
 /// What a thread did for a while.

@@ -199,6 +199,12 @@ void perfetto::name(const worker_slice& s) {
       return name("serves another host");
     case activity::global:
       return name(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory");
+    case activity::access: {
+      static constexpr const char* names[] = {"gets a value of another host", "puts a value of another host",
+                                              "atomic of another host"};
+      name(s.detail < std::size(names) ? names[s.detail] : "access to another host");
+      return add("address", address_text(s.address));
+    }
     case activity::moves:
       name("moves memory here");
       add("allocation", address_text(s.address));
@@ -230,7 +236,10 @@ void perfetto::on(const worker_slice& s) {
     add_place(s.place);
   }
   if (s.from != nobody && s.how != kind::start)
-    add(s.what == activity::far_call ? "to worker" : "from worker", s.from);
+    add(s.what == activity::far_call ? "to worker"
+        : s.what == activity::access ? "owner"
+                                     : "from worker",
+        s.from);
   if (s.bytes != 0)
     add(s.what == activity::global || s.what == activity::moves ? "bytes" : "bytes copied in", s.bytes);
   if (s.latency_ns != 0) add("latency ns", s.latency_ns);

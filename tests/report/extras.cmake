@@ -25,3 +25,42 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING)
     message(STATUS "report.browser left out: it needs python3")
   endif()
 endif()
+
+# Programs with one fault each. Their lines are found in debug information, which the library need not have.
+if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_build)
+  add_executable(report_faults ${here}/faults.cpp)
+  target_link_libraries(report_faults PRIVATE godwit godwit_build)
+  target_compile_options(report_faults PRIVATE -g)
+  # godwit_add_fault(FAULT SENTENCE NAME COMMAND...): see faults_test.sh.
+  function(godwit_add_fault fault sentence name)
+    add_test(NAME report.fault.${name}
+             COMMAND ${here}/faults_test.sh $<TARGET_FILE:godwit-report> ${here}/faults.cpp ${fault} ${sentence} ${ARGN})
+    set_tests_properties(report.fault.${name} PROPERTIES LABELS report TIMEOUT 120 ENVIRONMENT "${env}")
+  endfunction()
+  foreach(workers 2 4)
+    foreach(substrate threads processes)
+      set(run $<TARGET_FILE:report_faults>)
+      set(options --godwit-substrate=${substrate} --godwit-workers=${workers})
+      godwit_add_fault(semaphore "^Waiting: up to 7 threads at once waited for a global_semaphore at PLACE\\."
+                       semaphore.${substrate}.${workers} ${run} semaphore ${options})
+    endforeach()
+    set(options --godwit-substrate=threads --godwit-workers=${workers})
+    godwit_add_fault(lock "^Locks: up to 7 threads at once waited for a mutex at PLACE\\." lock.${workers} ${run} lock ${options})
+    godwit_add_fault(sleep "^No thread wanted a CPU for [0-9]* % of the time: sleep at PLACE\\." sleep.${workers} ${run} sleep
+                     ${options})
+  endforeach()
+  get_property(families GLOBAL PROPERTY GODWIT_MPI_FAMILIES)
+  foreach(family IN LISTS families)
+    get_property(launcher GLOBAL PROPERTY GODWIT_MPI_LAUNCHER_${family})
+    if(launcher)
+      set(options "")
+      if(family STREQUAL "openmpi")
+        set(options --oversubscribe --bind-to none)
+      endif()
+      godwit_add_fault(gets "^8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time: check out the range\\."
+                       gets.${family} env GODWIT_HOSTS=ranks OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+                       OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults> gets)
+      set_tests_properties(report.fault.gets.${family} PROPERTIES PROCESSORS 2 RESOURCE_LOCK mpi)
+    endif()
+  endforeach()
+endif()

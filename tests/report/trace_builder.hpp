@@ -38,6 +38,9 @@ struct trace_builder {
   void wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
             std::uint32_t line, bool parent_goes_on = false);
   void wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
+  /// A get that took @p duration, for eight; its place is the text @p where.
+  void access(std::uint32_t w, std::uint64_t t, std::uint32_t owner, std::uint32_t duration,
+              const std::string& where);
   void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);

@@ -212,4 +212,37 @@ TEST(Waits, PlacesAreWhoCalledAHeader) {
   EXPECT_EQ(format_place(x.a.places[0]), "mutexes.cpp:13");
 }
 
+TEST(Waits, SingleAccessesToOtherHostsAreNotBusy) {
+  trace_builder t = builder(1);
+  t.start(0, 0, root);
+  for (std::uint64_t i = 1; i <= 100; ++i) t.access(0, i * 100'000, 1, 10'000, "gets.cpp:9");
+  t.suspend(0, 10'100'000, root, child, 77);  // its place is another one
+  t.idle(0, 10'200'000, 100'000, idle_cause::join);
+  t.resume(0, 10'200'000, root, child, 0, 0);
+  t.end(0, 10'300'000, root);
+  const told x(t);
+  EXPECT_EQ(x.ns(0, state::access), 100u * 8 * 10'000);
+  EXPECT_EQ(x.ns(0, state::busy), 10'200'000u - 8'000'000);
+  ASSERT_EQ(x.a.places.size(), 2u);
+  EXPECT_EQ(x.a.places[0].count, 800u);
+  EXPECT_EQ(x.a.places[0].owner, 1u);
+  EXPECT_EQ(format_place(x.a.places[1]), "search.cpp:77");
+  EXPECT_TRUE(has(x.findings[0].title,
+                  "800 single gets of memory of worker 1's host at gets.cpp:9 took 78 % of the "
+                  "threads' time: check out the range. "))
+      << x.findings[0].title;
+  const finding* f = x.find("Single accesses to other hosts: 99 % of the lost time");
+  ASSERT_NE(f, nullptr);
+  EXPECT_TRUE(has(f->text, "at gets.cpp:9, 10.0 µs each.")) << f->text;
+}
+
+TEST(Waits, SingleAccessesInCounters) {
+  const std::string file = R"({"godwit": 1, "workers": [
+      {"life_ns": 10000000, "far_singles": 800, "far_singles_timed": 100, "far_single_ns": 1000000}]})";
+  const recording r = parse(std::as_bytes(std::span(file)), "test");
+  const run_figures f = figures_of(r, nullptr);
+  EXPECT_DOUBLE_EQ(f.total[static_cast<std::size_t>(state::access)], 8e6);
+  EXPECT_DOUBLE_EQ(f.busy(), 2e6);
+}
+
 }  // namespace

@@ -28,11 +28,13 @@ enum class state : std::uint8_t {
   lock,     ///< for a mutex or the like
   event,    ///< for what another thread does: a condition variable, a semaphore...
   outside,  ///< for time or descriptors, and no worker is busy
+  /// has a thread, which waits for a single value of another host; estimated, and in no time line: there busy
+  access,
 };
-inline constexpr std::size_t states = 9;
+inline constexpr std::size_t states = 10;
 
 /// What a thread waits for. nothing: it gave way.
-enum class wait_for : std::uint8_t { nothing, join, lock, event, outside };
+enum class wait_for : std::uint8_t { nothing, join, lock, event, outside, access };
 
 /// How a piece of busy time began, and how it ended.
 enum class gain : std::uint8_t {
@@ -95,6 +97,7 @@ struct waiting_place {
   wait_for kind = wait_for::join;
   std::uint64_t most_at_once = 0;    ///< threads; only if it is no join
   std::uint32_t woken_at = nothing;  ///< the place where those that woke them had waited last, mostly
+  std::uint32_t owner = nothing;     ///< access: the worker whose memory it was, mostly
   std::uint64_t count = 0;           ///< times
   std::uint64_t wait_ns = 0;         ///< threads: from leaving to going on, summed
   std::uint64_t ready_ns = 0;        ///< of that, when both sides were there
@@ -126,6 +129,7 @@ struct worker_totals {
   std::uint64_t runs = 0, steals = 0, resumes = 0, suspends = 0, message_ns = 0, far_call_ns = 0;
   std::uint64_t fetches = 0, fetch_ns = 0, fetched_bytes = 0;  ///< of other hosts' global memory
   std::uint64_t write_backs = 0, write_back_ns = 0, written_bytes = 0, evictions = 0;
+  std::uint64_t access_ns = 0;  ///< single accesses to other hosts, estimated from those that were timed
   std::uint64_t recorded_from = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <queue>
 
 namespace godwit::report {
@@ -88,6 +89,11 @@ class walker {
     threads_.each_waiting(
         [&](const thread_table::wait& waited) { keep(waited, waited.ready ? waited.ready_at : a_.end); });
     explain_idleness(a_, std::move(waits_));
+    for (worker_totals& t : a_.totals) {
+      std::uint64_t& busy = t.ns[static_cast<std::size_t>(state::busy)];
+      t.ns[static_cast<std::size_t>(state::access)] = std::min(t.access_ns, busy);
+      busy -= std::min(t.access_ns, busy);
+    }
     return std::move(a_);
   }
 
@@ -101,6 +107,7 @@ class walker {
   void on_end(std::uint32_t w, const event& e);
   void on_suspend(std::uint32_t w, const event& e);
   void on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at);
+  void on_access(std::uint32_t w, const event& e);
   void on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at);
   void keep(const thread_table::wait& waited, std::uint64_t until);
   void apply_takings(std::uint32_t victim, std::uint64_t until);
@@ -140,6 +147,7 @@ class walker {
   thread_table threads_;
   place_table place_table_;
   std::vector<one_wait> waits_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> accesses_;  // by place and owner
   std::vector<node> nodes_;
   move_events moves_;
   std::uint32_t last_node_ = nothing;
@@ -244,6 +252,9 @@ void walker::handle(std::uint32_t w, const event& e) {
       break;
     case kind::wake:
       on_wake(w, e.a, at);
+      break;
+    case kind::access:
+      if (counts(at)) on_access(w, e);
       break;
     case kind::message:
       if (counts(at)) totals.message_ns += e.duration_ns;
@@ -425,25 +436,47 @@ void walker::on_end(std::uint32_t w, const event& e) {
   if (!line.busy()) levels(at, -1, 0);
 }
 
-// Reads what is behind a suspend: what it waits for, where, and whether it was undone.
+/// Reads from @p c what is behind a suspension or an access: where, and for what. False: nothing is there.
+bool read_place(event_cursor& c, place_events& found) {
+  bool any = false;
+  for (; !c.done(); c.next(), any = true) {
+    const event p = *c;
+    const auto what = static_cast<kind>(p.what);
+    if (what == kind::waits)
+      found.what = p.a;
+    else if (what == kind::place)
+      found.file = p.a, found.function = p.b, found.line = p.other;
+    else if (what == kind::callers)
+      found.callers.insert(found.callers.end(), {p.a, p.b});
+    else
+      break;
+  }
+  return any;
+}
+
+// And whether the suspension was undone.
 bool walker::cancelled(std::uint32_t w, const event& e, std::uint32_t& place) {
   event_cursor c = cursors_[w];
   place_events found;
-  for (; !c.done(); c.next()) {
-    const event p = *c;
-    if (static_cast<kind>(p.what) == kind::waits) {
-      found.what = p.a;
-    } else if (static_cast<kind>(p.what) == kind::place) {
-      found.file = p.a, found.function = p.b, found.line = p.other;
-    } else if (static_cast<kind>(p.what) == kind::callers) {
-      found.callers.insert(found.callers.end(), {p.a, p.b});
-    } else {
-      break;
-    }
-    found.any = true;
-  }
-  if (found.any) place = place_table_.index_of(found, r_.strings, a_.places);
+  if (read_place(c, found)) place = place_table_.index_of(found, r_.strings, a_.places);
   return !c.done() && static_cast<kind>((*c).what) == kind::cancel && (*c).a == e.a;
+}
+
+void walker::on_access(std::uint32_t w, const event& e) {
+  static constexpr const char* names[] = {"get", "put", "atomic"};
+  event_cursor c = cursors_[w];
+  place_events found;
+  found.access = names[std::min<std::size_t>(e.detail, std::size(names) - 1)];
+  read_place(c, found);
+  const std::uint32_t number = place_table_.index_of(found, r_.strings, a_.places);
+  waiting_place& p = a_.places[number];
+  const std::uint64_t ns = std::uint64_t{e.duration_ns} * e.bytes;
+  p.count += e.bytes;
+  p.wait_ns += ns;
+  a_.totals[w].access_ns += ns;
+  std::uint64_t& now = accesses_[{number, e.other}];
+  now += e.bytes;
+  if (p.owner == nothing || now > accesses_[{number, p.owner}]) p.owner = e.other;
 }
 
 void walker::on_suspend(std::uint32_t w, const event& e) {

@@ -29,7 +29,10 @@ void add_counters(run_figures& f, const json& worker) {
   const double join = number_of(worker, "idle_join_ns"), transport = number_of(worker, "idle_transport_ns");
   const double no_work = number_of(worker, "idle_no_work_ns"), waits = number_of(worker, "idle_wait_ns");
   const double idle = std::min(join + transport + no_work + waits, life);
-  ns[at(state::busy)] = life - idle;
+  const double accesses = number_of(worker, "far_singles"), sample = number_of(worker, "far_singles_timed");
+  ns[at(state::access)] =
+      sample > 0 ? std::min(number_of(worker, "far_single_ns") * accesses / sample, life - idle) : 0;
+  ns[at(state::busy)] = life - idle - ns[at(state::access)];
   const double timed = number_of(worker, "steals_timed");  // some of them only
   const double near =
       number_of(worker, "steals") - std::min(number_of(worker, "steals"), number_of(worker, "far_steals"));
@@ -56,8 +59,8 @@ void add_span(run_figures& f, const json& stats) {
   if (span > 0 && work > 0) f.span = span, f.work = work;
 }
 
-constexpr state causes_of_loss[] = {state::getting, state::no_work,   state::join,   state::lock,
-                                    state::event,   state::transport, state::outside};
+constexpr state causes_of_loss[] = {state::getting, state::no_work,   state::join,    state::lock,
+                                    state::event,   state::transport, state::outside, state::access};
 
 /// How idle workers' time divides among causes; each cause explains itself.
 struct explainer {
@@ -79,7 +82,22 @@ struct explainer {
   void lock(double share);
   void event(double share);
   void outside(double share);
+  void access(double share);
   std::string verdict() const;
+  /// Of the time in which workers had threads, those waited for single values of other hosts.
+  double access_share() const {
+    const double all = f.busy() + f.total[at(state::access)];
+    return all > 0 ? f.total[at(state::access)] / all : 0;
+  }
+  bool accesses_rule() const { return access_share() > 0.5; }
+  /// Of the places of single accesses, the one that took longest.
+  const waiting_place* worst_access() const {
+    const waiting_place* worst = nullptr;
+    if (a != nullptr)
+      for (const waiting_place& p : a->places)
+        if (p.kind == wait_for::access && (worst == nullptr || p.wait_ns > worst->wait_ns)) worst = &p;
+    return worst;
+  }
   void parallelism();
   void oversubscribed();
   void asleep();
@@ -128,6 +146,7 @@ void explainer::headline() {
     if (s == state::lock) list += "with nothing to run while threads waited for locks";
     if (s == state::event) list += "with nothing to run while threads waited for others";
     if (s == state::outside) list += "while no thread wanted a CPU";
+    if (s == state::access) list += "waiting for single values of other hosts";
     if (s == state::join) {
       const waiting_place* p = worst_place(a);
       list += "waiting for outstanding joins";
@@ -270,10 +289,30 @@ void explainer::outside(double share) {
   out.push_back(x);
 }
 
+/// "131,072 single gets of memory of worker 1's host"
+std::string accesses_of(const waiting_place& p) {
+  return format_count(static_cast<double>(p.count)) + " single " + p.what + "s of memory of worker " +
+         std::to_string(p.owner) + "'s host";
+}
+
+void explainer::access(double share) {
+  finding x{level::cause, "Single accesses to other hosts: " + format_percent(share) + " of the lost time",
+            "", ""};
+  x.text = "Threads waited for one value after the other.";
+  if (const waiting_place* p = worst_access(); p != nullptr)
+    x.text += " Most of it for " + accesses_of(*p) + " at " + format_place(*p) + ", " +
+              format_time(static_cast<double>(p->wait_ns) / static_cast<double>(p->count)) + " each.";
+  x.advice = "Check out the range (checkout) and read it there; gather and scatter combine what lies apart.";
+  out.push_back(x);
+}
+
 /// The one thing that explains most of what is lost, if it is a wait; else empty.
 std::string explainer::verdict() const {
   if (a == nullptr || lost_in_all() < 0.1) return {};
   const waiting_place* p = nullptr;
+  if (accesses_rule() && (p = worst_access()) != nullptr)
+    return accesses_of(*p) + " at " + format_place(*p) + " took " + format_percent(access_share()) +
+           " of the threads' time: check out the range. ";
   if (lost_share(state::lock) > 0.5 && (p = worst_place(a, wait_for::lock)) != nullptr)
     return "Locks: up to " + plural(static_cast<double>(p->most_at_once), "thread") + " at once waited for " +
            waited_for(*p) + ". ";
@@ -299,6 +338,9 @@ void explainer::causes() {
   std::vector<std::pair<double, state>> shares;
   for (const state s : causes_of_loss) shares.emplace_back(lost_share(s), s);
   std::sort(shares.rbegin(), shares.rend(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  // What keeps the threads that there are comes before what there are too few of.
+  if (accesses_rule())
+    std::stable_partition(shares.begin(), shares.end(), [](auto& x) { return x.second == state::access; });
   bool first = true;
   for (const auto& [share, s] : shares) {
     if (!first && share < 0.15) break;
@@ -310,6 +352,7 @@ void explainer::causes() {
     if (s == state::lock) lock(share);
     if (s == state::event) event(share);
     if (s == state::outside) outside(share);
+    if (s == state::access) access(share);
   }
 }
 
@@ -400,11 +443,6 @@ void explainer::global_memory() {
           "larger ranges at once.";
     out.push_back(x);
   }
-  const double singles = sum("far_gets") + sum("far_puts") + sum("far_atomics");
-  if (singles > 1000 && singles * 2000 > 0.05 * life)  // some microseconds each
-    out.push_back({level::hint, format_count(singles) + " single accesses to other hosts' memory",
-                   "Each of these gets, puts and atomics is a round trip of some microseconds.",
-                   "checkout brings whole ranges; gather and scatter combine many small pieces."});
 }
 
 /// So does bringing parts of movable memory, and waiting for them.

@@ -122,11 +122,11 @@ class thread_table {
   std::uint32_t next_ = 0;
 };
 
-/// What the events behind a suspension say.
+/// What the events behind a suspension, or an access, say.
 struct place_events {
   std::uint64_t file = 0, function = 0, what = 0;
   std::uint32_t line = 0;
-  bool any = false;
+  const char* access = nullptr;  ///< to other hosts: which
   std::vector<std::uint64_t> callers;
   bool operator==(const place_events&) const = default;
 };
@@ -144,7 +144,8 @@ class place_table {
     waiting_place p{.file = text(e.file), .function = text(e.function), .line = e.line, .what = text(e.what)};
     for (const std::uint64_t caller : e.callers)
       if (p.file.empty()) p.file = text(caller);
-    p.kind = kind_of(p.what);
+    p.kind = e.access != nullptr ? wait_for::access : kind_of(p.what);
+    if (e.access != nullptr) p.what = e.access;
     const std::string name =
         p.file + std::string(1, '\0') + p.function + '\0' + std::to_string(p.line) + '\0' + p.what;
     const auto [at, is_new] = index_.try_emplace(name, static_cast<std::uint32_t>(places.size()));

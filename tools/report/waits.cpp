@@ -185,6 +185,7 @@ state state_of(wait_for kind) {
       return state::event;
     case wait_for::outside:
       return state::outside;
+    case wait_for::access:
     case wait_for::nothing:
       break;
   }

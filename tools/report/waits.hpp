@@ -2,8 +2,8 @@
 // and which of it left workers idle.
 //
 // A worker's own events say only what its last thread did. Where others wait for a lock meanwhile, that is
-// why there is nothing to run. So: at every moment each thread that waits for a lock explains one idle worker,
-// then each that waits for an event, and while no worker is busy, each that waits for something outside.
+// why there is nothing to run. So at every moment each thread that waits for a lock explains one idle worker,
+// then each that waits for an event, and while no worker is busy, each that waits for what is outside.
 // Called by analyze.cpp. Document: docs/report.md. Test: tests/report/waits_test.cpp.
 #pragma once
 
