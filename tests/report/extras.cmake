@@ -61,6 +61,10 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
                        gets.${family} env GODWIT_HOSTS=ranks OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
                        OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults> gets)
       set_tests_properties(report.fault.gets.${family} PROPERTIES PROCESSORS 2 RESOURCE_LOCK mpi)
+      add_test(NAME report.cpus.${family}
+               COMMAND ${here}/../mpi/cpus_test.sh $<TARGET_FILE:report_faults> ${launcher} ${options})
+      set_tests_properties(report.cpus.${family} PROPERTIES LABELS report TIMEOUT 120 SKIP_RETURN_CODE 77 RESOURCE_LOCK mpi
+                           ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1")
     endif()
   endforeach()
 endif()
