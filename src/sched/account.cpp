@@ -30,8 +30,7 @@ void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t 
 
 void account::waits_at(const detail::place& where, std::uintptr_t end) noexcept {
   callers_ = {};
-  if (traced() && (where.line == 0 || base::in_library_header(where.file)))
-    callers_ = base::callers_of(&where, end);
+  if (where.line == 0 || base::in_library_header(where.file)) callers_ = base::callers_of(&where, end);
 }
 
 void account::note_wait(std::uint64_t now, const char* what, const detail::place& where) noexcept {

@@ -43,6 +43,7 @@ class continuation_worker final : public worker {
   void yield_thread() noexcept override;
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
             const detail::place& where) noexcept override;
+  std::uint64_t span_now() const noexcept override;
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
   bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
                const detail::place& where) noexcept override;

@@ -156,10 +156,11 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
     alignas(64) image room;
     why.room = &room;
     const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
-    if (why.waits()) account_.waits_at(*why.where, end);
+    if (account_.traced() && why.waits()) account_.waits_at(*why.where, end);
     return suspend_in_place(end, suspended_entry, &why) == 0;
   } else {
-    if (why.waits()) account_.waits_at(*why.where, iso ? here_.region_high : detail::hot().bottom[-1].sp);
+    if (account_.traced() && why.waits())
+      account_.waits_at(*why.where, iso ? here_.region_high : detail::hot().bottom[-1].sp);
     return godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why) == 0;
   }
 }

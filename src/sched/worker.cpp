@@ -267,6 +267,11 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
       "who is woken is suspended");
   if (account_.traced())
     account_.note(trace::kind::wake, base::fast_ns(), reinterpret_cast<const image*>(w)->own_record);
+  // What is outside of the run is no part of a chain.
+  if (here_.opts.span && by == detail::wakes::inside) {
+    auto& span = reinterpret_cast<image*>(w)->span_ns;
+    span = std::max(span, span_now());
+  }
   push_ready(here_.memory->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   here_.node->outside.fetch_sub(1, std::memory_order_relaxed);

@@ -63,6 +63,8 @@ class worker {
   virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
                     const detail::place& where) noexcept;
   void unpark(detail::waiter* w, detail::wakes by) noexcept;
+  /// With options::span: the longest chain up to now of the thread that runs here; without: 0.
+  virtual std::uint64_t span_now() const noexcept { return 0; }
   virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
