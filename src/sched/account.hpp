@@ -23,8 +23,8 @@ class account {
   void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0,
             std::uint64_t duration = 0, std::uint64_t bytes = 0, std::uint32_t other = 0,
             std::uint16_t detail = 0) noexcept;
-  /// The calling thread is about to wait at @p where, a variable of its own; its stack ends at @p end. Only if
-  /// traced().
+  /// The calling thread is about to wait at @p where, a variable of its own; its stack ends at @p end. Only
+  /// if traced().
   void waits_at(const detail::place& where, std::uintptr_t end) noexcept;
   /// It has been suspended there. @p what: see worker::park; null: it waits at a join.
   void note_wait(std::uint64_t now, const char* what, const detail::place& where) noexcept;
