@@ -73,11 +73,10 @@ struct worker_stats {
   std::uint64_t global_evictions = 0;      ///< units thrown out to make room
   /// requests for single values of other hosts: get and gather, past the cache
   std::uint64_t far_gets = 0;
-  std::uint64_t far_puts = 0;           ///< put and scatter
-  std::uint64_t far_atomics = 0;        ///< atomics
-  std::uint64_t far_singles = 0;        ///< get, put and atomics that waited for another host, one by one
-  std::uint64_t far_singles_timed = 0;  ///< of these, timed (every 8th)
-  std::uint64_t far_single_ns = 0;      ///< their time
+  std::uint64_t far_puts = 0;     ///< put and scatter
+  std::uint64_t far_atomics = 0;  ///< atomics
+  /// time in which threads waited for single gets, puts and atomics, estimated from every 8th
+  std::uint64_t far_single_ns = 0;
   /// parts of movable memory that came to this worker's host, or to it inside the host
   std::uint64_t moves = 0;
   std::uint64_t move_calls = 0;     ///< calls of move that this worker carried out

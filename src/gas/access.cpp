@@ -106,7 +106,7 @@ void access::get(global_address from, void* to, std::size_t bytes) {
   const bool one = p.bytes == bytes && p.words == nullptr;
   if (one && cache_.read(from, to, bytes)) return;
   std::optional<single_access> timed;
-  if (p.bytes == bytes) timed.emplace(net_, access_event::kind::get, from, p.owner);
+  if (p.bytes == bytes) timed.emplace(net_, singles_, access_event::kind::get, from, p.owner);
   if (!one) {
     const global_piece all{from, bytes, to};
     return gather(&all, 1);
@@ -122,7 +122,7 @@ void access::put(global_address to, const void* from, std::size_t bytes) {
   if (p.frozen) blocks_.is_read_only(to, {});
   if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(net_.at(to), from, bytes); })) return;
   std::optional<single_access> timed;
-  if (p.bytes == bytes) timed.emplace(net_, access_event::kind::put, to, p.owner);
+  if (p.bytes == bytes) timed.emplace(net_, singles_, access_event::kind::put, to, p.owner);
   if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{to, bytes, const_cast<void*>(from)};
     return scatter(&all, 1);
@@ -175,7 +175,7 @@ std::uint64_t access::atomic(atomic_op what, global_address at, unsigned width, 
   if (far) {
     ++stats_->far_atomics;
     cache_.drop(at, width);
-    timed.emplace(net_, access_event::kind::atomic, at, p.owner);
+    timed.emplace(net_, singles_, access_event::kind::atomic, at, p.owner);
   }
   const std::uint64_t before = net_.atomic(p.owner, at, function, width, operand, expected);
   if (!relaxed)
@@ -196,7 +196,7 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
   const bool far = !here();
   if (far) {
     cache_.drop(p.at, width);
-    const single_access timed(net_, access_event::kind::atomic, p.at, p.owner);
+    const single_access timed(net_, singles_, access_event::kind::atomic, p.at, p.owner);
     part at(net_, p, nullptr);
     const bool routed = is_routed(net_, at);
     if (routed) {

@@ -1,4 +1,4 @@
-// One access to a single value in memory of another host: counted, and timed now and then.
+// One access to a single value in memory of another host: timed now and then.
 //
 // Used by access.cpp; heard by src/runtime/global_path.cpp, which makes events of the trace of it.
 // Document: docs/tracing.md. Test: tests/mpi/trace_test.sh.
@@ -16,14 +16,15 @@ namespace godwit::gas {
 /// Lives as long as the access takes. A clock costs some percent of one: not every one is timed.
 class single_access {
  public:
-  single_access(const reach& net, access_event::kind what, std::uint64_t at, std::uint32_t owner) noexcept
+  /// @p before: accesses of this worker so far.
+  single_access(const reach& net, std::uint64_t& before, access_event::kind what, std::uint64_t at,
+                std::uint32_t owner) noexcept
       : net_(net), event_{what, at, owner, per_sample} {
-    if (net.stats().far_singles++ % per_sample == 0) event_.since_ns = base::fast_ns();
+    if (before++ % per_sample == 0) event_.since_ns = base::fast_ns();
   }
   ~single_access() {
     if (event_.since_ns == 0) return;
-    ++net_.stats().far_singles_timed;
-    net_.stats().far_single_ns += base::fast_ns() - event_.since_ns;
+    net_.stats().far_single_ns += per_sample * (base::fast_ns() - event_.since_ns);
     event_.frame = this;
     net_.note(event_);
   }

@@ -238,7 +238,7 @@ TEST(Waits, SingleAccessesToOtherHostsAreNotBusy) {
 
 TEST(Waits, SingleAccessesInCounters) {
   const std::string file = R"({"godwit": 1, "workers": [
-      {"life_ns": 10000000, "far_singles": 800, "far_singles_timed": 100, "far_single_ns": 1000000}]})";
+      {"life_ns": 10000000, "far_single_ns": 8000000}]})";
   const recording r = parse(std::as_bytes(std::span(file)), "test");
   const run_figures f = figures_of(r, nullptr);
   EXPECT_DOUBLE_EQ(f.total[static_cast<std::size_t>(state::access)], 8e6);

@@ -29,9 +29,7 @@ void add_counters(run_figures& f, const json& worker) {
   const double join = number_of(worker, "idle_join_ns"), transport = number_of(worker, "idle_transport_ns");
   const double no_work = number_of(worker, "idle_no_work_ns"), waits = number_of(worker, "idle_wait_ns");
   const double idle = std::min(join + transport + no_work + waits, life);
-  const double accesses = number_of(worker, "far_singles"), sample = number_of(worker, "far_singles_timed");
-  ns[at(state::access)] =
-      sample > 0 ? std::min(number_of(worker, "far_single_ns") * accesses / sample, life - idle) : 0;
+  ns[at(state::access)] = std::min(number_of(worker, "far_single_ns"), life - idle);
   ns[at(state::busy)] = life - idle - ns[at(state::access)];
   const double timed = number_of(worker, "steals_timed");  // some of them only
   const double near =
