@@ -51,9 +51,11 @@ struct worker_stats {
   std::uint64_t evacuated_bytes = 0;      ///< stack bytes copied out by suspensions
   std::uint64_t idle_no_work_ns = 0;      ///< without a thread: the last one had ended
   std::uint64_t idle_join_ns = 0;         ///< without a thread: the last one waits at an outstanding join
-  std::uint64_t idle_transport_ns = 0;    ///< without a thread: waiting for an answer from another host
-  std::uint64_t life_ns = 0;              ///< from this worker's start to its end
-  std::uint64_t work_ns = 0;              ///< with options::span: time in threads; the sum over workers is T1
+  /// without a thread: the last one waits for something else, such as a mutex, time or a descriptor
+  std::uint64_t idle_wait_ns = 0;
+  std::uint64_t idle_transport_ns = 0;  ///< without a thread: waiting for an answer from another host
+  std::uint64_t life_ns = 0;            ///< from this worker's start to its end
+  std::uint64_t work_ns = 0;            ///< with options::span: time in threads; the sum over workers is T1
   /// with options::span: the longest chain that ended here; the maximum is T_inf
   std::uint64_t span_ns = 0;
   std::uint64_t trace_events = 0;      ///< events written
@@ -73,6 +75,8 @@ struct worker_stats {
   std::uint64_t far_gets = 0;
   std::uint64_t far_puts = 0;     ///< put and scatter
   std::uint64_t far_atomics = 0;  ///< atomics
+  /// time in which threads waited for single gets, puts and atomics, estimated from every 8th
+  std::uint64_t far_single_ns = 0;
   /// parts of movable memory that came to this worker's host, or to it inside the host
   std::uint64_t moves = 0;
   std::uint64_t move_calls = 0;     ///< calls of move that this worker carried out

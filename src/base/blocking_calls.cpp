@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
-#include "base/callers.hpp"
+#include "base/interrupted_code.hpp"
 #include "base/valgrind.hpp"
 
 // The only code whose system calls are not looked at, so the handler's are here: a call, and the end of the

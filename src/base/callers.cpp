@@ -2,87 +2,39 @@
 #include "base/callers.hpp"
 
 #include <algorithm>
-#include <array>
-#include <dlfcn.h>
-#include <signal.h>
-#include <string_view>
-#include <ucontext.h>
+#include <cstddef>
 #include <unwind.h>
 
 namespace godwit::base {
 
 namespace {
 
-/// Of the C and C++ libraries, and the sanitizers'.
-bool of_a_library(std::uintptr_t code) noexcept {
-  Dl_info in{};
-  if (dladdr(reinterpret_cast<void*>(code), &in) == 0 || in.dli_fname == nullptr) return false;
-  std::string_view file = in.dli_fname;
-  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
-  return std::ranges::any_of(
-      std::array{"libc.", "libc-", "libpthread", "libstdc++", "libc++", "libasan", "libubsan"},
-      [=](const char* name) { return file.starts_with(name); });
-}
-
-struct search {
-  std::uintptr_t interrupted, end;
-  std::span<std::uintptr_t> to;
-  std::size_t found = 0;
-  bool is_there = false;  ///< frames of the handler have been passed
+struct walk {
+  std::uintptr_t variable, end;
+  std::uintptr_t last = 0;  ///< the frame before
+  std::size_t count = 0;
+  callers found{};
 };
 
-_Unwind_Reason_Code look_at(_Unwind_Context* frame, void* of) noexcept {
-  auto& s = *static_cast<search*>(of);
-  const std::uintptr_t code = _Unwind_GetIP(frame);
-  s.is_there |= code == s.interrupted;
-  if (s.is_there && !of_a_library(code)) s.to[s.found++] = code;
-  const bool more = !s.is_there || (s.found < s.to.size() && _Unwind_GetCFA(frame) < s.end);
-  return more ? _URC_NO_REASON : _URC_END_OF_STACK;
+/// Where unwinders are, "CFA" is the lower end of the frame that they tell about.
+_Unwind_Reason_Code look(_Unwind_Context* frame, void* to) noexcept {
+  auto& w = *static_cast<walk*>(to);
+  const std::uintptr_t low = _Unwind_GetCFA(frame), code = _Unwind_GetIP(frame);
+  if (code == 0 || low >= w.end || low < w.last) return _URC_END_OF_STACK;  // below: of another stack
+  w.last = low;
+  if (low <= w.variable)
+    w.found.code[0] = code, w.count = 1;  // until a frame begins beyond it
+  else
+    w.found.code[w.count++] = code;
+  return w.count < w.found.code.size() ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 }  // namespace
 
-std::uintptr_t program_counter(const void* context) noexcept {
-#if defined(__x86_64__)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
-#elif defined(__riscv)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.__gregs[REG_PC]);
-#elif defined(__sparc__)  // handlers get a sigcontext here, not a ucontext
-  return static_cast<std::uintptr_t>(static_cast<const sigcontext*>(context)->sigc_regs.tpc);
-#else
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.pc);
-#endif
-}
-
-std::uintptr_t stack_pointer(const void* context) noexcept {
-#if defined(__x86_64__)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
-#elif defined(__riscv)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.__gregs[REG_SP]);
-#elif defined(__aarch64__)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.sp);
-#else
-  static_cast<void>(context);
-  return 0;
-#endif
-}
-
-std::uintptr_t return_address(const void* context) noexcept {
-#if defined(__x86_64__)
-  return *reinterpret_cast<const std::uintptr_t*>(stack_pointer(context));
-#elif defined(__aarch64__)
-  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.regs[30]);
-#else
-  static_cast<void>(context);
-  return 0;
-#endif
-}
-
-std::size_t find_callers(std::uintptr_t interrupted, std::uintptr_t end,
-                         std::span<std::uintptr_t> to) noexcept {
-  search s{interrupted, end, to};
-  if (!to.empty()) _Unwind_Backtrace(look_at, &s);
-  return s.found;
+callers callers_of(const void* variable, std::uintptr_t end) noexcept {
+  walk w{reinterpret_cast<std::uintptr_t>(variable), end};
+  _Unwind_Backtrace(look, &w);
+  return w.found;
 }
 
 }  // namespace godwit::base

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstring>
 #include <csignal>
+#include <algorithm>
 #include <elf.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <link.h>
+#include <map>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -92,13 +94,10 @@ std::string symbol_at(const module& m) {
 /// of the call is all the library's.
 constexpr std::uintptr_t before_return[] = {1, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96};
 
-/// What addr2line says, for half a minute at most: pairs of lines, function and place, the innermost function
-/// first; of each of some numbers of bytes @p before the address.
-std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> before) {
+/// What the program @p words prints, for half a minute at most.
+std::string answer_of(std::vector<std::string>& words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
-  std::vector<std::string> words{"addr2line", "-C", "-f", "-i", "-e", m.file};
-  for (const std::uintptr_t bytes : before) words.push_back(hexadecimal(m.offset - bytes));
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -107,7 +106,7 @@ std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> befor
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   pid_t child = -1;
-  const bool started = posix_spawnp(&child, "addr2line", &actions, nullptr, arguments.data(), environ) == 0;
+  const bool started = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string text;
@@ -126,26 +125,68 @@ std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> befor
   return text;
 }
 
-/// "function (file.cpp:12)", or "".
-std::string line_at(const module& m, std::span<const std::uintptr_t> before) {
-  const std::string text = ask_addr2line(m, before);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t middle = text.find('\n', at);
-    if (middle == std::string::npos) break;
-    const std::string function = text.substr(at, middle - at);
-    std::size_t end = text.find('\n', middle + 1);
-    if (end == std::string::npos) end = text.size();
-    std::string place = text.substr(middle + 1, end - middle - 1);
-    at = end + 1;
-    // inlined, of the system's or the compiler's headers, or ours
-    if (place.starts_with("/usr/include/") || place.find("/include/c++/") != std::string::npos) continue;
-    if (place.find("/godwit/") != std::string::npos && place.find(".hpp:") != std::string::npos) continue;
-    if (const std::size_t note = place.find(" (discriminator"); note != std::string::npos) place.resize(note);
-    if (place.empty() || place[0] == '?' || place.ends_with(":?") || place.ends_with(":0")) continue;
-    if (const std::size_t folder = place.rfind('/'); folder != std::string::npos) place.erase(0, folder + 1);
-    return function + " (" + place + ")";
+/// What addr2line says: pairs of lines, function and place, the innermost function
+/// first; of each of some numbers of bytes @p before the address.
+std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> before) {
+  std::vector<std::string> words{"addr2line", "-C", "-f", "-i", "-e", m.file};
+  for (const std::uintptr_t bytes : before) words.push_back(hexadecimal(m.offset - bytes));
+  return answer_of(words);
+}
+
+struct source_line {
+  std::string function, file;  ///< file: empty: not known
+  std::string number;
+  std::string place() const { return file.substr(file.rfind('/') + 1) + ":" + number; }  // npos + 1 is 0
+};
+
+/// The first of @p text, pairs of lines, that is in no header of the system or the library; or none.
+source_line first_outside(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t middle = std::min(text.find('\n'), text.size() - 1);
+    const std::size_t end = std::min(text.find('\n', middle + 1), text.size());
+    std::string_view place = text.substr(middle + 1, end - middle - 1);
+    place = place.substr(0, place.find(" (discriminator"));
+    const std::size_t colon = std::min(place.rfind(':'), place.size());
+    const std::string_view file = place.substr(0, colon),
+                           number = place.substr(std::min(colon + 1, place.size()));
+    if (!file.starts_with('?') && number != "?" && number != "0" && !number.empty() &&
+        !in_library_header(file))
+      return {std::string(text.substr(0, middle)), std::string(file), std::string(number)};
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return {};
+}
+
+/// "function (file.cpp:12)", or "".
+std::string line_at(const module& m, std::span<const std::uintptr_t> before) {
+  const source_line line = first_outside(ask_addr2line(m, before));
+  return line.file.empty() ? std::string() : line.function + " (" + line.place() + ")";
+}
+
+/// For some addresses in one file: what first_outside says of each.
+std::vector<source_line> lines_at(const std::string& file, std::span<const std::uintptr_t> offsets) {
+  std::vector<std::string> words{"addr2line", "-a", "-C", "-f", "-i", "-e", file};
+  for (const std::uintptr_t offset : offsets) words.push_back(hexadecimal(offset - before_return[0]));
+  const std::string answer = answer_of(words);
+  std::vector<source_line> lines;
+  for (std::string_view text = answer; text.starts_with("0x");) {  // the address, then its pairs
+    const std::size_t begin = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::size_t end = std::min(text.find("\n0x", begin), text.size() - 1) + 1;
+    lines.push_back(first_outside(text.substr(begin, end - begin)));
+    text.remove_prefix(end);
+  }
+  lines.resize(offsets.size());
+  return lines;
+}
+
+/// The library's sources; its functions, and those of the C++ library.
+bool is_own_file(const std::string& file) {
+  static const std::string sources(__FILE__, std::string_view(__FILE__).rfind("base/"));
+  return file.starts_with(sources);
+}
+bool is_own_function(const std::string& name) {
+  const std::string_view n = std::string_view(name).substr(name.starts_with("void ") ? 5 : 0);
+  return n.starts_with("godwit") || n.starts_with("std::") || n.starts_with("__gnu_cxx::");
 }
 
 }  // namespace
@@ -154,6 +195,36 @@ std::string code_place(std::uintptr_t return_address) { return code_place({&retu
 
 std::string code_place(std::span<const std::uintptr_t> return_addresses) {
   return code_places(return_addresses, 1).front();
+}
+
+std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addresses) {
+  std::vector<std::string> texts(return_addresses.size());
+  std::map<std::string, std::vector<std::size_t>> by_file;
+  std::vector<module> modules;
+  for (const std::uintptr_t address : return_addresses) {
+    modules.push_back(address != 0 ? module_of(address) : module());
+    if (!modules.back().file.empty()) by_file[modules.back().file].push_back(modules.size() - 1);
+  }
+  for (const auto& [file, numbers] : by_file) {
+    std::vector<std::uintptr_t> offsets;
+    for (const std::size_t i : numbers) offsets.push_back(modules[i].offset);
+    const std::vector<source_line> lines = lines_at(file, offsets);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      std::string& text = texts[numbers[i]];
+      if (!lines[i].file.empty()) {
+        if (!is_own_file(lines[i].file)) text = lines[i].place();
+      } else if (std::string symbol = symbol_at(modules[numbers[i]]); !is_own_function(symbol)) {
+        text = std::move(symbol);
+      }
+    }
+  }
+  return texts;
+}
+
+bool in_library_header(std::string_view file) noexcept {
+  constexpr auto none = std::string_view::npos;
+  return file.starts_with("/usr/include/") || file.find("/include/c++/") != none ||
+         (file.find("/godwit/") != none && file.ends_with(".hpp"));
 }
 
 std::vector<std::string> lines_of(std::span<const std::uintptr_t> return_addresses, std::size_t most) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace godwit::base {
@@ -25,5 +26,13 @@ std::vector<std::string> code_places(std::span<const std::uintptr_t> return_addr
 std::vector<std::string> lines_of(std::span<const std::uintptr_t> return_addresses, std::size_t most);
 /// "file.cpp:12" of "function (file.cpp:12)"; all of what is not like that.
 std::string place_in_line(const std::string& line);
+
+/// For each address the line that a call there is written in, "file.cpp:12", else the function, "function +
+/// 0x1c"; empty: the library's own code, headers of the system and the library, and where nothing is known.
+/// Starts one addr2line for each file that the program consists of.
+std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addresses);
+
+/// Code of @p file is there on behalf of who includes it: a header of the system or of this library.
+bool in_library_header(std::string_view file) noexcept;
 
 }  // namespace godwit::base

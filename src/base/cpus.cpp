@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -228,6 +229,29 @@ unsigned usable_cpu_count() {
   const auto cpus = static_cast<unsigned>(affinity_mask().size());
   const unsigned quota = cgroup_cpu_quota();
   return quota == 0 ? cpus : std::min(cpus, quota);
+}
+
+cpu_share own_cpu_share() {
+  cpu_share mine;
+  for (const int cpu : affinity_mask()) {
+    const auto number = static_cast<std::size_t>(cpu);
+    if (number < mine.mask.size() * 64) mine.mask[number / 64] |= std::uint64_t{1} << number % 64;
+  }
+  mine.quota = cgroup_cpu_quota();
+  return mine;
+}
+
+unsigned usable_cpu_count(std::span<const cpu_share> of_processes) {
+  cpu_share all;
+  bool limited = true;
+  for (const cpu_share& one : of_processes) {
+    for (std::size_t i = 0; i < all.mask.size(); ++i) all.mask[i] |= one.mask[i];
+    limited = limited && one.quota != 0;
+    all.quota = std::max(all.quota, one.quota);
+  }
+  std::uint64_t cpus = 0;
+  for (const std::uint64_t word : all.mask) cpus += static_cast<unsigned>(std::popcount(word));
+  return static_cast<unsigned>(limited ? std::min(cpus, all.quota) : cpus);
 }
 
 }  // namespace godwit::base

@@ -5,6 +5,9 @@
 // Called by src/runtime at launch (number of workers, binding). Tests: tests/base/cpus_test.cpp.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,17 @@ std::vector<int> in_order(std::vector<int> cpus, const std::string& root = {});
 /// How many workers can run at once: CPUs in the affinity mask, or the cgroup quota rounded up if that is
 /// less. At least 1. Reads a few files under /proc and /sys, does not ask hwloc.
 unsigned usable_cpu_count();
+
+/// What one process may use: plain bytes, so that processes can tell each other.
+struct cpu_share {
+  std::array<std::uint64_t, 64> mask{};  ///< bit i of word w: CPU 64 w + i. CPUs from 4096 on are left out
+  std::uint64_t quota = 0;               ///< 0: none
+};
+cpu_share own_cpu_share();
+
+/// How many workers of processes on one machine can run at once: CPUs in any of the masks, or the largest
+/// quota if all have one and that is less.
+unsigned usable_cpu_count(std::span<const cpu_share> of_processes);
 
 /// The smallest CPU quota, rounded up, on the way from this process's cgroup to the root of the hierarchy,
 /// over cgroup v2 (cpu.max) and v1 (cpu.cfs_quota_us); 0: no quota. @p root stands before /proc and /sys in

@@ -5,9 +5,11 @@
 
 #include "base/check.hpp"
 #include "gas/routed.hpp"
+#include "gas/single_access.hpp"
 #include "gas/translations.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,11 +103,14 @@ void access::get(global_address from, void* to, std::size_t bytes) {
   if (bytes == 0) return;  // `to` may be null
   const piece p = blocks_.first_piece(from, bytes);
   if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(to, net_.at(from), bytes); })) return;
-  if (p.bytes != bytes || p.words != nullptr) {
+  const bool one = p.bytes == bytes && p.words == nullptr;
+  if (one && cache_.read(from, to, bytes)) return;
+  std::optional<single_access> timed;
+  if (p.bytes == bytes) timed.emplace(net_, singles_, access_event::kind::get, from, p.owner);
+  if (!one) {
     const global_piece all{from, bytes, to};
     return gather(&all, 1);
   }
-  if (cache_.read(from, to, bytes)) return;
   ++stats_->far_gets;
   net_.get(p.owner, to, from, bytes);
 }
@@ -116,6 +121,8 @@ void access::put(global_address to, const void* from, std::size_t bytes) {
   const piece p = blocks_.first_piece(to, bytes);
   if (p.frozen) blocks_.is_read_only(to, {});
   if (p.bytes == bytes && touch_here(p, [&] { copy_bytes(net_.at(to), from, bytes); })) return;
+  std::optional<single_access> timed;
+  if (p.bytes == bytes) timed.emplace(net_, singles_, access_event::kind::put, to, p.owner);
   if (p.bytes != bytes || p.words != nullptr) {
     const global_piece all{to, bytes, const_cast<void*>(from)};
     return scatter(&all, 1);
@@ -164,9 +171,11 @@ std::uint64_t access::atomic(atomic_op what, global_address at, unsigned width, 
   if (!relaxed) release();
   if (p.words != nullptr) return atomic_on_movable(p, function, width, operand, expected, relaxed);
   const bool far = !net_.is_near(p.owner);
+  std::optional<single_access> timed;
   if (far) {
     ++stats_->far_atomics;
     cache_.drop(at, width);
+    timed.emplace(net_, singles_, access_event::kind::atomic, at, p.owner);
   }
   const std::uint64_t before = net_.atomic(p.owner, at, function, width, operand, expected);
   if (!relaxed)
@@ -187,6 +196,7 @@ std::uint64_t access::atomic_on_movable(const piece& p, atomic_function f, unsig
   const bool far = !here();
   if (far) {
     cache_.drop(p.at, width);
+    const single_access timed(net_, singles_, access_event::kind::atomic, p.at, p.owner);
     part at(net_, p, nullptr);
     const bool routed = is_routed(net_, at);
     if (routed) {

@@ -111,6 +111,7 @@ class access {
   checks& check_;
   worker_stats* const stats_;
   const bool several_hosts_;
+  std::uint64_t singles_ = 0;  ///< single_access
   cache cache_;
 };
 

@@ -1,6 +1,6 @@
-// What happens to parts of movable memory, for those who want to see it: the runtime makes events of the
-// trace of it. Told by mover.cpp, allocator.cpp and part_wait (parts.hpp); heard by
-// src/runtime/global_path.cpp.
+// What happens to parts of movable memory, and what other hosts' memory costs, for those who want to see it:
+// the runtime makes events of the trace of it. Told by mover.cpp, allocator.cpp, part_wait (parts.hpp) and
+// single_access.hpp; heard by src/runtime/global_path.cpp.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,17 @@ struct part_event {
 };
 
 using part_note = void (*)(const part_event& e) noexcept;
+
+/// An access to a single value of another host that was timed, on behalf of `count` of them.
+struct access_event {
+  enum class kind { get, put, atomic };
+  kind what;
+  std::uint64_t at;     ///< address
+  std::uint32_t owner;  ///< worker
+  std::uint32_t count;
+  std::uint64_t since_ns = 0;   ///< of base::fast_ns
+  const void* frame = nullptr;  ///< in the frame of the function that does it
+};
+using access_note = void (*)(const access_event& e) noexcept;
 
 }  // namespace godwit::gas

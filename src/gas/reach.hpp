@@ -42,6 +42,7 @@ struct reach_setup {
   bool heat_told = false;         ///< somebody wants to know how movable memory was used
   translations* hints = nullptr;
   choice::directory directory = choice::directory::software;
+  access_note note_access = nullptr;  ///< may be null, too
 };
 
 /// memcpy, but a word that is aligned at both ends is copied by one load and one store: others may write it.
@@ -88,6 +89,9 @@ class reach {
   /// Somebody wants to see what happens to parts of movable memory.
   bool seen() const noexcept { return s_.note_part != nullptr; }
   void note(const part_event& e) const noexcept { s_.note_part(e); }
+  void note(const access_event& e) const noexcept {
+    if (s_.note_access != nullptr) s_.note_access(e);
+  }
   /// What parts were used is to be known after they are gone. Counted with several hosts only.
   bool heat_told() const noexcept { return s_.heat_told && several_hosts(); }
   /// Small accesses to movable memory of other hosts go by datagram (routed.hpp), ...

@@ -239,7 +239,7 @@ bool control_run(const control_call& c, place where) {
   ref record = 0;
   if (ask_once(c, where, record)) return true;
   if (record == 0) return false;
-  const payload p = sched::this_worker().wait(record, where);  // from here on possibly another worker
+  const payload p = sched::this_worker().wait(record, where, c.what);  // from here on possibly another worker
   std::memcpy(c.result, p.data, c.result_bytes);
   sched::this_worker().records().release(record);
   return true;

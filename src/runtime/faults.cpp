@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/callers.hpp"
+#include "base/interrupted_code.hpp"
 #include "base/check.hpp"
 #include "base/copy_of_process.hpp"
 #include "base/cpu.hpp"

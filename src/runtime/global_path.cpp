@@ -114,6 +114,14 @@ void note_part(const gas::part_event& e) noexcept {
   }
 }
 
+/// What single accesses to other hosts cost, likewise.
+void note_access(const gas::access_event& e) noexcept {
+  using from = gas::access_event::kind;
+  static_assert(static_cast<int>(from::atomic) == static_cast<int>(trace::single_access::atomic));
+  sched::this_worker().note_access(static_cast<trace::single_access>(e.what), e.since_ns, e.at, e.owner,
+                                   e.count, e.frame);
+}
+
 /// For an access to what begins at @p at.
 gas::memory& memory_at(detail::global_address at, const char* what) {
   gas::memory& memory = memory_of(what);
@@ -225,7 +233,8 @@ void start_global(std::byte* window, const gas::space& where, const options& opt
                                opts.trace.empty() ? nullptr : note_part,
                                tells_heat(opts),
                                nullptr,
-                               opts.directory};
+                               opts.directory,
+                               opts.trace.empty() ? nullptr : note_access};
   gas::cache_setup copies{reinterpret_cast<gas::unit*>(window + where.units_low),
                           gas::cache::units_of(opts.cache_bytes), &w.here().words->stats, nullptr};
   static_assert(static_cast<int>(gas::cache_event::evict) == static_cast<int>(trace::global_access::evict));

@@ -20,6 +20,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/cpus.hpp"
 #include "base/options.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
@@ -322,6 +323,7 @@ class ranks final : public substrate {
     agree_on_outcome(r);
     gather_stats(r);
     if (!one_host() && tells_heat(r.what.opts)) gather_heat(r);
+    if (!r.what.opts.trace.empty() || !r.what.opts.stats_json.empty()) gather_cpus(r);
     if (!r.failed()) share_root_result(r);
   }
 
@@ -367,6 +369,18 @@ class ranks final : public substrate {
     for (const gas::heat_sums& of_host :
          session_.gather(is_leader() ? heat_of(r.what.global.base()) : gas::heat_sums{}))
       r.heat.add(of_host);
+  }
+
+  /// Of all machines: a launcher may give each rank CPUs of its own.
+  void gather_cpus(run_state& r) {
+    const std::vector<base::cpu_share> of_rank = session_.gather(base::own_cpu_share());
+    std::vector<std::vector<base::cpu_share>> of_machine;
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
+      const std::size_t machine = session_.machines().of_rank[rank];
+      of_machine.resize(std::max(of_machine.size(), machine + 1));
+      of_machine[machine].push_back(of_rank[rank]);
+    }
+    for (const auto& shares : of_machine) r.cpus += base::usable_cpu_count(shares);
   }
 
   /// The root's record is worker 0's; what it refers to may be another worker's.

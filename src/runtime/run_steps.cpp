@@ -78,7 +78,7 @@ void prepare(substrate& s, run_state& r) {
 run_facts facts_of(const run_state& r, std::uint64_t start_ns) {
   run_facts facts;
   facts.wall_seconds = static_cast<double>(base::now_ns() - start_ns) / 1e9;
-  facts.cpus = base::usable_cpu_count();
+  facts.cpus = r.cpus != 0 ? r.cpus : base::usable_cpu_count();
   facts.opts = r.what.opts;
   name_program(facts);
   facts.hosts = r.hosts;

@@ -312,7 +312,7 @@ void team::collect(run_state& r) {
   for (std::uint32_t i = rows; i < all.count; ++i) {
     worker_stats& s = stats[i];
     // a place that is not always filled
-    s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_transport_ns = 0;
+    s.life_ns = s.idle_no_work_ns = s.idle_join_ns = s.idle_wait_ns = s.idle_transport_ns = 0;
     stats[0] = total_of({stats[0], s});
   }
   stats.resize(rows);

@@ -51,6 +51,7 @@ constexpr counter_field fields[] = {
     {"far_unlock_ns", &stats::far_unlock_ns, false},
     {"idle_no_work_ns", &stats::idle_no_work_ns, false},
     {"idle_join_ns", &stats::idle_join_ns, false},
+    {"idle_wait_ns", &stats::idle_wait_ns, false},
     {"idle_transport_ns", &stats::idle_transport_ns, false},
     {"life_ns", &stats::life_ns, false},
     {"work_ns", &stats::work_ns, false},
@@ -70,6 +71,7 @@ constexpr counter_field fields[] = {
     {"far_gets", &stats::far_gets, false},
     {"far_puts", &stats::far_puts, false},
     {"far_atomics", &stats::far_atomics, false},
+    {"far_single_ns", &stats::far_single_ns, false},
     {"moves", &stats::moves, false},
     {"move_calls", &stats::move_calls, false},
     {"moved_bytes", &stats::moved_bytes, false},
@@ -105,7 +107,9 @@ double f(std::uint64_t n) { return static_cast<double>(n); }
 /// Microseconds for each of @p n.
 double us_each(std::uint64_t ns, std::uint64_t n) { return ratio(f(ns) / 1e3, f(n)); }
 double percent_of_life(const stats& s, std::uint64_t ns) { return ratio(100 * f(ns), f(s.life_ns)); }
-std::uint64_t idle_ns(const stats& s) { return s.idle_no_work_ns + s.idle_join_ns + s.idle_transport_ns; }
+std::uint64_t idle_ns(const stats& s) {
+  return s.idle_no_work_ns + s.idle_join_ns + s.idle_wait_ns + s.idle_transport_ns;
+}
 
 struct row {
   const char* title;
@@ -157,6 +161,7 @@ constexpr row rows[] = {
     {"global gets, other hosts", [](const stats& s) { return f(s.far_gets); }, 0, true},
     {"  puts", [](const stats& s) { return f(s.far_puts); }, 0, true},
     {"  atomics", [](const stats& s) { return f(s.far_atomics); }, 0, true},
+    {"  one by one: time, ms", [](const stats& s) { return f(s.far_single_ns) / 1e6; }, 2, true},
     {"moves of memory, parts", [](const stats& s) { return f(s.moves); }, 0, true},
     {"  calls", [](const stats& s) { return f(s.move_calls); }, 0, true},
     {"  KiB, other hosts", [](const stats& s) { return f(s.moved_bytes) / 1024; }, 1, true},

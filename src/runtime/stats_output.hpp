@@ -39,7 +39,7 @@ struct run_facts {
   gas::heat_sums heat;  ///< with one host empty
   std::optional<sim_result> sim;
   double wall_seconds = 0;
-  unsigned cpus = 0;  ///< that this process may use
+  unsigned cpus = 0;  ///< that the run may use, on all hosts
   int status = 0;
   std::string message;  ///< why it failed
 };

@@ -33,6 +33,7 @@ struct run_state {
   bool speaks = true;                  ///< this process prints, ticks and writes files for the run
   transport::shm::near_range own;      ///< the workers that this process starts
   std::vector<host_facts> hosts;       ///< as the files name them
+  unsigned cpus = 0;                   ///< that all processes of the run may use, after it; 0: as this one
   gas::heat_sums heat;                 ///< of all hosts, after the run; one host: nothing
   std::optional<sim_result> sim;       ///< after the run
   std::optional<run_outputs> outputs;  ///< where this process speaks

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 
+#include "base/code_place.hpp"
 #include "base/json.hpp"
 
 namespace godwit::runtime {
@@ -122,8 +123,9 @@ void run_outputs::write_stats(const run_facts& facts) {
 }
 
 void run_outputs::write_trace(const run_facts& facts) {
-  const trace::summary& sum =
-      trace_->finish(track_names(facts), [&](const trace::summary& s) { return trace_info(facts, s); });
+  const trace::summary& sum = trace_->finish(
+      track_names(facts), [&](const trace::summary& s) { return trace_info(facts, s); }, trace::text_at,
+      trace::most_thread_tracks, base::code_lines);
   if (!trace_->problem().empty()) {
     std::fprintf(stderr, "godwit: the trace %s is cut short: %s: make room, or lower --godwit-trace-bytes\n",
                  trace_->path().c_str(), trace_->problem().c_str());

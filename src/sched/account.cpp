@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "base/code_place.hpp"
 
 namespace godwit::sched {
 
@@ -27,9 +28,26 @@ void account::note(kind what, std::uint64_t now, std::uint64_t a, std::uint64_t 
                 detail});
 }
 
+void account::waits_at(const detail::place& where, std::uintptr_t end) noexcept {
+  callers_ = {};
+  if (where.line == 0 || base::in_library_header(where.file)) callers_ = base::callers_of(&where, end);
+}
+
+void account::note_wait(std::uint64_t now, const char* what, const detail::place& where) noexcept {
+  if (what != nullptr) note(kind::waits, now, reinterpret_cast<std::uintptr_t>(what));
+  if (callers_.code[0] == 0) note_place(now, where);
+  note_callers(now, callers_);
+  callers_ = {};
+}
+
 void account::note_place(std::uint64_t now, const detail::place& where) noexcept {
-  note(kind::place, now, reinterpret_cast<std::uintptr_t>(where.file),
-       reinterpret_cast<std::uintptr_t>(where.function), 0, 0, where.line);
+  const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  note(kind::place, now, address(where.file), address(where.function), 0, 0, where.line);
+}
+
+void account::note_callers(std::uint64_t now, const base::callers& who) noexcept {
+  for (std::size_t i = 0; i < who.code.size() && who.code[i] != 0; i += 2)
+    note(kind::callers, now, who.code[i], who.code[i + 1]);
 }
 
 void account::begin_idle(idle_cause cause) noexcept {
@@ -42,7 +60,9 @@ void account::end_idle(std::uint64_t now) noexcept {
   if (idle_from_ns_ == 0) return;
   const std::uint64_t all = now - idle_from_ns_;
   const std::uint64_t transport = std::min(idle_transport_ns_, all);
-  (idle_cause_ == idle_cause::join ? stats_->idle_join_ns : stats_->idle_no_work_ns) += all - transport;
+  (idle_cause_ == idle_cause::join   ? stats_->idle_join_ns
+   : idle_cause_ == idle_cause::wait ? stats_->idle_wait_ns
+                                     : stats_->idle_no_work_ns) += all - transport;
   stats_->idle_transport_ns += transport;
   if (traced()) {
     // Where most of the time waited for another host, say so: the pieces are far_call events.

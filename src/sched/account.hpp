@@ -5,6 +5,7 @@
 // Test: tests/sched/account_test.cpp.
 #pragma once
 
+#include "base/callers.hpp"
 #include "sched/words.hpp"
 #include "trace/ring.hpp"
 
@@ -22,7 +23,15 @@ class account {
   void note(trace::kind what, std::uint64_t now, std::uint64_t a, std::uint64_t b = 0,
             std::uint64_t duration = 0, std::uint64_t bytes = 0, std::uint32_t other = 0,
             std::uint16_t detail = 0) noexcept;
+  /// The calling thread is about to wait at @p where, a variable of its own; its stack ends at @p end. Only
+  /// if traced().
+  void waits_at(const detail::place& where, std::uintptr_t end) noexcept;
+  /// It has been suspended there. @p what: see worker::park; null: it waits at a join.
+  void note_wait(std::uint64_t now, const char* what, const detail::place& where) noexcept;
+
+  // Where what was noted last happened.
   void note_place(std::uint64_t now, const detail::place& where) noexcept;
+  void note_callers(std::uint64_t now, const base::callers& who) noexcept;
 
   /// The worker has no thread from now on, for this reason.
   void begin_idle(trace::idle_cause cause) noexcept;
@@ -45,6 +54,7 @@ class account {
   std::uint64_t idle_from_ns_ = 0;       ///< without a thread since; 0: has one
   std::uint64_t idle_transport_ns_ = 0;  ///< of that, waiting for other hosts
   trace::idle_cause idle_cause_ = trace::idle_cause::no_work;
+  base::callers callers_;  ///< of who waits
 };
 
 /// worker_stats::stayed_at: so many more at that place for that reason, if there is room for it.

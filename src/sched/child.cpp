@@ -363,7 +363,7 @@ void child_worker<P>::end_of_root_thread() noexcept {
 }
 
 template <class P>
-void child_worker<P>::block(ref r, const detail::place& where) noexcept {
+void child_worker<P>::block(ref r, const detail::place& where, const char*) noexcept {
   const kept_by_thread kept(here_);  // who runs meanwhile has others
   if constexpr (full)
     wait_in_queue(r, where);
@@ -427,7 +427,7 @@ void child_worker<P>::bury(ref r, const detail::place& where) noexcept {
       ++here_.words->stats.outstanding_joins;
       if (account_.traced()) {
         account_.note(kind::suspend, since, running_, r, 0, 0, 0, 2);
-        account_.note_place(since, where);
+        account_.note_wait(since, nullptr, where);
       }
     }
     serve();

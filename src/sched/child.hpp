@@ -58,7 +58,7 @@ class child_worker final : public worker {
   };
 
   [[noreturn]] void loop() noexcept override;
-  void block(ref r, const detail::place& where) noexcept override;
+  void block(ref r, const detail::place& where, const char* what) noexcept override;
 
   /// What others ask of this worker.
   void serve() noexcept {

@@ -130,7 +130,7 @@ void child_worker<P>::enqueue(thread& t, std::uintptr_t sp, ref waits_for,
   if (t.stack_low == nullptr) uses_region(sp);
   if (account_.traced()) {
     account_.note(kind::suspend, im->suspended_ns, t.record, waits_for);
-    if (waits_for != 0) account_.note_place(im->suspended_ns, where);
+    if (waits_for != 0) account_.note_wait(im->suspended_ns, nullptr, where);
   }
   waiting_.push(im);
 }

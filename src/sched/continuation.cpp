@@ -462,6 +462,12 @@ void continuation_worker<P>::strand_begins(std::uint64_t span) noexcept {
 }
 
 template <class P>
+std::uint64_t continuation_worker<P>::span_now() const noexcept {
+  if constexpr (P::spans) return span_ns_ + base::fast_ns() - strand_from_ns_;
+  return 0;
+}
+
+template <class P>
 std::uint64_t continuation_worker<P>::strand_ends() noexcept {
   const std::uint64_t time = base::fast_ns() - strand_from_ns_;
   here_.words->stats.work_ns += time;

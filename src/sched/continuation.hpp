@@ -20,10 +20,11 @@ struct leaving {
   detail::publish_fn* publish = nullptr;  ///< park; else null
   void* arg = nullptr;
   detail::wakes by = detail::wakes::inside;
-  const char* what = nullptr;
-  bool sends = false;  ///< it goes to worker `to`, `exactly`, or to any of its host
+  const char* what = nullptr;  ///< it waits for, if that is not a thread's end
+  bool sends = false;          ///< it goes to worker `to`, `exactly`, or to any of its host
   worker_no to{};
   bool exactly = false;
+  bool waits() const noexcept { return waiting_for != 0 || what != nullptr; }
 };
 
 /// @p Policy: on<a policy, a substrate>.
@@ -42,6 +43,7 @@ class continuation_worker final : public worker {
   void yield_thread() noexcept override;
   bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
             const detail::place& where) noexcept override;
+  std::uint64_t span_now() const noexcept override;
   ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept override;
   bool migrate(worker_no to, bool exactly, std::uintptr_t frames,
                const detail::place& where) noexcept override;
@@ -63,7 +65,7 @@ class continuation_worker final : public worker {
   static constexpr bool one_memory = iso && takes_turns;
 
   [[noreturn]] void loop() noexcept override;
-  void block(ref r, const detail::place& where) noexcept override;
+  void block(ref r, const detail::place& where, const char* what) noexcept override;
   void announce_stack_now(std::uintptr_t sp) noexcept override;
   void announce_thread(std::uintptr_t sp) noexcept override;
   void forget_frames(std::uintptr_t sp, std::uintptr_t high) noexcept;
@@ -122,7 +124,8 @@ class continuation_worker final : public worker {
   parting part_from_parent(std::uintptr_t sp) noexcept;
   image* copy_out(std::uintptr_t sp, const parting& p, const leaving& why,
                   const detail::place& where) noexcept;
-  void note_suspension(image& im, std::uintptr_t sp, const parting& p, const detail::place& where) noexcept;
+  void note_suspension(image& im, std::uintptr_t sp, const parting& p, const leaving& why,
+                       const detail::place& where) noexcept;
   bool publish(image* im, const parting& p, const leaving& why) noexcept;
   bool publish_parked(image* im, const parting& p, const leaving& why) noexcept;
   void cancel(image* im, std::uintptr_t sp, const parting& p) noexcept;  // does not come back

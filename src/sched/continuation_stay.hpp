@@ -48,7 +48,7 @@ void continuation_worker<P>::note_stay(const image& im) noexcept {
   if (waited)
     account_.note_place(now, im.where);
   else
-    account_.note(kind::place, now, at, 0, 0, 0, 0, trace::place_is_code);
+    account_.note(kind::callers, now, at);
 }
 
 }  // namespace godwit::sched

@@ -132,8 +132,8 @@ void continuation_worker<P>::oldest_leave(unsigned most, bool in_front, bool sta
 }
 
 template <class P>
-void continuation_worker<P>::block(ref r, const detail::place& where) noexcept {
-  leaving why{.waiting_for = r, .where = &where};
+void continuation_worker<P>::block(ref r, const detail::place& where, const char* what) noexcept {
+  leaving why{.waiting_for = r, .where = &where, .what = what};
   leave(why);
 }
 
@@ -159,8 +159,11 @@ bool continuation_worker<P>::leave(leaving& why) noexcept {
     alignas(64) image room;
     why.room = &room;
     const std::uintptr_t end = here_.shape.stacks->end_of(reinterpret_cast<std::uintptr_t>(&room));
+    if (account_.traced() && why.waits()) account_.waits_at(*why.where, end);
     return suspend_in_place(end, suspended_entry, &why) == 0;
   } else {
+    if (account_.traced() && why.waits())
+      account_.waits_at(*why.where, iso ? here_.region_high : detail::hot().bottom[-1].sp);
     return godwit_ctx_suspend(scheduler_stack_.end(), suspended_entry, &why) == 0;
   }
 }
@@ -199,12 +202,14 @@ void continuation_worker<P>::suspend(std::uintptr_t sp, const leaving& why,
   im->span_ns = span;
   // before the events: these belong together, and what it writes down must not lie between them
   here_.release_writes();
-  note_suspension(*im, sp, p, where);
+  note_suspension(*im, sp, p, why, where);
   delay();
   if (!publish(im, p, why)) cancel(im, sp, p);
   ++here_.words->stats.suspends;
   if (p.parent_here) go_on_with_parent(p);
-  next_thread(why.waiting_for != 0 ? idle_cause::join : idle_cause::no_work);
+  next_thread(why.what != nullptr    ? idle_cause::wait
+              : why.waiting_for != 0 ? idle_cause::join
+                                     : idle_cause::no_work);
 }
 
 /// The slots' continuations left this worker since its region was empty. Has anybody written into what is
@@ -267,18 +272,18 @@ image* continuation_worker<P>::copy_out(std::uintptr_t sp, const parting& p, con
   im->waiting_for = im->waited_for = why.waiting_for;
   im->fork = false;
   im->where = where;
-  im->parked_at = why.what;
+  im->parked_at = why.publish != nullptr ? why.what : nullptr;
   return im;
 }
 
 template <class P>
 void continuation_worker<P>::note_suspension(image& im, std::uintptr_t sp, const parting& p,
-                                             const detail::place& where) noexcept {
+                                             const leaving& why, const detail::place& where) noexcept {
   const std::uint64_t now = stalls || account_.traced() ? base::fast_ns() : 0;
   im.suspended_ns = now;
   if (!account_.traced()) return;
   account_.note(kind::suspend, now, p.own, im.waiting_for, 0, p.top - sp, 0, p.parent_here);
-  if (im.waiting_for != 0) account_.note_place(now, where);
+  if (why.waits()) account_.note_wait(now, why.what, where);
 }
 
 /// Step 3. True: from here on the thread is whoever's takes it. False: there is nothing to wait for.

@@ -37,7 +37,7 @@ void continuation_worker<P>::yield_thread() noexcept {
       return;
     }
   }
-  block(0, {});
+  block(0, {}, nullptr);
 }
 
 /// Nothing but the own queue has to be looked at now, and nobody counts the time. False until the loop has

@@ -144,7 +144,7 @@ void worker::on_expose_signal(std::uint32_t float_control) noexcept {
   idle_.wake_one();
 }
 
-detail::payload worker::wait(ref r, detail::place where) noexcept {
+detail::payload worker::wait(ref r, detail::place where, const char* what) noexcept {
   if (r == 0)
     base::fatal(
         "worker %u: join on a future that has no thread (joined before, moved from, or default "
@@ -158,7 +158,7 @@ detail::payload worker::wait(ref r, detail::place where) noexcept {
     return records_.fetched_payload();
   }
   if (!here_.is_near(r) || !records_.is_complete(r)) {
-    block(r, where);
+    block(r, where, what);
   } else {
     here_.acquire_writes();  // whoever completed it may have been on another host
     joined(r);
@@ -265,6 +265,13 @@ void worker::unpark(detail::waiter* w, detail::wakes by) noexcept {
       static_cast<detail::thread_block*>(here_.shape.stacks->block_of(reinterpret_cast<std::uintptr_t>(w)))
               ->suspended == w,
       "who is woken is suspended");
+  if (account_.traced())
+    account_.note(trace::kind::wake, base::fast_ns(), reinterpret_cast<const image*>(w)->own_record);
+  // What is outside of the run is no part of a chain.
+  if (here_.opts.span && by == detail::wakes::inside) {
+    auto& span = reinterpret_cast<image*>(w)->span_ns;
+    span = std::max(span, span_now());
+  }
   push_ready(here_.memory->ref_of_any(w), 0);
   if (by == detail::wakes::inside) return;
   here_.node->outside.fetch_sub(1, std::memory_order_relaxed);
@@ -277,6 +284,16 @@ void worker::note_global(trace::global_access what, std::uint64_t since_ns, std:
   const unexposed inside;  // the caller may be a thread
   const std::uint64_t now = base::fast_ns();
   account_.note(trace::kind::global, now, 0, 0, now - since_ns, bytes, 0, static_cast<std::uint16_t>(what));
+}
+
+void worker::note_access(trace::single_access what, std::uint64_t since_ns, std::uint64_t at,
+                         std::uint32_t owner, std::uint32_t count, const void* frame) noexcept {
+  if (!account_.traced()) return;
+  const unexposed inside;
+  const std::uint64_t now = base::fast_ns();
+  account_.note(trace::kind::access, now, at, 0, now - since_ns, count, owner,
+                static_cast<std::uint16_t>(what));
+  account_.note_callers(now, base::callers_of(frame, detail::hot().bottom[-1].sp));
 }
 
 void worker::note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b,

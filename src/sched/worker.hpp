@@ -63,13 +63,16 @@ class worker {
   virtual bool park(detail::publish_fn* publish, void* arg, detail::wakes by, const char* what,
                     const detail::place& where) noexcept;
   void unpark(detail::waiter* w, detail::wakes by) noexcept;
+  /// With options::span: the longest chain up to now of the thread that runs here; without: 0.
+  virtual std::uint64_t span_now() const noexcept { return 0; }
   virtual ref create_thread(detail::task_entry* entry, const void* closure, std::size_t bytes) noexcept;
   /// The thread that just ended completes @p r; does not come back.
   virtual void complete(ref r) noexcept = 0;
   /// The root thread just ended: pop its entry and complete what is to complete.
   virtual void end_of_root_thread() noexcept = 0;
   virtual void share(ref r) noexcept { records_.retain(r); }
-  detail::payload wait(ref r, detail::place where) noexcept;
+  /// @p what: as in park, if the record is not a thread's.
+  detail::payload wait(ref r, detail::place where, const char* what = nullptr) noexcept;
   /// Complete a record of join_records::make; its waiters become ready. The calling context goes on.
   void finish(ref r) noexcept;
   join_records& records() noexcept { return records_; }
@@ -115,6 +118,9 @@ class worker {
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;
   /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).
+  /// @p frame: as in base::callers_of.
+  void note_access(trace::single_access what, std::uint64_t since_ns, std::uint64_t at, std::uint32_t owner,
+                   std::uint32_t count, const void* frame) noexcept;
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
   /// Likewise: something happened to movable memory, since @p since_ns if that is not 0.
   void note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b = 0,
@@ -164,7 +170,7 @@ class worker {
   using unexposed = base::unexposed;
 
   /// What a policy does when a thread has to wait for @p r. Comes back when it is complete.
-  virtual void block(ref r, const detail::place& where) noexcept = 0;
+  virtual void block(ref r, const detail::place& where, const char* what) noexcept = 0;
   /// A join found its thread done.
   virtual void joined(ref) noexcept {}
   [[noreturn]] virtual void loop() noexcept = 0;

@@ -26,12 +26,11 @@ enum class kind : std::uint16_t {
   /// a thread is done, its parent is not here (child stealing: always). a: thread; detail: 1 a waiter follows
   /// at once (greedy join)
   end,
-  suspend,  ///< a thread leaves. a: thread; b: the record it waits for, 0: yield; bytes: copied out;
+  suspend,  ///< a thread leaves. a: thread; b: the record it waits for, 0: none; bytes: copied out;
             ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is
             /// and < waits below tasks put on top of it (run to completion), a resume of it follows.
-            ///< A `place` follows if b != 0
-  /// where in the program. a, b: file, function (addresses in the program's image); other: line; detail:
-  /// place_is_code
+            ///< Unless it yields, behind it: `waits` if it is no join, and its place, as `place` or `callers`
+  /// where in the program. a, b: file, function (addresses in the program's image); other: line
   place,
   cancel,  ///< the suspension just written was undone: what it waited for was there already. a: thread
   // It has none.
@@ -64,12 +63,23 @@ enum class kind : std::uint16_t {
   /// others
   heat,
   /// a thread that another host would have taken, but that names the heap of this one, goes on here. a:
-  /// thread; detail: stays_by_stale_words. A `place` follows: where it waited, or the code that had spawned
+  /// thread; detail: stays_by_stale_words. Behind it, where: as `place` or
+  /// `callers`
   stay,
+  // Waits for something else than the end of a thread.
+  /// of the suspension before it. a: what for, as people call it (address in the program's image: "mutex")
+  waits,
+  /// a thread that no record wakes can go on, because of what runs here. a: thread
+  wake,
+  /// where in the program, where that is a header that others include: who called. a, b: addresses that calls
+  /// come back to, the innermost first; one or several of these events
+  callers,
+  /// an access to a single value of another host: one that was timed, for several like it. a: address; other:
+  /// its owner; bytes: for how many; duration_ns: of this one; detail: single_access. Behind it `callers`
+  access,
   count_
 };
 
-inline constexpr std::uint16_t place_is_code = 1;  ///< `a` is an address of code instead
 /// It names memory that has been freed, and no other
 inline constexpr std::uint16_t stays_by_stale_words = 1;
 
@@ -98,7 +108,11 @@ enum class idle_cause : std::uint16_t {
   no_work,    ///< its last thread ended and nobody had anything to steal
   join,       ///< its last thread waits at an outstanding join
   transport,  ///< waited for an answer from another host
+  wait,       ///< its last thread waits for something else: another thread, time, a descriptor
 };
+
+/// What an access to a single value was.
+enum class single_access : std::uint16_t { get, put, atomic };
 
 /// What the cache of global memory did.
 enum class global_access : std::uint16_t {

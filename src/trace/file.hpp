@@ -8,8 +8,8 @@
 //               dropped
 //     events    header.count events of worker header.worker, in order, times already in the first rank's
 //               clock
-//     strings   entries { u64 address; u32 length; char text[length] } of the files and functions that
-//               events name
+//     strings   entries { u64 address; u32 length; char text[length] } of what events name: files, functions,
+//               what was waited for; of code: "file.cpp:12", and no entry if that is the library's
 // Order: events (per worker as many chunks as needed, of at most 1 MiB), strings, info, then Perfetto's
 // packets, whose times count from info's origin_ns.
 #pragma once
@@ -19,7 +19,7 @@
 namespace godwit::trace {
 
 inline constexpr std::uint32_t raw_field = 47001;
-inline constexpr char raw_magic[8] = {'g', 'o', 'd', 'w', 'i', 't', '0', '1'};
+inline constexpr char raw_magic[8] = {'g', 'o', 'd', 'w', 'i', 't', '0', '2'};
 
 enum class chunk : std::uint32_t { info = 1, events, strings };
 

@@ -29,7 +29,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
   worker_info& me = workers_[w];
   first_look(w, e);
   const auto what = static_cast<kind>(e.what);
-  if (what != kind::place && what != kind::cancel) flush(w);
+  if (what != kind::place && what != kind::waits && what != kind::callers && what != kind::cancel) flush(w);
   switch (what) {
     case kind::start:
     case kind::resume:
@@ -48,8 +48,13 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::suspend:
       suspend(w, e);
       break;
+    case kind::waits:
     case kind::place:
-      place_of_last(me, e);
+    case kind::callers:
+      about_last(me, e);
+      break;
+    case kind::wake:
+      wake(w, e);
       break;
     case kind::cancel:
       cancel(w, e);
@@ -73,6 +78,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::complete:
       complete(w, e.a, e.time_ns, false);
       break;
+    case kind::access:
     case kind::far_call:
     case kind::message:
     case kind::global:
@@ -95,13 +101,6 @@ void model::event(std::uint32_t w, const trace::event& e) {
 void model::slept(std::uint32_t w, const trace::event& e) {
   workers_[w].sleeps.emplace_back(begin_of(e), e.time_ns);
   if (workers_[w].sleeps.size() >= most_sleeps_held) flush_sleeps(w);
-}
-
-void model::place_of_last(worker_info& me, const trace::event& e) {
-  const std::uint32_t p = intern({e.a, e.b, e.other});
-  if (const auto t = threads_.find(me.last_suspended); t != threads_.end()) t->second.place = p;
-  if (auto* slice = std::get_if<worker_slice>(&me.closing)) slice->place = p;
-  if (auto* point = std::get_if<instant>(&me.closing)) point->place = p;
 }
 
 /// In the second pass it is known what a worker ran when its events begin.
@@ -133,7 +132,7 @@ void model::hand_out(thread_info& t) {
 void model::move(thread_info& t, state to, std::uint64_t time, std::uint32_t worker) {
   time = std::max(time, t.since_ns);
   hand_out(t);
-  t.before = {t.number, t.what, t.worker, t.since_ns, time, t.place};
+  t.before = {t.number, t.what, t.worker, t.since_ns, time, t.place, t.waits_for_what};
   t.undoable = true;
   const bool was = t.what == state::ready;
   const bool is = to == state::ready;
@@ -388,6 +387,8 @@ void model::suspend(std::uint32_t w, const trace::event& e) {
   stop_waiting(e.a, t);
   t.fresh = fresh;
   t.place = 0;
+  t.waits_for_what = 0;
+  me.last_place = {};
   move(t, e.b == 0 ? state::yielded : state::waiting, e.time_ns, w);
   t.waits_for = e.b;
   if (e.b != 0) waiters_.emplace(e.b, e.a);
@@ -482,15 +483,6 @@ void model::finish(std::uint64_t end_ns) {
   for (const auto& [record, t] : threads_) open.emplace_back(t.number, record);
   std::sort(open.begin(), open.end());
   for (const auto& [number, record] : open) end_thread(record, end_ns);
-}
-
-std::uint32_t model::intern(const place& p) {
-  const auto [at, added] = place_numbers_.try_emplace({p.file, p.function, p.line}, 0);
-  if (added) {
-    at->second = static_cast<std::uint32_t>(places_.size());
-    places_.push_back(p);
-  }
-  return at->second;
 }
 
 }  // namespace godwit::trace

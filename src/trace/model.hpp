@@ -11,9 +11,10 @@
 
 #include "trace/events.hpp"
 
+#include <array>
+#include <compare>
 #include <map>
 #include <span>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -35,6 +36,7 @@ enum class activity : std::uint8_t {
   global,     ///< inside any
   moves,      ///< inside any: brought parts of movable memory here
   part_wait,  ///< inside any: waited for such parts
+  access,     ///< inside any: waited for a single value of another host
 };
 
 /// What a thread did for a while.
@@ -66,12 +68,14 @@ struct thread_slice {
   state what = state::none;
   std::uint32_t worker = nobody;  ///< where it ran
   std::uint64_t begin_ns = 0, end_ns = 0;
-  std::uint32_t place = 0;  ///< where it waits
+  std::uint32_t place = 0;      ///< where it waits
+  std::uint64_t waits_for = 0;  ///< what for, if it is no join: kind::waits
 };
 
 enum class mark : std::uint8_t {
   stolen,     ///< the thread left for worker `other`
   done,       ///< what others wait for is there
+  wakes,      ///< a thread that waits for something else than a join can go on
   suspended,  ///< the thread left, its parent goes on in place
   exposed,    ///< continuations were made public
   stayed,     ///< another host would have taken the thread, if it did not name this one's heap
@@ -105,6 +109,8 @@ enum class counter : std::uint8_t { busy_workers, ready_joins };
 struct place {
   std::uint64_t file = 0, function = 0;
   std::uint32_t line = 0;
+  std::array<std::uint64_t, 6> callers{};  ///< instead of those: kind::callers
+  auto operator<=>(const place&) const = default;
 };
 
 struct sink {
@@ -134,6 +140,7 @@ class model {
     std::uint32_t worker = nobody;
     std::uint64_t since_ns = 0;
     std::uint64_t waits_for = 0;
+    std::uint64_t waits_for_what = 0;  // kind::waits
     std::uint32_t place = 0;
     bool fresh = false;     // known since its suspension only
     bool undoable = false;  // `before` has not been handed out yet
@@ -152,6 +159,7 @@ class model {
     std::uint64_t floor_ns = 0;                                   // slices before are closed
     std::variant<std::monostate, worker_slice, instant> closing;  // waits for its place
     std::uint64_t last_suspended = 0;
+    place last_place{};  // of that
     std::vector<std::pair<std::uint64_t, std::uint64_t>> sleeps;
     std::uint64_t early[16] = {};  // threads whose ends came before the steal that they follow from
     std::uint32_t next_early = 0;
@@ -166,7 +174,8 @@ class model {
   void complete(std::uint32_t w, std::uint64_t record, std::uint64_t time, bool waiter_follows);
 
   void slept(std::uint32_t w, const trace::event& e);
-  void place_of_last(worker_info& me, const trace::event& e);
+  void about_last(worker_info& me, const trace::event& e);
+  void wake(std::uint32_t w, const trace::event& e);
   void first_look(std::uint32_t w, const trace::event& e);
   void put(std::uint32_t w, std::uint64_t record, std::uint64_t time, kind how);
   void gain(std::uint32_t w, const trace::event& e);
@@ -202,7 +211,7 @@ class model {
   std::uint32_t busy_ = 0;
   std::uint32_t ready_joins_ = 0;
   std::vector<place> places_{1};
-  std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>, std::uint32_t> place_numbers_;
+  std::map<place, std::uint32_t> place_numbers_;
 };
 
 }  // namespace godwit::trace

@@ -16,6 +16,8 @@ activity activity_of(kind k) noexcept {
       return activity::moves;
     case kind::part_wait:
       return activity::part_wait;
+    case kind::access:
+      return activity::access;
     default:
       return activity::far_call;
   }
@@ -25,6 +27,7 @@ activity activity_of(kind k) noexcept {
 void model::nested(std::uint32_t w, const trace::event& e) {
   const activity what = activity_of(static_cast<kind>(e.what));
   worker_info& me = workers_[w];
+  if (what == activity::access) me.last_suspended = 0, me.last_place = {};  // the place behind it is its own
   const std::uint64_t from =
       std::max(e.time_ns - std::min<std::uint64_t>(e.time_ns, e.duration_ns), me.floor_ns);
   const bool moves = what == activity::moves;
@@ -32,7 +35,7 @@ void model::nested(std::uint32_t w, const trace::event& e) {
                        .what = what,
                        .begin_ns = from,
                        .end_ns = std::max(e.time_ns, from),
-                       .from = what == activity::far_call ? e.other : nobody,
+                       .from = what == activity::far_call || what == activity::access ? e.other : nobody,
                        .bytes = what == activity::global || moves ? e.bytes : 0,
                        .detail = e.detail,
                        .address = e.a,

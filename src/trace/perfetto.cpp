@@ -175,7 +175,8 @@ void perfetto::emit(std::uint64_t time_ns) {
 
 void perfetto::name(const worker_slice& s) {
   static constexpr const char* idle_names[] = {"idle: no work", "idle: at an outstanding join",
-                                               "idle: waits for another host"};
+                                               "idle: waits for another host",
+                                               "idle: its thread waits, at no join"};
   static constexpr const char* global_names[] = {"fetches global memory", "writes back global memory",
                                                  "makes room for global memory"};
   switch (s.what) {
@@ -198,6 +199,12 @@ void perfetto::name(const worker_slice& s) {
       return name("serves another host");
     case activity::global:
       return name(s.detail < std::size(global_names) ? global_names[s.detail] : "global memory");
+    case activity::access: {
+      static constexpr const char* names[] = {"gets a value of another host", "puts a value of another host",
+                                              "atomic of another host"};
+      name(s.detail < std::size(names) ? names[s.detail] : "access to another host");
+      return add("address", address_text(s.address));
+    }
     case activity::moves:
       name("moves memory here");
       add("allocation", address_text(s.address));
@@ -229,7 +236,10 @@ void perfetto::on(const worker_slice& s) {
     add_place(s.place);
   }
   if (s.from != nobody && s.how != kind::start)
-    add(s.what == activity::far_call ? "to worker" : "from worker", s.from);
+    add(s.what == activity::far_call ? "to worker"
+        : s.what == activity::access ? "owner"
+                                     : "from worker",
+        s.from);
   if (s.bytes != 0)
     add(s.what == activity::global || s.what == activity::moves ? "bytes" : "bytes copied in", s.bytes);
   if (s.latency_ns != 0) add("latency ns", s.latency_ns);
@@ -258,10 +268,13 @@ void perfetto::on(const thread_slice& s) {
     case state::yielded:
       name("ready: gave way");
       break;
-    case state::waiting:
-      name(s.place != 0 ? "waits at " + short_place(s.place) : "waits");
+    case state::waiting: {
+      const std::string what = s.waits_for != 0 ? setup_.text(s.waits_for) : std::string();
+      name("waits" + (what.empty() ? what : " for a " + what) +
+           (s.place != 0 ? " at " + short_place(s.place) : std::string()));
       add_place(s.place);
       break;
+    }
     case state::none:
       break;
   }
@@ -311,6 +324,9 @@ void perfetto::on(const instant& i) {
       break;
     case mark::done:
       name("completes a join");
+      break;
+    case mark::wakes:
+      name("wakes a thread that waits");
       break;
     case mark::suspended:
       name("suspends, parent goes on");

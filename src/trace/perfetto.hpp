@@ -34,6 +34,7 @@ class perfetto final : public sink {
     std::vector<bool> shown;              ///< by number: has a track of its own
     std::uint32_t threads_left_out = 0;
     std::function<place_text(std::uint32_t place)> where;
+    std::function<std::string(std::uint64_t address)> text;
   };
   perfetto(out_file& out, setup s);
 

@@ -104,20 +104,25 @@ void trace_file::append(std::uint32_t worker, const event* events, std::size_t c
       sum_.origin_ns =
           std::min(sum_.origin_ns, e->time_ns - std::min<std::uint64_t>(e->time_ns, e->duration_ns));
       sum_.end_ns = std::max(sum_.end_ns, e->time_ns);
-      if (e->what != static_cast<std::uint16_t>(kind::place)) continue;
-      if (e->detail == place_is_code) code_.insert(e->a);
-      strings_.try_emplace(e->a);
-      strings_.try_emplace(e->b);
+      const auto what = static_cast<kind>(e->what);
+      if (what == kind::place || what == kind::waits) strings_.try_emplace(e->a);
+      if (what == kind::place) strings_.try_emplace(e->b);
+      if (what == kind::callers) code_.insert({e->a, e->b});
     }
     done += n;
   }
 }
 
-void trace_file::write_strings(const std::function<std::string(std::uint64_t)>& text) {
+void trace_file::write_strings(const std::function<std::string(std::uint64_t)>& text,
+                               const code_names& code) {
+  for (auto& [address, value] : strings_) value = text(address);
+  if (const std::vector<std::uint64_t> addresses(code_.begin(), code_.end()); code && !addresses.empty()) {
+    std::vector<std::string> names = code(addresses);
+    for (std::size_t i = 0; i < names.size(); ++i) strings_[addresses[i]] = std::move(names[i]);
+  }
   std::string all;
   std::uint64_t count = 0;
-  for (auto& [address, value] : strings_) {
-    value = code_.contains(address) ? base::code_place(address) : text(address);
+  for (const auto& [address, value] : strings_) {
     if (value.empty()) continue;
     const auto length = static_cast<std::uint32_t>(value.size());
     all.append(reinterpret_cast<const char*>(&address), sizeof address);
@@ -175,10 +180,10 @@ std::vector<bool> trace_file::choose(const std::vector<std::uint32_t>& slices_of
 const summary& trace_file::finish(const std::vector<std::string>& names,
                                   const std::function<std::string(const summary&)>& info,
                                   const std::function<std::string(std::uint64_t)>& text,
-                                  std::uint32_t most_tracks) {
+                                  std::uint32_t most_tracks, const code_names& code) {
   for (const std::uint64_t d : sum_.dropped_of) sum_.dropped += d;
   if (sum_.events == 0) sum_.origin_ns = 0;
-  write_strings(text);
+  write_strings(text, code);
   const auto workers = static_cast<std::uint32_t>(pieces_.size());
   counting counts;
   std::vector<std::uint64_t> initial(workers);
@@ -202,8 +207,11 @@ const summary& trace_file::finish(const std::vector<std::string>& names,
   const model* second_model = nullptr;
   s.where = [&](std::uint32_t number) {
     const place& p = second_model->where(number);
+    for (const std::uint64_t caller : p.callers)
+      if (const std::string& code = string_at(caller); !code.empty()) return place_text{code, {}, 0};
     return place_text{string_at(p.file), string_at(p.function), p.line};
   };
+  s.text = [&](std::uint64_t address) { return string_at(address); };
   const std::string head = info(sum_);
   chunk(chunk::info, 0, 1, head.data(), head.size());
   perfetto packets(out_, std::move(s));

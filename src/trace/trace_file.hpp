@@ -14,6 +14,8 @@
 #include "trace/out_file.hpp"
 
 #include <functional>
+#include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -39,6 +41,9 @@ struct summary {
 /// whatever the address. Some system calls.
 std::string text_at(std::uint64_t address);
 
+/// What people know addresses in the program's code by, empty where nobody would: base::code_lines.
+using code_names = std::function<std::vector<std::string>(std::span<const std::uint64_t> addresses)>;
+
 class trace_file {
  public:
   /// Throws std::invalid_argument (one line) if @p path cannot be written.
@@ -50,11 +55,11 @@ class trace_file {
   void dropped(std::uint32_t worker, std::uint64_t count) { sum_.dropped_of[worker] = count; }
 
   /// Write the rest. @p names: of the workers' tracks. @p info gives the info chunk's text. @p text: of
-  /// addresses.
+  /// addresses. @p code: see code_names; without it such addresses have no texts.
   const summary& finish(const std::vector<std::string>& names,
                         const std::function<std::string(const summary&)>& info,
                         const std::function<std::string(std::uint64_t)>& text = text_at,
-                        std::uint32_t most_tracks = most_thread_tracks);
+                        std::uint32_t most_tracks = most_thread_tracks, const code_names& code = {});
   /// Why the file is not complete; empty: it is.
   const std::string& problem() const noexcept { return out_.problem(); }
   const std::string& path() const noexcept { return out_.path(); }
@@ -67,7 +72,7 @@ class trace_file {
   void chunk(trace::chunk what, std::uint32_t worker, std::uint64_t count, const void* data,
              std::size_t bytes);
   merger read_back();
-  void write_strings(const std::function<std::string(std::uint64_t)>& text);
+  void write_strings(const std::function<std::string(std::uint64_t)>& text, const code_names& code);
   std::vector<bool> choose(const std::vector<std::uint32_t>& slices_of, std::uint32_t most_tracks);
   const std::string& string_at(std::uint64_t address) const;
 
@@ -75,7 +80,7 @@ class trace_file {
   std::vector<std::vector<piece>> pieces_;
   std::vector<std::uint64_t> first_ns_;
   std::unordered_map<std::uint64_t, std::string> strings_;
-  std::unordered_set<std::uint64_t> code_;  // of these: addresses of code
+  std::set<std::uint64_t> code_;  // addresses of code
   summary sum_;
 };
 

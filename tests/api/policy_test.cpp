@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <mutex>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
@@ -614,6 +615,30 @@ TEST(span, work_and_longest_chain) {
   EXPECT_GE(work, 2'000'000u * leaves + 3'000'000u);
   EXPECT_GE(span, 2'000'000u + 3'000'000u);
   EXPECT_LE(span, work - 2'000'000u * (leaves - 1));
+}
+
+TEST(span, goes_through_locks) {
+  gw::options o;
+  o.workers = 1;  // so that all of them wait for the first
+  o.substrate = gw::choice::substrate::threads;
+  o.span = true;
+  constexpr int threads = 8;
+  gw::run<void>(
+      [] {
+        gw::mutex m;
+        std::array<gw::future<void>, threads> all;
+        for (auto& f : all)
+          f = gw::spawn([&m] {
+            const std::lock_guard hold(m);
+            gw::yield();
+            spin_for(std::chrono::microseconds(2000));
+          });
+        for (auto& f : all) f.join();
+      },
+      o);
+  std::uint64_t span = 0;
+  for (const auto& w : gw::last_run_stats()) span = std::max(span, w.span_ns);
+  EXPECT_GE(span, 2'000'000u * threads);
 }
 
 TEST(span, a_chain_has_no_parallelism) {

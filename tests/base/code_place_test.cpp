@@ -42,6 +42,27 @@ TEST(code_place, says_where_nothing_is_known) {
   EXPECT_EQ(code_place(reinterpret_cast<std::uintptr_t>(&on_the_stack)), "a place that is not known");
 }
 
+TEST(code_place, lines_of_several_addresses) {
+  const std::uintptr_t mine = return_address(),
+                       library = reinterpret_cast<std::uintptr_t>(&godwit::base::code_lines);
+  const std::uintptr_t asked[] = {library + 4, mine, 0, mine};
+  const std::vector<std::string> texts = godwit::base::code_lines(asked);
+  ASSERT_EQ(texts.size(), 4u);
+  EXPECT_EQ(texts[0], "") << "the library's own";
+  EXPECT_TRUE(texts[1].starts_with("code_place_test.cpp:") || texts[1].find(" + 0x") != std::string::npos)
+      << texts[1];
+  EXPECT_EQ(texts[2], "");
+  EXPECT_EQ(texts[3], texts[1]);
+}
+
+TEST(code_place, headers_that_others_include) {
+  using godwit::base::in_library_header;
+  EXPECT_TRUE(in_library_header("/usr/include/c++/12/bits/std_mutex.h"));
+  EXPECT_TRUE(in_library_header("/home/me/include/godwit/mutex.hpp"));
+  EXPECT_FALSE(in_library_header("/home/me/program.cpp"));
+  EXPECT_FALSE(in_library_header(""));
+}
+
 TEST(code_place, knows_shared_libraries) {
   const std::string text = code_place(reinterpret_cast<std::uintptr_t>(&std::puts) + 4);
   EXPECT_NE(text.find("puts"), std::string::npos) << text;

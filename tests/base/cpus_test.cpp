@@ -169,6 +169,20 @@ TEST(cpus, are_those_of_the_mask) {
   EXPECT_LE(usable_cpu_count(), cpus.size());
 }
 
+TEST(cpus, of_processes_on_one_machine) {
+  using godwit::base::cpu_share;
+  cpu_share first, second;
+  first.mask[0] = 0b0011, second.mask[0] = 0b0110, second.mask[63] = 1;
+  const auto count = [&] { return godwit::base::usable_cpu_count(std::array{first, second}); };
+  EXPECT_EQ(count(), 4u) << "those that they share count once";
+  first.quota = 1;
+  EXPECT_EQ(count(), 4u) << "one has no quota";
+  second.quota = 3;
+  EXPECT_EQ(count(), 3u);
+  const cpu_share mine = godwit::base::own_cpu_share();
+  EXPECT_EQ(godwit::base::usable_cpu_count({&mine, 1}), godwit::base::usable_cpu_count());
+}
+
 TEST(cpus, follow_a_narrower_mask) {
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);

@@ -133,12 +133,12 @@ TEST(Input, SaysWhatIsWrong) {
   EXPECT_TRUE(says(std::string("\x0a\x02\x08\x01", 4), "no godwit events"));
   std::string file = example().bytes();
   std::string other_version = file, no_magic = file;
-  other_version.replace(file.find("godwit01"), 8, "godwit99");
+  other_version.replace(file.find("godwit02"), 8, "godwit99");
   EXPECT_TRUE(says(other_version, "another version"));
-  no_magic.replace(file.find("godwit01"), 8, "xxxxxxxx");
+  no_magic.replace(file.find("godwit02"), 8, "xxxxxxxx");
   EXPECT_TRUE(says(no_magic, "damaged"));
   std::string count = file;
-  count[file.rfind("godwit01") + 16] ^= 1;
+  count[file.rfind("godwit02") + 16] ^= 1;
   EXPECT_TRUE(says(count, "events do not take"));
 }
 

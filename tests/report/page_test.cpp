@@ -41,7 +41,7 @@ decoded decode(const encoded_timeline& e, std::size_t workers) {
       const unsigned head = in.byte();
       const std::uint64_t duration = in.number();
       if (n > 1) d.shortest = std::min(d.shortest, duration);
-      if (head == 6) {
+      if (head == 15) {
         EXPECT_GE(in.number(), 2u);
         std::uint64_t sum = 0;
         for (std::uint64_t& ns : mine) {
@@ -53,14 +53,16 @@ decoded decode(const encoded_timeline& e, std::size_t workers) {
         ++d.mixtures;
         continue;
       }
-      mine[head & 7] += duration;
-      if ((head & 7) != 0) continue;
+      mine[head & 15] += duration;
+      if ((head & 15) != 0) continue;
       const std::uint64_t step = in.number();
       thread +=
           (step & 1) != 0 ? -static_cast<std::int64_t>(step / 2) - 1 : static_cast<std::int64_t>(step / 2);
       d.threads.push_back(thread);
       in.number();
-      if (in.byte() == static_cast<unsigned>(loss::join)) in.number();
+      const unsigned ended = in.byte();
+      if (ended == static_cast<unsigned>(loss::join) || ended == static_cast<unsigned>(loss::wait))
+        in.number();
     }
   }
   EXPECT_EQ(in.at, e.bytes.size());

@@ -121,6 +121,28 @@ void trace_builder::stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread,
   add(w, place);
 }
 
+void trace_builder::wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
+                         std::uint32_t line, bool parent_goes_on) {
+  suspend(w, t, thread, 0, line, parent_goes_on);
+  const std::uint64_t address = 0x7000 + std::hash<std::string>()(what) % 4096;
+  strings[address] = what;
+  events[w].insert(events[w].end() - 1, make(t, kind::waits, address));  // before the place
+}
+
+void trace_builder::wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread) {
+  add(w, make(t, kind::wake, thread));
+}
+
+void trace_builder::access(std::uint32_t w, std::uint64_t t, std::uint32_t owner, std::uint32_t duration,
+                           const std::string& where) {
+  event e = make(t, kind::access, 0x9000, 0, duration);
+  e.other = owner;
+  e.bytes = 8;
+  add(w, e);
+  strings[0xc0de] = where;
+  add(w, make(t, kind::callers, 0xbad, 0xc0de));  // the first is the library's, and has no text
+}
+
 void trace_builder::cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread) {
   add(w, make(t, kind::cancel, thread));
 }

@@ -36,6 +36,13 @@ struct trace_builder {
                std::uint32_t line = 0, bool parent_goes_on = false);
   /// At strings[1], line @p line.
   void stay(std::uint32_t w, std::uint64_t t, std::uint64_t thread, std::uint32_t line, bool stale);
+  /// Suspended, for something else than a join: @p what, as "mutex".
+  void wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
+            std::uint32_t line, bool parent_goes_on = false);
+  void wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
+  /// A get that took @p duration, for eight; its place is the text @p where.
+  void access(std::uint32_t w, std::uint64_t t, std::uint32_t owner, std::uint32_t duration,
+              const std::string& where);
   void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);

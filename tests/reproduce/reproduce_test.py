@@ -395,7 +395,7 @@ def field(number, payload):
 
 
 def chunk(what, worker, count, payload):
-    header = struct.pack("<8sIIQQ", b"godwit01", what, worker, count, len(payload))
+    header = struct.pack("<8sIIQQ", b"godwit02", what, worker, count, len(payload))
     return field(1, field(trace.RAW_FIELD, header + payload))
 
 

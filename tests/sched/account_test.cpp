@@ -50,6 +50,32 @@ TEST_F(accounts, time_without_a_thread_goes_to_its_cause) {
   EXPECT_GE(stats.idle_no_work_ns, 1'000'000u);
 }
 
+TEST_F(accounts, a_wait_has_a_kind_and_a_place) {
+  begin(true);
+  const detail::place mine{"program.cpp", "f", 12};
+  a.waits_at(mine, ~std::uintptr_t{0});
+  a.note_wait(5, "mutex", mine);
+  a.waits_at(mine, ~std::uintptr_t{0});
+  a.note_wait(6, nullptr, mine);
+  const detail::place header{"/usr/include/c++/12/bits/std_mutex.h", "lock", 250};
+  a.waits_at(header, ~std::uintptr_t{0});
+  a.note_wait(7, "mutex", header);
+  a.begin_idle(idle_cause::wait);
+  a.end_idle(base::fast_ns() + 1'000'000);
+  EXPECT_GE(stats.idle_wait_ns, 1'000'000u);
+  const auto seen = events();
+  ASSERT_GE(seen.size(), 6u);
+  EXPECT_EQ(seen[0].what, static_cast<std::uint16_t>(kind::waits));
+  EXPECT_STREQ(reinterpret_cast<const char*>(seen[0].a), "mutex");
+  EXPECT_EQ(seen[1].what, static_cast<std::uint16_t>(kind::place));
+  EXPECT_EQ(seen[1].other, 12u);
+  EXPECT_EQ(seen[2].what, static_cast<std::uint16_t>(kind::place)) << "a join";
+  EXPECT_EQ(seen[3].what, static_cast<std::uint16_t>(kind::waits));
+  EXPECT_EQ(seen[4].what, static_cast<std::uint16_t>(kind::callers)) << "whoever called the header";
+  EXPECT_NE(seen[4].a, 0u);
+  EXPECT_EQ(seen.back().detail, static_cast<std::uint16_t>(idle_cause::wait));
+}
+
 TEST_F(accounts, of_that_what_waited_for_other_hosts_counts_apart) {
   begin(true);
   a.begin_idle(idle_cause::no_work);

@@ -75,21 +75,6 @@ TEST(trace_file, raw_chunks_hold_every_event_in_order) {
   EXPECT_GT(c.packets, total) << "Perfetto's";
 }
 
-[[gnu::noinline]] std::uintptr_t return_address() {
-  return reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-}
-
-TEST(trace_file, places_that_are_code_have_its_line) {
-  const std::uint64_t here = return_address();
-  const auto c =
-      write({{make(kind::stay, 100, {.a = 128}), make(kind::place, 100, {.a = here, .detail = place_is_code}),
-              make(kind::resume, 150, {.a = 128, .duration_ns = 20})}});
-  EXPECT_TRUE(c.strings.at(here).find("places_that_are_code") != std::string::npos ||
-              c.strings.at(here).find(" + 0x") != std::string::npos)
-      << c.strings.at(here);
-  EXPECT_TRUE(c.has_text("stays for its host's heap"));
-}
-
 TEST(trace_file, the_number_of_thread_tracks_is_limited) {
   const history h = by_hand::simulation(4, 3).run(5000);
   summary all, few;

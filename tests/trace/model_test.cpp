@@ -94,7 +94,7 @@ constexpr std::uint64_t root = 128, child = 256;
 TEST(model, a_thread_that_stays_is_a_mark_with_its_place) {
   recorder r;
   play({{make(kind::stay, 100, {.a = root, .detail = stays_by_stale_words}),
-         make(kind::place, 100, {.a = 77, .detail = place_is_code}),
+         make(kind::callers, 100, {.a = 77}),
          make(kind::resume, 150, {.a = root, .duration_ns = 60, .other = 0}),
          make(kind::end, 200, {.a = root})}},
        r);
@@ -108,6 +108,35 @@ TEST(model, a_thread_that_stays_is_a_mark_with_its_place) {
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].thread, i.thread);
   EXPECT_EQ(runs[0].place, 0u) << "where it stayed is not where it waits";
+}
+
+TEST(Model, AWaitForALockHasAKindAPlaceAndAnArrowFromWhoWokeIt) {
+  recorder r;
+  model m(2, r);
+  m.event(0, make(kind::start, 0, {.a = 8}));
+  m.event(1, make(kind::start, 5, {.a = 16}));
+  m.event(1, make(kind::suspend, 10, {.a = 16}));
+  m.event(1, make(kind::waits, 10, {.a = 0x77}));
+  m.event(1, make(kind::callers, 10, {.a = 0x100, .b = 0x200}));
+  m.event(1, make(kind::callers, 10, {.a = 0x300}));
+  m.event(0, make(kind::wake, 50, {.a = 16}));
+  m.event(1, make(kind::resume, 60, {.a = 16, .other = 0}));
+  m.event(1, make(kind::end, 80, {.a = 16}));
+  m.event(0, make(kind::end, 90, {.a = 8}));
+  m.finish(100);
+  const auto own = r.of_thread(2);
+  ASSERT_EQ(own.size(), 4u);
+  EXPECT_EQ(own[1].what, state::waiting);
+  EXPECT_EQ(own[1].begin_ns, 10u);
+  EXPECT_EQ(own[1].end_ns, 50u);
+  EXPECT_EQ(own[1].waits_for, 0x77u);
+  EXPECT_EQ(m.where(own[1].place).callers, (std::array<std::uint64_t, 6>{0x100, 0x200, 0x300, 0, 0, 0}));
+  EXPECT_EQ(own[2].what, state::ready);
+  const auto wakes = r.marks(mark::wakes);
+  ASSERT_EQ(wakes.size(), 1u);
+  EXPECT_EQ(wakes[0].i.worker, 0u);
+  ASSERT_EQ(wakes[0].flows.size(), 1u);
+  EXPECT_EQ(r.of(1, activity::thread).back().flow, wakes[0].flows[0]) << "the arrow ends where it goes on";
 }
 
 TEST(model, a_steal_and_a_join) {

@@ -60,7 +60,7 @@ def raw_chunk(packet):
         return None
     length, at = varint(packet, at)
     magic, what, worker, count, size = HEADER.unpack_from(packet, at)
-    if magic != b"godwit01":
+    if magic != b"godwit02":
         wrong(f"bad magic {magic}")
     body = packet[at + HEADER.size :]
     if len(body) != size or length != size + HEADER.size:
@@ -112,7 +112,7 @@ def check_raw(events, info):
         if any(b < a for a, b in zip(times, times[1:])):
             wrong(f"worker {worker}: times go backwards")
         for e in mine:
-            if not 1 <= e[6] <= 22:
+            if not 1 <= e[6] <= 26:
                 wrong(f"worker {worker}: event of kind {e[6]}")
 
 

@@ -24,8 +24,17 @@ enum class state : std::uint8_t {
   join,       ///< its last thread waits at an outstanding join, nobody has anything to steal
   transport,  ///< waits for an answer from another host
   unknown,    ///< before the first event that was kept
+  // None, and nobody has anything to steal, because threads wait (waits.hpp):
+  lock,     ///< for a mutex or the like
+  event,    ///< for what another thread does: a condition variable, a semaphore...
+  outside,  ///< for time or descriptors, and no worker is busy
+  /// has a thread, which waits for a single value of another host; estimated, and in no time line: there busy
+  access,
 };
-inline constexpr std::size_t states = 6;
+inline constexpr std::size_t states = 10;
+
+/// What a thread waits for. nothing: it gave way.
+enum class wait_for : std::uint8_t { nothing, join, lock, event, outside, access };
 
 /// How a piece of busy time began, and how it ended.
 enum class gain : std::uint8_t {
@@ -36,7 +45,7 @@ enum class gain : std::uint8_t {
   task,
   left
 };  // left: a thief took what was below
-enum class loss : std::uint8_t { none, end, end_waiter, join, yield, stolen };
+enum class loss : std::uint8_t { none, end, end_waiter, join, yield, stolen, wait };  // wait: but for a join
 
 inline constexpr std::uint32_t nothing = 0xffffffff;
 
@@ -83,12 +92,17 @@ struct histogram {
 /// A place in the program where threads waited, or from which they stayed on their host.
 struct waiting_place {
   std::string file, function;
-  std::uint32_t line = 0;
-  std::uint64_t count = 0;     ///< outstanding joins
-  std::uint64_t wait_ns = 0;   ///< threads: from leaving to going on, summed
-  std::uint64_t ready_ns = 0;  ///< of that, when both sides were there
-  std::uint64_t idle_ns = 0;   ///< workers: idle because their last thread waited here
-  std::uint64_t stays = 0;     ///< threads that had spawned or waited here, and named the heap of their host
+  std::uint32_t line = 0;  ///< 0: all is in `file`
+  std::string what = {};   ///< that they waited for, as "mutex"; empty: the end of a thread
+  wait_for kind = wait_for::join;
+  std::uint64_t most_at_once = 0;    ///< threads; only if it is no join
+  std::uint32_t woken_at = nothing;  ///< the place where those that woke them had waited last, mostly
+  std::uint32_t owner = nothing;     ///< access: the worker whose memory it was, mostly
+  std::uint64_t count = 0;           ///< times
+  std::uint64_t wait_ns = 0;         ///< threads: from leaving to going on, summed
+  std::uint64_t ready_ns = 0;        ///< of that, when both sides were there
+  std::uint64_t idle_ns = 0;         ///< workers: idle because their last thread waited here
+  std::uint64_t stays = 0;  ///< threads that had spawned or waited here, and named the heap of their host
   std::uint64_t stale_stays = 0;  ///< of these, by words that name freed memory only
 };
 
@@ -106,7 +120,7 @@ struct path_piece {
 };
 struct last_path {
   bool complete = false;  ///< reaches the start of the root thread
-  std::uint64_t running_ns = 0, stealing_ns = 0, ready_ns = 0;
+  std::uint64_t running_ns = 0, stealing_ns = 0, ready_ns = 0, outside_ns = 0;
   std::uint64_t steals = 0, joins = 0;
   std::vector<path_piece> pieces;  ///< the last first; at most 200,000
 };
@@ -117,6 +131,7 @@ struct worker_totals {
   std::uint64_t runs = 0, steals = 0, resumes = 0, suspends = 0, message_ns = 0, far_call_ns = 0;
   std::uint64_t fetches = 0, fetch_ns = 0, fetched_bytes = 0;  ///< of other hosts' global memory
   std::uint64_t write_backs = 0, write_back_ns = 0, written_bytes = 0, evictions = 0;
+  std::uint64_t access_ns = 0;  ///< single accesses to other hosts, estimated from those that were timed
   std::uint64_t recorded_from = 0;
 };
 

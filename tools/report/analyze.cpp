@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <queue>
 
 namespace godwit::report {
@@ -85,6 +86,14 @@ class walker {
     walk_back();
     a_.threads = threads_.count();
     a_.moves = moves_.finish(a_.end);
+    threads_.each_waiting(
+        [&](const thread_table::wait& waited) { keep(waited, waited.ready ? waited.ready_at : a_.end); });
+    explain_idleness(a_, std::move(waits_));
+    for (worker_totals& t : a_.totals) {
+      std::uint64_t& busy = t.ns[static_cast<std::size_t>(state::busy)];
+      t.ns[static_cast<std::size_t>(state::access)] = std::min(t.access_ns, busy);
+      busy -= std::min(t.access_ns, busy);
+    }
     return std::move(a_);
   }
 
@@ -98,9 +107,11 @@ class walker {
   void on_end(std::uint32_t w, const event& e);
   void on_suspend(std::uint32_t w, const event& e);
   void on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at);
+  void on_access(std::uint32_t w, const event& e);
+  void on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at);
+  void keep(const thread_table::wait& waited, std::uint64_t until);
   void apply_takings(std::uint32_t victim, std::uint64_t until);
   void apply(taking& t);
-  std::uint32_t place_behind(event_cursor& c);
   bool cancelled(std::uint32_t w, const event& e, std::uint32_t& place);
   void on_stay(std::uint32_t w, const event& e);
   void idles_behind(std::uint32_t w, std::uint64_t before);
@@ -121,6 +132,7 @@ class walker {
     std::uint64_t begin, parent_at;
     std::uint32_t worker, parent;
     gain how;
+    bool outside = false;  ///< a resume behind a wait for something outside of the run
   };
 
   const recording& r_;
@@ -135,6 +147,8 @@ class walker {
   std::vector<std::size_t> next_loss_;
   thread_table threads_;
   place_table place_table_;
+  std::vector<one_wait> waits_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> accesses_;  // by place and owner
   std::vector<node> nodes_;
   move_events moves_;
   std::uint32_t last_node_ = nothing;
@@ -156,7 +170,8 @@ void walker::look_ahead() {
     for (event_cursor c(r_.events[w]); !c.done(); c.next()) {
       const event e = *c;
       const auto what = static_cast<kind>(e.what);
-      if (what == kind::place || what == kind::clock) continue;
+      if (what == kind::place || what == kind::waits || what == kind::callers || what == kind::clock)
+        continue;
       const std::uint64_t begin = takes_time(what) ? minus(e.time_ns, e.duration_ns) : e.time_ns;
       if (is_first) from[w] = begin;
       is_first = false;
@@ -228,10 +243,7 @@ void walker::handle(std::uint32_t w, const event& e) {
         --skip_idle_[w];
         break;
       }
-      lines_[w].idle(minus(at, e.duration_ns), at,
-                     e.detail == 1   ? state::join
-                     : e.detail == 2 ? state::transport
-                                     : state::no_work);
+      lines_[w].idle(minus(at, e.duration_ns), at, static_cast<trace::idle_cause>(e.detail));
       break;
     case kind::sleep:
       if (counts(at)) {
@@ -241,6 +253,12 @@ void walker::handle(std::uint32_t w, const event& e) {
       break;
     case kind::complete:
       on_complete(w, e.a, at);
+      break;
+    case kind::wake:
+      on_wake(w, e.a, at);
+      break;
+    case kind::access:
+      if (counts(at)) on_access(w, e);
       break;
     case kind::message:
       if (counts(at)) totals.message_ns += e.duration_ns;
@@ -259,7 +277,7 @@ void walker::handle(std::uint32_t w, const event& e) {
       moves_.event(w, e, at);
       break;
     default:
-      break;  // place: read with what is before it; cancel: likewise; expose, clock: say nothing here
+      break;  // waits, place, callers, cancel: read with their suspend; expose, clock: say nothing here
   }
 }
 
@@ -272,10 +290,7 @@ void walker::idles_behind(std::uint32_t w, std::uint64_t before) {
     if (what == kind::sleep) continue;
     const std::uint64_t from = minus(time(e), e.duration_ns);
     if (what != kind::idle || from >= before) break;
-    lines_[w].idle(from, time(e),
-                   e.detail == 1   ? state::join
-                   : e.detail == 2 ? state::transport
-                                   : state::no_work);
+    lines_[w].idle(from, time(e), static_cast<trace::idle_cause>(e.detail));
     ++found;
   }
   skip_idle_[w] = found;
@@ -360,24 +375,24 @@ void walker::on_resume(std::uint32_t w, const event& e, worker_line::running& ne
     waited->ready_at = std::max(waited->since, minus(at, e.duration_ns));
     waited->ready_node = nothing;
     threads_.forget_waiter(e.b, e.a);
-    if (waited->is_join) levels(at, 0, +1);
+    if (waited->kind != wait_for::nothing) levels(at, 0, +1);
   }
   next.depth = std::max(waited->depth, waited->ready_depth);
   const bool by_other = waited->ready_at > waited->since && waited->ready_node != nothing;
   next.node = new_node(w, at, gain::resume, by_other ? waited->ready_node : waited->node,
                        by_other ? waited->ready_at : waited->since);
-  if (waited->is_join) {
-    levels(at, 0, -1);
-    if (counts(at)) {
-      ++a_.totals[w].resumes;
-      a_.ready_ns.add(minus(at, waited->ready_at));
-      a_.wait_ns.add(minus(at, waited->since));
-      if (waited->place != nothing) {
-        a_.places[waited->place].wait_ns += minus(at, waited->since);
-        a_.places[waited->place].ready_ns += minus(at, waited->ready_at);
-      }
-    }
+  nodes_.back().outside = waited->kind == wait_for::outside;
+  if (waited->kind != wait_for::nothing) levels(at, 0, -1);
+  if (counts(at) && waited->kind == wait_for::join) {
+    ++a_.totals[w].resumes;
+    a_.ready_ns.add(minus(at, waited->ready_at));
+    a_.wait_ns.add(minus(at, waited->since));
   }
+  if (counts(at) && waited->place != nothing) {
+    a_.places[waited->place].wait_ns += minus(at, waited->since);
+    a_.places[waited->place].ready_ns += minus(at, waited->ready_at);
+  }
+  keep(*waited, waited->ready_at);
   waited->valid = false;
 }
 
@@ -385,8 +400,25 @@ void walker::on_complete(std::uint32_t w, std::uint64_t record, std::uint64_t at
   const std::uint64_t depth = lines_[w].depth_at(at);
   int joins = 0;
   threads_.complete(record, at, depth, lines_[w].last_node(),
-                    [&](thread_table::wait& waiter) { joins += waiter.is_join ? 1 : 0; });
+                    [&](thread_table::wait& waiter) { joins += waiter.kind != wait_for::nothing ? 1 : 0; });
   if (joins > 0) levels(at, 0, joins);
+}
+
+// What runs here let the thread go on; what is outside of the run is no part of a chain.
+void walker::on_wake(std::uint32_t w, std::uint64_t thread, std::uint64_t at) {
+  thread_table::wait* waiter = threads_.wake(thread, at);
+  if (waiter == nullptr) return;
+  levels(at, 0, +1);
+  if (waiter->kind == wait_for::outside) return;
+  waiter->ready_depth = lines_[w].depth_at(at);
+  waiter->ready_node = lines_[w].last_node();
+  if (lines_[w].busy()) waiter->woken_at = threads_.last_place(lines_[w].now().record);
+}
+
+/// For waits.cpp.
+void walker::keep(const thread_table::wait& waited, std::uint64_t until) {
+  if (waited.kind == wait_for::nothing || waited.kind == wait_for::join || waited.place == nothing) return;
+  waits_.push_back({waited.since, until, waited.place, waited.woken_at});
 }
 
 void walker::on_end(std::uint32_t w, const event& e) {
@@ -408,34 +440,63 @@ void walker::on_end(std::uint32_t w, const event& e) {
   if (!line.busy()) levels(at, -1, 0);
 }
 
-/// Index of the place that @p c is at, which goes on then; `nothing`: it is at none.
-std::uint32_t walker::place_behind(event_cursor& c) {
-  if (c.done() || static_cast<kind>((*c).what) != kind::place) return nothing;
-  const event p = *c;
-  c.next();
-  return place_table_.index_of(p.a, p.b, p.other, r_.strings, a_.places);
+/// Reads from @p c what is behind a suspension or an access: where, and for what. False: nothing is there.
+bool read_place(event_cursor& c, place_events& found) {
+  bool any = false;
+  for (; !c.done(); c.next(), any = true) {
+    const event p = *c;
+    const auto what = static_cast<kind>(p.what);
+    if (what == kind::waits)
+      found.what = p.a;
+    else if (what == kind::place)
+      found.file = p.a, found.function = p.b, found.line = p.other;
+    else if (what == kind::callers)
+      found.callers.insert(found.callers.end(), {p.a, p.b});
+    else
+      break;
+  }
+  return any;
 }
 
 void walker::on_stay(std::uint32_t w, const event& e) {
   event_cursor c = cursors_[w];
-  const std::uint32_t place = place_behind(c);
-  if (place == nothing || !counts(time(e))) return;
-  ++a_.places[place].stays;
-  a_.places[place].stale_stays += e.detail == trace::stays_by_stale_words;
+  place_events found;
+  if (!read_place(c, found) || !counts(time(e))) return;
+  waiting_place& at = a_.places[place_table_.index_of(found, r_.strings, a_.places)];
+  ++at.stays;
+  at.stale_stays += e.detail == trace::stays_by_stale_words;
 }
 
-// Reads the place behind a suspend, and whether the suspend was undone.
+// And whether the suspension was undone.
 bool walker::cancelled(std::uint32_t w, const event& e, std::uint32_t& place) {
   event_cursor c = cursors_[w];
-  place = place_behind(c);
+  place_events found;
+  if (read_place(c, found)) place = place_table_.index_of(found, r_.strings, a_.places);
   return !c.done() && static_cast<kind>((*c).what) == kind::cancel && (*c).a == e.a;
+}
+
+void walker::on_access(std::uint32_t w, const event& e) {
+  static constexpr const char* names[] = {"get", "put", "atomic"};
+  event_cursor c = cursors_[w];
+  place_events found;
+  found.access = names[std::min<std::size_t>(e.detail, std::size(names) - 1)];
+  read_place(c, found);
+  const std::uint32_t number = place_table_.index_of(found, r_.strings, a_.places);
+  waiting_place& p = a_.places[number];
+  const std::uint64_t ns = std::uint64_t{e.duration_ns} * e.bytes;
+  p.count += e.bytes;
+  p.wait_ns += ns;
+  a_.totals[w].access_ns += ns;
+  std::uint64_t& now = accesses_[{number, e.other}];
+  now += e.bytes;
+  if (p.owner == nothing || now > accesses_[{number, p.owner}]) p.owner = e.other;
 }
 
 void walker::on_suspend(std::uint32_t w, const event& e) {
   const std::uint64_t at = time(e);
   worker_line& line = lines_[w];
   apply_takings(w, at);
-  std::uint32_t place;
+  std::uint32_t place = nothing;
   if (cancelled(w, e, place)) return;
   const bool goes_on = e.detail != 0;  // its parent in place (1), or what is put on top of it (2)
   if (!line.busy()) {
@@ -446,21 +507,25 @@ void walker::on_suspend(std::uint32_t w, const event& e) {
       ++a_.odd;
     }
   }
-  const bool is_join = e.b != 0;
+  const wait_for kind = place != nothing ? a_.places[place].kind
+                        : e.b != 0       ? wait_for::join
+                                         : wait_for::nothing;
   thread_table::wait waiter{.valid = true,
-                            .is_join = is_join,
+                            .kind = kind,
                             .since = at,
                             .depth = line.depth_at(at),
                             .node = line.last_node(),
                             .place = place};
-  if (threads_.suspend(e.a, e.b, waiter) && is_join) levels(at, 0, +1);
-  if (is_join && counts(at)) {
-    ++a_.totals[w].suspends;
-    if (place != nothing) ++a_.places[place].count;
-  }
+  if (threads_.suspend(e.a, e.b, waiter) && kind != wait_for::nothing) levels(at, 0, +1);
+  if (kind == wait_for::join && counts(at)) ++a_.totals[w].suspends;
+  if (place != nothing && counts(at)) ++a_.places[place].count;
   if (goes_on || !line.busy()) return;
   ended(line, at);
-  line.lose(at, is_join ? loss::join : loss::yield, place);
+  line.lose(at,
+            kind == wait_for::join      ? loss::join
+            : kind == wait_for::nothing ? loss::yield
+                                        : loss::wait,
+            place, kind);
   levels(at, -1, 0);
 }
 
@@ -545,7 +610,7 @@ void walker::walk_back() {
     if (here.how == gain::start) path.complete = true;
     if (here.parent == nothing || here.parent >= n) break;
     const std::uint64_t took = here.begin - here.parent_at;
-    (here.how == gain::resume ? path.ready_ns : path.stealing_ns) += took;
+    (here.outside ? path.outside_ns : here.how == gain::resume ? path.ready_ns : path.stealing_ns) += took;
     ++(here.how == gain::resume ? path.joins : path.steals);
     if (path.pieces.size() < most_pieces)
       path.pieces.push_back({here.parent_at, here.begin, here.worker, here.how});

@@ -1,9 +1,9 @@
 // Numbers into few bytes. See encode.hpp.
 //
-// A piece is: byte (state, or 6 for a mixture; for busy pieces + 8 x how it began), duration in ns, then
+// A piece is: byte (state, or 15 for a mixture; for busy pieces + 16 x how it began), duration in ns, then
 //   busy      thread minus the previous busy piece's thread (zigzag), other worker + 1, byte (how it ended),
-//             place + 1 if it ended at a join
-//   mixture   number of pieces in it, nanoseconds of the states 0 ... 5
+//             place + 1 if it ended in a wait
+//   mixture   number of pieces in it, nanoseconds of each state
 #include "encode.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace godwit::report {
 namespace {
 
-constexpr unsigned mixture = 6;
+constexpr unsigned mixture = 15;
 
 void put_number(std::string& out, std::uint64_t value) {
   while (value >= 0x80) {
@@ -66,13 +66,14 @@ class piece_writer {
       put_number(out_, s.end - s.begin);
       return;
     }
-    out_.push_back(static_cast<char>(static_cast<unsigned>(s.begun) << 3));
+    out_.push_back(static_cast<char>(static_cast<unsigned>(s.begun) << 4));
     put_number(out_, s.end - s.begin);
     put_signed(out_, static_cast<std::int64_t>(s.thread) - last_thread_);
     last_thread_ = s.thread;
     put_number(out_, s.other == nothing ? 0 : std::uint64_t{s.other} + 1);
     out_.push_back(static_cast<char>(s.ended));
-    if (s.ended == loss::join) put_number(out_, s.place == nothing ? 0 : std::uint64_t{s.place} + 1);
+    if (s.ended == loss::join || s.ended == loss::wait)
+      put_number(out_, s.place == nothing ? 0 : std::uint64_t{s.place} + 1);
   }
   std::string& out_;
   std::uint64_t threshold_, written_ = 0;

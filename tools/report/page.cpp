@@ -109,6 +109,7 @@ json places_json(const std::vector<waiting_place>& places) {
                     {"file", p.file},
                     {"line", p.line},
                     {"function", p.function},
+                    {"what", p.what},
                     {"count", p.count},
                     {"wait", p.wait_ns},
                     {"ready", p.ready_ns},

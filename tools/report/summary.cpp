@@ -27,9 +27,10 @@ void add_counters(run_figures& f, const json& worker) {
   std::array<double, states> ns{};
   const double life = number_of(worker, "life_ns");
   const double join = number_of(worker, "idle_join_ns"), transport = number_of(worker, "idle_transport_ns");
-  const double no_work = number_of(worker, "idle_no_work_ns");
-  const double idle = std::min(join + transport + no_work, life);
-  ns[at(state::busy)] = life - idle;
+  const double no_work = number_of(worker, "idle_no_work_ns"), waits = number_of(worker, "idle_wait_ns");
+  const double idle = std::min(join + transport + no_work + waits, life);
+  ns[at(state::access)] = std::min(number_of(worker, "far_single_ns"), life - idle);
+  ns[at(state::busy)] = life - idle - ns[at(state::access)];
   const double timed = number_of(worker, "steals_timed");  // some of them only
   const double near =
       number_of(worker, "steals") - std::min(number_of(worker, "steals"), number_of(worker, "far_steals"));
@@ -37,6 +38,7 @@ void add_counters(run_figures& f, const json& worker) {
   ns[at(state::getting)] = std::min(steal_ns + number_of(worker, "far_steal_ns"), no_work);
   ns[at(state::no_work)] = no_work - ns[at(state::getting)];
   ns[at(state::join)] = join;
+  ns[at(state::event)] = waits;  // of which kind, counters do not say
   ns[at(state::transport)] = transport;
   f.by_worker.push_back(ns);
   f.sleep.push_back(0);
@@ -55,6 +57,9 @@ void add_span(run_figures& f, const json& stats) {
   if (span > 0 && work > 0) f.span = span, f.work = work;
 }
 
+constexpr state causes_of_loss[] = {state::getting, state::no_work,   state::join,    state::lock,
+                                    state::event,   state::transport, state::outside, state::access};
+
 /// How idle workers' time divides among causes; each cause explains itself.
 struct explainer {
   const run_figures& f;
@@ -63,6 +68,8 @@ struct explainer {
   std::vector<finding> out;
 
   double lost_share(state s) const { return f.lost() > 0 ? f.total[at(s)] / f.lost() : 0; }
+  /// Of the time, while all workers had none to run because of what is outside.
+  double quiet() const { return f.known() > 0 ? f.total[at(state::outside)] / f.known() : 0; }
   double lost_in_all() const { return f.known() > 0 ? f.lost() / f.known() : 0; }
   void headline();
   void causes();
@@ -70,6 +77,25 @@ struct explainer {
   void join(double share);
   void transport(double share);
   void getting(double share);
+  void lock(double share);
+  void event(double share);
+  void outside(double share);
+  void access(double share);
+  std::string verdict() const;
+  /// Of the time in which workers had threads, those waited for single values of other hosts.
+  double access_share() const {
+    const double all = f.busy() + f.total[at(state::access)];
+    return all > 0 ? f.total[at(state::access)] / all : 0;
+  }
+  bool accesses_rule() const { return access_share() > 0.5; }
+  /// Of the places of single accesses, the one that took longest.
+  const waiting_place* worst_access() const {
+    const waiting_place* worst = nullptr;
+    if (a != nullptr)
+      for (const waiting_place& p : a->places)
+        if (p.kind == wait_for::access && (worst == nullptr || p.wait_ns > worst->wait_ns)) worst = &p;
+    return worst;
+  }
   void parallelism();
   void oversubscribed();
   void asleep();
@@ -80,11 +106,12 @@ struct explainer {
   void caveats();
 };
 
-const waiting_place* worst_place(const analysis* a) {
+/// Of the places where threads wait for that, the one that cost most.
+const waiting_place* worst_place(const analysis* a, wait_for kind = wait_for::join) {
   const waiting_place* worst = nullptr;
   if (a != nullptr)
     for (const waiting_place& p : a->places)
-      if (p.idle_ns > 0 && (worst == nullptr || p.idle_ns > worst->idle_ns)) worst = &p;
+      if (p.kind == kind && p.idle_ns > 0 && (worst == nullptr || p.idle_ns > worst->idle_ns)) worst = &p;
   return worst;
 }
 
@@ -97,6 +124,7 @@ void explainer::headline() {
     out.push_back(h);
     return;
   }
+  h.title = verdict() + h.title;
   h.title += format_time(f.wall) + ": " + decimals(f.speed_up()) +
              " × faster than the work done by one (T1/TP), efficiency " +
              format_percent(f.speed_up() / std::max(1u, f.workers));
@@ -104,8 +132,7 @@ void explainer::headline() {
            " had a thread to run. " + format_percent(lost_in_all()) + " of the workers' time (" +
            format_time(f.lost()) + " of " + format_time(f.known()) + ") was lost.";
   std::vector<std::pair<double, state>> shares;
-  for (const state s : {state::getting, state::no_work, state::join, state::transport})
-    shares.emplace_back(lost_share(s), s);
+  for (const state s : causes_of_loss) shares.emplace_back(lost_share(s), s);
   std::sort(shares.rbegin(), shares.rend(), [](const auto& x, const auto& y) { return x.first < y.first; });
   std::string list;
   for (const auto& [share, s] : shares) {
@@ -114,6 +141,10 @@ void explainer::headline() {
     if (s == state::getting) list += "getting threads from other workers";
     if (s == state::no_work) list += "having nothing to run";
     if (s == state::transport) list += "waiting for other hosts";
+    if (s == state::lock) list += "with nothing to run while threads waited for locks";
+    if (s == state::event) list += "with nothing to run while threads waited for others";
+    if (s == state::outside) list += "while no thread wanted a CPU";
+    if (s == state::access) list += "waiting for single values of other hosts";
     if (s == state::join) {
       const waiting_place* p = worst_place(a);
       list += "waiting for outstanding joins";
@@ -204,6 +235,94 @@ void explainer::getting(double share) {
   out.push_back(x);
 }
 
+/// "a mutex at file.cpp:13"
+std::string waited_for(const waiting_place& p) {
+  return (p.what.empty() ? "the end of a thread" : "a " + p.what) + " at " + format_place(p);
+}
+
+void explainer::lock(double share) {
+  finding x{level::cause, "Locks: " + format_percent(share) + " of the lost time", "", ""};
+  x.text = "Workers had nothing to run while threads waited for locks.";
+  if (const waiting_place* p = worst_place(a, wait_for::lock); p != nullptr) {
+    x.text += " Most of it for " + waited_for(*p) + ": " + plural(static_cast<double>(p->count), "wait") +
+              ", " +
+              format_time(static_cast<double>(p->wait_ns) /
+                          static_cast<double>(std::max<std::uint64_t>(p->count, 1))) +
+              " each, up to " + plural(static_cast<double>(p->most_at_once), "thread") + " at once";
+    if (p->woken_at != nothing)
+      x.text +=
+          "; it was mostly held by threads that had waited last at " + format_place(a->places[p->woken_at]);
+    x.text += ".";
+  }
+  x.advice =
+      "Hold the lock for less: compute before taking it. Or give each part of the data a lock of its own, or "
+      "each thread a result of its own that is combined at the end (reduce).";
+  out.push_back(x);
+}
+
+void explainer::event(double share) {
+  finding x{level::cause, "Waiting for other threads: " + format_percent(share) + " of the lost time", "",
+            ""};
+  x.text = "Workers had nothing to run while threads waited for what others do.";
+  if (const waiting_place* p = worst_place(a, wait_for::event); p != nullptr)
+    x.text += " Most of it for " + waited_for(*p) + ": " + plural(static_cast<double>(p->count), "wait") +
+              ", up to " + plural(static_cast<double>(p->most_at_once), "thread") + " at once.";
+  x.advice =
+      "Look at what lets them go on: do that earlier, let more threads pass at a time, or give the waiting "
+      "threads something to do before they wait.";
+  out.push_back(x);
+}
+
+void explainer::outside(double share) {
+  finding x{level::cause, "No thread wanted a CPU for " + format_percent(share) + " of the lost time", "",
+            ""};
+  x.text = "All threads waited for something outside of the program.";
+  if (const waiting_place* p = worst_place(a, wait_for::outside); p != nullptr)
+    x.text += " Most of it: " + p->what + " at " + format_place(*p) + ", " +
+              plural(static_cast<double>(p->count), "wait") + ", up to " +
+              plural(static_cast<double>(p->most_at_once), "thread") + " at once.";
+  x.advice =
+      "More workers do not help. Wait for less, or let more threads wait at the same time: they cost no "
+      "worker.";
+  out.push_back(x);
+}
+
+/// "131,072 single gets of memory of worker 1's host"
+std::string accesses_of(const waiting_place& p) {
+  return format_count(static_cast<double>(p.count)) + " single " + p.what + "s of memory of worker " +
+         std::to_string(p.owner) + "'s host";
+}
+
+void explainer::access(double share) {
+  finding x{level::cause, "Single accesses to other hosts: " + format_percent(share) + " of the lost time",
+            "", ""};
+  x.text = "Threads waited for one value after the other.";
+  if (const waiting_place* p = worst_access(); p != nullptr)
+    x.text += " Most of it for " + accesses_of(*p) + " at " + format_place(*p) + ", " +
+              format_time(static_cast<double>(p->wait_ns) / static_cast<double>(p->count)) + " each.";
+  x.advice = "Check out the range (checkout) and read it there; gather and scatter combine what lies apart.";
+  out.push_back(x);
+}
+
+/// The one thing that explains most of what is lost, if it is a wait; else empty.
+std::string explainer::verdict() const {
+  if (a == nullptr || lost_in_all() < 0.1) return {};
+  const waiting_place* p = nullptr;
+  if (accesses_rule() && (p = worst_access()) != nullptr)
+    return accesses_of(*p) + " at " + format_place(*p) + " took " + format_percent(access_share()) +
+           " of the threads' time: check out the range. ";
+  if (lost_share(state::lock) > 0.5 && (p = worst_place(a, wait_for::lock)) != nullptr)
+    return "Locks: up to " + plural(static_cast<double>(p->most_at_once), "thread") + " at once waited for " +
+           waited_for(*p) + ". ";
+  if (lost_share(state::event) > 0.5 && (p = worst_place(a, wait_for::event)) != nullptr)
+    return "Waiting: up to " + plural(static_cast<double>(p->most_at_once), "thread") +
+           " at once waited for " + waited_for(*p) + ". ";
+  if (lost_share(state::outside) > 0.5 && (p = worst_place(a, wait_for::outside)) != nullptr)
+    return "No thread wanted a CPU for " + format_percent(quiet()) + " of the time: " + p->what + " at " +
+           format_place(*p) + ". ";
+  return {};
+}
+
 void explainer::causes() {
   if (f.by_worker.empty() || lost_in_all() < 0.02) {
     if (!f.by_worker.empty())
@@ -215,9 +334,11 @@ void explainer::causes() {
     return;
   }
   std::vector<std::pair<double, state>> shares;
-  for (const state s : {state::getting, state::no_work, state::join, state::transport})
-    shares.emplace_back(lost_share(s), s);
+  for (const state s : causes_of_loss) shares.emplace_back(lost_share(s), s);
   std::sort(shares.rbegin(), shares.rend(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  // What keeps the threads that there are comes before what there are too few of.
+  if (accesses_rule())
+    std::stable_partition(shares.begin(), shares.end(), [](auto& x) { return x.second == state::access; });
   bool first = true;
   for (const auto& [share, s] : shares) {
     if (!first && share < 0.15) break;
@@ -226,6 +347,10 @@ void explainer::causes() {
     if (s == state::no_work) no_work(share);
     if (s == state::join) join(share);
     if (s == state::transport) transport(share);
+    if (s == state::lock) lock(share);
+    if (s == state::event) event(share);
+    if (s == state::outside) outside(share);
+    if (s == state::access) access(share);
   }
 }
 
@@ -256,9 +381,11 @@ void explainer::oversubscribed() {
 }
 
 void explainer::asleep() {
-  if (f.known() <= 0 || f.total_sleep / f.known() < 0.02) return;
+  // While no thread wanted a CPU there was nothing to be awake for.
+  const double slept = f.total_sleep - f.total[at(state::outside)];
+  if (f.known() <= 0 || slept / f.known() < 0.02) return;
   out.push_back(
-      {level::hint, "Workers slept for " + format_percent(f.total_sleep / f.known()) + " of the time",
+      {level::hint, "Workers slept for " + format_percent(slept / f.known()) + " of the time",
        "Idle workers that find nothing sleep, so that others get the CPU; waking one takes 5 to 50 µs.",
        "If many sleeps are short, a longer GODWIT_SPIN_US keeps workers awake between bursts of work."});
 }
@@ -284,7 +411,8 @@ void explainer::global_memory() {
     return n;
   };
   double life = sum("life_ns");
-  for (const char* idle : {"idle_no_work_ns", "idle_join_ns", "idle_transport_ns"}) life -= sum(idle);
+  for (const char* idle : {"idle_no_work_ns", "idle_join_ns", "idle_wait_ns", "idle_transport_ns"})
+    life -= sum(idle);
   const double fetch = sum("global_fetch_ns"), back = sum("global_write_back_ns");
   if (life > 0 && (fetch + back) / life >= 0.02) {
     const double fetches = sum("global_fetches"), hits = sum("global_hits"),
@@ -313,11 +441,6 @@ void explainer::global_memory() {
           "larger ranges at once.";
     out.push_back(x);
   }
-  const double singles = sum("far_gets") + sum("far_puts") + sum("far_atomics");
-  if (singles > 1000 && singles * 2000 > 0.05 * life)  // some microseconds each
-    out.push_back({level::hint, format_count(singles) + " single accesses to other hosts' memory",
-                   "Each of these gets, puts and atomics is a round trip of some microseconds.",
-                   "checkout brings whole ranges; gather and scatter combine many small pieces."});
 }
 
 /// So does bringing parts of movable memory, and waiting for them.

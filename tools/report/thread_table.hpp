@@ -5,6 +5,7 @@
 #pragma once
 
 #include "analysis.hpp"
+#include "waits.hpp"
 
 #include <cstdint>
 #include <string>
@@ -16,11 +17,12 @@ namespace godwit::report {
 class thread_table {
  public:
   struct wait {
-    bool valid = false, is_join = false, ready = false;
+    bool valid = false, ready = false;
+    wait_for kind = wait_for::nothing;
     std::uint64_t since = 0, depth = 0;  ///< when it left, its chain then
     std::uint32_t node = nothing, place = nothing;
     std::uint64_t ready_at = 0, ready_depth = 0;  ///< when it could go on, the chain that made it so
-    std::uint32_t ready_node = nothing;
+    std::uint32_t ready_node = nothing, woken_at = nothing;
   };
 
   /// Number of the thread that the record names now.
@@ -28,7 +30,10 @@ class thread_table {
     if (record == 0) return nothing;
     return live(entries_[record]);
   }
-  void over(std::uint64_t record) { entries_[record].thread = nothing; }
+  void over(std::uint64_t record) {
+    entries_[record].thread = nothing;
+    entries_[record].waiter = {};
+  }
   std::uint32_t count() const noexcept { return next_; }
 
   wait* waiting(std::uint64_t thread) {
@@ -36,11 +41,11 @@ class thread_table {
     return found != entries_.end() && found->second.waiter.valid ? &found->second.waiter : nullptr;
   }
 
-  /// @p thread waits for @p awaited (0: for nothing). True if it can go on at once.
+  /// @p thread waits for the record @p awaited (0: none). True if it can go on at once.
   bool suspend(std::uint64_t thread, std::uint64_t awaited, wait waiter) {
     // Both ends of a join write their event around the same moment: the child's may carry the earlier time.
     constexpr std::uint64_t slack_ns = 100'000;
-    bool ready = awaited == 0;
+    bool ready = waiter.kind == wait_for::nothing;
     if (awaited != 0) {
       entry& target = entries_[awaited];
       if (target.thread == nothing && target.completed && target.completed_at + slack_ns >= waiter.since) {
@@ -77,6 +82,25 @@ class thread_table {
     }
     done.waiters.clear();
   }
+  /// A thread that waits for no record can go on. Null: it does not wait.
+  wait* wake(std::uint64_t thread, std::uint64_t at) {
+    wait* waiter = waiting(thread);
+    if (waiter == nullptr || waiter->ready) return nullptr;
+    waiter->ready = true;
+    waiter->ready_at = at;
+    return waiter;
+  }
+  /// Where the thread waited last; nothing: it did not.
+  std::uint32_t last_place(std::uint64_t thread) const {
+    const auto found = entries_.find(thread);
+    return found == entries_.end() ? nothing : found->second.waiter.place;
+  }
+  /// Those that wait to the end.
+  template <class Each>
+  void each_waiting(Each each) const {
+    for (const auto& [record, e] : entries_)
+      if (e.waiter.valid) each(e.waiter);
+  }
   void forget_waiter(std::uint64_t record, std::uint64_t thread) {
     if (const auto found = entries_.find(record); found != entries_.end())
       std::erase(found->second.waiters, thread);
@@ -98,29 +122,41 @@ class thread_table {
   std::uint32_t next_ = 0;
 };
 
-/// Places by their addresses and line.
+/// What the events behind a suspension, or an access, say.
+struct place_events {
+  std::uint64_t file = 0, function = 0, what = 0;
+  std::uint32_t line = 0;
+  const char* access = nullptr;  ///< to other hosts: which
+  std::vector<std::uint64_t> callers;
+  bool operator==(const place_events&) const = default;
+};
+
 class place_table {
  public:
-  std::uint32_t index_of(std::uint64_t file, std::uint64_t function, std::uint32_t line,
-                         const std::unordered_map<std::uint64_t, std::string>& strings,
+  std::uint32_t index_of(const place_events& e, const std::unordered_map<std::uint64_t, std::string>& strings,
                          std::vector<waiting_place>& places) {
-    if (known_ != nothing && file == last_file_ && function == last_function_ && line == last_line_)
-      return known_;
-    last_file_ = file, last_function_ = function, last_line_ = line;
+    if (known_ != nothing && e == last_) return known_;
+    last_ = e;
     const auto text = [&](std::uint64_t address) {
       const auto found = strings.find(address);
       return found == strings.end() ? std::string() : found->second;
     };
-    const std::string name = text(file) + '\0' + text(function) + '\0' + std::to_string(line);
+    waiting_place p{.file = text(e.file), .function = text(e.function), .line = e.line, .what = text(e.what)};
+    for (const std::uint64_t caller : e.callers)
+      if (p.file.empty()) p.file = text(caller);
+    p.kind = e.access != nullptr ? wait_for::access : kind_of(p.what);
+    if (e.access != nullptr) p.what = e.access;
+    const std::string name =
+        p.file + std::string(1, '\0') + p.function + '\0' + std::to_string(p.line) + '\0' + p.what;
     const auto [at, is_new] = index_.try_emplace(name, static_cast<std::uint32_t>(places.size()));
-    if (is_new) places.push_back({.file = text(file), .function = text(function), .line = line});
+    if (is_new) places.push_back(std::move(p));
     return known_ = at->second;
   }
 
  private:
   std::unordered_map<std::string, std::uint32_t> index_;
-  std::uint64_t last_file_ = 0, last_function_ = 0;
-  std::uint32_t last_line_ = 0, known_ = nothing;
+  place_events last_;
+  std::uint32_t known_ = nothing;
 };
 
 }  // namespace godwit::report

@@ -1,6 +1,8 @@
 // One worker's segments. See worker_line.hpp.
 #include "worker_line.hpp"
 
+#include "waits.hpp"
+
 #include <algorithm>
 
 namespace godwit::report {
@@ -10,7 +12,7 @@ void worker_line::put(segment s) {
   const std::uint64_t from = std::max(s.begin, sums_.whole_from);
   if (s.end > from) {
     sums_.totals.ns[static_cast<std::size_t>(s.what)] += s.end - from;
-    if (s.what == state::join && s.place != nothing) sums_.places[s.place].idle_ns += s.end - from;
+    if (s.place != nothing && s.what != state::busy) sums_.places[s.place].idle_ns += s.end - from;
   }
   if (!sums_.out.empty() && s.what != state::busy) {
     segment& last = sums_.out.back();
@@ -33,11 +35,11 @@ void worker_line::put_gap(std::uint64_t to, std::uint64_t took) {
   const std::uint64_t got = took < to - gap_from_ ? to - took : gap_from_;
   std::uint64_t from = gap_from_;
   const auto idle_segment = [&](std::uint64_t end, state cause) {
-    const std::uint32_t place = cause == state::join ? gap_place_ : nothing;
+    const std::uint32_t place = cause == gap_ ? gap_place_ : nothing;
     put({from, end, nothing, nothing, place, cause, gain::none, loss::none});
     from = std::max(from, end);
   };
-  state cause = lost_start_ ? state::unknown : gap_is_join_ ? state::join : state::no_work;
+  state cause = lost_start_ ? state::unknown : gap_;
   for (std::size_t i = 0; i < pauses_.size(); ++i) {
     cause = pauses_[i].cause;
     const bool last = i + 1 == pauses_.size();
@@ -56,7 +58,7 @@ void worker_line::get(running r, std::uint64_t at, std::uint64_t took, bool on_t
       now_.since = at;
       put_busy(std::max(at - std::min(at, took), now_.begin), loss::join, nothing);
       gap_from_ = std::max(at - std::min(at, took), now_.begin);
-      gap_is_join_ = true;
+      gap_ = state::join;
       gap_place_ = nothing;
     }
     buried_.push_back({now_, busy_});
@@ -72,14 +74,14 @@ void worker_line::get(running r, std::uint64_t at, std::uint64_t took, bool on_t
   now_.begin = now_.run_begin = now_.since = at;
 }
 
-void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place) {
+void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place, wait_for kind) {
   if (!busy_) return;
   at = std::max(at, now_.begin);
   last_depth_ = now_.depth_at(at);
   put_busy(at, how, place);
   busy_ = false;
   gap_from_ = at;
-  gap_is_join_ = how == loss::join;
+  gap_ = state_of(kind);
   gap_place_ = place;
   // Only the end of a task uncovers what lies below it; a thread that leaves is followed by another in its
   // place.
@@ -106,7 +108,11 @@ void worker_line::stolen(std::uint64_t at, std::uint64_t record, std::uint32_t t
   now_.other = nothing;
 }
 
-void worker_line::idle(std::uint64_t from, std::uint64_t to, state cause) {
+void worker_line::idle(std::uint64_t from, std::uint64_t to, trace::idle_cause why) {
+  const state cause = why == trace::idle_cause::join        ? state::join
+                      : why == trace::idle_cause::transport ? state::transport
+                      : why == trace::idle_cause::wait      ? gap_  // which, its suspension has said
+                                                            : state::no_work;
   if (!busy_) {
     if (lost_start_) first_known(from, false);
     pauses_.push_back({from, to, cause});

@@ -50,11 +50,11 @@ class worker_line {
   /// lose()).
   void get(running r, std::uint64_t at, std::uint64_t took, bool on_top);
   /// It loses the thread.
-  void lose(std::uint64_t at, loss how, std::uint32_t place);
+  void lose(std::uint64_t at, loss how, std::uint32_t place, wait_for kind = wait_for::nothing);
   /// A thief took the bottom thread; @p record is what remains.
   void stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread);
   /// It was idle from @p from to @p to: kept until the gap ends, or cut out of a busy time (buried joins).
-  void idle(std::uint64_t from, std::uint64_t to, state cause);
+  void idle(std::uint64_t from, std::uint64_t to, trace::idle_cause why);
   /// From here on its events are known; it is busy with a thread nobody named, or not.
   void first_known(std::uint64_t at, bool busy);
   void finish(std::uint64_t at);
@@ -79,7 +79,7 @@ class worker_line {
   std::vector<buried_thread> buried_;
   std::vector<pause> pauses_;
   std::uint64_t gap_from_ = 0;
-  bool gap_is_join_ = false;
+  state gap_ = state::no_work;  ///< if no event says more
   std::uint32_t gap_place_ = nothing;
   std::uint64_t last_depth_ = 0;
 };

@@ -340,18 +340,18 @@ function fillPlaces() {
   const rows =
       model.places.filter(p => p.count > 0).sort((a, b) => b.idle - a.idle || b.wait - a.wait).slice(0, 20);
   if (rows.length === 0) {
-    byId("places").replaceWith(element("p", {}, "No thread waited at a join for another worker's thread."));
+    byId("places").replaceWith(element("p", {}, "No thread waited for another worker's thread, nor for anything else."));
     return;
   }
   byId("places").append(headRow([
-    "place", "outstanding joins", "workers idle after it", "threads waited", "of that, ready", "wait per join"
+    "place", "waits", "workers idle because of it", "threads waited", "of that, ready", "each"
   ]));
   for (const p of rows) {
     const tr = element(
-        "tr", {}, cell(p.name, false, p.function), cell(formatCount(p.count), true),
+        "tr", {}, cell(p.name, false, p.what || p.function), cell(formatCount(p.count), true),
         cell(formatTime(p.idle), true), cell(formatTime(p.wait), true), cell(formatTime(p.ready), true),
         cell(formatTime(p.wait / p.count), true));
-    tr.title = p.file + ":" + p.line;
+    tr.title = p.line > 0 ? p.file + ":" + p.line : p.file;
     byId("places").append(tr);
   }
 }

@@ -40,7 +40,7 @@ class Line {
     this.sums = STATES.map(() => new Float64Array(n + 1));
     let time = from, thread = 0;
     for (let i = 0; i < n; ++i) {
-      const head = reader.byte(), kind = head & 7, duration = reader.number();
+      const head = reader.byte(), kind = head & 15, duration = reader.number();
       this.begin[i] = time;
       this.kind[i] = kind;
       for (const sum of this.sums) sum[i + 1] = sum[i];
@@ -50,12 +50,12 @@ class Line {
       } else {
         this.sums[kind][i + 1] += duration;
         if (kind === BUSY) {
-          this.begun[i] = head >> 3;
+          this.begun[i] = head >> 4;
           thread += reader.signed();
           this.thread[i] = thread;
           this.other[i] = reader.number() - 1;
           this.ended[i] = reader.byte();
-          if (this.ended[i] === 3) this.place[i] = reader.number() - 1;
+          if (this.ended[i] === 3 || this.ended[i] === 6) this.place[i] = reader.number() - 1;
         }
       }
       time += duration;
@@ -75,7 +75,7 @@ class Line {
     }
     return Math.max(low, 0);
   }
-  /// Time in each state from the start of the line up to `time`, into out[0...5]. Gives back the piece's
+  /// Time in each state from the start of the line up to `time`, into out, by state. Gives back the piece's
   /// index.
   sumsAt(time, out, low = 0) {
     if (this.count === 0) {

@@ -1,13 +1,15 @@
 "use strict";
 // Numbers with units, colours of the theme, small HTML helpers. Used by all scripts of the page.
 
-const STATES = ["busy", "getting", "no_work", "join", "transport", "unknown"];
+const STATES = ["busy", "getting", "no_work", "join", "transport", "unknown", "lock", "event", "outside", "access"];
 const STATE_NAMES = [
   "has a thread", "getting one (steal, resume)", "no work", "waits at an outstanding join",
-  "waits for another host", "not recorded"
+  "waits for another host", "not recorded", "threads wait for locks", "threads wait for events of others",
+  "all threads wait for time or descriptors", "waits for single values of other hosts (estimated)"
 ];
 const FONT = "system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"DejaVu Sans\", sans-serif";
-const BUSY = 0, GETTING = 1, NO_WORK = 2, JOIN = 3, TRANSPORT = 4, UNKNOWN = 5, MIXTURE = 6;
+const BUSY = 0, GETTING = 1, NO_WORK = 2, JOIN = 3, TRANSPORT = 4, UNKNOWN = 5,
+      LOCK = 6, EVENT = 7, OUTSIDE = 8, MIXTURE = 15;
 
 function digits(value) {
   const size = Math.abs(value);

@@ -107,7 +107,7 @@ function zoomOptions(slider) {
 }
 
 // Busy at the bottom, then what follows from most to least interesting.
-const STACK = [BUSY, GETTING, JOIN, TRANSPORT, NO_WORK, UNKNOWN];
+const STACK = [BUSY, GETTING, LOCK, EVENT, JOIN, TRANSPORT, OUTSIDE, NO_WORK, UNKNOWN];
 const present = () =>
     STACK.filter(s => model.idle.some(w => w[s] > 0) || (s === UNKNOWN && model.dropped > 0));
 
@@ -375,7 +375,8 @@ function drawTimeline() {
 
 const BEGUN = ["", "began as the first thread", "stolen", "resumed", "began here", "left here by a thief"];
 const ENDED =
-    ["", "ended", "ended; its waiter follows", "left at an outstanding join", "yielded", "taken by a thief"];
+    ["", "ended", "ended; its waiter follows", "left at an outstanding join", "yielded", "taken by a thief",
+     "left to wait for something else"];
 
 function describePiece(line, i) {
   const out = [], from = line.begin[i], to = line.begin[i + 1], kind = line.kind[i];
