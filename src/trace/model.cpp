@@ -66,11 +66,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
       slept(w, e);
       break;
     case kind::expose:
-      out_.on(instant{.worker = w,
-                      .what = mark::exposed,
-                      .time_ns = e.time_ns,
-                      .bytes = e.bytes,
-                      .by_signal = e.detail == 1});
+      expose(w, e);
       break;
     case kind::stay:
       stay(w, e);
@@ -96,6 +92,14 @@ void model::event(std::uint32_t w, const trace::event& e) {
       break;
   }
   update_busy(w, e.time_ns);
+}
+
+void model::expose(std::uint32_t w, const trace::event& e) {
+  out_.on(instant{.worker = w,
+                  .what = mark::exposed,
+                  .time_ns = e.time_ns,
+                  .bytes = e.bytes,
+                  .by_signal = e.detail == 1});
 }
 
 void model::slept(std::uint32_t w, const trace::event& e) {

@@ -185,6 +185,7 @@ class model {
   void lose(std::uint32_t w, const trace::event& e);
   void close_top(std::uint32_t w, std::uint64_t time, kind why);
   void suspend(std::uint32_t w, const trace::event& e);
+  void expose(std::uint32_t w, const trace::event& e);
   void stay(std::uint32_t w, const trace::event& e);
   void cancel(std::uint32_t w, const trace::event& e);
   void idle(std::uint32_t w, const trace::event& e);
