@@ -22,6 +22,7 @@
 #include "base/cpu.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
+#include "heap/heap.hpp"
 #include "heap/hosts.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/run_common.hpp"
@@ -226,6 +227,7 @@ void simulation::start(run_state& r) {
   hosts_->sit_down(what, *engine_, *machine_, r.own.count);
   sched::worker_hooks hooks{.exit_worker = exit_worker, .unseen_error = unseen_error};
   if (hosts_->several()) {
+    hooks.is_free = heap::is_free;
     hook_global(hooks, opts);
     hook_parcels(hooks);
   }

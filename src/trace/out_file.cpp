@@ -22,8 +22,8 @@ constexpr std::size_t buffer_bytes = 1 << 20;
 
 out_file::out_file(const std::string& path, const char* option) : path_(path) {
   std::string problem;
-  // What trace_file and the counters as JSON begin with.
-  const std::string_view trace_begins{raw_magic, sizeof raw_magic}, counters_begin = "{\"godwit\":";
+  // What trace_file, of any version (the last character), and the counters as JSON begin with.
+  const std::string_view trace_begins{raw_magic, sizeof raw_magic - 1}, counters_begin = "{\"godwit\":";
   fd_ = path == "-" ? dup(1) : base::open_output(path, {trace_begins, counters_begin}, problem);
   if (fd_ < 0)
     throw std::invalid_argument("godwit: cannot write " + path + ": " +

@@ -125,6 +125,17 @@ TEST(trace_file, names_that_cannot_be_written_are_bad_options) {
   }
 }
 
+TEST(trace_file, takes_the_place_of_one_of_an_earlier_version) {
+  char path[] = "/tmp/godwit-trace-test-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(::write(fd, "godwit01 and more", 17), 17);
+  EXPECT_NO_THROW(out_file(path, "trace"));
+  EXPECT_EQ(lseek(fd, 0, SEEK_END), 0);
+  close(fd);
+  unlink(path);
+}
+
 TEST(trace_file, a_full_disk_is_told_not_thrown) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full here";
   out_file full("/dev/full", "stats-json");
