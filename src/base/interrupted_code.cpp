@@ -28,15 +28,18 @@ struct search {
   std::uintptr_t interrupted, end;
   std::span<std::uintptr_t> to;
   std::size_t found = 0;
-  bool is_there = false;  ///< frames of the handler have been passed
+  std::size_t passed = 0;  ///< frames of the handler
+  bool is_there = false;   ///< they have been passed
 };
+constexpr std::size_t most_of_handler = 32;  // else the unwinder has lost its way
 
 _Unwind_Reason_Code look_at(_Unwind_Context* frame, void* of) noexcept {
   auto& s = *static_cast<search*>(of);
   const std::uintptr_t code = _Unwind_GetIP(frame);
   s.is_there |= code == s.interrupted;
   if (s.is_there && !of_a_library(code)) s.to[s.found++] = code;
-  const bool more = !s.is_there || (s.found < s.to.size() && _Unwind_GetCFA(frame) < s.end);
+  const bool more =
+      s.is_there ? s.found < s.to.size() && _Unwind_GetCFA(frame) < s.end : ++s.passed < most_of_handler;
   return more ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 

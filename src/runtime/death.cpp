@@ -96,9 +96,10 @@ std::string describe_place(const cause_of_death& why) {
       text += (text.ends_with(')') ? ", called at " : ", ") + place;
     before = place;
   }
-  if (!text.empty() || why.code == 0) return text;
+  const std::uint64_t first = why.code != 0 ? why.code : why.frames[0];
+  if (!text.empty() || first == 0) return text;
   char only[512];
-  describe_code(only, sizeof only, why.code);
+  describe_code(only, sizeof only, first);
   return std::string(", in ") + only;
 }
 

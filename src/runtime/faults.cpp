@@ -8,14 +8,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <iterator>
 #include <string>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/interrupted_code.hpp"
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "base/copy_of_process.hpp"
 #include "base/cpu.hpp"
 #include "base/world.hpp"
@@ -183,6 +186,11 @@ void find_frames(cause_of_death& why, const void* context) noexcept {
     why.frames[0] = base::return_address(context);
   else
     base::find_callers(code, end_of_frames(sched::this_worker(), context), why.frames);
+  // A call of the system that the library has made for the program: in the simulator.
+  if (why.code == 0 && why.frames[0] == code) {
+    std::shift_left(std::begin(why.frames), std::end(why.frames), 1);
+    *std::rbegin(why.frames) = 0;
+  }
 }
 
 /// Where no other process can: say why this one dies. One line, of the first worker that does. @p context: of
@@ -190,7 +198,7 @@ void find_frames(cause_of_death& why, const void* context) noexcept {
 void tell_of_death(int signal, const cause_of_death& why, const void* context) noexcept {
   if (!tells_) return;
   static std::atomic<bool> told{false};
-  if (told.exchange(true, std::memory_order_seq_cst)) return;
+  while (told.exchange(true, std::memory_order_seq_cst)) base::nap(1'000'000);  // the end is near
   char text[1024];
   const bool at_worker = detail::hot().owner != nullptr;
   int n = at_worker ? std::snprintf(text, sizeof text, "godwit: worker %u",
@@ -209,13 +217,24 @@ void tell_of_death(int signal, const cause_of_death& why, const void* context) n
     const std::string all = begin + describe_place(why) + "; the run is over\n";
     return write(2, all.data(), all.size()) == static_cast<ssize_t>(all.size());
   };
-  if (constexpr int patience_ms = 5000; base::done_in_copy(tell, &whole, patience_ms)) return;
+  if (constexpr int patience_ms = 30'000; base::done_in_copy(tell, &whole, patience_ms)) return;
   if (why.code != 0) {
     n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), ", in ");
     n += describe_code(text + n, sizeof text - static_cast<std::size_t>(n), why.code);
   }
   n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), "; the run is over\n");
   static_cast<void>(!write(2, text, static_cast<std::size_t>(n)));
+}
+
+/// As far as limits say; where a program gets them all, they say nothing.
+bool makes_core_file() noexcept {
+  char first = 0;
+  if (const int fd = open("/proc/sys/kernel/core_pattern", O_RDONLY | O_CLOEXEC); fd >= 0) {
+    static_cast<void>(!read(fd, &first, 1));
+    close(fd);
+  }
+  rlimit limit{};
+  return first == '|' || getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_cur != 0;
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -250,7 +269,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   } else if (!handled_before) {
     tell_of_death(signal, why, at_worker && own ? context : nullptr);
   }
-  if (!handled_before) {
+  if (!handled_before && makes_core_file()) {
     heap::put_into_core_file();
     if (at_worker) sched::this_worker().here().memory->put_into_core_file();
   }

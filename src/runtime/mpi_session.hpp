@@ -95,9 +95,9 @@ class mpi_session {
       check(mpi_->bcast(all.data() + done, std::min(piece, bytes - done), root), "broadcast");
     return all;
   }
-  /// One message; back when it has left, or is here.
   /// Collective: a line, once, if main has allocated more in some ranks than in others before MPI began.
   void tell_unequal_mains();
+  /// One message; back when it has left, or is here.
   void send(const void* data, std::size_t bytes, int to, int tag) const;
   void receive(void* data, std::size_t bytes, int from, int tag) const;
   void check(int code, const char* what) const;

@@ -117,10 +117,11 @@ class worker {
   bool serve_one() noexcept { return inbox_.serve_one(); }
   /// From the expose signal's handler.
   void on_expose_signal(std::uint32_t float_control) noexcept;
-  /// For the trace, if there is one: global memory moved since @p since_ns (of base::fast_ns).
-  /// @p frame: as in base::callers_of.
+  /// For the trace, if there is one: an access to global memory at @p at, which began at @p since_ns (of
+  /// base::fast_ns), of @p count that are like it. @p frame: as in base::callers_of.
   void note_access(trace::single_access what, std::uint64_t since_ns, std::uint64_t at, std::uint32_t owner,
                    std::uint32_t count, const void* frame) noexcept;
+  /// Likewise: global memory moved since then.
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
   /// Likewise: something happened to movable memory, since @p since_ns if that is not 0.
   void note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b = 0,

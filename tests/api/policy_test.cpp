@@ -638,7 +638,7 @@ TEST(span, goes_through_locks) {
       o);
   std::uint64_t span = 0;
   for (const auto& w : gw::last_run_stats()) span = std::max(span, w.span_ns);
-  EXPECT_GE(span, 2'000'000u * threads);
+  EXPECT_GE(span, 1'950'000u * threads);  // two clocks
 }
 
 TEST(span, a_chain_has_no_parallelism) {

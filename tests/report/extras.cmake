@@ -35,17 +35,18 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
   function(godwit_add_fault fault sentence name)
     add_test(NAME report.fault.${name}
              COMMAND ${here}/faults_test.sh $<TARGET_FILE:godwit-report> ${here}/faults.cpp ${fault} ${sentence} ${ARGN})
-    set_tests_properties(report.fault.${name} PROPERTIES LABELS report TIMEOUT 120 ENVIRONMENT "${env}")
+    # Alone: what waits for a CPU is busy in a report.
+    set_tests_properties(report.fault.${name} PROPERTIES LABELS report TIMEOUT 120 RUN_SERIAL ON ENVIRONMENT "${env}")
   endfunction()
   foreach(workers 2 4)
     foreach(substrate threads processes)
       set(run $<TARGET_FILE:report_faults>)
       set(options --godwit-substrate=${substrate} --godwit-workers=${workers})
-      godwit_add_fault(semaphore "^Waiting: up to 7 threads at once waited for a global_semaphore at PLACE\\."
+      godwit_add_fault(semaphore "^Waiting: up to [5-7] threads at once waited for a global_semaphore at PLACE\\."
                        semaphore.${substrate}.${workers} ${run} semaphore ${options})
     endforeach()
     set(options --godwit-substrate=threads --godwit-workers=${workers})
-    godwit_add_fault(lock "^Locks: up to 7 threads at once waited for a mutex at PLACE\\." lock.${workers} ${run} lock ${options})
+    godwit_add_fault(lock "^Locks: up to [5-7] threads at once waited for a mutex at PLACE\\." lock.${workers} ${run} lock ${options})
     godwit_add_fault(sleep "^No thread wanted a CPU for [0-9]* % of the time: sleep at PLACE\\." sleep.${workers} ${run} sleep
                      ${options})
   endforeach()
@@ -60,7 +61,6 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
       godwit_add_fault(gets "^8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time: check out the range\\."
                        gets.${family} env GODWIT_HOSTS=ranks OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
                        OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults> gets)
-      set_tests_properties(report.fault.gets.${family} PROPERTIES PROCESSORS 2 RESOURCE_LOCK mpi)
       add_test(NAME report.cpus.${family}
                COMMAND ${here}/../mpi/cpus_test.sh $<TARGET_FILE:report_faults> ${launcher} ${options})
       set_tests_properties(report.cpus.${family} PROPERTIES LABELS report TIMEOUT 120 SKIP_RETURN_CODE 77 RESOURCE_LOCK mpi

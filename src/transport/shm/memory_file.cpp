@@ -65,7 +65,7 @@ void leave_untouched_out_of_core_file(std::byte* p, std::uint64_t bytes) noexcep
   madvise(p, bytes, MADV_DONTDUMP);
   const auto page = static_cast<std::uint64_t>(getpagesize());
   constexpr std::uint64_t most_between = 16;  // pages: each range becomes a mapping, whose number is limited
-  static unsigned char touched[1 << 14];      // no stack to spare here, and only one OS thread dies
+  unsigned char touched[2048];                // there is not much stack here
   std::uint64_t from = 0, to = 0;             // of the range that is being found
   const auto put = [&] {
     if (from != to) madvise(p + from * page, (to - from) * page, MADV_DODUMP);

@@ -24,8 +24,8 @@ std::string path_of(int fd);
 void* reserve(std::uintptr_t at, std::uint64_t bytes) noexcept;
 /// Bit i: so many bytes could be reserved at candidate i.
 std::uint32_t free_among(std::span<const std::uintptr_t> candidates, std::uint64_t bytes) noexcept;
-/// A core file of this process will hold of [@p p, @p p + @p bytes) only pages that somebody has touched, of
-/// this process or another, and some between them: the system would make all others. In a handler of a
+/// A core file of this process will hold of [@p p, @p p + @p bytes) only pages that are in memory, touched
+/// by this process or another, and some between them: the system would make all others. In a handler of a
 /// signal; others may go on. Cost: a look at each page of addresses.
 void leave_untouched_out_of_core_file(std::byte* p, std::uint64_t bytes) noexcept;
 
