@@ -9,7 +9,7 @@ import json
 import struct
 
 RAW_FIELD = 47001
-MAGIC = b"godwit01"
+MAGIC = b"godwit02"
 HEADER = struct.Struct("<8sIIQQ")  # magic, what, worker, count, bytes
 EVENT = struct.Struct("<QQQIIIHH")  # time, a, b, duration, bytes, other, what, detail
 INFO, EVENTS = 1, 2

@@ -97,13 +97,6 @@ TEST(Shared, InTheSimulator) {
   EXPECT_GT(steals, 0u);
 }
 
-TEST(Shared, IsRefusedWhereItCannotBeHad) {
-  gw::options o = shared_heap(2, "none");
-  o.substrate = gw::choice::substrate::sim;
-  o.sim_hosts = 2;
-  EXPECT_THROW(gw::run<int>([] { return 0; }, o), std::invalid_argument);
-}
-
 // Workers of several processes wait for each other by the C++ library's means.
 TEST(Shared, MutexesAndConditionVariablesBetweenWorkers) {
   struct counted {
