@@ -22,7 +22,7 @@ endfunction()
 
 set(suites api_spawn api_invoke api_exposure)
 if(NOT CMAKE_CROSSCOMPILING OR GODWIT_ALL_TESTS)  # the emulator is slow, and these have no code of their own for a CPU
-  list(APPEND suites api_death api_future api_exception api_migration api_foreign api_fork api_run api_stuck api_policy api_codec global_access global_allocate global_array global_atomic global_bytes global_checkout global_linearizable global_litmus global_map
+  list(APPEND suites api_death api_future api_exception api_migration api_foreign api_fork api_run api_stuck api_policy api_span api_codec global_access global_allocate global_array global_atomic global_bytes global_checkout global_linearizable global_litmus global_map
        global_move global_begun global_movable global_nested global_map_owning global_map_file global_control global_group global_team global_spawn_at
        global_freeze global_hints global_move_faults global_move_seen global_on_move global_rebalance
        global_span global_vector algorithm_for_each algorithm_partition algorithm_reduce algorithm_scan algorithm_search

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <mutex>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
@@ -584,84 +583,6 @@ TEST(policy, deadlocks_are_found_where_waiting_threads_poll) {
         }
       }
     });
-}
-
-void spin_for(std::chrono::microseconds time) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-}
-
-TEST(span, work_and_longest_chain) {
-  gw::options o;
-  o.workers = 2;
-  o.span = true;
-  constexpr int leaves = 16;
-  gw::run<void>(
-      [] {
-        std::array<gw::future<void>, leaves> all;
-        for (auto& f : all) f = gw::spawn([] { spin_for(std::chrono::microseconds(2000)); });
-        for (auto& f : all) f.join();
-        spin_for(std::chrono::microseconds(3000));
-      },
-      o);
-  std::uint64_t work = 0, span = 0;
-  for (const auto& w : gw::last_run_stats()) {
-    work += w.work_ns;
-    span = std::max(span, w.span_ns);
-  }
-  // Lower bounds hold however busy the machine is; and what lies on other chains is never part of the
-  // longest.
-  EXPECT_GE(work, 2'000'000u * leaves + 3'000'000u);
-  EXPECT_GE(span, 2'000'000u + 3'000'000u);
-  EXPECT_LE(span, work - 2'000'000u * (leaves - 1));
-}
-
-TEST(span, goes_through_locks) {
-  unsetenv("GODWIT_SUBSTRATE");  // a mutex in a frame is for threads
-  gw::options o;
-  o.workers = 1;  // so that all of them wait for the first
-  o.substrate = gw::choice::substrate::threads;
-  o.span = true;
-  constexpr int threads = 8;
-  gw::run<void>(
-      [] {
-        gw::mutex m;
-        std::array<gw::future<void>, threads> all;
-        for (auto& f : all)
-          f = gw::spawn([&m] {
-            const std::lock_guard hold(m);
-            gw::yield();
-            spin_for(std::chrono::microseconds(2000));
-          });
-        for (auto& f : all) f.join();
-      },
-      o);
-  std::uint64_t span = 0;
-  for (const auto& w : gw::last_run_stats()) span = std::max(span, w.span_ns);
-  EXPECT_GE(span, 1'950'000u * threads);  // two clocks
-}
-
-TEST(span, a_chain_has_no_parallelism) {
-  gw::options o;
-  o.workers = 2;
-  o.span = true;
-  EXPECT_EQ(gw::run<long>([] { return chain<gw::policies::greedy>(200); }, o), 200);
-  std::uint64_t work = 0, span = 0;
-  for (const auto& w : gw::last_run_stats()) {
-    work += w.work_ns;
-    span = std::max(span, w.span_ns);
-  }
-  EXPECT_GT(span, 0u);
-  EXPECT_LE(span, work);
-}
-
-TEST(span, results_on_every_schedule) {
-  for (const std::uint32_t workers : {1u, 2u, 4u}) {
-    gw::options o = support::schedule(workers, "none", 3);
-    o.span = true;
-    EXPECT_EQ(gw::run<long>([] { return fib<gw::policies::greedy>(16); }, o), 987);
-  }
 }
 
 }  // namespace

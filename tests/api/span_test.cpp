@@ -1,0 +1,113 @@
+// Work and span: lower bounds that hold however busy the machine is, the chain through locks, results.
+// test: timeout=120
+#include "support/schedule.hpp"
+
+#include <godwit/godwit.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+
+namespace {
+
+namespace gw = godwit;
+
+long fib(int n) {
+  if (n < 2) return n;
+  auto x = gw::spawn([n] { return fib(n - 1); });
+  const long y = fib(n - 2);
+  return x.join() + y;
+}
+
+long chain(int n) {
+  return n == 0 ? 0 : 1 + gw::spawn([n] { return chain(n - 1); }).join();
+}
+
+void spin_for(std::chrono::microseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+TEST(span, work_and_longest_chain) {
+  gw::options o;
+  o.workers = 2;
+  o.span = true;
+  constexpr int leaves = 16;
+  gw::run<void>(
+      [] {
+        std::array<gw::future<void>, leaves> all;
+        for (auto& f : all) f = gw::spawn([] { spin_for(std::chrono::microseconds(2000)); });
+        for (auto& f : all) f.join();
+        spin_for(std::chrono::microseconds(3000));
+      },
+      o);
+  std::uint64_t work = 0, span = 0;
+  for (const auto& w : gw::last_run_stats()) {
+    work += w.work_ns;
+    span = std::max(span, w.span_ns);
+  }
+  // Lower bounds hold however busy the machine is; and what lies on other chains is never part of the
+  // longest.
+  EXPECT_GE(work, 2'000'000u * leaves + 3'000'000u);
+  EXPECT_GE(span, 2'000'000u + 3'000'000u);
+  EXPECT_LE(span, work - 2'000'000u * (leaves - 1));
+}
+
+TEST(span, goes_through_locks) {
+  const char* const asked = std::getenv("GODWIT_SUBSTRATE");
+  const std::string substrate = asked != nullptr ? asked : "";
+  unsetenv("GODWIT_SUBSTRATE");  // a mutex in a frame is for threads
+  gw::options o;
+  o.workers = 1;  // so that all of them wait for the first
+  o.substrate = gw::choice::substrate::threads;
+  o.span = true;
+  constexpr int threads = 8;
+  gw::run<void>(
+      [] {
+        gw::mutex m;
+        std::array<gw::future<void>, threads> all;
+        for (auto& f : all)
+          f = gw::spawn([&m] {
+            const std::lock_guard hold(m);
+            gw::yield();
+            spin_for(std::chrono::microseconds(2000));
+          });
+        for (auto& f : all) f.join();
+      },
+      o);
+  if (!substrate.empty()) setenv("GODWIT_SUBSTRATE", substrate.c_str(), 1);
+  std::uint64_t span = 0;
+  for (const auto& w : gw::last_run_stats()) span = std::max(span, w.span_ns);
+  EXPECT_GE(span, 1'950'000u * threads);  // two clocks
+}
+
+TEST(span, a_chain_has_no_parallelism) {
+  gw::options o;
+  o.workers = 2;
+  o.span = true;
+  EXPECT_EQ(gw::run<long>([] { return chain(200); }, o), 200);
+  std::uint64_t work = 0, span = 0;
+  for (const auto& w : gw::last_run_stats()) {
+    work += w.work_ns;
+    span = std::max(span, w.span_ns);
+  }
+  EXPECT_GT(span, 0u);
+  EXPECT_LE(span, work);
+}
+
+TEST(span, results_on_every_schedule) {
+  for (const std::uint32_t workers : {1u, 2u, 4u}) {
+    gw::options o = support::schedule(workers, "none", 3);
+    o.span = true;
+    EXPECT_EQ(gw::run<long>([] { return fib(16); }, o), 987);
+  }
+}
+
+}  // namespace
