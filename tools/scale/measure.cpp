@@ -6,7 +6,7 @@
 // the library and run in the simulator as well (GODWIT_SUBSTRATE=sim): what cannot be measured alone is what
 // makes the simulated time equal the real one. trip, network and rma want two hosts: mpirun -n 2, with
 // GODWIT_HOSTS=ranks on one machine. Called by godwit-scale --fit, which does the arithmetic.
-// Document: docs/scale.md, "A file for the machine here". Test: tests/scale/fit_test.py.
+// Document: docs/scale.md, "A file for this machine". Test: tests/scale/fit_test.py.
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
