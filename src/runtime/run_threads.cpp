@@ -22,6 +22,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/valgrind.hpp"
 #include "base/world.hpp"
 #include "context/context.hpp"
@@ -107,9 +108,10 @@ void* worker_main(void* arg) {
                  {.exit_worker = exit_worker, .unseen_error = unseen_error, .events = events_});
     const stack::range own = stack::whole_system_stack();
     std::byte* low = stack::map_private(first_stack_bytes);
-    context::sanitizer_on_stack(low, first_stack_bytes);
+    context::sanitizer_on_stack(low, first_stack_bytes, context::stack_of::os_thread);
     godwit_ctx_suspend(low + first_stack_bytes, enter, &t);
-    context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low);
+    context::sanitizer_on_stack(reinterpret_cast<void*>(own.low), own.high - own.low,
+                                context::stack_of::os_thread);
     stack::unmap_private(low, first_stack_bytes);
     sched::end_worker();
     context::use_hot_words(nullptr);
@@ -140,8 +142,8 @@ void map_segments(team& t) {
   const std::uint64_t root_bytes = (root_wanted + stack_bytes - 1) / stack_bytes * stack_bytes;
   const bool stacks_are_used = !detail::facts_of(opts).steals_children;
   // 256 GiB with the default of stack_bytes. Less with less: emulators pay for each page of addresses, used
-  // or not, and valgrind a second for 300 MiB.
-  const unsigned of_stack_bytes = base::runs_under_valgrind() ? 5 : 8;
+  // or not, valgrind a second for 300 MiB, and ThreadSanitizer has room for few programs' addresses.
+  const unsigned of_stack_bytes = base::runs_under_valgrind() || base::on_thread_sanitizer() ? 5 : 8;
   const std::uint64_t wanted =
       std::max(std::min(std::uint64_t{256} << 30, opts.stack_bytes << of_stack_bytes),
                std::bit_ceil(t.room / t.all.count * stack_bytes));
@@ -289,6 +291,7 @@ void team::supervise(run_state& r) {
                     base::reach::this_process);
   }
   for (std::uint32_t i = 0; i < started; ++i) pthread_join(workers[i].handle, nullptr);
+  context::sanitizer_forget_stacks();
 #ifndef NDEBUG
   if (what->job.stacks != nullptr && host_words(what->memory).failed.load(std::memory_order_seq_cst) == 0)
     stacks.check_invariants();

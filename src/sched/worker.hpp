@@ -197,7 +197,7 @@ class worker {
   }
   void serve_mailbox() noexcept;
 
-  /// Address sanitizer: the stack that @p sp lies in is the current one from now on.
+  /// Sanitizers: the stack that @p sp lies in is the current one from now on.
   void announce_stack(std::uintptr_t sp) noexcept {
     if (context::sanitized()) [[unlikely]]
       announce_stack_now(sp);
