@@ -55,7 +55,7 @@ void sort(span s, span other, bool there) {
 
 int main(int argc, char** argv) {
   gw::take_options(argc, argv);
-  const std::uint64_t n = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
+  const std::uint64_t n = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 200'000;
   return gw::run(argc, argv, [n] {
     gw::global_array<std::uint32_t> numbers(n, gw::distribution::blocked());
     gw::global_array<std::uint32_t> other(n, gw::distribution::blocked());

@@ -7,9 +7,9 @@ include(${CMAKE_CURRENT_LIST_DIR}/../mpi/extras.cmake)
 
 # example(NAME OUTPUT [ARGUMENT...]): OUTPUT is a regular expression.
 function(example name output)
-  add_test(NAME examples.${name} COMMAND example_${name} --godwit-workers=2 ${ARGN})
+  add_test(NAME examples.${name} COMMAND example_${name} ${ARGN})
   set_tests_properties(examples.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${output}" LABELS examples TIMEOUT 60
-                       ENVIRONMENT "${env}")
+                       ENVIRONMENT "${env};GODWIT_WORKERS=2")
 endfunction()
 
 example(algorithms "999983 different numbers, sum 499991900649, largest without a twin 999982")
@@ -24,7 +24,7 @@ example(fib "fib\\(20\\) = 6765" 20)
 example(group "8 queens: 92 solutions" 8)
 example(heat "94.96 degrees 1 below.*31.1813 degrees 16 below")
 example(knapsack "the best choice is worth 406")
-example(merge_sort "200000 numbers are sorted" 200000)
+example(merge_sort "200000 numbers are sorted")
 example(move "every element is 11; ")
 example(owning "the longest word of all, .*; 1 owner of the tree is left")
 example(pipeline "200 items, checksum 2619433413")
@@ -42,15 +42,15 @@ endforeach()
 # The same where threads leave at every spawn: what two workers show by luck only.
 foreach(name algorithms codec containers exceptions knapsack merge_sort owning pipeline shared_global)
   get_test_property(examples.${name} PASS_REGULAR_EXPRESSION output)
-  add_test(NAME examples.stolen.${name} COMMAND example_${name} --godwit-workers=2 --godwit-force-steal=random)
+  add_test(NAME examples.stolen.${name} COMMAND example_${name} --godwit-force-steal=random)
   set_tests_properties(examples.stolen.${name} PROPERTIES PASS_REGULAR_EXPRESSION "${output}" LABELS examples
-                       TIMEOUT 60 ENVIRONMENT "${env}")
+                       TIMEOUT 60 ENVIRONMENT "${env};GODWIT_WORKERS=2")
 endforeach()
 
 # Between hosts, where values have to be written and read.
 foreach(name codec exceptions)
   get_test_property(examples.${name} PASS_REGULAR_EXPRESSION output)
-  godwit_add_mpi_test(NAME examples.hosts.${name} RANKS 2 COMMAND example_${name} --godwit-hosts=ranks
+  godwit_add_mpi_test(NAME examples.hosts.${name} RANKS 2 COMMAND $<TARGET_FILE:example_${name}> --godwit-hosts=ranks
                       --godwit-force-steal=random)
   set_tests_properties(${godwit_mpi_tests} PROPERTIES PASS_REGULAR_EXPRESSION "${output}")
 endforeach()
