@@ -47,8 +47,15 @@ std::string manual() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first == "-h" || first == "--help") {
+    std::cout
+        << "Usage: options_doc [FILE]          writes the manual of all options to FILE or standard output\n"
+           "       options_doc --check FILE    is FILE up to date? Status 1 if not\n";
+    return 0;
+  }
   const std::string text = manual();
-  if (argc == 3 && std::string(argv[1]) == "--check") {
+  if (argc == 3 && first == "--check") {
     std::ifstream file(argv[2]);
     const std::string there{std::istreambuf_iterator<char>(file), {}};
     if (there == text) return 0;
@@ -59,10 +66,10 @@ int main(int argc, char** argv) {
     std::cout << text;
     return 0;
   }
-  std::ofstream file(argv[1]);
+  std::ofstream file(first);
   file << text;
   file.close();
   if (file) return 0;
-  std::cerr << argv[1] << ": cannot write\n";
+  std::cerr << first << ": cannot write\n";
   return 1;
 }
