@@ -51,6 +51,12 @@ def text_page(name):
     return f"# {name}\n\n````` {LANGUAGE.get(os.path.splitext(name)[1], 'text')}\n{text}`````\n"
 
 
+def spaced(text):
+    """Lists and tables with a blank line before them, which mkdocs wants and GitHub does not."""
+    begin = r"(?:[-*] |\d+\. |\|)"
+    return re.sub(rf"^(?!{begin}|\s|#|<)(.*\S.*)\n(?={begin})", r"\1\n\n", text, flags=re.M)
+
+
 def main():
     folder = sys.argv[1]
     with open(os.path.join(ROOT, "docs/site/site.css"), encoding="utf-8") as f:
@@ -80,7 +86,7 @@ def main():
 
         with open(os.path.join(ROOT, page), encoding="utf-8") as f:
             parts = re.split(r"(^```.*?^```)", f.read(), flags=re.M | re.S)
-        write(folder, page, "".join(p if p.startswith("```") else LINK.sub(place, p) for p in parts))
+        write(folder, page, "".join(p if p.startswith("```") else spaced(LINK.sub(place, p)) for p in parts))
 
 
 if __name__ == "__main__":
