@@ -7,6 +7,7 @@
 #include <godwit/godwit.hpp>
 
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>

@@ -6,6 +6,7 @@
 // before. A shared_future is copied to all threads that wait for it. docs/writing-programs.md#threads
 #include <godwit/godwit.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <string>

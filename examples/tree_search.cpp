@@ -6,6 +6,7 @@
 // largest piece of work. The benchmark: bench/uts.
 #include <godwit/godwit.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
