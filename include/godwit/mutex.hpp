@@ -12,6 +12,7 @@
 #include <godwit/detail/deadline.hpp>
 #include <godwit/detail/wait_list.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <utility>

@@ -186,7 +186,7 @@ def labels():
 
 NAMED = re.compile(r"(?<![\w/.<*{%$-])((?:[\w.-]+/)*[\w.-]*\w\.(?:hpp|cpp|md|pml|S|cmake))(?![\w*])")
 # Files of somebody else, of a user, or made by a build.
-OTHERS = re.compile(r"^(?:.*/)?(?:x\.pml|file\.cpp|main\.cpp|your\.cpp|godwit-config\.cmake|(?:_|NAME)_?test\.cpp|.*ARCH.*|.*NAME.*|.*LAYER.*)$")
+OTHERS = re.compile(r"^(?:.*/)?(?:x\.pml|file\.cpp|main\.cpp|your\.cpp|integrate\.cpp|godwit-config\.cmake|(?:_|NAME)_?test\.cpp|.*ARCH.*|.*NAME.*|.*LAYER.*)$")
 
 
 def names():
