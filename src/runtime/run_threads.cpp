@@ -26,6 +26,7 @@
 #include "base/world.hpp"
 #include "context/context.hpp"
 #include "io/events.hpp"
+#include "runtime/debugger.hpp"
 #include "runtime/faults.hpp"
 #include "runtime/monitor.hpp"
 #include "runtime/run_common.hpp"
@@ -246,6 +247,7 @@ void team::memory(run_state& r) {
 
 void team::start(run_state&) {
   team_ = this;
+  describe_to_debuggers(*what, debug_no_worker);
   shared_objects::before_run_here();
   install_handlers_of_process();
   base::set_fatal_hook(end_process_saying);
