@@ -1,5 +1,5 @@
 // Threads that wait for other things than joins, for in_place_test.cpp: one worker, an OS thread, whose root
-// thread holds a mutex and stands still. Two threads wait for the mutex, one for a semaphore, one has not begun.
+// thread holds a mutex and stands still. Two threads wait for it, one for a semaphore, one has not begun.
 // gdb_parked_situation FILE: as situation.cpp. Prints 142.
 #include <godwit/godwit.hpp>
 
