@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   if (const char* before = std::getenv("LD_PRELOAD"); before != nullptr && *before != '\0')
     preload += std::string(":") + before;
   setenv("LD_PRELOAD", preload.c_str(), 1);
+  unsetenv("_GODWIT_PTHREAD_WRITER");  // this program is to write traces, whoever started it: outputs.hpp
   execv(program.c_str(), argv + 1);
   fail(errno == ENOENT ? 127 : 126, "cannot run " + program + ": " + std::strerror(errno));
 }

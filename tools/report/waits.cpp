@@ -166,7 +166,7 @@ class divider {
 }  // namespace
 
 wait_for kind_of(const std::string& what) {
-  if (is_one_of(what, {"", "group", "team"})) return wait_for::join;
+  if (is_one_of(what, {"", "group", "team", "pthread_join"})) return wait_for::join;
   if (is_one_of(what, {"mutex", "shared mutex", "shared mutex (to read)", "call_once"}))
     return wait_for::lock;
   if (is_one_of(what, {"condition variable", "semaphore", "latch", "barrier", "global_latch",
