@@ -5,8 +5,8 @@
 //   events    slot (written % capacity): W owner. When the ring is full the oldest are overwritten. The slot
 //             that is next may be half written when the owner was killed, so a full ring has capacity - 1
 //             readable events; the reader counts the others as dropped
-//   closed    W supervisor of workers that go on, R owner: what comes from then on is not written. One event at
-//             most is under way then, in the slot that is next
+//   closed    W supervisor of workers that go on, R owner: what comes from then on is not written. One event
+//             at most is under way then, in the slot that is next
 // Not reentrant: emit() only where the expose signal keeps its hands off.
 // Off (no memory given): emit() is one test of a private pointer. Test: tests/trace/ring_test.cpp.
 #pragma once
