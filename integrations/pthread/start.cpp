@@ -67,7 +67,7 @@ long futex(std::uint32_t* word, int op, std::uint32_t value) noexcept {
 /// never deadlocked.
 void outside_entry(void*, std::size_t, detail::ref) {
   detail::park([](void*, detail::waiter*) noexcept { return true; }, nullptr, detail::wakes::outside,
-               "end of the program", {});
+               "program's end", {});
 }
 
 [[gnu::noinline]] void call_main() {

@@ -166,7 +166,7 @@ class divider {
 }  // namespace
 
 wait_for kind_of(const std::string& what) {
-  if (what == "end of the program") return wait_for::nothing;  // of godwit-pthread: that is no waiting
+  if (what == "program's end") return wait_for::nothing;  // of godwit-pthread: that is no waiting
   if (is_one_of(what, {"", "group", "team", "pthread_join"})) return wait_for::join;
   if (is_one_of(what, {"mutex", "shared mutex", "shared mutex (to read)", "call_once"}))
     return wait_for::lock;
