@@ -5,7 +5,7 @@ set -u
 launcher=$1 report=$2 program=$3 plain=$4 source=$5
 folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
-line="$(basename "$source"):$(grep -n '// line: lock$' "$source" | cut -d: -f1)"
+at() { echo "$(basename "$source"):$(grep -n "// line: $1\$" "$source" | cut -d: -f1)"; }
 fail() {
   echo "$*"
   cat said
@@ -31,7 +31,8 @@ for end in "0 return" "3 exit_in_thread" "0 fork" "0 system"; do
   python3 -c 'import json; s = json.load(open("stats.json")); assert len(s["worker_stats"]) == 2, s' ||
     fail "$how: stats.json is not as it should be"
   first=$("$report" --text trace | head -n 1)
-  [[ $first == "Locks: up to "*" threads at once waited for a mutex at $line."* ]] || fail "$how: says: $first"
+  [[ $first == "Locks: up to "*" threads at once waited for a mutex at $(at lock)."* ]] || fail "$how: says: $first"
+  [ "$(grep -ao "$(at barrier)" trace | wc -l)" -ge 7 ] || fail "$how: seven threads waited at $(at barrier)"
 done
 
 run 0 "$plain" return

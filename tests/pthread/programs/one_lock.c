@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t all_here;
 static const char* how = "return";
 static int sum;
 
@@ -19,6 +20,7 @@ static void work_under_lock(void) {
 }
 
 static void* worker(void* number) {
+  pthread_barrier_wait(&all_here);  // line: barrier
   for (int i = 0; i < 20; ++i) work_under_lock();
   if (number == NULL && strcmp(how, "exit_in_thread") == 0) exit(3);
   return NULL;
@@ -31,6 +33,7 @@ int main(int argc, char** argv) {
   if (argc > 2) how = argv[2];
   atexit(at_end);
   pthread_t all[64];
+  pthread_barrier_init(&all_here, NULL, (unsigned)threads);
   for (long i = 0; i < threads; ++i) pthread_create(&all[i], NULL, worker, (void*)i);
   for (int i = 0; i < threads; ++i) pthread_join(all[i], NULL);
   if (strcmp(how, "fork") == 0) {
