@@ -4,10 +4,6 @@
 const OWNER_COLOURS = 8;
 let movesShown = 0;
 
-function mixed(a, b, part) {
-  const [x, y] = [hexToRgb(a), hexToRgb(b)];
-  return "#" + x.map((v, i) => Math.round(v + (y[i] - v) * part).toString(16).padStart(2, "0")).join("");
-}
 function ownerColour(worker) {
   if (worker < 0) return cssColour("unknown");
   const several = model.run.hosts > 1, host = several ? model.hosts[worker] : worker;
