@@ -1,9 +1,9 @@
 // Several runs of one program side by side: what they took, what they lost, how the speed-up grows with the
 // number of workers.
 //
-// Either all runs have the same number of workers (versions against each other; the first one is the base), or
-// all have different ones (how the program scales; the one with the fewest workers is the base). No pages here:
-// compare_page.cpp and main.cpp (--text) show the result. Document: docs/report.md. Test:
+// Either all runs have the same number of workers (versions against each other; the first one is the base),
+// or all have different ones (how the program scales; the one with the fewest workers is the base). No pages
+// here: compare_page.cpp and main.cpp (--text) show the result. Document: docs/report.md. Test:
 // tests/report/compare_test.cpp.
 #pragma once
 
@@ -37,8 +37,8 @@ struct comparison {
   double bound(std::size_t run) const noexcept;      ///< the most that workers, CPUs and T1/T_inf allow
   double inflation(std::size_t run) const noexcept;  ///< time in threads, over that of the base
 };
-/// Throws input_error for fewer than two runs, runs of different programs, and runs of which only some have the
-/// same number of workers.
+/// Throws input_error for fewer than two runs, runs of different programs, and runs of which only some have
+/// the same number of workers.
 comparison compare(std::vector<compared_run> runs);
 
 /// What the comparison says first, and what a speed-up of 1 and the bound are.

@@ -1,5 +1,5 @@
-// An HTML file out of its frame and its parts, so that no text in them can end an element. Used by page.cpp and
-// compare_page.cpp; the frames are page/report.html and page/compare.html.
+// An HTML file out of its frame and its parts, so that no text in them can end an element. Used by page.cpp
+// and compare_page.cpp; the frames are page/report.html and page/compare.html.
 #pragma once
 
 #include <nlohmann/json.hpp>

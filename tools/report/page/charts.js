@@ -102,7 +102,7 @@ function fillIdle() {
 function drawIdle() {
   const workers = model.idle.length, shown = idleStates();
   const total = w => model.idle[w].reduce((a, b) => a + b, 0) || 1;
-  byId("idle-legend").replaceChildren(...shown.map(s => swatch(STATE_NAMES[s], STATES[s])));
+  byId("idle-legend").replaceChildren(...shown.map(stateSwatch));
   byId("idle").style.height = 40 + workers * Math.max(3, Math.min(30, 700 / workers)) + "px";
   chartOf("idle").resize();
   chartOf("idle").setOption(
@@ -140,7 +140,7 @@ function drawIdle() {
                             name: STATE_NAMES[s],
                             type: "bar",
                             stack: "time",
-                            itemStyle: {color: patternOf(STATES[s])},
+                            itemStyle: {color: stateFill(STATES[s])},
                             barMaxWidth: 22,
                             barCategoryGap: workers > 40 ? "8%" : "25%",
                             data: model.idle.map((ns, w) => 100 * ns[s] / total(w)),

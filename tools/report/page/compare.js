@@ -87,7 +87,7 @@ function drawSpeedUp() {
 function drawStates() {
   const all = model.runs.map(r => r.states.reduce((sum, ns, s) => sum + (s === UNKNOWN ? 0 : ns), 0) || 1);
   const shown = STACK.filter(s => s !== UNKNOWN && model.runs.some(r => r.states[s] > 0));
-  byId("states-legend").replaceChildren(...shown.map(s => swatch(STATE_NAMES[s], STATES[s])));
+  byId("states-legend").replaceChildren(...shown.map(stateSwatch));
   byId("states").style.height = 60 + model.runs.length * 34 + "px";
   chartOf("states").resize();
   chartOf("states").setOption(
@@ -115,7 +115,7 @@ function drawStates() {
                             stack: "time",
                             silent: true,
                             barMaxWidth: 22,
-                            itemStyle: {color: patternOf(STATES[s])},
+                            itemStyle: {color: stateFill(STATES[s])},
                             data: model.runs.map((r, i) => 100 * r.states[s] / all[i])
                           }))
       },

@@ -56,16 +56,15 @@ function describe(worker, time, perPixel) {
 }
 function showHover(event) {
   const point = [event.offsetX, event.offsetY];
-  if (timelineChart.containPixel({gridIndex: 0}, point))
-    showAt(...timelineChart.convertFromPixel({gridIndex: 0}, point), point);
-  else
-    byId("hover").hidden = true;
-}
-/// What worker `row` did at `time`, beside a point of the chart.
-function showAt(time, row, [x, y]) {
-  const box = byId("hover");
+  byId("hover").hidden = true;
+  if (!timelineChart.containPixel({gridIndex: 0}, point)) return;
+  const [time, row] = timelineChart.convertFromPixel({gridIndex: 0}, point);
   const perPixel = (view.to - view.from) / Math.max(1, timelineChart.getWidth() - 128);
-  const parts = describe(row, time, perPixel);
+  showBeside(point, row, describe(row, time, perPixel));
+}
+/// What worker `row` did, beside a point of the chart.
+function showBeside([x, y], row, parts) {
+  const box = byId("hover");
   box.hidden = parts.length === 0;
   if (box.hidden) return;
   box.replaceChildren(
@@ -82,7 +81,11 @@ function showAt(time, row, [x, y]) {
 const mark = {worker: 0, time: 0};
 function showMark() {
   setView(mark.time - (view.to - view.from) / 2, mark.time + (view.to - view.from) / 2);
-  showAt(mark.time, mark.worker, timelineChart.convertToPixel({gridIndex: 0}, [mark.time, mark.worker]));
+  const line = lines[mark.worker];
+  if (line.count > 0)
+    showBeside(
+        timelineChart.convertToPixel({gridIndex: 0}, [mark.time, mark.worker]), mark.worker,
+        describePiece(line, line.pieceAt(mark.time)));
 }
 /// To the worker above or below, at the middle of what is shown.
 function markWorker(by) {

@@ -135,8 +135,8 @@ function activitySeries() {
                          symbol: "none",
                          animation: false,
                          lineStyle: {width: 0},
-                         areaStyle: {color: patternOf(STATES[s]), opacity: 1},
-                         itemStyle: {color: patternOf(STATES[s])},
+                         areaStyle: {color: stateFill(STATES[s]), opacity: 1},
+                         itemStyle: {color: stateFill(STATES[s])},
                          data: points(heights, data.states[s]),
                          emphasis: {disabled: true},
                        };
@@ -326,7 +326,7 @@ function paintTimeline(box) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  const tiles = STATES.map(tileOf), shades = threadColours().map(pixel);
+  const tiles = STATES.map(stateTile), shades = threadColours().map(pixel);
   const band = height / lines.length, gap = band >= 4 * ratio ? Math.round(Math.max(1, band * 0.12)) : 0;
   const rows = lines.map((line, w) => {
     const top = Math.round(w * band) + (gap >> 1), bottom = Math.round((w + 1) * band) - ((gap + 1) >> 1);
@@ -346,7 +346,7 @@ function workerName(w) {
 }
 function drawTimeline() {
   const rows = model.run.workers;
-  byId("legend").replaceChildren(...present().map(s => swatch(STATE_NAMES[s], STATES[s])));
+  byId("legend").replaceChildren(...present().map(stateSwatch));
   byId("timeline").style.height = rows * rowHeight() + 76 + "px";
   timelineChart.resize();
   timelineChart.setOption(

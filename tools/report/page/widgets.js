@@ -32,31 +32,33 @@ const PATTERNS = {
   access: (x, y) => x < 4 === y < 4,
   unknown: (x, y) => x === 0 && y === 0
 };
-/// The pixels of a state's tile, row by row.
-function tileOf(state) {
-  const plain = cssColour(state), ink = pixel(mixed(plain, inkOn(plain), 0.5));
-  const tile = new Uint32Array(64).fill(pixel(plain)), pattern = PATTERNS[state];
+/// The pixels of a tile, row by row. Without a pattern it is plain.
+function tileOf(colour, pattern) {
+  const ink = pixel(mixed(colour, inkOn(colour), 0.5)), tile = new Uint32Array(64).fill(pixel(colour));
   if (pattern)
     for (let i = 0; i < 64; ++i)
       if (pattern(i & 7, i >> 3)) tile[i] = ink;
   return tile;
 }
-function tileCanvas(state) {
+function tileCanvas(colour, pattern) {
   const canvas = element("canvas", {width: 8, height: 8}), context = canvas.getContext("2d");
   const image = context.createImageData(8, 8);
-  new Uint32Array(image.data.buffer).set(tileOf(state));
+  new Uint32Array(image.data.buffer).set(tileOf(colour, pattern));
   context.putImageData(image, 0, 0);
   return canvas;
 }
-/// For colours of ECharts. What has no pattern is a colour, which its legend shows better.
-const patternOf = state =>
-    PATTERNS[state] ? {image: tileCanvas(state), repeat: "repeat"} : cssColour(state);
+const stateTile = state => tileOf(cssColour(state), PATTERNS[state]);
+/// For colours of ECharts.
+const fillOf = (colour, pattern) =>
+    pattern ? {image: tileCanvas(colour, pattern), repeat: "repeat"} : colour;
+const stateFill = state => fillOf(cssColour(state), PATTERNS[state]);
 /// An entry of a legend.
-function swatch(text, state) {
+function swatch(text, colour, pattern) {
   const s = element("span", {}, text);
-  s.style.setProperty("--swatch", "url(" + tileCanvas(state).toDataURL() + ")");
+  s.style.setProperty("--swatch", "url(" + tileCanvas(colour, pattern).toDataURL() + ")");
   return s;
 }
+const stateSwatch = s => swatch(STATE_NAMES[s], cssColour(STATES[s]), PATTERNS[STATES[s]]);
 
 // ---- tables
 // ----------------------------------------------------------------------------------------------------------
