@@ -119,11 +119,6 @@ double comparison::bound(std::size_t run) const noexcept {
   return most;
 }
 
-double comparison::inflation(std::size_t run) const noexcept {
-  const double base = runs.front().figures.busy();
-  return base > 0 ? runs[run].figures.busy() / base : -1;
-}
-
 std::string headline_of(const comparison& c) {
   const compared_run& best = fastest(c);
   const compared_run& first = c.runs.front();

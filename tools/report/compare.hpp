@@ -33,9 +33,8 @@ struct comparison {
   double base_time = 0;  ///< a speed-up of 1: what the base took, or its work if it had several workers
   double work = -1, span = -1;  ///< T1 and T_inf of the run with fewest workers that measured them
 
-  double speed_up(std::size_t run) const noexcept;   ///< base_time over the run's time
-  double bound(std::size_t run) const noexcept;      ///< the most that workers, CPUs and T1/T_inf allow
-  double inflation(std::size_t run) const noexcept;  ///< time in threads, over that of the base
+  double speed_up(std::size_t run) const noexcept;  ///< base_time over the run's time
+  double bound(std::size_t run) const noexcept;     ///< the most that workers, CPUs and T1/T_inf allow
 };
 /// Throws input_error for fewer than two runs, runs of different programs, and runs of which only some have
 /// the same number of workers.

@@ -72,7 +72,8 @@ run_table runs_table(const comparison& c) {
   add("time in threads",
       "the burden of other workers on memory and caches, and of waiting for a CPU, lets it grow",
       [&](std::size_t i) {
-        return cell{format_time(figures(i).busy()), i == 0 ? "" : "× " + decimals(c.inflation(i))};
+        return cell{format_time(figures(i).busy()),
+                    i == 0 ? "" : ratio(figures(i).busy(), c.runs.front().figures.busy())};
       });
   add("steals", "", [&](std::size_t i) { return cell{format_count(c.runs[i].steals), {}}; });
   add("time of a steal", "on average", [&](std::size_t i) {
