@@ -78,6 +78,9 @@ TEST(Compare, TheSpanBounds) {
   const comparison c =
       compare({run_of({.work_ms = 100, .span_ms = 40}, "a"), run_of({.workers = 4, .life_ms = 60}, "b")});
   EXPECT_DOUBLE_EQ(c.bound(1), 2.5);
+  EXPECT_TRUE(has(bound_of(c), "let all do it, or none")) << bound_of(c);
+  const auto also = run_of({.workers = 4, .life_ms = 60, .work_ms = 110, .span_ms = 40}, "b");
+  EXPECT_FALSE(has(bound_of(compare({c.runs[0], also})), "or none"));
   EXPECT_TRUE(
       has(bound_of(compare({run_of({}, "a"), run_of({.workers = 4}, "b")})), "no run measured the span"));
 }
