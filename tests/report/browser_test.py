@@ -117,9 +117,11 @@ def check_reading(page, name):
         page.dark(dark)
         page.frames()
         for what in (FAINT_TEXT, FAINT_CHARTS, ODD_CHART_TEXT):
-            check(page.value(what) == [], f"{name}, {'dark' if dark else 'light'}: {page.value(what)}")
+            faint = page.value(what)
+            check(faint == [], f"{name}, {'dark' if dark else 'light'}: {faint}")
     page.dark(False)
-    check(page.value(EMPTY_SECTIONS) == [], f"{name}: empty: {page.value(EMPTY_SECTIONS)}")
+    empty = page.value(EMPTY_SECTIONS)
+    check(empty == [], f"{name}: empty: {empty}")
     unnamed = page.value("[...document.querySelectorAll('.chart')].filter(e => e.checkVisibility() && "
                          "!e.getAttribute('aria-label')).map(e => e.id)")
     check(unnamed == [], f"{name}: charts without words: {unnamed}")
@@ -256,7 +258,6 @@ def check_trace(page, path, name, workers):
     check(colours(page, "timeline") >= 4, f"{name}: dark time line")
     page.dark(False)
     page.frames()
-    check_keys(page, name)
     check_reading(page, name)
     check_quiet(page, path, name)
 
@@ -358,6 +359,7 @@ def main():
         run(report, *scaling)
         with browser.Browser(path) as page:
             check_trace(page, small + ".html", "small", 4)
+            check_keys(page, "small")
             check(page.value("byId('moves-section').hidden"), "small: nothing moved, and no section says so")
             check_moves(page, moves + ".html", "moves")
             check_trace(page, large + ".html", "large", 48)
