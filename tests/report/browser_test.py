@@ -290,6 +290,15 @@ def check_comparison(page, path, name):
     check_quiet(page, path, name)
 
 
+def check_bound(page, path, name):
+    """The curve of the bound goes through the bounds of the runs, and bends where workers are enough."""
+    open_page(page, path)
+    curve = page.value("echarts.getInstanceByDom(byId('speed-up')).getOption().series"
+                       ".find(s => s.name === 'bound').data")
+    check(curve == [[0, 0], [1, 1], [2, 2], [3, 3], [4, 3], [8, 3]], f"{name}: {curve}")
+    check_quiet(page, path, name)
+
+
 def map_tooltip(page):
     """What is shown when the pointer is over the map of moves."""
     x, y = centre(page, "moves-map", 0.5)
@@ -357,6 +366,14 @@ def main():
         for file in scaling:
             run(generate, file, file[-1], "3000")
         run(report, *scaling)
+        numbers = [os.path.join(folder, "c" + workers) for workers in ("1", "2", "8")]
+        for file in numbers:
+            workers = int(file[-1])
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump({"run": {"program": "uts", "workers": workers, "cpus": 4},
+                           "workers": [{"life_ns": 10**9 // min(workers, 3), "work_ns": 6000, "span_ns": 2000,
+                                        "idle_join_ns": 10**7}] * workers}, out)
+        run(report, *numbers)
         with browser.Browser(path) as page:
             check_trace(page, small + ".html", "small", 4)
             check_keys(page, "small")
@@ -373,6 +390,7 @@ def main():
             check_quiet(page, counters + ".html", "counters")
             check_tiny(page, tiny + ".html", "tiny")
             check_comparison(page, scaling[0] + ".compared.html", "comparison")
+            check_bound(page, numbers[0] + ".compared.html", "bound")
     print("failed:", len(failures))
     return 1 if failures else 0
 

@@ -200,7 +200,7 @@ json run_json(const recording& r, const run_figures& f) {
               {"workers", f.workers},
               {"hosts", f.hosts},
               {"seconds", f.whole_run > 0 ? f.whole_run / 1e9 : -1}};
-  std::string command = f.program;
+  std::string command = f.program.substr(f.program.rfind('/') + 1);
   if (const auto args = r.info.find("arguments"); args != r.info.end() && args->is_array())
     for (const json& arg : *args)
       if (arg.is_string()) command += " " + arg.get<std::string>();

@@ -27,7 +27,7 @@ function fillTables() {
 
 function drawSpeedUp() {
   const runs = model.runs, most = Math.max(...runs.map(r => r.workers)), least = runs[0].workers;
-  const cpus = Math.min(...runs.map(r => r.cpus > 0 ? r.cpus : most));
+  const cpus = Math.max(...runs.map(r => r.cpus > 0 ? r.cpus : most));
   const bound = p => Math.min(p, cpus, model.parallelism > 0 ? model.parallelism : p);
   const bends = [cpus, model.parallelism].filter(p => p > least && p < most).sort((a, b) => a - b);
   const line = (name, colour, type, data, more) => ({
@@ -41,9 +41,14 @@ function drawSpeedUp() {
     ...more
   });
   // Measured numbers stand at their points, and the lines end in their names: no legend has to be compared.
-  const named = text => ({endLabel: {show: true, formatter: text, color: cssColour("text"), distance: 6}});
-  const ends = p => [p, bound(p)];
-  const bounded = bound(most) < most * 0.9;
+  const named = text => ({
+    endLabel: {show: true, formatter: text, color: cssColour("text"), distance: 6},
+    labelLayout: {moveOverlap: "shiftY"}
+  });
+  const bounds = [
+    ...[0, ...bends].map(p => [p, bound(p)]), ...runs.map(r => [r.workers, r.bound])
+  ].sort((a, b) => a[0] - b[0]);
+  const bounded = runs.at(-1).bound < most * 0.9;
   chartOf("speed-up").setOption(
       {
         ...chartStyle(),
@@ -61,7 +66,7 @@ function drawSpeedUp() {
         yAxis: {type: "value", name: "speed-up", nameLocation: "middle", nameGap: 34, min: 0, ...axisStyle()},
         series: [
           line("all workers", "unknown", "dotted", [[0, 0], [most, most]], named("one for each")),
-          ...(bounded ? [line("bound", "good", "dashed", [0, ...bends, most].map(ends), named("bound"))] : []),
+          ...(bounded ? [line("bound", "good", "dashed", bounds, named("bound"))] : []),
           line("measured", "busy", "solid", runs.map(r => [r.workers, r.speed_up]), {
             symbol: "circle",
             symbolSize: 9,

@@ -170,6 +170,10 @@ function activityTooltip(items) {
   return html;
 }
 function drawActivity() {
+  byId("activity-legend")
+      .replaceChildren(
+          ...present().map(stateSwatch),
+          ...(everReady() ? [swatch("ready, not running (line)", cssColour("ready"))] : []));
   const axis = {
     axisLabel: {color: cssColour("soft")},
     nameTextStyle: {color: cssColour("soft")},
@@ -178,21 +182,7 @@ function drawActivity() {
   activityChart.setOption(
       {
         ...chartStyle(),
-        grid: {left: 64, right: 64, top: 58, bottom: 28},
-        legend: {
-          type: "scroll",
-          selectedMode: false,
-          data: [...present().map(s => STATE_NAMES[s]), ...(everReady() ? ["ready, not running"] : [])],
-          top: 0,
-          left: 0,
-          right: 0,
-          textStyle: {color: cssColour("text")},
-          pageTextStyle: {color: cssColour("text")},
-          icon: "rect",
-          itemWidth: 14,
-          itemHeight: 10,
-          inactiveColor: cssColour("line")
-        },
+        grid: {left: 64, right: 64, top: 30, bottom: 28},
         tooltip: {
           trigger: "axis",
           formatter: activityTooltip,
