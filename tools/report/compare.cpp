@@ -150,8 +150,8 @@ std::string bound_of(const comparison& c) {
   std::string text = "The bound is the least of workers, CPUs and T1/T∞ = " + ratio(c.work / c.span) +
                      " (work " + format_time(c.work) + ", span " + format_time(c.span) +
                      ", measured with GODWIT_SPAN).";
-  const bool all = std::all_of(c.runs.begin(), c.runs.end(),
-                               [](const compared_run& r) { return r.figures.span > 0; });
+  const bool all =
+      std::all_of(c.runs.begin(), c.runs.end(), [](const compared_run& r) { return r.figures.span > 0; });
   if (!all) text += " Measuring the span slows a run, and only some of these did: let all do it, or none.";
   return text;
 }

@@ -41,10 +41,8 @@ function drawSpeedUp() {
     ...more
   });
   // Measured numbers stand at their points, and the lines end in their names: no legend has to be compared.
-  const named = text => ({
-    endLabel: {show: true, formatter: text, color: cssColour("text"), distance: 6},
-    labelLayout: {moveOverlap: "shiftY"}
-  });
+  const named = (text, lower = 0) =>
+      ({endLabel: {show: true, formatter: text, color: cssColour("text"), distance: 6, offset: [0, lower]}});
   const bounds = [
     ...[0, ...bends].map(p => [p, bound(p)]), ...runs.map(r => [r.workers, r.bound])
   ].sort((a, b) => a[0] - b[0]);
@@ -66,7 +64,7 @@ function drawSpeedUp() {
         yAxis: {type: "value", name: "speed-up", nameLocation: "middle", nameGap: 34, min: 0, ...axisStyle()},
         series: [
           line("all workers", "unknown", "dotted", [[0, 0], [most, most]], named("one for each")),
-          ...(bounded ? [line("bound", "good", "dashed", bounds, named("bound"))] : []),
+          ...(bounded ? [line("bound", "good", "dashed", bounds, named("bound", -6))] : []),
           line("measured", "busy", "solid", runs.map(r => [r.workers, r.speed_up]), {
             symbol: "circle",
             symbolSize: 9,
@@ -78,7 +76,7 @@ function drawSpeedUp() {
               color: cssColour("text"),
               formatter: p => digits(p.value[1])
             },
-            ...named("measured")
+            ...named("measured", 6)
           })
         ]
       },
