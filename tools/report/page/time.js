@@ -274,7 +274,7 @@ function paintLabels(context, box, ratio, rows) {
       const from = Math.max(line.begin[i], view.from), to = Math.min(line.begin[i + 1], view.to);
       if (line.kind[i] !== BUSY || (to - from) * scale < 64 || line.thread[i] < 0) continue;
       context.fillText(
-          "thread " + line.thread[i], ((from - view.from) * scale + 5) * ratio, rows[w].middle,
+          nameOf(line, i), ((from - view.from) * scale + 5) * ratio, rows[w].middle,
           ((to - from) * scale - 8) * ratio);
       ++shown;
     }
@@ -378,6 +378,11 @@ const ENDED =
     ["", "ended", "ended; its waiter follows", "left at an outstanding join", "yielded", "taken by a thief",
      "left to wait for something else"];
 
+/// What a busy piece is called.
+function nameOf(line, i) {
+  return model.names[line.name[i]] ?? "thread " + line.thread[i];
+}
+
 function describePiece(line, i) {
   const out = [], from = line.begin[i], to = line.begin[i + 1], kind = line.kind[i];
   if (kind === MIXTURE) {
@@ -389,7 +394,8 @@ function describePiece(line, i) {
   } else if (kind === BUSY) {
     const other = line.other[i], place = line.place[i];
     const origin = other >= 0 && [2, 3, 4].includes(line.begun[i]) ? " (from worker " + other + ")" : "";
-    out.push(["", line.thread[i] >= 0 ? "thread " + line.thread[i] : "a thread"]);
+    out.push(["", line.thread[i] >= 0 ? nameOf(line, i) : "a thread"]);
+    if (line.name[i] >= 0 && line.thread[i] >= 0) out.push(["thread", String(line.thread[i])]);
     if (BEGUN[line.begun[i]]) out.push(["how it came", BEGUN[line.begun[i]] + origin]);
     if (ENDED[line.ended[i]]) out.push(["how it went", ENDED[line.ended[i]]]);
     if (place >= 0)
