@@ -35,7 +35,8 @@ struct lost_shares {
   double no_work = 0, join = 0, wait = 0, transport = 0, getting = 0, access = 0;
 };
 
-/// What counters alone say about them, as "nothing to steal for 70 % of the time, other hosts for 5 %".
+/// The two largest of them, as counters alone know them: "nothing to steal for 70 % of the time, stealing for
+/// 5 %".
 inline std::string lost_text(const lost_shares& s) {
   std::array<std::pair<double, const char*>, 6> causes{
       {{s.no_work, "nothing to steal"},
@@ -49,8 +50,10 @@ inline std::string lost_text(const lost_shares& s) {
   if (all < much) return "nothing stands out";
   std::stable_sort(causes.begin(), causes.end(), [](auto& x, auto& y) { return x.first > y.first; });
   std::string text;
-  for (const auto& [share, what] : causes) {
-    if (!text.empty() && share < 0.05) break;
+  constexpr std::size_t most = 2;
+  for (std::size_t i = 0; i < most; ++i) {
+    const auto& [share, what] = causes[i];
+    if (i > 0 && share < 0.05) break;
     char part[96];
     std::snprintf(part, sizeof part, "%s%s for %.0f %%%s", text.empty() ? "" : ", ", what, 100 * share,
                   text.empty() ? " of the time" : "");

@@ -87,7 +87,7 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
                 OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults>)
       set(begin "^Speed-up [0-9.]* on 2 workers of 2 hosts: ")
       set(gets "8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time\\.")
-      foreach(fault gets serial leaf uneven nothing)
+      foreach(fault gets serial leaf nothing)
         godwit_add_fault(${fault} "${begin}${${fault}}" ${fault}.${family} ${ranks} ${fault})
       endforeach()
       add_test(NAME report.cpus.${family}

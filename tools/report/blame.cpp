@@ -62,7 +62,7 @@ class sweep {
     running_.erase({s.end - s.begin, w});
     if (s.end <= a_.whole_from) return;
     culprit& c = of(s);
-    ++c.pieces;
+    c.pieces += s.begun == gain::left;
     if (s.end - s.begin > c.longest_ns) {
       c.longest_ns = s.end - s.begin;
       c.resumed = s.begun == gain::resume;

@@ -17,15 +17,16 @@ struct analysis;
 
 /// Pieces of one name.
 struct culprit {
-  std::uint32_t name = nothing;              ///< index into analysis::names
-  bool own_name = false;                     ///< the program's own
-  bool spawns = false;                       ///< each ended with a spawn whose continuation was taken at once
-  bool resumed = false;                      ///< the longest began behind a wait
-  std::uint64_t lost_ns = 0;                 ///< of workers that were idle because of them
-  std::uint64_t most_lost_ns = 0;            ///< of that, because of a single one
-  std::uint64_t alone_ns = 0;                ///< nothing else ran
-  std::uint64_t from = 0, to = 0;            ///< where nothing else ran for longest
-  std::uint64_t pieces = 0, longest_ns = 0;  ///< also of those that kept nobody waiting
+  std::uint32_t name = nothing;    ///< index into analysis::names
+  bool own_name = false;           ///< the program's own
+  bool spawns = false;             ///< each ended with a spawn whose continuation was taken at once
+  bool resumed = false;            ///< the longest began behind a wait
+  std::uint64_t lost_ns = 0;       ///< of workers that were idle because of them
+  std::uint64_t most_lost_ns = 0;  ///< of that, because of a single one
+  std::uint64_t alone_ns = 0;      ///< nothing else ran
+  std::uint64_t from = 0, to = 0;  ///< where nothing else ran for longest
+  std::uint64_t longest_ns = 0;    ///< also of those that kept nobody waiting
+  std::uint64_t pieces = 0;        ///< likewise; that steals had left behind
 };
 
 struct blame {
