@@ -4,6 +4,7 @@
 #include <godwit/detail/language.hpp>  // first: it says what is missing
 
 #include <godwit/algorithm.hpp>
+#include <godwit/annotate.hpp>
 #include <godwit/checkout.hpp>
 #include <godwit/codec.hpp>
 #include <godwit/control.hpp>

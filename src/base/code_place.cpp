@@ -136,7 +136,10 @@ std::string ask_addr2line(const module& m, std::span<const std::uintptr_t> befor
 struct source_line {
   std::string function, file;  ///< file: empty: not known
   std::string number;
-  std::string place() const { return file.substr(file.rfind('/') + 1) + ":" + number; }  // npos + 1 is 0
+  /// "function (file.cpp:12)"
+  std::string text() const {
+    return function + " (" + file.substr(file.rfind('/') + 1) + ":" + number + ")";  // npos + 1 is 0
+  }
 };
 
 /// The first of @p text, pairs of lines, that is in no header of the system or the library; or none.
@@ -160,7 +163,7 @@ source_line first_outside(std::string_view text) {
 /// "function (file.cpp:12)", or "".
 std::string line_at(const module& m, std::span<const std::uintptr_t> before) {
   const source_line line = first_outside(ask_addr2line(m, before));
-  return line.file.empty() ? std::string() : line.function + " (" + line.place() + ")";
+  return line.file.empty() ? std::string() : line.text();
 }
 
 /// For some addresses in one file: what first_outside says of each.
@@ -212,7 +215,7 @@ std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addre
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       std::string& text = texts[numbers[i]];
       if (!lines[i].file.empty()) {
-        if (!is_own_file(lines[i].file)) text = lines[i].place();
+        if (!is_own_file(lines[i].file)) text = lines[i].text();
       } else if (std::string symbol = symbol_at(modules[numbers[i]]); !is_own_function(symbol)) {
         text = std::move(symbol);
       }

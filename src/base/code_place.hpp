@@ -27,8 +27,9 @@ std::vector<std::string> lines_of(std::span<const std::uintptr_t> return_address
 /// "file.cpp:12" of "function (file.cpp:12)"; all of what is not like that.
 std::string place_in_line(const std::string& line);
 
-/// For each address the line that a call there is written in, "file.cpp:12", else the function, "function +
-/// 0x1c"; empty: the library's own code, headers of the system and the library, and where nothing is known.
+/// For each address the line that a call there is written in, "function (file.cpp:12)", else the
+/// function, "function + 0x1c"; empty: the library's own code, headers of the system and the library, and
+/// where nothing is known.
 /// Starts one addr2line for each file that the program consists of.
 std::vector<std::string> code_lines(std::span<const std::uintptr_t> return_addresses);
 

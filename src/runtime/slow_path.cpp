@@ -110,7 +110,17 @@ void complete(ref record) noexcept {
   this_worker().complete(record);
   __builtin_unreachable();
 }
-std::uintptr_t resumed(std::uintptr_t status) noexcept { return status; }
+std::uintptr_t resumed(std::uintptr_t status) noexcept {
+  this_worker().note_callers_of(&status);
+  return status;
+}
+void begin_name(const char* name, const void* scope) noexcept {
+  if (detail::hot().workers != 0)
+    this_worker().note_name(trace::kind::name, reinterpret_cast<std::uintptr_t>(name), scope);
+}
+void end_name(const void* scope) noexcept {
+  if (detail::hot().workers != 0) this_worker().note_name(trace::kind::name_ends, 0, scope);
+}
 ref make_completed(outcome kind, const void* data, std::size_t bytes) {
   need_run("a future's record");
   return this_worker().records().make_completed(kind, data, bytes);

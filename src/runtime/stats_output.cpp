@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "sched/account.hpp"
+#include "trace/verdict.hpp"
 
 namespace godwit::runtime {
 
@@ -298,6 +299,29 @@ void put_stays(base::json_writer& json, const stats& total) {
   json.end_array();
 }
 
+/// The last line: what the run gained, and where the rest went.
+std::string verdict_of(const std::vector<stats>& all, const stats& total) {
+  std::uint64_t wall = 0;
+  for (const stats& s : all) wall = std::max(wall, s.life_ns);
+  if (wall == 0) return {};
+  const auto part = [&](std::uint64_t ns) { return f(ns) / f(total.life_ns); };
+  const double lost = part(idle_ns(total)) + part(total.far_single_ns);
+  const double speed_up = std::max(1 - lost, 0.0) * f(total.life_ns) / f(wall);
+  const double getting =
+      std::min(trace::getting_ns(f(total.steals), f(total.far_steals), f(total.steals_timed),
+                                 f(total.steal_ns), f(total.far_steal_ns)) /
+                   f(total.life_ns),
+               part(total.idle_no_work_ns));
+  return "godwit: " + trace::speed_up_text(speed_up, all.size()) + ": " +
+         trace::lost_text({.no_work = part(total.idle_no_work_ns) - getting,
+                           .join = part(total.idle_join_ns),
+                           .wait = part(total.idle_wait_ns),
+                           .transport = part(total.idle_transport_ns),
+                           .getting = getting,
+                           .access = part(total.far_single_ns)}) +
+         "\n";
+}
+
 bool any_heat(const gas::heat_sums& h) noexcept { return h.near != 0 || h.far != 0; }
 bool is_used(const gas::used_part& p) noexcept { return p.near != 0 || p.far != 0; }
 
@@ -366,7 +390,7 @@ std::string stats_table(const run_facts& facts) {
                   f(total.work_ns) / 1e6, f(total.span_ns) / 1e6, ratio(f(total.work_ns), f(total.span_ns)));
     text += line;
   }
-  return text;
+  return text + verdict_of(facts.stats, total);
 }
 
 void name_program(run_facts& facts) {

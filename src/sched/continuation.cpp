@@ -216,7 +216,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   // Looking is what thieves do most: no clock before there is something to see.
   if (here_.opts.empty_check && !here_.words_of(victim)->shares_work()) return in_vain();
   loot got{};
-  std::uint64_t copied = 0;
+  std::uint64_t copied = 0, level = 0;
   const bool timed = account_.traced() || stats.steals % steals_per_sample == 0;
   const std::uint64_t before = timed ? base::fast_ns() : 0;
   const auto outcome =
@@ -225,6 +225,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
               const bool clock = timed && !stacks_stay;
               const std::uint64_t start = clock ? base::fast_ns() : 0;
               got = take_continuation(victim, own, above, place);
+              level = level_of(place);
               if (clock) copied = base::fast_ns() - start;
               return true;
             });
@@ -240,7 +241,7 @@ void continuation_worker<P>::try_steal(worker_no victim) noexcept {
   }
   account_.end_idle(now);
   if (account_.traced())
-    account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim));
+    account_.note(kind::steal, now, got.own_record, got.status, now - before, bytes, index(victim), level);
   idle_.wake_one();  // where there was one, there may be more
   resume(got, loot_kind::fork, here_.one_host() ? data_part{} : here_.words_of(victim)->data());
 }

@@ -284,7 +284,8 @@ void continuation_worker<P>::note_suspension(image& im, std::uintptr_t sp, const
   const std::uint64_t now = stalls || account_.traced() ? base::fast_ns() : 0;
   im.suspended_ns = now;
   if (!account_.traced()) return;
-  account_.note(kind::suspend, now, p.own, im.waiting_for, 0, p.top - sp, 0, p.parent_here);
+  account_.note(kind::suspend, now, p.own, im.waiting_for, 0, p.top - sp, level_of(p.slot + 1),
+                p.parent_here);
   if (why.waits()) account_.note_wait(now, why.what, where);
 }
 

@@ -32,6 +32,11 @@ using detail::spawn_slot;
 inline std::uint64_t as_word(const spawn_slot* s) noexcept { return reinterpret_cast<std::uint64_t>(s); }
 inline spawn_slot* as_slot(std::uint64_t w) noexcept { return reinterpret_cast<spawn_slot*>(w); }
 
+/// For traces, of slots of one deque: the number of a slot, and of the thread whose next spawn fills it.
+inline std::uint16_t level_of(const spawn_slot* s) noexcept {
+  return static_cast<std::uint16_t>(as_word(s) / sizeof(spawn_slot));
+}
+
 /// The owner's side. Test hook: @p delay is called between the steps that race.
 class deque_owner {
  public:

@@ -299,6 +299,19 @@ void worker::note_access(trace::single_access what, std::uint64_t since_ns, std:
   account_.note_callers(now, base::callers_of(frame, detail::hot().bottom[-1].sp));
 }
 
+void worker::note_callers_of(const void* variable) noexcept {
+  if (!account_.traced()) return;
+  const unexposed inside;
+  account_.note_callers(base::fast_ns(), base::callers_of(variable, detail::hot().bottom[-1].sp));
+}
+
+void worker::note_name(trace::kind what, std::uint64_t name, const void* scope) noexcept {
+  if (!account_.traced()) return;
+  const unexposed inside;
+  account_.note(what, base::fast_ns(), name, reinterpret_cast<std::uintptr_t>(scope), 0, 0, 0,
+                level_of(detail::hot().bottom));
+}
+
 void worker::note_parts(trace::kind what, std::uint64_t since_ns, std::uint64_t a, std::uint64_t b,
                         std::uint64_t bytes, std::uint32_t other, std::uint16_t detail) noexcept {
   if (!account_.traced()) return;

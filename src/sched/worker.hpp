@@ -121,6 +121,10 @@ class worker {
   /// base::fast_ns), of @p count that are like it. @p frame: as in base::callers_of.
   void note_access(trace::single_access what, std::uint64_t since_ns, std::uint64_t at, std::uint32_t owner,
                    std::uint32_t count, const void* frame) noexcept;
+  /// Likewise: a continuation goes on here, in the function that has called the one where @p variable lies.
+  void note_callers_of(const void* variable) noexcept;
+  /// Likewise: of annotate.hpp.
+  void note_name(trace::kind what, std::uint64_t name, const void* scope) noexcept;
   /// Likewise: global memory moved since then.
   void note_global(trace::global_access what, std::uint64_t since_ns, std::uint64_t bytes) noexcept;
   /// Likewise: something happened to movable memory, since @p since_ns if that is not 0.

@@ -16,9 +16,11 @@ namespace godwit::trace {
 enum class kind : std::uint16_t {
   // The worker gets a thread to run. duration_ns is what getting it took, time_ns its end.
   start = 1,  ///< the root thread begins. a: thread
-  /// a continuation came from worker `other`. a: thread; b: the child it leaves there; bytes: of stack
+  /// a continuation came from worker `other`. a: thread; b: the child it leaves there; bytes: of stack;
+  /// detail: its level there (see name), 0: not known. Behind it `callers`: where it had spawned that child
   steal,
-  /// a suspended thread came from worker `other`. a: thread; b: the record it waited for, 0: it yielded
+  /// a suspended thread came from worker `other`. a: thread; b: the record it waited for, 0: it yielded.
+  /// Behind it `callers` if it had not waited but spawned
   resume,
   /// child stealing: an unstarted thread begins. a: thread; other: from whom; detail: 1 on top of a join
   task,
@@ -27,6 +29,7 @@ enum class kind : std::uint16_t {
   /// at once (greedy join)
   end,
   suspend,  ///< a thread leaves. a: thread; b: the record it waits for, 0: none; bytes: copied out;
+            ///< other: its level (see name);
             ///< detail: 1 its parent goes on in place, so the worker stays busy; 2 it stays where it is
             /// and < waits below tasks put on top of it (run to completion), a resume of it follows.
             ///< Unless it yields, behind it: `waits` if it is no join, and its place, as `place` or `callers`
@@ -77,6 +80,12 @@ enum class kind : std::uint16_t {
   /// an access to a single value of another host: one that was timed, for several like it. a: address; other:
   /// its owner; bytes: for how many; duration_ns: of this one; detail: single_access. Behind it `callers`
   access,
+  // What the program calls it (include/godwit/annotate.hpp). Threads in a worker's stack region have levels:
+  // a child's is one above its parent's, modulo 2^16.
+  /// what runs at this level is called so. a: text (address in the program's image); b: the scope, an
+  /// address; detail: the level
+  name,
+  name_ends,  ///< b: the scope
   count_
 };
 

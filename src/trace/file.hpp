@@ -9,7 +9,8 @@
 //     events    header.count events of worker header.worker, in order, times already in the first rank's
 //               clock
 //     strings   entries { u64 address; u32 length; char text[length] } of what events name: files, functions,
-//               what was waited for; of code: "file.cpp:12", and no entry if that is the library's
+//               what was waited for; of code: "function (file.cpp:12)", and no entry if that is the
+//               library's
 // Order: events (per worker as many chunks as needed, of at most 1 MiB), strings, info, then Perfetto's
 // packets, whose times count from info's origin_ns.
 #pragma once

@@ -19,6 +19,7 @@ std::uint64_t begin_of(const event& e) noexcept {
 model::model(std::uint32_t workers, sink& out, std::vector<std::uint64_t> initial)
     : out_(out),
       workers_(workers),
+      names_(workers),
       initial_(std::move(initial)),
       second_pass_(!initial_.empty()),
       early_completions_(completions_kept) {
@@ -26,7 +27,6 @@ model::model(std::uint32_t workers, sink& out, std::vector<std::uint64_t> initia
 }
 
 void model::event(std::uint32_t w, const trace::event& e) {
-  worker_info& me = workers_[w];
   first_look(w, e);
   const auto what = static_cast<kind>(e.what);
   if (what != kind::place && what != kind::waits && what != kind::callers && what != kind::cancel) flush(w);
@@ -51,7 +51,7 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::waits:
     case kind::place:
     case kind::callers:
-      about_last(me, e);
+      about_last(w, e);
       break;
     case kind::wake:
       wake(w, e);
@@ -87,19 +87,11 @@ void model::event(std::uint32_t w, const trace::event& e) {
     case kind::heat:
       about_parts(w, e);
       break;
-    case kind::clock:
-    case kind::count_:
-      break;
+    default:
+      break;  // clock; name: see rename
   }
   update_busy(w, e.time_ns);
-}
-
-void model::expose(std::uint32_t w, const trace::event& e) {
-  out_.on(instant{.worker = w,
-                  .what = mark::exposed,
-                  .time_ns = e.time_ns,
-                  .bytes = e.bytes,
-                  .by_signal = e.detail == 1});
+  rename(w, e);
 }
 
 void model::slept(std::uint32_t w, const trace::event& e) {
@@ -228,7 +220,7 @@ void model::put(std::uint32_t w, std::uint64_t record, std::uint64_t time, kind 
   r.slice.begin_ns = std::max(time, me.floor_ns);
   r.slice.thread = t.number;
   r.slice.record = record;
-  r.slice.place = t.place;
+  r.slice.began = t.place;
   r.slice.how = how;
   r.slice.flow = std::exchange(t.flow, 0);
   me.floor_ns = r.slice.begin_ns;
@@ -250,6 +242,11 @@ void model::gain(std::uint32_t w, const trace::event& e) {
   const std::uint64_t idle_floor = me.floor_ns;
   if (const std::uint64_t flow = flow_to(w, e); flow != 0) get(e.a).flow = flow;
   put(w, e.a, e.time_ns, how);
+  me.last_suspended = 0;
+  me.last_began = e.a;
+  me.left_child = how == kind::steal ? e.b : 0;
+  me.victim = how == kind::steal ? e.other : nobody;
+  me.last_place = {};
   worker_slice& s = me.stack.back().slice;
   s.from = e.other;
   s.bytes = e.bytes;
@@ -350,7 +347,8 @@ void model::close_top(std::uint32_t w, std::uint64_t time, kind why) {
   r.slice.end_ns = std::max(time, r.slice.begin_ns);
   r.slice.why = why;
   me.floor_ns = std::max(me.floor_ns, r.slice.end_ns);
-  if (why == kind::suspend)
+  flush(w);
+  if (why == kind::suspend || why == kind::steal)  // its place follows
     me.closing = r.slice;
   else
     out_.on(r.slice);
@@ -392,6 +390,7 @@ void model::suspend(std::uint32_t w, const trace::event& e) {
   t.fresh = fresh;
   t.place = 0;
   t.waits_for_what = 0;
+  me.last_began = 0;
   me.last_place = {};
   move(t, e.b == 0 ? state::yielded : state::waiting, e.time_ns, w);
   t.waits_for = e.b;
@@ -408,7 +407,8 @@ void model::suspend(std::uint32_t w, const trace::event& e) {
 
 void model::stay(std::uint32_t w, const trace::event& e) {
   worker_info& me = workers_[w];
-  me.last_suspended = 0;  // the place that follows is not where it waits
+  me.last_suspended = me.last_began = 0;  // the place that follows is not where it waits
+  me.last_place = {};
   me.closing = instant{.worker = w,
                        .what = mark::stayed,
                        .time_ns = std::max(e.time_ns, me.floor_ns),

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "trace/events.hpp"
+#include "trace/open_names.hpp"
 
 #include <array>
 #include <compare>
@@ -27,6 +28,7 @@ inline constexpr std::uint32_t nobody = ~0u;  ///< no worker
 /// What a worker did for a while.
 enum class activity : std::uint8_t {
   thread,     ///< ran a thread
+  named,      ///< inside thread: what the program calls a name of its own
   below,      ///< inside thread: that waits, others run on top of it
   idle,       ///< had none; slice::cause says why
   sleep,      ///< inside idle
@@ -48,7 +50,8 @@ struct worker_slice {
   std::uint64_t begin_ns = 0, end_ns = 0;
   std::uint32_t thread = 0;  ///< number of the thread, 0: none
   std::uint64_t record = 0;  ///< of it
-  std::uint32_t place = 0;   ///< where it stopped to wait or was last seen, 0: unknown
+  std::uint32_t began = 0;   ///< place of the spawn or wait behind which it began, 0: unknown
+  std::uint32_t place = 0;   ///< where it stopped to wait or spawned last, 0: unknown
   kind how = kind::count_;   ///< thread, getting: the event that brought it; count_: began before the events
   kind why = kind::count_;   ///< thread: the event that ended it; count_: the events end
   std::uint32_t from = nobody;   ///< the worker it came from, or that was called
@@ -57,7 +60,8 @@ struct worker_slice {
   std::uint32_t latency_ns = 0;  ///< of the steal or resume
   std::uint16_t detail = 0;      ///< idle: idle_cause; far_call: number; global: global_access
   std::uint64_t flow = 0;        ///< ends here
-  std::uint64_t address = 0;     ///< moves: of the allocation; part_wait: what was waited for, 0: several
+  std::uint64_t address = 0;     ///< named: of the text; moves: of the allocation; part_wait: what was waited
+                                 ///< for, 0: several
   std::uint64_t part = 0;        ///< moves: the first
   std::uint32_t count = 0;       ///< moves: parts that came
   std::uint32_t to = nobody;     ///< moves
@@ -141,9 +145,9 @@ class model {
     std::uint64_t since_ns = 0;
     std::uint64_t waits_for = 0;
     std::uint64_t waits_for_what = 0;  // kind::waits
-    std::uint32_t place = 0;
-    bool fresh = false;     // known since its suspension only
-    bool undoable = false;  // `before` has not been handed out yet
+    std::uint32_t place = 0;           // where it waits, or spawned or waited before what it does now
+    bool fresh = false;                // known since its suspension only
+    bool undoable = false;             // `before` has not been handed out yet
     thread_slice before{};
     std::uint64_t flow = 0;  // that its next run ends
   };
@@ -158,8 +162,12 @@ class model {
     std::vector<running> stack;
     std::uint64_t floor_ns = 0;                                   // slices before are closed
     std::variant<std::monostate, worker_slice, instant> closing;  // waits for its place
-    std::uint64_t last_suspended = 0;
-    place last_place{};  // of that
+    std::uint64_t last_suspended = 0;                             // its place follows
+    std::uint64_t last_began = 0;  // likewise: of the steal or resume just written
+    std::uint64_t left_child = 0;  // with that steal, at `victim`
+    std::uint32_t victim = nobody;
+    place last_place{};                         // of that
+    std::uint64_t name = 0, name_since_ns = 0;  // open_names
     std::vector<std::pair<std::uint64_t, std::uint64_t>> sleeps;
     std::uint64_t early[16] = {};  // threads whose ends came before the steal that they follow from
     std::uint32_t next_early = 0;
@@ -174,7 +182,10 @@ class model {
   void complete(std::uint32_t w, std::uint64_t record, std::uint64_t time, bool waiter_follows);
 
   void slept(std::uint32_t w, const trace::event& e);
-  void about_last(worker_info& me, const trace::event& e);
+  void about_last(std::uint32_t w, const trace::event& e);
+  void began_at(worker_info& me, std::uint32_t place);
+  void rename(std::uint32_t w, const trace::event& e);
+  void update_name(std::uint32_t w, std::uint64_t time);
   void wake(std::uint32_t w, const trace::event& e);
   void first_look(std::uint32_t w, const trace::event& e);
   void put(std::uint32_t w, std::uint64_t record, std::uint64_t time, kind how);
@@ -198,6 +209,7 @@ class model {
 
   sink& out_;
   std::vector<worker_info> workers_;
+  open_names names_;
   std::vector<std::uint64_t> initial_;
   bool second_pass_;
   std::unordered_map<std::uint64_t, thread_info> threads_;

@@ -27,7 +27,10 @@ activity activity_of(kind k) noexcept {
 void model::nested(std::uint32_t w, const trace::event& e) {
   const activity what = activity_of(static_cast<kind>(e.what));
   worker_info& me = workers_[w];
-  if (what == activity::access) me.last_suspended = 0, me.last_place = {};  // the place behind it is its own
+  if (what == activity::access) {  // the place behind it is its own
+    me.last_suspended = me.last_began = 0;
+    me.last_place = {};
+  }
   const std::uint64_t from =
       std::max(e.time_ns - std::min<std::uint64_t>(e.time_ns, e.duration_ns), me.floor_ns);
   const bool moves = what == activity::moves;
@@ -60,6 +63,14 @@ void model::about_parts(std::uint32_t w, const trace::event& e) {
     i.count = e.other;
   }
   out_.on(i);
+}
+
+void model::expose(std::uint32_t w, const trace::event& e) {
+  out_.on(instant{.worker = w,
+                  .what = mark::exposed,
+                  .time_ns = e.time_ns,
+                  .bytes = e.bytes,
+                  .by_signal = e.detail == 1});
 }
 
 }  // namespace godwit::trace

@@ -1,6 +1,8 @@
 // See perfetto.hpp. Numbers of fields: Perfetto's protos/perfetto/trace.
 #include "trace/perfetto.hpp"
 
+#include "trace/code_text.hpp"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -31,6 +33,9 @@ const char* came_by(kind k) {
 /// Some places have names of their own instead of a line.
 std::string line_of(const place_text& where) {
   return where.line != 0 ? ":" + std::to_string(where.line) : std::string();
+}
+std::string short_place(const place_text& where) {
+  return where.file.substr(where.file.rfind('/') + 1) + line_of(where);
 }
 std::string address_text(std::uint64_t address) {
   char text[32];
@@ -141,10 +146,10 @@ void perfetto::add(std::string_view name, std::string_view text) {
   event_.nested(f_annotations, part_);
 }
 
-void perfetto::add_place(std::uint32_t place) {
+void perfetto::add_place(std::string_view how, std::uint32_t place) {
   if (place == 0) return;
   const place_text where = setup_.where(place);
-  add("at", where.file + line_of(where));
+  add(how, where.file + line_of(where));
   if (!where.function.empty()) add("function", where.function);
 }
 
@@ -153,11 +158,11 @@ void perfetto::name(std::string_view name) {
   event_.number(f_name_iid, intern(event_names_, 2, name));  // event_names
 }
 
-const std::string& perfetto::short_place(std::uint32_t place) {
+const std::string& perfetto::name_of(std::uint32_t place) {
   const auto [at, added] = places_.try_emplace(place);
   if (added) {
     const place_text where = setup_.where(place);
-    at->second = where.file.substr(where.file.rfind('/') + 1) + line_of(where);
+    at->second = name_of_place(where.function, short_place(where));
   }
   return at->second;
 }
@@ -180,10 +185,11 @@ void perfetto::name(const worker_slice& s) {
   static constexpr const char* global_names[] = {"fetches global memory", "writes back global memory",
                                                  "makes room for global memory"};
   switch (s.what) {
-    case activity::thread:
-      event_.text(f_name, "thread " + std::to_string(s.thread) +
-                              (s.place != 0 ? " " + short_place(s.place) : std::string()));
-      return;
+    case activity::thread:  // else by where it came to
+      if (s.began == 0 && s.place == 0) return event_.text(f_name, "thread " + std::to_string(s.thread));
+      return name(name_of(s.began != 0 ? s.began : s.place));
+    case activity::named:
+      return name(setup_.text(s.address));
     case activity::below:
       return name("waits below others");
     case activity::idle:
@@ -233,7 +239,8 @@ void perfetto::on(const worker_slice& s) {
       add("came by", came_by(s.how));
     if (s.why != kind::count_) add("left by", left_by(s.why));
     if (s.copied_out != 0) add("bytes copied out", s.copied_out);
-    add_place(s.place);
+    add_place("began at", s.began);
+    add_place("at", s.place);
   }
   if (s.from != nobody && s.how != kind::start)
     add(s.what == activity::far_call ? "to worker"
@@ -271,8 +278,8 @@ void perfetto::on(const thread_slice& s) {
     case state::waiting: {
       const std::string what = s.waits_for != 0 ? setup_.text(s.waits_for) : std::string();
       name("waits" + (what.empty() ? what : " for a " + what) +
-           (s.place != 0 ? " at " + short_place(s.place) : std::string()));
-      add_place(s.place);
+           (s.place != 0 ? " at " + short_place(setup_.where(s.place)) : std::string()));
+      add_place("at", s.place);
       break;
     }
     case state::none:
@@ -331,7 +338,7 @@ void perfetto::on(const instant& i) {
     case mark::suspended:
       name("suspends, parent goes on");
       if (i.bytes != 0) add("bytes copied out", i.bytes);
-      add_place(i.place);
+      add_place("at", i.place);
       break;
     case mark::exposed:
       name("exposes");
@@ -340,7 +347,7 @@ void perfetto::on(const instant& i) {
       break;
     case mark::stayed:
       name("stays for its host's heap");
-      add_place(i.place);
+      add_place("at", i.place);
       if (i.stale_words) add("by stale words only", 1);
       break;
     case mark::part:

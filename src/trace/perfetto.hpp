@@ -56,8 +56,8 @@ class perfetto final : public sink {
   void name(std::string_view name);
   void name(const worker_slice& s);
   void name_part(const instant& i);
-  void add_place(std::uint32_t place);
-  const std::string& short_place(std::uint32_t place);
+  void add_place(std::string_view how, std::uint32_t place);
+  const std::string& name_of(std::uint32_t place);
   void emit(std::uint64_t time_ns);
   void packet(const message& m);
 

@@ -2,6 +2,7 @@
 #include "trace/trace_file.hpp"
 
 #include "base/code_place.hpp"
+#include "trace/code_text.hpp"
 #include "trace/perfetto.hpp"
 
 #include <algorithm>
@@ -105,7 +106,7 @@ void trace_file::append(std::uint32_t worker, const event* events, std::size_t c
           std::min(sum_.origin_ns, e->time_ns - std::min<std::uint64_t>(e->time_ns, e->duration_ns));
       sum_.end_ns = std::max(sum_.end_ns, e->time_ns);
       const auto what = static_cast<kind>(e->what);
-      if (what == kind::place || what == kind::waits) strings_.try_emplace(e->a);
+      if (what == kind::place || what == kind::waits || what == kind::name) strings_.try_emplace(e->a);
       if (what == kind::place) strings_.try_emplace(e->b);
       if (what == kind::callers) code_.insert({e->a, e->b});
     }
@@ -208,7 +209,8 @@ const summary& trace_file::finish(const std::vector<std::string>& names,
   s.where = [&](std::uint32_t number) {
     const place& p = second_model->where(number);
     for (const std::uint64_t caller : p.callers)
-      if (const std::string& code = string_at(caller); !code.empty()) return place_text{code, {}, 0};
+      if (const code_text code = code_text_of(string_at(caller)); !code.place.empty())
+        return place_text{code.place, code.function, 0};
     return place_text{string_at(p.file), string_at(p.function), p.line};
   };
   s.text = [&](std::uint64_t address) { return string_at(address); };

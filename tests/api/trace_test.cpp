@@ -106,6 +106,37 @@ TEST(trace, holds_what_the_scheduler_did) {
     })) << w;
 }
 
+/// Of the steals, those behind which there is a place in fib.
+std::pair<std::size_t, std::size_t> steals_in_fib(const support::trace_contents& c) {
+  const auto in_fib = [&](std::uint64_t address) {
+    const auto text = c.strings.find(address);
+    return text != c.strings.end() && text->second.find("fib") != std::string::npos;
+  };
+  std::size_t steals = 0, named = 0;
+  for (const auto& [w, all] : c.events)
+    for (auto e = all.begin(); e != all.end(); ++e) {
+      if (e->what != static_cast<std::uint16_t>(kind::steal)) continue;
+      ++steals;
+      bool found = false;
+      for (auto who = e + 1; who != all.end() && who->what == static_cast<std::uint16_t>(kind::callers);
+           ++who)
+        found |= in_fib(who->a) || in_fib(who->b);
+      named += found;
+    }
+  return {steals, named};
+}
+
+TEST(trace, says_behind_each_steal_where_the_thread_had_spawned) {
+  const files f;
+  std::size_t steals = 0, named = 0;
+  for (int n = 24; steals == 0 && n < 40; ++n) {  // a busy machine may let the others come too late
+    gw::run<long>([n] { return fib(n); }, f.options(4));
+    std::tie(steals, named) = steals_in_fib(support::read_trace(f.trace));
+  }
+  EXPECT_GE(steals, 1u);
+  EXPECT_GE(10 * named, 9 * steals) << "now and then a signal is written down between the two";
+}
+
 TEST(trace, of_a_sample_has_these_workers_only_and_says_so) {
   const files f;
   gw::options o = f.options(5);

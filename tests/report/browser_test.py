@@ -232,6 +232,7 @@ def check_trace(page, path, name, workers):
         check(colours(page, chart) >= 4, f"{name}: chart {chart} shows {colours(page, chart)} colours")
     check(page.value("godwitReport.lines.length") == workers, f"{name}: {workers} lines")
     headline = page.value("byId('headline').textContent")
+    check(headline.startswith("Speed-up "), f"{name}: headline {headline}")
     check(headline == page.value("godwitReport.model.findings[0].title"), f"{name}: headline {headline}")
     check_idle_is_painted(page, name)
     check(page.value("document.querySelectorAll('.finding').length") >= 2, f"{name}: findings")

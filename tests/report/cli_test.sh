@@ -32,7 +32,7 @@ works "$report" "$folder/run" -o "$folder/other.html" --from 0.0001 --to 0.0005
 [ -s "$folder/other.html" ] || { echo "FAILED: no other.html"; failed=1; }
 rm "$folder/run.html"
 works "$report" --text "$folder/run"
-grep -q "^3 workers, .* faster" "$folder/out" || { echo "FAILED: --text:"; cat "$folder/out"; failed=1; }
+grep -q "^Speed-up [0-9.]* on 3 workers" "$folder/out" || { echo "FAILED: --text:"; cat "$folder/out"; failed=1; }
 [ ! -e "$folder/run.html" ] || { echo "FAILED: --text wrote a page"; failed=1; }
 
 : >"$folder/empty"

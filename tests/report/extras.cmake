@@ -5,7 +5,7 @@ set(here ${CMAKE_CURRENT_LIST_DIR})
 if(TARGET report_core)
   add_library(report_test_support STATIC ${here}/trace_builder.cpp ${here}/simulate.cpp)
   target_link_libraries(report_test_support PUBLIC report_core godwit_build)
-  foreach(name input analysis summary page moves waits compare)
+  foreach(name input analysis summary page moves waits compare blame)
     if(TARGET report_${name})
       target_link_libraries(report_${name} PRIVATE report_test_support)
     endif()
@@ -36,6 +36,10 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
            COMMAND report_faults none --godwit-substrate=sim --godwit-workers=7 --godwit-stats-json=-)
   set_tests_properties(report.cpus.sim PROPERTIES LABELS report TIMEOUT 60 ENVIRONMENT "${env}"
                        PASS_REGULAR_EXPRESSION "\"cpus\": *7,")
+  add_executable(report_faults_counted ${here}/faults.cpp)
+  target_link_libraries(report_faults_counted PRIVATE godwit godwit_build)
+  target_compile_definitions(report_faults_counted PRIVATE GODWIT_COUNT_SPAWNS)
+  target_compile_options(report_faults_counted PRIVATE -g)
   # godwit_add_fault(FAULT SENTENCE NAME COMMAND...): see faults_test.sh.
   function(godwit_add_fault fault sentence name)
     add_test(NAME report.fault.${name}
@@ -43,18 +47,39 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
     # Alone: what waits for a CPU is busy in a report.
     set_tests_properties(report.fault.${name} PROPERTIES LABELS report TIMEOUT 120 RUN_SERIAL ON ENVIRONMENT "${env}")
   endfunction()
+  set(waited "[5-8] of 8 threads waited at once for a")
+  set(serial "serial from .* to .*: serial at PLACE, before it spawned\\.")
+  set(leaf "one big leaf: leaf at PLACE ran for up to ")
+  set(fine "tasks too fine: [0-9,]* spawns with [0-9.]* .s of work each, mostly fine at PLACE\\.")
+  set(uneven "uneven tasks: uneven at PLACE ran for up to ")
+  set(nothing "nothing stands out\\.")
   foreach(workers 2 4)
+    set(begin "^Speed-up [0-9.]* on ${workers} workers: ")
     foreach(substrate threads processes)
       set(run $<TARGET_FILE:report_faults>)
       set(options --godwit-substrate=${substrate} --godwit-workers=${workers})
-      godwit_add_fault(semaphore "^Waiting: up to [5-7] threads at once waited for a global_semaphore at PLACE\\."
+      godwit_add_fault(semaphore "${begin}${waited} global_semaphore at PLACE\\."
                        semaphore.${substrate}.${workers} ${run} semaphore ${options})
+      # Spawns are counted: on a busy machine hardly any is stolen.
+      godwit_add_fault(fine "${begin}${fine}" fine.${substrate}.${workers} $<TARGET_FILE:report_faults_counted> fine
+                       ${options})
+      foreach(fault serial leaf uneven nothing)
+        godwit_add_fault(${fault} "${begin}${${fault}}" ${fault}.${substrate}.${workers} ${run} ${fault} ${options})
+      endforeach()
+      if(workers EQUAL 4)
+        godwit_add_fault(few "${begin}too few tasks: on average [0-9.]* of 4 workers had one, mostly few at PLACE\\."
+                         few.${substrate} ${run} few ${options})
+      endif()
     endforeach()
     set(options --godwit-substrate=threads --godwit-workers=${workers})
-    godwit_add_fault(lock "^Locks: up to [5-7] threads at once waited for a mutex at PLACE\\." lock.${workers} ${run} lock ${options})
-    godwit_add_fault(sleep "^No thread wanted a CPU for [0-9]* % of the time: sleep at PLACE\\." sleep.${workers} ${run} sleep
-                     ${options})
+    godwit_add_fault(lock "${begin}${waited} mutex at PLACE\\." lock.${workers} ${run} lock ${options})
+    godwit_add_fault(sleep "${begin}no thread wanted a CPU for [0-9]* % of the time: sleep at PLACE\\." sleep.${workers}
+                     ${run} sleep ${options})
   endforeach()
+  godwit_add_fault(serial "serial from .* to .*: reading the input, before it spawned\\." named ${run} named
+                   --godwit-workers=2)
+  godwit_add_fault(tiny "tasks too fine: [0-9,]* spawns with [0-9.]* ns of work each, mostly fib at PLACE\\." tiny
+                   $<TARGET_FILE:report_faults_counted> tiny --godwit-workers=2)
   get_property(families GLOBAL PROPERTY GODWIT_MPI_FAMILIES)
   foreach(family IN LISTS families)
     get_property(launcher GLOBAL PROPERTY GODWIT_MPI_LAUNCHER_${family})
@@ -63,9 +88,13 @@ if(TARGET report_core AND NOT CMAKE_CROSSCOMPILING AND NOT sanitized AND main_bu
       if(family STREQUAL "openmpi")
         set(options --oversubscribe --bind-to none)
       endif()
-      godwit_add_fault(gets "^8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time: check out the range\\."
-                       gets.${family} env GODWIT_HOSTS=ranks OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-                       OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults> gets)
+      set(ranks env GODWIT_HOSTS=ranks OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+                OMPI_MCA_mpi_yield_when_idle=1 ${launcher} ${options} -n 2 $<TARGET_FILE:report_faults>)
+      set(begin "^Speed-up [0-9.]* on 2 workers of 2 hosts: ")
+      set(gets "8,192 single gets of memory of worker 1's host at PLACE took [0-9]* % of the threads' time\\.")
+      foreach(fault gets serial leaf nothing)
+        godwit_add_fault(${fault} "${begin}${${fault}}" ${fault}.${family} ${ranks} ${fault})
+      endforeach()
       add_test(NAME report.cpus.${family}
                COMMAND ${here}/../mpi/cpus_test.sh $<TARGET_FILE:report_faults> ${launcher} ${options})
       set_tests_properties(report.cpus.${family} PROPERTIES LABELS report TIMEOUT 120 SKIP_RETURN_CODE 77 RESOURCE_LOCK mpi

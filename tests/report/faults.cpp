@@ -2,10 +2,13 @@
 // sentence says so, with the line that has a comment here.
 #include <godwit/godwit.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace gw = godwit;
 
@@ -63,14 +66,85 @@ void gets() {
   if (sum == 1) std::puts("nobody has written there");
 }
 
+// Not in a vector: between hosts a thread that owns memory stays.
+template <std::size_t n>
+using tasks = std::array<gw::future<void>, n>;
+template <std::size_t n>
+void wait_for(tasks<n>& all) {
+  for (auto& one : all) one.join();
+}
+
+void serial() {
+  compute(150ms);
+  tasks<16> all;
+  for (auto& one : all) one = gw::spawn([] { compute(2ms); });  // fault: serial
+  wait_for(all);
+}
+
+void named() {
+  const gw::annotate name("reading the input");
+  serial();
+}
+
+void leaf() {
+  tasks<64> all;
+  for (auto& one : all) one = gw::spawn([] { compute(1ms); });
+  auto big = gw::spawn([] { compute(150ms); });  // fault: leaf
+  wait_for(all);
+  big.join();
+}
+
+void fine() {
+  for (int round = 0; round < 1000; ++round) {
+    tasks<64> all;
+    for (auto& one : all) one = gw::spawn([] { compute(1us); });  // fault: fine
+    wait_for(all);
+  }
+}
+
+void uneven() {
+  for (int round = 0; round < rounds; ++round) {
+    tasks<5> all;
+    auto time = 1ms;
+    for (auto& one : all) one = gw::spawn([time] { compute(time); }), time *= 2;  // fault: uneven
+    wait_for(all);
+  }
+}
+
+void few() {
+  tasks<3> all;
+  for (auto& one : all) one = gw::spawn([] { compute(100ms); });  // fault: few
+  wait_for(all);
+}
+
+void divide(int depth) {
+  if (depth == 0) return compute(100us);
+  gw::invoke([=] { divide(depth - 1); }, [=] { divide(depth - 1); });
+}
+
+long fib(int n) {
+  if (n < 2) return n;
+  auto x = gw::spawn([n] { return fib(n - 1); });  // fault: tiny
+  const long y = fib(n - 2);
+  return x.join() + y;
+}
+void tiny() {
+  if (fib(33) == 1) std::puts("that is wrong");
+}
+
+void nothing() { divide(12); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string fault = argc > 1 ? argv[1] : "";
-  return gw::run(argc, argv, [=] {
-    if (fault == "lock") lock();
-    if (fault == "semaphore") semaphore();
-    if (fault == "sleep") sleep();
-    if (fault == "gets") gets();
-  });
+  static const std::map<std::string, void (*)()> faults{
+      {"lock", lock},     {"semaphore", semaphore}, {"sleep", sleep}, {"gets", gets},
+      {"serial", serial}, {"named", named},         {"leaf", leaf},   {"fine", fine},
+      {"tiny", tiny},     {"uneven", uneven},       {"few", few},     {"nothing", nothing}};
+  const auto fault = faults.find(argc > 1 ? argv[1] : "");
+  if (fault == faults.end()) {
+    std::fprintf(stderr, "report_faults: name a fault: lock, semaphore, ... (faults.cpp)\n");
+    return 2;
+  }
+  return gw::run(argc, argv, fault->second);
 }

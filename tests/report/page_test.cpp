@@ -29,7 +29,7 @@ struct reader {
 struct decoded {
   std::vector<std::array<std::uint64_t, states>> ns;  ///< per worker
   std::uint64_t pieces = 0, shortest = ~std::uint64_t{0}, mixtures = 0;
-  std::vector<std::int64_t> threads;
+  std::vector<std::int64_t> threads, names;
 };
 decoded decode(const encoded_timeline& e, std::size_t workers) {
   decoded d;
@@ -59,6 +59,7 @@ decoded decode(const encoded_timeline& e, std::size_t workers) {
       thread +=
           (step & 1) != 0 ? -static_cast<std::int64_t>(step / 2) - 1 : static_cast<std::int64_t>(step / 2);
       d.threads.push_back(thread);
+      d.names.push_back(static_cast<std::int64_t>(in.number()) - 1);
       in.number();
       const unsigned ended = in.byte();
       if (ended == static_cast<unsigned>(loss::join) || ended == static_cast<unsigned>(loss::wait))
@@ -91,15 +92,18 @@ TEST(Encode, ExactWhenThereIsRoom) {
   const encoded_timeline e = encode_timeline(a.timeline, 10'000'000, 0, a.end);
   EXPECT_EQ(e.threshold_ns, 0u);
   const decoded d = decode(e, a.workers);
-  std::vector<std::int64_t> threads;
+  std::vector<std::int64_t> threads, names;
   std::uint64_t pieces = 0;
   for (const auto& line : a.timeline)
     for (const segment& s : line) {
       ++pieces;
-      if (s.what == state::busy) threads.push_back(s.thread);
+      if (s.what != state::busy) continue;
+      threads.push_back(s.thread);
+      names.push_back(s.name == nothing ? -1 : static_cast<std::int64_t>(s.name));
     }
   EXPECT_EQ(d.pieces, pieces);
   EXPECT_EQ(d.threads, threads);
+  EXPECT_EQ(d.names, names);
   EXPECT_EQ(d.mixtures, 0u);
 }
 

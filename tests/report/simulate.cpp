@@ -199,6 +199,7 @@ class simulation {
     const auto bytes = static_cast<std::uint32_t>(200 + 3000 * uniform() * uniform());
     out_.steal(w, static_cast<std::uint64_t>(time + latency), stolen.record, child, victim,
                static_cast<std::uint32_t>(latency), bytes);
+    out_.spawned(w, static_cast<std::uint64_t>(time + latency), "tree(int) (simulated.cpp:1)");
     other.now = {.record = child, .left = left * part, .children = {}};
     other.since = time;
     plan(victim, time + other.now.left);

@@ -53,8 +53,11 @@ trace_builder two(idle_cause cause) {
 TEST(Summary, Headline) {
   const told x(two(idle_cause::no_work));
   EXPECT_NEAR(x.f.speed_up(), 1.099, 1e-3);
-  EXPECT_TRUE(has(x.findings[0].title, "2 workers, 10.0 ms: 1.10 × faster")) << x.findings[0].title;
-  EXPECT_TRUE(has(x.findings[0].title, "efficiency 55 %")) << x.findings[0].title;
+  EXPECT_EQ(x.findings[0].title,
+            "Speed-up 1.10 on 2 workers: one big leaf: a thread ran for up to 9.99 ms, 100 % of the time.");
+  EXPECT_EQ(x.findings[0].advice, "Spawn it first, or divide it.");
+  EXPECT_TRUE(has(x.findings[0].text, "In 10.0 ms on average 1.10 of 2 workers")) << x.findings[0].text;
+  EXPECT_TRUE(has(x.findings[0].text, "efficiency of 55 %")) << x.findings[0].text;
   EXPECT_TRUE(has(x.findings[0].text, "45 % of the workers' time (9.01 ms of 20.0 ms)"))
       << x.findings[0].text;
 }
@@ -122,6 +125,7 @@ TEST(Summary, NothingLost) {
   t.end(0, 100'000, child);
   const told x(t);
   EXPECT_NE(x.find("Nothing to gain"), nullptr);
+  EXPECT_EQ(x.findings[0].title, "Speed-up 2.00 on 2 workers: nothing stands out.");
   EXPECT_EQ(x.findings[0].what, finding::level::good);
 }
 
@@ -205,6 +209,7 @@ TEST(Summary, CountersOnly) {
   EXPECT_DOUBLE_EQ(x.f.total[static_cast<std::size_t>(state::getting)], 4e5);
   EXPECT_NE(x.find("Outstanding joins: 83 %"), nullptr);
   EXPECT_NE(x.find("Counters only"), nullptr);
+  EXPECT_EQ(x.findings[0].title, "Speed-up 1.40 on 2 workers: late joins for 25 % of the time.");
   EXPECT_TRUE(has(told(std::string(R"({"workers": [{}]})")).findings[0].text, "nothing can be concluded"));
 }
 

@@ -129,6 +129,8 @@ void trace_builder::wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread,
   events[w].insert(events[w].end() - 1, make(t, kind::waits, address));  // before the place
 }
 
+void trace_builder::expose(std::uint32_t w, std::uint64_t t) { add(w, make(t, kind::expose, 0)); }
+
 void trace_builder::wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread) {
   add(w, make(t, kind::wake, thread));
 }
@@ -141,6 +143,21 @@ void trace_builder::access(std::uint32_t w, std::uint64_t t, std::uint32_t owner
   add(w, e);
   strings[0xc0de] = where;
   add(w, make(t, kind::callers, 0xbad, 0xc0de));  // the first is the library's, and has no text
+}
+
+void trace_builder::spawned(std::uint32_t w, std::uint64_t t, const std::string& where) {
+  const std::uint64_t address = 0xc000 + std::hash<std::string>()(where) % 4096;
+  strings[address] = where;
+  add(w, make(t, kind::callers, 0xbad, address));  // the first is the library's, and has no text
+}
+
+void trace_builder::name(std::uint32_t w, std::uint64_t t, const std::string& text, std::uint64_t scope,
+                         std::uint16_t level) {
+  const std::uint64_t address = 0x6000 + std::hash<std::string>()(text) % 4096;
+  if (!text.empty()) strings[address] = text;
+  event e = make(t, text.empty() ? kind::name_ends : kind::name, text.empty() ? 0 : address, scope);
+  e.detail = level;
+  add(w, e);
 }
 
 void trace_builder::cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread) {

@@ -39,10 +39,17 @@ struct trace_builder {
   /// Suspended, for something else than a join: @p what, as "mutex".
   void wait(std::uint32_t w, std::uint64_t t, std::uint64_t thread, const std::string& what,
             std::uint32_t line, bool parent_goes_on = false);
+  /// Thieves can take something from here on.
+  void expose(std::uint32_t w, std::uint64_t t);
   void wake(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   /// A get that took @p duration, for eight; its place is the text @p where.
   void access(std::uint32_t w, std::uint64_t t, std::uint32_t owner, std::uint32_t duration,
               const std::string& where);
+  /// Behind a steal: where the thread had spawned, as "visit(int) (file.cpp:12)".
+  void spawned(std::uint32_t w, std::uint64_t t, const std::string& where);
+  /// What the program calls what runs there at that level, in the scope @p scope; "": it ends.
+  void name(std::uint32_t w, std::uint64_t t, const std::string& text, std::uint64_t scope,
+            std::uint16_t level = 1);
   void cancel(std::uint32_t w, std::uint64_t t, std::uint64_t thread);
   void idle(std::uint32_t w, std::uint64_t t, std::uint32_t duration, godwit::trace::idle_cause cause);
   void sleep(std::uint32_t w, std::uint64_t t, std::uint32_t duration);

@@ -20,7 +20,7 @@ if(NOT GODWIT_SANITIZE MATCHES "thread" AND NOT CMAKE_CROSSCOMPILING)
                               sh -c "$<TARGET_FILE:example_fib> 30")
   endif()
   if(TARGET report_faults)
-    foreach(fault lock sleep)
+    foreach(fault lock sleep named)
       godwit_add_perfetto_check(${fault} env GODWIT_WORKERS=3 GODWIT_SUBSTRATE=threads
                                 GODWIT_TRACE=${CMAKE_CURRENT_BINARY_DIR}/perfetto_${fault}.trace
                                 sh -c "$<TARGET_FILE:report_faults> ${fault}")

@@ -150,6 +150,13 @@ TEST(stats_table, work_and_span) {
       << stats_table(f);
 }
 
+TEST(stats_table, ends_with_a_verdict) {
+  const std::string t = stats_table(facts_for(4)), last = t.substr(t.rfind('\n', t.size() - 2) + 1);
+  EXPECT_EQ(last,
+            "godwit: speed-up 3.20 on 4 workers: nothing to steal for 9 % of the time, stealing for 6 %\n");
+  EXPECT_EQ(stats_table(run_facts{}).find("speed-up"), std::string::npos) << "nothing is known";
+}
+
 TEST(stats_table, a_worker_without_counters_divides_by_nothing) {
   run_facts f = facts_for(1);
   f.stats[0] = {};

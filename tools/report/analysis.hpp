@@ -6,6 +6,7 @@
 // means). Test: tests/report/analysis_test.cpp.
 #pragma once
 
+#include "blame.hpp"
 #include "input.hpp"
 #include "moves.hpp"
 
@@ -45,19 +46,21 @@ enum class gain : std::uint8_t {
   task,
   left
 };  // left: a thief took what was below
-enum class loss : std::uint8_t { none, end, end_waiter, join, yield, stolen, wait };  // wait: but for a join
-
-inline constexpr std::uint32_t nothing = 0xffffffff;
+/// wait: but for a join; offered: it went on, and its parent's continuation could be taken from here on
+enum class loss : std::uint8_t { none, end, end_waiter, join, yield, stolen, wait, offered };
 
 /// A piece of a worker's time: one thread at the bottom, or one cause of idleness.
 struct segment {
   std::uint64_t begin, end;
   std::uint32_t thread;  ///< busy: number of the bottom thread, from 0 in the order of appearance
   std::uint32_t other;   ///< the worker that it came from
-  std::uint32_t place;   ///< busy that ends in loss::join, idle behind it: index into analysis::places
+  std::uint32_t place;   ///< busy that ends in a wait, idle behind it: index into analysis::places
   state what;
   gain begun;
   loss ended;
+  std::uint32_t name = nothing;  ///< busy: what the program does then, index into analysis::names
+  bool own_name = false;         ///< the name is one of the program's own (gw::annotate)
+  bool offers = false;           ///< busy, and thieves could take something
 };
 
 /// A function of time that changes in steps, such as a number of threads.
@@ -95,7 +98,8 @@ struct waiting_place {
   std::uint32_t line = 0;  ///< 0: all is in `file`
   std::string what = {};   ///< that they waited for, as "mutex"; empty: the end of a thread
   wait_for kind = wait_for::join;
-  std::uint64_t most_at_once = 0;    ///< threads; only if it is no join
+  std::uint64_t threads = 0;         ///< that ever waited here; only if it is no join
+  std::uint64_t most_at_once = 0;    ///< of these
   std::uint32_t woken_at = nothing;  ///< the place where those that woke them had waited last, mostly
   std::uint32_t owner = nothing;     ///< access: the worker whose memory it was, mostly
   std::uint64_t count = 0;           ///< times
@@ -147,12 +151,16 @@ struct analysis {
   steps busy;                             ///< workers with a thread
   steps ready;                            ///< threads at outstanding joins that could go on and do not
   std::uint64_t ready_while_idle_ns = 0;  ///< integral of min(ready, workers without a thread)
-  histogram steal_ns, far_steal_ns, run_ns, ready_ns, wait_ns, stolen_bytes;
+  histogram steal_ns, far_steal_ns, run_ns, left_ns, ready_ns, wait_ns, stolen_bytes;
   matrix from_whom;
   std::vector<waiting_place> places;
+  /// What pieces of threads are called: "phase", or "visit at file.cpp:12": where the thread spawned, was
+  /// spawned or waited before; else where it spawned or waited next
+  std::vector<std::string> names;
   std::uint64_t longest_chain_ns = 0;  ///< of busy time that depended on each other as executed: >= T_inf
   last_path path;
   moves_analysis moves;  ///< of movable memory
+  blame while_idle;
   std::uint32_t threads = 0;
 
   std::uint64_t wall() const noexcept { return end - whole_from; }

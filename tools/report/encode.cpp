@@ -1,8 +1,8 @@
 // Numbers into few bytes. See encode.hpp.
 //
 // A piece is: byte (state, or 15 for a mixture; for busy pieces + 16 x how it began), duration in ns, then
-//   busy      thread minus the previous busy piece's thread (zigzag), other worker + 1, byte (how it ended),
-//             place + 1 if it ended in a wait
+//   busy      thread minus the previous busy piece's thread (zigzag), name + 1, other worker + 1,
+//             byte (how it ended), place + 1 if it ended in a wait
 //   mixture   number of pieces in it, nanoseconds of each state
 #include "encode.hpp"
 
@@ -70,6 +70,7 @@ class piece_writer {
     put_number(out_, s.end - s.begin);
     put_signed(out_, static_cast<std::int64_t>(s.thread) - last_thread_);
     last_thread_ = s.thread;
+    put_number(out_, s.name == nothing ? 0 : std::uint64_t{s.name} + 1);
     put_number(out_, s.other == nothing ? 0 : std::uint64_t{s.other} + 1);
     out_.push_back(static_cast<char>(s.ended));
     if (s.ended == loss::join || s.ended == loss::wait)

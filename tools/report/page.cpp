@@ -249,6 +249,7 @@ json model_of(const recording& r, const analysis* a, const std::string& file, co
   model["events"] = a->events;
   model["threads"] = a->threads;
   model["dropped"] = a->dropped;
+  model["names"] = a->names;
   model["places"] = places_json(a->places);
   model["matrix"] = matrix_json(a->from_whom);
   model["moves"] = moves_json(a->moves, from, to);

@@ -1,14 +1,13 @@
-// Threads by the record that names them: their numbers, what they wait for, who waits for them; and places.
+// Threads by the record that names them: their numbers, what they wait for, who waits for them.
 //
 // A record serves one thread after another: over() ends a name, the next use of the record is a new thread.
-// Used by analyze.cpp only.
+// Used by walker.hpp only.
 #pragma once
 
 #include "analysis.hpp"
 #include "waits.hpp"
 
 #include <cstdint>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +20,7 @@ class thread_table {
     wait_for kind = wait_for::nothing;
     std::uint64_t since = 0, depth = 0;  ///< when it left, its chain then
     std::uint32_t node = nothing, place = nothing;
+    std::uint32_t name = nothing;                 ///< of what it does when it goes on
     std::uint64_t ready_at = 0, ready_depth = 0;  ///< when it could go on, the chain that made it so
     std::uint32_t ready_node = nothing, woken_at = nothing;
   };
@@ -120,43 +120,6 @@ class thread_table {
   }
   std::unordered_map<std::uint64_t, entry> entries_;
   std::uint32_t next_ = 0;
-};
-
-/// What the events behind a suspension, or an access, say.
-struct place_events {
-  std::uint64_t file = 0, function = 0, what = 0;
-  std::uint32_t line = 0;
-  const char* access = nullptr;  ///< to other hosts: which
-  std::vector<std::uint64_t> callers;
-  bool operator==(const place_events&) const = default;
-};
-
-class place_table {
- public:
-  std::uint32_t index_of(const place_events& e, const std::unordered_map<std::uint64_t, std::string>& strings,
-                         std::vector<waiting_place>& places) {
-    if (known_ != nothing && e == last_) return known_;
-    last_ = e;
-    const auto text = [&](std::uint64_t address) {
-      const auto found = strings.find(address);
-      return found == strings.end() ? std::string() : found->second;
-    };
-    waiting_place p{.file = text(e.file), .function = text(e.function), .line = e.line, .what = text(e.what)};
-    for (const std::uint64_t caller : e.callers)
-      if (p.file.empty()) p.file = text(caller);
-    p.kind = e.access != nullptr ? wait_for::access : kind_of(p.what);
-    if (e.access != nullptr) p.what = e.access;
-    const std::string name =
-        p.file + std::string(1, '\0') + p.function + '\0' + std::to_string(p.line) + '\0' + p.what;
-    const auto [at, is_new] = index_.try_emplace(name, static_cast<std::uint32_t>(places.size()));
-    if (is_new) places.push_back(std::move(p));
-    return known_ = at->second;
-  }
-
- private:
-  std::unordered_map<std::string, std::uint32_t> index_;
-  place_events last_;
-  std::uint32_t known_ = nothing;
 };
 
 }  // namespace godwit::report

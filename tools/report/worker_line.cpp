@@ -24,8 +24,31 @@ void worker_line::put(segment s) {
   sums_.out.push_back(s);
 }
 
-void worker_line::put_busy(std::uint64_t to, loss how, std::uint32_t place) {
-  put({now_.begin, to, now_.thread, now_.other, place, state::busy, now_.begun, how});
+/// @p next: the name of where it came to, for what has no better one.
+void worker_line::put_busy(std::uint64_t to, loss how, std::uint32_t place, std::uint32_t next) {
+  const bool own = own_name_ != nothing;
+  const std::uint32_t name = own ? own_name_ : now_.name != nothing ? now_.name : next;
+  put({now_.begin, to, now_.thread, now_.other, place, state::busy, now_.begun, how, name, own, now_.offers});
+}
+
+/// What runs goes on as a new piece.
+void worker_line::cut(std::uint64_t at, loss how) {
+  if (!busy_ || at <= now_.begin) return;
+  now_.depth = now_.depth_at(at);
+  put_busy(at, how, nothing);
+  now_.begin = now_.since = at;
+  now_.begun = gain::none;
+}
+
+void worker_line::offers(std::uint64_t at) {
+  cut(at, loss::offered);
+  now_.offers = true;
+}
+
+void worker_line::called(std::uint64_t at, std::uint32_t own_name) {
+  if (own_name == own_name_) return;
+  cut(at, loss::none);
+  own_name_ = own_name;
 }
 
 // The time since the last thread: what idle events say about it, and at its end the getting. What lies
@@ -74,11 +97,11 @@ void worker_line::get(running r, std::uint64_t at, std::uint64_t took, bool on_t
   now_.begin = now_.run_begin = now_.since = at;
 }
 
-void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place, wait_for kind) {
+void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place, std::uint32_t name, wait_for kind) {
   if (!busy_) return;
   at = std::max(at, now_.begin);
   last_depth_ = now_.depth_at(at);
-  put_busy(at, how, place);
+  put_busy(at, how, place, name);
   busy_ = false;
   gap_from_ = at;
   gap_ = state_of(kind);
@@ -97,11 +120,17 @@ void worker_line::lose(std::uint64_t at, loss how, std::uint32_t place, wait_for
   }
 }
 
-void worker_line::stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread) {
+void worker_line::stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread, std::uint32_t name) {
   if (!busy_) return;
   at = std::max(at, now_.begin);
-  put_busy(at, loss::stolen, nothing);
+  put_busy(at, loss::stolen, nothing, name);
+  // The pieces before, which offered that spawn, have come to it as well.
+  for (auto s = sums_.out.rbegin();
+       s != sums_.out.rend() && s->what == state::busy && s->thread == now_.thread; ++s)
+    if (s->name == nothing) s->name = name;
+  now_.offers = false;
   now_.begin = at;
+  now_.name = name;
   now_.record = record;
   now_.thread = thread;
   now_.begun = gain::left;

@@ -29,7 +29,9 @@ class worker_line {
     std::uint64_t begin = 0;             ///< of the segment
     std::uint64_t depth = 0, since = 0;  ///< length of the chain at the time since
     std::uint32_t other = nothing;
+    std::uint32_t name = nothing;  ///< of what it does
     gain begun = gain::none;
+    bool offers = false;  ///< something can be taken
     std::uint64_t depth_at(std::uint64_t time) const noexcept {
       return depth + (time > since ? time - since : 0);
     }
@@ -50,9 +52,15 @@ class worker_line {
   /// lose()).
   void get(running r, std::uint64_t at, std::uint64_t took, bool on_top);
   /// It loses the thread.
-  void lose(std::uint64_t at, loss how, std::uint32_t place, wait_for kind = wait_for::nothing);
-  /// A thief took the bottom thread; @p record is what remains.
-  void stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread);
+  /// @p name: of that place.
+  void lose(std::uint64_t at, loss how, std::uint32_t place, std::uint32_t name = nothing,
+            wait_for kind = wait_for::nothing);
+  /// A thief took the bottom thread; @p record is what remains. @p name: of the spawn between them.
+  void stolen(std::uint64_t at, std::uint64_t record, std::uint32_t thread, std::uint32_t name);
+  /// A continuation can be taken from here on.
+  void offers(std::uint64_t at);
+  /// The program calls it so from here on. nothing: no longer.
+  void called(std::uint64_t at, std::uint32_t own_name);
   /// It was idle from @p from to @p to: kept until the gap ends, or cut out of a busy time (buried joins).
   void idle(std::uint64_t from, std::uint64_t to, trace::idle_cause why);
   /// From here on its events are known; it is busy with a thread nobody named, or not.
@@ -65,13 +73,15 @@ class worker_line {
     state cause;
   };
   void put(segment s);
-  void put_busy(std::uint64_t to, loss how, std::uint32_t place);
+  void put_busy(std::uint64_t to, loss how, std::uint32_t place, std::uint32_t next = nothing);
+  void cut(std::uint64_t at, loss how);
   void put_gap(std::uint64_t to, std::uint64_t took);
 
   line_sums sums_;
   bool lost_start_;
   bool busy_ = false;
   running now_;
+  std::uint32_t own_name_ = nothing;  ///< what the program calls what runs here
   struct buried_thread {
     running r;
     bool was_busy;

@@ -134,4 +134,8 @@ void free_stack(void* top) noexcept;
 /// Suspend the calling thread to the end of the ready queue. May migrate.
 void yield_thread() noexcept;
 
+/// annotate.hpp: what the calling thread does is called so from here on; @p scope tells it from others.
+void begin_name(const char* name, const void* scope) noexcept;
+void end_name(const void* scope) noexcept;
+
 }  // namespace godwit::detail

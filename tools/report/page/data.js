@@ -35,6 +35,7 @@ class Line {
     this.begun = new Uint8Array(n);
     this.ended = new Uint8Array(n);
     this.thread = new Int32Array(n);  // of a mixture: number of pieces in it
+    this.name = new Int32Array(n).fill(-1);
     this.other = new Int32Array(n).fill(-1);
     this.place = new Int32Array(n).fill(-1);
     this.sums = STATES.map(() => new Float64Array(n + 1));
@@ -53,6 +54,7 @@ class Line {
           this.begun[i] = head >> 4;
           thread += reader.signed();
           this.thread[i] = thread;
+          this.name[i] = reader.number() - 1;
           this.other[i] = reader.number() - 1;
           this.ended[i] = reader.byte();
           if (this.ended[i] === 3 || this.ended[i] === 6) this.place[i] = reader.number() - 1;

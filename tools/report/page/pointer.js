@@ -16,7 +16,8 @@ function describePiece(line, i) {
   } else if (kind === BUSY) {
     const other = line.other[i], place = line.place[i];
     const origin = other >= 0 && [2, 3, 4].includes(line.begun[i]) ? " (from worker " + other + ")" : "";
-    out.push(["", line.thread[i] >= 0 ? "thread " + line.thread[i] : "a thread"]);
+    out.push(["", line.thread[i] >= 0 ? nameOf(line, i) : "a thread"]);
+    if (line.name[i] >= 0 && line.thread[i] >= 0) out.push(["thread", String(line.thread[i])]);
     if (BEGUN[line.begun[i]]) out.push(["how it came", BEGUN[line.begun[i]] + origin]);
     if (ENDED[line.ended[i]]) out.push(["how it went", ENDED[line.ended[i]]]);
     if (place >= 0)

@@ -273,7 +273,7 @@ function paintLabels(context, box, ratio, rows) {
       if (line.kind[i] !== BUSY || (to - from) * scale < 64 || line.thread[i] < 0) continue;
       context.fillStyle = inkOn(shades[line.thread[i] % shades.length]);
       context.fillText(
-          "thread " + line.thread[i], ((from - view.from) * scale + 5) * ratio, rows[w].middle,
+          nameOf(line, i), ((from - view.from) * scale + 5) * ratio, rows[w].middle,
           ((to - from) * scale - 8) * ratio);
       ++shown;
     }
@@ -368,6 +368,11 @@ function drawTimeline() {
         }],
       },
       true);
+}
+
+/// What a busy piece is called.
+function nameOf(line, i) {
+  return model.names[line.name[i]] ?? "thread " + line.thread[i];
 }
 
 function onKey(event) {
