@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/schedule_points.hpp"
+#include "base/thread_sanitizer.hpp"
 #include "base/world.hpp"
 
 #include <godwit/detail/hot.hpp>
@@ -56,8 +57,14 @@ void lock(Word& word, typename Word::value_type me, lock_turn turn = turn_of) no
 /// One of a process, for its workers and other OS threads.
 class short_lock {
  public:
-  void lock() noexcept { base::lock(word_, holder()); }
-  void unlock() noexcept { base::unlock(word_, holder()); }
+  void lock() noexcept {
+    base::lock(word_, holder());
+    happens_after(&word_);
+  }
+  void unlock() noexcept {
+    happens_before(&word_);
+    base::unlock(word_, holder());
+  }
   /// Free, whoever had it: after a run, and in a forked child, where its holder does not exist.
   void forget_holder() noexcept { word_.store(0, std::memory_order_relaxed); }
 

@@ -146,6 +146,7 @@ detail::payload join_records::payload_of(ref r) const noexcept {
   }
   GODWIT_ASSERT(here_.at<record>(r)->state.load(std::memory_order_acquire) == state_done,
                 "JN1: a result is read when the record is complete");
+  base::happens_after(here_.at<record>(r));
   const result_words& result = here_.at<record>(r)->result;
   GODWIT_ASSERT(result.object != 0 || result.bytes <= sizeof result.small, "a result lies where it fits");
   if (result.object == 0) return {result.small, result.bytes, result.kind};
@@ -211,7 +212,6 @@ void join_records::release(ref r) noexcept {
   if (rec->references.load(std::memory_order_acquire) != 1 &&
       rec->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  base::happens_after(rec);
   if (!abandon(r)) free_completed(r);
 }
 
@@ -258,6 +258,7 @@ void join_records::free_completed(ref r) noexcept {
                 "JN4: who is second on the state frees the record");
   ref result = 0;
   if (here_.is_near(r)) {
+    base::happens_after(here_.at<record>(r));
     const result_words& last = here_.at<record>(r)->result;
     if (last.boxed != 0) {
       detail::boxed what;

@@ -164,9 +164,7 @@ detail::payload worker::wait(ref r, detail::place where, const char* what) noexc
     joined(r);
   }
   // From here on possibly another worker, and, where workers are threads, `this` is not it.
-  worker& now = this_worker();
-  if (now.here_.is_near(r)) base::happens_after(now.here_.at<record>(r));  // JN1
-  return now.records_.payload_of(r);
+  return this_worker().records_.payload_of(r);
 }
 
 void worker::finish(ref r) noexcept {
