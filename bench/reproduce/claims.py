@@ -19,16 +19,16 @@ def tables(record):
 
 
 def u11(data):
-    spawn, tree, busy = data.get("u11_spawn"), data.get("u11_policies"), data.busy()
+    spawn, tree = data.get("u11_spawn"), data.get("u11_policies")
     limit = next(cycles for name, cycles, _ in papers.TASK_CYCLES if name.startswith("uni-address threads, Xeon E5"))
     if spawn:
         most = max(tables(spawn)[0]["rows"], key=lambda r: r["over_ticks"])
         yield at_most(f"creating and joining a task, whatever its result ({most['form']} is the dearest), cycles; the paper's {limit}",
-                      most["over_ticks"], limit, busy, "cycles, whatever the result")
+                      most["over_ticks"], limit, data.busy(spawn), "cycles, whatever the result")
     for m in measurements(tree) if tree else []:
         by = {v["policy"]: v for v in m["variants"] if v["workers"] == 1 and "policy" in v and "seconds" in v}
         for p in ("iso", "crude"):
-            yield at_least(f"a task of {p} over one of greedy, BTC on one worker", (ratio_of(by.get(p), by.get("greedy")) or [None])[0], 1, busy,
+            yield at_least(f"a task of {p} over one of greedy, BTC on one worker", (ratio_of(by.get(p), by.get("greedy")) or [None])[0], 1, data.busy(tree),
                            f"{p} over uni-address")
 
 
@@ -46,7 +46,6 @@ def u12(data):
 
 
 def u13(data):
-    busy = data.busy()
     near, far = data.get("u13_near"), [r for r in data.steps("u13_") if r["step"] != "u13_near"]
     for record in ([near] if near else []) + far:
         where = "one machine" if record is near else "two hosts, " + record["step"].split("_", 1)[1].replace("_", ", ")
@@ -56,7 +55,7 @@ def u13(data):
                         f"{number(n)} of {number(r['stolen_bytes'])} bytes")
     least = min(c for _, c, _ in papers.STEAL_CYCLES)
     if near:
-        rate = near["result"]["machine"]["counter_ticks_per_ns"]
+        rate, busy = near["result"]["machine"]["counter_ticks_per_ns"], data.busy(near)
         cycles = max(r["median_us"] for r in tables(near)[0]["rows"]) * 1e3 * rate
         yield at_most(f"a steal on one machine, cycles; the papers' between nodes {number(least)}", cycles, least, busy, "a steal, cycles")
         turn = next((t for t in tables(near) if t["title"] == "suspend and resume"), None)

@@ -103,7 +103,7 @@ def options(argv):
         o.out = os.path.abspath(o.out or RESULTS)
         return o
     o.out = os.path.abspath(o.out or os.path.join(ROOT, "results", "reproduce", o.preset))
-    o.again = "scripts/reproduce" + ("" if o.preset == "full" else " --" + o.preset)
+    o.command = "scripts/reproduce" + ("" if o.preset == "full" else " --" + o.preset)
     return o
 
 
@@ -131,7 +131,7 @@ def show_list(o, machine, experiments):
         if e.name not in o.only:
             continue
         read = f" (reads {', '.join(e.sources)})" if e.sources else ""
-        print(f"{e.name} {e.title}{read}: {o.again} --only {e.name}")
+        print(f"{e.name} {e.title}{read}: {o.command} --only {e.name}")
         for s in e.steps:
             reason = machine.why_not(s)
             print(
@@ -163,10 +163,11 @@ def report(o, store, machine, reported, records):
     run = {
         "preset": o.preset,
         "workers": machine.workers,
-        "command": o.again,
+        "command": o.command,
         "date": time.strftime("%Y-%m-%d"),
         "versions": sorted({r["version"] for r in done}) or [store.version],
         "machine": next((r["result"]["machine"] for r in done if "machine" in r["result"]), None),
+        "cpus": sorted({r["result"]["machine"]["cpu"] for r in done if "machine" in r["result"]}),
         "busy": Data(done).busy(),
     }
     page.write(o.out, run, result, kept_lines(o.out))
@@ -182,7 +183,8 @@ def kept_lines(out):
 
 
 def measure(fresh, again, store, machine, steps):
-    """Run what is not there yet; fresh: all; again: what a busy machine measured, too. Gives back all records by step name, and whether it was interrupted."""
+    """Run what is not there yet; fresh: all; again: what a busy machine measured, too. Gives back all records by step name, and whether it
+    was interrupted."""
     records, todo = {}, []
     for e, s in steps:
         reason = machine.why_not(s)

@@ -66,6 +66,8 @@ def head_lines(run):
     lines = [f"Preset {run['preset']}, {run['workers']} workers, Godwit {', '.join(run['versions'])}, {run['date']}."]
     if m:
         lines.append(f"{m['cpu']}, {m['usable_cpus']} usable CPUs; {m['kernel']}; {m['compiler']}, {m['compile_flags']}.")
+    if len(run.get("cpus", [])) > 1:
+        lines.append(f"Measured on {' and '.join(run['cpus'])}: the commands of a section say which.")
     if run["busy"] > BUSY:
         lines.append(f"Other programs used up to {run['busy']:.1f} CPUs during a step. What depends on times of such steps is shown, not judged.")
     if len(run["versions"]) > 1:
@@ -84,7 +86,7 @@ def busy_line(run, section):
     busy = {step: cpus for step, cpus in section["busy"].items() if cpus > BUSY}
     if not busy:
         return ""
-    return (f"The {NOT_JUDGED}. Other programs used up to {max(busy.values()):.1f} CPUs during {', '.join(busy)}; on a quiet machine:"
+    return (f"The {NOT_JUDGED}. Times are only shown: other programs used up to {max(busy.values()):.1f} CPUs during {', '.join(busy)}; on a quiet machine:"
             f" {run['command']} --again --only {section['name']}")
 
 
@@ -109,7 +111,8 @@ def commands_of(section):
 def measured(record):
     if record.get("status") != "done":
         return ""
-    return f"# {record['started'][:10]}, Godwit {record['version']}; others used {number(round(others(record), 2))} CPUs"
+    cpu = record["result"].get("machine", {}).get("cpu")
+    return f"# {record['started'][:10]}, Godwit {record['version']}{f', {cpu}' if cpu else ''}; others used {number(round(others(record), 2))} CPUs"
 
 
 def html_overview(lines):

@@ -12,7 +12,7 @@ from .data import ROUNDS, Chart, Content, Data, Dot, Dots, Table, measurements, 
 
 def u11(data: Data):
     c = Content()
-    spawn, tree, busy = data.get("u11_spawn"), data.get("u11_policies"), data.busy()
+    spawn, tree = data.get("u11_spawn"), data.get("u11_policies")
     rows, dots = [], []
     if spawn:
         for row in spawn["result"]["measurements"][0]["rows"]:
@@ -60,11 +60,11 @@ def u11(data: Data):
                 if r and r[1] > 1 and len(by[p]["seconds"]) >= 3
             ]
             if slower:
-                c.judge(busy, "Slower than the default in every round, on one worker where nobody steals: " + "; ".join(slower) + ".")
+                c.judge(data.busy(tree), "Slower than the default in every round, on one worker where nobody steals: " + "; ".join(slower) + ".")
     if spawn:
         best = min(r["over_ticks"] for r in spawn["result"]["measurements"][0]["rows"])
         c.judge(
-            busy,
+            data.busy(spawn),
             f"Ours: from {number(best)} ticks. The papers' creation stores a queue entry in memory that other"
             " nodes read, or polls for messages; ours makes queued continuations public only when somebody"
             " starves, so a creation stays local.",
@@ -73,15 +73,16 @@ def u11(data: Data):
 
 
 def u12(data):
-    c, rows, dots, beside = Content(), [], [], []
+    c, rows, beside = Content(), [], []
     for record in data.steps():
         for m in measurements(record):
-            serial, theirs = variant(m, "serial"), variant(m, "massivethreads", 1)
+            serial, theirs, dots = variant(m, "serial"), variant(m, "massivethreads", 1), []
             for v in m["variants"]:
                 if v["workers"] == 1 and "seconds" in v:
                     r = ratio_of(v, serial)
-                    dots.append(Dot(f"{problem_of(m)}, {v['name']}", *r))
+                    dots.append(Dot(v["name"], *r))
                     rows.append([problem_of(m), v["name"], v["median_s"], r[0], v["cpu_over_reference"]])
+            c.charts.append(Dots(f"{problem_of(m)}: time on one worker over serial code", "ratio, x", dots, True, ROUNDS))
             if ratio := ratio_of(variant(m, "godwit", 1), theirs):
                 beside.append(Dot(f"{problem_of(m)}, godwit", *ratio))
     c.tables.append(
@@ -89,7 +90,6 @@ def u12(data):
             "Time on one worker over serial code", ["problem", "runtime", "s", "/ serial", "CPU / CPU"], rows
         )
     )
-    c.charts.append(Dots("Time on one worker over serial code", "ratio, x", dots, True, ROUNDS))
     most = Dot("the most of three programs", papers.OVERHEAD_OVER_MASSIVETHREADS, source="WS 7.2")
     c.charts.append(Dots("Time on one worker over MassiveThreads", "ratio, x", [*beside, most], note=ROUNDS))
     for record in data.steps():

@@ -289,8 +289,8 @@ class BusyMachine(unittest.TestCase):
                 return {"step": step.name, "status": "done", "seconds": 1.0}
 
         machine = plan.Machine("no-such-build", 2)
-        for again, wanted in ((False, []), (True, ["u11_spawn"])):
-            cli.measure(False, again, Kept(), machine, steps)
+        for flags, wanted in (([], []), (["--again"], ["u11_spawn"])):
+            cli.measure(False, cli.options(flags).again, Kept(), machine, steps)
             self.assertEqual(ran, wanted)
 
 
