@@ -177,6 +177,8 @@ def markdown(run, sections, kept):
     lines = ["# The papers' experiments on this machine", ""]
     lines += [x for line in head_lines(run) for x in (line, "")]
     lines += [f"{len(of)} experiments. {overview.count(of)}.", "", *markdown_overview(of)]
+    if kept:
+        lines += [f"What tests decide: {len(kept)} rows. {overview.count(kept)}.", "", *markdown_overview(kept)]
     for s in sections:
         lines += [f"## {s['title']}", "", f"Its name for `--only`: {s['name']}.", ""]
         lines += [x for line in status_lines(s) + [busy_line(run, s)] if line for x in (f"> {line}", "")]
@@ -187,8 +189,6 @@ def markdown(run, sections, kept):
             lines += markdown_table(t)
         if commands_of(s):
             lines += ["```", *commands_of(s), "```", ""]
-    if kept:
-        lines += ["## What tests decide", "", f"{len(kept)} rows. {overview.count(kept)}.", "", *markdown_overview(kept)]
     lines += ["## Sources", ""] + [f"- {k}: {v}" for k, v in papers.SOURCES.items()]
     return "\n".join(lines) + "\n"
 

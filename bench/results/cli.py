@@ -16,6 +16,7 @@ from . import head, targets, text
 from .pages import BY_NAME, FORMS, PAGES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TABLE = os.path.join(ROOT, "docs", "results", "table.md")  # scripts/reproduce links to its rows
 BUILT = "bench/all src/transport/mpi/all integrations/pthread/all"
 
 
