@@ -142,7 +142,7 @@ def of_chart(chart):
     if not any(series.values()):
         return [], 0, []
     x = Axis([p.x for p in every], chart.log_x, LEFT + 8, WIDTH - RIGHT - 8, False)
-    y = Axis([v for p in every for v in p[1:]], chart.log_y, HEIGHT - BOTTOM, TOP, True)
+    y = Axis([v for p in every for v in p[1:]], chart.log_y, HEIGHT - BOTTOM - 2, TOP + 8, True)
     parts, legend = beside(y, chart.y, HEIGHT) + below(x, chart.x, TOP, HEIGHT), []
     for i, name in enumerate(dict.fromkeys([*series, *papers])):
         at = [(x.at(p.x), y.at(p.y)) for p in series.get(name, [])]

@@ -149,14 +149,15 @@ def c9(data):
         waits = {p: r.get("of_rounds", {}).get("outstanding_us", []) for p, r in by.items()}
         for other in ("stalling", "child_rtc"):
             two = {"greedy": waits.get("greedy", []), other: waits.get(other, [])}
-            rounds = [(a, b) for a, b in zip(two["greedy"], two[other]) if a is not None and b is not None]
             what, short = f"{kind}: outstanding joins wait for less time under greedy than under {other}, in every round", f"{kind}, wait, greedy and {other}"
-            if len(rounds) < 3:
-                yield missing(what, f"outstanding joins in {len(rounds)} rounds: too few to judge", short)
+            rounds = list(zip(*two.values()))  # None: a round without outstanding joins, which shows no order
+            some = [[x for x in values if x is not None] for values in two.values()]
+            if not all(some) or len(rounds) < 3:
+                yield missing(what, "too few rounds to judge" if all(some) else "no outstanding joins", short)
             else:
-                shown = sum(a < b for a, b in rounds)
-                middle = " and ".join(number(statistics.median(x)) for x in zip(*rounds))
-                yield timed(what, shown == len(rounds), f"{middle} us, so in {shown} of {len(rounds)} rounds", data.busy(record), short)
+                shown = sum(None not in (a, b) and a < b for a, b in rounds)
+                seen = f"{' and '.join(number(statistics.median(x)) for x in some)} us, so in {shown} of {len(rounds)} rounds"
+                yield timed(what, shown == len(rounds), seen, data.busy(record), short)
         sizes = {p: by[p]["stolen_bytes"] for p in ("greedy", "child_full") if p in by and by[p]["stolen_bytes"]}
         if len(sizes) == 2:
             yield claim(f"{kind}: a stolen continuation has more bytes than a stolen child", sizes["greedy"] > sizes["child_full"],

@@ -154,10 +154,11 @@ def versus(name_a, a, name_b, b, busy):
     if r is None:
         return f"{name_a} against {name_b}: not measured."
     middle, least, most = (number(x) for x in r)
-    span = f"{middle} x (from {least} to {most} over {len(a['seconds'])} rounds)"
+    n = min(len(a["seconds"]), len(b["seconds"]))
+    span = f"{middle} x (from {least} to {most} over {n} round{'s' if n > 1 else ''})"
     if busy > BUSY:
         return ""
-    if len(a["seconds"]) < 3:
+    if n < 3:
         return f"{name_a} against {name_b}: {span}; too few rounds to judge."
     if r[2] < 1:
         return f"{name_a} was faster than {name_b} in every round: {span} its time."

@@ -50,8 +50,8 @@ TASK_CYCLES = [  # U11
     ("uni-address threads, Xeon E5-2660", 100, "UA table 2"),
     ("MassiveThreads, Xeon E5-2660", 110, "UA table 2"),
     ("Cilk, Xeon E5-2660", 59, "UA table 2"),
-    ("uni-address threads, RDMA-emulated, Xeon X5670", 184, "WS table 2"),
-    ("uni-address threads, AM-based, Xeon X5670", 353, "WS table 2"),
+    ("uni-address, RDMA-emulated, Xeon X5670", 184, "WS table 2"),
+    ("uni-address, AM-based, Xeon X5670", 353, "WS table 2"),
     ("MassiveThreads, Xeon X5670", 122, "WS table 2"),
 ]
 OVERHEAD_OVER_MASSIVETHREADS = 1.16  # U12, WS 7.2: at most

@@ -7,7 +7,7 @@ claimed where the data shows them, and only of a quiet machine (Content.judge). 
 import statistics
 
 from . import papers
-from .data import ROUNDS, Chart, Content, Data, Dot, Dots, Table, measurements, number, problem_of, ratio_of, span_of, variant, versus
+from .data import ROUNDS, Chart, Content, Data, Dot, Dots, Table, measurements, number, problem_of, ratio_of, span_of, variant
 
 
 def u11(data: Data):
@@ -92,13 +92,6 @@ def u12(data):
     )
     most = Dot("the most of three programs", papers.OVERHEAD_OVER_MASSIVETHREADS, source="WS 7.2")
     c.charts.append(Dots("Time on one worker over MassiveThreads", "ratio, x", [*beside, most], note=ROUNDS))
-    for record in data.steps():
-        for m in measurements(record):
-            ours = variant(m, "godwit", 1)
-            for v in m["variants"]:
-                if v["workers"] == 1 and v is not ours and "seconds" in v:
-                    said = versus("godwit", ours, v["name"], v, data.busy(record))
-                    c.judge(data.busy(record), f"{problem_of(m)}: {said}")
     c.sentences.append(
         f"The paper gives the ratio to MassiveThreads, at most {papers.OVERHEAD_OVER_MASSIVETHREADS}"
         + (

@@ -93,15 +93,13 @@ def m6(data):
         return c
     rows = next(m["rows"] for m in record["result"]["measurements"] if "rows" in m)
     libraries = list(dict.fromkeys(r["library"] for r in rows))
-    lines, table, others = {}, [], []
+    lines, table = {}, []
     for what in dict.fromkeys(r["what"] for r in rows):
         of = {r["library"]: r for r in rows if r["what"] == what}
         table.append([what, *[x for n in libraries for x in (of.get(n, {}).get("median_ns"), of.get(n, {}).get("least_ns"))]])
         for name, r in of.items():
             if what.startswith("create + join") and r["workers"] == 1:
                 lines.setdefault(name, []).append(Point(r["live"], r["median_ns"], r["least_ns"], r["median_ns"]))
-            if name != "godwit" and "godwit" in of:
-                others.append(f"{what}, {name}: {number(r['median_ns'] / of['godwit']['median_ns'])}")
     c.tables.append(
         Table(
             "ns per operation",
@@ -124,7 +122,6 @@ def m6(data):
     )
     c.charts.append(Chart("Create + join, one worker", "live at a time, threads", "time, ns", lines, True, True,
                           note="Bars: least of the rounds to their median. The paper's figures 11 and 12 are drawn, without numbers."))
-    c.judge(data.busy(), "Others' medians over ours: " + "; ".join(others) + ".")
     return c
 
 
@@ -133,7 +130,6 @@ def m7(data):
     for record in data.steps("m7_"):
         for m in measurements(record):
             serial, lines = variant(m, "serial"), {}
-            most = max(v["workers"] for v in m["variants"])
             for v in m["variants"]:
                 if "seconds" not in v or v is serial:
                     continue
@@ -143,11 +139,6 @@ def m7(data):
                     lines.setdefault(v["name"], []).append(Point(v["workers"], *r))
             c.charts.append(Chart(f"{problem_of(m)}: time over plain calls", "workers", "ratio, x", lines, log_y=True,
                                   note=f"{ROUNDS} The paper's figures 13 to 15 are drawn, without numbers."))
-            ours = "spawn+join" if variant(m, "spawn+join", most) else "godwit"
-            for name in dict.fromkeys(v["name"] for v in m["variants"] if v["workers"] == most):
-                if name not in (ours, "invoke") and not name.startswith("serial"):
-                    said = versus(ours, variant(m, ours, most), name, variant(m, name, most), data.busy(record))
-                    c.judge(data.busy(record), f"{problem_of(m)}, {most} workers: {said}")
     c.tables.append(
         Table(
             "Time over plain calls",

@@ -16,7 +16,7 @@ import unittest
 
 SOURCE = sys.argv[1]
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
-from reproduce import busy, charts, cli, data, overview, page, papers, plan, rows  # noqa: E402
+from reproduce import busy, charts, claims, cli, data, overview, page, papers, plan, rows  # noqa: E402
 
 RAW = json.load(open(os.path.join(SOURCE, "tests", "reproduce", "tiny.json"), encoding="utf-8"))
 RUN = {"preset": "tiny", "workers": 2, "command": "scripts/reproduce --tiny", "date": "2026-01-01", "versions": ["0"], "busy": 0.0}
@@ -111,6 +111,15 @@ class FirstTable(unittest.TestCase):
         self.assertEqual(of((True, "", False)), overview.UNSEEN)  # nothing of the papers'
         said = overview.ours([data.Claim("w", False, "9", "x"), data.Claim("w", True, "7", "y"), data.Claim("w", False, "5")])
         self.assertEqual(said, "x: not so: 9; y: 7; of what is asked here beyond the papers, 1 of 1 was not so")
+
+    def test_an_order_that_a_round_did_not_show_is_not_so(self):
+        def of(*stalling):
+            record = json.loads(json.dumps(RAW["c9_pfor"])) | {"foreign_cpus": 0.0, "stolen_cpus": 0.0}
+            for r in next(m for m in record["result"]["measurements"] if "rows" in m)["rows"]:
+                r["of_rounds"]["outstanding_us"] = list(stalling) if r["policy"] == "stalling" else [5.0, 5.0, 5.0]
+            return [c.met for c in claims.of("C9", data.Data([record])) if "under stalling" in c.what]
+
+        self.assertEqual([of(6.0, 7.0, 8.0), of(6.0, None, 8.0), of(6.0, 4.0, 8.0), of(None, None, None)], [[True], [False], [False], [None]])
 
     def test_what_tests_decide(self):
         kept = cli.kept_lines(os.path.join(SOURCE, "results", "reproduce", "tiny"))
