@@ -191,6 +191,7 @@ class Charts(unittest.TestCase):
             drawn = charts.svg(data.Panels("t", "time, s", "workers or joins", panels))
             return [float(x) for x in re.findall(r'<polyline[^>]* points="[\d.]+,[\d.]+ ([\d.]+),', drawn)]
 
+        self.assertAlmostEqual(ends(1)[0], charts.WIDTH - charts.RIGHT, delta=1)
         self.assertLess(ends(1)[1], 0.3 * ends(1)[0])
 
     def test_address_space_is_shown_as_a_difference(self):
